@@ -1,0 +1,41 @@
+# make demo    records a real workload (or uses the recording in examples/) and shows where its time went
+# make test    all tests            make lint    style, types, layers
+# make bench   our time and memory beside perf's and samply's
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+
+.PHONY: setup demo test lint bench fuzz build clean
+
+setup: $(VENV)/.stamp build
+
+$(VENV)/.stamp: pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --disable-pip-version-check --upgrade pip "setuptools>=77" "Cython>=3.1,<4"
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-build-isolation --editable ".[dev]"
+	touch $@
+
+build: $(VENV)/.stamp
+	$(BIN)/python setup.py --quiet build_ext --inplace
+
+demo: setup
+	$(BIN)/python examples/demo.py
+
+test: setup
+	$(BIN)/python -m pytest
+
+lint: setup
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: setup
+	$(BIN)/python bench/bench.py
+
+fuzz: setup
+	$(BIN)/python fuzz/run.py
+
+clean:
+	rm -rf build dist $(VENV) src/*.egg-info
+	find src -name '*.so' -delete

@@ -1,0 +1,39 @@
+"""Compiles the kernels: the Python files whose first line is a ``# cython:`` directive.
+
+All metadata is in pyproject.toml. ``UNDWARF_KERNELS=perfdata.decode,unwind.walk`` limits a development
+build to those modules.
+"""
+
+import os
+from pathlib import Path
+
+from Cython.Build import cythonize
+from setuptools import Extension, setup
+
+SOURCE = Path("src")
+
+
+def kernels() -> list[Extension]:
+    """One extension module for each compiled source file."""
+    wanted = {name for name in os.environ.get("UNDWARF_KERNELS", "").split(",") if name}
+    found = []
+    for path in sorted((SOURCE / "undwarf").rglob("*.py")):
+        with path.open(encoding="utf-8") as file:
+            if not file.readline().startswith("# cython:"):
+                continue
+        name = ".".join(path.relative_to(SOURCE).with_suffix("").parts)
+        if wanted and name.removeprefix("undwarf.") not in wanted:
+            continue
+        found.append(Extension(name, [str(path)], extra_compile_args=["-O3", "-g0"]))
+    return found
+
+
+setup(
+    ext_modules=cythonize(
+        kernels(),
+        build_dir="build/cython",
+        compiler_directives={"language_level": 3},
+        show_all_warnings=False,
+        quiet=True,
+    )
+)

@@ -1,0 +1,31 @@
+"""Memory for columns, without numpy: its import alone would cost more than decoding a small recording.
+
+A column is a memoryview of native C numbers. Kernels take it as a typed buffer; callers may wrap it with
+``numpy.asarray`` without a copy.
+"""
+
+import mmap
+from typing import Literal
+
+Typecode = Literal["B", "b", "H", "h", "I", "i", "Q", "q"]
+
+HUGE = 4 << 20
+"""From this many bytes on, memory asks for huge pages: first touches are most of what a column costs."""
+
+SIZES: dict[Typecode, int] = {"B": 1, "b": 1, "H": 2, "h": 2, "I": 4, "i": 4, "Q": 8, "q": 8}
+
+
+def zeros(typecode: Typecode, count: int) -> "memoryview[int]":
+    """A writable column of ``count`` zeros; ``typecode`` as in :mod:`array` (B H I Q and b h i q)."""
+    size = max(count, 1) * SIZES[typecode]
+    if size < HUGE:
+        return memoryview(bytearray(size)).cast(typecode)[:count]
+    mapped = mmap.mmap(-1, size)
+    if hasattr(mmap, "MADV_HUGEPAGE"):
+        mapped.madvise(mmap.MADV_HUGEPAGE)
+    return memoryview(mapped).cast("B").cast(typecode)[:count]
+
+
+def empty(typecode: Typecode) -> "memoryview[int]":
+    """A column without entries."""
+    return zeros(typecode, 0)

@@ -1,0 +1,42 @@
+"""Every bound that protects us from hostile or broken input, with its default, in one place."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Bounds on what one input may cost. All are arguments; these are the defaults."""
+
+    max_frames: int = 1024
+    """User frames walked for one sample."""
+    max_chain: int = 1024
+    """Entries read from one sampled call chain."""
+    expression_steps: int = 1000
+    """Operations of one DWARF expression."""
+    cfi_steps: int = 100_000
+    """Call frame instructions executed for one function."""
+    cfi_rows: int = 50_000
+    """Rows one function's call frame program may make."""
+    remember_depth: int = 64
+    """Nesting of DW_CFA_remember_state."""
+    fdes: int = 20_000_000
+    """Frame description entries in one section."""
+    section_bytes: int = 4 << 30
+    """Size of one section after decompression."""
+    compression_ratio: int = 2000
+    """Decompressed bytes for each compressed byte."""
+    stream_bytes: int = 256 << 30
+    """Bytes that all compressed records of one recording may unpack to."""
+    elf_headers: int = 100_000
+    """Section or program headers in one ELF file."""
+    symbols: int = 20_000_000
+    """Symbols in one table."""
+    demangle_input: int = 4096
+    """Bytes of a mangled name; a longer one stays mangled."""
+    demangle_output: int = 16384
+    """Characters of a demangled name; a longer one stays mangled."""
+    text_map_bytes: int = 512 << 20
+    """Size of a kallsyms or perf-PID.map file."""
+
+
+DEFAULT = Limits()
