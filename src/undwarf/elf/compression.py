@@ -1,0 +1,83 @@
+"""Unpacking compressed sections, bounded: the output is never larger than the header says, nor than the limits."""
+
+import lzma
+import struct
+import zlib
+
+from undwarf.limits import Limits
+
+ELFCOMPRESS_ZLIB = 1
+ELFCOMPRESS_ZSTD = 2
+
+MINI_DEBUG_BYTES = 256 << 20
+"""Most that .gnu_debugdata may unpack to; the largest met in the wild are some megabytes."""
+
+
+class CompressionError(ValueError):
+    """The bytes cannot be unpacked; the text says why."""
+
+
+def _check(size: int, packed: int, limits: Limits) -> None:
+    if size > limits.section_bytes:
+        raise CompressionError(f"{size} bytes are more than the limit of {limits.section_bytes}")
+    if size > packed * limits.compression_ratio + 64:
+        raise CompressionError(f"{size} bytes from {packed} are more than {limits.compression_ratio} to one")
+
+
+def unpack(kind: int, packed: memoryview, size: int, limits: Limits) -> bytes:
+    """The ``size`` bytes that a section packs; ``kind`` is a ELFCOMPRESS number (gABI, "Section Compression").
+
+    Raises :class:`CompressionError`, also where the stream does not hold exactly ``size`` bytes.
+    """
+    _check(size, len(packed), limits)
+    if kind == ELFCOMPRESS_ZLIB:
+        data = _unpack_zlib(packed, size)
+    elif kind == ELFCOMPRESS_ZSTD:
+        data = _unpack_zstd(packed, size)
+    else:
+        raise CompressionError(f"unknown compression type {kind}")
+    if len(data) != size:
+        raise CompressionError(f"unpacks to {len(data)} bytes, should be {size}")
+    return data
+
+
+def _unpack_zlib(packed: memoryview, size: int) -> bytes:
+    """As much as ``size + 1`` bytes, so that the caller sees a stream that is too long."""
+    try:
+        return zlib.decompressobj().decompress(packed, size + 1)
+    except zlib.error as error:
+        raise CompressionError(str(error)) from error
+
+
+def _unpack_zstd(packed: memoryview, size: int) -> bytes:
+    import zstandard
+
+    # Not ZstdDecompressor.decompress: it allocates what the frame header claims.
+    try:
+        with zstandard.ZstdDecompressor(max_window_size=1 << 27).stream_reader(
+            packed, read_across_frames=True
+        ) as reader:
+            return reader.read(size + 1)
+    except (zstandard.ZstdError, MemoryError) as error:
+        raise CompressionError(str(error)) from error
+
+
+def unpack_old_style(packed: memoryview, limits: Limits) -> bytes:
+    """A ``.zdebug_*`` section: "ZLIB", the size as big-endian u64, a zlib stream."""
+    if len(packed) < 12 or bytes(packed[:4]) != b"ZLIB":
+        raise CompressionError("no ZLIB header")
+    (size,) = struct.unpack(">Q", packed[4:12])
+    return unpack(ELFCOMPRESS_ZLIB, packed[12:], size, limits)
+
+
+def unpack_xz(packed: memoryview, limits: Limits) -> bytes:
+    """The ELF file inside ``.gnu_debugdata`` (xz, whose size is not stated before its end)."""
+    bound = min(MINI_DEBUG_BYTES, limits.section_bytes, len(packed) * limits.compression_ratio)
+    try:
+        decoder = lzma.LZMADecompressor(format=lzma.FORMAT_XZ, memlimit=128 << 20)
+        data = decoder.decompress(packed, bound)
+    except (lzma.LZMAError, MemoryError) as error:
+        raise CompressionError(str(error)) from error
+    if not decoder.eof:
+        raise CompressionError("cut short, or unpacks to more than the limit")
+    return data

@@ -1,0 +1,344 @@
+"""One ELF file: cheap to open, its parts parsed at first use, bad parts counted and left out."""
+
+import mmap
+import os
+from functools import cached_property
+from typing import Literal
+
+from undwarf.diagnostics import Defects
+from undwarf.elf import notes
+from undwarf.elf.compression import CompressionError, unpack, unpack_old_style, unpack_xz
+from undwarf.elf.headers import (
+    LAYOUTS,
+    MAGIC,
+    PF_W,
+    PN_XNUM,
+    PT_LOAD,
+    PT_NOTE,
+    SHF_COMPRESSED,
+    SHN_XINDEX,
+    SHT_NOBITS,
+    SHT_NOTE,
+    SHT_NULL,
+    Layout,
+    Section,
+    Segment,
+    segment_from_words,
+)
+from undwarf.elf.source import map_regular_file
+from undwarf.errors import ElfError
+from undwarf.limits import DEFAULT, Limits
+
+MAX_NAME = 4096
+"""Bytes of a section's or linked file's name that are looked at."""
+
+MAX_NAMES = 64 << 20
+"""Bytes of section names that are looked at."""
+
+
+class ElfFile:
+    """An ELF file of any class and byte order (gABI); headers are checked against the file's real size.
+
+    ``data`` are the file's bytes. ``kind`` is the ET_* number, ``machine`` the EM_* number. Damage that leaves
+    the rest usable (a section past the end, a corrupt compressed section) is counted in ``defects`` and the
+    part is treated as absent. Raises :class:`undwarf.errors.ElfError` where nothing can be read at all.
+    """
+
+    __slots__ = (
+        "__dict__",
+        "_buffer",
+        "_layout",
+        "_section_bytes",
+        "_table",
+        "byte_order",
+        "data",
+        "defects",
+        "entry",
+        "is_64",
+        "kind",
+        "limits",
+        "machine",
+        "path",
+        "segments",
+    )
+
+    def __init__(
+        self,
+        buffer: "mmap.mmap | bytes",
+        path: str = "",
+        *,
+        limits: Limits = DEFAULT,
+        defects: Defects | None = None,
+    ) -> None:
+        """From the bytes of a file; :meth:`open` and :meth:`from_bytes` are the usual ways in."""
+        ident = buffer[:16]
+        layout = LAYOUTS.get((ident[4], ident[5])) if len(ident) == 16 and ident[:4] == MAGIC else None
+        if layout is None:
+            raise ElfError(f"cannot read {path or 'these bytes'}", "not an ELF file")
+        if len(buffer) < 16 + layout.header.size:
+            raise ElfError(f"cannot read {path or 'these bytes'}", "the ELF header is cut short")
+        self.path = path
+        self.limits = limits
+        self.defects = Defects() if defects is None else defects
+        self.is_64 = layout.is_64
+        self.byte_order: Literal["little", "big"] = "little" if layout.mark == "<" else "big"
+        self.data = memoryview(buffer)
+        self._buffer = buffer
+        self._layout: Layout = layout
+        self._section_bytes: dict[int, memoryview | None] = {}
+        (
+            self.kind,
+            self.machine,
+            _version,
+            self.entry,
+            segments_at,
+            sections_at,
+            _flags,
+            _header_size,
+            segment_size,
+            segment_count,
+            section_size,
+            section_count,
+            names_index,
+        ) = layout.header.unpack_from(buffer, 16)
+        self._table = (sections_at, section_size, section_count, names_index)
+        if segment_count == PN_XNUM:
+            first = self._first_section_words()
+            segment_count = first[7] if first else 0
+        self.segments: tuple[Segment, ...] = self._read_segments(segments_at, segment_size, segment_count)
+
+    @classmethod
+    def open(
+        cls, path: "str | os.PathLike[str]", *, limits: Limits = DEFAULT, defects: Defects | None = None
+    ) -> "ElfFile":
+        """Maps a file. Only regular files are opened."""
+        name = os.fspath(path)
+        return cls(map_regular_file(name), name, limits=limits, defects=defects)
+
+    @classmethod
+    def from_bytes(
+        cls,
+        data: "bytes | bytearray | memoryview",
+        name: str = "",
+        *,
+        limits: Limits = DEFAULT,
+        defects: Defects | None = None,
+    ) -> "ElfFile":
+        """An ELF file that lies in memory (the vdso, an unpacked .gnu_debugdata)."""
+        return cls(data if isinstance(data, bytes) else bytes(data), name, limits=limits, defects=defects)
+
+    def __repr__(self) -> str:
+        return f"<ElfFile {self.path!r} {'64' if self.is_64 else '32'} bits machine {self.machine}>"
+
+    # Tables ------------------------------------------------------------------------------------------------
+
+    def _bounded_count(self, what: str, at: int, stride: int, count: int) -> int:
+        """How many entries of a table lie inside the file and the limits; what is cut off is counted."""
+        if not count:
+            return 0
+        room = (len(self._buffer) - at) // stride if at < len(self._buffer) else 0
+        bound = min(count, room, self.limits.elf_headers)
+        if bound < count:
+            self.defects.add(f"{what} headers cut short", self.path, count - bound)
+        return bound
+
+    def _read_segments(self, at: int, stride: int, count: int) -> tuple[Segment, ...]:
+        layout = self._layout.segment
+        if count and stride < layout.size:
+            self.defects.add("bad program header size", self.path, detail=str(stride))
+            return ()
+        count = self._bounded_count("program", at, stride, count)
+        is_64 = self.is_64
+        if stride == layout.size:
+            rows = layout.iter_unpack(self._buffer[at : at + count * stride])
+            if is_64:
+                return tuple(map(Segment._make, rows))
+            return tuple(segment_from_words(words, is_64) for words in rows)
+        unpack_from = layout.unpack_from
+        return tuple(
+            segment_from_words(unpack_from(self._buffer, at + i * stride), is_64) for i in range(count)
+        )
+
+    def _first_section_words(self) -> tuple[int, ...] | None:
+        """Section header 0, which holds the counts that do not fit in the ELF header (gABI, "e_shnum")."""
+        at, stride, _count, _names = self._table
+        layout = self._layout.section
+        if not at or stride < layout.size or at > len(self._buffer) - layout.size:
+            return None
+        return layout.unpack_from(self._buffer, at)
+
+    @cached_property
+    def sections(self) -> tuple[Section, ...]:
+        """All section headers in file order, entry 0 (always empty) included."""
+        at, stride, count, names_index = self._table
+        first = self._first_section_words()
+        if first is None:
+            if at and count:
+                self.defects.add("section headers cut short", self.path, count)
+            return ()
+        if count == 0:
+            count = first[5]
+        if names_index == SHN_XINDEX:
+            names_index = first[6]
+        count = self._bounded_count("section", at, stride, count)
+        layout = self._layout.section
+        if stride == layout.size:
+            rows = list(layout.iter_unpack(self._buffer[at : at + count * stride]))
+        else:
+            rows = [layout.unpack_from(self._buffer, at + i * stride) for i in range(count)]
+        names = b""
+        if names_index < len(rows):
+            words = rows[names_index]
+            if words[1] != SHT_NOBITS and words[5] <= len(self._buffer) - min(words[4], len(self._buffer)):
+                names = self._buffer[words[4] : words[4] + min(words[5], MAX_NAMES)]
+        found = []
+        for index, words in enumerate(rows):
+            start = words[0]
+            end = names.find(b"\0", start, start + MAX_NAME) if start < len(names) else -1
+            name = names[start:end].decode("utf-8", "backslashreplace") if end >= 0 else ""
+            found.append(Section(index, name, *words[1:]))
+        return tuple(found)
+
+    @cached_property
+    def _by_name(self) -> dict[str, Section]:
+        found: dict[str, Section] = {}
+        for section in self.sections:
+            if section.type != SHT_NULL:
+                found.setdefault(section.name, section)
+        return found
+
+    def section(self, name: str) -> Section | None:
+        """The first section of this name; ``.debug_x`` also finds an old compressed ``.zdebug_x``."""
+        found = self._by_name.get(name)
+        if found is None and name.startswith(".debug_"):
+            found = self._by_name.get(".z" + name[1:])
+        return found
+
+    def section_data(self, section: "Section | str") -> memoryview | None:
+        """A section's bytes, unpacked where they are compressed, and remembered.
+
+        None where the section is absent, has no bytes in the file, or is damaged (which is counted once).
+        """
+        wanted = self.section(section) if isinstance(section, str) else section
+        if wanted is None:
+            return None
+        try:
+            return self._section_bytes[wanted.index]
+        except KeyError:
+            data = self._section_bytes[wanted.index] = self._read_section(wanted)
+            return data
+
+    def _read_section(self, section: Section) -> memoryview | None:
+        if section.type in (SHT_NOBITS, SHT_NULL):
+            return None
+        size = len(self._buffer)
+        if section.offset > size or section.size > size - section.offset:
+            self.defects.add("section past the end of the file", self.path, detail=section.name)
+            return None
+        data = self.data[section.offset : section.offset + section.size]
+        try:
+            if section.flags & SHF_COMPRESSED:
+                layout = self._layout.compression
+                if len(data) < layout.size:
+                    raise CompressionError("no compression header")
+                words = layout.unpack_from(data)
+                unpacked = unpack(words[0], data[layout.size :], words[-2], self.limits)
+            elif section.name.startswith(".zdebug_"):
+                unpacked = unpack_old_style(data, self.limits)
+            else:
+                return data
+        except CompressionError as error:
+            self.defects.add("corrupt compressed section", self.path, detail=f"{section.name}: {error}")
+            return None
+        return memoryview(unpacked)
+
+    # Identity ----------------------------------------------------------------------------------------------
+
+    @cached_property
+    def build_id(self) -> bytes:
+        """The GNU build-id; empty when there is none. Looked for in note segments, then in note sections."""
+        size = len(self._buffer)
+        for segment in self.segments:
+            if segment.type == PT_NOTE and segment.offset < size:
+                data = self.data[segment.offset : segment.offset + segment.file_size]
+                found = notes.build_id(data, self.byte_order, segment.align)
+                if found:
+                    return found
+        for section in self.sections:
+            if section.type == SHT_NOTE and section.offset < size:
+                data = self.data[section.offset : section.offset + section.size]
+                found = notes.build_id(data, self.byte_order, section.align)
+                if found:
+                    return found
+        return b""
+
+    @cached_property
+    def debug_link(self) -> tuple[str, int] | None:
+        """(file name, CRC-32 of that file) from ``.gnu_debuglink``; the name is as found, so do not trust it."""
+        data = self.section_data(".gnu_debuglink")
+        if data is None or len(data) > MAX_NAME + 8:
+            return None
+        raw = bytes(data)
+        end = raw.find(b"\0")
+        at = (end + 4) & ~3
+        if end <= 0 or len(raw) - at < 4:
+            return None
+        return os.fsdecode(raw[:end]), int.from_bytes(raw[at : at + 4], self.byte_order)
+
+    @cached_property
+    def alt_link(self) -> tuple[str, bytes] | None:
+        """(file name, build-id) from ``.gnu_debugaltlink``: the file that dwz moved common parts to."""
+        data = self.section_data(".gnu_debugaltlink")
+        if data is None or len(data) > MAX_NAME + 64:
+            return None
+        raw = bytes(data)
+        end = raw.find(b"\0")
+        return (os.fsdecode(raw[:end]), raw[end + 1 :]) if end > 0 else None
+
+    @cached_property
+    def mini_debug(self) -> "ElfFile | None":
+        """The ELF file packed in ``.gnu_debugdata`` (MiniDebugInfo: a .symtab of functions)."""
+        data = self.section_data(".gnu_debugdata")
+        if data is None:
+            return None
+        name = f"{self.path}[.gnu_debugdata]"
+        try:
+            unpacked = unpack_xz(data, self.limits)
+            return ElfFile(unpacked, name, limits=self.limits, defects=self.defects)
+        except (CompressionError, ElfError) as error:
+            self.defects.add("corrupt .gnu_debugdata", self.path, detail=str(error))
+            return None
+
+    # Addresses ---------------------------------------------------------------------------------------------
+
+    @cached_property
+    def _loads(self) -> tuple[Segment, ...]:
+        return tuple(segment for segment in self.segments if segment.type == PT_LOAD)
+
+    def address_of_offset(self, file_offset: int) -> int | None:
+        """The ELF virtual address at a file offset, by the PT_LOAD that holds it; None outside of all."""
+        for segment in self._loads:
+            if segment.offset <= file_offset < segment.offset + segment.file_size:
+                return file_offset - segment.offset + segment.address
+        return None
+
+    def offset_of_address(self, address: int) -> int | None:
+        """The file offset of an ELF virtual address; None where no PT_LOAD has file bytes for it."""
+        for segment in self._loads:
+            if segment.address <= address < segment.address + segment.file_size:
+                return address - segment.address + segment.offset
+        return None
+
+    def read(self, address: int, size: int, *, writable: bool = False) -> memoryview | None:
+        """``size`` bytes as loaded at an ELF virtual address, where the file backs all of them.
+
+        Only from segments that are never written at run time, unless ``writable`` allows all.
+        """
+        for segment in self._loads:
+            within = address - segment.address
+            if 0 <= within < segment.file_size and (writable or not segment.flags & PF_W):
+                start = segment.offset + within
+                if size > segment.file_size - within or size > len(self._buffer) - start or size < 0:
+                    return None
+                return self.data[start : start + size]
+        return None

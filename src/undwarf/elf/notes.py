@@ -1,0 +1,36 @@
+"""ELF notes (gABI chapter 5, "Note Section"): the build-id lives in one."""
+
+from collections.abc import Iterator
+
+NT_GNU_BUILD_ID = 3
+
+MAX_NOTES = 4096
+"""Notes read from one segment or section; a core file has one for each thread."""
+
+
+def notes(data: memoryview, byte_order: str, align: int = 4) -> Iterator[tuple[bytes, int, memoryview]]:
+    """Yields (owner without NUL, type, descriptor) until the data ends or stops making sense.
+
+    ``align`` is that of the segment or section: 8 pads to 8 (GNU properties), anything else to 4.
+    """
+    pad = 7 if align == 8 else 3
+    at = 0
+    for _ in range(MAX_NOTES):
+        if len(data) - at < 12:
+            return
+        name_size = int.from_bytes(data[at : at + 4], byte_order)  # type: ignore[arg-type]
+        size = int.from_bytes(data[at + 4 : at + 8], byte_order)  # type: ignore[arg-type]
+        kind = int.from_bytes(data[at + 8 : at + 12], byte_order)  # type: ignore[arg-type]
+        start = at + ((12 + name_size + pad) & ~pad)
+        if name_size > len(data) - at - 12 or start > len(data) or size > len(data) - start:
+            return
+        yield bytes(data[at + 12 : at + 12 + name_size]).rstrip(b"\0"), kind, data[start : start + size]
+        at = (start + size + pad) & ~pad
+
+
+def build_id(data: memoryview, byte_order: str, align: int = 4) -> bytes:
+    """The GNU build-id among these notes; empty when there is none."""
+    for owner, kind, descriptor in notes(data, byte_order, align):
+        if owner == b"GNU" and kind == NT_GNU_BUILD_ID and 0 < len(descriptor) <= 64:
+            return bytes(descriptor)
+    return b""

@@ -1,0 +1,65 @@
+"""Opening files whose names come from untrusted input: regular files only, mapped read-only."""
+
+import errno
+import mmap
+import os
+import resource
+import stat
+import sys
+
+from undwarf.errors import ElfError
+
+
+def map_regular_file(path: str) -> mmap.mmap:
+    """The file's bytes, mapped. Raises ElfError for anything but a readable regular file that is not empty.
+
+    The kind is looked at before the file is opened, since opening a device or a FIFO can act on it, and again
+    afterwards, since the name may have been given to something else meanwhile.
+    """
+    try:
+        if not stat.S_ISREG(os.stat(path).st_mode):
+            raise ElfError(f"cannot read {path}", "not a regular file")
+        fd = _open(path)
+    except (OSError, ValueError) as error:
+        raise ElfError(f"cannot read {path}", _reason(error)) from error
+    try:
+        status = os.fstat(fd)
+        if not stat.S_ISREG(status.st_mode):
+            raise ElfError(f"cannot read {path}", "not a regular file")
+        if status.st_size == 0:
+            raise ElfError(f"cannot read {path}", "empty file")
+        try:
+            if sys.version_info >= (3, 13):
+                return mmap.mmap(fd, status.st_size, access=mmap.ACCESS_READ, trackfd=False)
+            return mmap.mmap(fd, status.st_size, access=mmap.ACCESS_READ)
+        except OSError as error:
+            if error.errno != errno.EMFILE or not _allow_more_files():
+                raise
+            return mmap.mmap(fd, status.st_size, access=mmap.ACCESS_READ)
+    except (OSError, ValueError, OverflowError) as error:
+        raise ElfError(f"cannot read {path}", _reason(error)) from error
+    finally:
+        os.close(fd)
+
+
+def _open(path: str) -> int:
+    flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
+    try:
+        return os.open(path, flags)
+    except OSError as error:
+        if error.errno != errno.EMFILE or not _allow_more_files():
+            raise
+        return os.open(path, flags)
+
+
+def _allow_more_files() -> bool:
+    """Raises this process's limit of open files to the most it may have; a mapping keeps its descriptor open."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft == hard:
+        return False
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    return True
+
+
+def _reason(error: BaseException) -> str:
+    return error.strerror if isinstance(error, OSError) and error.strerror else str(error)
