@@ -56,7 +56,7 @@ class Segment(NamedTuple):
 class Section(NamedTuple):
     """One section header; all numbers in bytes, ``name`` without its NUL."""
 
-    index: int
+    index: int  # type: ignore[assignment]  # the field, not tuple.index
     name: str
     type: int
     flags: int

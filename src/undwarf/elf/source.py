@@ -17,7 +17,7 @@ def map_regular_file(path: str) -> mmap.mmap:
     afterwards, since the name may have been given to something else meanwhile.
     """
     try:
-        if not stat.S_ISREG(os.stat(path).st_mode):
+        if not stat.S_ISREG(os.stat(path).st_mode):  # noqa: PTH116
             raise ElfError(f"cannot read {path}", "not a regular file")
         fd = _open(path)
     except (OSError, ValueError) as error:
