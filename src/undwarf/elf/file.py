@@ -155,9 +155,7 @@ class ElfFile:
                 return tuple(map(Segment._make, rows))
             return tuple(segment_from_words(words, is_64) for words in rows)
         unpack_from = layout.unpack_from
-        return tuple(
-            segment_from_words(unpack_from(self._buffer, at + i * stride), is_64) for i in range(count)
-        )
+        return tuple(segment_from_words(unpack_from(self._buffer, at + i * stride), is_64) for i in range(count))
 
     def _first_section_words(self) -> tuple[int, ...] | None:
         """Section header 0, which holds the counts that do not fit in the ELF header (gABI, "e_shnum")."""

@@ -96,9 +96,7 @@ def _layout(is_64: bool, mark: str) -> Layout:
     )
 
 
-LAYOUTS: Final = {
-    (kind, order): _layout(kind == 2, mark) for kind in (1, 2) for order, mark in ((1, "<"), (2, ">"))
-}
+LAYOUTS: Final = {(kind, order): _layout(kind == 2, mark) for kind in (1, 2) for order, mark in ((1, "<"), (2, ">"))}
 """By the bytes EI_CLASS and EI_DATA."""
 
 

@@ -1,0 +1,13 @@
+"""Build-ids: what identifies the exact bytes of an image. Here they are bytes, never text."""
+
+
+def same(one: bytes, other: bytes) -> bool:
+    """Whether two build-ids are one; old perf stored short ones padded with zeros to 20 bytes."""
+    size = max(len(one), len(other))
+    return bool(one) and bool(other) and one.ljust(size, b"\0") == other.ljust(size, b"\0")
+
+
+def directory(build_id: bytes) -> str:
+    """``xx/rest``, as every ``.build-id`` folder sorts its files; only ever hexadecimal digits and one slash."""
+    text = build_id.hex()
+    return f"{text[:2]}/{text[2:]}"

@@ -1,0 +1,196 @@
+"""Images: one for each (name, build-id) that the recording maps, with the file behind it opened at first use."""
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any, Protocol
+
+from undwarf.elf import ElfFile
+from undwarf.elf.headers import PT_LOAD
+from undwarf.images.finder import Finder
+from undwarf.images.kinds import ADDRESSED_AS_RUN, ImageKind, kind_of_name
+
+
+class Identity(Protocol):
+    """What a mapping record tells of its file, as :class:`undwarf.perfdata.FileIdentity` does."""
+
+    @property
+    def build_id(self) -> bytes: ...
+    @property
+    def major(self) -> int: ...
+    @property
+    def minor(self) -> int: ...
+    @property
+    def inode(self) -> int: ...
+
+
+class Image:
+    """A mapped file, the kernel, a module, the vdso, or code without a file.
+
+    ``number`` counts images from 0 in the order they were asked for; ``name`` is as recorded; ``path`` the
+    same as text (``[kernel.kallsyms]`` without the symbol that perf appends); ``build_id`` as recorded, else
+    the file's own once it is open. What is asked for first is found first; failures are remembered.
+    """
+
+    def __init__(
+        self, number: int, name: bytes, build_id: bytes, kind: ImageKind, finder: Finder, osrelease: str
+    ) -> None:
+        self.number = number
+        self.name = name
+        self.kind = kind
+        self.build_id = build_id
+        text = name.decode("utf-8", "surrogateescape")
+        self.path = "[kernel.kallsyms]" if text.startswith("[kernel.kallsyms]") else text
+        self._finder = finder
+        self._osrelease = osrelease
+        self._recorded_build_id = build_id
+        self._problem = ""
+
+    def __repr__(self) -> str:
+        return f"<Image {self.number} {self.kind.name} {self.path!r} {self.build_id.hex()}>"
+
+    @property
+    def runs_at_file_addresses(self) -> bool:
+        """Whether frames of this image are looked up by ELF virtual address (else by runtime address)."""
+        return self.kind not in ADDRESSED_AS_RUN
+
+    @cached_property
+    def elf(self) -> ElfFile | None:
+        """The verified ELF file of this image; None where there is none, and :attr:`problem` says why."""
+        found: ElfFile | None = None
+        if self.kind is ImageKind.FILE:
+            found, self._problem = self._finder.binary(self.path, self._recorded_build_id)
+        elif self.kind is ImageKind.VDSO:
+            found, self._problem = self._finder.vdso(self._recorded_build_id, self._osrelease)
+        elif self.kind is ImageKind.KERNEL:
+            # Not having a vmlinux is no problem by itself: kallsyms name the kernel as well.
+            found, _ = self._finder.kernel_elf(self._recorded_build_id, self._osrelease)
+        elif self.kind is ImageKind.UNKNOWN:
+            self._problem = "code of a guest" if self.name.startswith(b"[guest.") else "not a file"
+        if found is not None and not self.build_id:
+            self.build_id = found.build_id
+        return found
+
+    @cached_property
+    def debug_elf(self) -> ElfFile | None:
+        """The separate debug file, verified by build-id or checksum; None where there is none."""
+        elf = self.elf
+        if elf is None or self.kind is not ImageKind.FILE:
+            return None
+        return self._finder.debug_file(elf, self.path)
+
+    @property
+    def problem(self) -> str:
+        """Why this image's code cannot be unwound or named; empty when nothing is wrong."""
+        _ = self.elf
+        return self._problem
+
+    @problem.setter
+    def problem(self, why: str) -> None:
+        self._problem = why
+
+    @cached_property
+    def segments(self) -> list[tuple[int, int, int, int]]:
+        """As :meth:`load_segments`, remembered."""
+        elf = self.elf
+        if elf is None or self.kind is ImageKind.KERNEL:
+            return []
+        return [
+            (segment.offset, segment.file_size, segment.address, segment.flags)
+            for segment in elf.segments
+            if segment.type == PT_LOAD
+        ]
+
+    def load_segments(self) -> list[tuple[int, int, int, int]]:
+        """(file offset, bytes in the file, ELF virtual address, PF_* flags) of each loaded segment."""
+        return self.segments
+
+    def address_of_offset(self, file_offset: int) -> int | None:
+        """The ELF virtual address at a file offset; None where no loaded segment holds it."""
+        return self.elf.address_of_offset(file_offset) if self.elf is not None else None
+
+    def read(self, address: int, size: int) -> memoryview | None:
+        """``size`` bytes at an ELF virtual address that never change at run time; None elsewhere."""
+        return self.elf.read(address, size) if self.elf is not None else None
+
+
+class ImageStore:
+    """The images of one recording, by image key = (index in ``names``, index in ``identities``).
+
+    Keys that mean the same image (same name and build-id, or same name and inode) give the same object. A
+    path seen with two build-ids gives two images.
+    """
+
+    def __init__(
+        self,
+        names: Sequence[bytes],
+        identities: Sequence[Identity],
+        features: Any = None,
+        finder: Finder | None = None,
+    ) -> None:
+        self.finder = Finder() if finder is None else finder
+        self.images: list[Image] = []
+        self._names = names
+        self._identities = identities
+        self._osrelease: str = getattr(features, "osrelease", None) or ""
+        self._by_key: dict[tuple[int, int], Image] = {}
+        self._by_identity: dict[tuple[bytes, object], Image] = {}
+        self._header_build_ids: dict[bytes, bytes] = {}
+        for _pid, build_id, filename, _misc in getattr(features, "build_ids", None) or ():
+            name = filename.encode("utf-8", "surrogateescape") if isinstance(filename, str) else filename
+            if build_id.strip(b"\0"):
+                self._header_build_ids.setdefault(name, build_id)
+
+    def __len__(self) -> int:
+        return len(self.images)
+
+    def __getitem__(self, number: int) -> Image:
+        return self.images[number]
+
+    @property
+    def osrelease(self) -> str:
+        """The release of the recording's kernel; empty where it does not tell."""
+        return self._osrelease
+
+    def image(self, key: tuple[int, int]) -> Image:
+        """The image of a mapping that has this name index and identity index."""
+        try:
+            return self._by_key[key]
+        except KeyError:
+            image = self._by_key[key] = self._make(*key)
+            return image
+
+    def named(self, name: bytes, build_id: bytes = b"") -> Image:
+        """The image of this name that no mapping record announces (the kernel of a recording without maps)."""
+        return self._intern(name, build_id or self._header_build_id(name), 0)
+
+    def kernel(self) -> Image:
+        """The kernel's image: the one that is mapped, else one made from the header's build-id."""
+        for image in self.images:
+            if image.kind is ImageKind.KERNEL:
+                return image
+        return self.named(b"[kernel.kallsyms]")
+
+    def _header_build_id(self, name: bytes) -> bytes:
+        if name.startswith(b"[kernel.kallsyms]"):
+            name = b"[kernel.kallsyms]"
+        return self._header_build_ids.get(name, b"")
+
+    def _make(self, name_index: int, identity_index: int) -> Image:
+        name = self._names[name_index]
+        identity = self._identities[identity_index]
+        build_id = identity.build_id or self._header_build_id(name)
+        return self._intern(name, build_id, (identity.major, identity.minor, identity.inode))
+
+    def _intern(self, name: bytes, build_id: bytes, place: object) -> Image:
+        kind = kind_of_name(name)
+        if kind is ImageKind.KERNEL:
+            # One kernel runs: [kernel.kallsyms]_text and _stext mean the same image.
+            known: tuple[bytes, object] = (b"[kernel.kallsyms]", build_id)
+        else:
+            known = (name, build_id or place)
+        image = self._by_identity.get(known)
+        if image is None:
+            image = Image(len(self.images), name, build_id, kind, self.finder, self._osrelease)
+            self._by_identity[known] = image
+            self.images.append(image)
+        return image

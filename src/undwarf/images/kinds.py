@@ -1,0 +1,61 @@
+"""What an image is, told from the name its mapping was recorded with."""
+
+import re
+from enum import IntEnum
+
+
+class ImageKind(IntEnum):
+    """Where an image's code comes from; it decides who can name and unwind it."""
+
+    UNKNOWN = 0
+    """Nobody here can: guest code, names that are no path."""
+    FILE = 1
+    KERNEL = 2
+    MODULE = 3
+    VDSO = 4
+    BPF = 5
+    """Code the kernel made: BPF programs and trampolines, announced by KSYMBOL records."""
+    ANON = 6
+    """Memory without a file; where it is executable, a just-in-time compiler wrote it."""
+    JIT = 7
+    """A map of just-in-time compiled code, ``perf-PID.map``."""
+
+
+ADDRESSED_AS_RUN = frozenset(
+    {ImageKind.KERNEL, ImageKind.MODULE, ImageKind.BPF, ImageKind.ANON, ImageKind.JIT, ImageKind.UNKNOWN}
+)
+"""Kinds whose addresses are those of the running system, since no ELF file gives others."""
+
+_ANONYMOUS = ("//anon", "/anon_hugepage", "/memfd:", "/SYSV", "/dev/zero", "[heap]", "[stack", "[anon", "[vvar")
+_MODULE_FILE = re.compile(rb"\.ko(\.(gz|xz|zst|bz2|lzma))?( \(deleted\))?\Z")
+_MODULE_NAME = re.compile(rb"\[[A-Za-z0-9_.-]+\]\Z")
+_ANONYMOUS_BYTES = tuple(text.encode() for text in _ANONYMOUS)
+
+
+def kind_of_name(name: bytes) -> ImageKind:
+    """The kind of the image that a mapping of this name holds.
+
+    Names as the kernel writes them (fs/proc, ``perf_event_mmap_event``) and as perf synthesizes them
+    (``[kernel.kallsyms]_text``, ``[module]``).
+    """
+    if name.startswith(b"[kernel.kallsyms]") or name == b"[kernel]":
+        return ImageKind.KERNEL
+    if name.startswith(b"[guest."):
+        return ImageKind.UNKNOWN
+    if name in (b"[vdso]", b"[vdso32]", b"[vdsox32]"):
+        return ImageKind.VDSO
+    if not name or name.startswith(_ANONYMOUS_BYTES):
+        return ImageKind.ANON
+    if name.startswith((b"bpf_prog_", b"bpf_trampoline_", b"bpf_dispatcher_", b"bpf_struct_ops_")):
+        return ImageKind.BPF
+    if name in (b"ftrace_trampoline", b"kprobe_insn_page", b"kprobe_optinsn_page"):
+        return ImageKind.BPF
+    if name.startswith(b"["):
+        if name in (b"[vsyscall]", b"[uprobes]") or not _MODULE_NAME.match(name):
+            return ImageKind.UNKNOWN
+        return ImageKind.MODULE
+    if _MODULE_FILE.search(name):
+        return ImageKind.MODULE
+    if name.startswith(b"/tmp/perf-") and name.endswith(b".map"):
+        return ImageKind.JIT
+    return ImageKind.FILE
