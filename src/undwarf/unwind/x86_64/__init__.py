@@ -1,0 +1,1 @@
+"""What the walk must know of x86-64."""

@@ -1,0 +1,219 @@
+"""The profile: samples, stacks, frames, functions and images as columns, with objects made only where one looks.
+
+A column is a memoryview of native numbers, one entry a sample, node or frame. Numbers that point to another table
+use 0xffffffff for "none".
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import overload
+
+NONE = 0xFFFFFFFF
+
+Column = memoryview
+
+
+@dataclass(slots=True)
+class SampleColumns:
+    """One entry a sample. ``time`` in ns, ``comm`` an index in ``comms``, ``stack`` the innermost node, ``stop`` a
+    StopReason, ``stop_image`` the image where the walk stopped; ``addr`` (data address) and ``weight`` may be absent.
+    """
+
+    time: Column
+    pid: Column
+    tid: Column
+    cpu: Column
+    event: Column
+    period: Column
+    comm: Column
+    stack: Column
+    stop: Column
+    stop_image: Column
+    ip: Column
+    addr: Column | None = None
+    weight: Column | None = None
+
+    def __len__(self) -> int:
+        return len(self.stack)
+
+
+@dataclass(slots=True)
+class StackColumns:
+    """One entry a node: its caller's node (``parent``, numbered before it; none for a root) and its ``frame``."""
+
+    parent: Column
+    frame: Column
+
+    def __len__(self) -> int:
+        return len(self.frame)
+
+
+@dataclass(slots=True)
+class FrameColumns:
+    """One entry a frame: a unique code address.
+
+    ``address`` is the one looked up (a return address less one): as the ELF file states it, or for the kernel and for
+    code without a file the one it ran at. ``runtime`` is the absolute address as printed, where that was asked for.
+    ``inline_depth`` counts the inlined functions a frame stands for besides its own; none are expanded yet.
+    """
+
+    image: Column
+    address: Column
+    provenance: Column
+    function: Column
+    runtime: Column | None
+    inline_depth: Column
+
+    def __len__(self) -> int:
+        return len(self.address)
+
+
+@dataclass(slots=True)
+class FunctionTable:
+    """Functions by number: demangled ``name`` (``[unknown]`` where nothing names it), ``image``, start ``address``."""
+
+    name: list[str]
+    image: Column
+    address: Column
+
+    def __len__(self) -> int:
+        return len(self.name)
+
+
+@dataclass(slots=True)
+class ImageInfo:
+    """A mapped file or what stands for one; ``problem`` says why its code could not be unwound or named."""
+
+    name: str
+    path: str
+    build_id: str
+    kind: str
+    problem: str = ""
+
+
+@dataclass(slots=True)
+class EventInfo:
+    """An event of the recording, by number."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """One frame of a stack, innermost first."""
+
+    name: str
+    dso: str
+    address: int
+    provenance: int
+    runtime: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One sample with its whole stack, innermost frame first."""
+
+    time: int
+    pid: int
+    tid: int
+    cpu: int
+    event: str
+    period: int
+    comm: str
+    stop: int
+    stack: list[Frame] = field(repr=False)
+
+
+class SampleView(Sequence[Sample]):
+    """The samples as objects, made one by one; the columns are in ``columns`` and by their own names."""
+
+    def __init__(self, profile: "Profile", columns: SampleColumns) -> None:
+        self._profile = profile
+        self.columns = columns
+
+    def __len__(self) -> int:
+        return len(self.columns)
+
+    @overload
+    def __getitem__(self, index: int) -> Sample: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Sample]: ...
+    def __getitem__(self, index: int | slice) -> Sample | list[Sample]:
+        if isinstance(index, slice):
+            return [self._profile.sample(i) for i in range(*index.indices(len(self)))]
+        if index < 0:
+            index += len(self)
+        if not 0 <= index < len(self):
+            raise IndexError(index)
+        return self._profile.sample(index)
+
+    def __iter__(self) -> Iterator[Sample]:
+        return (self._profile.sample(i) for i in range(len(self)))
+
+    def __getattr__(self, name: str) -> Column:
+        if name.startswith("_") or name == "columns":
+            raise AttributeError(name)
+        column: Column = getattr(self.columns, name)
+        return column
+
+
+class Profile:
+    """All of a recording's samples, unwound and named."""
+
+    def __init__(
+        self,
+        samples: SampleColumns,
+        stacks: StackColumns,
+        frames: FrameColumns,
+        functions: FunctionTable,
+        images: list[ImageInfo],
+        comms: list[str],
+        events: list[EventInfo],
+        *,
+        deferred: int = 0,
+    ) -> None:
+        self.samples = SampleView(self, samples)
+        self.stacks = stacks
+        self.frames = frames
+        self.functions = functions
+        self.images = images
+        self.comms = comms
+        self.events = events
+        self.deferred = deferred
+        """Samples whose user chain was deferred and is not merged."""
+
+    def frame(self, number: int) -> Frame:
+        """One frame as an object."""
+        frames = self.frames
+        image = frames.image[number]
+        return Frame(
+            self.functions.name[frames.function[number]],
+            self.images[image].name if image != NONE else "[unknown]",
+            frames.address[number],
+            frames.provenance[number],
+            frames.runtime[number] if frames.runtime is not None else None,
+        )
+
+    def stack(self, node: int) -> list[Frame]:
+        """The frames of a stack node, innermost first."""
+        found = []
+        while node != NONE:
+            found.append(self.frame(self.stacks.frame[node]))
+            node = self.stacks.parent[node]
+        return found
+
+    def sample(self, number: int) -> Sample:
+        """One sample as an object."""
+        columns = self.samples.columns
+        comm = columns.comm[number]
+        return Sample(
+            columns.time[number],
+            columns.pid[number],
+            columns.tid[number],
+            columns.cpu[number],
+            self.events[columns.event[number]].name,
+            columns.period[number],
+            self.comms[comm] if comm != NONE else f":{columns.tid[number]}",
+            columns.stop[number],
+            self.stack(columns.stack[number]),
+        )

@@ -1,0 +1,19 @@
+# cython: language_level=3, boundscheck=True, wraparound=False, cdivision=False, initializedcheck=False
+"""Renumbers the stacks of samples after the stacks of several threads were merged."""
+
+from typing import Any
+
+import cython
+
+NOTHING = cython.declare(cython.uint, 0xFFFFFFFF)
+
+
+@cython.locals(numbers="unsigned int[::1]", new="const unsigned int[::1]", i=cython.Py_ssize_t)
+def remap(column: Any, first: cython.Py_ssize_t, end: cython.Py_ssize_t, mapping: Any) -> None:
+    """Replace ``column[first:end]`` by what ``mapping`` has for them; 0xffffffff stays."""
+    numbers = column
+    new = mapping
+    with cython.nogil:
+        for i in range(first, end):
+            if numbers[i] != NOTHING:
+                numbers[i] = new[numbers[i]]

@@ -1,0 +1,67 @@
+"""What the walk asks for when it meets an image for the first time; shared by all walking threads."""
+
+from collections.abc import Callable, Sequence
+
+from undwarf.images import Image, ImageKind, ImageStore
+from undwarf.tables.model import RuleSet, UnwindTable
+from undwarf.unwind.x86_64 import calls, registers
+
+HAS_TABLE = 1
+UNUSABLE = 2
+NO_MORE = 3
+ANONYMOUS = 4
+
+Segments = list[tuple[int, int, int]]
+
+
+class Sources:
+    """Images and unwind tables by image number, each made once.
+
+    ``keys`` are the recording's (name index, identity index) by image number. Calls come with the GIL held.
+    """
+
+    def __init__(self, store: ImageStore, keys: Sequence[tuple[int, int]]) -> None:
+        self.rules = RuleSet()
+        self._store = store
+        self._keys = keys
+        self._loaded: dict[int, tuple[int, Segments, UnwindTable | None]] = {}
+        self._tables: dict[int, UnwindTable] = {}
+
+    def image(self, number: int) -> Image:
+        """The image with this number."""
+        return self._store.image(self._keys[number])
+
+    def load(self, number: int) -> tuple[int, Segments, UnwindTable | None]:
+        """State, loadable segments as (file offset, bytes, address) and unwind table of an image."""
+        loaded = self._loaded.get(number)
+        if loaded is None:
+            loaded = self._loaded[number] = self._load(self.image(number))
+        return loaded
+
+    def _load(self, image: Image) -> tuple[int, Segments, UnwindTable | None]:
+        if image.kind in (ImageKind.ANON, ImageKind.JIT, ImageKind.BPF):
+            return ANONYMOUS, [], None
+        elf = image.elf
+        if elf is None or elf.machine != registers.ELF_MACHINE:
+            return UNUSABLE, [], None
+        segments = [(offset, size, address) for offset, size, address, _flags in image.load_segments()]
+        table = self._tables.get(image.number)
+        if table is None:
+            debug: Callable[[], object] = lambda: image.debug_elf  # noqa: E731
+            table = self._tables[image.number] = UnwindTable.from_elf(elf, debug_elf=debug, rules=self.rules)
+        return HAS_TABLE, segments, table
+
+    def call_before(self, number: int, address: int) -> bool:
+        """Whether a call instruction ends at ``address``; True where the code cannot be read (made at run time)."""
+        image = self.image(number)
+        if image.kind in (ImageKind.ANON, ImageKind.JIT, ImageKind.BPF):
+            return True
+        code = image.read(address - calls.LONGEST, calls.LONGEST)
+        return code is not None and calls.ends_with_call(bytes(code))
+
+    def read(self, number: int, address: int) -> int | None:
+        """The 8-byte word of read-only file data at an image's address; None where there is none."""
+        if address == 0:
+            return None
+        word = self.image(number).read(address, 8)
+        return int.from_bytes(word, "little") if word is not None and len(word) == 8 else None

@@ -1,0 +1,59 @@
+"""Why a stack ends where it ends, and how each of its frames was found."""
+
+from enum import IntEnum
+
+
+class StopReason(IntEnum):
+    """The end of a sample's user part. Only ROOT is a whole stack; NONE has no user part at all."""
+
+    NONE = 0
+    ROOT = 1
+    TRUNCATED = 2
+    NO_RULE = 3
+    UNMAPPED = 4
+    BAD_CFA = 5
+    LOOP = 6
+    DEPTH = 7
+    NO_DUMP = 8
+    NO_FILE = 9
+    UNREADABLE_MEMORY = 10
+    UNSUPPORTED = 11
+    BAD_RULE = 12
+    UNKNOWN_REGISTER = 13
+    DEFERRED = 14
+
+
+DESCRIPTIONS = {
+    StopReason.NONE: "no user part",
+    StopReason.ROOT: "root reached",
+    StopReason.TRUNCATED: "the stack dump ended",
+    StopReason.NO_RULE: "no unwind rule for the address",
+    StopReason.UNMAPPED: "the return address lies in no executable mapping",
+    StopReason.BAD_CFA: "the call frame address does not move up",
+    StopReason.LOOP: "the stack goes in a circle",
+    StopReason.DEPTH: "the limit of frames was reached",
+    StopReason.NO_DUMP: "no stack dump was recorded",
+    StopReason.NO_FILE: "the mapped file is missing or another build",
+    StopReason.UNREADABLE_MEMORY: "a rule reads memory that was not recorded",
+    StopReason.UNSUPPORTED: "the process's architecture is not supported yet",
+    StopReason.BAD_RULE: "the unwind rule cannot be used",
+    StopReason.UNKNOWN_REGISTER: "a register the rule needs was not recorded",
+    StopReason.DEFERRED: "the user chain was deferred and is not merged",
+}
+
+
+class Provenance(IntEnum):
+    """What led from a frame to its caller (for chains taken from the sample: who made the chain).
+
+    The numbers below 16 are the sources of a rule (:mod:`undwarf.tables.model`).
+    """
+
+    EH_FRAME = 1
+    DEBUG_FRAME = 2
+    SFRAME = 3
+    ORC = 4
+    CODE = 5
+    KERNEL_CHAIN = 16
+    USER_CHAIN = 17
+    FRAME_POINTER = 18
+    NOTHING = 19

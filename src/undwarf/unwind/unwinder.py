@@ -1,0 +1,150 @@
+"""Walks all samples of a recording: windows of the stream are dealt to threads, their stacks merged at the end."""
+
+import os
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from undwarf.buffers import zeros
+from undwarf.limits import DEFAULT, Limits
+from undwarf.perfdata import PerfData, Records
+from undwarf.spaces.replay import Replay
+from undwarf.unwind.remap import remap
+from undwarf.unwind.sources import Sources
+from undwarf.unwind.walk import Walker
+from undwarf.unwind.x86_64 import registers
+
+WINDOW = 32 << 20
+"""Bytes of the stream a thread maps at once."""
+
+Progress = Callable[[int, int], None]
+
+
+@dataclass(slots=True)
+class Walked:
+    """Stacks of a recording. ``stack``, ``stop`` and ``stop_image`` are by sample, the columns as in Stacks.columns."""
+
+    stack: "memoryview[int]"
+    stop: "memoryview[int]"
+    stop_image: "memoryview[int]"
+    columns: dict[str, memoryview]
+    deferred: int
+    damaged: int
+
+
+def spans(data: PerfData, records: Records) -> Iterator[tuple[int, int, int, int]]:
+    """(position, bytes, first sample, end sample) of windows that hold whole records."""
+    positions = records.samples.position
+    count = len(positions)
+    first = 0
+    while first < count:
+        start = positions[first]
+        segment_end = data.segment_end(start)
+        low, high = first + 1, count
+        limit = min(start + WINDOW, segment_end)
+        while low < high:
+            middle = (low + high) // 2
+            if positions[middle] < limit:
+                low = middle + 1
+            else:
+                high = middle
+        # The last record may reach past the window's nominal end, by less than 64 KiB.
+        yield start, min(limit + 0x10000, segment_end) - start, first, low
+        first = low
+
+
+def default_jobs() -> int:
+    """Threads that walk when nothing else is said."""
+    return min(len(os.sched_getaffinity(0)), 8)
+
+
+def walk_samples(
+    data: PerfData,
+    records: Records,
+    replay: Replay,
+    space_of: memoryview,
+    kernel_of: memoryview,
+    sources: Sources,
+    selected: memoryview,
+    *,
+    limits: Limits = DEFAULT,
+    jobs: int | None = None,
+    runtime: bool = False,
+    progress: Progress | None = None,
+) -> Walked:
+    """Walk the samples for which ``selected`` is not 0.
+
+    With ``runtime``, frames keep the absolute address they ran at. ``progress`` is told samples done and in all.
+    """
+    count = len(records.samples.position)
+    stack = zeros("I", count)
+    stop = zeros("B", count)
+    stop_image = zeros("I", count)
+    memory_slots = memoryview(b"".join(registers.slots(event.sample_regs_user) for event in data.events) or bytes(17))
+    columns = replay.columns()
+    image_count = max(1, len(replay.keys()))
+    work = spans(data, records)
+    lock = threading.Lock()
+    failures: list[BaseException] = []
+    done = 0
+    jobs = max(1, jobs or default_jobs())
+    if count < 2000:
+        jobs = 1
+    walkers = [
+        Walker(
+            sources,
+            sources.rules,
+            columns,
+            records.samples,
+            space_of,
+            kernel_of,
+            memory_slots,
+            selected,
+            image_count,
+            limits,
+            runtime,
+        )
+        for _ in range(jobs)
+    ]
+    walked_by: list[list[tuple[int, int]]] = [[] for _ in range(jobs)]
+
+    def run(number: int) -> None:
+        nonlocal done
+        try:
+            while not failures:
+                with lock:
+                    span = next(work, None)
+                if span is None:
+                    return
+                position, length, first, end = span
+                with data.window(position, length) as view:
+                    walkers[number].walk(view, position, first, end, stack, stop, stop_image)
+                with lock:
+                    walked_by[number].append((first, end))
+                    done += end - first
+                    if progress is not None:
+                        progress(done, count)
+        except BaseException as error:  # noqa: BLE001 - carried to the calling thread
+            failures.append(error)
+
+    threads = [threading.Thread(target=run, args=(number,), daemon=True) for number in range(1, jobs)]
+    for thread in threads:
+        thread.start()
+    run(0)
+    for thread in threads:
+        thread.join()
+    if failures:
+        raise failures[0]
+    stacks = walkers[0].stacks
+    for number in range(1, jobs):
+        mapping = stacks.adopt(walkers[number].stacks)
+        for first, end in walked_by[number]:
+            remap(stack, first, end, mapping)
+    return Walked(
+        stack,
+        stop,
+        stop_image,
+        stacks.columns(),
+        sum(walker.deferred for walker in walkers),
+        sum(walker.damaged for walker in walkers),
+    )

@@ -1,0 +1,1532 @@
+# cython: language_level=3, boundscheck=True, wraparound=False, cdivision=False, initializedcheck=False
+"""The walk: from sampled registers and stack bytes to interned stacks, with a reason where each one ends.
+
+One :class:`Walker` belongs to one thread; it holds the GIL only to load an image or compile a function it meets for
+the first time. A frame is a unique (image, address, provenance), a stack node a unique (parent node, frame), and
+parents are numbered before their children.
+"""
+
+from typing import Any
+
+import cython
+
+from undwarf.buffers import zeros
+
+NOTHING = cython.declare(cython.uint, 0xFFFFFFFF)
+MULTIPLIER = cython.declare(cython.ulonglong, 0x9E3779B97F4A7C15)
+MARKERS = cython.declare(cython.ulonglong, 0xFFFFFFFFFFFFF001)
+"""Call chain entries from here on are context markers (PERF_CONTEXT_MAX is -4095)."""
+CONTEXT_KERNEL = cython.declare(cython.ulonglong, 0xFFFFFFFFFFFFFF80)
+CONTEXT_USER = cython.declare(cython.ulonglong, 0xFFFFFFFFFFFFFE00)
+CONTEXT_USER_DEFERRED = cython.declare(cython.ulonglong, 0xFFFFFFFFFFFFFD80)
+ALL_ONES = cython.declare(cython.ulonglong, 0xFFFFFFFFFFFFFFFF)
+
+CHUNK = cython.declare(cython.Py_ssize_t, 32)
+"""Mappings in one chunk of an address space (undwarf.spaces.replay)."""
+
+# A rule's words; undwarf.tables.model describes them.
+STRIDE = cython.declare(cython.Py_ssize_t, 80)
+RULE_NO = cython.declare(cython.uint, 0xFFFFFFFF)
+RULE_UNMAPPED = cython.declare(cython.uint, 0xFFFFFFFE)
+RULE_NO_FILE = cython.declare(cython.uint, 0xFFFFFFFD)
+RULE_LIMIT = cython.declare(cython.uint, 0xFFFFFFF0)
+CFA_UNDEFINED = cython.declare(cython.int, 0)
+CFA_REGISTER = cython.declare(cython.int, 1)
+CFA_DEREF = cython.declare(cython.int, 2)
+CFA_PLT = cython.declare(cython.int, 3)
+CFA_EXPRESSION = cython.declare(cython.int, 4)
+FLAG_SIGNAL = cython.declare(cython.int, 1)
+FLAG_OUTERMOST = cython.declare(cython.int, 2)
+KIND_UNDEFINED = cython.declare(cython.int, 1)
+KIND_AT_CFA = cython.declare(cython.int, 2)
+KIND_IS_CFA = cython.declare(cython.int, 3)
+KIND_REGISTER = cython.declare(cython.int, 4)
+KIND_AT_REGISTER = cython.declare(cython.int, 5)
+KIND_EXPRESSION = cython.declare(cython.int, 6)
+KIND_IS_EXPRESSION = cython.declare(cython.int, 7)
+
+# Stop reasons (undwarf.unwind.stop.StopReason).
+STOP_NONE = cython.declare(cython.int, 0)
+STOP_ROOT = cython.declare(cython.int, 1)
+STOP_TRUNCATED = cython.declare(cython.int, 2)
+STOP_NO_RULE = cython.declare(cython.int, 3)
+STOP_UNMAPPED = cython.declare(cython.int, 4)
+STOP_BAD_CFA = cython.declare(cython.int, 5)
+STOP_LOOP = cython.declare(cython.int, 6)
+STOP_DEPTH = cython.declare(cython.int, 7)
+STOP_NO_DUMP = cython.declare(cython.int, 8)
+STOP_NO_FILE = cython.declare(cython.int, 9)
+STOP_UNREADABLE = cython.declare(cython.int, 10)
+STOP_UNSUPPORTED = cython.declare(cython.int, 11)
+STOP_BAD_RULE = cython.declare(cython.int, 12)
+STOP_UNKNOWN_REGISTER = cython.declare(cython.int, 13)
+STOP_DEFERRED = cython.declare(cython.int, 14)
+
+# Provenance of a frame (undwarf.unwind.stop.Provenance).
+FROM_KERNEL_CHAIN = cython.declare(cython.int, 16)
+FROM_USER_CHAIN = cython.declare(cython.int, 17)
+FROM_FRAME_POINTER = cython.declare(cython.int, 18)
+FROM_NOTHING = cython.declare(cython.int, 19)
+
+# x86-64: DWARF register numbers.
+REGISTERS = cython.declare(cython.int, 17)
+RBX = cython.declare(cython.int, 3)
+RBP = cython.declare(cython.int, 6)
+RSP = cython.declare(cython.int, 7)
+RIP = cython.declare(cython.int, 16)
+NMI_UNKNOWN = cython.declare(cython.uint, 1 << 3 | 1 << 12 | 1 << 13 | 1 << 14 | 1 << 15)
+"""rbx and r12 to r15: not saved when a non-maskable interrupt takes a sample inside the kernel, then all ones."""
+
+CACHE = cython.declare(cython.ulonglong, 4096)
+"""Entries of the small cache; larger ones hit more and are slower, since they leave the second-level cache."""
+KERNEL_KEY = cython.declare(cython.ulonglong, 1 << 40)
+"""Set in the cache's keys of kernel addresses."""
+EVALUATION = cython.declare(cython.int, 64)
+"""Depth of the expression evaluator's stack."""
+
+
+@cython.final
+@cython.cclass
+class Stacks:
+    """Interned frames and stack nodes."""
+
+    frame_image = cython.declare("unsigned int[::1]")
+    frame_address = cython.declare("unsigned long long[::1]")
+    frame_runtime = cython.declare("unsigned long long[::1]")
+    frame_provenance = cython.declare("unsigned char[::1]")
+    frame_proof = cython.declare("unsigned char[::1]")
+    frame_slots = cython.declare("unsigned int[::1]")
+    frames: cython.Py_ssize_t
+    node_key = cython.declare("unsigned long long[::1]")
+    node_slots = cython.declare("unsigned int[::1]")
+    nodes: cython.Py_ssize_t
+
+    def __cinit__(self) -> None:
+        self.frame_image = zeros("I", 4096)
+        self.frame_address = zeros("Q", 4096)
+        self.frame_runtime = zeros("Q", 4096)
+        self.frame_provenance = zeros("B", 4096)
+        self.frame_proof = zeros("B", 4096)
+        self.frame_slots = self._free_slots(16384)
+        self.node_key = zeros("Q", 4096)
+        self.node_slots = self._free_slots(16384)
+
+    @cython.locals(slots="unsigned int[::1]")
+    def _free_slots(self, count: cython.Py_ssize_t) -> memoryview:
+        """A hash of ``count`` free slots; 0 is free, a number n is kept as n + 1."""
+        return zeros("I", count)
+
+    @cython.locals(
+        old="unsigned int[::1]",
+        new="unsigned int[::1]",
+        old_q="unsigned long long[::1]",
+        new_q="unsigned long long[::1]",
+        old_b="unsigned char[::1]",
+        new_b="unsigned char[::1]",
+        i=cython.Py_ssize_t,
+        at=cython.ulonglong,
+        mask=cython.ulonglong,
+    )
+    def grow_frames(self) -> None:
+        """Double the room for frames."""
+        size: cython.Py_ssize_t = len(self.frame_image)
+        grown = zeros("I", 2 * size)
+        old = self.frame_image
+        new = grown
+        new[:size] = old
+        self.frame_image = grown
+        old_q = self.frame_address
+        new_q = zeros("Q", 2 * size)
+        new_q[:size] = old_q
+        self.frame_address = new_q
+        old_q = self.frame_runtime
+        new_q = zeros("Q", 2 * size)
+        new_q[:size] = old_q
+        self.frame_runtime = new_q
+        old_b = self.frame_provenance
+        new_b = zeros("B", 2 * size)
+        new_b[:size] = old_b
+        self.frame_provenance = new_b
+        old_b = self.frame_proof
+        new_b = zeros("B", 2 * size)
+        new_b[:size] = old_b
+        self.frame_proof = new_b
+        new = zeros("I", 8 * size)
+        mask = 8 * size - 1
+        for i in range(self.frames):
+            at = self.frame_hash(
+                self.frame_image[i], self.frame_address[i], self.frame_runtime[i], self.frame_provenance[i]
+            )
+            at = at & mask
+            while new[at]:
+                at = (at + 1) & mask
+            new[at] = i + 1
+        self.frame_slots = new
+
+    @cython.locals(
+        new="unsigned int[::1]",
+        old_q="unsigned long long[::1]",
+        new_q="unsigned long long[::1]",
+        i=cython.Py_ssize_t,
+        at=cython.ulonglong,
+        mask=cython.ulonglong,
+    )
+    def grow_nodes(self) -> None:
+        """Double the room for nodes."""
+        size: cython.Py_ssize_t = len(self.node_key)
+        old_q = self.node_key
+        new_q = zeros("Q", 2 * size)
+        new_q[:size] = old_q
+        self.node_key = new_q
+        new = zeros("I", 4 * size)
+        mask = 4 * size - 1
+        with cython.nogil:
+            for i in range(self.nodes):
+                at = ((old_q[i] ^ (old_q[i] >> 32)) * MULTIPLIER) >> 24 & mask
+                while new[at]:
+                    at = (at + 1) & mask
+                new[at] = cython.cast(cython.uint, i + 1)
+        self.node_slots = new
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.inline
+    @cython.exceptval(check=False)
+    def frame_hash(
+        self, image: cython.uint, address: cython.ulonglong, runtime: cython.ulonglong, provenance: cython.uint
+    ) -> cython.ulonglong:
+        key: cython.ulonglong = (address + (runtime << 7) + provenance) * MULTIPLIER
+        key = (key ^ (key >> 31) ^ image) * MULTIPLIER
+        return key >> 20
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1)
+    def frame(
+        self, image: cython.uint, address: cython.ulonglong, runtime: cython.ulonglong, provenance: cython.uint
+    ) -> cython.longlong:
+        """The number of this frame."""
+        mask: cython.ulonglong = cython.cast(cython.ulonglong, self.frame_slots.shape[0]) - 1
+        at: cython.ulonglong = self.frame_hash(image, address, runtime, provenance) & mask
+        found: cython.Py_ssize_t
+        while self.frame_slots[at]:
+            found = cython.cast(cython.Py_ssize_t, self.frame_slots[at]) - 1
+            if (
+                self.frame_address[found] == address
+                and self.frame_image[found] == image
+                and self.frame_runtime[found] == runtime
+                and self.frame_provenance[found] == provenance
+            ):
+                return found
+            at = (at + 1) & mask
+        if self.frames >= self.frame_image.shape[0]:
+            with cython.gil:
+                self.grow_frames()
+            return self.frame(image, address, runtime, provenance)
+        found = self.frames
+        self.frames += 1
+        self.frame_slots[at] = cython.cast(cython.uint, found + 1)
+        self.frame_image[found] = image
+        self.frame_address[found] = address
+        self.frame_runtime[found] = runtime
+        self.frame_provenance[found] = cython.cast(cython.uchar, provenance)
+        return found
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1)
+    def node(self, parent: cython.uint, frame: cython.uint) -> cython.longlong:
+        """The number of the node with this parent (0xffffffff for a root) and frame."""
+        key: cython.ulonglong = cython.cast(cython.ulonglong, parent) << 32 | frame
+        mask: cython.ulonglong = cython.cast(cython.ulonglong, self.node_slots.shape[0]) - 1
+        at: cython.ulonglong = ((key ^ (key >> 32)) * MULTIPLIER) >> 24 & mask
+        found: cython.Py_ssize_t
+        while self.node_slots[at]:
+            found = cython.cast(cython.Py_ssize_t, self.node_slots[at]) - 1
+            if self.node_key[found] == key:
+                return found
+            at = (at + 1) & mask
+        if self.nodes >= self.node_key.shape[0]:
+            with cython.gil:
+                self.grow_nodes()
+            return self.node(parent, frame)
+        found = self.nodes
+        self.nodes += 1
+        self.node_slots[at] = cython.cast(cython.uint, found + 1)
+        self.node_key[found] = key
+        return found
+
+    @cython.locals(frame_map="unsigned int[::1]", node_map="unsigned int[::1]", i=cython.Py_ssize_t, parent=cython.uint)
+    def adopt(self, other: Stacks) -> memoryview:
+        """Take over another thread's frames and nodes; returns the column that maps its node numbers to ours."""
+        frame_map = zeros("I", other.frames)
+        mapped = zeros("I", other.nodes)
+        node_map = mapped
+        with cython.nogil:
+            for i in range(other.frames):
+                frame_map[i] = cython.cast(
+                    cython.uint,
+                    self.frame(
+                        other.frame_image[i],
+                        other.frame_address[i],
+                        other.frame_runtime[i],
+                        other.frame_provenance[i],
+                    ),
+                )
+            for i in range(other.nodes):
+                parent = cython.cast(cython.uint, other.node_key[i] >> 32)
+                if parent != NOTHING:
+                    parent = node_map[parent]
+                node_map[i] = cython.cast(
+                    cython.uint,
+                    self.node(parent, frame_map[cython.cast(cython.Py_ssize_t, other.node_key[i] & NOTHING)]),
+                )
+        return mapped
+
+    @cython.locals(parents="unsigned int[::1]", frames="unsigned int[::1]", i=cython.Py_ssize_t)
+    def columns(self) -> dict[str, memoryview]:
+        """``parent`` and ``frame`` by node; ``image``, ``address``, ``runtime`` and ``provenance`` by frame."""
+        parent = zeros("I", self.nodes)
+        frame = zeros("I", self.nodes)
+        parents = parent
+        frames = frame
+        with cython.nogil:
+            for i in range(self.nodes):
+                parents[i] = cython.cast(cython.uint, self.node_key[i] >> 32)
+                frames[i] = cython.cast(cython.uint, self.node_key[i] & NOTHING)
+        count: cython.Py_ssize_t = self.frames
+        return {
+            "parent": parent,
+            "frame": frame,
+            "image": memoryview(self.frame_image)[:count],
+            "address": memoryview(self.frame_address)[:count],
+            "runtime": memoryview(self.frame_runtime)[:count],
+            "provenance": memoryview(self.frame_provenance)[:count],
+        }
+
+
+@cython.final
+@cython.cclass
+class Walker:
+    """Walks samples of one recording in one thread.
+
+    ``source`` (undwarf.unwind.sources.Sources) loads images: ``load(image)`` gives (state, segments, table)
+    with state 1 (has a table), 2 (a file that cannot be used), 3 (no further source) or 4 (anonymous code), ``call_before(image, address)`` says whether a call instruction ends there, ``read(image, address)`` gives a word of
+    read-only file data. ``runtime`` keeps the absolute address of each frame, which makes frames of different
+    processes different.
+    """
+
+    stacks = cython.declare(Stacks, visibility="readonly")
+    source: object
+    rules: object
+    # address spaces (undwarf.spaces.replay.Replay.columns)
+    chunk_count = cython.declare("const unsigned int[::1]")
+    starts = cython.declare("const unsigned long long[::1]")
+    ends = cython.declare("const unsigned long long[::1]")
+    offsets = cython.declare("const unsigned long long[::1]")
+    images = cython.declare("const unsigned int[::1]")
+    flags = cython.declare("const unsigned char[::1]")
+    lists = cython.declare("const unsigned int[::1]")
+    snapshot_at = cython.declare("const unsigned int[::1]")
+    snapshot_count = cython.declare("const unsigned int[::1]")
+    # samples
+    positions = cython.declare("const unsigned long long[::1]")
+    miscs = cython.declare("const unsigned short[::1]")
+    ips = cython.declare("const unsigned long long[::1]")
+    events = cython.declare("const unsigned short[::1]")
+    chain_at = cython.declare("const unsigned short[::1]")
+    regs_at = cython.declare("const unsigned short[::1]")
+    stack_at = cython.declare("const unsigned short[::1]")
+    space_of = cython.declare("const unsigned int[::1]")
+    kernel_of = cython.declare("const unsigned int[::1]")
+    slots = cython.declare("const unsigned char[::1]")
+    selected = cython.declare("const unsigned char[::1]")
+    # rules
+    words = cython.declare("const int[::1]")
+    expression_bytes = cython.declare("const unsigned char[::1]")
+    expression_offsets = cython.declare("const unsigned int[::1]")
+    # images, by number
+    image_state = cython.declare("unsigned char[::1]")
+    image_segments = cython.declare("unsigned int[::1]")
+    image_segment_count = cython.declare("unsigned int[::1]")
+    image_functions = cython.declare("unsigned int[::1]")
+    image_function_count = cython.declare("unsigned int[::1]")
+    tables: list
+    segment_offset = cython.declare("unsigned long long[::1]")
+    segment_end = cython.declare("unsigned long long[::1]")
+    segment_address = cython.declare("unsigned long long[::1]")
+    segment_total: cython.Py_ssize_t
+    function_start = cython.declare("unsigned long long[::1]")
+    function_end = cython.declare("unsigned long long[::1]")
+    function_rows = cython.declare("unsigned int[::1]")
+    function_row_count = cython.declare("unsigned int[::1]")
+    function_total: cython.Py_ssize_t
+    row_address = cython.declare("unsigned long long[::1]")
+    row_rule = cython.declare("unsigned int[::1]")
+    row_total: cython.Py_ssize_t
+    # the small cache: four words an entry: address, space and exactness, rule and frame, image
+    cache = cython.declare("unsigned long long[::1]")
+    # the sample at hand
+    window = cython.declare("const unsigned char[::1]")
+    base: cython.ulonglong
+    dump: cython.Py_ssize_t
+    low: cython.ulonglong
+    high: cython.ulonglong
+    regs: cython.ulonglong[17]
+    known: cython.uint
+    space: cython.uint
+    found_rule: cython.uint
+    found_frame: cython.uint
+    found_image: cython.uint
+    fault: cython.int
+    chain = cython.declare("unsigned int[::1]")
+    evaluation: cython.ulonglong[64]
+    runtime: cython.bint
+    max_frames: cython.Py_ssize_t
+    max_chain: cython.Py_ssize_t
+    max_steps: cython.Py_ssize_t
+    deferred = cython.declare(cython.Py_ssize_t, visibility="readonly")
+    damaged = cython.declare(cython.Py_ssize_t, visibility="readonly")
+
+    def __init__(
+        self,
+        source: Any,
+        rules: Any,
+        spaces: dict[str, memoryview],
+        samples: Any,
+        space_of: memoryview,
+        kernel_of: memoryview,
+        slots: memoryview,
+        selected: memoryview,
+        image_count: int,
+        limits: Any,
+        runtime: bool = False,
+    ) -> None:
+        self.source = source
+        self.rules = rules
+        self.chunk_count = spaces["chunk_count"]
+        self.starts = spaces["starts"]
+        self.ends = spaces["ends"]
+        self.offsets = spaces["offsets"]
+        self.images = spaces["images"]
+        self.flags = spaces["flags"]
+        self.lists = spaces["lists"]
+        self.snapshot_at = spaces["snapshot_at"]
+        self.snapshot_count = spaces["snapshot_count"]
+        self.positions = samples.position
+        self.miscs = samples.misc
+        self.ips = samples.ip
+        self.events = samples.event
+        self.chain_at = samples.callchain_at
+        self.regs_at = samples.regs_at
+        self.stack_at = samples.stack_at
+        self.space_of = space_of
+        self.kernel_of = kernel_of
+        self.slots = slots
+        self.selected = selected
+        self.image_state = zeros("B", image_count)
+        self.image_segments = zeros("I", image_count)
+        self.image_segment_count = zeros("I", image_count)
+        self.image_functions = zeros("I", image_count)
+        self.image_function_count = zeros("I", image_count)
+        self.tables = [None] * image_count
+        self.segment_offset = zeros("Q", 1024)
+        self.segment_end = zeros("Q", 1024)
+        self.segment_address = zeros("Q", 1024)
+        self.function_start = zeros("Q", 4096)
+        self.function_end = zeros("Q", 4096)
+        self.function_rows = zeros("I", 4096)
+        self.function_row_count = zeros("I", 4096)
+        self.row_address = zeros("Q", 4096)
+        self.row_rule = zeros("I", 4096)
+        self.cache = zeros("Q", 4 * CACHE)
+        self.max_frames = limits.max_frames
+        self.max_chain = limits.max_chain
+        self.max_steps = limits.expression_steps
+        self.chain = zeros("I", self.max_frames + self.max_chain + 8)
+        self.runtime = runtime
+        self.reset()
+        self._see_rules()
+
+    def reset(self) -> None:
+        """Forget all stacks (their memory goes with the :class:`Stacks` that others may still hold)."""
+        self.stacks = Stacks()
+        for i in range(CACHE):
+            self.cache[4 * i + 1] = ALL_ONES
+
+    # -- loading, with the GIL ----------------------------------------------------------------------------------
+
+    def _see_rules(self) -> None:
+        self.words = self.rules.rules
+        self.expression_bytes = self.rules.expression_bytes
+        self.expression_offsets = self.rules.expression_offsets
+
+    @cython.locals(
+        starts="const unsigned long long[::1]",
+        ends="const unsigned long long[::1]",
+        old="unsigned long long[::1]",
+        new="unsigned long long[::1]",
+        old_i="unsigned int[::1]",
+        new_i="unsigned int[::1]",
+        i=cython.Py_ssize_t,
+        at=cython.Py_ssize_t,
+        count=cython.Py_ssize_t,
+        size=cython.Py_ssize_t,
+    )
+    def _see_functions(self, image: cython.Py_ssize_t) -> None:
+        """Copy the table's function ranges to where the walk can search them."""
+        table = self.tables[image]
+        starts = table.starts
+        ends = table.ends
+        count = len(starts)
+        at = self.function_total
+        size = len(self.function_start)
+        if at + count > size:
+            while at + count > size:
+                size *= 2
+            old = self.function_start
+            new = zeros("Q", size)
+            new[:at] = old[:at]
+            self.function_start = new
+            old = self.function_end
+            new = zeros("Q", size)
+            new[:at] = old[:at]
+            self.function_end = new
+            old_i = self.function_rows
+            new_i = zeros("I", size)
+            new_i[:at] = old_i[:at]
+            self.function_rows = new_i
+            old_i = self.function_row_count
+            new_i = zeros("I", size)
+            new_i[:at] = old_i[:at]
+            self.function_row_count = new_i
+        for i in range(count):
+            self.function_start[at + i] = starts[i]
+            self.function_end[at + i] = ends[i]
+        self.image_functions[image] = at
+        self.image_function_count[image] = count
+        self.function_total = at + count
+
+    @cython.locals(
+        old="unsigned long long[::1]",
+        new="unsigned long long[::1]",
+        at=cython.Py_ssize_t,
+        size=cython.Py_ssize_t,
+    )
+    def _load(self, image: cython.Py_ssize_t) -> None:
+        """Load an image: its segments, and its table if it has one."""
+        state, segments, table = self.source.load(image)
+        self.image_state[image] = state
+        at = self.segment_total
+        size = len(self.segment_offset)
+        while at + len(segments) > size:
+            old = self.segment_offset
+            new = zeros("Q", 2 * size)
+            new[:at] = old[:at]
+            self.segment_offset = new
+            old = self.segment_end
+            new = zeros("Q", 2 * size)
+            new[:at] = old[:at]
+            self.segment_end = new
+            old = self.segment_address
+            new = zeros("Q", 2 * size)
+            new[:at] = old[:at]
+            self.segment_address = new
+            size *= 2
+        self.image_segments[image] = at
+        self.image_segment_count[image] = len(segments)
+        for offset, length, address in segments:
+            self.segment_offset[at] = offset
+            self.segment_end[at] = offset + length
+            self.segment_address[at] = address
+            at += 1
+        self.segment_total = at
+        if table is not None:
+            self.tables[image] = table
+            self._see_functions(image)
+
+    @cython.locals(
+        addresses="const unsigned long long[::1]",
+        rules="const unsigned int[::1]",
+        old="unsigned long long[::1]",
+        new="unsigned long long[::1]",
+        old_i="unsigned int[::1]",
+        new_i="unsigned int[::1]",
+        i=cython.Py_ssize_t,
+        at=cython.Py_ssize_t,
+        count=cython.Py_ssize_t,
+        size=cython.Py_ssize_t,
+    )
+    def _compile(self, image: cython.Py_ssize_t, function: cython.Py_ssize_t) -> None:
+        """Have a function's rows made and copy them to where the walk can search them."""
+        addresses, rules = self.tables[image].rows(function - self.image_functions[image])
+        count = len(addresses)
+        at = self.row_total
+        size = len(self.row_address)
+        if at + count > size:
+            while at + count > size:
+                size *= 2
+            old = self.row_address
+            new = zeros("Q", size)
+            new[:at] = old[:at]
+            self.row_address = new
+            old_i = self.row_rule
+            new_i = zeros("I", size)
+            new_i[:at] = old_i[:at]
+            self.row_rule = new_i
+        for i in range(count):
+            self.row_address[at + i] = addresses[i]
+            self.row_rule[at + i] = rules[i]
+        self.row_total = at + count
+        self.function_rows[function] = at
+        # A function without rows is remembered as one row that says so.
+        self.function_row_count[function] = count if count else NOTHING
+        self._see_rules()
+
+    def _more(self, image: cython.Py_ssize_t, address: cython.ulonglong) -> bool:
+        """Ask the image's table for a further source that covers the address."""
+        table = self.tables[image]
+        before = table.version
+        covered = bool(table.more(address))
+        if table.version != before:
+            self._see_functions(image)
+        if not covered:
+            self.image_state[image] = 3
+        return covered
+
+    # -- lookup -------------------------------------------------------------------------------------------------
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-2)
+    def mapping(self, space: cython.uint, address: cython.ulonglong) -> cython.Py_ssize_t:
+        """The entry of the mapping that holds ``address`` in a snapshot, or -1."""
+        first: cython.Py_ssize_t
+        low: cython.Py_ssize_t = 0
+        high: cython.Py_ssize_t
+        middle: cython.Py_ssize_t
+        chunk: cython.Py_ssize_t
+        if space == NOTHING:
+            return -1
+        first = self.snapshot_at[space]
+        high = self.snapshot_count[space]
+        while low < high:
+            middle = (low + high) >> 1
+            if self.starts[CHUNK * self.lists[first + middle]] <= address:
+                low = middle + 1
+            else:
+                high = middle
+        if low == 0:
+            return -1
+        chunk = self.lists[first + low - 1]
+        low = chunk * CHUNK
+        high = low + self.chunk_count[chunk]
+        first = low
+        while low < high:
+            middle = (low + high) >> 1
+            if self.starts[middle] <= address:
+                low = middle + 1
+            else:
+                high = middle
+        if low == first or self.ends[low - 1] <= address:
+            return -1
+        return low - 1
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1)
+    def stated(self, image: cython.Py_ssize_t, offset: cython.ulonglong) -> cython.ulonglong:
+        """The address the file states for a file offset, by its loadable segments; 0 if none holds it."""
+        i: cython.Py_ssize_t
+        at: cython.Py_ssize_t = self.image_segments[image]
+        for i in range(at, at + self.image_segment_count[image]):
+            if self.segment_offset[i] <= offset < self.segment_end[i]:
+                return self.segment_address[i] + (offset - self.segment_offset[i])
+        # The kernel maps whole pages: what lies on a segment's last page is mapped as well.
+        for i in range(at, at + self.image_segment_count[image]):
+            if self.segment_offset[i] & ~0xFFF <= offset < (self.segment_end[i] + 0xFFF) & ~0xFFF:
+                return self.segment_address[i] + (offset - self.segment_offset[i])
+        return 0
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1)
+    def function(self, image: cython.Py_ssize_t, address: cython.ulonglong) -> cython.Py_ssize_t:
+        """The number of the function whose range holds the address, or -2."""
+        first: cython.Py_ssize_t = self.image_functions[image]
+        low: cython.Py_ssize_t = first
+        high: cython.Py_ssize_t = first + self.image_function_count[image]
+        middle: cython.Py_ssize_t
+        while low < high:
+            middle = (low + high) >> 1
+            if self.function_start[middle] <= address:
+                low = middle + 1
+            else:
+                high = middle
+        if low == first or self.function_end[low - 1] <= address:
+            return -2
+        return low - 1
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1)
+    def rule(self, image: cython.Py_ssize_t, address: cython.ulonglong) -> cython.longlong:
+        """The number of the rule for an address of an image with a table."""
+        function: cython.Py_ssize_t = self.function(image, address)
+        first: cython.Py_ssize_t
+        low: cython.Py_ssize_t
+        high: cython.Py_ssize_t
+        middle: cython.Py_ssize_t
+        covered: cython.bint = True
+        if function < 0 and self.image_state[image] == 1:
+            with cython.gil:
+                covered = self._more(image, address)
+            if covered:
+                function = self.function(image, address)
+        if function < 0:
+            return RULE_NO
+        if self.function_row_count[function] == 0:
+            with cython.gil:
+                self._compile(image, function)
+        if self.function_row_count[function] == NOTHING:
+            return RULE_NO
+        first = self.function_rows[function]
+        low = first
+        high = first + self.function_row_count[function]
+        while low < high:
+            middle = (low + high) >> 1
+            if self.row_address[middle] <= address:
+                low = middle + 1
+            else:
+                high = middle
+        if low == first:
+            return RULE_NO
+        return self.row_rule[low - 1]
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1)
+    def resolve(self, lookup: cython.ulonglong, raw: cython.ulonglong, provenance: cython.int) -> cython.int:
+        """Find rule, frame and image of a user address that the small cache does not know.
+
+        ``lookup`` is the address itself if it is exact, else the return address minus one; ``raw`` is the address
+        before that. ``provenance`` is 0 for a frame of the walk, else that of a frame of a sampled chain.
+        """
+        entry: cython.Py_ssize_t = self.mapping(self.space, lookup)
+        image: cython.Py_ssize_t
+        address: cython.ulonglong
+        rule: cython.uint = RULE_NO
+        source: cython.int = provenance
+        shown: cython.ulonglong = lookup if provenance == 0 else raw
+        if entry < 0 or not self.flags[entry]:
+            self.found_rule = RULE_UNMAPPED
+            self.found_image = NOTHING if entry < 0 else self.images[entry]
+            self.found_frame = cython.cast(
+                cython.uint,
+                self.stacks.frame(
+                    NOTHING, lookup, shown if self.runtime else 0, provenance if provenance else FROM_NOTHING
+                ),
+            )
+            return 0
+        image = self.images[entry]
+        if self.image_state[image] == 0:
+            with cython.gil:
+                self._load(image)
+        address = lookup - self.starts[entry] + self.offsets[entry]
+        if self.image_state[image] == 2:
+            rule = RULE_NO_FILE
+        if self.image_segment_count[image]:
+            address = self.stated(image, address)
+        elif self.image_state[image] == 4:
+            # Anonymous code has no file: its addresses are those it ran at.
+            address = lookup
+        if provenance == 0:
+            if self.image_state[image] == 1 or self.image_state[image] == 3:
+                rule = cython.cast(cython.uint, self.rule(image, address))
+            if rule < RULE_LIMIT:
+                source = self.words[STRIDE * rule + 5]
+                if lookup != raw and self.words[STRIDE * rule + 4] & FLAG_SIGNAL:
+                    # The rule of a signal trampoline starts a byte early, so that the return address minus one
+                    # finds it; the frame itself is the trampoline's first byte.
+                    address += 1
+                    shown = raw
+            else:
+                source = FROM_FRAME_POINTER
+        self.found_rule = rule
+        self.found_image = cython.cast(cython.uint, image)
+        self.found_frame = cython.cast(
+            cython.uint,
+            self.stacks.frame(cython.cast(cython.uint, image), address, shown if self.runtime else 0, source),
+        )
+        return 0
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.inline
+    @cython.exceptval(-1)
+    def find(self, lookup: cython.ulonglong, raw: cython.ulonglong) -> cython.int:
+        """Set ``found_rule``, ``found_frame`` and ``found_image`` for an address of the walk."""
+        key: cython.ulonglong = cython.cast(cython.ulonglong, self.space) << 1 | (lookup == raw)
+        at: cython.Py_ssize_t = 4 * (((lookup * MULTIPLIER) >> 40 ^ key) & (CACHE - 1))
+        if self.cache[at] == lookup and self.cache[at + 1] == key:
+            self.found_rule = cython.cast(cython.uint, self.cache[at + 2] >> 32)
+            self.found_frame = cython.cast(cython.uint, self.cache[at + 2] & NOTHING)
+            self.found_image = cython.cast(cython.uint, self.cache[at + 3])
+            return 0
+        self.resolve(lookup, raw, 0)
+        self.cache[at] = lookup
+        self.cache[at + 1] = key
+        self.cache[at + 2] = cython.cast(cython.ulonglong, self.found_rule) << 32 | self.found_frame
+        self.cache[at + 3] = self.found_image
+        return 0
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1)
+    def kernel_frame(
+        self, space: cython.uint, lookup: cython.ulonglong, raw: cython.ulonglong
+    ) -> cython.longlong:
+        """The frame of a kernel address; kernel frames keep the address they ran at."""
+        key: cython.ulonglong = cython.cast(cython.ulonglong, space) << 1 | KERNEL_KEY | (lookup == raw)
+        at: cython.Py_ssize_t = 4 * (((lookup * MULTIPLIER) >> 40 ^ key) & (CACHE - 1))
+        entry: cython.Py_ssize_t
+        frame: cython.longlong
+        if self.cache[at] == lookup and self.cache[at + 1] == key:
+            return self.cache[at + 2]
+        entry = self.mapping(space, lookup)
+        frame = self.stacks.frame(
+            NOTHING if entry < 0 else self.images[entry], lookup, raw if self.runtime else 0, FROM_KERNEL_CHAIN
+        )
+        self.cache[at] = lookup
+        self.cache[at + 1] = key
+        self.cache[at + 2] = frame
+        return frame
+
+    # -- memory -------------------------------------------------------------------------------------------------
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.inline
+    @cython.exceptval(-1)
+    def word(self, at: cython.Py_ssize_t) -> cython.ulonglong:
+        """The 8 bytes at an offset of the window, which need not be aligned."""
+        if at < 0 or at > self.window.shape[0] - 8:
+            with cython.gil:
+                raise IndexError(at)
+        return cython.cast(cython.p_ulonglong, cython.address(self.window[at]))[0]
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.inline
+    @cython.exceptval(-1)
+    def load(self, address: cython.ulonglong) -> cython.ulonglong:
+        """The word at an address of the process; sets ``fault`` to a stop reason if it is not to be had."""
+        if self.low <= address and address < self.high and self.high - address >= 8:
+            # low and high bound the part of the dump that lies in the window (checked when the sample was opened).
+            return cython.cast(
+                cython.p_ulonglong, cython.address(self.window[self.dump + cython.cast(cython.Py_ssize_t, address - self.low)])
+            )[0]
+        return self.load_elsewhere(address)
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1)
+    def load_elsewhere(self, address: cython.ulonglong) -> cython.ulonglong:
+        """A word of read-only file data; sets ``fault`` if there is none."""
+        entry: cython.Py_ssize_t
+        image: cython.Py_ssize_t
+        offset: cython.ulonglong
+        value: cython.ulonglong = 0
+        entry = self.mapping(self.space, address)
+        if entry < 0:
+            self.fault = STOP_TRUNCATED if address >= self.high and self.high - self.low > 0 else STOP_UNREADABLE
+            return 0
+        image = self.images[entry]
+        offset = address - self.starts[entry] + self.offsets[entry]
+        with cython.gil:
+            if self.image_state[image] == 0:
+                self._load(image)
+            found = self.source.read(image, self.stated(image, offset))
+            if found is None:
+                self.fault = STOP_UNREADABLE
+            else:
+                value = found
+        return value
+
+    # -- rules --------------------------------------------------------------------------------------------------
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.inline
+    @cython.exceptval(-1)
+    def register(self, number: cython.int) -> cython.ulonglong:
+        """A register's value; sets ``fault`` if it is not known."""
+        if number < 0 or number >= REGISTERS:
+            self.fault = STOP_BAD_RULE
+            return 0
+        if not self.known >> number & 1:
+            self.fault = STOP_UNKNOWN_REGISTER
+            return 0
+        return self.regs[number]
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1)
+    def evaluate(self, expression: cython.int, cfa: cython.ulonglong, with_cfa: cython.bint) -> cython.ulonglong:
+        """The value of a DWARF expression (DWARF 5, 2.5), within limits; sets ``fault`` if it has none."""
+        at: cython.Py_ssize_t
+        end: cython.Py_ssize_t
+        depth: cython.int = 0
+        steps: cython.Py_ssize_t = 0
+        op: cython.int
+        operand: cython.ulonglong
+        a: cython.ulonglong
+        b: cython.ulonglong
+        size: cython.int
+        if expression < 0 or expression + 1 >= self.expression_offsets.shape[0]:
+            self.fault = STOP_BAD_RULE
+            return 0
+        at = self.expression_offsets[expression]
+        end = self.expression_offsets[expression + 1]
+        if with_cfa:
+            self.evaluation[0] = cfa
+            depth = 1
+        while at < end:
+            steps += 1
+            if steps > self.max_steps or depth >= EVALUATION - 2:
+                self.fault = STOP_BAD_RULE
+                return 0
+            op = self.expression_bytes[at]
+            at += 1
+            operand = 0
+            # operands
+            if op == 0x03 or op == 0x0E or op == 0x0F:
+                at = self.fixed(at, end, 8, False)
+            elif op == 0x08 or op == 0x09 or op == 0x15 or op == 0x94:
+                at = self.fixed(at, end, 1, op == 0x09)
+            elif op == 0x0A or op == 0x0B or op == 0x28 or op == 0x2F:
+                at = self.fixed(at, end, 2, op != 0x0A)
+            elif op == 0x0C or op == 0x0D:
+                at = self.fixed(at, end, 4, op == 0x0D)
+            elif op == 0x10 or op == 0x23:
+                at = self.leb(at, end, False)
+            elif op == 0x11 or (0x70 <= op <= 0x8F):
+                at = self.leb(at, end, True)
+            elif op == 0x92:
+                at = self.leb(at, end, False)
+                size = cython.cast(cython.int, min(self.operand, 0xFFFF))
+                if at >= 0:
+                    at = self.leb(at, end, True)
+            if at < 0:
+                self.fault = STOP_BAD_RULE
+                return 0
+            operand = self.operand
+            # pushes
+            if op == 0x03 or 0x08 <= op <= 0x11:
+                self.evaluation[depth] = operand
+                depth += 1
+            elif 0x30 <= op <= 0x4F:
+                self.evaluation[depth] = cython.cast(cython.ulonglong, op - 0x30)
+                depth += 1
+            elif 0x70 <= op <= 0x8F:
+                self.evaluation[depth] = self.register(op - 0x70) + operand
+                depth += 1
+            elif op == 0x92:
+                self.evaluation[depth] = self.register(size) + operand
+                depth += 1
+            elif op == 0x9C:
+                self.evaluation[depth] = cfa
+                depth += 1
+            elif op == 0x96:
+                pass
+            elif op == 0x2F:
+                at += cython.cast(cython.longlong, operand)
+                if at < self.expression_offsets[expression] or at > end:
+                    self.fault = STOP_BAD_RULE
+                    return 0
+            elif depth < 1:
+                self.fault = STOP_BAD_RULE
+                return 0
+            # one operand
+            elif op == 0x06:
+                self.evaluation[depth - 1] = self.load(self.evaluation[depth - 1])
+            elif op == 0x94:
+                if operand < 1 or operand > 8:
+                    self.fault = STOP_BAD_RULE
+                    return 0
+                a = self.load(self.evaluation[depth - 1])
+                if operand < 8:
+                    a &= (cython.cast(cython.ulonglong, 1) << (8 * operand)) - 1
+                self.evaluation[depth - 1] = a
+            elif op == 0x12:
+                self.evaluation[depth] = self.evaluation[depth - 1]
+                depth += 1
+            elif op == 0x13:
+                depth -= 1
+            elif op == 0x15:
+                if operand >= cython.cast(cython.ulonglong, depth):
+                    self.fault = STOP_BAD_RULE
+                    return 0
+                self.evaluation[depth] = self.evaluation[depth - 1 - cython.cast(cython.int, operand)]
+                depth += 1
+            elif op == 0x19:
+                if cython.cast(cython.longlong, self.evaluation[depth - 1]) < 0:
+                    self.evaluation[depth - 1] = 0 - self.evaluation[depth - 1]
+            elif op == 0x1F:
+                self.evaluation[depth - 1] = 0 - self.evaluation[depth - 1]
+            elif op == 0x20:
+                self.evaluation[depth - 1] = ~self.evaluation[depth - 1]
+            elif op == 0x23:
+                self.evaluation[depth - 1] += operand
+            elif op == 0x28:
+                depth -= 1
+                if self.evaluation[depth]:
+                    at += cython.cast(cython.longlong, operand)
+                    if at < self.expression_offsets[expression] or at > end:
+                        self.fault = STOP_BAD_RULE
+                        return 0
+            elif depth < 2:
+                self.fault = STOP_BAD_RULE
+                return 0
+            # two operands
+            elif op == 0x14:
+                self.evaluation[depth] = self.evaluation[depth - 2]
+                depth += 1
+            elif op == 0x16:
+                a = self.evaluation[depth - 1]
+                self.evaluation[depth - 1] = self.evaluation[depth - 2]
+                self.evaluation[depth - 2] = a
+            elif op == 0x17:
+                if depth < 3:
+                    self.fault = STOP_BAD_RULE
+                    return 0
+                a = self.evaluation[depth - 1]
+                self.evaluation[depth - 1] = self.evaluation[depth - 2]
+                self.evaluation[depth - 2] = self.evaluation[depth - 3]
+                self.evaluation[depth - 3] = a
+            else:
+                b = self.evaluation[depth - 1]
+                a = self.evaluation[depth - 2]
+                depth -= 1
+                if op == 0x1A:
+                    a &= b
+                elif op == 0x1C:
+                    a -= b
+                elif op == 0x1E:
+                    a *= b
+                elif op == 0x21:
+                    a |= b
+                elif op == 0x22:
+                    a += b
+                elif op == 0x24:
+                    a = a << b if b < 64 else 0
+                elif op == 0x25:
+                    a = a >> b if b < 64 else 0
+                elif op == 0x26:
+                    a = cython.cast(
+                        cython.ulonglong, cython.cast(cython.longlong, a) >> (b if b < 63 else 63)
+                    )
+                elif op == 0x27:
+                    a ^= b
+                elif op == 0x29:
+                    a = a == b
+                elif op == 0x2A:
+                    a = cython.cast(cython.longlong, a) >= cython.cast(cython.longlong, b)
+                elif op == 0x2B:
+                    a = cython.cast(cython.longlong, a) > cython.cast(cython.longlong, b)
+                elif op == 0x2C:
+                    a = cython.cast(cython.longlong, a) <= cython.cast(cython.longlong, b)
+                elif op == 0x2D:
+                    a = cython.cast(cython.longlong, a) < cython.cast(cython.longlong, b)
+                elif op == 0x2E:
+                    a = a != b
+                else:
+                    self.fault = STOP_BAD_RULE
+                    return 0
+                self.evaluation[depth - 1] = a
+            if self.fault:
+                return 0
+        if depth < 1:
+            self.fault = STOP_BAD_RULE
+            return 0
+        return self.evaluation[depth - 1]
+
+    operand: cython.ulonglong
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-2)
+    def fixed(
+        self, at: cython.Py_ssize_t, end: cython.Py_ssize_t, size: cython.Py_ssize_t, signed: cython.bint
+    ) -> cython.Py_ssize_t:
+        """Read a fixed-size operand; returns where it ends, or -1."""
+        value: cython.ulonglong = 0
+        i: cython.Py_ssize_t
+        if size > end - at:
+            return -1
+        for i in range(size):
+            value |= cython.cast(cython.ulonglong, self.expression_bytes[at + i]) << (8 * i)
+        if signed and size < 8 and value >> (8 * size - 1) & 1:
+            value |= ALL_ONES << (8 * size)
+        self.operand = value
+        return at + size
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-2)
+    def leb(self, at: cython.Py_ssize_t, end: cython.Py_ssize_t, signed: cython.bint) -> cython.Py_ssize_t:
+        """Read a LEB128 operand; returns where it ends, or -1."""
+        value: cython.ulonglong = 0
+        shift: cython.int = 0
+        byte: cython.uint
+        while at < end:
+            byte = self.expression_bytes[at]
+            at += 1
+            if shift < 64:
+                value |= cython.cast(cython.ulonglong, byte & 0x7F) << shift
+            shift += 7
+            if not byte & 0x80:
+                if signed and shift < 64 and byte & 0x40:
+                    value |= ALL_ONES << shift
+                self.operand = value
+                return at
+            if shift > 140:
+                return -1
+        return -1
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1)
+    def step(self, rule: cython.uint) -> cython.int:
+        """Go from a frame to its caller by a rule; returns 0 or a stop reason."""
+        at: cython.Py_ssize_t = STRIDE * rule
+        kind: cython.int = self.words[at]
+        flags: cython.int = self.words[at + 4]
+        offset: cython.ulonglong = cython.cast(cython.ulonglong, cython.cast(cython.longlong, self.words[at + 2]))
+        cfa: cython.ulonglong
+        value: cython.ulonglong
+        saved: cython.int
+        number: cython.int
+        how: cython.int
+        amount: cython.ulonglong
+        i: cython.int
+        old: cython.ulonglong[17]
+        old_known: cython.uint
+        simple: cython.bint = True
+        stack_set: cython.bint = False
+        sp: cython.ulonglong = self.regs[RSP]
+        self.fault = 0
+        if flags & FLAG_OUTERMOST:
+            return STOP_ROOT
+        if kind == CFA_REGISTER:
+            cfa = self.register(self.words[at + 1]) + offset
+        elif kind == CFA_DEREF:
+            cfa = self.register(self.words[at + 1]) + offset
+            if not self.fault:
+                cfa = self.load(cfa) + cython.cast(cython.ulonglong, cython.cast(cython.longlong, self.words[at + 3]))
+        elif kind == CFA_PLT:
+            cfa = self.register(RSP) + offset
+            if (self.regs[RIP] & 15) >= cython.cast(cython.ulonglong, self.words[at + 3]):
+                cfa += 8
+        elif kind == CFA_EXPRESSION:
+            cfa = self.evaluate(self.words[at + 3], 0, False)
+        else:
+            return STOP_NO_RULE
+        if self.fault:
+            return self.fault
+        if cfa < sp and kind == CFA_REGISTER and not flags & FLAG_SIGNAL:
+            # Only the stack and frame pointer bound the frame; other registers may lead to another stack.
+            if self.words[at + 1] == RSP or self.words[at + 1] == RBP:
+                return STOP_BAD_CFA
+        saved = self.words[at + 6]
+        number = self.words[at + 7]
+        if saved < 1 or saved > REGISTERS or number != RIP or self.words[at + 8] != RIP:
+            return STOP_BAD_RULE
+        # Most rules only say where registers were saved, so that their order does not matter; the others read
+        # registers of this frame while those of the caller are written.
+        for i in range(saved):
+            how = self.words[at + 9 + 4 * i]
+            if how >= KIND_REGISTER:
+                simple = False
+        if simple:
+            for i in range(saved):
+                number = self.words[at + 8 + 4 * i]
+                if number < 0 or number >= REGISTERS:
+                    continue
+                how = self.words[at + 9 + 4 * i]
+                amount = cython.cast(cython.ulonglong, cython.cast(cython.longlong, self.words[at + 10 + 4 * i]))
+                if number == RSP:
+                    stack_set = True
+                if how == KIND_AT_CFA:
+                    self.regs[number] = self.load(cfa + amount)
+                    if self.fault:
+                        if number == RIP:
+                            return self.fault
+                        self.fault = 0
+                        self.known &= ~(cython.cast(cython.uint, 1) << number)
+                    else:
+                        self.known |= cython.cast(cython.uint, 1) << number
+                elif how == KIND_IS_CFA:
+                    self.regs[number] = cfa + amount
+                    self.known |= cython.cast(cython.uint, 1) << number
+                else:
+                    self.known &= ~(cython.cast(cython.uint, 1) << number)
+                    if number == RIP:
+                        return STOP_ROOT
+            if not stack_set:
+                self.regs[RSP] = cfa
+                self.known |= cython.cast(cython.uint, 1) << RSP
+            return 0
+        old_known = self.known
+        for i in range(REGISTERS):
+            old[i] = self.regs[i]
+        old[RSP] = cfa
+        old_known |= cython.cast(cython.uint, 1) << RSP
+        for i in range(saved):
+            number = self.words[at + 8 + 4 * i]
+            if number < 0 or number >= REGISTERS:
+                continue
+            how = self.words[at + 9 + 4 * i]
+            amount = cython.cast(cython.ulonglong, cython.cast(cython.longlong, self.words[at + 10 + 4 * i]))
+            value = 0
+            if how == KIND_AT_CFA:
+                value = self.load(cfa + amount)
+            elif how == KIND_IS_CFA:
+                value = cfa + amount
+            elif how == KIND_REGISTER:
+                value = self.register(self.words[at + 10 + 4 * i])
+            elif how == KIND_AT_REGISTER:
+                value = self.register(self.words[at + 11 + 4 * i]) + amount
+                if not self.fault:
+                    value = self.load(value)
+            elif how == KIND_EXPRESSION:
+                value = self.evaluate(self.words[at + 10 + 4 * i], cfa, True)
+                if not self.fault:
+                    value = self.load(value)
+            elif how == KIND_IS_EXPRESSION:
+                value = self.evaluate(self.words[at + 10 + 4 * i], cfa, True)
+            else:
+                self.fault = STOP_ROOT
+            if self.fault:
+                if number == RIP:
+                    return self.fault
+                self.fault = 0
+                old_known &= ~(cython.cast(cython.uint, 1) << number)
+            else:
+                old[number] = value
+                old_known |= cython.cast(cython.uint, 1) << number
+        for i in range(REGISTERS):
+            self.regs[i] = old[i]
+        self.known = old_known
+        return 0
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1)
+    def step_by_frame_pointer(self, depth: cython.Py_ssize_t) -> cython.int:
+        """Go to the caller by the frame pointer, if all that can be checked speaks for it; 0 or a stop reason.
+
+        The pointer must lie in the dump above the stack pointer, the saved one above it, and the return address must
+        lie in executable code behind a call instruction, as far as the code can be read.
+        """
+        pointer: cython.ulonglong = self.regs[RBP]
+        upper: cython.ulonglong
+        back: cython.ulonglong
+        proof: cython.int
+        if not self.known >> RBP & 1:
+            return STOP_NO_RULE
+        if pointer == 0:
+            # The System V ABI marks the outermost frame by a frame pointer of zero.
+            return STOP_ROOT if depth > 1 else STOP_NO_RULE
+        if pointer & 7 or pointer < self.regs[RSP] or pointer >= self.high or self.high - pointer < 16:
+            return STOP_NO_RULE
+        self.fault = 0
+        upper = self.load(pointer)
+        back = self.load(pointer + 8)
+        if self.fault or (upper and upper <= pointer) or back == 0:
+            self.fault = 0
+            return STOP_NO_RULE
+        self.find(back - 1, back)
+        if self.found_rule == RULE_UNMAPPED:
+            return STOP_NO_RULE
+        proof = self.stacks.frame_proof[self.found_frame]
+        if proof == 0:
+            with cython.gil:
+                proof = 1 if self.source.call_before(
+                    self.found_image, self.stacks.frame_address[self.found_frame] + 1
+                ) else 2
+            self.stacks.frame_proof[self.found_frame] = cython.cast(cython.uchar, proof)
+        if proof == 2:
+            return STOP_NO_RULE
+        self.regs[RSP] = pointer + 16
+        self.regs[RBP] = upper
+        self.regs[RIP] = back
+        # Nothing says what the callee did with the other callee-saved registers.
+        self.known = 1 << RSP | 1 << RBP | 1 << RIP
+        return 0
+
+    # -- samples ------------------------------------------------------------------------------------------------
+
+    @cython.locals(results="unsigned int[::1]", stops="unsigned char[::1]", stop_images="unsigned int[::1]")
+    def walk(
+        self,
+        window: memoryview,
+        base: int,
+        first: int,
+        last: int,
+        results: memoryview,
+        stops: memoryview,
+        stop_images: memoryview,
+    ) -> None:
+        """Walk samples ``first`` to ``last - 1``, whose records lie in ``window`` (stream position ``base``).
+
+        Writes each sample's stack node, stop reason and the image where it stopped (0xffffffff: none).
+        """
+        i: cython.Py_ssize_t
+        begin: cython.Py_ssize_t = first
+        end: cython.Py_ssize_t = last
+        self.window = window
+        self.base = base
+        with cython.nogil:
+            for i in range(begin, end):
+                if not self.selected[i]:
+                    continue
+                stops[i] = cython.cast(cython.uchar, self.sample(i))
+                results[i] = self.result
+                stop_images[i] = self.stop_image
+        self.window = None
+
+    result: cython.uint
+    stop_image: cython.uint
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1)
+    def sample(self, s: cython.Py_ssize_t) -> cython.int:
+        """Make one sample's stack; returns its stop reason and sets ``result`` and ``stop_image``."""
+        record: cython.Py_ssize_t
+        count: cython.Py_ssize_t = 0
+        kernel_count: cython.Py_ssize_t
+        stop: cython.int = STOP_NONE
+        node: cython.uint = NOTHING
+        i: cython.Py_ssize_t
+        mode: cython.uint = self.miscs[s] & 7
+        self.stop_image = NOTHING
+        self.space = self.space_of[s]
+        if self.positions[s] < self.base or self.positions[s] - self.base > cython.cast(
+            cython.ulonglong, self.window.shape[0]
+        ):
+            self.damaged += 1
+            self.result = NOTHING
+            return STOP_NONE
+        record = cython.cast(cython.Py_ssize_t, self.positions[s] - self.base)
+        if self.chain_at[s]:
+            count = self.kernel_part(s, record + self.chain_at[s])
+        elif mode == 1 and self.ips[s]:
+            self.chain[0] = cython.cast(cython.uint, self.kernel_frame(self.kernel_of[s], self.ips[s], self.ips[s]))
+            count = 1
+        kernel_count = count
+        if self.open_dump(s, record, mode):
+            count = self.user_part(count)
+            stop = self.stop
+        elif self.chain_at[s] and self.user_chain_at >= 0:
+            count = self.sampled_user_chain(count)
+            stop = self.stop
+        elif self.unsupported:
+            stop = STOP_UNSUPPORTED
+        elif self.deferred_here:
+            stop = STOP_DEFERRED
+        if count == kernel_count and mode == 2 and self.ips[s] and stop != STOP_DEFERRED:
+            # Neither registers nor a chain: the sampled address is all there is.
+            self.resolve(self.ips[s], self.ips[s], FROM_USER_CHAIN)
+            self.chain[count] = self.found_frame
+            count += 1
+            if stop == STOP_NONE:
+                stop = STOP_NO_DUMP
+        i = count - 1
+        while i >= 0:
+            node = cython.cast(cython.uint, self.stacks.node(node, self.chain[i]))
+            i -= 1
+        self.result = node
+        return stop
+
+    stop: cython.int
+    unsupported: cython.bint
+    deferred_here: cython.bint
+    user_chain_at: cython.Py_ssize_t
+    user_chain_count: cython.Py_ssize_t
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1)
+    def kernel_part(self, s: cython.Py_ssize_t, at: cython.Py_ssize_t) -> cython.Py_ssize_t:
+        """Take the kernel frames of the sampled chain; remembers where its user part lies."""
+        total: cython.ulonglong = self.word(at)
+        ip: cython.ulonglong
+        kernel: cython.bint = False
+        exact: cython.bint = True
+        count: cython.Py_ssize_t = 0
+        i: cython.Py_ssize_t
+        space: cython.uint = self.kernel_of[s]
+        self.user_chain_at = -1
+        self.user_chain_count = 0
+        self.deferred_here = False
+        at += 8
+        if total > cython.cast(cython.ulonglong, self.window.shape[0] - at) // 8:
+            self.damaged += 1
+            return 0
+        for i in range(cython.cast(cython.Py_ssize_t, total)):
+            ip = self.word(at + 8 * i)
+            if ip >= MARKERS:
+                exact = True
+                if ip == CONTEXT_KERNEL:
+                    kernel = True
+                elif ip == CONTEXT_USER:
+                    self.user_chain_at = at + 8 * (i + 1)
+                    self.user_chain_count = cython.cast(cython.Py_ssize_t, total) - i - 1
+                    break
+                elif ip == CONTEXT_USER_DEFERRED:
+                    # What follows is a cookie, not an address.
+                    self.deferred_here = True
+                    self.deferred += 1
+                    break
+                else:
+                    # A guest's frames, or a marker of the future: nothing here knows its addresses.
+                    break
+            elif kernel and count < self.max_chain:
+                self.chain[count] = cython.cast(cython.uint, self.kernel_frame(space, ip if exact else ip - 1, ip))
+                count += 1
+                exact = False
+        return count
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1)
+    def sampled_user_chain(self, count: cython.Py_ssize_t) -> cython.Py_ssize_t:
+        """Append the user frames the kernel found by frame pointers, up to the first that cannot be code."""
+        ip: cython.ulonglong
+        i: cython.Py_ssize_t
+        self.stop = STOP_NO_DUMP
+        for i in range(min(self.user_chain_count, self.max_chain)):
+            ip = self.word(self.user_chain_at + 8 * i)
+            if ip >= MARKERS:
+                break
+            if ip == 0:
+                break
+            self.resolve(ip if i == 0 else ip - 1, ip, FROM_USER_CHAIN)
+            if self.found_rule == RULE_UNMAPPED and i > 0:
+                self.stop = STOP_UNMAPPED
+                break
+            self.chain[count] = self.found_frame
+            count += 1
+        return count
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1)
+    def open_dump(self, s: cython.Py_ssize_t, record: cython.Py_ssize_t, mode: cython.uint) -> cython.bint:
+        """Set registers and dump bounds from the sample; False if it has none that can be walked."""
+        at: cython.Py_ssize_t
+        abi: cython.ulonglong
+        size: cython.ulonglong
+        valid: cython.ulonglong
+        slot: cython.uint
+        i: cython.int
+        first: cython.Py_ssize_t
+        self.unsupported = False
+        if not self.chain_at[s]:
+            self.user_chain_at = -1
+            self.deferred_here = False
+        if not self.regs_at[s]:
+            return False
+        at = record + self.regs_at[s]
+        abi = self.word(at)
+        if abi != 2:
+            self.unsupported = abi == 1
+            return False
+        if not self.stack_at[s]:
+            return False
+        size = self.word(record + self.stack_at[s])
+        if size == 0:
+            return False
+        self.dump = record + self.stack_at[s] + 8
+        if size > cython.cast(cython.ulonglong, self.window.shape[0] - self.dump):
+            self.damaged += 1
+            return False
+        valid = self.word(self.dump + cython.cast(cython.Py_ssize_t, size))
+        if valid > size:
+            valid = size
+        self.known = 0
+        first = cython.cast(cython.Py_ssize_t, self.events[s]) * 17
+        for i in range(REGISTERS):
+            slot = self.slots[first + i]
+            if slot != 255:
+                self.regs[i] = self.word(at + 8 + 8 * slot)
+                self.known |= cython.cast(cython.uint, 1) << i
+            else:
+                self.regs[i] = 0
+        if mode == 1:
+            for i in range(RBX, 16):
+                if NMI_UNKNOWN >> i & 1 and self.regs[i] == ALL_ONES:
+                    self.known &= ~(cython.cast(cython.uint, 1) << i)
+        if not self.known >> RIP & 1 or not self.known >> RSP & 1:
+            return False
+        self.low = self.regs[RSP]
+        self.high = self.low + valid
+        if self.high < self.low:
+            self.high = self.low
+        return True
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1)
+    def user_part(self, count: cython.Py_ssize_t) -> cython.Py_ssize_t:
+        """Walk the dump, appending frames to the chain; sets ``stop`` and ``stop_image``."""
+        depth: cython.Py_ssize_t = 0
+        exact: cython.bint = True
+        pc: cython.ulonglong
+        reason: cython.int = 0
+        rule: cython.uint
+        image: cython.uint = NOTHING
+        sp: cython.ulonglong
+        turns: cython.int = 0
+        while True:
+            pc = self.regs[RIP]
+            if pc == 0 and depth:
+                reason = STOP_ROOT
+                break
+            self.find(pc if exact else pc - 1, pc)
+            rule = self.found_rule
+            if rule == RULE_UNMAPPED and depth:
+                reason = STOP_UNMAPPED
+                break
+            image = self.found_image
+            if depth >= self.max_frames:
+                reason = STOP_DEPTH
+                break
+            self.chain[count] = self.found_frame
+            count += 1
+            depth += 1
+            sp = self.regs[RSP]
+            if rule < RULE_LIMIT:
+                reason = self.step(rule)
+                if reason:
+                    break
+                exact = (self.words[STRIDE * rule + 4] & FLAG_SIGNAL) != 0
+            else:
+                reason = self.step_by_frame_pointer(depth)
+                if reason:
+                    if rule != RULE_NO and reason == STOP_NO_RULE:
+                        reason = STOP_NO_FILE if rule == RULE_NO_FILE else STOP_UNMAPPED
+                    break
+                exact = False
+            if self.regs[RSP] <= sp:
+                # Down is where only signal stacks and coroutines go; a stack that keeps doing so is going in circles.
+                turns += 1
+                if turns > 64:
+                    reason = STOP_LOOP
+                    break
+        self.stop = reason
+        if reason != STOP_ROOT:
+            self.stop_image = image
+        return count

@@ -1,0 +1,31 @@
+"""Sampled registers of x86-64: from perf's numbering to DWARF's.
+
+Sources: enum perf_event_x86_regs (arch/x86/include/uapi/asm/perf_regs.h) and the x86-64 System V ABI, figure 3.36.
+"""
+
+MACHINES = ("x86_64", "amd64")
+"""Values of the recording's ARCH feature this module serves."""
+
+ELF_MACHINE = 62
+
+COUNT = 17
+"""DWARF registers the walk keeps: rax, rdx, rcx, rbx, rsi, rdi, rbp, rsp, r8 to r15 and the return address."""
+
+DWARF_OF_PERF = (0, 3, 2, 1, 4, 5, 6, 7, 16, None, None, None, None, None, None, None, 8, 9, 10, 11, 12, 13, 14, 15)
+"""DWARF number by perf's bit: ax bx cx dx si di bp sp ip flags cs ss ds es fs gs r8-r15."""
+
+ABSENT = 255
+
+
+def slots(mask: int) -> bytes:
+    """Where in a sample's register words each DWARF register stands, for an event's ``sample_regs_user`` mask."""
+    found = [ABSENT] * COUNT
+    word = 0
+    for bit in range(64):
+        if not mask >> bit & 1:
+            continue
+        number = DWARF_OF_PERF[bit] if bit < len(DWARF_OF_PERF) else None
+        if number is not None:
+            found[number] = word
+        word += 1
+    return bytes(found)
