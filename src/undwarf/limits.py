@@ -27,6 +27,8 @@ class Limits:
     """Decompressed bytes for each compressed byte."""
     stream_bytes: int = 256 << 30
     """Bytes that all compressed records of one recording may unpack to."""
+    records: int = 100_000_000
+    """Samples, and side-band records, of one recording; each costs about 70 bytes."""
     elf_headers: int = 100_000
     """Section or program headers in one ELF file."""
     symbols: int = 20_000_000

@@ -1,0 +1,30 @@
+"""perf.data: the recordings that ``perf record`` writes, decoded into columns."""
+
+from undwarf.perfdata.events import EventAttr
+from undwarf.perfdata.features import Features
+from undwarf.perfdata.reader import PerfData, open_perf_data
+from undwarf.perfdata.records import (
+    CpuMode,
+    FileIdentity,
+    Records,
+    RecordType,
+    SampleField,
+    Samples,
+    Sideband,
+    SidebandKind,
+)
+
+__all__ = [
+    "CpuMode",
+    "EventAttr",
+    "Features",
+    "FileIdentity",
+    "PerfData",
+    "RecordType",
+    "Records",
+    "SampleField",
+    "Samples",
+    "Sideband",
+    "SidebandKind",
+    "open_perf_data",
+]

@@ -1,0 +1,1102 @@
+# cython: language_level=3, boundscheck=True, wraparound=False, cdivision=False, initializedcheck=False, embedsignature=False
+"""One pass over record bytes: splits them, decodes samples and side-band records into columns.
+
+The caller hands in windows of the record stream (native byte order, nothing compressed). Of a sample only the
+header, the sizes and the small fields are touched, never the stack bytes: on a recording of gigabytes the page
+faults are the cost. Field order: ``perf_output_sample`` and ``perf_event__output_id_sample`` in
+``kernel/events/core.c``.
+"""
+
+import os
+from typing import Any
+
+import cython
+
+from undwarf.buffers import zeros
+
+# What scan() stopped for.
+MORE = 0  # the record at ``at`` is not wholly inside the window (or the window is used up)
+RARE = 1  # the record at ``at`` is for Python; skip it with ``at += size``
+GROW = 2  # columns are full; never leaves scan()
+BROKEN = 3  # the record at ``at`` claims a size below 8: nothing after it can be found
+FULL = 4  # the limit on entries is reached
+
+EVENT_WORDS = 16
+KNOWN_TYPES = 128
+OTHER_TYPES = 64
+
+_STRIDE = cython.declare(cython.Py_ssize_t, 16)
+
+# Columns of 64-bit words, samples first, then side band.
+SAMPLE_WORDS = (
+    "position", "time", "ip", "period", "addr", "weight", "data_src", "transaction", "phys_addr", "cgroup",
+    "data_page_size", "code_page_size", "id", "stream_id",
+)  # fmt: skip
+SAMPLE_INTS = ("pid", "tid", "cpu")
+SAMPLE_SHORTS = (
+    "event", "misc", "callchain_at", "regs_at", "stack_at", "read_at", "raw_at", "branch_at", "regs_intr_at"
+)  # fmt: skip
+SIDE_WORDS = ("time", "position", "a", "b", "c")
+SIDE_INTS = ("pid", "tid")
+SIDE_UNSIGNED = ("d", "name", "identity")
+
+
+@cython.cfunc
+@cython.nogil
+@cython.inline
+@cython.exceptval(check=False)
+@cython.locals(data="const unsigned char *")
+def _u64(data: Any, size: cython.Py_ssize_t, at: cython.Py_ssize_t) -> cython.ulonglong:
+    """The u64 at ``at`` of ``size`` bytes, 0 outside. Records may be unaligned behind an odd-sized one."""
+    if at < 0 or at > size - 8:
+        return 0
+    return cython.cast(cython.ulonglong, cython.cast("unsigned long long *", data + at)[0])
+
+
+@cython.cfunc
+@cython.nogil
+@cython.inline
+@cython.exceptval(check=False)
+@cython.locals(data="const unsigned char *")
+def _u32(data: Any, size: cython.Py_ssize_t, at: cython.Py_ssize_t) -> cython.uint:
+    if at < 0 or at > size - 4:
+        return 0
+    return cython.cast(cython.uint, cython.cast("unsigned int *", data + at)[0])
+
+
+@cython.cfunc
+@cython.nogil
+@cython.inline
+@cython.exceptval(check=False)
+@cython.locals(data="const unsigned char *")
+def _u16(data: Any, size: cython.Py_ssize_t, at: cython.Py_ssize_t) -> cython.uint:
+    if at < 0 or at > size - 2:
+        return 0
+    return cython.cast(cython.uint, cython.cast("unsigned short *", data + at)[0])
+
+
+@cython.cfunc
+@cython.locals(old="unsigned long long[::1]", new="unsigned long long[::1]")
+def _longer_q(
+    old: Any, columns: cython.Py_ssize_t, used: cython.Py_ssize_t, capacity: cython.Py_ssize_t, wanted: cython.uint
+) -> Any:
+    """Columns side by side in one buffer, moved to a longer one. A column not in the mask ``wanted`` was never
+    written: it is not copied, so that its memory stays untouched and costs nothing."""
+    before: cython.Py_ssize_t = old.shape[0] // columns
+    grown = zeros("Q", columns * capacity)
+    new = grown
+    i: cython.Py_ssize_t
+    for i in range(columns):
+        if (wanted >> i) & 1:
+            new[i * capacity : i * capacity + used] = old[i * before : i * before + used]
+    return grown
+
+
+@cython.cfunc
+@cython.locals(old="int[::1]", new="int[::1]")
+def _longer_i(
+    old: Any, columns: cython.Py_ssize_t, used: cython.Py_ssize_t, capacity: cython.Py_ssize_t, wanted: cython.uint
+) -> Any:
+    before: cython.Py_ssize_t = old.shape[0] // columns
+    grown = zeros("i", columns * capacity)
+    new = grown
+    i: cython.Py_ssize_t
+    for i in range(columns):
+        if (wanted >> i) & 1:
+            new[i * capacity : i * capacity + used] = old[i * before : i * before + used]
+    return grown
+
+
+@cython.cfunc
+@cython.locals(old="unsigned int[::1]", new="unsigned int[::1]")
+def _longer_u(
+    old: Any, columns: cython.Py_ssize_t, used: cython.Py_ssize_t, capacity: cython.Py_ssize_t, wanted: cython.uint
+) -> Any:
+    before: cython.Py_ssize_t = old.shape[0] // columns
+    grown = zeros("I", columns * capacity)
+    new = grown
+    i: cython.Py_ssize_t
+    for i in range(columns):
+        if (wanted >> i) & 1:
+            new[i * capacity : i * capacity + used] = old[i * before : i * before + used]
+    return grown
+
+
+@cython.cfunc
+@cython.locals(old="unsigned short[::1]", new="unsigned short[::1]")
+def _longer_h(
+    old: Any, columns: cython.Py_ssize_t, used: cython.Py_ssize_t, capacity: cython.Py_ssize_t, wanted: cython.uint
+) -> Any:
+    before: cython.Py_ssize_t = old.shape[0] // columns
+    grown = zeros("H", columns * capacity)
+    new = grown
+    i: cython.Py_ssize_t
+    for i in range(columns):
+        if (wanted >> i) & 1:
+            new[i * capacity : i * capacity + used] = old[i * before : i * before + used]
+    return grown
+
+
+@cython.cfunc
+@cython.locals(old="unsigned char[::1]", new="unsigned char[::1]")
+def _longer_b(
+    old: Any, columns: cython.Py_ssize_t, used: cython.Py_ssize_t, capacity: cython.Py_ssize_t, wanted: cython.uint
+) -> Any:
+    before: cython.Py_ssize_t = old.shape[0] // columns
+    grown = zeros("B", columns * capacity)
+    new = grown
+    i: cython.Py_ssize_t
+    for i in range(columns):
+        if (wanted >> i) & 1:
+            new[i * capacity : i * capacity + used] = old[i * before : i * before + used]
+    return grown
+
+
+@cython.final
+@cython.cclass
+class Interner:
+    """Byte strings numbered in order of first appearance; number 0 is the empty one."""
+
+    _slots = cython.declare("unsigned int[::1]")
+    _hashes = cython.declare("unsigned long long[::1]")
+    _ends = cython.declare("unsigned long long[::1]")
+    _arena = cython.declare("unsigned char[::1]")
+    count: cython.Py_ssize_t
+    _used: cython.Py_ssize_t
+    _seed: cython.ulonglong
+
+    def __init__(self) -> None:
+        # Seeded, so that a file cannot be made whose names all meet in one slot.
+        self._seed = int.from_bytes(os.urandom(8), "little") | 1
+        self._slots = zeros("I", 1024)
+        self._hashes = zeros("Q", 512)
+        self._ends = zeros("Q", 512)
+        self._arena = zeros("B", 1 << 17)
+        self.count = 1
+        self._used = 0
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def _tight(self) -> cython.bint:
+        """Whether one more record's strings might not fit."""
+        return self.count + 2 > self._hashes.shape[0] or self._used + 65536 > self._arena.shape[0]
+
+    @cython.cfunc
+    @cython.locals(slots="unsigned int[::1]")
+    def _grow(self) -> cython.int:
+        """Make room for one more record's strings."""
+        if self._used + 65536 > self._arena.shape[0]:
+            self._arena = _longer_b(self._arena, 1, self._used, 2 * self._arena.shape[0], 1)
+        if self.count + 2 > self._hashes.shape[0]:
+            size: cython.Py_ssize_t = 2 * self._hashes.shape[0]
+            self._hashes = _longer_q(self._hashes, 1, self.count, size, 1)
+            self._ends = _longer_q(self._ends, 1, self.count, size, 1)
+            slots = zeros("I", 2 * size)
+            mask: cython.ulonglong = 2 * size - 1
+            at: cython.ulonglong
+            i: cython.Py_ssize_t
+            for i in range(1, self.count):
+                at = self._hashes[i] & mask
+                while slots[at] != 0:
+                    at = (at + 1) & mask
+                slots[at] = cython.cast(cython.uint, i)
+            self._slots = slots
+        return 0
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1)
+    @cython.locals(text="const unsigned char *")
+    def _add(self, text: Any, length: cython.Py_ssize_t) -> cython.Py_ssize_t:
+        """The number of ``length`` bytes at ``text``. There must be room, see ``_tight``."""
+        i: cython.Py_ssize_t
+        start: cython.Py_ssize_t
+        number: cython.Py_ssize_t
+        mixed: cython.ulonglong = self._seed
+        if length == 0:
+            return 0
+        for i in range(length):
+            mixed = (mixed ^ text[i]) * cython.cast(cython.ulonglong, 0x100000001B3)
+        mixed ^= mixed >> 32
+        mixed *= self._seed
+        mixed ^= mixed >> 29
+        mask: cython.ulonglong = self._slots.shape[0] - 1
+        at: cython.ulonglong = mixed & mask
+        while self._slots[at] != 0:
+            number = self._slots[at]
+            if self._hashes[number] == mixed:
+                start = cython.cast(cython.Py_ssize_t, self._ends[number - 1])
+                if cython.cast(cython.Py_ssize_t, self._ends[number]) - start == length:
+                    i = 0
+                    while i < length and self._arena[start + i] == text[i]:
+                        i += 1
+                    if i == length:
+                        return number
+            at = (at + 1) & mask
+        number = self.count
+        for i in range(length):
+            self._arena[self._used + i] = text[i]
+        self._used += length
+        self._hashes[number] = mixed
+        self._ends[number] = self._used
+        self._slots[at] = cython.cast(cython.uint, number)
+        self.count += 1
+        return number
+
+    def entries(self) -> list[bytes]:
+        """All strings by number."""
+        found = [b""]
+        data = bytes(self._arena[: self._used])
+        i: cython.Py_ssize_t
+        for i in range(1, self.count):
+            found.append(data[self._ends[i - 1] : self._ends[i]])
+        return found
+
+
+@cython.final
+@cython.cclass
+class Decoder:
+    """Columns that grow while windows of the record stream are scanned."""
+
+    _events = cython.declare("unsigned long long[::1]")
+    _event_count: cython.Py_ssize_t
+    _single: cython.bint
+    _places = cython.declare("unsigned long long[::1]")
+    _ids = cython.declare("unsigned long long[::1]")
+    _owners = cython.declare("unsigned int[::1]")
+    _id_factor: cython.ulonglong
+    _id_shift: cython.int
+    _last_id: cython.ulonglong
+    _last_owner: cython.Py_ssize_t
+
+    _q = cython.declare("unsigned long long[::1]")
+    _i = cython.declare("int[::1]")
+    _h = cython.declare("unsigned short[::1]")
+    _capacity: cython.Py_ssize_t
+    _wanted_words: cython.uint
+    _wanted_shorts: cython.uint
+    samples = cython.declare(cython.Py_ssize_t, visibility="readonly")
+
+    _sq = cython.declare("unsigned long long[::1]")
+    _si = cython.declare("int[::1]")
+    _su = cython.declare("unsigned int[::1]")
+    _sh = cython.declare("unsigned short[::1]")
+    _sb = cython.declare("unsigned char[::1]")
+    _side_capacity: cython.Py_ssize_t
+    sideband = cython.declare(cython.Py_ssize_t, visibility="readonly")
+
+    _names: Interner
+    _identities: Interner
+    _scratch = cython.declare("unsigned char[::1]")
+    _counts = cython.declare("unsigned long long[::1]")
+    _others = cython.declare("unsigned long long[::1]")
+    _max_samples: cython.Py_ssize_t
+    _keep_switches: cython.bint
+
+    _next_flush: cython.ulonglong
+    _newest: cython.ulonglong
+    _flushed: cython.ulonglong
+
+    at = cython.declare(cython.Py_ssize_t, visibility="public")
+    lost = cython.declare(cython.ulonglong, visibility="readonly")
+    unordered = cython.declare(cython.Py_ssize_t, visibility="readonly")
+    bad_samples = cython.declare(cython.Py_ssize_t, visibility="readonly")
+    unknown_ids = cython.declare(cython.Py_ssize_t, visibility="readonly")
+    bad_stacks = cython.declare(cython.Py_ssize_t, visibility="readonly")
+    bad_records = cython.declare(cython.Py_ssize_t, visibility="readonly")
+    no_event = cython.declare(cython.Py_ssize_t, visibility="readonly")
+    first_bad = cython.declare(cython.longlong, visibility="readonly")
+
+    def __init__(self, max_samples: int, keep_switches: bool) -> None:
+        self._events = zeros("Q", 0)
+        self._event_count = 0
+        self._single = False
+        self._places = zeros("Q", 0)
+        self._ids = zeros("Q", 0)
+        self._owners = zeros("I", 0)
+        self._capacity = 4096
+        self._q = zeros("Q", len(SAMPLE_WORDS) * self._capacity)
+        self._i = zeros("i", len(SAMPLE_INTS) * self._capacity)
+        self._h = zeros("H", len(SAMPLE_SHORTS) * self._capacity)
+        self._wanted_words = 15
+        self._wanted_shorts = 3
+        self.samples = 0
+        self._side_capacity = 1024
+        self._sq = zeros("Q", len(SIDE_WORDS) * self._side_capacity)
+        self._si = zeros("i", len(SIDE_INTS) * self._side_capacity)
+        self._su = zeros("I", len(SIDE_UNSIGNED) * self._side_capacity)
+        self._sh = zeros("H", self._side_capacity)
+        self._sb = zeros("B", self._side_capacity)
+        self.sideband = 0
+        self._names = Interner()
+        self._identities = Interner()
+        self._scratch = zeros("B", 32)
+        self._counts = zeros("Q", KNOWN_TYPES)
+        self._others = zeros("Q", 2 * OTHER_TYPES + 1)
+        self._max_samples = max_samples
+        self._keep_switches = keep_switches
+        self.at = 0
+        self.lost = 0
+        self.unordered = self.bad_samples = self.unknown_ids = 0
+        self.bad_stacks = self.bad_records = self.no_event = 0
+        self.first_bad = -1
+        self.new_segment()
+
+    def new_segment(self) -> None:
+        """Rounds start anew: another file of a directory is another writer."""
+        self._next_flush = 0
+        self._newest = 0
+        self._flushed = 0
+
+    @cython.locals(ids="const unsigned long long[::1]", owners="const unsigned int[::1]")
+    def set_events(self, table: Any, places: Any, ids: Any, owners: Any, wanted_words: int, wanted_shorts: int) -> None:
+        """Say how samples of each event look, and which event an id means.
+
+        ``table``: EVENT_WORDS words ('Q') an event, see ``events.decoder_table``. ``places``: the distinct
+        offsets ('Q') of the id in a sample. ``ids`` ('Q') and their event numbers ``owners`` ('I').
+        ``wanted_words`` and ``wanted_shorts``: bit masks of the SAMPLE_WORDS and SAMPLE_SHORTS that get written.
+        """
+        self._wanted_words |= wanted_words
+        self._wanted_shorts |= wanted_shorts
+        self._events = table
+        self._event_count = self._events.shape[0] // _STRIDE
+        self._single = self._event_count == 1
+        self._places = places
+        n: cython.Py_ssize_t = ids.shape[0]
+        bits: cython.int = 4
+        while (cython.cast(cython.Py_ssize_t, 1) << bits) < 2 * n + 2:
+            bits += 1
+        self._ids = zeros("Q", 1 << bits)
+        self._owners = zeros("I", 1 << bits)
+        # A random odd factor: ids cannot be chosen to meet in one slot.
+        self._id_factor = int.from_bytes(os.urandom(8), "little") | 1
+        self._id_shift = 64 - bits
+        self._last_id = 0
+        self._last_owner = 0
+        mask: cython.ulonglong = (1 << bits) - 1
+        at: cython.ulonglong
+        i: cython.Py_ssize_t
+        for i in range(n):
+            at = (ids[i] * self._id_factor) >> self._id_shift
+            while self._owners[at] != 0 and self._ids[at] != ids[i]:
+                at = (at + 1) & mask
+            if self._owners[at] == 0:
+                self._ids[at] = ids[i]
+                self._owners[at] = owners[i] + 1
+
+    def expect(self, samples: int) -> None:
+        """Make room for that many samples in all, so that columns grow once and not by doubling."""
+        wanted: cython.Py_ssize_t = min(samples, self._max_samples) + 1
+        if wanted > self._capacity:
+            self._grow_samples(wanted)
+
+    @cython.cfunc
+    def _grow_samples(self, capacity: cython.Py_ssize_t) -> cython.int:
+        self._q = _longer_q(self._q, len(SAMPLE_WORDS), self.samples, capacity, self._wanted_words)
+        self._i = _longer_i(self._i, len(SAMPLE_INTS), self.samples, capacity, 7)
+        self._h = _longer_h(self._h, len(SAMPLE_SHORTS), self.samples, capacity, self._wanted_shorts)
+        self._capacity = capacity
+        return 0
+
+    @cython.cfunc
+    def _grow_sideband(self) -> cython.int:
+        capacity: cython.Py_ssize_t = 2 * self._side_capacity
+        self._sq = _longer_q(self._sq, len(SIDE_WORDS), self.sideband, capacity, 31)
+        self._si = _longer_i(self._si, len(SIDE_INTS), self.sideband, capacity, 3)
+        self._su = _longer_u(self._su, len(SIDE_UNSIGNED), self.sideband, capacity, 7)
+        self._sh = _longer_h(self._sh, 1, self.sideband, capacity, 1)
+        self._sb = _longer_b(self._sb, 1, self.sideband, capacity, 1)
+        self._side_capacity = capacity
+        return 0
+
+    @cython.locals(view="const unsigned char[::1]")
+    def scan(self, view: Any, position: int) -> int:
+        """Decode the records of ``view`` from byte ``self.at`` on, ``position`` being the stream offset of byte 0.
+
+        Afterwards ``self.at`` is the record that stopped the scan, for which the answer says why (MORE, RARE,
+        BROKEN, FULL). It may lie behind the window when bytes outside of records were skipped.
+        """
+        size: cython.Py_ssize_t = view.shape[0]
+        base: cython.longlong = position
+        status: cython.int = GROW
+        if size == 0:
+            return MORE
+        while True:
+            with cython.nogil:
+                status = self._scan(cython.address(view[0]), size, base)
+            if status != GROW:
+                return status
+            if self.samples >= self._max_samples or self.sideband >= self._max_samples:
+                return FULL
+            if self.samples >= self._capacity:
+                self._grow_samples(2 * self._capacity)
+            if self.sideband >= self._side_capacity:
+                self._grow_sideband()
+            self._names._grow()
+            self._identities._grow()
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1)
+    @cython.locals(data="const unsigned char *")
+    def _scan(self, data: Any, size: cython.Py_ssize_t, base: cython.longlong) -> cython.int:
+        at: cython.Py_ssize_t = self.at
+        end: cython.Py_ssize_t
+        kind: cython.uint
+        misc: cython.uint
+        length: cython.Py_ssize_t
+        extra: cython.ulonglong
+        done: cython.int
+        while True:
+            self.at = at
+            if at > size - 8:
+                return 0
+            kind = _u32(data, size, at)
+            misc = _u16(data, size, at + 4)
+            length = _u16(data, size, at + 6)
+            if length < 8:
+                return 3
+            if length > size - at:
+                return 0
+            if (
+                self.samples >= self._capacity
+                or self.sideband >= self._side_capacity
+                or self._names._tight()
+                or self._identities._tight()
+            ):
+                return 2
+            end = at + length
+            if kind == 9:
+                self._counts[9] += 1
+                done = self._sample(data, size, at, end, misc, base)
+                if done > 0:
+                    self.bad_samples += 1
+                    if self.first_bad < 0:
+                        self.first_bad = base + at
+            elif kind < 64:
+                self._count(kind)
+                done = self._side_record(data, size, at, end, kind, misc, base)
+                if done > 0:
+                    self.bad_records += 1
+                    if self.first_bad < 0:
+                        self.first_bad = base + at
+            elif kind == 68:
+                self._counts[68] += 1
+                self._flushed = self._next_flush
+                self._next_flush = self._newest
+            elif kind == 71:
+                # The trace bytes follow the record and are not part of its size.
+                self._counts[71] += 1
+                extra = _u64(data, size, at + 8) if length >= 16 else 0
+                if extra > cython.cast(cython.ulonglong, 1) << 62:
+                    return 3
+                end += cython.cast(cython.Py_ssize_t, extra)
+            elif kind in (64, 66, 67, 78, 80, 81, 83):
+                self._count(kind)
+                return 1
+            else:
+                self._count(kind)
+            at = end
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1)
+    def _count(self, kind: cython.uint) -> cython.int:
+        i: cython.Py_ssize_t
+        if kind < 128:
+            self._counts[kind] += 1
+            return 0
+        for i in range(64):
+            if self._others[2 * i + 1] == 0:
+                self._others[2 * i] = kind
+            if self._others[2 * i] == kind:
+                self._others[2 * i + 1] += 1
+                return 0
+        self._others[128] += 1
+        return 0
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1)
+    def _owner(self, identifier: cython.ulonglong) -> cython.int:
+        """The event number + 1 of an id; 0 for an unknown one. Id 0 is the first event's."""
+        if identifier == 0:
+            return 1
+        if identifier == self._last_id:
+            return cython.cast(cython.int, self._last_owner)
+        mask: cython.ulonglong = self._ids.shape[0] - 1
+        at: cython.ulonglong = (identifier * self._id_factor) >> self._id_shift
+        while self._owners[at] != 0:
+            if self._ids[at] == identifier:
+                self._last_id = identifier
+                self._last_owner = self._owners[at]
+                return cython.cast(cython.int, self._owners[at])
+            at = (at + 1) & mask
+        return 0
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def _effective(self, time: cython.ulonglong) -> cython.ulonglong:
+        """When a record counts as delivered: its time; without one, what the last round had flushed."""
+        if time == 0 or ~time == 0:
+            return self._flushed
+        if time > self._newest:
+            self._newest = time
+        if time < self._flushed:
+            self.unordered += 1
+        return time
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1)
+    @cython.locals(data="const unsigned char *")
+    def _sample_event(self, data: Any, end: cython.Py_ssize_t, at: cython.Py_ssize_t) -> cython.int:
+        """The event number + 1 of the sample at ``at``; 0 when its id is unknown."""
+        i: cython.Py_ssize_t
+        place: cython.Py_ssize_t
+        owner: cython.int
+        if self._single:
+            return 1
+        if self._places.shape[0] == 0:
+            return 1 if self._event_count > 0 else 0
+        # Events of one recording agree on the place; where they do not, an id only counts at its event's own.
+        for i in range(self._places.shape[0]):
+            place = cython.cast(cython.Py_ssize_t, self._places[i])
+            if at + place + 8 > end:
+                continue
+            owner = self._owner(_u64(data, end, at + place))
+            if owner > 0 and cython.cast(cython.Py_ssize_t, self._events[(owner - 1) * _STRIDE + 8]) == place:
+                return owner
+        return 0
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1)
+    @cython.locals(data="const unsigned char *")
+    def _sample(
+        self,
+        data: Any,
+        size: cython.Py_ssize_t,
+        at: cython.Py_ssize_t,
+        end: cython.Py_ssize_t,
+        misc: cython.uint,
+        base: cython.longlong,
+    ) -> cython.int:
+        """Decode one sample; 1 when its fields do not fit in the record."""
+        owner: cython.int = 0
+        done: cython.int
+        if self._event_count > 0:
+            owner = self._sample_event(data, end, at)
+        if owner == 0:
+            self.unknown_ids += 1
+            return 0
+        # A branch stack without branches may or may not carry its hw_idx word: whichever fills the record.
+        done = self._fields(data, at, end, misc, base, owner - 1, False)
+        if done == 2:
+            done = self._fields(data, at, end, misc, base, owner - 1, True)
+        return done
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1)
+    @cython.locals(data="const unsigned char *")
+    def _fields(
+        self,
+        data: Any,
+        at: cython.Py_ssize_t,
+        end: cython.Py_ssize_t,
+        misc: cython.uint,
+        base: cython.longlong,
+        event: cython.Py_ssize_t,
+        bare_branches: cython.bint,
+    ) -> cython.int:
+        """0: one more sample; 1: does not fit; 2: try again with ``bare_branches``."""
+        row: cython.Py_ssize_t = event * _STRIDE
+        kind: cython.ulonglong = self._events[row]
+        n: cython.Py_ssize_t = self.samples
+        cap: cython.Py_ssize_t = self._capacity
+        p: cython.Py_ssize_t = at + 8
+        count: cython.ulonglong
+        words: cython.ulonglong
+        identifier: cython.ulonglong = 0
+        stream: cython.ulonglong = 0
+        ip: cython.ulonglong = 0
+        time: cython.ulonglong = 0
+        addr: cython.ulonglong = 0
+        pid: cython.int = -1
+        tid: cython.int = -1
+        cpu: cython.int = -1
+        period: cython.ulonglong = self._events[row + 5]
+        callchain_at: cython.Py_ssize_t = 0
+        regs_at: cython.Py_ssize_t = 0
+        stack_at: cython.Py_ssize_t = 0
+        read_at: cython.Py_ssize_t = 0
+        raw_at: cython.Py_ssize_t = 0
+        branch_at: cython.Py_ssize_t = 0
+        intr_at: cython.Py_ssize_t = 0
+        rest_at: cython.Py_ssize_t = 0
+        retry: cython.bint = False
+        bad_stack: cython.bint = False
+        # Reads past ``end`` give 0, so words of fixed size are checked once, by ``p > end`` below; only what is
+        # used as a count must be known to lie inside first.
+        if kind & 0x10000:
+            identifier = _u64(data, end, p)
+            p += 8
+        if kind & 1:
+            ip = _u64(data, end, p)
+            p += 8
+        if kind & 2:
+            pid = cython.cast(cython.int, _u32(data, end, p))
+            tid = cython.cast(cython.int, _u32(data, end, p + 4))
+            p += 8
+        if kind & 4:
+            time = _u64(data, end, p)
+            p += 8
+        if kind & 8:
+            addr = _u64(data, end, p)
+            p += 8
+        if kind & 0x40:
+            identifier = _u64(data, end, p)
+            p += 8
+        if kind & 0x200:
+            stream = _u64(data, end, p)
+            p += 8
+        if kind & 0x80:
+            cpu = cython.cast(cython.int, _u32(data, end, p))
+            p += 8
+        if kind & 0x100:
+            period = _u64(data, end, p)
+            p += 8
+        if kind & 0x10:
+            read_at = p - at
+            if self._events[row + 1] & 8:
+                if p + 8 > end:
+                    return 1
+                count = _u64(data, end, p)
+                words = self._events[row + 10]  # of each value
+                if count > cython.cast(cython.ulonglong, end - p) >> 3:
+                    return 1
+                p += cython.cast(cython.Py_ssize_t, 8 + 8 * self._events[row + 9] + 8 * words * count)
+            else:
+                p += cython.cast(cython.Py_ssize_t, 8 * (self._events[row + 9] + self._events[row + 10]))
+        if kind & 0x20:
+            callchain_at = p - at
+            if p + 8 > end:
+                return 1
+            count = _u64(data, end, p)
+            if count > cython.cast(cython.ulonglong, end - p - 8) >> 3:
+                return 1
+            p += 8 + 8 * cython.cast(cython.Py_ssize_t, count)
+        if kind & 0x400:
+            raw_at = p - at
+            if p + 4 > end:
+                return 1
+            p += 4 + cython.cast(cython.Py_ssize_t, _u32(data, end, p))
+        if kind & 0x800:
+            branch_at = p - at
+            if p + 8 > end:
+                return 1
+            count = _u64(data, end, p)
+            words = 4 if self._events[row + 4] & 0x80000 else 3
+            if count > cython.cast(cython.ulonglong, end - p - 8) >> 3:
+                return 1
+            p += cython.cast(cython.Py_ssize_t, 8 + 8 * words * count)
+            if self._events[row + 4] & 0x20000:
+                if count != 0:
+                    p += 8
+                elif not bare_branches:
+                    p += 8
+                    retry = True
+        if kind & 0x1000:
+            regs_at = p - at
+            if p + 8 > end:
+                return 2 if retry else 1
+            if _u64(data, end, p) != 0:
+                p += cython.cast(cython.Py_ssize_t, 8 * self._events[row + 2])
+            p += 8
+        if kind & 0x2000:
+            stack_at = p - at
+            if p + 8 > end:
+                return 2 if retry else 1
+            count = _u64(data, end, p)
+            p += 8
+            if count != 0:
+                if p + 8 > end or count > cython.cast(cython.ulonglong, end - p - 8):
+                    return 2 if retry else 1
+                p += cython.cast(cython.Py_ssize_t, count)
+                bad_stack = _u64(data, end, p) > count
+                p += 8
+        rest_at = p
+        if kind & 0x1004000:
+            p += 8
+        if kind & 0x8000:
+            p += 8
+        if kind & 0x20000:
+            p += 8
+        if kind & 0x40000:
+            intr_at = p - at
+            if p + 8 > end:
+                return 2 if retry else 1
+            if _u64(data, end, p) != 0:
+                p += cython.cast(cython.Py_ssize_t, 8 * self._events[row + 3])
+            p += 8
+        words = p
+        if kind & 0x80000:
+            p += 8
+        if kind & 0x200000:
+            p += 8
+        if kind & 0x400000:
+            p += 8
+        if kind & 0x800000:
+            p += 8
+        if kind & 0x100000:
+            if p + 8 > end:
+                return 2 if retry else 1
+            count = _u64(data, end, p)
+            if count > cython.cast(cython.ulonglong, end - p - 8):
+                return 2 if retry else 1
+            p += 8 + cython.cast(cython.Py_ssize_t, count)
+        if retry and p != end:
+            return 2
+        if p > end:
+            return 1
+
+        self._q[n] = base + at
+        time = self._effective(time)
+        self._q[cap + n] = time
+        self._q[2 * cap + n] = ip
+        self._q[3 * cap + n] = period
+        self._i[n] = pid
+        self._i[cap + n] = tid
+        self._i[2 * cap + n] = cpu
+        self._h[cap + n] = cython.cast(cython.ushort, misc)
+        # Columns are zero from the start: those the event has no field for are not even touched.
+        if event != 0:
+            self._h[n] = cython.cast(cython.ushort, event)
+        if kind & 0x20:
+            self._h[2 * cap + n] = cython.cast(cython.ushort, callchain_at)
+        if kind & 0x1000:
+            self._h[3 * cap + n] = cython.cast(cython.ushort, regs_at)
+        if kind & 0x2000:
+            self._h[4 * cap + n] = cython.cast(cython.ushort, stack_at)
+            if bad_stack:
+                self.bad_stacks += 1
+        if kind & 0x10:
+            self._h[5 * cap + n] = cython.cast(cython.ushort, read_at)
+        if kind & 0x400:
+            self._h[6 * cap + n] = cython.cast(cython.ushort, raw_at)
+        if kind & 0x800:
+            self._h[7 * cap + n] = cython.cast(cython.ushort, branch_at)
+        if kind & 0x40000:
+            self._h[8 * cap + n] = cython.cast(cython.ushort, intr_at)
+        if kind & 8:
+            self._q[4 * cap + n] = addr
+        if kind & 0x10040:
+            self._q[12 * cap + n] = identifier
+        if kind & 0x200:
+            self._q[13 * cap + n] = stream
+        if kind & 0x1004000:
+            self._q[5 * cap + n] = _u64(data, end, rest_at)
+            rest_at += 8
+        if kind & 0x8000:
+            self._q[6 * cap + n] = _u64(data, end, rest_at)
+            rest_at += 8
+        if kind & 0x20000:
+            self._q[7 * cap + n] = _u64(data, end, rest_at)
+        if kind & 0xE80000:
+            rest_at = cython.cast(cython.Py_ssize_t, words)
+            if kind & 0x80000:
+                self._q[8 * cap + n] = _u64(data, end, rest_at)
+                rest_at += 8
+            if kind & 0x200000:
+                self._q[9 * cap + n] = _u64(data, end, rest_at)
+                rest_at += 8
+            if kind & 0x400000:
+                self._q[10 * cap + n] = _u64(data, end, rest_at)
+                rest_at += 8
+            if kind & 0x800000:
+                self._q[11 * cap + n] = _u64(data, end, rest_at)
+        self.samples = n + 1
+        return 0
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1)
+    @cython.locals(data="const unsigned char *")
+    def _side_record(
+        self,
+        data: Any,
+        size: cython.Py_ssize_t,
+        at: cython.Py_ssize_t,
+        end: cython.Py_ssize_t,
+        kind: cython.uint,
+        misc: cython.uint,
+        base: cython.longlong,
+    ) -> cython.int:
+        """Decode one record of the kernel that is no sample; 1 when it is damaged."""
+        row: cython.Py_ssize_t = 0
+        owner: cython.int = 1
+        place: cython.Py_ssize_t
+        tail: cython.Py_ssize_t = end
+        flags: cython.ulonglong = 0
+        time: cython.ulonglong = 0
+        pid: cython.int = -1
+        tid: cython.int = -1
+        a: cython.ulonglong = 0
+        b: cython.ulonglong = 0
+        c: cython.ulonglong = 0
+        d: cython.uint = 0
+        entry: cython.int = 0
+        least: cython.Py_ssize_t
+        name_at: cython.Py_ssize_t = 0
+        stop: cython.Py_ssize_t
+        name: cython.Py_ssize_t = 0
+        identity: cython.Py_ssize_t = 0
+        i: cython.Py_ssize_t
+        n: cython.Py_ssize_t
+        cap: cython.Py_ssize_t
+        with_trailer: cython.bint = False
+        any_byte: cython.uint = 0
+
+        if self._event_count > 0 and self._events[6]:
+            # All events agree on the distance of the id from the end.
+            if not self._single and self._events[11]:
+                place = end - cython.cast(cython.Py_ssize_t, self._events[11])
+                if place >= at + 8:
+                    owner = self._owner(_u64(data, end, place))
+                    if owner == 0:
+                        self.no_event += 1
+                        owner = 1
+            row = (owner - 1) * _STRIDE
+            tail = end - cython.cast(cython.Py_ssize_t, self._events[row + 7])
+            with_trailer = tail < end
+
+        # What the record must hold before its trailer.
+        if kind == 1 or kind == 5 or kind == 6:
+            least = 32
+        elif kind == 10:
+            least = 72
+        elif kind == 4 or kind == 7:
+            least = 32
+        elif kind == 2 or kind == 17 or kind == 18 or kind == 16 or kind == 20 or kind == 22:
+            least = 24
+        elif kind == 11:
+            least = 32
+        elif kind == 3 or kind == 12 or kind == 13 or kind == 15 or kind == 19 or kind == 21:
+            least = 16
+        else:
+            least = 8
+        if kind == 1:
+            least = 40
+        if tail - at < least:
+            return 1
+
+        if with_trailer:
+            flags = self._events[row]
+            place = tail
+            if flags & 2:
+                pid = cython.cast(cython.int, _u32(data, end, place))
+                tid = cython.cast(cython.int, _u32(data, end, place + 4))
+                place += 8
+            if flags & 4:
+                time = _u64(data, end, place)
+
+        if kind == 1 or kind == 10:
+            entry = 1
+            pid = cython.cast(cython.int, _u32(data, end, at + 8))
+            tid = cython.cast(cython.int, _u32(data, end, at + 12))
+            a = _u64(data, end, at + 16)
+            b = _u64(data, end, at + 24)
+            c = _u64(data, end, at + 32)
+            if kind == 1:
+                name_at = at + 40
+                d = 3 if misc & 0x2000 else 4
+            else:
+                name_at = at + 72
+                d = _u32(data, end, at + 64)
+                for i in range(24):
+                    self._scratch[i + 1] = data[at + 40 + i]
+                if misc & 0x4000:
+                    self._scratch[0] = 1
+                    stop = data[at + 40]
+                    if stop > 20:
+                        return 1
+                    for i in range(2, 5):
+                        self._scratch[i] = 0
+                    for i in range(stop, 20):
+                        self._scratch[i + 5] = 0
+                    any_byte = cython.cast(cython.uint, stop)
+                else:
+                    self._scratch[0] = 2
+                    for i in range(1, 25):
+                        any_byte |= self._scratch[i]
+                if any_byte != 0:
+                    identity = self._identities._add(cython.address(self._scratch[0]), 25)
+        elif kind == 3:
+            entry = 2
+            pid = cython.cast(cython.int, _u32(data, end, at + 8))
+            tid = cython.cast(cython.int, _u32(data, end, at + 12))
+            name_at = at + 16
+        elif kind == 7 or kind == 4:
+            entry = 3 if kind == 7 else 4
+            pid = cython.cast(cython.int, _u32(data, end, at + 8))
+            a = _u32(data, end, at + 12)
+            tid = cython.cast(cython.int, _u32(data, end, at + 16))
+            b = _u32(data, end, at + 20)
+            if time == 0:
+                time = _u64(data, end, at + 24)
+        elif kind == 2 or kind == 13:
+            entry = 11
+            if kind == 2:
+                b = _u64(data, end, at + 8)
+                a = _u64(data, end, at + 16)
+            else:
+                a = _u64(data, end, at + 8)
+                c = 1
+                d = 1 if misc & 0x8000 else 0
+            if d == 0:
+                self.lost = self.lost + a if self.lost + a >= a else ~cython.cast(cython.ulonglong, 0)
+        elif kind == 17:
+            entry = 5
+            a = _u64(data, end, at + 8)
+            b = _u32(data, end, at + 16)
+            c = _u16(data, end, at + 20)
+            d = _u16(data, end, at + 22)
+            name_at = at + 24
+        elif kind == 20:
+            entry = 6
+            a = _u64(data, end, at + 8)
+            b = _u16(data, end, at + 16)
+            c = _u16(data, end, at + 18)
+            if b + c > cython.cast(cython.ulonglong, tail - at - 20):
+                return 1
+        elif kind == 18:
+            entry = 7
+            c = _u16(data, end, at + 8)
+            d = _u16(data, end, at + 10)
+            a = _u32(data, end, at + 12)
+            b = _u64(data, end, at + 16)
+        elif kind == 19:
+            entry = 8
+            a = _u64(data, end, at + 8)
+            name_at = at + 16
+        elif kind == 16:
+            entry = 9
+            pid = cython.cast(cython.int, _u32(data, end, at + 8))
+            tid = cython.cast(cython.int, _u32(data, end, at + 12))
+            a = _u64(data, end, at + 16)
+            if a > cython.cast(cython.ulonglong, tail - at - 24) >> 4:
+                return 1
+        elif kind == 22:
+            entry = 12
+            a = _u64(data, end, at + 8)
+            b = _u64(data, end, at + 16)
+            if b > cython.cast(cython.ulonglong, tail - at - 24) >> 3:
+                return 1
+        elif kind == 11:
+            entry = 13
+            a = _u64(data, end, at + 8)
+            b = _u64(data, end, at + 16)
+            d = _u32(data, end, at + 24)
+        elif kind == 12:
+            entry = 14
+            pid = cython.cast(cython.int, _u32(data, end, at + 8))
+            tid = cython.cast(cython.int, _u32(data, end, at + 12))
+        elif kind == 21:
+            entry = 15
+            a = _u64(data, end, at + 8)
+        elif kind == 5 or kind == 6:
+            entry = 16 if kind == 5 else 17
+            if time == 0:
+                time = _u64(data, end, at + 8)
+            a = _u64(data, end, at + 16)
+            b = _u64(data, end, at + 24)
+        elif kind == 14 or kind == 15:
+            if self._keep_switches:
+                entry = 10
+                if kind == 15:
+                    a = _u32(data, end, at + 8)
+                    b = _u32(data, end, at + 12)
+                    c = 1
+
+        if not with_trailer and time == 0 and not (self._event_count > 0 and self._events[6]):
+            # Without trailers the place in the file is all there is: after the newest sample before it.
+            time = self._newest
+        if entry == 0:
+            self._effective(time)
+            return 0
+        if name_at != 0:
+            stop = name_at
+            while stop < tail and data[stop] != 0:
+                stop += 1
+            if stop >= tail:
+                return 1
+            name = self._names._add(data + name_at, stop - name_at)
+        n = self.sideband
+        cap = self._side_capacity
+        self._sb[n] = cython.cast(cython.uchar, entry)
+        self._sh[n] = cython.cast(cython.ushort, misc)
+        self._sq[n] = self._effective(time)
+        self._sq[cap + n] = base + at
+        self._sq[2 * cap + n] = a
+        self._sq[3 * cap + n] = b
+        self._sq[4 * cap + n] = c
+        self._si[n] = pid
+        self._si[cap + n] = tid
+        self._su[n] = d
+        self._su[cap + n] = cython.cast(cython.uint, name)
+        self._su[2 * cap + n] = cython.cast(cython.uint, identity)
+        self.sideband = n + 1
+        return 0
+
+    def sample_columns(self) -> dict[str, "memoryview[int]"]:
+        """Sample columns by name, in stream order."""
+        n = self.samples
+        found = {}
+        for names, block in ((SAMPLE_WORDS, self._q), (SAMPLE_INTS, self._i), (SAMPLE_SHORTS, self._h)):
+            whole = memoryview(block)
+            for number, name in enumerate(names):
+                found[name] = whole[number * self._capacity : number * self._capacity + n]
+        return found
+
+    def side_columns(self) -> dict[str, "memoryview[int]"]:
+        """Side-band columns by name, in stream order."""
+        n = self.sideband
+        found = {"kind": memoryview(self._sb)[:n], "misc": memoryview(self._sh)[:n]}
+        for names, block in ((SIDE_WORDS, self._sq), (SIDE_INTS, self._si), (SIDE_UNSIGNED, self._su)):
+            whole = memoryview(block)
+            for number, name in enumerate(names):
+                found[name] = whole[number * self._side_capacity : number * self._side_capacity + n]
+        return found
+
+    def names(self) -> list[bytes]:
+        """Names by number; number 0 is the empty one."""
+        return self._names.entries()
+
+    def identities(self) -> list[bytes]:
+        """Keys of file identities by number: b"\\1" and the build-id part, or b"\\2" and device and inode."""
+        return self._identities.entries()
+
+    def counts(self) -> dict[int, int]:
+        """Records by type number; 2**32 for types beyond the first OTHER_TYPES unknown ones."""
+        found = {kind: self._counts[kind] for kind in range(KNOWN_TYPES) if self._counts[kind]}
+        for i in range(OTHER_TYPES):
+            if self._others[2 * i + 1]:
+                found[self._others[2 * i]] = self._others[2 * i + 1]
+        if self._others[2 * OTHER_TYPES]:
+            found[1 << 32] = self._others[2 * OTHER_TYPES]
+        return found
+
+    def events_used(self) -> list[int]:
+        """Samples of each event."""
+        n: cython.Py_ssize_t
+        used = zeros("Q", self._event_count + 1)
+        counts: Any = used
+        if self._event_count == 1:
+            used[0] = self.samples
+            return [self.samples]
+        for n in range(self.samples):
+            counts[self._h[n]] += 1
+        return list(used[: self._event_count])

@@ -1,0 +1,49 @@
+# cython: language_level=3, boundscheck=True, wraparound=False, cdivision=False, initializedcheck=False, embedsignature=False
+"""Finds where records begin, without looking at what they hold; either byte order."""
+
+from typing import Any
+
+import cython
+
+# Why plain_end() stopped.
+SHORT = 0  # the record there is not wholly inside the bytes
+SPECIAL = 1  # compressed data, or a record with more bytes behind it (TRACING_DATA, AUXTRACE)
+BROKEN = 2  # the record there claims a size below 8
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(-1)
+@cython.locals(view="const unsigned char[::1]")
+def _walk(view: Any, at: cython.Py_ssize_t, big: cython.bint) -> cython.Py_ssize_t:
+    """Three times the offset where the walk stopped, plus why."""
+    size: cython.Py_ssize_t = view.shape[0]
+    kind: cython.uint
+    length: cython.Py_ssize_t
+    while at <= size - 8:
+        if big:
+            kind = view[at + 3] | (view[at + 2] << 8) | ((view[at + 1] | view[at]) << 16)
+            length = (view[at + 6] << 8) | view[at + 7]
+        else:
+            kind = view[at] | (view[at + 1] << 8) | ((view[at + 2] | view[at + 3]) << 16)
+            length = view[at + 6] | (view[at + 7] << 8)
+        if length < 8:
+            return 3 * at + 2
+        if length > size - at:
+            break
+        if kind == 66 or kind == 71 or kind == 81 or kind == 83:
+            return 3 * at + 1
+        at += length
+    return 3 * at
+
+
+@cython.locals(view="const unsigned char[::1]")
+def plain_end(view: Any, at: cython.Py_ssize_t, big: cython.bint) -> tuple[int, int]:
+    """From the record at ``at`` on: the offset of the first one that is not plain and whole, and why.
+
+    Every type above 65535 counts as plain.
+    """
+    found: cython.Py_ssize_t
+    with cython.nogil:
+        found = _walk(view, at, big)
+    return found // 3, found % 3

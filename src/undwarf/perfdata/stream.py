@@ -1,0 +1,91 @@
+"""The logical record stream: segments of files laid end to end, mapped a window at a time."""
+
+import contextlib
+import mmap
+import os
+from bisect import bisect_right
+from collections.abc import Iterable
+from dataclasses import dataclass
+from types import TracebackType
+
+WINDOW = 64 << 20
+"""Bytes mapped at once: pages behind the window go, so a recording of any size needs this much memory."""
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """A run of whole records in one file. Records never straddle segments."""
+
+    file: int
+    offset: int
+    length: int
+    position: int
+
+    @property
+    def end(self) -> int:
+        """The stream position behind the last byte."""
+        return self.position + self.length
+
+
+class Window:
+    """A context manager whose value is a read-only memoryview of mapped bytes, gone when it ends."""
+
+    __slots__ = ("_length", "_mapping", "_segment", "_start", "_view")
+
+    def __init__(self, segment: Segment | None, start: int, length: int) -> None:
+        self._segment = segment
+        self._start = start
+        self._length = length
+        self._mapping: mmap.mmap | None = None
+        self._view: memoryview | None = None
+
+    def __enter__(self) -> memoryview:
+        segment = self._segment
+        if segment is None:
+            return memoryview(b"")
+        at = segment.offset + self._start - segment.position
+        # A file that shrank since it was opened must not be touched behind its end (SIGBUS).
+        length = min(self._length, os.fstat(segment.file).st_size - at)
+        if length <= 0:
+            return memoryview(b"")
+        page = at - at % mmap.ALLOCATIONGRANULARITY
+        self._mapping = mmap.mmap(segment.file, at + length - page, offset=page, prot=mmap.PROT_READ)
+        self._view = memoryview(self._mapping)[at - page :]
+        return self._view
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        # Slices a caller still holds keep the mapping until they go.
+        with contextlib.suppress(BufferError):
+            if self._view is not None:
+                self._view.release()
+            if self._mapping is not None:
+                self._mapping.close()
+
+
+class Stream:
+    """Segments with their places in the stream; owns none of the files."""
+
+    def __init__(self, parts: Iterable[tuple[int, int, int]]) -> None:
+        """``parts``: (file descriptor, offset, length) in order; empty ones are dropped."""
+        self.segments: list[Segment] = []
+        self.size = 0
+        for file, offset, length in parts:
+            if length > 0:
+                self.segments.append(Segment(file, offset, length, self.size))
+                self.size += length
+        self._starts = [segment.position for segment in self.segments]
+
+    def segment(self, position: int) -> Segment | None:
+        """The segment that holds a stream position; None outside the stream."""
+        if not 0 <= position < self.size:
+            return None
+        return self.segments[bisect_right(self._starts, position) - 1]
+
+    def window(self, position: int, length: int) -> Window:
+        """The bytes [position, position + length), as far as they lie in one segment."""
+        segment = self.segment(position)
+        if segment is None:
+            return Window(None, 0, 0)
+        return Window(segment, position, max(0, min(length, segment.end - position)))
