@@ -20,7 +20,8 @@ def zeros(typecode: Typecode, count: int) -> "memoryview[int]":
     size = max(count, 1) * SIZES[typecode]
     if size < HUGE:
         return memoryview(bytearray(size)).cast(typecode)[:count]
-    mapped = mmap.mmap(-1, size)
+    # Private: the default, shared memory, is not given huge pages, and each 4 KiB would be a fault of its own.
+    mapped = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     if hasattr(mmap, "MADV_HUGEPAGE"):
         mapped.madvise(mmap.MADV_HUGEPAGE)
     return memoryview(mapped).cast("B").cast(typecode)[:count]
