@@ -169,7 +169,7 @@ class Finder:
         link = elf.debug_link
         if link is None or "/" in link[0] or link[0] in (".", ".."):
             return None
-        directory = os.path.dirname(recorded)  # noqa: PTH118, PTH120
+        directory = os.path.dirname(recorded)  # noqa: PTH120
         places = [f"{directory}/{link[0]}", f"{directory}/.debug/{link[0]}"]
         places += [f"{top}{directory}/{link[0]}" for top in self.debug_dirs]
         for place in places:

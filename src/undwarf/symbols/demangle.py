@@ -1,0 +1,78 @@
+"""Readable names for mangled C++ and Rust symbols, in the form perf prints them.
+
+multi-demangle was chosen by measurement over pydemumble, cxxfilt, cpp-demangle and pycxxfilt: its output is
+bounded (a 200-byte name can stand for gigabytes, which kill a process that uses LLVM's or libstdc++'s demangler),
+it drops the hash of Rust symbols as perf does, and what differs from GNU's spelling is regular and mended here.
+"""
+
+import re
+from collections.abc import Sequence
+
+from undwarf.limits import DEFAULT, Limits
+
+_PREFIXES = ("_Z", "_R", "__Z")
+_NESTED_RUST = 4
+"""A Rust name holds the start mark of another one at most this often; thousands of them take long to refuse."""
+_OVERLONG = 64
+"""After so many names that were too long once demangled, the rest of a batch stays mangled: someone plays tricks."""
+_BATCH = 512
+
+_SUFFIXES = {
+    "int": "",
+    "unsigned int": "u",
+    "long": "l",
+    "unsigned long": "ul",
+    "long long": "ll",
+    "unsigned long long": "ull",
+}
+_LITERAL = re.compile(
+    r"\((int|unsigned int|long|unsigned long|long long|unsigned long long)\)(-?[0-9]+)(?![0-9A-Za-z_])"
+)
+
+_THUNK = re.compile(r"\{virtual override thunk\(\{(virtual )?offset\([-0-9, ]*\)\}, (.*)\)\}\Z", re.DOTALL)
+
+
+def demangle(name: str, limits: Limits = DEFAULT) -> str:
+    """The source's name for a symbol; the symbol itself where it is not mangled, or too long to try."""
+    return demangle_all([name], limits)[0]
+
+
+def demangle_all(names: Sequence[str], limits: Limits = DEFAULT) -> list[str]:
+    """As :func:`demangle` for many names, at once."""
+    found = list(names)
+    mangled = [i for i, name in enumerate(found) if name[:1] == "_" and _worth_trying(name, limits)]
+    if not mangled:
+        return found
+    from multi_demangle import demangle_symbols
+
+    overlong = 0
+    for start in range(0, len(mangled), _BATCH):
+        part = mangled[start : start + _BATCH]
+        for i, text in zip(part, demangle_symbols([found[i] for i in part]), strict=True):
+            if len(text) > limits.demangle_output:
+                overlong += 1
+            else:
+                found[i] = _as_gnu(text)
+        if overlong > _OVERLONG:
+            break
+    return found
+
+
+def _worth_trying(name: str, limits: Limits) -> bool:
+    return (
+        name.startswith(_PREFIXES)
+        and len(name) <= limits.demangle_input
+        and not (name.startswith("_R") and name.count("_R") > _NESTED_RUST)
+    )
+
+
+def _as_gnu(text: str) -> str:
+    """GNU's spelling of template arguments: no comma before an empty pack, ``8u`` for
+    ``(unsigned int)8``; thunks in words."""
+    if ", >" in text:
+        text = text.replace(", >", ">")
+    if "int)" in text or "long)" in text:
+        text = _LITERAL.sub(lambda match: match[2] + _SUFFIXES[match[1]], text)
+    if text.startswith("{virtual override thunk("):
+        text = _THUNK.sub(lambda match: f"{match[1] or 'non-virtual '}thunk to {match[2]}", text)
+    return text

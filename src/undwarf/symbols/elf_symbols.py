@@ -1,0 +1,144 @@
+"""The symbols of an image's code, from its files: .symtab, .dynsym, .gnu_debugdata."""
+
+from undwarf.buffers import zeros
+from undwarf.elf import ElfFile
+from undwarf.elf.headers import (
+    EM_AARCH64,
+    EM_ARM,
+    EM_RISCV,
+    SHF_ALLOC,
+    SHF_EXECINSTR,
+    SHT_DYNSYM,
+    SHT_STRTAB,
+    SHT_SYMTAB,
+    SHT_SYMTAB_SHNDX,
+    Section,
+)
+from undwarf.images import Image
+from undwarf.limits import DEFAULT, Limits
+from undwarf.symbols.symtab import (
+    SECTION_CODE,
+    SECTION_LABELS,
+    SECTION_LOADED,
+    columns_for,
+    read_symbols,
+)
+from undwarf.symbols.table import SymbolTable
+
+Source = tuple[ElfFile, Section]
+
+
+def symbols_of_image(image: Image, limits: Limits = DEFAULT) -> SymbolTable | None:
+    """The symbols of an image; None where it has no file, or none of its files has symbols.
+
+    The first file with a .symtab wins: the binary (whose table is as whole as its debug file's), the separate debug
+    file, .gnu_debugdata. Dynamic symbols are added, as perf does: .gnu_debugdata leaves them out.
+    """
+    elf = image.elf
+    if elf is None:
+        return None
+    sources: list[Source] = []
+    if not _add(sources, elf, SHT_SYMTAB):
+        debug = image.debug_elf
+        if (debug is None or not _add(sources, debug, SHT_SYMTAB)) and elf.mini_debug is not None:
+            _add(sources, elf.mini_debug, SHT_SYMTAB)
+    _add(sources, elf, SHT_DYNSYM)
+    return table_of(sources, limits)
+
+
+def symbols_of_elf(elf: ElfFile, limits: Limits = DEFAULT) -> SymbolTable | None:
+    """The symbols of one file: .symtab, else .gnu_debugdata, and .dynsym."""
+    sources: list[Source] = []
+    if not _add(sources, elf, SHT_SYMTAB) and elf.mini_debug is not None:
+        _add(sources, elf.mini_debug, SHT_SYMTAB)
+    _add(sources, elf, SHT_DYNSYM)
+    return table_of(sources, limits)
+
+
+def _add(sources: list[Source], elf: ElfFile, kind: int) -> bool:
+    for section in elf.sections:
+        if section.type == kind and section.size:
+            if elf.section_data(section) is None:
+                return False
+            sources.append((elf, section))
+            return True
+    return False
+
+
+def table_of(sources: list[Source], limits: Limits = DEFAULT) -> SymbolTable | None:
+    """One table of the symbols of several symbol sections, whose aliases rank in this order."""
+    room = 0
+    for elf, section in sources:
+        size = _entry_size(elf)
+        data = elf.section_data(section)
+        room += len(data) // size if data is not None else 0
+    if room > limits.symbols:
+        return None
+    columns = columns_for(room)
+    texts: list[memoryview] = []
+    filled = 0
+    for number, (elf, section) in enumerate(sources):
+        data = elf.section_data(section)
+        strings = _strings(elf, section)
+        texts.append(strings)
+        if data is None or (section.entry_size not in (0, _entry_size(elf))):
+            continue
+        bits, ends = _section_columns(elf)
+        filled = read_symbols(
+            data,
+            strings,
+            _entry_size(elf),
+            elf.is_64,
+            elf.byte_order == "big",
+            bits,
+            ends,
+            _extended_indexes(elf, section),
+            number,
+            elf.machine in (EM_ARM, EM_AARCH64, EM_RISCV),
+            elf.machine == EM_ARM,
+            columns,
+            filled,
+        )
+    if not filled:
+        return None
+    values, sizes, ends, names, ranks = (column[:filled] for column in columns)
+    return SymbolTable(values, sizes, ends, names, ranks, None, texts)
+
+
+def _entry_size(elf: ElfFile) -> int:
+    return 24 if elf.is_64 else 16
+
+
+def _strings(elf: ElfFile, section: Section) -> memoryview:
+    if section.link < len(elf.sections) and elf.sections[section.link].type == SHT_STRTAB:
+        data = elf.section_data(elf.sections[section.link])
+        if data is not None:
+            return data
+    return memoryview(b"")
+
+
+def _extended_indexes(elf: ElfFile, table: Section) -> memoryview:
+    for section in elf.sections:
+        if section.type == SHT_SYMTAB_SHNDX and section.link == table.index:
+            data = elf.section_data(section)
+            if data is not None:
+                return data
+    return memoryview(b"")
+
+
+def _section_columns(elf: ElfFile) -> "tuple[memoryview[int], memoryview[int]]":
+    """What each section may hold (bits) and where it ends (address, 0 for unknown), by section number."""
+    sections = elf.sections
+    bits = zeros("B", len(sections))
+    ends = zeros("Q", len(sections))
+    for section in sections:
+        if section.flags & SHF_ALLOC:
+            what = SECTION_LOADED
+            if section.flags & SHF_EXECINSTR:
+                what |= SECTION_CODE
+            if "text" in section.name or "data" in section.name:
+                what |= SECTION_LABELS
+            bits[section.index] = what
+            end = section.address + section.size
+            ends[section.index] = end if end < 1 << 64 else 0
+    return bits, ends

@@ -1,0 +1,160 @@
+"""The kernel's symbols, its modules' and those of code it made at run time, at their runtime addresses."""
+
+import os
+import stat
+from typing import Any, NamedTuple
+
+from undwarf.buffers import zeros
+from undwarf.images import Image, ImageKind, ImageStore
+from undwarf.limits import DEFAULT, Limits
+from undwarf.symbols.elf_symbols import symbols_of_elf
+from undwarf.symbols.table import UNTIL_LINE, UNTIL_SPACE, SymbolTable
+from undwarf.symbols.text import read_kallsyms
+
+MMAP = 1
+KSYMBOL = 5
+UNREGISTERED = 1
+"""Side-band kinds, as undwarf.perfdata numbers them."""
+
+
+class KernelReference(NamedTuple):
+    """Where the recorded kernel ran: the runtime ``address`` of the symbol that perf took as reference."""
+
+    symbol: bytes
+    address: int
+
+
+class KernelSymbol(NamedTuple):
+    """Code the kernel announced while recording (BPF programs, trampolines); sizes in bytes."""
+
+    address: int
+    size: int
+    name: bytes
+
+
+class KernelTable(NamedTuple):
+    """Symbols, the delta from their addresses to those of the recorded run, and where they come from."""
+
+    symbols: SymbolTable
+    delta: int
+    source: str
+
+
+def kernel_reference(records: Any) -> KernelReference | None:
+    """The reference symbol of the recording's kernel mapping (its name follows ``[kernel.kallsyms]``).
+
+    None without such a mapping, or where kptr_restrict hid the address (page offset 0).
+    """
+    names = records.names
+    for index, name in enumerate(names):
+        if name.startswith(b"[kernel.kallsyms]_"):
+            try:
+                row = records.sideband.name.tolist().index(index)
+            except ValueError:
+                continue
+            if records.sideband.kind[row] == MMAP and records.sideband.c[row]:
+                return KernelReference(name.removeprefix(b"[kernel.kallsyms]"), records.sideband.c[row])
+    return None
+
+
+def kernel_symbols(records: Any) -> list[KernelSymbol]:
+    """All code that KSYMBOL records announce, in the order of the records; unregistering does not remove it.
+
+    An address that was given away again belongs to the last one: symbols carry no time.
+    """
+    sideband = records.sideband
+    kinds = bytes(sideband.kind)
+    found = []
+    at = kinds.find(KSYMBOL)
+    while at >= 0:
+        if not sideband.d[at] & UNREGISTERED and sideband.b[at]:
+            found.append(KernelSymbol(sideband.a[at], sideband.b[at], records.names[sideband.name[at]]))
+        at = kinds.find(KSYMBOL, at + 1)
+    return found
+
+
+def table_of_announced(symbols: list[KernelSymbol]) -> SymbolTable | None:
+    """A table of announced code; the latest at an address wins."""
+    if not symbols:
+        return None
+    values = zeros("Q", len(symbols))
+    sizes = zeros("Q", len(symbols))
+    names = zeros("Q", len(symbols))
+    text = bytearray()
+    for i, symbol in enumerate(reversed(symbols)):
+        values[i] = symbol.address
+        sizes[i] = symbol.size
+        names[i] = len(text)
+        text += symbol.name.replace(b"\n", b"?") + b"\n"
+    # Older ones at the same address tie and come after.
+    return SymbolTable(
+        values, sizes, zeros("Q", len(symbols)), names, zeros("B", len(symbols)), None, [bytes(text)], UNTIL_LINE
+    )
+
+
+def read_text(path: str, limit: int) -> bytes:
+    """A whole text file of a bounded size; ``/proc`` files do not tell theirs. Raises OSError, ValueError."""
+    if not stat.S_ISREG(os.stat(path).st_mode):  # noqa: PTH116
+        raise ValueError("not a regular file")
+    fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
+    with open(fd, "rb", buffering=0) as file:
+        if not stat.S_ISREG(os.fstat(fd).st_mode):
+            raise ValueError("not a regular file")
+        parts = []
+        left = limit + 1
+        while left > 0 and (part := file.read(min(left, 1 << 22))):
+            parts.append(part)
+            left -= len(part)
+    if left <= 0:
+        raise ValueError(f"larger than the limit of {limit} bytes")
+    return b"".join(parts)
+
+
+def read_kallsyms_file(path: str, limits: Limits = DEFAULT) -> tuple[SymbolTable | None, str]:
+    """The symbols of a kallsyms file, else None and the reason why it is of no use."""
+    try:
+        text = read_text(path, limits.text_map_bytes)
+    except (OSError, ValueError) as error:
+        return None, f"{path}: {getattr(error, 'strerror', None) or error}"
+    values, names, ranks, owners, count, hidden = read_kallsyms(text, limits.symbols)
+    if not count:
+        return None, f"{path}: no symbols"
+    if hidden == count:
+        return None, f"{path}: kernel.kptr_restrict hides the addresses"
+    zero = zeros("Q", count)
+    return SymbolTable(values, zero, zero, names, ranks, owners, [text], UNTIL_SPACE), ""
+
+
+def kernel_table(
+    store: ImageStore, kernel: Image, reference: KernelReference | None, limits: Limits = DEFAULT
+) -> tuple[KernelTable | None, str]:
+    """The symbols of the recorded kernel, else None and the reason.
+
+    From the user's kallsyms, perf's cache, this machine's kallsyms where the build-id is the running kernel's, and a
+    vmlinux. A copy may be of another boot with another random base: the reference symbol tells the delta.
+    """
+    finder = store.finder
+    reasons = []
+    if not (finder.vmlinux and not finder.kallsyms):
+        for path in finder.kallsyms_files(kernel.build_id):
+            table, why = read_kallsyms_file(path, limits)
+            if table is not None:
+                return KernelTable(table, _delta(table, reference), path), ""
+            reasons.append(why)
+            if path == finder.kallsyms:
+                return None, why
+    elf = kernel.elf if kernel.kind is ImageKind.KERNEL else None
+    if elf is not None:
+        table = symbols_of_elf(elf, limits)
+        if table is not None:
+            return KernelTable(table, _delta(table, reference), elf.path), ""
+        reasons.append(f"{elf.path}: no symbols")
+    return None, reasons[-1] if reasons else "no kallsyms or vmlinux with the kernel's build-id"
+
+
+def _delta(table: SymbolTable, reference: KernelReference | None) -> int:
+    """What to subtract from a runtime address to get the table's: unsigned, wraps at 64 bits."""
+    if reference is None:
+        return 0
+    address = table.address_of_name(reference.symbol)
+    return (reference.address - address) & 0xFFFFFFFFFFFFFFFF if address is not None else 0

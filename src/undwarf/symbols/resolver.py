@@ -1,0 +1,310 @@
+"""Names frames: once for each unique (image, address), in batches, each image's symbols in one go."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from undwarf.buffers import zeros
+from undwarf.images import Image, ImageKind, ImageStore
+from undwarf.limits import DEFAULT, Limits
+from undwarf.symbols.demangle import demangle_all
+from undwarf.symbols.elf_symbols import symbols_of_image
+from undwarf.symbols.grouping import fill_unnamed, group, unnamed_within
+from undwarf.symbols.kernel import (
+    KernelTable,
+    kernel_reference,
+    kernel_symbols,
+    kernel_table,
+    table_of_announced,
+)
+from undwarf.symbols.perfmap import map_path, read_map
+from undwarf.symbols.plt import Stubs
+from undwarf.symbols.table import SymbolTable
+
+UNKNOWN = "[unknown]"
+"""What perf calls code that nothing names."""
+NONE = 0xFFFFFFFF
+MAX_STUBS = 20_000
+"""Frames in stubs that are decoded for one image; a real program has a few hundred."""
+
+_KERNEL = (ImageKind.KERNEL, ImageKind.MODULE, ImageKind.BPF)
+
+
+@dataclass(slots=True)
+class ResolverOptions:
+    """What to name, and how. ``demangle`` off leaves symbols as the files have them."""
+
+    demangle: bool = True
+    limits: Limits = DEFAULT
+
+
+@dataclass(slots=True)
+class Functions:
+    """What :meth:`Resolver.resolve` gives.
+
+    ``number`` (I, one a frame) is the frame's function. By function number: ``name`` (demangled, ``[unknown]`` for
+    an image's code without a symbol), ``symbol`` (as in the file), ``image`` (I, as passed in, 0xffffffff for none)
+    and ``address`` (Q, where it starts, in the same addresses as the frames'; 0 for unknown).
+    """
+
+    number: "memoryview[int]"
+    name: list[str]
+    symbol: list[str]
+    image: "memoryview[int]"
+    address: "memoryview[int]"
+
+    def __len__(self) -> int:
+        return len(self.name)
+
+
+class Resolver:
+    """Names addresses of the images of one recording.
+
+    ``features`` is not needed and may be None. With ``records`` the kernel's place and the code it announced (BPF)
+    are known too. Symbol tables are read once and kept for later calls; :attr:`problems` says, by image number, why
+    an image's code could not be named.
+    """
+
+    def __init__(
+        self,
+        image_store: ImageStore,
+        features: Any = None,
+        options: ResolverOptions | None = None,
+        *,
+        records: Any = None,
+    ) -> None:
+        self.options = ResolverOptions() if options is None else options
+        self.problems: dict[int, str] = {}
+        self._store = image_store
+        self._records = records
+        self._tables: dict[int, SymbolTable | None] = {}
+        self._stubs: dict[int, Stubs] = {}
+        self._maps: dict[int, SymbolTable | None] = {}
+        self._kernel: tuple[KernelTable | None, str] | None = None
+        self._announced: tuple[SymbolTable | None] | None = None
+
+    def resolve(
+        self,
+        images: "memoryview[int]",
+        addresses: "memoryview[int]",
+        pids: "memoryview[int] | None" = None,
+    ) -> Functions:
+        """Names frames given as columns: ``images`` I (numbers of the image store, 0xffffffff for none) and
+        ``addresses`` Q (ELF virtual addresses, or runtime addresses where ``Image.runs_at_file_addresses`` is not
+        so). ``pids`` i are needed for just-in-time compiled code only.
+        """
+        return _Batch(self, self._store, images, addresses, pids).run()
+
+    # Tables, each made at first use --------------------------------------------------------------------
+
+    def table(self, image: Image) -> SymbolTable | None:
+        """The symbols of an image that has a file."""
+        try:
+            return self._tables[image.number]
+        except KeyError:
+            table = symbols_of_image(image, self.options.limits)
+            if table is None:
+                self.problems[image.number] = image.problem or "no symbols"
+            self._tables[image.number] = table
+            return table
+
+    def stubs(self, image: Image) -> Stubs | None:
+        """The procedure linkage table stubs of an image that has a file."""
+        found = self._stubs.get(image.number)
+        if found is None and image.elf is not None:
+            found = self._stubs[image.number] = Stubs(image.elf, self._tables.get(image.number))
+        return found
+
+    def kernel(self) -> KernelTable | None:
+        """The kernel's symbols; where there are none, the kernel image's :attr:`problems` entry says why."""
+        if self._kernel is None:
+            image = self._store.kernel()
+            reference = kernel_reference(self._records) if self._records is not None else None
+            self._kernel = kernel_table(self._store, image, reference, self.options.limits)
+            if self._kernel[0] is None:
+                self.problems[image.number] = image.problem = self._kernel[1]
+        return self._kernel[0]
+
+    def announced(self) -> SymbolTable | None:
+        """Code that the kernel announced while recording."""
+        if self._announced is None:
+            symbols = kernel_symbols(self._records) if self._records is not None else []
+            self._announced = (table_of_announced(symbols),)
+        return self._announced[0]
+
+    def perf_map(self, pid: int) -> SymbolTable | None:
+        """The just-in-time compiled functions of a process."""
+        try:
+            return self._maps[pid]
+        except KeyError:
+            finder = self._store.finder
+            table = self._maps[pid] = read_map(finder, pid, self.options.limits, finder.defects)
+            return table
+
+
+class _Batch:
+    """One call of :meth:`Resolver.resolve`."""
+
+    def __init__(
+        self,
+        resolver: Resolver,
+        store: ImageStore,
+        images: "memoryview[int]",
+        addresses: "memoryview[int]",
+        pids: "memoryview[int] | None",
+    ) -> None:
+        if len(images) != len(addresses) or (pids is not None and len(pids) != len(images)):
+            raise ValueError("columns of different lengths")
+        self.resolver = resolver
+        self.store = store
+        self.addresses = addresses
+        self.pids = pids
+        self.images = images
+        self.order, self.starts = group(images, len(store))
+        self.functions = zeros("I", len(images))
+        if len(images):
+            self.functions.cast("B")[:] = b"\xff" * (4 * len(images))
+        self.symbols: list[str] = []
+        self.function_images: list[int] = []
+        self.function_starts: list[int] = []
+
+    def run(self) -> Functions:
+        kernel_memory: dict[int, memoryview[int]] = {}
+        for number in range(len(self.store)):
+            begin, end = self.starts[number], self.starts[number + 1]
+            if begin == end:
+                continue
+            image = self.store[number]
+            if image.kind in _KERNEL:
+                self._name_kernel(number, begin, end, kernel_memory)
+            elif image.kind in (ImageKind.ANON, ImageKind.JIT):
+                self._name_compiled(image, begin, end)
+            elif image.runs_at_file_addresses:
+                self._name_file(image, begin, end)
+            self._name_rest(number, begin, end)
+        self._name_rest(NONE, self.starts[len(self.store)], len(self.order))
+        return self._functions()
+
+    def _functions(self) -> Functions:
+        images = zeros("I", len(self.symbols))
+        starts = zeros("Q", len(self.symbols))
+        for i, image in enumerate(self.function_images):
+            images[i] = image
+        for i, start in enumerate(self.function_starts):
+            starts[i] = start
+        names = self.symbols
+        if self.resolver.options.demangle:
+            plain = [name.removesuffix("@plt") for name in names]
+            limits = self.resolver.options.limits
+            names = [
+                name + "@plt" if len(one) < len(symbol) else name
+                for name, one, symbol in zip(demangle_all(plain, limits), plain, names, strict=True)
+            ]
+        return Functions(self.functions, names, self.symbols, images, starts)
+
+    def _assign(
+        self,
+        table: SymbolTable,
+        number: int,
+        order: "memoryview[int]",
+        begin: int,
+        end: int,
+        delta: int = 0,
+        memory: "memoryview[int] | None" = None,
+    ) -> None:
+        """Names what one table names of a group of frames."""
+        if memory is None:
+            memory = zeros("I", len(table))
+        new = zeros("I", min(end - begin, len(table)))
+        count = table.assign(self.addresses, order, begin, end, delta, memory, self.functions, len(self.symbols), new)
+        names, starts = table.describe(new, count)
+        self.symbols += [
+            (name if isinstance(name, bytes) else self._best(name)).decode("utf-8", "replace") for name in names
+        ]
+        self.function_images += [number] * count
+        self.function_starts += [(start + delta) & 0xFFFFFFFFFFFFFFFF for start in starts.tolist()]
+
+    def _best(self, aliases: list[bytes]) -> bytes:
+        """The alias to show: fewer leading underscores, then the longer name, once demangled; else the first."""
+        if self.resolver.options.demangle:
+            shown = demangle_all([name.decode("utf-8", "replace") for name in aliases], self.resolver.options.limits)
+        else:
+            shown = [name.decode("utf-8", "replace") for name in aliases]
+        best = 0
+        for i in range(1, len(shown)):
+            if _rank(shown[i]) > _rank(shown[best]):
+                best = i
+        return aliases[best]
+
+    def _name_file(self, image: Image, begin: int, end: int) -> None:
+        table = self.resolver.table(image)
+        if table is not None:
+            self._assign(table, image.number, self.order, begin, end)
+        stubs = self.resolver.stubs(image)
+        ranges = stubs.ranges() if stubs is not None else []
+        if stubs is None or not ranges:
+            return
+        lows, highs = zeros("Q", len(ranges)), zeros("Q", len(ranges))
+        for i, (low, high) in enumerate(ranges):
+            lows[i], highs[i] = low, min(high, 0xFFFFFFFFFFFFFFFF)
+        frames = unnamed_within(self.functions, self.addresses, self.order, begin, end, lows, highs)
+        known: dict[int, int] = {}
+        for frame in frames[:MAX_STUBS]:
+            stub = stubs.find(self.addresses[frame])
+            if stub is None:
+                continue
+            function = known.get(stub[0])
+            if function is None:
+                function = known[stub[0]] = self._add(stub[1], image.number, stub[0])
+            self.functions[frame] = function
+
+    def _name_kernel(self, number: int, begin: int, end: int, memory: "dict[int, memoryview[int]]") -> None:
+        announced = self.resolver.announced()
+        if announced is not None:
+            self._assign(announced, number, self.order, begin, end)
+        table = self.resolver.kernel()
+        if table is not None:
+            # Modules share the kernel's table: a function is hit in one of them only.
+            known = memory.get(id(table.symbols))
+            if known is None:
+                known = memory[id(table.symbols)] = zeros("I", len(table.symbols))
+            self._assign(table.symbols, number, self.order, begin, end, table.delta, known)
+
+    def _name_compiled(self, image: Image, begin: int, end: int) -> None:
+        """Just-in-time compiled code has a map for each process."""
+        if self.pids is None:
+            return
+        frames = self.order[begin:end].tolist()
+        by_pid: dict[int, list[int]] = {}
+        for frame in frames:
+            by_pid.setdefault(self.pids[frame], []).append(frame)
+        for pid, part in by_pid.items():
+            table = self.resolver.perf_map(pid)
+            if table is None:
+                continue
+            order = zeros("I", len(part))
+            for i, frame in enumerate(part):
+                order[i] = frame
+            self._assign(table, image.number, order, 0, len(part))
+
+    def _name_rest(self, number: int, begin: int, end: int) -> None:
+        """What nothing names is one function ``[unknown]`` for each image."""
+        if fill_unnamed(self.functions, self.order, begin, end, len(self.symbols)):
+            self._add(UNKNOWN, number, 0)
+
+    def _add(self, name: str, image: int, start: int) -> int:
+        self.symbols.append(name)
+        self.function_images.append(image)
+        self.function_starts.append(start)
+        return len(self.symbols) - 1
+
+
+def _rank(name: str) -> tuple[int, int]:
+    """How well an alias suits (larger is better), as the last steps of perf's choose_best_symbol."""
+    return len(name.lstrip("_")) - len(name), len(name)
+
+
+def dso_name(image: Image, pid: int) -> str:
+    """How perf names an image behind a frame: just-in-time compiled code by the map that would name it."""
+    if image.kind is ImageKind.ANON and image.name.startswith((b"//anon", b"/anon_hugepage", b"/dev/zero", b"/memfd:")):
+        return map_path(pid)
+    return image.path
