@@ -1,0 +1,190 @@
+"""What the commands that read a recording share: options, opening, progress, warnings."""
+
+import functools
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+from undwarf.api import Recording, open_recording
+from undwarf.errors import NothingUsable, UsageError
+from undwarf.outputs.escape import printable
+from undwarf.profile.filters import Filters
+from undwarf.profile.model import Profile
+
+
+def _numbers(what: str) -> Callable[[click.Context, click.Parameter, str | None], tuple[int, ...]]:
+    def parse(_context: click.Context, _parameter: click.Parameter, value: str | None) -> tuple[int, ...]:
+        found: list[int] = []
+        for part in (value or "").split(","):
+            if not part.strip():
+                continue
+            first, dash, last = part.strip().partition("-")
+            try:
+                if dash and first:
+                    if int(last) - int(first) > 100_000:
+                        raise ValueError
+                    found.extend(range(int(first), int(last) + 1))
+                else:
+                    found.append(int(part))
+            except ValueError:
+                raise click.BadParameter(f"{part!r} is no {what}; give numbers as in 1,4-7") from None
+        return tuple(found)
+
+    return parse
+
+
+def _seconds(text: str) -> int | None:
+    text = text.strip()
+    if not text:
+        return None
+    whole, _dot, part = text.partition(".")
+    return int(whole or "0") * 10**9 + int((part + "000000000")[:9])
+
+
+def _span(_context: click.Context, _parameter: click.Parameter, value: str | None) -> tuple[int | None, int | None]:
+    if not value:
+        return None, None
+    start, _comma, end = value.partition(",")
+    try:
+        return _seconds(start), _seconds(end)
+    except ValueError:
+        raise click.BadParameter("give seconds of the recording's clock as START,END; either may be empty") from None
+
+
+OPTIONS = (
+    click.argument("file", default="perf.data", metavar="[FILE]"),
+    click.option("--symfs", metavar="DIR", default=None, help="Look for the recorded machine's files under DIR."),
+    click.option("--debug-dir", "debug_dirs", metavar="DIR", multiple=True, help="A further directory of debug files."),
+    click.option("--kallsyms", metavar="FILE", default=None, help="The recorded kernel's symbols."),
+    click.option("--vmlinux", metavar="FILE", default=None, help="The recorded kernel's ELF file."),
+    click.option("--time", "span", metavar="START,END", callback=_span, help="Only samples between two times, in s."),
+    click.option("--pid", "pids", metavar="PIDS", callback=_numbers("process id"), help="Only these processes."),
+    click.option("--tid", "tids", metavar="TIDS", callback=_numbers("thread id"), help="Only these threads."),
+    click.option("--cpu", "cpus", metavar="CPUS", callback=_numbers("CPU number"), help="Only these CPUs, as in 0,2-3."),
+    click.option("--comm", "comms", metavar="NAMES", default="", help="Only threads of these names; * and ? work."),
+    click.option("--event", "events", metavar="NAMES", default="", help="Only these events."),
+    click.option("--max-stack", metavar="N", type=click.IntRange(1), default=None, help="User frames of a stack at most."),
+    click.option("--no-inline", is_flag=True, help="Do not expand inlined functions (they are not expanded yet)."),
+    click.option("--jobs", metavar="N", type=click.IntRange(1, 64), default=None, help="Threads that walk stacks."),
+)
+
+
+def recording_command(name: str, **settings: Any) -> Callable[[Callable[..., Any]], click.Command]:
+    """A command on a recording: its function gets ``job``, a :class:`Job`, and its own options."""
+
+    def wrap(function: Callable[..., Any]) -> click.Command:
+        @functools.wraps(function)
+        def run(**options: Any) -> Any:
+            shared = {
+                key: options.pop(key)
+                for key in (
+                    "file", "symfs", "debug_dirs", "kallsyms", "vmlinux", "span", "pids", "tids", "cpus", "comms",
+                    "events", "max_stack", "no_inline", "jobs",
+                )  # fmt: skip
+            }
+            with Job(shared) as job:
+                return function(job, **options)
+
+        decorated: Any = run
+        for option in reversed(OPTIONS):
+            decorated = option(decorated)
+        return click.command(name, **settings)(decorated)
+
+    return wrap
+
+
+class Job:
+    """One command's run on one recording."""
+
+    def __init__(self, options: dict[str, Any]) -> None:
+        self._options = options
+        self._progress = Progress()
+        self.recording: Recording = open_recording(
+            options["file"],
+            symfs=options["symfs"],
+            kallsyms=options["kallsyms"],
+            vmlinux=options["vmlinux"],
+            debug_dirs=options["debug_dirs"],
+        )
+
+    def __enter__(self) -> "Job":
+        return self
+
+    def __exit__(self, *_details: object) -> None:
+        self._progress.close()
+        self.recording.close()
+
+    @property
+    def filters(self) -> Filters:
+        """The samples that the options choose."""
+        options = self._options
+        start, end = options["span"]
+        if start is not None and end is not None and start > end:
+            raise UsageError("--time ends before it starts", "", "give START,END in seconds")
+        return Filters(
+            start=start,
+            end=end,
+            pids=options["pids"],
+            tids=options["tids"],
+            cpus=options["cpus"],
+            comms=tuple(name for name in options["comms"].split(",") if name),
+            events=tuple(name for name in options["events"].split(",") if name),
+        )
+
+    def profile(self, *, by_time: bool = False, runtime: bool = False) -> Profile:
+        """The profile, with progress shown; warns of damage. Raises NothingUsable if it has no samples."""
+        made = self.recording.profile(
+            filters=self.filters,
+            jobs=self._options["jobs"],
+            max_stack=self._options["max_stack"],
+            by_time=by_time,
+            runtime=runtime,
+            progress=self._progress,
+        )
+        self._progress.close()
+        self.warn()
+        if not len(made.samples):
+            name = printable(self.recording.path)
+            if self.filters:
+                raise NothingUsable(f"no sample of {name} passes the filters", "", "loosen --pid, --comm, --time ...")
+            raise NothingUsable(f"{name} holds no samples", "", "record for longer, or with a higher -F")
+        return made
+
+    def warn(self) -> None:
+        """Say on stderr what damage was met."""
+        defects = list(self.recording.defects)
+        for defect in defects[:8]:
+            click.echo(f"{click.style('warning:', fg='yellow')} {printable(str(defect))}", err=True)
+        if len(defects) > 8:
+            click.echo(f"{click.style('warning:', fg='yellow')} {len(defects) - 8} more kinds of damage", err=True)
+
+
+class Progress:
+    """A bar on the terminal for work that takes longer than a second; silent elsewhere."""
+
+    def __init__(self) -> None:
+        self._start = time.monotonic()
+        self._last = 0.0
+        self._shown = False
+        self._wanted = sys.stderr.isatty()
+
+    def __call__(self, step: str, done: int, total: int) -> None:
+        now = time.monotonic()
+        if not self._wanted or now - self._start < 1 or now - self._last < 0.1:
+            return
+        self._last = now
+        self._shown = True
+        filled = int(30 * done / total) if total else 0
+        share = f"{100 * done // total:3d} %" if total else ""
+        sys.stderr.write(f"\r\x1b[K{step:16} [{'#' * filled}{'.' * (30 - filled)}] {share}")
+        sys.stderr.flush()
+
+    def close(self) -> None:
+        """Clear the line."""
+        if self._shown:
+            sys.stderr.write("\r\x1b[K")
+            sys.stderr.flush()
+            self._shown = False

@@ -1,0 +1,28 @@
+"""``undwarf doctor``"""
+
+import json
+
+import click
+
+from undwarf.views.doctor import examine
+
+
+@click.command(
+    "doctor",
+    epilog="""\b
+Examples:
+  undwarf doctor
+  undwarf doctor --json""",
+)
+@click.option("--json", "as_json", is_flag=True, help="For machines.")
+def command(as_json: bool) -> None:
+    """What this machine offers: perf events, debug files, caches. Nothing goes over the network."""
+    findings = examine()
+    if as_json:
+        click.echo(json.dumps([finding.as_dict() for finding in findings], indent=1))
+        return
+    marks = {"good": click.style("ok  ", fg="green"), "note": click.style("note", fg="yellow"), "bad": click.style("bad ", fg="red")}
+    for finding in findings:
+        click.echo(f"{marks[finding.state]}  {finding.what}: {finding.fact}")
+        if finding.advice:
+            click.echo(f"      → {finding.advice}")

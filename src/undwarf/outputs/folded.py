@@ -1,0 +1,131 @@
+"""Folded stacks: one line ``comm;outer;...;inner WEIGHT`` for each distinct stack, for flame-graph tools."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import BinaryIO, Literal
+
+from undwarf.buffers import zeros
+from undwarf.outputs.escape import pack
+from undwarf.outputs.folded_text import FoldedText
+from undwarf.profile.model import Profile
+from undwarf.views import grouping, labels
+
+
+@dataclass(frozen=True, slots=True)
+class FoldedOptions:
+    """What a line's weight and root are.
+
+    ``weight``: number of samples, or the sum of their periods. ``root``: what stands before the stack. With
+    ``annotate_kernel`` functions of the kernel end in ``_[k]``. ``events``: numbers of the events whose samples
+    count; None: all.
+    """
+
+    weight: Literal["samples", "period"] = "samples"
+    root: Literal["comm", "pid", "tid", "none"] = "comm"
+    annotate_kernel: bool = False
+    events: Collection[int] | None = None
+
+
+def write(profile: Profile, sink: BinaryIO, options: FoldedOptions | None = None) -> None:
+    """Write the folded stacks, sorted by root and function names whatever order the samples came in.
+
+    A ``;`` inside a name becomes ``:``, as other tools write it; what is not printable is escaped. A function without a
+    name is ``[file]``.
+    """
+    options = options or FoldedOptions()
+    samples = profile.samples
+    count = len(samples.stack)
+    rows = _rows_of_events(profile, options.events)
+
+    entity, names = _entities(profile, options.annotate_kernel)
+    node_of, parent, node_entity = grouping.collapse(profile.stacks.parent, profile.stacks.frame, entity)
+
+    roots, root_names = _roots(profile, options.root, count)
+    weights = samples.period if options.weight == "period" else None
+    stack = samples.stack
+    if rows is not None:
+        stack, roots = grouping.take(stack, rows), grouping.take(roots, rows)
+        weights = grouping.take_wide(weights, rows) if weights is not None else None
+    pairs = grouping.Pairs()
+    lines = pairs.column(roots, grouping.look_up(stack, node_of))
+    line_root, line_node = pairs.high(), pairs.low()
+    line_weight = grouping.sums(lines, weights, len(pairs))
+
+    place = grouping.preorder(parent, node_entity, len(names))
+    # Lines without a stack come first: place 0; the others one later than in the walk.
+    ordered = grouping.order(line_root, len(root_names), grouping.places(line_node, place), len(place) + 1)
+    name_bytes, name_offsets = pack(names)
+    root_bytes, root_offsets = pack(root_names)
+    text = FoldedText(
+        parent,
+        node_entity,
+        name_bytes,
+        name_offsets,
+        root_bytes,
+        root_offsets,
+        grouping.take(line_root, ordered),
+        grouping.take(line_node, ordered),
+        grouping.take_wide(line_weight, ordered),
+    )
+    while used := text.fill():
+        sink.write(text.buffer()[:used])
+
+
+def _rows_of_events(profile: Profile, events: Collection[int] | None) -> "memoryview[int] | None":
+    if events is None or len(profile.events) <= 1:
+        return None
+    flags = zeros("B", 1 << 16)
+    for event in events:
+        flags[event] = 1
+    return grouping.rows_among(profile.samples.event, flags)
+
+
+def _entities(profile: Profile, annotate_kernel: bool) -> "tuple[memoryview[int], list[str]]":
+    """The number of each frame's name, and the names, sorted: functions of one name are one."""
+    functions = profile.functions
+    images = profile.images
+    kernel = [annotate_kernel and labels.is_kernel(image) for image in images]
+    known = len(images)
+    texts = []
+    for name, image in zip(functions.name, functions.image, strict=True):
+        if not name or name == labels.UNKNOWN:
+            name = labels.function_label(name, images[image] if image < known else None)
+        if annotate_kernel and image < known and kernel[image]:
+            name += "_[k]"
+        texts.append(name)
+    names = sorted(set(texts))
+    number = {name: index for index, name in enumerate(names)}
+    of_function = zeros("I", len(texts))
+    for index, text in enumerate(texts):
+        of_function[index] = number[text]
+    entity = grouping.look_up(profile.frames.function, of_function)
+    return entity, [name.replace(";", ":") for name in names]
+
+
+def _roots(profile: Profile, root: str, count: int) -> "tuple[memoryview[int], list[str]]":
+    """The number of each sample's root, and the roots' texts, sorted."""
+    samples = profile.samples
+    if root == "none":
+        return zeros("I", count), [""]
+    comms = [comm.replace(";", ":") or ":" for comm in profile.comms]
+    column = samples.comm
+    texts = comms
+    if root in ("pid", "tid"):
+        by_pid = grouping.Pairs()
+        column = by_pid.column(column, grouping.widen(samples.pid))
+        keys = [(comms[comm], _signed(pid)) for comm, pid in zip(by_pid.high(), by_pid.low(), strict=True)]
+        texts = [f"{comm}-{pid}" for comm, pid in keys]
+        if root == "tid":
+            by_tid = grouping.Pairs()
+            column = by_tid.column(column, grouping.widen(samples.tid))
+            texts = [f"{texts[pair]}/{_signed(tid)}" for pair, tid in zip(by_tid.high(), by_tid.low(), strict=True)]
+    names = sorted(set(texts))
+    number = {name: index for index, name in enumerate(names)}
+    ranks = zeros("I", len(texts))
+    for index, text in enumerate(texts):
+        ranks[index] = number[text]
+    return grouping.look_up(column, ranks), names
+
+
+def _signed(bits: int) -> int:
+    return bits - (1 << 32) if bits >> 31 else bits

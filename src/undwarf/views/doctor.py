@@ -1,0 +1,115 @@
+"""What the machine at hand offers to someone who records and reads profiles."""
+
+import importlib
+import os
+import platform
+import shutil
+import subprocess
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One fact; ``state`` is good, note (works, with a limit) or bad; ``advice`` what to do."""
+
+    state: str
+    what: str
+    fact: str
+    advice: str = ""
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return asdict(self)
+
+
+KERNELS = ("perfdata.decode", "spaces.replay", "tables.cfi", "unwind.walk", "symbols.table", "views.grouping")
+
+
+def examine() -> list[Finding]:
+    """All findings, most basic first."""
+    return [*_kernels(), _python(), _perf(), _paranoid(), _kptr(), _machine(), *_directories(), _debuginfod()]
+
+
+def _read(path: str) -> str:
+    try:
+        return Path(path).read_text(encoding="utf-8", errors="replace").strip()
+    except OSError:
+        return ""
+
+
+def _kernels() -> list[Finding]:
+    missing = []
+    for name in KERNELS:
+        module = importlib.import_module(f"undwarf.{name}")
+        if not str(module.__file__).endswith(".so"):
+            missing.append(name)
+    if missing:
+        return [Finding("bad", "compiled code", f"not compiled: {', '.join(missing)}", "run make build, or pip install .")]
+    return [Finding("good", "compiled code", "all kernels are compiled")]
+
+
+def _python() -> Finding:
+    return Finding("good", "python", f"{platform.python_version()} on {platform.system()} {platform.release()}")
+
+
+def _perf() -> Finding:
+    path = shutil.which("perf")
+    if path is None:
+        return Finding("note", "perf", "not installed", "to record here, install your distribution's perf (linux-perf)")
+    try:
+        out = subprocess.run([path, "--version"], capture_output=True, text=True, timeout=10, check=False)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return Finding("note", "perf", f"{path} does not run: {error}")
+    return Finding("good", "perf", f"{out.stdout.strip() or 'unknown version'} at {path}")
+
+
+def _paranoid() -> Finding:
+    value = _read("/proc/sys/kernel/perf_event_paranoid")
+    if not value:
+        return Finding("bad", "perf events", "the kernel does not offer them", "recordings from elsewhere can be read")
+    root = os.geteuid() == 0
+    level = int(value) if value.lstrip("-").isdigit() else 2
+    if root or level < 1:
+        return Finding("good", "perf events", f"perf_event_paranoid is {value}" + (", and you are root" if root else ""))
+    fact = {1: "your own processes, with the kernel", 2: "your own processes, without the kernel"}.get(level, "not allowed")
+    return Finding("note", "perf events", f"perf_event_paranoid is {value}: {fact}", "sysctl kernel.perf_event_paranoid=-1 allows all")
+
+
+def _kptr() -> Finding:
+    try:
+        with open("/proc/kallsyms", encoding="ascii", errors="replace") as file:
+            first = file.readline()
+    except OSError:
+        first = ""
+    if not first:
+        return Finding("note", "kernel symbols", "/proc/kallsyms cannot be read", "use --kallsyms or --vmlinux")
+    if first.startswith("0000000000000000"):
+        return Finding("note", "kernel symbols", "hidden (kptr_restrict)", "sysctl kernel.kptr_restrict=0, or read as root")
+    return Finding("good", "kernel symbols", "/proc/kallsyms shows addresses")
+
+
+def _machine() -> Finding:
+    machine = platform.machine()
+    if machine == "x86_64":
+        return Finding("good", "architecture", machine)
+    return Finding("note", "architecture", f"{machine}: recordings of x86-64 can be read, its own are not unwound yet")
+
+
+def _directories() -> list[Finding]:
+    found = []
+    for what, path in (("debug files", "/usr/lib/debug"), ("perf's cache", "~/.debug")):
+        full = Path(path).expanduser()
+        if full.is_dir():
+            found.append(Finding("good", what, str(full)))
+        else:
+            found.append(Finding("note", what, f"{path} does not exist"))
+    return found
+
+
+def _debuginfod() -> Finding:
+    urls = os.environ.get("DEBUGINFOD_URLS", "")
+    if not urls:
+        return Finding("note", "debuginfod", "DEBUGINFOD_URLS is not set; it is not used in any case yet")
+    return Finding("note", "debuginfod", f"DEBUGINFOD_URLS is {urls!r}; it is not used yet, and nothing is fetched")
