@@ -5,7 +5,7 @@ An address space is an immutable snapshot: once a sample has seen it, the next c
 is a list of chunks of up to 32 mappings, and a change copies only the chunk it touches, so a process with
 thousands of mappings that changes one of them between any two samples does not cost thousands of copies.
 
-What changes an address space: a mapping (cutting what it covers), an exec (which empties it), a fork (which starts
+What changes an address space: a mapping (cutting what it covers), an exec (whose first mapping empties it), a fork (which starts
 from the parent's). perf itself does not empty the space at exec; since the COMM record of an exec precedes the new
 image's mappings, doing so is right.
 """
@@ -145,10 +145,14 @@ class Replay:
     _process_count = cython.declare("unsigned int[::1]")
     _process_room = cython.declare("unsigned int[::1]")
     _process_frozen = cython.declare("unsigned int[::1]")
+    _process_exec = cython.declare("unsigned int[::1]")
     processes: cython.Py_ssize_t
     _by_pid: IntMap
     _comms: IntMap
     _image_of: IntMap
+    _private_of: IntMap
+    _private = cython.declare("const unsigned char[::1]")
+    _key_pids = cython.declare("unsigned int[::1]")
     _key_names = cython.declare("unsigned int[::1]")
     _key_identities = cython.declare("unsigned int[::1]")
     keyed: cython.Py_ssize_t
@@ -157,6 +161,9 @@ class Replay:
         self._by_pid = IntMap()
         self._comms = IntMap()
         self._image_of = IntMap()
+        self._private_of = IntMap()
+        self._private = zeros("B", 0)
+        self._key_pids = zeros("I", 64)
         self._chunk_count = zeros("I", 256)
         self._chunk_owner = zeros("I", 256)
         self._starts = zeros("Q", 256 * CHUNK)
@@ -172,6 +179,7 @@ class Replay:
         self._process_count = zeros("I", 64)
         self._process_room = zeros("I", 64)
         self._process_frozen = zeros("I", 64)
+        self._process_exec = zeros("I", 64)
         self._key_names = zeros("I", 64)
         self._key_identities = zeros("I", 64)
 
@@ -217,6 +225,7 @@ class Replay:
         self._process_count = self._grown_ints(self._process_count)
         self._process_room = self._grown_ints(self._process_room)
         self._process_frozen = self._grown_ints(self._process_frozen)
+        self._process_exec = self._grown_ints(self._process_exec)
 
     def _grow_snapshots(self) -> None:
         self._snapshot_at = self._grown_ints(self._snapshot_at)
@@ -225,6 +234,7 @@ class Replay:
     def _grow_keys(self) -> None:
         self._key_names = self._grown_ints(self._key_names)
         self._key_identities = self._grown_ints(self._key_identities)
+        self._key_pids = self._grown_ints(self._key_pids)
 
     def _grow_lists(self) -> None:
         self._lists = self._grown_ints(self._lists)
@@ -251,6 +261,7 @@ class Replay:
         self._process_count[found] = 0
         self._process_room[found] = 0
         self._process_frozen[found] = NOTHING
+        self._process_exec[found] = 0
         self._by_pid.put(cython.cast(cython.ulonglong, pid), cython.cast(cython.uint, found))
         return found
 
@@ -282,6 +293,7 @@ class Replay:
     def clear(self, process: cython.Py_ssize_t) -> cython.int:
         self._process_count[process] = 0
         self._process_frozen[process] = NOTHING
+        self._process_exec[process] = 0
         return 0
 
     @cython.cfunc
@@ -522,10 +534,16 @@ class Replay:
     @cython.cfunc
     @cython.nogil
     @cython.exceptval(-1)
-    def image(self, name: cython.uint, identity: cython.uint) -> cython.Py_ssize_t:
-        """The number of the image with this name and identity."""
+    def image(self, name: cython.uint, identity: cython.uint, pid: cython.longlong) -> cython.Py_ssize_t:
+        """The number of the image with this name and identity; memory without a file is another in each process."""
         key: cython.ulonglong = cython.cast(cython.ulonglong, name) << 32 | identity
-        found: cython.longlong = self._image_of.get(key)
+        found: cython.longlong
+        private: cython.bint = name < self._private.shape[0] and self._private[name] != 0
+        if private:
+            key = cython.cast(cython.ulonglong, name) << 32 | cython.cast(cython.uint, pid)
+            found = self._private_of.get(key)
+        else:
+            found = self._image_of.get(key)
         if found >= 0:
             return found
         if self.keyed >= self._key_names.shape[0]:
@@ -533,7 +551,11 @@ class Replay:
                 self._grow_keys()
         self._key_names[self.keyed] = name
         self._key_identities[self.keyed] = identity
-        self._image_of.put(key, cython.cast(cython.uint, self.keyed))
+        self._key_pids[self.keyed] = cython.cast(cython.uint, pid) if private else NOTHING
+        if private:
+            self._private_of.put(key, cython.cast(cython.uint, self.keyed))
+        else:
+            self._image_of.put(key, cython.cast(cython.uint, self.keyed))
         self.keyed += 1
         return self.keyed - 1
 
@@ -561,12 +583,14 @@ class Replay:
         kernel_of="unsigned int[::1]",
         comm_of="unsigned int[::1]",
     )
-    def run(self, sideband: Any, samples: Any, order: Any) -> tuple[memoryview, memoryview, memoryview]:
+    def run(self, sideband: Any, samples: Any, order: Any, private: Any) -> tuple[memoryview, memoryview, memoryview]:
         """Pass all records in time order; returns the columns (space_of, kernel_of, comm_of) by sample number.
 
         ``space_of`` and ``kernel_of`` are snapshot numbers (user and kernel address space), ``comm_of`` an index in
-        the recording's names, or 0xffffffff where the thread's name never came.
+        the recording's names, or 0xffffffff where the thread's name never came. ``private`` (B, by name index) marks
+        names of memory without a file, whose code is each process's own.
         """
+        self._private = private
         kinds = sideband.kind
         miscs = sideband.misc
         times = sideband.time
@@ -666,15 +690,19 @@ class Replay:
             if b == 0:
                 return 0
             process = self.process(pid)
+            if self._process_exec[process]:
+                self.clear(process)
             self.cut(process, a, end)
             # Only code and read-only file data are ever looked up; a writable mapping just covers what was there.
             if pid == KERNEL_PID or d & PROT_EXEC or not d & PROT_WRITE:
                 flag = EXECUTABLE if pid == KERNEL_PID or d & PROT_EXEC else 0
-                self.insert(process, a, end, c, cython.cast(cython.uint, self.image(name, identity)), flag)
+                self.insert(process, a, end, c, cython.cast(cython.uint, self.image(name, identity, pid)), flag)
         elif kind == KIND_COMM:
             self._comms.put(cython.cast(cython.ulonglong, tid), name)
             if misc & MISC_BIT_13 and pid != KERNEL_PID:
-                self.clear(self.process(pid))
+                # Samples that the kernel takes inside execve still carry the registers of the old program, so that
+                # its mappings stay until the first one of the new program comes.
+                self._process_exec[self.process(pid)] = 1
         elif kind == KIND_FORK:
             found = self._comms.get(b)
             if found >= 0:
@@ -691,7 +719,7 @@ class Replay:
             process = self.process(KERNEL_PID)
             self.cut(process, a, end)
             if not d & 1:
-                self.insert(process, a, end, 0, cython.cast(cython.uint, self.image(name, 0)), EXECUTABLE)
+                self.insert(process, a, end, 0, cython.cast(cython.uint, self.image(name, 0, pid)), EXECUTABLE)
         return 0
 
     # -- what came of it ----------------------------------------------------------------------------------------
@@ -713,6 +741,10 @@ class Replay:
     def keys(self) -> list[tuple[int, int]]:
         """(name index, identity index) of every image, by image number."""
         return [(self._key_names[i], self._key_identities[i]) for i in range(self.keyed)]
+
+    def key_pids(self) -> list[int | None]:
+        """The process of each image that is private memory, None for the others."""
+        return [self._key_pids[i] if self._key_pids[i] != NOTHING else None for i in range(self.keyed)]
 
     def snapshot_total(self) -> int:
         """How many snapshots were made."""

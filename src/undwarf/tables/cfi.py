@@ -776,7 +776,10 @@ class CfiSection:
         return addresses, rules
 
     @cython.locals(
-        old="unsigned long long[::1]", new="unsigned long long[::1]", old_i="unsigned int[::1]", new_i="unsigned int[::1]"
+        old="unsigned long long[::1]",
+        new="unsigned long long[::1]",
+        old_i="unsigned int[::1]",
+        new_i="unsigned int[::1]",
     )
     def _grow_rows(self) -> None:
         """Make room for rows of the next functions; what was handed out keeps the old buffer alive."""

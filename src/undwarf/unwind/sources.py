@@ -1,5 +1,6 @@
 """What the walk asks for when it meets an image for the first time; shared by all walking threads."""
 
+import threading
 from collections.abc import Callable, Sequence
 
 from undwarf.images import Image, ImageKind, ImageStore
@@ -12,6 +13,7 @@ NO_MORE = 3
 ANONYMOUS = 4
 
 Segments = list[tuple[int, int, int]]
+Loaded = tuple[int, Segments, UnwindTable | None, int]
 
 
 class Sources:
@@ -22,34 +24,36 @@ class Sources:
 
     def __init__(self, store: ImageStore, keys: Sequence[tuple[int, int]]) -> None:
         self.rules = RuleSet()
+        self.lock = threading.RLock()
+        """Held while a table is changed."""
         self._store = store
         self._keys = keys
-        self._loaded: dict[int, tuple[int, Segments, UnwindTable | None]] = {}
+        self._loaded: dict[int, Loaded] = {}
         self._tables: dict[int, UnwindTable] = {}
 
     def image(self, number: int) -> Image:
         """The image with this number."""
         return self._store.image(self._keys[number])
 
-    def load(self, number: int) -> tuple[int, Segments, UnwindTable | None]:
-        """State, loadable segments as (file offset, bytes, address) and unwind table of an image."""
+    def load(self, number: int) -> Loaded:
+        """State, loadable segments as (file offset, bytes, address), unwind table and entry address of an image."""
         loaded = self._loaded.get(number)
         if loaded is None:
             loaded = self._loaded[number] = self._load(self.image(number))
         return loaded
 
-    def _load(self, image: Image) -> tuple[int, Segments, UnwindTable | None]:
+    def _load(self, image: Image) -> Loaded:
         if image.kind in (ImageKind.ANON, ImageKind.JIT, ImageKind.BPF):
-            return ANONYMOUS, [], None
+            return ANONYMOUS, [], None, 0
         elf = image.elf
         if elf is None or elf.machine != registers.ELF_MACHINE:
-            return UNUSABLE, [], None
+            return UNUSABLE, [], None, 0
         segments = [(offset, size, address) for offset, size, address, _flags in image.load_segments()]
         table = self._tables.get(image.number)
         if table is None:
             debug: Callable[[], object] = lambda: image.debug_elf  # noqa: E731
             table = self._tables[image.number] = UnwindTable.from_elf(elf, debug_elf=debug, rules=self.rules)
-        return HAS_TABLE, segments, table
+        return HAS_TABLE, segments, table, elf.entry
 
     def call_before(self, number: int, address: int) -> bool:
         """Whether a call instruction ends at ``address``; True where the code cannot be read (made at run time)."""

@@ -81,6 +81,8 @@ CACHE = cython.declare(cython.ulonglong, 4096)
 """Entries of the small cache; larger ones hit more and are slower, since they leave the second-level cache."""
 KERNEL_KEY = cython.declare(cython.ulonglong, 1 << 40)
 """Set in the cache's keys of kernel addresses."""
+ENTRY = cython.declare(cython.ulonglong, 96)
+"""Bytes of start-up code behind an entry point that call the rest and never return."""
 EVALUATION = cython.declare(cython.int, 64)
 """Depth of the expression evaluator's stack."""
 
@@ -310,7 +312,7 @@ class Stacks:
 class Walker:
     """Walks samples of one recording in one thread.
 
-    ``source`` (undwarf.unwind.sources.Sources) loads images: ``load(image)`` gives (state, segments, table)
+    ``source`` (undwarf.unwind.sources.Sources) loads images: ``load(image)`` gives (state, segments, table, entry)
     with state 1 (has a table), 2 (a file that cannot be used), 3 (no further source) or 4 (anonymous code), ``call_before(image, address)`` says whether a call instruction ends there, ``read(image, address)`` gives a word of
     read-only file data. ``runtime`` keeps the absolute address of each frame, which makes frames of different
     processes different.
@@ -347,11 +349,13 @@ class Walker:
     expression_offsets = cython.declare("const unsigned int[::1]")
     # images, by number
     image_state = cython.declare("unsigned char[::1]")
+    image_entry = cython.declare("unsigned long long[::1]")
     image_segments = cython.declare("unsigned int[::1]")
     image_segment_count = cython.declare("unsigned int[::1]")
     image_functions = cython.declare("unsigned int[::1]")
     image_function_count = cython.declare("unsigned int[::1]")
     tables: list
+    versions: list
     segment_offset = cython.declare("unsigned long long[::1]")
     segment_end = cython.declare("unsigned long long[::1]")
     segment_address = cython.declare("unsigned long long[::1]")
@@ -425,11 +429,13 @@ class Walker:
         self.slots = slots
         self.selected = selected
         self.image_state = zeros("B", image_count)
+        self.image_entry = zeros("Q", image_count)
         self.image_segments = zeros("I", image_count)
         self.image_segment_count = zeros("I", image_count)
         self.image_functions = zeros("I", image_count)
         self.image_function_count = zeros("I", image_count)
         self.tables = [None] * image_count
+        self.versions = [0] * image_count
         self.segment_offset = zeros("Q", 1024)
         self.segment_end = zeros("Q", 1024)
         self.segment_address = zeros("Q", 1024)
@@ -476,8 +482,10 @@ class Walker:
     def _see_functions(self, image: cython.Py_ssize_t) -> None:
         """Copy the table's function ranges to where the walk can search them."""
         table = self.tables[image]
-        starts = table.starts
-        ends = table.ends
+        with self.source.lock:
+            starts = table.starts
+            ends = table.ends
+            self.versions[image] = table.version
         count = len(starts)
         at = self.function_total
         size = len(self.function_start)
@@ -515,8 +523,10 @@ class Walker:
     )
     def _load(self, image: cython.Py_ssize_t) -> None:
         """Load an image: its segments, and its table if it has one."""
-        state, segments, table = self.source.load(image)
+        with self.source.lock:
+            state, segments, table, entry = self.source.load(image)
         self.image_state[image] = state
+        self.image_entry[image] = entry
         at = self.segment_total
         size = len(self.segment_offset)
         while at + len(segments) > size:
@@ -559,7 +569,11 @@ class Walker:
     )
     def _compile(self, image: cython.Py_ssize_t, function: cython.Py_ssize_t) -> None:
         """Have a function's rows made and copy them to where the walk can search them."""
-        addresses, rules = self.tables[image].rows(function - self.image_functions[image])
+        # Tables and rules are shared between threads, and making rows changes both.
+        with self.source.lock:
+            made = self.tables[image].rows(function - self.image_functions[image])
+            self._see_rules()
+        addresses, rules = made
         count = len(addresses)
         at = self.row_total
         size = len(self.row_address)
@@ -581,14 +595,13 @@ class Walker:
         self.function_rows[function] = at
         # A function without rows is remembered as one row that says so.
         self.function_row_count[function] = count if count else NOTHING
-        self._see_rules()
 
     def _more(self, image: cython.Py_ssize_t, address: cython.ulonglong) -> bool:
         """Ask the image's table for a further source that covers the address."""
         table = self.tables[image]
-        before = table.version
-        covered = bool(table.more(address))
-        if table.version != before:
+        with self.source.lock:
+            covered = bool(table.more(address))
+        if self.versions[image] != table.version:
             self._see_functions(image)
         if not covered:
             self.image_state[image] = 3
@@ -783,9 +796,7 @@ class Walker:
     @cython.cfunc
     @cython.nogil
     @cython.exceptval(-1)
-    def kernel_frame(
-        self, space: cython.uint, lookup: cython.ulonglong, raw: cython.ulonglong
-    ) -> cython.longlong:
+    def kernel_frame(self, space: cython.uint, lookup: cython.ulonglong, raw: cython.ulonglong) -> cython.longlong:
         """The frame of a kernel address; kernel frames keep the address they ran at."""
         key: cython.ulonglong = cython.cast(cython.ulonglong, space) << 1 | KERNEL_KEY | (lookup == raw)
         at: cython.Py_ssize_t = 4 * (((lookup * MULTIPLIER) >> 40 ^ key) & (CACHE - 1))
@@ -824,7 +835,8 @@ class Walker:
         if self.low <= address and address < self.high and self.high - address >= 8:
             # low and high bound the part of the dump that lies in the window (checked when the sample was opened).
             return cython.cast(
-                cython.p_ulonglong, cython.address(self.window[self.dump + cython.cast(cython.Py_ssize_t, address - self.low)])
+                cython.p_ulonglong,
+                cython.address(self.window[self.dump + cython.cast(cython.Py_ssize_t, address - self.low)]),
             )[0]
         return self.load_elsewhere(address)
 
@@ -1023,9 +1035,7 @@ class Walker:
                 elif op == 0x25:
                     a = a >> b if b < 64 else 0
                 elif op == 0x26:
-                    a = cython.cast(
-                        cython.ulonglong, cython.cast(cython.longlong, a) >> (b if b < 63 else 63)
-                    )
+                    a = cython.cast(cython.ulonglong, cython.cast(cython.longlong, a) >> (b if b < 63 else 63))
                 elif op == 0x27:
                     a ^= b
                 elif op == 0x29:
@@ -1158,6 +1168,10 @@ class Walker:
                 if number == RSP:
                     stack_set = True
                 if how == KIND_AT_CFA:
+                    if cfa + amount < sp and number != RIP:
+                        # Below the stack pointer: an epilogue has taken the register back already, and compilers
+                        # do not say so again.
+                        continue
                     self.regs[number] = self.load(cfa + amount)
                     if self.fault:
                         if number == RIP:
@@ -1223,6 +1237,13 @@ class Walker:
     @cython.cfunc
     @cython.nogil
     @cython.exceptval(-1)
+    def at_entry(self, image: cython.Py_ssize_t, address: cython.ulonglong) -> cython.bint:
+        """Whether an address lies in the few instructions at an image's entry point."""
+        return self.image_entry[image] != 0 and 0 <= address - self.image_entry[image] < ENTRY
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1)
     def step_by_frame_pointer(self, depth: cython.Py_ssize_t) -> cython.int:
         """Go to the caller by the frame pointer, if all that can be checked speaks for it; 0 or a stop reason.
 
@@ -1252,9 +1273,11 @@ class Walker:
         proof = self.stacks.frame_proof[self.found_frame]
         if proof == 0:
             with cython.gil:
-                proof = 1 if self.source.call_before(
-                    self.found_image, self.stacks.frame_address[self.found_frame] + 1
-                ) else 2
+                proof = (
+                    1
+                    if self.source.call_before(self.found_image, self.stacks.frame_address[self.found_frame] + 1)
+                    else 2
+                )
             self.stacks.frame_proof[self.found_frame] = cython.cast(cython.uchar, proof)
         if proof == 2:
             return STOP_NO_RULE
@@ -1514,6 +1537,10 @@ class Walker:
                     break
                 exact = (self.words[STRIDE * rule + 4] & FLAG_SIGNAL) != 0
             else:
+                if image != NOTHING and self.at_entry(image, self.stacks.frame_address[self.found_frame]):
+                    # A program's or the loader's first instructions have no caller, and often no rule that says so.
+                    reason = STOP_ROOT
+                    break
                 reason = self.step_by_frame_pointer(depth)
                 if reason:
                     if rule != RULE_NO and reason == STOP_NO_RULE:

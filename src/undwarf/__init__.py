@@ -1,0 +1,76 @@
+"""undwarf turns raw Linux profiles into whole, named stacks.
+
+>>> import undwarf
+>>> with undwarf.open("perf.data") as recording:          # doctest: +SKIP
+...     profile = recording.profile()
+...     for sample in profile.samples[:3]:
+...         print(sample.comm, [frame.name for frame in sample.stack])
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from undwarf.api import Recording
+    from undwarf.api import open_recording as open
+    from undwarf.diagnostics import Defect, Defects
+    from undwarf.errors import ElfError, NothingUsable, UndwarfError, UnreadableInput, UsageError
+    from undwarf.limits import Limits
+    from undwarf.profile.filters import Filters
+    from undwarf.profile.model import Frame, Profile, Sample
+    from undwarf.tables.model import Rule, UnwindTable
+    from undwarf.unwind.stop import Provenance, StopReason
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "Defect": "diagnostics",
+    "Defects": "diagnostics",
+    "ElfError": "errors",
+    "Filters": "profile.filters",
+    "Frame": "profile.model",
+    "Limits": "limits",
+    "NothingUsable": "errors",
+    "Profile": "profile.model",
+    "Provenance": "unwind.stop",
+    "Recording": "api",
+    "Rule": "tables.model",
+    "Sample": "profile.model",
+    "StopReason": "unwind.stop",
+    "UndwarfError": "errors",
+    "UnreadableInput": "errors",
+    "UnwindTable": "tables.model",
+    "UsageError": "errors",
+    "open": "api",
+}
+
+__all__ = [  # noqa: RUF022
+    "open",
+    "Defect",
+    "Defects",
+    "ElfError",
+    "Filters",
+    "Frame",
+    "Limits",
+    "NothingUsable",
+    "Profile",
+    "Provenance",
+    "Recording",
+    "Rule",
+    "Sample",
+    "StopReason",
+    "UndwarfError",
+    "UnreadableInput",
+    "UnwindTable",
+    "UsageError",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name at its first use, so that ``import undwarf`` costs next to nothing."""
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f"{__name__}.{home}"), "open_recording" if name == "open" else name)
+    globals()[name] = value
+    return value

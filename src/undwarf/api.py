@@ -1,0 +1,140 @@
+"""The way in: open a recording, ask for its profile."""
+
+import os
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cached_property
+from types import TracebackType
+from typing import BinaryIO
+
+from undwarf.diagnostics import Defects
+from undwarf.images import Finder, ImageStore
+from undwarf.limits import DEFAULT, Limits
+from undwarf.perfdata import EventAttr, Features, PerfData, Records, open_perf_data
+from undwarf.profile.build import Progress, Spaces, build_profile, replay_spaces
+from undwarf.profile.filters import Filters
+from undwarf.profile.model import Profile
+from undwarf.symbols.resolver import ResolverOptions
+from undwarf.unwind.sources import Sources
+
+
+class Recording:
+    """An opened perf.data; nothing is unwound until :meth:`profile`. Use as a context manager, or ``close``."""
+
+    def __init__(self, data: PerfData, finder: Finder, options: ResolverOptions, limits: Limits) -> None:
+        self.data = data
+        self._finder = finder
+        self._options = options
+        self._limits = limits
+
+    @property
+    def path(self) -> str:
+        """The file's path as given; ``-`` for standard input."""
+        return self.data.path
+
+    @property
+    def header(self) -> Features:
+        """What the header tells: host, kernel, perf's version and command line, and so on; None where absent."""
+        return self.data.features
+
+    @property
+    def events(self) -> list[EventAttr]:
+        """The events that were sampled."""
+        return self.data.events
+
+    @property
+    def defects(self) -> Defects:
+        """Damage met so far."""
+        return self.data.defects
+
+    @cached_property
+    def records(self) -> Records:
+        """All records, decoded into columns."""
+        return self.data.records()
+
+    @cached_property
+    def spaces(self) -> Spaces:
+        """The address spaces of all processes over time."""
+        return replay_spaces(self.records)
+
+    @cached_property
+    def images(self) -> ImageStore:
+        """The files and other images that the recording maps."""
+        return ImageStore(self.records.names, self.records.identities, self.data.features, self._finder)
+
+    @cached_property
+    def sources(self) -> Sources:
+        """Unwind tables by image."""
+        return Sources(self.images, self.spaces.replay.keys())
+
+    def profile(
+        self,
+        *,
+        filters: Filters | None = None,
+        jobs: int | None = None,
+        by_time: bool = False,
+        runtime: bool = False,
+        max_stack: int | None = None,
+        progress: Progress | None = None,
+    ) -> Profile:
+        """Unwind and name all samples, or those that pass ``filters``.
+
+        ``jobs``: threads that walk (default: one a CPU, 8 at most). ``by_time``: samples in time order.
+        ``runtime``: keep the absolute address of each frame. ``max_stack``: user frames of a stack at most.
+        """
+        limits = self._limits if max_stack is None else replace(self._limits, max_frames=max(1, max_stack))
+        if progress is not None and "records" not in self.__dict__:
+            show = progress
+            self.__dict__["records"] = self.data.records(lambda done, total: show("reading records", done, total))
+        return build_profile(
+            self.data,
+            self.records,
+            self.spaces,
+            self.images,
+            self.sources,
+            self._options,
+            filters=filters,
+            limits=limits,
+            jobs=jobs,
+            by_time=by_time,
+            runtime=runtime,
+            progress=progress,
+        )
+
+    def close(self) -> None:
+        """Close the file."""
+        self.data.close()
+
+    def __enter__(self) -> "Recording":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def open_recording(
+    source: "str | os.PathLike[str] | BinaryIO",
+    *,
+    symfs: "str | os.PathLike[str] | None" = None,
+    kallsyms: "str | os.PathLike[str] | None" = None,
+    vmlinux: "str | os.PathLike[str] | None" = None,
+    debug_dirs: "Sequence[str | os.PathLike[str]]" = (),
+    limits: Limits = DEFAULT,
+) -> Recording:
+    """Open a perf.data file, directory, stream, or ``"-"`` for standard input.
+
+    ``symfs`` is a directory that holds the recorded machine's files, ``debug_dirs`` further directories with separate
+    debug files. Raises UnreadableInput if the source cannot be read or is no recording.
+    """
+    data = open_perf_data(source, limits=limits)
+    finder = Finder(
+        symfs=os.fspath(symfs) if symfs is not None else "",
+        debug_dirs=(*(os.fspath(one) for one in debug_dirs), "/usr/lib/debug"),
+        kallsyms=os.fspath(kallsyms) if kallsyms is not None else "",
+        vmlinux=os.fspath(vmlinux) if vmlinux is not None else "",
+        limits=limits,
+        defects=data.defects,
+    )
+    return Recording(data, finder, ResolverOptions(), limits)

@@ -1,0 +1,186 @@
+"""Builds the profile: records to address spaces, to stacks, to names, each step for unique things only once."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from undwarf.buffers import zeros
+from undwarf.images import ImageKind, ImageStore
+from undwarf.images.kinds import kind_of_name
+from undwarf.limits import DEFAULT, Limits
+from undwarf.perfdata import PerfData, Records
+from undwarf.perfdata.ordering import take
+from undwarf.profile.filters import Filters, select
+from undwarf.profile.model import (
+    NONE,
+    EventInfo,
+    FrameColumns,
+    FunctionTable,
+    ImageInfo,
+    Profile,
+    SampleColumns,
+    StackColumns,
+)
+from undwarf.spaces.replay import Replay
+from undwarf.symbols.resolver import Resolver, ResolverOptions
+from undwarf.unwind.remap import remap
+from undwarf.unwind.sources import Sources
+from undwarf.unwind.unwinder import Walked, walk_samples
+
+Progress = Callable[[str, int, int], None]
+"""Told the step's name, how much of it is done, and how much there is."""
+
+
+@dataclass(slots=True)
+class Spaces:
+    """The replayed address spaces and what each sample saw of them."""
+
+    replay: Replay
+    space_of: memoryview
+    kernel_of: memoryview
+    comm_of: memoryview
+
+
+def replay_spaces(records: Records) -> Spaces:
+    """Replay the side band of a recording."""
+    replay = Replay()
+    private = memoryview(bytes(kind_of_name(name) is ImageKind.ANON for name in records.names))
+    return Spaces(replay, *replay.run(records.sideband, records.samples, records.sample_order, private))
+
+
+def build_profile(
+    data: PerfData,
+    records: Records,
+    spaces: Spaces,
+    store: ImageStore,
+    sources: Sources,
+    options: ResolverOptions,
+    *,
+    filters: Filters | None = None,
+    limits: Limits = DEFAULT,
+    jobs: int | None = None,
+    by_time: bool = False,
+    runtime: bool = False,
+    progress: Progress | None = None,
+) -> Profile:
+    """Unwind and name the samples that pass the filters.
+
+    ``by_time`` puts samples in time order (else as recorded); ``runtime`` keeps absolute addresses of frames.
+    """
+    comms, comm_of = _comms(records, spaces.comm_of)
+    chosen, order = select(filters, records, data.events, comms, comm_of, by_time)
+    step = (lambda done, total: progress("walking stacks", done, total)) if progress is not None else None
+    walked = walk_samples(
+        data,
+        records,
+        spaces.replay,
+        spaces.space_of,
+        spaces.kernel_of,
+        sources,
+        chosen,
+        limits=limits,
+        jobs=jobs,
+        runtime=runtime,
+        progress=step,
+    )
+    if walked.damaged:
+        data.defects.add("sample that does not fit its record", data.path, walked.damaged)
+    columns = walked.columns
+    if progress is not None:
+        progress("naming frames", 0, len(columns["address"]))
+    keys = spaces.replay.keys()
+    number_of = zeros("I", len(keys) + 1)
+    for i, key in enumerate(keys):
+        number_of[i] = store.image(key).number
+    frame_pids = _frame_pids(columns["image"], spaces.replay.key_pids())
+    # Several mappings' names and identities may mean one image: from here on, images are those of the store.
+    remap(columns["image"], 0, len(columns["image"]), number_of)
+    remap(walked.stop_image, 0, len(walked.stop_image), number_of)
+    resolver = Resolver(store, data.features, options, records=records)
+    named = resolver.resolve(columns["image"], columns["address"], frame_pids)
+    frames = FrameColumns(
+        columns["image"],
+        columns["address"],
+        columns["provenance"],
+        named.number,
+        columns["runtime"] if runtime else None,
+        zeros("B", len(columns["address"])),
+    )
+    return Profile(
+        _samples(records, walked, comm_of, order),
+        StackColumns(columns["parent"], columns["frame"]),
+        frames,
+        FunctionTable(named.name, named.image, named.address),
+        [
+            ImageInfo(_text(image.name), image.path, image.build_id.hex(), image.kind.name.lower(), image.problem)
+            for image in store.images
+        ],
+        comms,
+        [EventInfo(event.name) for event in data.events],
+        deferred=walked.deferred,
+    )
+
+
+def _frame_pids(images: memoryview, pids: list[int | None]) -> memoryview | None:
+    """The process of each frame in private memory (0 elsewhere), or None where there is no such frame's image."""
+    if not any(pid is not None for pid in pids):
+        return None
+    of_image = zeros("I", len(pids))
+    for i, pid in enumerate(pids):
+        of_image[i] = pid or 0
+    found = zeros("I", len(images))
+    found[:] = images
+    remap(found, 0, len(found), of_image)
+    return found.cast("B").cast("i")
+
+
+def _text(name: bytes) -> str:
+    return name.decode("utf-8", "replace")
+
+
+def _comms(records: Records, comm_of: memoryview) -> tuple[list[str], memoryview]:
+    """Thread names as a list of their own; pid 0 is the idle task, which no record names."""
+    used = sorted(set(comm_of))
+    comms = [_text(records.names[number]) for number in used if number != NONE]
+    number_of = {number: i for i, number in enumerate(used) if number != NONE}
+    missing = NONE in used
+    if missing and 0 in records.samples.pid.tolist():
+        number_of[NONE] = len(comms)
+        comms.append("swapper")
+    return comms, comm_of if not used else _renumber(records, comm_of, number_of)
+
+
+def _renumber(records: Records, comm_of: memoryview, number_of: dict[int, int]) -> memoryview:
+    idle = number_of.pop(NONE, NONE)
+    largest = max(number_of, default=0)
+    table = zeros("I", largest + 1)
+    for number, new in number_of.items():
+        table[number] = new
+    limited = zeros("I", len(comm_of))
+    pids = records.samples.pid
+    if NONE not in comm_of:
+        return take(table, comm_of)
+    for i, number in enumerate(comm_of):
+        limited[i] = table[number] if number != NONE else idle if pids[i] == 0 else NONE
+    return limited
+
+
+def _samples(records: Records, walked: Walked, comm_of: memoryview, order: memoryview | None) -> SampleColumns:
+    samples = records.samples
+    columns = {
+        "time": samples.time,
+        "pid": samples.pid,
+        "tid": samples.tid,
+        "cpu": samples.cpu,
+        "event": samples.event,
+        "period": samples.period,
+        "comm": comm_of,
+        "stack": walked.stack,
+        "stop": walked.stop,
+        "stop_image": walked.stop_image,
+        "ip": samples.ip,
+        "addr": samples.addr,
+        "weight": samples.weight,
+    }
+    if order is not None:
+        columns = {name: take(column, order) if column is not None else None for name, column in columns.items()}
+    return SampleColumns(**columns)
