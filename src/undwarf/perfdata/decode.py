@@ -1,4 +1,4 @@
-# cython: language_level=3, boundscheck=True, wraparound=False, cdivision=False, initializedcheck=False, embedsignature=False
+# cython: language_level=3, boundscheck=True, wraparound=False, cdivision=False, initializedcheck=False
 """One pass over record bytes: splits them, decodes samples and side-band records into columns.
 
 The caller hands in windows of the record stream (native byte order, nothing compressed). Of a sample only the
@@ -11,6 +11,7 @@ import os
 from typing import Any
 
 import cython
+from cython.cimports.libc.string import memchr, memcmp, memcpy  # type: ignore[import-not-found]
 
 from undwarf.buffers import zeros
 
@@ -210,33 +211,41 @@ class Interner:
     @cython.locals(text="const unsigned char *")
     def _add(self, text: Any, length: cython.Py_ssize_t) -> cython.Py_ssize_t:
         """The number of ``length`` bytes at ``text``. There must be room, see ``_tight``."""
-        i: cython.Py_ssize_t
+        i: cython.Py_ssize_t = 0
         start: cython.Py_ssize_t
         number: cython.Py_ssize_t
-        mixed: cython.ulonglong = self._seed
+        mixed: cython.ulonglong = self._seed ^ cython.cast(cython.ulonglong, length)
+        factor: cython.ulonglong = self._seed | 1
+        word: cython.ulonglong
         if length == 0:
             return 0
-        for i in range(length):
-            mixed = (mixed ^ text[i]) * cython.cast(cython.ulonglong, 0x100000001B3)
+        while i < length:
+            word = 0
+            if length - i >= 8:
+                word = cython.cast("unsigned long long *", text + i)[0]
+            else:
+                memcpy(cython.address(word), text + i, length - i)
+            mixed = (mixed ^ word) * factor
+            mixed ^= mixed >> 29
+            i += 8
+        mixed *= cython.cast(cython.ulonglong, 0x9E3779B97F4A7C15)
         mixed ^= mixed >> 32
-        mixed *= self._seed
-        mixed ^= mixed >> 29
         mask: cython.ulonglong = self._slots.shape[0] - 1
         at: cython.ulonglong = mixed & mask
         while self._slots[at] != 0:
             number = self._slots[at]
             if self._hashes[number] == mixed:
                 start = cython.cast(cython.Py_ssize_t, self._ends[number - 1])
-                if cython.cast(cython.Py_ssize_t, self._ends[number]) - start == length:
-                    i = 0
-                    while i < length and self._arena[start + i] == text[i]:
-                        i += 1
-                    if i == length:
-                        return number
+                if (
+                    cython.cast(cython.Py_ssize_t, self._ends[number]) - start == length
+                    and memcmp(cython.address(self._arena[start]), text, length) == 0
+                ):
+                    return number
             at = (at + 1) & mask
         number = self.count
-        for i in range(length):
-            self._arena[self._used + i] = text[i]
+        # The last byte first: it proves to the bounds check that all of them fit.
+        self._arena[self._used + length - 1] = 0
+        memcpy(cython.address(self._arena[self._used]), text, length)
         self._used += length
         self._hashes[number] = mixed
         self._ends[number] = self._used
@@ -246,12 +255,9 @@ class Interner:
 
     def entries(self) -> list[bytes]:
         """All strings by number."""
-        found = [b""]
         data = bytes(self._arena[: self._used])
-        i: cython.Py_ssize_t
-        for i in range(1, self.count):
-            found.append(data[self._ends[i - 1] : self._ends[i]])
-        return found
+        ends = [int(self._ends[i]) for i in range(self.count)]
+        return [b"", *(data[ends[i - 1] : ends[i]] for i in range(1, self.count))]
 
 
 @cython.final
@@ -315,14 +321,14 @@ class Decoder:
         self._places = zeros("Q", 0)
         self._ids = zeros("Q", 0)
         self._owners = zeros("I", 0)
-        self._capacity = 4096
+        self._capacity = min(4096, max_samples)
         self._q = zeros("Q", len(SAMPLE_WORDS) * self._capacity)
         self._i = zeros("i", len(SAMPLE_INTS) * self._capacity)
         self._h = zeros("H", len(SAMPLE_SHORTS) * self._capacity)
         self._wanted_words = 15
         self._wanted_shorts = 3
         self.samples = 0
-        self._side_capacity = 1024
+        self._side_capacity = min(1024, max_samples)
         self._sq = zeros("Q", len(SIDE_WORDS) * self._side_capacity)
         self._si = zeros("i", len(SIDE_INTS) * self._side_capacity)
         self._su = zeros("I", len(SIDE_UNSIGNED) * self._side_capacity)
@@ -387,7 +393,7 @@ class Decoder:
 
     def expect(self, samples: int) -> None:
         """Make room for that many samples in all, so that columns grow once and not by doubling."""
-        wanted: cython.Py_ssize_t = min(samples, self._max_samples) + 1
+        wanted: cython.Py_ssize_t = min(samples, self._max_samples)
         if wanted > self._capacity:
             self._grow_samples(wanted)
 
@@ -401,7 +407,7 @@ class Decoder:
 
     @cython.cfunc
     def _grow_sideband(self) -> cython.int:
-        capacity: cython.Py_ssize_t = 2 * self._side_capacity
+        capacity: cython.Py_ssize_t = min(2 * self._side_capacity, self._max_samples)
         self._sq = _longer_q(self._sq, len(SIDE_WORDS), self.sideband, capacity, 31)
         self._si = _longer_i(self._si, len(SIDE_INTS), self.sideband, capacity, 3)
         self._su = _longer_u(self._su, len(SIDE_UNSIGNED), self.sideband, capacity, 7)
@@ -430,7 +436,7 @@ class Decoder:
             if self.samples >= self._max_samples or self.sideband >= self._max_samples:
                 return FULL
             if self.samples >= self._capacity:
-                self._grow_samples(2 * self._capacity)
+                self._grow_samples(min(2 * self._capacity, self._max_samples))
             if self.sideband >= self._side_capacity:
                 self._grow_sideband()
             self._names._grow()
@@ -474,7 +480,7 @@ class Decoder:
                     self.bad_samples += 1
                     if self.first_bad < 0:
                         self.first_bad = base + at
-            elif kind < 64:
+            elif 0 < kind <= 22:
                 self._count(kind)
                 done = self._side_record(data, size, at, end, kind, misc, base)
                 if done > 0:
@@ -824,7 +830,7 @@ class Decoder:
     @cython.cfunc
     @cython.nogil
     @cython.exceptval(-1)
-    @cython.locals(data="const unsigned char *")
+    @cython.locals(data="const unsigned char *", found="const unsigned char *")
     def _side_record(
         self,
         data: Any,
@@ -858,7 +864,7 @@ class Decoder:
         n: cython.Py_ssize_t
         cap: cython.Py_ssize_t
         with_trailer: cython.bint = False
-        any_byte: cython.uint = 0
+        any_byte: cython.bint = False
 
         if self._event_count > 0 and self._events[6]:
             # All events agree on the distance of the id from the end.
@@ -916,8 +922,7 @@ class Decoder:
             else:
                 name_at = at + 72
                 d = _u32(data, end, at + 64)
-                for i in range(24):
-                    self._scratch[i + 1] = data[at + 40 + i]
+                memcpy(cython.address(self._scratch[1]), data + at + 40, 24)
                 if misc & 0x4000:
                     self._scratch[0] = 1
                     stop = data[at + 40]
@@ -927,12 +932,11 @@ class Decoder:
                         self._scratch[i] = 0
                     for i in range(stop, 20):
                         self._scratch[i + 5] = 0
-                    any_byte = cython.cast(cython.uint, stop)
+                    any_byte = stop != 0
                 else:
                     self._scratch[0] = 2
-                    for i in range(1, 25):
-                        any_byte |= self._scratch[i]
-                if any_byte != 0:
+                    any_byte = (_u64(data, end, at + 40) | _u64(data, end, at + 48) | _u64(data, end, at + 56)) != 0
+                if any_byte:
                     identity = self._identities._add(cython.address(self._scratch[0]), 25)
         elif kind == 3:
             entry = 2
@@ -1013,13 +1017,12 @@ class Decoder:
                 time = _u64(data, end, at + 8)
             a = _u64(data, end, at + 16)
             b = _u64(data, end, at + 24)
-        elif kind == 14 or kind == 15:
-            if self._keep_switches:
-                entry = 10
-                if kind == 15:
-                    a = _u32(data, end, at + 8)
-                    b = _u32(data, end, at + 12)
-                    c = 1
+        elif (kind == 14 or kind == 15) and self._keep_switches:
+            entry = 10
+            if kind == 15:
+                a = _u32(data, end, at + 8)
+                b = _u32(data, end, at + 12)
+                c = 1
 
         if not with_trailer and time == 0 and not (self._event_count > 0 and self._events[6]):
             # Without trailers the place in the file is all there is: after the newest sample before it.
@@ -1028,11 +1031,12 @@ class Decoder:
             self._effective(time)
             return 0
         if name_at != 0:
-            stop = name_at
-            while stop < tail and data[stop] != 0:
-                stop += 1
-            if stop >= tail:
+            if name_at >= tail:
                 return 1
+            found = cython.cast("const unsigned char *", memchr(data + name_at, 0, tail - name_at))
+            if found == cython.NULL:
+                return 1
+            stop = found - data
             name = self._names._add(data + name_at, stop - name_at)
         n = self.sideband
         cap = self._side_capacity
@@ -1089,14 +1093,15 @@ class Decoder:
             found[1 << 32] = self._others[2 * OTHER_TYPES]
         return found
 
+    @cython.locals(counts="unsigned long long[::1]")
     def events_used(self) -> list[int]:
         """Samples of each event."""
         n: cython.Py_ssize_t
         used = zeros("Q", self._event_count + 1)
-        counts: Any = used
+        counts = used
         if self._event_count == 1:
-            used[0] = self.samples
             return [self.samples]
-        for n in range(self.samples):
-            counts[self._h[n]] += 1
+        with cython.nogil:
+            for n in range(self.samples):
+                counts[self._h[n]] += 1
         return list(used[: self._event_count])

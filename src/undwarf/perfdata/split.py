@@ -1,4 +1,4 @@
-# cython: language_level=3, boundscheck=True, wraparound=False, cdivision=False, initializedcheck=False, embedsignature=False
+# cython: language_level=3, boundscheck=True, wraparound=False, cdivision=False, initializedcheck=False
 """Finds where records begin, without looking at what they hold; either byte order."""
 
 from typing import Any
