@@ -122,7 +122,7 @@ class Finder:
 
     def _verified(self, path: str, build_id: bytes) -> ElfFile | None:
         """The ELF file at ``path`` if it is there and carries the build-id."""
-        if not path:
+        if not path or not os.path.isfile(path):  # noqa: PTH113
             return None
         try:
             elf = self.open(path)
@@ -193,6 +193,8 @@ class Finder:
         return None
 
     def _debug_candidate(self, path: str, elf: ElfFile, crc: int) -> ElfFile | None:
+        if not os.path.isfile(path):  # noqa: PTH113
+            return None
         try:
             found = self.open(path)
         except ElfError:

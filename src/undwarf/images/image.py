@@ -185,7 +185,7 @@ class ImageStore:
         kind = kind_of_name(name)
         if kind is ImageKind.KERNEL:
             # One kernel runs: [kernel.kallsyms]_text and _stext mean the same image.
-            known: tuple[bytes, object] = (b"[kernel.kallsyms]", build_id)
+            known: tuple[bytes, object] = (b"[kernel.kallsyms]", build_id or b"")
         else:
             known = (name, build_id or place)
         image = self._by_identity.get(known)

@@ -31,6 +31,14 @@ _LITERAL = re.compile(
 
 _THUNK = re.compile(r"\{virtual override thunk\(\{(virtual )?offset\([-0-9, ]*\)\}, (.*)\)\}\Z", re.DOTALL)
 
+_ABBREVIATED = tuple(
+    (f"std::{short}", short, f"std::basic_{short}<char, std::char_traits<char>{more} >", f"basic_{short}")
+    for short, more in (("string", ", std::allocator<char>"), ("istream", ""), ("ostream", ""), ("iostream", ""))
+)
+
+_IN_STD_CLASS = ("_ZNS", "_ZNKS", "_ZTv", "_ZTh")
+"""How names inside classes with an abbreviation of their own begin (Ss, Si, So, Sd), and thunks to them."""
+
 
 def demangle(name: str, limits: Limits = DEFAULT) -> str:
     """The source's name for a symbol; the symbol itself where it is not mangled, or too long to try."""
@@ -52,7 +60,7 @@ def demangle_all(names: Sequence[str], limits: Limits = DEFAULT) -> list[str]:
             if len(text) > limits.demangle_output:
                 overlong += 1
             else:
-                found[i] = _as_gnu(text)
+                found[i] = _as_gnu(text, found[i])
         if overlong > _OVERLONG:
             break
     return found
@@ -66,13 +74,26 @@ def _worth_trying(name: str, limits: Limits) -> bool:
     )
 
 
-def _as_gnu(text: str) -> str:
+def _as_gnu(text: str, mangled: str) -> str:
     """GNU's spelling of template arguments: no comma before an empty pack, ``8u`` for
     ``(unsigned int)8``; thunks in words."""
     if ", >" in text:
         text = text.replace(", >", ">")
     if "int)" in text or "long)" in text:
         text = _LITERAL.sub(lambda match: match[2] + _SUFFIXES[match[1]], text)
+    if mangled.startswith(_IN_STD_CLASS):
+        text = _abbreviated(text)
     if text.startswith("{virtual override thunk("):
         text = _THUNK.sub(lambda match: f"{match[1] or 'non-virtual '}thunk to {match[2]}", text)
+    return text
+
+
+def _abbreviated(text: str) -> str:
+    """Members of ``std::istream`` and its kin as GNU writes them: short, constructors and destructors in full."""
+    for alias, short, full, name in _ABBREVIATED:
+        if text.find(f"{alias}::{short}") >= 0 or text.find(f"{alias}::~{short}") >= 0:
+            text = text.replace(f"{alias}::{short}", f"{full}::{name}")
+            text = text.replace(f"{alias}::~{short}", f"{full}::~{name}")
+        elif short.startswith("i") and full in text and f"::{name}(" not in text and f"::~{name}(" not in text:
+            text = text.replace(full, alias)
     return text

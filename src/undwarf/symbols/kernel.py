@@ -40,21 +40,35 @@ class KernelTable(NamedTuple):
     source: str
 
 
+def _kernel_row(records: Any) -> int | None:
+    """The side-band row of the recording's kernel mapping."""
+    for index, name in enumerate(records.names):
+        if name.startswith(b"[kernel.kallsyms]"):
+            try:
+                row: int = records.sideband.name.tolist().index(index)
+            except ValueError:
+                continue
+            if records.sideband.kind[row] == MMAP:
+                return row
+    return None
+
+
+def kernel_key(records: Any) -> tuple[int, int] | None:
+    """The image key of the recording's kernel mapping."""
+    row = _kernel_row(records)
+    return None if row is None else (records.sideband.name[row], records.sideband.identity[row])
+
+
 def kernel_reference(records: Any) -> KernelReference | None:
     """The reference symbol of the recording's kernel mapping (its name follows ``[kernel.kallsyms]``).
 
     None without such a mapping, or where kptr_restrict hid the address (page offset 0).
     """
-    names = records.names
-    for index, name in enumerate(names):
-        if name.startswith(b"[kernel.kallsyms]_"):
-            try:
-                row = records.sideband.name.tolist().index(index)
-            except ValueError:
-                continue
-            if records.sideband.kind[row] == MMAP and records.sideband.c[row]:
-                return KernelReference(name.removeprefix(b"[kernel.kallsyms]"), records.sideband.c[row])
-    return None
+    row = _kernel_row(records)
+    if row is None or not records.sideband.c[row]:
+        return None
+    symbol = records.names[records.sideband.name[row]].removeprefix(b"[kernel.kallsyms]")
+    return KernelReference(symbol, records.sideband.c[row]) if symbol else None
 
 
 def kernel_symbols(records: Any) -> list[KernelSymbol]:

@@ -1,5 +1,6 @@
 """Names frames: once for each unique (image, address), in batches, each image's symbols in one go."""
 
+import threading
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +12,7 @@ from undwarf.symbols.elf_symbols import symbols_of_image
 from undwarf.symbols.grouping import fill_unnamed, group, unnamed_within
 from undwarf.symbols.kernel import (
     KernelTable,
+    kernel_key,
     kernel_reference,
     kernel_symbols,
     kernel_table,
@@ -81,6 +83,14 @@ class Resolver:
         self._maps: dict[int, SymbolTable | None] = {}
         self._kernel: tuple[KernelTable | None, str] | None = None
         self._announced: tuple[SymbolTable | None] | None = None
+        self._kernel_lock = threading.Lock()
+
+    def start_kernel(self) -> None:
+        """Starts reading the kernel's symbols in a thread of its own, for those who know that they will be needed.
+
+        The kernel takes some 40 ms to write /proc/kallsyms, and the GIL is free meanwhile.
+        """
+        threading.Thread(target=self.kernel, name="undwarf-kallsyms", daemon=True).start()
 
     def resolve(
         self,
@@ -116,13 +126,15 @@ class Resolver:
 
     def kernel(self) -> KernelTable | None:
         """The kernel's symbols; where there are none, the kernel image's :attr:`problems` entry says why."""
-        if self._kernel is None:
-            image = self._store.kernel()
-            reference = kernel_reference(self._records) if self._records is not None else None
-            self._kernel = kernel_table(self._store, image, reference, self.options.limits)
-            if self._kernel[0] is None:
-                self.problems[image.number] = image.problem = self._kernel[1]
-        return self._kernel[0]
+        with self._kernel_lock:
+            if self._kernel is None:
+                key = kernel_key(self._records) if self._records is not None else None
+                image = self._store.image(key) if key is not None else self._store.kernel()
+                reference = kernel_reference(self._records) if self._records is not None else None
+                self._kernel = kernel_table(self._store, image, reference, self.options.limits)
+                if self._kernel[0] is None:
+                    self.problems[image.number] = image.problem = self._kernel[1]
+            return self._kernel[0]
 
     def announced(self) -> SymbolTable | None:
         """Code that the kernel announced while recording."""
@@ -163,7 +175,8 @@ class _Batch:
         self.functions = zeros("I", len(images))
         if len(images):
             self.functions.cast("B")[:] = b"\xff" * (4 * len(images))
-        self.symbols: list[str] = []
+        self.symbols: list[str | list[str]] = []
+        # By function number; where aliases tie, all of them.
         self.function_images: list[int] = []
         self.function_starts: list[int] = []
 
@@ -191,15 +204,40 @@ class _Batch:
             images[i] = image
         for i, start in enumerate(self.function_starts):
             starts[i] = start
-        names = self.symbols
-        if self.resolver.options.demangle:
-            plain = [name.removesuffix("@plt") for name in names]
-            limits = self.resolver.options.limits
-            names = [
-                name + "@plt" if len(one) < len(symbol) else name
-                for name, one, symbol in zip(demangle_all(plain, limits), plain, names, strict=True)
-            ]
-        return Functions(self.functions, names, self.symbols, images, starts)
+        symbols, names = self._names()
+        return Functions(self.functions, names, symbols, images, starts)
+
+    def _names(self) -> tuple[list[str], list[str]]:
+        """(symbols, names). Aliases are chosen by their demangled names; all are demangled in one go."""
+        flat: list[str] = []
+        firsts: list[int] = []
+        for symbol in self.symbols:
+            firsts.append(len(flat))
+            if isinstance(symbol, str):
+                flat.append(symbol)
+            else:
+                flat += symbol
+        shown = self._demangled(flat) if self.resolver.options.demangle else flat
+        symbols: list[str] = []
+        names: list[str] = []
+        for symbol, first in zip(self.symbols, firsts, strict=True):
+            best = first
+            if not isinstance(symbol, str):
+                for i in range(first + 1, first + len(symbol)):
+                    if _rank(shown[i]) > _rank(shown[best]):
+                        best = i
+            symbols.append(flat[best])
+            names.append(shown[best])
+        return symbols, names
+
+    def _demangled(self, symbols: list[str]) -> list[str]:
+        """Demangled names; of a stub, the name before its ``@plt``."""
+        plain = [symbol[:-4] if symbol.endswith("@plt") else symbol for symbol in symbols]
+        shown = demangle_all(plain, self.resolver.options.limits)
+        return [
+            name if len(one) == len(symbol) else name + "@plt"
+            for name, one, symbol in zip(shown, plain, symbols, strict=True)
+        ]
 
     def _assign(
         self,
@@ -218,22 +256,13 @@ class _Batch:
         count = table.assign(self.addresses, order, begin, end, delta, memory, self.functions, len(self.symbols), new)
         names, starts = table.describe(new, count)
         self.symbols += [
-            (name if isinstance(name, bytes) else self._best(name)).decode("utf-8", "replace") for name in names
+            name.decode("utf-8", "replace")
+            if isinstance(name, bytes)
+            else [alias.decode("utf-8", "replace") for alias in name]
+            for name in names
         ]
         self.function_images += [number] * count
         self.function_starts += [(start + delta) & 0xFFFFFFFFFFFFFFFF for start in starts.tolist()]
-
-    def _best(self, aliases: list[bytes]) -> bytes:
-        """The alias to show: fewer leading underscores, then the longer name, once demangled; else the first."""
-        if self.resolver.options.demangle:
-            shown = demangle_all([name.decode("utf-8", "replace") for name in aliases], self.resolver.options.limits)
-        else:
-            shown = [name.decode("utf-8", "replace") for name in aliases]
-        best = 0
-        for i in range(1, len(shown)):
-            if _rank(shown[i]) > _rank(shown[best]):
-                best = i
-        return aliases[best]
 
     def _name_file(self, image: Image, begin: int, end: int) -> None:
         table = self.resolver.table(image)

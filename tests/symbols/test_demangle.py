@@ -1,0 +1,120 @@
+"""Demangled names: perf's spelling, and no name that costs more than it is worth."""
+
+import time
+
+import pytest
+
+from undwarf.limits import Limits
+from undwarf.symbols.demangle import demangle, demangle_all
+
+
+@pytest.mark.parametrize(
+    ("symbol", "name"),
+    [
+        ("main", "main"),
+        ("_start", "_start"),
+        ("_Znwm", "operator new(unsigned long)"),
+        ("_ZN2ns1A1fEv", "ns::A::f()"),
+        ("_ZSt4sortIPiEvT_S1_", "void std::sort<int*>(int*, int*)"),
+        ("_ZN1AIN1BIiEEE1fEv", "A<B<int> >::f()"),
+        ("_ZN1AILj8EE1fEv", "A<8u>::f()"),
+        ("_ZN1AILl1ELm2EE1fEv", "A<1l, 2ul>::f()"),
+        ("_ZN1AIiJEE1fEv", "A<int>::f()"),
+        ("_ZZ4mainENKUlvE_clEv", "main::{lambda()#1}::operator()() const"),
+        ("_ZN12_GLOBAL__N_13barEv", "(anonymous namespace)::bar()"),
+        ("_ZN2ns1A1fEv.cold", "ns::A::f() [clone .cold]"),
+        ("_ZN2ns1A1fEv.isra.0", "ns::A::f() [clone .isra.0]"),
+        ("_ZN2ns1A1fEv.constprop.0.part.1", "ns::A::f() [clone .constprop.0] [clone .part.1]"),
+        ("_ZThn16_N1A1fEv", "non-virtual thunk to A::f()"),
+        ("_ZTv0_n24_N1A1fEv", "virtual thunk to A::f()"),
+        ("_ZNSi6ignoreEl", "std::istream::ignore(long)"),
+        ("_ZNSolsEi", "std::ostream::operator<<(int)"),
+        ("_ZNSoD1Ev", "std::basic_ostream<char, std::char_traits<char> >::~basic_ostream()"),
+        (
+            "_ZNSsC1EPKcRKSaIcE",
+            "std::basic_string<char, std::char_traits<char>, std::allocator<char> >::"
+            "basic_string(char const*, std::allocator<char> const&)",
+        ),
+        ("_ZN4core3fmt9Formatter3pad17h0123456789abcdefE", "core::fmt::Formatter::pad"),
+        ("_ZN4core3fmt9Formatter3pad17h0123456789abcdefE.llvm.123", "core::fmt::Formatter::pad"),
+        ("_ZN39_$LT$A$u20$as$u20$B$GT$1f17h0123456789abcdefE", "<A as B>::f"),
+        ("_RNvCs15kBYyAo9fc_7mycrate7example", "mycrate::example"),
+        ("_ZN", "_ZN"),
+        ("_R", "_R"),
+        ("", ""),
+    ],
+)
+def test_name(symbol: str, name: str) -> None:
+    if symbol.startswith("_ZN39"):
+        # The length counts the escaped text.
+        symbol = "_ZN28_$LT$A$u20$as$u20$B$GT$1f17h0123456789abcdefE".replace(
+            "28_", f"{len('_$LT$A$u20$as$u20$B$GT$')}_"
+        )
+    assert demangle(symbol) == name
+
+
+def test_batch_keeps_the_order() -> None:
+    assert demangle_all(["main", "_Z1fv", "x", "_Z1gv"]) == ["main", "f()", "x", "g()"]
+
+
+def test_input_limit() -> None:
+    name = "_ZN" + "1a" * 50 + "Ev"
+    assert demangle(name, Limits(demangle_input=len(name))) != name
+    assert demangle(name, Limits(demangle_input=len(name) - 1)) == name
+
+
+def test_output_limit() -> None:
+    assert demangle("_Z1fv", Limits(demangle_output=3)) == "f()"
+    assert demangle("_Z1fv", Limits(demangle_output=2)) == "_Z1fv"
+
+
+def _number(value: int, digits: str) -> str:
+    text = ""
+    while True:
+        text = digits[value % len(digits)] + text
+        value //= len(digits)
+        if not value:
+            return text
+
+
+def cpp_bomb(depth: int) -> str:
+    """Each argument type holds the one before twice."""
+    digits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+    references = [f"S{_number(i, digits)}_" for i in range(depth)]
+    return "_Z1f1AIiE" + "".join(f"S_I{one}{one}E" for one in references)
+
+
+def rust_bomb(depth: int) -> str:
+    """Each tuple holds the one before twice."""
+    digits = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+    text = "_RINvC1a1f"
+    last = len(text) - 2
+    text += "TllE"
+    for _ in range(depth):
+        here = len(text) - 2
+        back = f"B{_number(last - 1, digits)}_"
+        text += f"T{back}{back}E"
+        last = here
+    return text + "E"
+
+
+@pytest.mark.parametrize("symbol", [cpp_bomb(40), cpp_bomb(300), rust_bomb(40), rust_bomb(300)])
+def test_bomb_stays_mangled(symbol: str) -> None:
+    started = time.perf_counter()
+    assert demangle(symbol) == symbol
+    assert time.perf_counter() - started < 1
+
+
+def test_many_bombs_do_not_add_up() -> None:
+    bombs = [rust_bomb(30 + i % 50) + f".{i}" for i in range(20_000)]
+    started = time.perf_counter()
+    assert demangle_all(bombs) == bombs
+    assert time.perf_counter() - started < 60
+
+
+@pytest.mark.parametrize("unit", ["_RNv", "_Z1fI", "N", "P", "T", "I", "XsrL", "Dp", "F"])
+def test_deep_nesting_ends(unit: str) -> None:
+    for start in ("_Z1f", "_Z", "_R", "_RNv"):
+        started = time.perf_counter()
+        demangle((start + unit * 4096)[:4096])
+        assert time.perf_counter() - started < 1
