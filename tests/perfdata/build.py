@@ -226,6 +226,8 @@ class Build:
     ) -> bytes:
         """File form, in the order perf writes: header, ids, attributes, records, feature table, features."""
         features = features or {}
+        # A size of 0 would mean that the recorder died.
+        records = records or [self.round()]
         ids, places = b"", []
         for attr in attrs:
             places.append((header + len(ids), 8 * len(attr.ids)))

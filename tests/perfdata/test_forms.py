@@ -1,10 +1,10 @@
 """The same records in every form come out the same."""
 
 import io
-import os
 import subprocess
 import sys
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -54,8 +54,7 @@ def picture(records: Records) -> list[object]:
     found: list[object] = [list(getattr(samples, name)) for name in columns]
     found.append([getattr(samples, name) is None for name in ("addr", "weight", "regs_intr_at")])
     found.append(list(records.sample_order))
-    for name in ("kind", "misc", "time", "pid", "tid", "a", "b", "c", "d"):
-        found.append(list(getattr(side, name)))
+    found += [list(getattr(side, name)) for name in ("kind", "misc", "time", "pid", "tid", "a", "b", "c", "d")]
     found.append([records.names[number] for number in side.name])
     found.append([records.identities[number] for number in side.identity])
     return found
@@ -300,13 +299,13 @@ def test_directory_without_data(tmp_path):
 def test_no_descriptor_is_left_open(tmp_path):
     path = tmp_path / "x"
     path.write_bytes(Build(">").pipe(EVENTS, some_records(Build(">"))))
-    before = len(os.listdir("/proc/self/fd"))
+    before = len(list(Path("/proc/self/fd").iterdir()))
     with open_perf_data(path) as data:
         data.records()
     path.write_bytes(b"nonsense" * 100)
     with pytest.raises(UnreadableInput):
         open_perf_data(path)
-    assert len(os.listdir("/proc/self/fd")) == before
+    assert len(list(Path("/proc/self/fd").iterdir())) == before
 
 
 def test_bomb_is_stopped_by_its_ratio(opened):

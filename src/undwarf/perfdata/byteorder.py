@@ -34,8 +34,8 @@ class Swapper:
 
     _table = cython.declare("unsigned long long[::1]")
     _single: cython.bint
-    _places: list
-    _owners: dict
+    _places: list[int]
+    _owners: dict[int, int]
     _view = cython.declare("unsigned char[::1]")
 
     def __init__(self, events: Sequence[EventAttr]) -> None:
@@ -85,11 +85,13 @@ class Swapper:
     @cython.cfunc
     def _native(self, at: cython.Py_ssize_t, width: cython.Py_ssize_t) -> cython.ulonglong:
         """The number at ``at``, already turned."""
-        found: cython.ulonglong = 0
+        found: cython.ulonglong
         if width == 8:
-            return cython.cast(cython.ulonglong, cython.cast("unsigned long long *", cython.address(self._view[at]))[0])
+            found = cython.cast("unsigned long long *", cython.address(self._view[at]))[0]
+            return found
         if width == 4:
-            return cython.cast(cython.ulonglong, cython.cast("unsigned int *", cython.address(self._view[at]))[0])
+            found = cython.cast("unsigned int *", cython.address(self._view[at]))[0]
+            return found
         found = cython.cast("unsigned short *", cython.address(self._view[at]))[0]
         return found
 
@@ -191,7 +193,7 @@ class Swapper:
         self, p: cython.Py_ssize_t, end: cython.Py_ssize_t, row: cython.Py_ssize_t, kind: cython.ulonglong
     ) -> cython.Py_ssize_t:
         count: cython.ulonglong
-        i: cython.Py_ssize_t
+        _i: cython.Py_ssize_t
         flags: cython.ulonglong
         form: cython.ulonglong = self._table[row + 4]
         if p + 8 > end:
@@ -203,7 +205,7 @@ class Swapper:
         # Without branches the hw_idx word may be missing: see which way the rest fills the record.
         if form & 0x20000 and (count > 0 or self._rest(p + 8, end, row, kind, False) == end):
             p = self._words(p, 1, end)
-        for i in range(cython.cast(cython.Py_ssize_t, count)):
+        for _i in range(cython.cast(cython.Py_ssize_t, count)):
             p = self._words(p, 3, end)
             if p > end:
                 return -1

@@ -11,7 +11,7 @@ import os
 from typing import Any
 
 import cython
-from cython.cimports.libc.string import memchr, memcmp, memcpy  # type: ignore[import-not-found]
+from cython.cimports.libc.string import memchr, memcmp, memcpy  # type: ignore[import-untyped]
 
 from undwarf.buffers import zeros
 
@@ -51,7 +51,8 @@ def _u64(data: Any, size: cython.Py_ssize_t, at: cython.Py_ssize_t) -> cython.ul
     """The u64 at ``at`` of ``size`` bytes, 0 outside. Records may be unaligned behind an odd-sized one."""
     if at < 0 or at > size - 8:
         return 0
-    return cython.cast(cython.ulonglong, cython.cast("unsigned long long *", data + at)[0])
+    found: cython.ulonglong = cython.cast("unsigned long long *", data + at)[0]
+    return found
 
 
 @cython.cfunc
@@ -62,7 +63,8 @@ def _u64(data: Any, size: cython.Py_ssize_t, at: cython.Py_ssize_t) -> cython.ul
 def _u32(data: Any, size: cython.Py_ssize_t, at: cython.Py_ssize_t) -> cython.uint:
     if at < 0 or at > size - 4:
         return 0
-    return cython.cast(cython.uint, cython.cast("unsigned int *", data + at)[0])
+    found: cython.uint = cython.cast("unsigned int *", data + at)[0]
+    return found
 
 
 @cython.cfunc
@@ -73,7 +75,8 @@ def _u32(data: Any, size: cython.Py_ssize_t, at: cython.Py_ssize_t) -> cython.ui
 def _u16(data: Any, size: cython.Py_ssize_t, at: cython.Py_ssize_t) -> cython.uint:
     if at < 0 or at > size - 2:
         return 0
-    return cython.cast(cython.uint, cython.cast("unsigned short *", data + at)[0])
+    found: cython.uint = cython.cast("unsigned short *", data + at)[0]
+    return found
 
 
 @cython.cfunc
@@ -181,7 +184,8 @@ class Interner:
     @cython.exceptval(check=False)
     def _tight(self) -> cython.bint:
         """Whether one more record's strings might not fit."""
-        return self.count + 2 > self._hashes.shape[0] or self._used + 65536 > self._arena.shape[0]
+        full: cython.bint = self.count + 2 > self._hashes.shape[0]
+        return full or self._used + 65536 > self._arena.shape[0]
 
     @cython.cfunc
     @cython.locals(slots="unsigned int[::1]")
@@ -274,7 +278,7 @@ class Decoder:
     _id_factor: cython.ulonglong
     _id_shift: cython.int
     _last_id: cython.ulonglong
-    _last_owner: cython.Py_ssize_t
+    _last_owner: cython.int
 
     _q = cython.declare("unsigned long long[::1]")
     _i = cython.declare("int[::1]")
@@ -530,14 +534,14 @@ class Decoder:
         if identifier == 0:
             return 1
         if identifier == self._last_id:
-            return cython.cast(cython.int, self._last_owner)
+            return self._last_owner
         mask: cython.ulonglong = self._ids.shape[0] - 1
         at: cython.ulonglong = (identifier * self._id_factor) >> self._id_shift
         while self._owners[at] != 0:
             if self._ids[at] == identifier:
                 self._last_id = identifier
-                self._last_owner = self._owners[at]
-                return cython.cast(cython.int, self._owners[at])
+                self._last_owner = cython.cast(cython.int, self._owners[at])
+                return self._last_owner
             at = (at + 1) & mask
         return 0
 
@@ -1034,7 +1038,7 @@ class Decoder:
             if name_at >= tail:
                 return 1
             found = cython.cast("const unsigned char *", memchr(data + name_at, 0, tail - name_at))
-            if found == cython.NULL:
+            if not found:
                 return 1
             stop = found - data
             name = self._names._add(data + name_at, stop - name_at)

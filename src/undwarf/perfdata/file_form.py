@@ -69,7 +69,7 @@ def read_events(file: int, header: FileHeader, file_size: int, name: str, defect
         defects.add("too many events", name, count - MAX_EVENTS)
         count = MAX_EVENTS
     raw = read_at(file, section.offset, count * stride)
-    events = []
+    events: list[EventAttr] = []
     budget = file_size // 8
     for at in range(0, len(raw) - stride + 1, stride):
         # The descriptor of the ids is at the end of the stride, whatever size the attribute claims.

@@ -149,7 +149,7 @@ def take(source: Any, order: Any) -> Any:
         return take_i(source, order)
     if code == "i":
         taken: Any = take_i(source.cast("B").cast("I"), order)
-        return taken.cast("B").cast("i")  # type: ignore[no-any-return]
+        return taken.cast("B").cast("i")
     if code == "H":
         return take_h(source, order)
     if code == "B":

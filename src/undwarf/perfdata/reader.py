@@ -325,7 +325,7 @@ def _open(path: "str | Path", owned: ExitStack) -> int:
 def _path_files(path: str, owned: ExitStack, limits: Limits) -> list[int]:
     what = f"cannot read {path}"
     try:
-        status = os.stat(path)
+        status = Path(path).stat()
         if stat.S_ISDIR(status.st_mode):
             main = Path(path) / "data"
             if not main.is_file():

@@ -109,7 +109,7 @@ class Unpacker:
                     start = at
                     at, why = plain_end(view, at, self._big)
                     self._plain(view[start:at])
-                    if why == SHORT or why == BROKEN:
+                    if why in (SHORT, BROKEN):
                         break
                     kind, _misc, size = struct.unpack_from(self._mark + "IHH", view, at)
                     record = view[at : at + size]
