@@ -1,5 +1,6 @@
 """Images: one for each (name, build-id) that the recording maps, with the file behind it opened at first use."""
 
+import threading
 from collections.abc import Sequence
 from functools import cached_property
 from typing import Any, Protocol
@@ -131,6 +132,7 @@ class ImageStore:
         self.images: list[Image] = []
         self._names = names
         self._identities = identities
+        self._lock = threading.Lock()
         self._osrelease: str = getattr(features, "osrelease", None) or ""
         self._by_key: dict[tuple[int, int], Image] = {}
         self._by_identity: dict[tuple[bytes, object], Image] = {}
@@ -188,9 +190,10 @@ class ImageStore:
             known: tuple[bytes, object] = (b"[kernel.kallsyms]", build_id or b"")
         else:
             known = (name, build_id or place)
-        image = self._by_identity.get(known)
-        if image is None:
-            image = Image(len(self.images), name, build_id, kind, self.finder, self._osrelease)
-            self._by_identity[known] = image
-            self.images.append(image)
-        return image
+        with self._lock:
+            image = self._by_identity.get(known)
+            if image is None:
+                image = Image(len(self.images), name, build_id, kind, self.finder, self._osrelease)
+                self._by_identity[known] = image
+                self.images.append(image)
+            return image
