@@ -196,3 +196,16 @@ def test_announced_code_is_named(tmp_path: Path) -> None:
     images, addresses = zeros("I", 1), zeros("Q", 1)
     images[0], addresses[0] = image.number, 0x1020
     assert Resolver(store, records=made).resolve(images, addresses).name == ["bpf_prog_2_y"]
+
+
+def test_kernel_symbols_read_ahead_are_the_same(tmp_path: Path) -> None:
+    path = tmp_path / "kallsyms"
+    path.write_text(TEXT)
+    store = ImageStore([], [], None, Finder(kallsyms=str(path), buildid_dir=""))
+    resolver = Resolver(store)
+    resolver.start_kernel()
+    table = resolver.kernel()
+    assert table is not None
+    assert table is resolver.kernel()
+    assert name_at(table.symbols, 0xFFFFFFFF81000100) == "local_one"
+    assert len(store) == 1
