@@ -20,7 +20,7 @@ FRAME int turn(const char *path, const char *symbol) {
 }
 
 int main(int argc, char **argv) {
-    char path[2][4096];
+    char path[2][512];
     const char *directory = argc > 2 ? argv[2] : ".";
     for (int i = 0; i < 2; i++)
         snprintf(path[i], sizeof path[i], "%s/swap_%c.so", directory, 'a' + i);

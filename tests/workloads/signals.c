@@ -1,6 +1,7 @@
 // A timer signal interrupts main -> work (-> qsort, memmove, strtod ...) and runs on_signal -> handle -> burn.
 // NUMBER 0: on the normal stack, 1: on an alternate stack in the heap, 2: on one that lies in main's own frame.
 #include "workload.h"
+#include <alloca.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/time.h>
@@ -36,15 +37,14 @@ FRAME void work(int *values, int count) {
 }
 
 int main(int argc, char **argv) {
-    char inside[1 << 14];
     static int values[4000];
     int mode = workload_number(argc, argv, 0);
     struct sigaction action = {0};
     action.sa_handler = on_signal;
     if (mode) {
         stack_t stack = {0};
-        stack.ss_sp = mode == 1 ? malloc(1 << 16) : inside;
-        stack.ss_size = mode == 1 ? 1 << 16 : sizeof inside;
+        stack.ss_size = 1 << 14;
+        stack.ss_sp = mode == 1 ? malloc(stack.ss_size) : alloca(stack.ss_size);
         sigaltstack(&stack, NULL);
         action.sa_flags = SA_ONSTACK;
     }
