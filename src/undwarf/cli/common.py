@@ -15,6 +15,14 @@ from undwarf.profile.filters import Filters
 from undwarf.profile.model import Profile
 
 
+SHOWN_DEFECTS = 8
+
+
+def talk(kind: str, text: str) -> None:
+    """A line on stderr: a ``note`` or a ``warning``."""
+    click.echo(f"{click.style(kind + ':', fg='yellow')} {printable(text)}", err=True)
+
+
 def _numbers(what: str) -> Callable[[click.Context, click.Parameter, str | None], tuple[int, ...]]:
     def parse(_context: click.Context, _parameter: click.Parameter, value: str | None) -> tuple[int, ...]:
         found: list[int] = []
@@ -63,10 +71,14 @@ OPTIONS = (
     click.option("--time", "span", metavar="START,END", callback=_span, help="Only samples between two times, in s."),
     click.option("--pid", "pids", metavar="PIDS", callback=_numbers("process id"), help="Only these processes."),
     click.option("--tid", "tids", metavar="TIDS", callback=_numbers("thread id"), help="Only these threads."),
-    click.option("--cpu", "cpus", metavar="CPUS", callback=_numbers("CPU number"), help="Only these CPUs, as in 0,2-3."),
+    click.option(
+        "--cpu", "cpus", metavar="CPUS", callback=_numbers("CPU number"), help="Only these CPUs, as in 0,2-3."
+    ),
     click.option("--comm", "comms", metavar="NAMES", default="", help="Only threads of these names; * and ? work."),
     click.option("--event", "events", metavar="NAMES", default="", help="Only these events."),
-    click.option("--max-stack", metavar="N", type=click.IntRange(1), default=None, help="User frames of a stack at most."),
+    click.option(
+        "--max-stack", metavar="N", type=click.IntRange(1), default=None, help="User frames of a stack at most."
+    ),
     click.option("--no-inline", is_flag=True, help="Do not expand inlined functions (they are not expanded yet)."),
     click.option("--jobs", metavar="N", type=click.IntRange(1, 64), default=None, help="Threads that walk stacks."),
 )
@@ -81,8 +93,20 @@ def recording_command(name: str, **settings: Any) -> Callable[[Callable[..., Any
             shared = {
                 key: options.pop(key)
                 for key in (
-                    "file", "symfs", "debug_dirs", "kallsyms", "vmlinux", "span", "pids", "tids", "cpus", "comms",
-                    "events", "max_stack", "no_inline", "jobs",
+                    "file",
+                    "symfs",
+                    "debug_dirs",
+                    "kallsyms",
+                    "vmlinux",
+                    "span",
+                    "pids",
+                    "tids",
+                    "cpus",
+                    "comms",
+                    "events",
+                    "max_stack",
+                    "no_inline",
+                    "jobs",
                 )  # fmt: skip
             }
             with Job(shared) as job:
@@ -153,13 +177,24 @@ class Job:
             raise NothingUsable(f"{name} holds no samples", "", "record for longer, or with a higher -F")
         return made
 
+    @property
+    def max_stack(self) -> int | None:
+        """Frames of a stack at most, if limited."""
+        limit: int | None = self._options["max_stack"]
+        return limit
+
+    @property
+    def stack_dump(self) -> int:
+        """The largest stack dump that the recording asked for, in bytes; 0 if none."""
+        return max((event.sample_stack_user for event in self.recording.events), default=0)
+
     def warn(self) -> None:
         """Say on stderr what damage was met."""
         defects = list(self.recording.defects)
-        for defect in defects[:8]:
-            click.echo(f"{click.style('warning:', fg='yellow')} {printable(str(defect))}", err=True)
-        if len(defects) > 8:
-            click.echo(f"{click.style('warning:', fg='yellow')} {len(defects) - 8} more kinds of damage", err=True)
+        for defect in defects[:SHOWN_DEFECTS]:
+            talk("warning", str(defect))
+        if len(defects) > SHOWN_DEFECTS:
+            talk("warning", f"{len(defects) - SHOWN_DEFECTS} more kinds of damage: undwarf info lists them")
 
 
 class Progress:
@@ -167,24 +202,30 @@ class Progress:
 
     def __init__(self) -> None:
         self._start = time.monotonic()
-        self._last = 0.0
-        self._shown = False
         self._wanted = sys.stderr.isatty()
+        self._bar: Any = None
+        self._task: Any = None
+        self._step = ""
 
     def __call__(self, step: str, done: int, total: int) -> None:
-        now = time.monotonic()
-        if not self._wanted or now - self._start < 1 or now - self._last < 0.1:
+        if not self._wanted or time.monotonic() - self._start < 1:
             return
-        self._last = now
-        self._shown = True
-        filled = int(30 * done / total) if total else 0
-        share = f"{100 * done // total:3d} %" if total else ""
-        sys.stderr.write(f"\r\x1b[K{step:16} [{'#' * filled}{'.' * (30 - filled)}] {share}")
-        sys.stderr.flush()
+        if self._bar is None:
+            # Imported here: most runs are over before a bar is wanted.
+            from rich.console import Console
+            from rich.progress import Progress as Bar
+
+            self._bar = Bar(console=Console(stderr=True), transient=True)
+            self._bar.start()
+        if step != self._step:
+            if self._task is not None:
+                self._bar.remove_task(self._task)
+            self._step = step
+            self._task = self._bar.add_task(step, total=total or None)
+        self._bar.update(self._task, completed=done, total=total or None)
 
     def close(self) -> None:
         """Clear the line."""
-        if self._shown:
-            sys.stderr.write("\r\x1b[K")
-            sys.stderr.flush()
-            self._shown = False
+        if self._bar is not None:
+            self._bar.stop()
+            self._bar = None

@@ -21,7 +21,11 @@ def command(as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps([finding.as_dict() for finding in findings], indent=1))
         return
-    marks = {"good": click.style("ok  ", fg="green"), "note": click.style("note", fg="yellow"), "bad": click.style("bad ", fg="red")}
+    marks = {
+        "good": click.style("ok  ", fg="green"),
+        "note": click.style("note", fg="yellow"),
+        "bad": click.style("bad ", fg="red"),
+    }
     for finding in findings:
         click.echo(f"{marks[finding.state]}  {finding.what}: {finding.fact}")
         if finding.advice:

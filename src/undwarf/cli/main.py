@@ -81,6 +81,8 @@ def main(arguments: Any = None) -> None:
         sys.stdout = None  # type: ignore[assignment]
         code = 0
     except MemoryError:
-        complain(UndwarfError("out of memory", "the recording needs more than this machine has", "use --time to cut it"))
+        complain(
+            UndwarfError("out of memory", "the recording needs more than this machine has", "use --time to cut it")
+        )
         code = 1
     sys.exit(code if isinstance(code, int) else 0)

@@ -1,18 +1,36 @@
 """``undwarf report``"""
 
-import os
+import shutil
 import sys
+from typing import Literal
 
 import click
 
 from undwarf.cli.common import Job, recording_command
-from undwarf.outputs.report import ReportOptions, terminal_width, write
+from undwarf.outputs.paint import wants_colour
+from undwarf.outputs.report import ReportOptions
 from undwarf.views.hot import parse_keys
 
 
-def wants_colour() -> bool:
-    """Colours only on a terminal, and never against NO_COLOR."""
-    return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+class Graph(click.ParamType):
+    """``none``, ``caller`` or ``callee``, and after a comma the share in percent below which branches are hidden."""
+
+    name = "graph"
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[str, float | None]:
+        """Split the two parts."""
+        if isinstance(value, tuple):
+            return value
+        kind, comma, limit = str(value).partition(",")
+        if kind not in ("none", "caller", "callee"):
+            self.fail(f"{kind!r} is not one of none, caller, callee", param, ctx)
+        try:
+            share = float(limit) if comma else None
+        except ValueError:
+            self.fail(f"{limit!r} is no percentage", param, ctx)
+        return kind, share
 
 
 @recording_command(
@@ -20,30 +38,70 @@ def wants_colour() -> bool:
     epilog="""\b
 Examples:
   undwarf report perf.data
-  undwarf report --sort dso,sym --no-children perf.data
-  undwarf report -g caller --percent-limit 2 --comm cc1plus perf.data
-  undwarf report --json perf.data | jq '.rows[:5]'""",
+  undwarf report --no-children --sort dso,sym perf.data
+  undwarf report -g callee --comm cc1plus perf.data
+  undwarf report -g caller,1 --percent-limit 2 perf.data
+  undwarf report --json perf.data | jq '.events[0].rows[:5]'""",
 )
-@click.option("-s", "--sort", default="comm,dso,sym", show_default=True, metavar="KEYS", help="What makes a row.")
-@click.option("--children/--no-children", default=True, help="Count callees' time for their callers, or own time only.")
-@click.option("-g", "--call-graph", "graph", type=click.Choice(["none", "caller", "callee"]), default="none", help="Show a tree.")
-@click.option("--percent-limit", type=click.FloatRange(0, 100), default=0.5, show_default=True, help="Hide what is below.")
+@click.option(
+    "-s",
+    "--sort",
+    default="comm,dso,sym",
+    show_default=True,
+    metavar="KEYS",
+    help="What makes a row: comm, pid, tid, cpu, event, dso, sym.",
+)
+@click.option(
+    "--children/--no-children",
+    default=True,
+    help="Count for each function what it calls as well, or only its own weight.",
+)
+@click.option(
+    "-g",
+    "--call-graph",
+    "graph",
+    type=Graph(),
+    default="caller",
+    metavar="none|caller|callee[,PERCENT]",
+    help="The tree below the table: from callers down, or from hot functions up. Default: caller,5.",
+)
+@click.option(
+    "--percent-limit", type=click.FloatRange(0, 100), default=0.5, show_default=True, help="Hide rows below this."
+)
+@click.option("--weight", type=click.Choice(["period", "samples"]), default="period", help="What is added up.")
+@click.option("-n", "--show-nr-samples", is_flag=True, help="A column with the number of samples.")
 @click.option("--json", "as_json", is_flag=True, help="Numbers for machines.")
-def command(job: Job, sort: str, children: bool, graph: str, percent_limit: float, as_json: bool) -> None:
+def command(
+    job: Job,
+    sort: str,
+    children: bool,
+    graph: tuple[str, float | None],
+    percent_limit: float,
+    weight: Literal["period", "samples"],
+    show_nr_samples: bool,
+    as_json: bool,
+) -> None:
     """Hot functions and call tree in the terminal."""
     keys = parse_keys(sort)
     profile = job.profile()
     recording = job.recording
+    kind, tree_limit = graph
     options = ReportOptions(
         keys=keys,
         children=children,
-        graph=graph,
+        graph=kind,
         percent_limit=percent_limit,
-        colour=wants_colour(),
-        width=terminal_width() if sys.stdout.isatty() else None,
-        json=as_json,
-        dump=max((event.sample_stack_user for event in recording.events), default=0),
+        tree_limit=tree_limit if tree_limit is not None else (0.5 if as_json else 5.0),
+        weight=weight,
+        show_samples=show_nr_samples,
+        colour=wants_colour(sys.stdout),
+        width=shutil.get_terminal_size((120, 40)).columns if sys.stdout.isatty() else None,
+        dump=job.stack_dump,
         lost=recording.records.lost,
         path=recording.path,
     )
+    if as_json:
+        from undwarf.outputs.report_json import write
+    else:
+        from undwarf.outputs.report import write
     write(profile, sys.stdout, options)

@@ -4,9 +4,8 @@ import sys
 
 import click
 
-from undwarf.cli.common import Job, recording_command
-from undwarf.outputs.script import ScriptOptions, choose_fields, write
-from undwarf.perfdata import SampleField
+from undwarf.cli.common import Job, recording_command, talk
+from undwarf.outputs.script import ScriptOptions, fields_of_event, has_chain, parse_fields, write
 
 
 @recording_command(
@@ -15,13 +14,27 @@ from undwarf.perfdata import SampleField
 Examples:
   undwarf script perf.data | head -40
   undwarf script -F comm,pid,tid,time,event,ip,sym --pid 4711 perf.data
-  undwarf script -F +addr,-period perf.data""",
+  undwarf script -F +addr,-period --ns perf.data""",
 )
-@click.option("-F", "--fields", metavar="LIST", default=None, help="Fields as perf names them, or changes as in +cpu,-dso.")
-def command(job: Job, fields: str | None) -> None:
+@click.option(
+    "-F", "--fields", metavar="LIST", default=None, help="Fields as perf names them, or changes as in +cpu,-dso."
+)
+@click.option("--ns", "nanoseconds", is_flag=True, help="Times with nine digits after the point.")
+@click.option("--why", is_flag=True, help="After a stack that is not whole, a line that says why it ends there.")
+def command(job: Job, fields: str | None, nanoseconds: bool, why: bool) -> None:
     """Every sample as text, in the shape of perf script."""
+    parse_fields(fields)
     events = job.recording.events
-    with_cpu = any(event.sample_type & SampleField.CPU for event in events)
-    options = ScriptOptions(choose_fields(fields, with_cpu))
+    chosen = [fields_of_event(event, fields) for event in events]
     profile = job.profile(by_time=True, runtime=True)
+    absent = sorted(set().union(*(missing for _shown, missing in chosen)))
+    if absent:
+        talk("note", f"not recorded, so not shown: {', '.join(absent)}")
+    options = ScriptOptions(
+        [shown for shown, _missing in chosen],
+        [has_chain(event) for event in events],
+        max_stack=job.max_stack or 1 << 30,
+        nanoseconds=nanoseconds,
+        why=why,
+    )
     write(profile, sys.stdout.buffer, options)

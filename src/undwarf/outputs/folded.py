@@ -107,8 +107,9 @@ def _roots(profile: Profile, root: str, count: int) -> "tuple[memoryview[int], l
     samples = profile.samples
     if root == "none":
         return zeros("I", count), [""]
-    comms = [comm.replace(";", ":") or ":" for comm in profile.comms]
-    column = samples.comm
+    # Threads whose name was never recorded share the last one.
+    comms = [*(comm.replace(";", ":") or ":" for comm in profile.comms), labels.UNKNOWN]
+    column = grouping.without_none(samples.comm, len(comms) - 1)
     texts = comms
     if root in ("pid", "tid"):
         by_pid = grouping.Pairs()

@@ -40,8 +40,12 @@ def collect(recording: "Recording", profile: Profile) -> dict[str, Any]:
         },
         "duration_s": (max(times) - min(times)) / 1e9 if len(times) else 0.0,
         "events": [
-            {"name": event.name, "samples": count, "frequency" if event.freq else "period": event.sample_period,
-             "stack_dump": event.sample_stack_user}
+            {
+                "name": event.name,
+                "samples": count,
+                "frequency" if event.freq else "period": event.sample_period,
+                "stack_dump": event.sample_stack_user,
+            }
             for event, count in zip(recording.events, _per_event(profile), strict=True)
         ],  # fmt: skip
         "records": records.counts,

@@ -1,212 +1,206 @@
-"""The report in the terminal: hot functions, then the call tree, with colours that repeat what the numbers say."""
+"""The report: hot functions and the call tree of each event, for people."""
 
-import json
-import shutil
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TextIO
 
 from undwarf.outputs.escape import printable
+from undwarf.outputs.paint import Paint, cells, fit, pad
 from undwarf.profile.model import Profile
-from undwarf.views.hot import Hot, hot
-from undwarf.views.tree import TreeNode, call_tree, callers_of
+from undwarf.views.hot import Hot, Row, hot
+from undwarf.views.selection import Weight, samples_by_event
+from undwarf.views.tree import CallTree, TreeNode, call_tree, callers
 from undwarf.views.wholeness import Wholeness, wholeness
 
-TITLES = {"comm": "Command", "pid": "Pid", "tid": "Tid", "cpu": "CPU", "event": "Event", "dso": "Shared Object", "sym": "Symbol"}
-WIDEST = {"comm": 16, "dso": 40}
-TREE_DEPTH = 60
+TITLES = {
+    "comm": "Command",
+    "pid": "Pid",
+    "tid": "Tid",
+    "cpu": "CPU",
+    "event": "Event",
+    "dso": "Shared Object",
+    "sym": "Symbol",
+}
+TREE_DEPTH = 200
 
 
 @dataclass(frozen=True, slots=True)
 class ReportOptions:
-    """``graph`` is none, caller (from the outermost caller down) or callee (callers of the hot functions)."""
+    """What a report shows.
+
+    ``graph`` is none, caller (from the outermost caller down) or callee (callers of the hot functions); rows below
+    ``percent_limit`` and branches below ``tree_limit`` percent are hidden. ``width`` in columns; None: nothing is
+    cut. ``dump`` is the largest stack dump that was asked for, in bytes.
+    """
 
     keys: tuple[str, ...] = ("comm", "dso", "sym")
     children: bool = True
-    graph: str = "none"
+    graph: str = "caller"
     percent_limit: float = 0.5
+    tree_limit: float = 5.0
+    weight: Weight = "period"
+    show_samples: bool = False
     colour: bool = False
     width: int | None = None
-    json: bool = False
     dump: int = 8192
     lost: int = 0
     path: str = ""
 
 
+def sections(profile: Profile, keys: Sequence[str]) -> list[tuple[int | None, str]]:
+    """(event number, or None for all; its name) of what is reported apart: weights of two events cannot be added."""
+    if "event" in keys:
+        return [(None, "all events")]
+    counts = samples_by_event(profile)
+    used = [(number, event.name) for number, event in enumerate(profile.events) if counts[number]]
+    return [*used] or [(None, "no event")]
+
+
 def write(profile: Profile, sink: TextIO, options: ReportOptions) -> None:
     """Write the report."""
-    flat = hot(profile, options.keys)
+    paint = Paint(options.colour)
     whole = wholeness(profile, options.dump)
-    if options.json:
-        _write_json(profile, flat, whole, sink, options)
-        return
-    paint = _Paint(options.colour)
-    width = options.width
-    sink.write(paint.dim(_summary(profile, flat, whole, options)) + "\n")
-    sink.write(_whole_line(whole, paint) + "\n\n")
-    _write_table(flat, sink, options, paint, width)
-    if options.graph == "caller":
-        tree = call_tree(profile, min_share=options.percent_limit / 100)
-        sink.write("\n" + paint.bold("Call tree (callers first)") + "\n")
-        for root in tree.roots:
-            _write_tree(root, tree.total, sink, options, paint)
-    elif options.graph == "callee":
-        rows = [row for row in hot(profile, ("sym", "dso")).rows if row.self_weight]
-        rows.sort(key=lambda row: -row.self_weight)
-        shown = [row for row in rows if 100 * row.self_weight >= options.percent_limit * flat.total][:30]
-        sink.write("\n" + paint.bold("Callers of the hot functions") + "\n")
-        for node in callers_of(profile, [(row.key[0], row.key[1]) for row in shown]):
-            _write_tree(node, flat.total, sink, options, paint)
+    _write_head(whole, sink, options, paint)
+    for event, name in sections(profile, options.keys):
+        flat = hot(profile, options.keys, options.weight, event=event, children=options.children)
+        sink.write("\n" + _event_line(name, flat, options, paint) + "\n")
+        _write_table(flat, sink, options, paint)
+        _write_graph(profile, event, sink, options, paint)
 
 
-class _Paint:
-    """Styles by ANSI codes, or none."""
-
-    def __init__(self, on: bool) -> None:
-        self._on = on
-
-    def _style(self, code: str, text: str) -> str:
-        return f"\x1b[{code}m{text}\x1b[0m" if self._on else text
-
-    def dim(self, text: str) -> str:
-        return self._style("2", text)
-
-    def bold(self, text: str) -> str:
-        return self._style("1", text)
-
-    def share(self, share: float, text: str) -> str:
-        """Red from 10 %, yellow from 3 %: the number stands beside it."""
-        if share >= 0.10:
-            return self._style("1;31", text)
-        return self._style("33", text) if share >= 0.03 else text
-
-    def kernel(self, text: str) -> str:
-        return self._style("36", text)
-
-    def unknown(self, text: str) -> str:
-        return self._style("2;35", text)
-
-
-def _summary(profile: Profile, flat: Hot, whole: Wholeness, options: ReportOptions) -> str:
-    names = ", ".join(printable(event.name) for event in profile.events if event.name) or "no event"
+def _write_head(whole: Wholeness, sink: TextIO, options: ReportOptions, paint: Paint) -> None:
     lost = f", {options.lost:,} lost" if options.lost else ""
-    return f"{printable(options.path)}: {whole.samples:,} samples of {names}{lost}"
-
-
-def _whole_line(whole: Wholeness, paint: _Paint) -> str:
-    if not whole.unwound:
-        return paint.dim("no sample has a user stack")
-    text = f"{100 * whole.share:.1f} % of {whole.unwound:,} user stacks reach their root"
-    rest = [gap for gap in whole.gaps if gap.samples * 200 >= whole.unwound][:2]
-    if rest:
-        text += "; " + "; ".join(
-            f"{100 * gap.samples / whole.unwound:.1f} % end since {gap.description} ({printable(gap.image)})" for gap in rest
+    text = f"{printable(options.path)}: {whole.samples:,} samples"
+    sink.write(paint.bold(text) + paint.warn(lost) + "\n")
+    style = paint.good if whole.share >= 0.95 else paint.warn
+    if whole.unwound:
+        text = f"{percent(whole.share)} of {whole.unwound:,} user stacks are whole"
+        rest = [gap for gap in whole.gaps if gap.samples >= 0.01 * whole.unwound]
+        for gap in rest[:2]:
+            text += f"; {percent(gap.samples / whole.unwound)}: {gap.description} ({printable(gap.image)})"
+        sink.write(style(text) + "\n")
+        tips = list(dict.fromkeys(gap.advice for gap in rest[:2] if gap.advice))
+        for tip in tips:
+            sink.write(paint.dim(f"  → {printable(tip)}") + "\n")
+        if whole.share < 0.9:
+            sink.write(paint.dim("  → undwarf info says more") + "\n")
+    if whole.as_recorded:
+        sink.write(
+            paint.dim(f"{whole.as_recorded:,} samples have frame-pointer chains, which cannot tell if they are whole") + "\n"
         )
-    if whole.share < 0.9:
-        text += "; undwarf info says more"
-    return text if whole.share >= 0.9 else paint.share(0.03, text)
 
 
-def _write_table(flat: Hot, sink: TextIO, options: ReportOptions, paint: _Paint, width: int | None) -> None:
+def percent(share: float) -> str:
+    """A share with one digit after the point, never 100.0 unless it is all."""
+    if share < 1 and share > 0.9995:
+        return "99.9 %"
+    return f"{100 * share:.1f} %"
+
+
+def _event_line(name: str, flat: Hot, options: ReportOptions, paint: Paint) -> str:
+    weights = f", {flat.total:,} in all" if flat.total != flat.samples else ""
+    return paint.bold(printable(name)) + paint.dim(f"  {flat.samples:,} samples{weights}")
+
+
+def _write_table(flat: Hot, sink: TextIO, options: ReportOptions, paint: Paint) -> None:
     total = flat.total or 1
     rows = flat.rows
     if not options.children:
-        rows = sorted((row for row in rows if row.self_weight), key=lambda row: (-row.self_weight, row.key))
-    shown = [
-        row
-        for row in rows
-        if 100 * (row.children_weight if options.children else row.self_weight) >= options.percent_limit * total
-    ]
-    texts = [[printable(part) for part in row.key] for row in shown]
-    sizes = []
-    for column, key in enumerate(flat.keys):
-        longest = max([len(TITLES[key]), *(len(text[column]) for text in texts)], default=0)
-        sizes.append(min(longest, WIDEST.get(key, longest)))
-    heads = (["Children", "    Self"] if options.children else ["    Self"]) + [
-        TITLES[key].ljust(size) for key, size in zip(flat.keys, sizes, strict=True)
-    ]
+        rows = sorted((row for row in rows if row.self_weight), key=lambda row: (-row.self_weight, row.key, row.kernel))
+    least = options.percent_limit * total / 100
+    shown = [row for row in rows if (row.children_weight if options.children else row.self_weight) >= least]
+    texts = [_texts(flat, row) for row in shown]
+    sizes = _sizes(flat, texts, options)
+    heads = ["Children", "    Self"] if options.children else ["    Self"]
+    if options.show_samples:
+        heads.append("   Samples")
+    heads += [pad(TITLES[key], size) for key, size in zip(flat.keys, sizes, strict=True)]
     sink.write(paint.bold("  ".join(heads).rstrip()) + "\n")
     for row, text in zip(shown, texts, strict=True):
         shares = [row.children_weight / total, row.self_weight / total] if options.children else [row.self_weight / total]
-        cells = [paint.share(share, f"{100 * share:7.2f}%") for share in shares]
-        used = 10 * len(cells)
+        line = [paint.share(share, f"{100 * share:7.2f}%") for share in shares]
+        if options.show_samples:
+            line.append(f"{row.samples:10,}")
         for column, key in enumerate(flat.keys):
-            last = column == len(flat.keys) - 1
-            value = text[column]
-            room = max(20, width - used) if last and width else (len(value) if last else sizes[column])
-            value = _fit(value, room, key)
-            used += sizes[column] + 2
-            padded = value if last else value.ljust(sizes[column])
-            if key in ("sym", "dso") and "[unknown]" in value:
-                padded = paint.unknown(padded)
-            elif key == "dso" and value.startswith("["):
-                padded = paint.kernel(padded)
-            cells.append(padded)
-        sink.write("  ".join(cells).rstrip() + "\n")
+            value = fit(text[column], sizes[column], keep_end=key == "dso")
+            if column < len(flat.keys) - 1:
+                value = pad(value, sizes[column])
+            if key == "sym" or key == "dso":
+                value = paint.name(value, kernel=row.kernel)
+            line.append(value)
+        sink.write("  ".join(line).rstrip() + "\n")
     hidden = len(rows) - len(shown)
     if hidden > 0:
         sink.write(paint.dim(f"{hidden:,} more below {options.percent_limit:g} % (--percent-limit 0 shows all)") + "\n")
 
 
-def _fit(text: str, room: int, key: str) -> str:
-    """A text that is too long loses its middle or, being a path, its start."""
-    if len(text) <= room:
-        return text
-    if key == "dso":
-        return "…" + text[len(text) - room + 1 :]
-    return text[: room - 1] + "…"
+def _texts(flat: Hot, row: Row) -> list[str]:
+    """A row's key as it is printed; symbols say whose code they are, as perf's do."""
+    level = "[k] " if row.kernel else "[.] "
+    return [(level if key == "sym" else "") + printable(part) for key, part in zip(flat.keys, row.key, strict=True)]
 
 
-def _write_tree(root: TreeNode, total: int, sink: TextIO, options: ReportOptions, paint: _Paint) -> None:
-    """Write one tree; a chain of single callers shares one indent, as in perf's."""
-    stack: list[tuple[TreeNode, str, str, int]] = [(root, "", "", 0)]
+def _sizes(flat: Hot, texts: list[list[str]], options: ReportOptions) -> list[int]:
+    """Columns for each key: as wide as its texts; on a terminal files and the last column give way."""
+    sizes = [
+        max([cells(TITLES[key]), *(cells(text[column]) for text in texts)]) for column, key in enumerate(flat.keys)
+    ]
+    if options.width is None:
+        return sizes
+    used = 10 * (2 if options.children else 1) + (12 if options.show_samples else 0) + 2 * (len(sizes) - 1)
+    for key, least in (("dso", 24), ("sym", 30), ("comm", 12), ("dso", 12)):
+        over = used + sum(sizes) - options.width
+        if over > 0 and key in flat.keys:
+            column = flat.keys.index(key)
+            sizes[column] = max(min(sizes[column], least), sizes[column] - over)
+    return sizes
+
+
+def _write_graph(profile: Profile, event: int | None, sink: TextIO, options: ReportOptions, paint: Paint) -> None:
+    if options.graph == "none":
+        return
+    made = call_tree if options.graph == "caller" else callers
+    tree = made(profile, weight=options.weight, event=event, min_share=options.tree_limit / 100)
+    if not any(root.children for root in tree.roots):
+        return
+    title = "Call tree, callers above" if options.graph == "caller" else "Hot functions, their callers below"
+    sink.write(f"\n{paint.bold(title)}{paint.dim(f'  branches from {options.tree_limit:g} %')}\n")
+    for line in tree_lines(tree, paint, options.width):
+        sink.write(line + "\n")
+
+
+def tree_lines(tree: CallTree, paint: Paint, width: int | None) -> list[str]:
+    """One line a node: its share of the whole, then its name; only children add to the indent, not whole chains."""
+    total = tree.total or 1
+    lines: list[str] = []
+    # (node, what stands before it, what stands before its children, file of the line above, depth)
+    stack: list[tuple[TreeNode, str, str, str, int]] = [(root, "", "", "", 0) for root in reversed(tree.roots)]
     while stack:
-        node, prefix, mark, depth = stack.pop()
-        share = node.weight / total if total else 0.0
+        node, own, below, above, depth = stack.pop()
+        share = node.weight / total
         name = printable(node.name)
-        if node.name == "[unknown]":
-            name = paint.unknown(f"{name} {printable(node.dso)}")
-        sink.write(f"{prefix}{mark}{paint.share(share, f'{100 * share:.2f}%')} {name}\n")
-        kept = [child for child in node.children if 100 * child.weight >= options.percent_limit * total]
+        file = f"  {printable(_last_part(node.dso))}" if node.dso != above else ""
+        if width is not None:
+            room = width - 9 - cells(own)
+            name = fit(name, max(12, room))
+            file = file if cells(name) + cells(file) <= room else ""
+        text = paint.name(name, kernel=node.kernel) + paint.dim(file)
+        lines.append(f"{paint.share(share, f'{100 * share:7.2f}%')} {paint.dim(own)}{text}")
         if depth >= TREE_DEPTH:
-            if kept:
-                sink.write(f"{prefix}   ...\n")
+            if node.children:
+                lines.append(f"{'':8} {paint.dim(below + '...')}")
             continue
-        below = prefix + ("" if not mark else "│  " if mark.startswith("├") else "   ")
-        if len(kept) == 1 and mark == "":
-            below = prefix
-        for i in range(len(kept) - 1, -1, -1):
-            stack.append((kept[i], below, "└─ " if i == len(kept) - 1 else "├─ ", depth + 1))
+        alone = len(node.children) == 1
+        for i in range(len(node.children) - 1, -1, -1):
+            child = node.children[i]
+            if alone:
+                stack.append((child, below, below, node.dso, depth + 1))
+            elif i == len(node.children) - 1:
+                stack.append((child, below + "└─ ", below + "   ", node.dso, depth + 1))
+            else:
+                stack.append((child, below + "├─ ", below + "│  ", node.dso, depth + 1))
+    return lines
 
 
-def _write_json(profile: Profile, flat: Hot, whole: Wholeness, sink: TextIO, options: ReportOptions) -> None:
-    def tree(node: TreeNode, depth: int) -> dict[str, object]:
-        children = [] if depth >= TREE_DEPTH else [
-            tree(child, depth + 1)
-            for child in node.children
-            if 100 * child.weight >= options.percent_limit * flat.total
-        ]  # fmt: skip
-        return {"name": node.name, "dso": node.dso, "weight": node.weight, "self": node.self_weight, "children": children}
-
-    limit = options.percent_limit * flat.total
-    found: dict[str, object] = {
-        "samples": whole.samples,
-        "lost": options.lost,
-        "total": flat.total,
-        "events": [event.name for event in profile.events],
-        "sort": list(flat.keys),
-        "rows": [
-            {**dict(zip(flat.keys, row.key, strict=True)), "self": row.self_weight, "children": row.children_weight}
-            for row in flat.rows
-            if 100 * row.children_weight >= limit
-        ],
-        "wholeness": {**asdict(whole), "share": whole.share},
-    }
-    if options.graph == "caller":
-        found["tree"] = [tree(root, 0) for root in call_tree(profile, min_share=options.percent_limit / 100).roots]
-    json.dump(found, sink, indent=1)
-    sink.write("\n")
-
-
-def terminal_width() -> int:
-    """Columns of the terminal."""
-    return shutil.get_terminal_size((120, 40)).columns
+def _last_part(dso: str) -> str:
+    return dso if dso.startswith(("[", "//")) else dso.rsplit("/", 1)[-1]

@@ -1,11 +1,19 @@
-"""Every sample as text, in the shape of `perf script`, so that what reads perf's reads ours."""
+"""Every sample as text, in the shape of `perf script`, so that what reads perf's reads ours.
 
+The shape is that of perf 7 (tools/perf/builtin-script.c: print_sample_start, process_event; util/evsel_fprintf.c).
+"""
+
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import BinaryIO
+from typing import BinaryIO, Protocol
 
+from undwarf.buffers import zeros
 from undwarf.errors import UsageError
 from undwarf.outputs.script_text import ScriptText
+from undwarf.perfdata import SampleField
 from undwarf.profile.model import Profile
+from undwarf.unwind.stop import DESCRIPTIONS, StopReason
+from undwarf.views.labels import UNKNOWN, dso, short_dso
 
 FIELDS = {
     "comm": 1,
@@ -20,53 +28,100 @@ FIELDS = {
     "sym": 512,
     "symoff": 1024,
     "dso": 2048,
+    "srcline": 4096,
 }
-"""perf's names of the fields."""
+"""perf's names of the fields, in the order they are printed."""
 
-DEFAULT = ("comm", "tid", "time", "period", "event", "ip", "sym", "symoff", "dso")
-BATCH = 2000
+CHAIN = 1 << 16
+NANOSECONDS = 1 << 17
+WHY = 1 << 18
+
+DEFAULT = frozenset({"comm", "tid", "cpu", "time", "period", "event", "ip", "sym", "symoff", "dso"})
+TRACEPOINT = 2
+
+_NEEDS = {"tid": "TID", "pid": "TID", "time": "TIME", "cpu": "CPU", "addr": "ADDR"}
+
+
+class Event(Protocol):
+    """What must be known of an event."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def type(self) -> int: ...
+    @property
+    def sample_type(self) -> int: ...
 
 
 @dataclass(frozen=True, slots=True)
 class ScriptOptions:
-    """``fields`` as perf names them; ``max_stack`` frames a sample at most."""
+    """``fields``: for each event, what its samples show. ``chains``: for each event, whether it has call chains.
 
-    fields: frozenset[str] = frozenset(DEFAULT)
-    max_stack: int = 4096
+    ``max_stack``: frames a sample at most. ``nanoseconds``: nine digits after the point of a time. ``why``: after a
+    stack that is not whole a line that says why.
+    """
+
+    fields: Sequence[frozenset[str]]
+    chains: Sequence[bool]
+    max_stack: int = 1 << 30
+    nanoseconds: bool = False
+    why: bool = False
 
 
-def choose_fields(text: str | None, with_cpu: bool) -> frozenset[str]:
-    """The fields of a list like perf's: names, or changes to the default as ``+addr`` and ``-period``."""
-    default = set(DEFAULT) | ({"cpu"} if with_cpu else set())
-    if not text:
-        return frozenset(default)
+def parse_fields(text: str | None) -> tuple[frozenset[str] | None, frozenset[str], frozenset[str]]:
+    """(the fields asked for or None for the default, fields to add, fields to take away) of perf's ``-F`` argument.
+
+    Raises UsageError for a field that is not known, or for a mixture of names and changes.
+    """
     # perf allows a type of event before a colon; ours all print alike.
-    parts = [part.strip() for part in text.rpartition(":")[2].split(",") if part.strip()]
-    changes = all(part[0] in "+-" for part in parts)
-    chosen = default if changes else set()
-    for part in parts:
-        name = part.lstrip("+-")
+    parts = [part.strip() for part in (text or "").rpartition(":")[2].split(",") if part.strip()]
+    named = {part for part in parts if part[0] not in "+-"}
+    added = {part[1:] for part in parts if part[0] == "+"}
+    removed = {part[1:] for part in parts if part[0] == "-"}
+    for name in sorted(named | added | removed):
         if name not in FIELDS:
             raise UsageError(f"unknown field {name!r}", "", f"fields are {', '.join(FIELDS)}")
-        if part.startswith("-"):
-            chosen.discard(name)
-        else:
-            chosen.add(name)
-    return frozenset(chosen)
+    if named and (added or removed):
+        raise UsageError("-F takes either a list of fields or changes", "", "for example -F +addr,-period")
+    return frozenset(named) or None, frozenset(added), frozenset(removed)
+
+
+def fields_of_event(event: Event, text: str | None) -> tuple[frozenset[str], frozenset[str]]:
+    """(what the event's samples show, what was asked for by name but was not recorded)."""
+    named, added, removed = parse_fields(text)
+    # Samples of tracepoints have a period of no meaning, which perf does not show unless asked.
+    default = DEFAULT - {"period"} if event.type == TRACEPOINT else DEFAULT
+    wanted = (default if named is None else named) | added
+    absent = {name for name, bit in _NEEDS.items() if not event.sample_type & SampleField[bit]}
+    return wanted - removed - absent, absent & ((named or frozenset()) | added)
+
+
+def has_chain(event: Event) -> bool:
+    """Whether samples of this event have more than an instruction pointer."""
+    return bool(event.sample_type & (SampleField.CALLCHAIN | SampleField.STACK_USER))
 
 
 def write(profile: Profile, sink: BinaryIO, options: ScriptOptions) -> None:
     """Write all samples in the profile's order; its frames must have their runtime addresses."""
-    fields = sum(FIELDS[name] for name in options.fields)
-    text = ScriptText(
-        profile,
-        fields,
+    modes = zeros("I", len(profile.events))
+    for number, (fields, chain) in enumerate(zip(options.fields, options.chains, strict=True)):
+        modes[number] = (
+            sum(FIELDS[name] for name in fields)
+            | (CHAIN if chain and "ip" in fields else 0)
+            | (NANOSECONDS if options.nanoseconds else 0)
+            | (WHY if options.why else 0)
+        )
+    events = [event.name for event in profile.events]
+    reasons = [DESCRIPTIONS.get(StopReason(number), "") for number in range(max(StopReason) + 1)]
+    names = (
         profile.comms,
-        [event.name for event in profile.events],
+        events,
         profile.functions.name,
-        [*(image.path for image in profile.images), "[unknown]"],
-        options.max_stack,
+        [*map(dso, profile.images), UNKNOWN],
+        [*map(short_dso, profile.images), UNKNOWN],
+        reasons,
     )
-    count = len(profile.samples)
-    for first in range(0, count, BATCH):
-        sink.write(text.fill(first, min(first + BATCH, count)))
+    width = max(map(len, events), default=0)
+    text = ScriptText(profile, modes, names, width, options.max_stack)
+    while len(piece := text.fill()):
+        sink.write(piece)

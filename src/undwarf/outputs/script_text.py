@@ -1,4 +1,4 @@
-# cython: language_level=3, boundscheck=True, wraparound=False, cdivision=False, initializedcheck=False
+# cython: language_level=3, boundscheck=True, wraparound=False, cdivision=False, initializedcheck=False, embedsignature=False
 """The text of `perf script`, made a buffer at a time from columns and names that are already bytes."""
 
 from typing import Any
@@ -11,6 +11,7 @@ from undwarf.outputs.escape import pack
 
 NOTHING = cython.declare(cython.uint, 0xFFFFFFFF)
 
+# Fields, as outputs.script.FIELDS has them.
 COMM = cython.declare(cython.uint, 1)
 TID = cython.declare(cython.uint, 2)
 PID = cython.declare(cython.uint, 4)
@@ -23,8 +24,19 @@ IP = cython.declare(cython.uint, 256)
 SYM = cython.declare(cython.uint, 512)
 SYMOFF = cython.declare(cython.uint, 1024)
 DSO = cython.declare(cython.uint, 2048)
-ROOM = cython.declare(cython.Py_ssize_t, 256)
+SRCLINE = cython.declare(cython.uint, 4096)
+# How a sample is printed, beside the fields.
+CHAIN = cython.declare(cython.uint, 1 << 16)
+"""The event has call chains: frames go on lines of their own."""
+NANOSECONDS = cython.declare(cython.uint, 1 << 17)
+WHY = cython.declare(cython.uint, 1 << 18)
+
+ROOM = cython.declare(cython.Py_ssize_t, 320)
 """Bytes that everything but names takes at most in one line."""
+CHUNK = cython.declare(cython.Py_ssize_t, 1 << 18)
+"""Text is handed over when there is this much of it."""
+KEPT = cython.declare(cython.Py_ssize_t, 1 << 26)
+"""Bytes of formatted frames that are kept for the next stack they occur in."""
 
 
 @cython.cclass
@@ -41,108 +53,70 @@ class Names:
 
 
 @cython.cclass
-class ScriptText:
-    """Writes samples in the shape of `perf script`; ``fields`` is a sum of the constants above."""
+class Text:
+    """Bytes that grow."""
 
-    fields: cython.uint
-    times = cython.declare("const unsigned long long[::1]")
-    pids = cython.declare("const int[::1]")
-    tids = cython.declare("const int[::1]")
-    cpus = cython.declare("const int[::1]")
-    events = cython.declare("const unsigned short[::1]")
-    periods = cython.declare("const unsigned long long[::1]")
-    comm_of = cython.declare("const unsigned int[::1]")
-    stacks = cython.declare("const unsigned int[::1]")
-    addrs = cython.declare("const unsigned long long[::1]")
-    parents = cython.declare("const unsigned int[::1]")
-    frames = cython.declare("const unsigned int[::1]")
-    images = cython.declare("const unsigned int[::1]")
-    addresses = cython.declare("const unsigned long long[::1]")
-    runtimes = cython.declare("const unsigned long long[::1]")
-    functions = cython.declare("const unsigned int[::1]")
-    starts = cython.declare("const unsigned long long[::1]")
-    comms: Names
-    event_names: Names
-    function_names: Names
-    image_names: Names
     out = cython.declare("unsigned char[::1]")
+    digits = cython.declare("unsigned char[::1]")
     used: cython.Py_ssize_t
-    max_frames: cython.Py_ssize_t
-    digits: cython.uchar[24]
 
-    def __init__(
-        self,
-        profile: Any,
-        fields: int,
-        comms: list[str],
-        events: list[str],
-        functions: list[str],
-        images: list[str],
-        max_frames: int,
-    ) -> None:
-        samples = profile.samples
-        self.fields = fields
-        self.times = samples.time
-        self.pids = samples.pid
-        self.tids = samples.tid
-        self.cpus = samples.cpu
-        self.events = samples.event
-        self.periods = samples.period
-        self.comm_of = samples.comm
-        self.stacks = samples.stack
-        self.addrs = samples.addr if samples.addr is not None else zeros("Q", 0)
-        self.parents = profile.stacks.parent
-        self.frames = profile.stacks.frame
-        self.images = profile.frames.image
-        self.addresses = profile.frames.address
-        self.runtimes = profile.frames.runtime
-        self.functions = profile.frames.function
-        self.starts = profile.functions.address
-        self.comms = Names(comms)
-        self.event_names = Names(events)
-        self.function_names = Names(functions)
-        self.image_names = Names(images)
-        self.out = zeros("B", 1 << 20)
-        self.max_frames = max_frames
+    def __init__(self, size: int) -> None:
+        self.out = zeros("B", size)
+        self.digits = zeros("B", 24)
+        self.used = 0
 
-    @cython.locals(old="unsigned char[::1]", new="unsigned char[::1]")
-    def _grow(self, wanted: cython.Py_ssize_t) -> None:
-        size: cython.Py_ssize_t = len(self.out)
+    @cython.cfunc
+    @cython.exceptval(-1)
+    @cython.locals(old="unsigned char[::1]", new="unsigned char[::1]", size="Py_ssize_t")
+    def grow(self, wanted: cython.Py_ssize_t) -> cython.int:
+        """Have at least ``wanted`` bytes."""
+        size = self.out.shape[0]
         while size < wanted:
             size *= 2
         old = self.out
         new = zeros("B", size)
         new[: self.used] = old[: self.used]
         self.out = new
-
-    @cython.cfunc
-    @cython.nogil
-    @cython.inline
-    @cython.exceptval(-1)
-    def room(self, count: cython.Py_ssize_t) -> cython.int:
-        if self.used + count > self.out.shape[0]:
-            with cython.gil:
-                self._grow(self.used + count)
         return 0
 
     @cython.cfunc
-    @cython.nogil
+    @cython.inline
+    @cython.exceptval(-1)
+    def room(self, count: cython.Py_ssize_t) -> cython.int:
+        """Make room for ``count`` more bytes."""
+        if self.used + count > self.out.shape[0]:
+            self.grow(self.used + count)
+        return 0
+
+    @cython.cfunc
     @cython.inline
     @cython.exceptval(-1)
     def put(self, byte: cython.uchar) -> cython.int:
+        """Append a byte; there must be room."""
         self.out[self.used] = byte
         self.used += 1
         return 0
 
     @cython.cfunc
-    @cython.nogil
     @cython.exceptval(-1)
-    def name(self, names: Names, number: cython.Py_ssize_t) -> cython.int:
-        """Append a name."""
+    def blanks(self, count: cython.Py_ssize_t) -> cython.int:
+        """Append blanks; there must be room."""
+        while count > 0:
+            self.put(32)
+            count -= 1
+        return 0
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    def name(self, names: Names, number: cython.Py_ssize_t, width: cython.Py_ssize_t) -> cython.int:
+        """Append a name, filled with blanks on the left to a width; afterwards there is room for a line."""
         start: cython.Py_ssize_t = names.ends[number]
-        size: cython.Py_ssize_t = names.ends[number + 1] - start
-        self.room(size + ROOM)
-        # The ends come from the lengths of the very names that make up the text, and there is room for them.
+        size: cython.Py_ssize_t = cython.cast("Py_ssize_t", names.ends[number + 1]) - start
+        if start < 0 or size < 0 or start + size > names.text.shape[0]:
+            raise IndexError("name offsets")
+        self.room(size + width + ROOM)
+        self.blanks(width - size)
+        # Both ends were checked just above; the text is never empty.
         memcpy(
             cython.cast("char *", cython.address(self.out[0])) + self.used,
             cython.cast("const char *", cython.address(names.text[0])) + start,
@@ -152,7 +126,22 @@ class ScriptText:
         return 0
 
     @cython.cfunc
-    @cython.nogil
+    @cython.exceptval(-1)
+    def copy(self, other: "Text", start: cython.Py_ssize_t, end: cython.Py_ssize_t) -> cython.int:
+        """Append a part of another text."""
+        if start < 0 or end < start or end > other.used:
+            raise IndexError("text")
+        self.room(end - start + ROOM)
+        # Both ends were checked just above; neither buffer is empty.
+        memcpy(
+            cython.cast("char *", cython.address(self.out[0])) + self.used,
+            cython.cast("const char *", cython.address(other.out[0])) + start,
+            end - start,
+        )
+        self.used += end - start
+        return 0
+
+    @cython.cfunc
     @cython.exceptval(-1)
     def number(self, value: cython.ulonglong, width: cython.int, fill: cython.uchar) -> cython.int:
         """Append a decimal number, filled on the left to a width."""
@@ -172,146 +161,291 @@ class ScriptText:
         return 0
 
     @cython.cfunc
-    @cython.nogil
     @cython.exceptval(-1)
     def signed(self, value: cython.longlong, width: cython.int, left: cython.bint) -> cython.int:
-        """Append a signed decimal number, filled with blanks to a width on the left or the right."""
+        """Append a signed decimal number (above -10), filled with blanks to a width on the left or the right."""
         start: cython.Py_ssize_t = self.used
         if value >= 0:
-            self.number(cython.cast(cython.ulonglong, value), 1 if left else width, 32)
-        elif left:
-            self.put(45)
-            self.number(cython.cast(cython.ulonglong, -value), 1, 32)
+            self.number(cython.cast(cython.ulonglong, value), 0 if left else width, 32)
         else:
             # Only -1 occurs: a process outside the recorder's namespace.
-            while width > 2:
-                self.put(32)
-                width -= 1
+            if not left:
+                self.blanks(width - 2)
             self.put(45)
-            self.number(cython.cast(cython.ulonglong, -value), 1, 32)
-        while left and self.used - start < width:
-            self.put(32)
+            self.number(cython.cast(cython.ulonglong, -value), 0, 32)
+        if left:
+            self.blanks(width - (self.used - start))
         return 0
 
     @cython.cfunc
-    @cython.nogil
     @cython.exceptval(-1)
     def hexadecimal(self, value: cython.ulonglong, width: cython.int) -> cython.int:
         """Append a hexadecimal number, filled with blanks on the left to a width."""
-        count: cython.int = 0
+        count: cython.int = 1
         digit: cython.int
-        while True:
-            digit = cython.cast(cython.int, value & 15)
-            self.digits[count] = cython.cast(cython.uchar, 48 + digit if digit < 10 else 87 + digit)
-            value >>= 4
+        while count < 16 and value >> (4 * count) != 0:
             count += 1
-            if value == 0:
-                break
         while width > count:
             self.put(32)
             width -= 1
         while count > 0:
             count -= 1
-            self.put(self.digits[count])
+            digit = cython.cast(cython.int, (value >> (4 * count)) & 15)
+            self.put(cython.cast(cython.uchar, 48 + digit if digit < 10 else 87 + digit))
+        return 0
+
+
+@cython.cclass
+class ScriptText:
+    """Writes samples in the shape of `perf script`.
+
+    ``modes`` is, for each event, a sum of the constants above. ``names`` are lists of comms, events, functions, images
+    (one more at the end, for frames that lie in none), the last parts of the images' names, and stop reasons.
+    A frame's line is formatted once and kept while there is room for it.
+    """
+
+    modes = cython.declare("const unsigned int[::1]")
+    times = cython.declare("const unsigned long long[::1]")
+    pids = cython.declare("const int[::1]")
+    tids = cython.declare("const int[::1]")
+    cpus = cython.declare("const int[::1]")
+    events = cython.declare("const unsigned short[::1]")
+    periods = cython.declare("const unsigned long long[::1]")
+    comm_of = cython.declare("const unsigned int[::1]")
+    stacks = cython.declare("const unsigned int[::1]")
+    stops = cython.declare("const unsigned char[::1]")
+    stop_images = cython.declare("const unsigned int[::1]")
+    addrs = cython.declare("const unsigned long long[::1]")
+    parents = cython.declare("const unsigned int[::1]")
+    frames = cython.declare("const unsigned int[::1]")
+    images = cython.declare("const unsigned int[::1]")
+    addresses = cython.declare("const unsigned long long[::1]")
+    runtimes = cython.declare("const unsigned long long[::1]")
+    functions = cython.declare("const unsigned int[::1]")
+    starts = cython.declare("const unsigned long long[::1]")
+    line_start = cython.declare("unsigned int[::1]")
+    line_end = cython.declare("unsigned int[::1]")
+    comms: Names
+    event_names: Names
+    function_names: Names
+    image_names: Names
+    short_names: Names
+    reasons: Names
+    text: Text
+    lines: Text
+    max_frames: cython.Py_ssize_t
+    event_width: cython.Py_ssize_t
+    kept_mode: cython.uint
+    next: cython.Py_ssize_t
+
+    def __init__(
+        self, profile: Any, modes: Any, names: "tuple[list[str], ...]", event_width: int, max_frames: int
+    ) -> None:
+        samples = profile.samples
+        self.modes = modes
+        self.times = samples.time
+        self.pids = samples.pid
+        self.tids = samples.tid
+        self.cpus = samples.cpu
+        self.events = samples.event
+        self.periods = samples.period
+        self.comm_of = samples.comm
+        self.stacks = samples.stack
+        self.stops = samples.stop
+        self.stop_images = samples.stop_image
+        self.addrs = samples.addr if samples.addr is not None else zeros("Q", 0)
+        self.parents = profile.stacks.parent
+        self.frames = profile.stacks.frame
+        self.images = profile.frames.image
+        self.addresses = profile.frames.address
+        self.runtimes = profile.frames.runtime
+        self.functions = profile.frames.function
+        self.starts = profile.functions.address
+        comms, events, functions, images, short, reasons = names
+        self.comms = Names(comms)
+        self.event_names = Names(events)
+        self.function_names = Names(functions)
+        self.image_names = Names(images)
+        self.short_names = Names(short)
+        self.reasons = Names(reasons)
+        self.event_width = event_width
+        self.max_frames = max_frames
+        self.line_start = zeros("I", self.images.shape[0])
+        self.line_end = zeros("I", self.images.shape[0])
+        self.text = Text(CHUNK + 4096)
+        self.lines = Text(1 << 16)
+        self.kept_mode = 0
+        self.next = 0
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    def image_name(self, names: Names, image: cython.uint) -> cython.Py_ssize_t:
+        """The number of an image's name in one of the two lists; the last is for none."""
+        last: cython.Py_ssize_t = names.ends.shape[0] - 2
+        return last if image == NOTHING or cython.cast("Py_ssize_t", image) > last else image
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    @cython.locals(start="Py_ssize_t", function="Py_ssize_t", lines=Text, printed="unsigned long long")
+    def format(self, frame: cython.Py_ssize_t, mode: cython.uint) -> cython.int:
+        """Format a frame's line, to be kept in ``lines``."""
+        lines = self.lines
+        if lines.used > KEPT:
+            lines.used = 0
+            self.line_end[:] = 0
+        start = lines.used
+        function = self.functions[frame]
+        # An entry of a sampled chain is printed as it is, but looked up one byte before. Mappings begin at pages, so
+        # what lies between the two shows within the page.
+        printed = self.addresses[frame]
+        if (self.runtimes[frame] - printed) & 0xFFF == 1:
+            printed += 1
+        lines.room(ROOM)
+        lines.put(9)
+        if mode & IP:
+            lines.hexadecimal(self.runtimes[frame], 16)
+        if mode & SYM:
+            if mode & IP:
+                lines.put(32)
+            lines.name(self.function_names, function, 0)
+            if mode & SYMOFF and self.starts[function] != 0:
+                lines.put(43)
+                lines.put(48)
+                lines.put(120)
+                lines.hexadecimal(printed - self.starts[function], 0)
+        if mode & DSO:
+            if mode & (IP | SYM):
+                lines.put(32)
+            lines.put(40)
+            lines.name(self.image_names, self.image_name(self.image_names, self.images[frame]), 0)
+            lines.put(41)
+        if mode & SRCLINE:
+            # What perf prints where it knows no line.
+            lines.put(10)
+            lines.put(32)
+            lines.put(32)
+            lines.name(self.short_names, self.image_name(self.short_names, self.images[frame]), 0)
+            lines.put(91)
+            lines.hexadecimal(printed, 0)
+            lines.put(93)
+        lines.put(10)
+        self.line_start[frame] = cython.cast("unsigned int", start)
+        self.line_end[frame] = cython.cast("unsigned int", lines.used)
         return 0
 
     @cython.cfunc
-    @cython.nogil
     @cython.exceptval(-1)
-    def header(self, s: cython.Py_ssize_t) -> cython.int:
+    @cython.locals(text=Text)
+    def header(self, s: cython.Py_ssize_t, mode: cython.uint) -> cython.int:
         """Append a sample's first line, without its end."""
-        self.room(ROOM)
-        if self.fields & COMM:
+        text = self.text
+        text.room(ROOM)
+        if mode & COMM:
+            # perf fills names to 16 columns unless frames follow on their own lines.
             if self.comm_of[s] != NOTHING:
-                self.name(self.comms, self.comm_of[s])
+                text.name(self.comms, self.comm_of[s], 0 if mode & CHAIN else 16)
             else:
-                self.put(58)
-                self.signed(self.tids[s], 1, True)
-            self.put(32)
-        if self.fields & PID and self.fields & TID:
-            self.signed(self.pids[s], 7, False)
-            self.put(47)
-            self.signed(self.tids[s], 7, True)
-            self.put(32)
-        elif self.fields & (PID | TID):
-            self.signed(self.pids[s] if self.fields & PID else self.tids[s], 7, False)
-            self.put(32)
-        if self.fields & CPU:
-            self.put(91)
-            self.number(cython.cast(cython.ulonglong, self.cpus[s] if self.cpus[s] > 0 else 0), 3, 48)
-            self.put(93)
-            self.put(32)
-        if self.fields & TIME:
-            self.number(self.times[s] // 1000000000, 5, 32)
-            self.put(46)
-            self.number(self.times[s] % 1000000000 // 1000, 6, 48)
-            self.put(58)
-            self.put(32)
-        if self.fields & PERIOD:
-            self.number(self.periods[s], 10, 32)
-            self.put(32)
-        if self.fields & EVENT:
-            self.name(self.event_names, self.events[s])
-            self.put(58)
-            self.put(32)
-        if self.fields & ADDR:
-            self.hexadecimal(self.addrs[s] if s < self.addrs.shape[0] else 0, 16)
-            self.put(32)
+                text.put(58)
+                text.signed(self.tids[s], 0 if mode & CHAIN else 15, True)
+            text.put(32)
+        if mode & PID and mode & TID:
+            text.signed(self.pids[s], 7, False)
+            text.put(47)
+            text.signed(self.tids[s], 7, True)
+            text.put(32)
+        elif mode & (PID | TID):
+            text.signed(self.pids[s] if mode & PID else self.tids[s], 7, False)
+            text.put(32)
+        if mode & CPU:
+            text.put(91)
+            text.number(cython.cast(cython.ulonglong, self.cpus[s] if self.cpus[s] > 0 else 0), 3, 48)
+            text.put(93)
+            text.put(32)
+        if mode & TIME:
+            text.number(self.times[s] // 1000000000, 5, 32)
+            text.put(46)
+            if mode & NANOSECONDS:
+                text.number(self.times[s] % 1000000000, 9, 48)
+            else:
+                text.number(self.times[s] % 1000000000 // 1000, 6, 48)
+            text.put(58)
+            text.put(32)
+        if mode & PERIOD:
+            text.number(self.periods[s], 10, 32)
+            text.put(32)
+        if mode & EVENT:
+            text.name(self.event_names, self.events[s], self.event_width)
+            text.put(58)
+            text.put(32)
+        if mode & ADDR:
+            text.hexadecimal(self.addrs[s] if s < self.addrs.shape[0] else 0, 16)
         return 0
 
     @cython.cfunc
-    @cython.nogil
     @cython.exceptval(-1)
-    def stack(self, node: cython.uint) -> cython.int:
+    @cython.locals(frame="Py_ssize_t", left="Py_ssize_t", node="unsigned int", text=Text)
+    def stack(self, leaf: cython.uint, mode: cython.uint) -> cython.int:
         """Append a stack, one frame a line."""
-        frame: cython.Py_ssize_t
-        function: cython.Py_ssize_t
-        left: cython.Py_ssize_t = self.max_frames
+        left = self.max_frames
+        node = leaf
+        text = self.text
         while node != NOTHING and left > 0:
             left -= 1
             frame = self.frames[node]
-            function = self.functions[frame]
-            self.room(ROOM)
-            self.put(9)
-            if self.fields & IP:
-                self.hexadecimal(self.runtimes[frame], 16)
-                self.put(32)
-            if self.fields & SYM:
-                self.name(self.function_names, function)
-                if self.fields & SYMOFF and self.starts[function]:
-                    self.put(43)
-                    self.put(48)
-                    self.put(120)
-                    # A sampled chain shows return addresses as they are, but looks them up one byte before: what is
-                    # added is seen in the address within its page.
-                    self.hexadecimal(
-                        self.addresses[frame]
-                        - self.starts[function]
-                        + ((self.runtimes[frame] - self.addresses[frame]) & 0xFFF),
-                        0,
-                    )
-                self.put(32)
-            if self.fields & DSO:
-                self.put(40)
-                if self.images[frame] != NOTHING:
-                    self.name(self.image_names, self.images[frame])
-                else:
-                    self.name(self.image_names, self.image_names.ends.shape[0] - 2)
-                self.put(41)
-            self.put(10)
+            if self.line_end[frame] == 0:
+                self.format(frame, mode)
+            text.copy(self.lines, self.line_start[frame], self.line_end[frame])
             node = self.parents[node]
         return 0
 
-    def fill(self, first: cython.Py_ssize_t, last: cython.Py_ssize_t) -> memoryview:
-        """The text of samples ``first`` to ``last - 1``."""
-        s: cython.Py_ssize_t
-        self.used = 0
-        with cython.nogil:
-            for s in range(first, last):
-                self.header(s)
-                self.put(10)
-                if self.fields & (IP | SYM | DSO):
-                    self.stack(self.stacks[s])
-                    self.room(ROOM)
-                    self.put(10)
-        return memoryview(self.out)[: self.used]
+    @cython.cfunc
+    @cython.exceptval(-1)
+    @cython.locals(frame="Py_ssize_t", text=Text)
+    def sample(self, s: cython.Py_ssize_t) -> cython.int:
+        """Append a sample."""
+        mode: cython.uint = self.modes[self.events[s]]
+        shown: cython.uint = mode & (IP | SYM | SYMOFF | DSO | SRCLINE)
+        text = self.text
+        self.header(s, mode)
+        if shown != self.kept_mode:
+            # Events may show different fields; lines that are kept are for one choice of them.
+            self.kept_mode = shown
+            self.lines.used = 0
+            self.line_end[:] = 0
+        if not shown:
+            text.put(10)
+        elif mode & CHAIN:
+            text.put(10)
+            self.stack(self.stacks[s], mode)
+            if mode & WHY and self.stops[s] > 1:
+                text.room(ROOM)
+                text.put(9)
+                text.put(35)
+                text.put(32)
+                text.name(self.reasons, self.stops[s], 0)
+                text.put(32)
+                text.put(40)
+                text.name(self.image_names, self.image_name(self.image_names, self.stop_images[s]), 0)
+                text.put(41)
+                text.put(10)
+            text.room(ROOM)
+            text.put(10)
+        elif self.stacks[s] != NOTHING:
+            # The one frame on the sample's own line: a blank in place of the tab.
+            frame = self.frames[self.stacks[s]]
+            if self.line_end[frame] == 0:
+                self.format(frame, mode)
+            text.put(32)
+            text.copy(self.lines, cython.cast("Py_ssize_t", self.line_start[frame]) + 1, self.line_end[frame])
+        else:
+            text.put(10)
+        return 0
+
+    def fill(self) -> Any:
+        """The text of as many further samples as make a good piece to write; empty at the end."""
+        n: cython.Py_ssize_t = self.stacks.shape[0]
+        self.text.used = 0
+        while self.next < n and self.text.used < CHUNK:
+            self.sample(self.next)
+            self.next += 1
+        return memoryview(self.text.out)[: self.text.used]

@@ -46,7 +46,9 @@ def _kernels() -> list[Finding]:
         if not str(module.__file__).endswith(".so"):
             missing.append(name)
     if missing:
-        return [Finding("bad", "compiled code", f"not compiled: {', '.join(missing)}", "run make build, or pip install .")]
+        return [
+            Finding("bad", "compiled code", f"not compiled: {', '.join(missing)}", "run make build, or pip install .")
+        ]
     return [Finding("good", "compiled code", "all kernels are compiled")]
 
 
@@ -72,9 +74,18 @@ def _paranoid() -> Finding:
     root = os.geteuid() == 0
     level = int(value) if value.lstrip("-").isdigit() else 2
     if root or level < 1:
-        return Finding("good", "perf events", f"perf_event_paranoid is {value}" + (", and you are root" if root else ""))
-    fact = {1: "your own processes, with the kernel", 2: "your own processes, without the kernel"}.get(level, "not allowed")
-    return Finding("note", "perf events", f"perf_event_paranoid is {value}: {fact}", "sysctl kernel.perf_event_paranoid=-1 allows all")
+        return Finding(
+            "good", "perf events", f"perf_event_paranoid is {value}" + (", and you are root" if root else "")
+        )
+    fact = {1: "your own processes, with the kernel", 2: "your own processes, without the kernel"}.get(
+        level, "not allowed"
+    )
+    return Finding(
+        "note",
+        "perf events",
+        f"perf_event_paranoid is {value}: {fact}",
+        "sysctl kernel.perf_event_paranoid=-1 allows all",
+    )
 
 
 def _kptr() -> Finding:
@@ -86,7 +97,9 @@ def _kptr() -> Finding:
     if not first:
         return Finding("note", "kernel symbols", "/proc/kallsyms cannot be read", "use --kallsyms or --vmlinux")
     if first.startswith("0000000000000000"):
-        return Finding("note", "kernel symbols", "hidden (kptr_restrict)", "sysctl kernel.kptr_restrict=0, or read as root")
+        return Finding(
+            "note", "kernel symbols", "hidden (kptr_restrict)", "sysctl kernel.kptr_restrict=0, or read as root"
+        )
     return Finding("good", "kernel symbols", "/proc/kallsyms shows addresses")
 
 

@@ -145,9 +145,7 @@ class Pairs:
     up="unsigned int",
     what="unsigned int",
 )
-def collapse(
-    parent: Any, frame: Any, entity: Any
-) -> "tuple[memoryview[int], memoryview[int], memoryview[int]]":
+def collapse(parent: Any, frame: Any, entity: Any) -> "tuple[memoryview[int], memoryview[int], memoryview[int]]":
     """Merge stack nodes whose frames are the same entity (a function, say) under the same parent.
 
     ``parent`` and ``frame`` are the profile's stacks (parents come first), ``entity`` gives an entity for each
@@ -166,13 +164,13 @@ def collapse(
                 raise ValueError("a stack node comes before its parent")
             up = out[up]
         what = entity[frame[index]]
-        out[index] = cython.cast(
-            "unsigned int", pairs.number((cython.cast("unsigned long long", up) << 32) | what)
-        )
+        out[index] = cython.cast("unsigned int", pairs.number((cython.cast("unsigned long long", up) << 32) | what))
     return node_of, pairs.high(), pairs.low()
 
 
-@cython.locals(column="const unsigned int[::1]", table="const unsigned int[::1]", out="unsigned int[::1]", at="unsigned int")
+@cython.locals(
+    column="const unsigned int[::1]", table="const unsigned int[::1]", out="unsigned int[::1]", at="unsigned int"
+)
 def look_up(column: Any, table: Any) -> Any:
     """``table[column[i]]`` for each i; NONE stays NONE."""
     n: cython.Py_ssize_t = column.shape[0]
@@ -185,7 +183,12 @@ def look_up(column: Any, table: Any) -> Any:
     return result
 
 
-@cython.locals(ints="const int[::1]", shorts="const unsigned short[::1]", bytes_="const unsigned char[::1]", out="unsigned int[::1]")
+@cython.locals(
+    ints="const int[::1]",
+    shorts="const unsigned short[::1]",
+    bytes_="const unsigned char[::1]",
+    out="unsigned int[::1]",
+)
 def widen(column: Any) -> Any:
     """A column of typecode i, H, B or I as typecode I (negative numbers keep their bits)."""
     if column.format == "I":
@@ -209,9 +212,7 @@ def widen(column: Any) -> Any:
     return result
 
 
-@cython.locals(
-    groups="const unsigned int[::1]", weights="const unsigned long long[::1]", out="unsigned long long[::1]"
-)
+@cython.locals(groups="const unsigned int[::1]", weights="const unsigned long long[::1]", out="unsigned long long[::1]")
 def sums(groups: Any, weights: Any, count: int) -> Any:
     """The sum of ``weights`` (typecode Q; None: 1 each) of every group 0..count-1; group NONE is left out."""
     result = zeros("Q", count)
@@ -229,10 +230,8 @@ def sums(groups: Any, weights: Any, count: int) -> Any:
     return result
 
 
-@cython.locals(
-    column="const unsigned short[::1]", flags="const unsigned char[::1]", out="unsigned int[::1]"
-)
-def rows_among(column: "memoryview[int]", flags: "memoryview[int]") -> "memoryview[int]":
+@cython.locals(column="const unsigned short[::1]", flags="const unsigned char[::1]", out="unsigned int[::1]")
+def rows_among(column: Any, flags: Any) -> Any:
     """The indexes at which a column of typecode H has a value whose flag (typecode B) is set, ascending."""
     n: cython.Py_ssize_t = column.shape[0]
     index: cython.Py_ssize_t
@@ -250,7 +249,7 @@ def rows_among(column: "memoryview[int]", flags: "memoryview[int]") -> "memoryvi
 
 
 @cython.locals(nodes="const unsigned int[::1]", place="const unsigned int[::1]", out="unsigned int[::1]")
-def places(nodes: "memoryview[int]", place: "memoryview[int]") -> "memoryview[int]":
+def places(nodes: Any, place: Any) -> Any:
     """``place[nodes[i]] + 1`` for each i, 0 where there is no node."""
     n: cython.Py_ssize_t = nodes.shape[0]
     result = zeros("I", n)
@@ -273,9 +272,7 @@ def take(column: Any, rows: Any) -> Any:
     return result
 
 
-@cython.locals(
-    column="const unsigned long long[::1]", rows="const unsigned int[::1]", out="unsigned long long[::1]"
-)
+@cython.locals(column="const unsigned long long[::1]", rows="const unsigned int[::1]", out="unsigned long long[::1]")
 def take_wide(column: Any, rows: Any) -> Any:
     """``column[rows[i]]`` for each i; the column is of typecode Q."""
     n: cython.Py_ssize_t = rows.shape[0]
@@ -468,4 +465,61 @@ def order(first: Any, firsts: int, second: Any, seconds: int) -> Any:
         node = by_second[index]
         out[starts[first[node]]] = node
         starts[first[node]] += 1
+    return result
+
+
+@cython.locals(weights="const unsigned long long[::1]", sum_="unsigned long long")
+def total(weights: Any) -> int:
+    """The sum of a column of typecode Q."""
+    n: cython.Py_ssize_t = weights.shape[0]
+    index: cython.Py_ssize_t
+    sum_ = 0
+    for index in range(n):
+        sum_ += weights[index]
+    return sum_
+
+
+@cython.locals(out="unsigned long long[::1]")
+def ones(count: int) -> Any:
+    """A column of typecode Q with 1 in each place."""
+    result = zeros("Q", count)
+    out = result
+    index: cython.Py_ssize_t
+    for index in range(out.shape[0]):
+        out[index] = 1
+    return result
+
+
+@cython.locals(column="const unsigned long long[::1]", least="unsigned long long", out="unsigned int[::1]")
+def rows_from(column: Any, least: int) -> Any:
+    """The indexes at which a column of typecode Q has at least ``least``, ascending."""
+    n: cython.Py_ssize_t = column.shape[0]
+    index: cython.Py_ssize_t
+    count: cython.Py_ssize_t = 0
+    for index in range(n):
+        count += column[index] >= least
+    result = zeros("I", count)
+    out = result
+    count = 0
+    for index in range(n):
+        if column[index] >= least:
+            out[count] = cython.cast("unsigned int", index)
+            count += 1
+    return result
+
+
+@cython.locals(column="const unsigned int[::1]", out="unsigned int[::1]", instead="unsigned int")
+def without_none(column: Any, instead: int) -> Any:
+    """The column with ``instead`` where it has NONE; the column itself if it has none."""
+    n: cython.Py_ssize_t = column.shape[0]
+    index: cython.Py_ssize_t
+    for index in range(n):
+        if column[index] == 0xFFFFFFFF:
+            break
+    else:
+        return column
+    result = zeros("I", n)
+    out = result
+    for index in range(n):
+        out[index] = instead if column[index] == 0xFFFFFFFF else column[index]
     return result

@@ -5,19 +5,29 @@ from dataclasses import dataclass
 from undwarf.buffers import zeros
 from undwarf.errors import UsageError
 from undwarf.profile.model import NONE, Profile
-from undwarf.views.grouping import Pairs, collapse, inclusive, look_up, sums, widen
+from undwarf.views.grouping import Pairs, collapse, inclusive, look_up, sums
+from undwarf.views.labels import UNKNOWN, dso, is_kernel, short_dso
+from undwarf.views.selection import Selection, Weight
 
 SAMPLE_KEYS = ("comm", "pid", "tid", "cpu", "event")
 FRAME_KEYS = ("dso", "sym")
+NO_FRAME = "[no frame]"
+
+_ALIASES = {"symbol": "sym", "command": "comm"}
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One line of a report: the key's texts in the order asked for, and weights (of the whole: see Hot.total)."""
+    """One line of a report: the key's texts in the order asked for, and weights (of the whole: ``Hot.total``).
+
+    ``samples`` counts the samples that ended here; ``kernel`` tells whose code it is where functions make the row.
+    """
 
     key: tuple[str, ...]
     self_weight: int
     children_weight: int
+    samples: int
+    kernel: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,15 +36,15 @@ class Hot:
 
     keys: tuple[str, ...]
     total: int
+    samples: int
     rows: list[Row]
 
 
 def parse_keys(text: str) -> tuple[str, ...]:
     """Sort keys as perf names them. Raises UsageError for one that is not known."""
-    names = {"symbol": "sym", "command": "comm", "dso": "dso"}
-    keys = []
+    keys: list[str] = []
     for part in text.split(","):
-        name = names.get(part.strip(), part.strip())
+        name = _ALIASES.get(part.strip(), part.strip())
         if not name:
             continue
         if name not in SAMPLE_KEYS + FRAME_KEYS:
@@ -47,85 +57,111 @@ def parse_keys(text: str) -> tuple[str, ...]:
     return tuple(keys)
 
 
-def entities(profile: Profile, keys: tuple[str, ...]) -> tuple[list[tuple[str, ...]], memoryview]:
-    """(texts of the frame keys, number of its texts for each frame); functions that print alike count as one."""
+@dataclass(frozen=True, slots=True)
+class Entity:
+    """What frames are counted as: the texts of the frame keys, and whether it is kernel code."""
+
+    texts: tuple[str, ...]
+    kernel: bool
+
+
+def entities(profile: Profile, keys: tuple[str, ...], *, short: bool = False) -> tuple[list[Entity], memoryview]:
+    """(what frames count as, its number for each frame); functions that print alike count as one.
+
+    ``short`` leaves files their last part only.
+    """
     wanted = [key for key in keys if key in FRAME_KEYS]
     functions = profile.functions
-    numbers: dict[tuple[str, ...], int] = {}
+    files = [(short_dso if short else dso)(image) for image in profile.images]
+    kernel = [is_kernel(image) for image in profile.images]
+    numbers: dict[tuple[bool, tuple[str, ...]], int] = {}
     of_function = zeros("I", len(functions.name))
-    paths = [image.path for image in profile.images]
-    for i, name in enumerate(functions.name):
-        image = functions.image[i]
-        path = paths[image] if image != NONE else "[unknown]"
-        text = tuple(name if key == "sym" else path for key in wanted)
-        of_function[i] = numbers.setdefault(text, len(numbers))
-    return list(numbers), look_up(profile.frames.function, of_function)
+    for i, (name, image) in enumerate(zip(functions.name, functions.image, strict=True)):
+        file = files[image] if image != NONE else UNKNOWN
+        texts = tuple(name if key == "sym" else file for key in wanted)
+        entry = (image != NONE and kernel[image], texts)
+        of_function[i] = numbers.setdefault(entry, len(numbers))
+    return [Entity(texts, in_kernel) for in_kernel, texts in numbers], look_up(profile.frames.function, of_function)
 
 
-def weights_of(profile: Profile, weight: str) -> memoryview:
-    """The weight of each sample: its period, or 1."""
-    if weight == "period" and any(profile.samples.period):
-        return profile.samples.period
-    ones = zeros("Q", len(profile.samples))
-    for i in range(len(ones)):
-        ones[i] = 1
-    return ones
-
-
-def _sample_groups(profile: Profile, keys: tuple[str, ...]) -> tuple[list[tuple[str, ...]], memoryview]:
+def _sample_groups(
+    profile: Profile, selection: Selection, keys: tuple[str, ...]
+) -> tuple[list[tuple[str, ...]], memoryview]:
     """(texts of the sample keys, group of each sample)."""
-    samples = profile.samples
-    group = zeros("I", len(samples))
+    group: memoryview = zeros("I", len(selection))
     texts: list[tuple[str, ...]] = [()]
     for key in keys:
-        if key not in SAMPLE_KEYS:
-            continue
-        pairs = Pairs(1024)
-        group = pairs.column(group, widen(getattr(samples, key)))
-        outer, values = pairs.high(), pairs.low()
-        texts = [(*texts[before], _text(profile, key, value)) for before, value in zip(outer, values, strict=True)]
+        if key in SAMPLE_KEYS:
+            pairs = Pairs()
+            group = pairs.column(group, selection.column(key))
+            texts = [
+                (*texts[before], _text(profile, key, value))
+                for before, value in zip(pairs.high(), pairs.low(), strict=True)
+            ]
     return texts, group
 
 
 def _text(profile: Profile, key: str, value: int) -> str:
     if key == "comm":
-        return profile.comms[value] if value != NONE else "[unknown]"
+        return profile.comms[value] if value != NONE else UNKNOWN
     if key == "event":
         return profile.events[value].name
     return str(value if value < 1 << 31 else value - (1 << 32))
 
 
-def hot(profile: Profile, keys: tuple[str, ...], weight: str = "period") -> Hot:
-    """The flat report for these sort keys."""
-    samples = profile.samples
-    weights = weights_of(profile, weight)
-    group_texts, group = _sample_groups(profile, keys)
-    total = sum(weights)
-    found: dict[tuple[tuple[str, ...], tuple[str, ...]], list[int]] = {}
+def hot(
+    profile: Profile, keys: tuple[str, ...], weight: Weight = "period", *, event: int | None = None, children: bool = True
+) -> Hot:
+    """The flat report for these sort keys, of one event or all; without ``children`` their weights are own weights."""
+    selection = Selection(profile, event, weight)
+    weights = selection.weights
+    group_texts, group = _sample_groups(profile, selection, keys)
     if not any(key in FRAME_KEYS for key in keys):
         own = sums(group, weights, len(group_texts))
-        rows = [Row(texts, own[i], own[i]) for i, texts in enumerate(group_texts)]
+        count = sums(group, None, len(group_texts))
+        rows = [Row(texts, own[i], own[i], count[i]) for i, texts in enumerate(group_texts)]
     else:
-        frame_texts, entity_of_frame = entities(profile, keys)
-        node_of, parent, entity = collapse(profile.stacks.parent, profile.stacks.frame, entity_of_frame)
-        pairs = Pairs(len(samples))
-        path = pairs.column(group, look_up(samples.stack, node_of))
-        path_weight = sums(path, weights, len(pairs))
-        groups, nodes = pairs.high(), pairs.low()
-        for i, g in enumerate(groups):
-            text = frame_texts[entity[nodes[i]]] if nodes[i] != NONE else ("[no frame]",) * len(frame_texts[0])
-            found.setdefault((group_texts[g], text), [0, 0])[0] += path_weight[i]
-            if nodes[i] == NONE:
-                found[group_texts[g], text][1] += path_weight[i]
-        of_group, of_entity, passing = inclusive(groups, nodes, path_weight, parent, entity, len(frame_texts))
-        for g, e, w in zip(of_group, of_entity, passing, strict=True):
-            found.setdefault((group_texts[g], frame_texts[e]), [0, 0])[1] += w
-        rows = [
-            Row(_in_order(keys, outer, inner), own_weight, passed)
-            for (outer, inner), (own_weight, passed) in found.items()
-        ]
-    rows.sort(key=lambda row: (-row.children_weight, -row.self_weight, row.key))
-    return Hot(keys, total, rows)
+        rows = _by_frame(profile, selection, keys, group_texts, group, children)
+    rows.sort(key=lambda row: (-row.children_weight, -row.self_weight, row.key, row.kernel))
+    return Hot(keys, selection.total, len(selection), rows)
+
+
+def _by_frame(
+    profile: Profile,
+    selection: Selection,
+    keys: tuple[str, ...],
+    group_texts: list[tuple[str, ...]],
+    group: memoryview,
+    children: bool,
+) -> list[Row]:
+    """Rows of functions or files, for each group of samples."""
+    known, entity_of_frame = entities(profile, keys)
+    node_of, parent, entity = collapse(profile.stacks.parent, profile.stacks.frame, entity_of_frame)
+    pairs = Pairs(1024)
+    path = pairs.column(group, look_up(selection.stacks, node_of))
+    path_weight = sums(path, selection.weights, len(pairs))
+    path_count = sums(path, None, len(pairs))
+    groups, nodes = pairs.high(), pairs.low()
+    # Own weights: by (group, what the innermost frame is); samples without a stack get a row that says so.
+    leaves = Pairs(1024)
+    leaf = leaves.column(groups, look_up(nodes, entity))
+    own = sums(leaf, path_weight, len(leaves))
+    count = sums(leaf, path_count, len(leaves))
+    found: dict[tuple[int, int], list[int]] = {
+        (g, e): [own[i], own[i] if e == NONE or not children else 0, count[i]]
+        for i, (g, e) in enumerate(zip(leaves.high(), leaves.low(), strict=True))
+    }
+    if children:
+        columns = inclusive(groups, nodes, path_weight, parent, entity, len(known))
+        for g, e, passing in zip(*columns, strict=True):
+            found.setdefault((g, e), [0, 0, 0])[1] = passing
+    nothing = Entity((NO_FRAME,) * sum(key in FRAME_KEYS for key in keys), False)
+    rows = []
+    for (g, e), (self_weight, children_weight, samples) in found.items():
+        what = known[e] if e != NONE else nothing
+        key = _in_order(keys, group_texts[g], what.texts)
+        rows.append(Row(key, self_weight, children_weight, samples, what.kernel))
+    return rows
 
 
 def _in_order(keys: tuple[str, ...], outer: tuple[str, ...], inner: tuple[str, ...]) -> tuple[str, ...]:

@@ -1,18 +1,21 @@
 """The call tree: functions under their callers, or callers under their callees."""
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from undwarf.profile.model import NONE, Profile
-from undwarf.views.grouping import collapse, look_up, subtree_sums, sums
-from undwarf.views.hot import entities, weights_of
+from undwarf.views.grouping import collapse, look_up, rows_from, subtree_sums, sums
+from undwarf.views.hot import Entity, entities
+from undwarf.views.selection import Selection, Weight
 
 
 @dataclass(slots=True)
 class TreeNode:
-    """A function on a path; ``weight`` with everything below it, ``self_weight`` what ended here."""
+    """A function on a path; ``weight`` with everything beyond it, ``self_weight`` what ended here."""
 
     name: str
     dso: str
+    kernel: bool
     weight: int
     self_weight: int
     children: "list[TreeNode]" = field(default_factory=list)
@@ -20,58 +23,88 @@ class TreeNode:
 
 @dataclass(slots=True)
 class CallTree:
-    """Root functions by falling weight, of ``total``."""
+    """Trees by falling weight, of ``total``."""
 
     total: int
     roots: list[TreeNode]
 
 
-def call_tree(profile: Profile, *, weight: str = "period", min_share: float = 0.0) -> CallTree:
+def _node(entity: Entity, weight: int = 0, self_weight: int = 0) -> TreeNode:
+    name, file = entity.texts
+    return TreeNode(name, file, entity.kernel, weight, self_weight)
+
+
+def _sort(nodes: list[TreeNode]) -> None:
+    nodes.sort(key=lambda node: (-node.weight, node.name, node.dso))
+
+
+def call_tree(
+    profile: Profile, *, weight: Weight = "period", event: int | None = None, min_share: float = 0.0
+) -> CallTree:
     """The tree from the outermost callers down, without nodes below ``min_share`` (0 to 1) of the whole."""
-    texts, entity_of_frame = entities(profile, ("sym", "dso"))
+    known, entity_of_frame = entities(profile, ("sym", "dso"))
     node_of, parent, entity = collapse(profile.stacks.parent, profile.stacks.frame, entity_of_frame)
-    weights = weights_of(profile, weight)
-    own = sums(look_up(profile.samples.stack, node_of), weights, len(parent))
+    selection = Selection(profile, event, weight)
+    own = sums(look_up(selection.stacks, node_of), selection.weights, len(parent))
     below = subtree_sums(parent, own)
-    total = sum(weights)
-    limit = min_share * total
     nodes: dict[int, TreeNode] = {}
     roots: list[TreeNode] = []
-    for i, up in enumerate(parent):
-        if below[i] < limit or not below[i] or (up != NONE and up not in nodes):
-            continue
-        name, dso = texts[entity[i]]
-        node = nodes[i] = TreeNode(name, dso, below[i], own[i])
+    # Weights grow towards the root, so a node that is heavy enough has a parent that is.
+    for i in rows_from(below, max(1, int(min_share * selection.total))):
+        up = parent[i]
+        node = nodes[i] = _node(known[entity[i]], below[i], own[i])
         (roots if up == NONE else nodes[up].children).append(node)
     for node in nodes.values():
-        node.children.sort(key=lambda child: (-child.weight, child.name))
-    roots.sort(key=lambda child: (-child.weight, child.name))
-    return CallTree(total, roots)
+        _sort(node.children)
+    _sort(roots)
+    return CallTree(selection.total, roots)
 
 
-def callers_of(profile: Profile, names: list[tuple[str, str]], *, weight: str = "period") -> list[TreeNode]:
-    """For each (function, file): the tree of its callers, weighted by the samples that ended in it."""
-    texts, entity_of_frame = entities(profile, ("sym", "dso"))
+def callers(
+    profile: Profile,
+    *,
+    weight: Weight = "period",
+    event: int | None = None,
+    min_share: float = 0.0,
+    only: Collection[str] | None = None,
+) -> CallTree:
+    """The functions in which samples ended (those named in ``only``, if given), with the tree of their callers.
+
+    Functions below ``min_share`` (0 to 1) of the whole are left out, callers below it as well.
+    """
+    known, entity_of_frame = entities(profile, ("sym", "dso"))
     node_of, parent, entity = collapse(profile.stacks.parent, profile.stacks.frame, entity_of_frame)
-    own = sums(look_up(profile.samples.stack, node_of), weights_of(profile, weight), len(parent))
-    wanted = {texts.index((name, dso)): TreeNode(name, dso, 0, 0) for name, dso in names if (name, dso) in texts}
-    known: dict[tuple[int, int], TreeNode] = {}
-    for i, value in enumerate(own):
-        if not value or entity[i] not in wanted:
-            continue
-        node = wanted[entity[i]]
-        node.weight += value
-        node.self_weight += value
-        up = parent[i]
-        while up != NONE:
-            key = (id(node), entity[up])
-            child = known.get(key)
-            if child is None:
-                child = known[key] = TreeNode(*texts[entity[up]], 0, 0)
-                node.children.append(child)
-            child.weight += value
-            node = child
-            up = parent[up]
-    for node in [*wanted.values(), *known.values()]:
-        node.children.sort(key=lambda child: (-child.weight, child.name))
-    return list(wanted.values())
+    selection = Selection(profile, event, weight)
+    own = sums(look_up(selection.stacks, node_of), selection.weights, len(parent))
+    least = max(1, int(min_share * selection.total))
+    of_entity = sums(entity, own, len(known))
+    starts = {
+        e: _node(known[e], of_entity[e], of_entity[e])
+        for e in rows_from(of_entity, least)
+        if only is None or known[e].texts[0] in only
+    }
+    # Level by level, so that what is too light is dropped before its own callers are looked at.
+    level: list[tuple[TreeNode, list[tuple[int, int]]]] = [(node, []) for node in starts.values()]
+    at_start = dict(zip(starts, level, strict=True))
+    for i in rows_from(own, 1):
+        if entity[i] in starts:
+            at_start[entity[i]][1].append((i, own[i]))
+    while level:
+        deeper: list[tuple[TreeNode, list[tuple[int, int]]]] = []
+        for node, paths in level:
+            by_caller: dict[int, list[tuple[int, int]]] = {}
+            for at, value in paths:
+                up = parent[at]
+                if up != NONE:
+                    by_caller.setdefault(entity[up], []).append((up, value))
+            for caller, above in by_caller.items():
+                passed = sum(value for _at, value in above)
+                if passed >= least:
+                    child = _node(known[caller], passed)
+                    node.children.append(child)
+                    deeper.append((child, above))
+            _sort(node.children)
+        level = deeper
+    roots = list(starts.values())
+    _sort(roots)
+    return CallTree(selection.total, roots)

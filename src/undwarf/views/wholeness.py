@@ -1,18 +1,21 @@
 """How whole the stacks are, why the rest is not, and what would mend it."""
 
-from collections import Counter
 from dataclasses import dataclass
 
-from undwarf.profile.model import NONE, Profile
+from undwarf.profile.model import NONE, ImageInfo, Profile
 from undwarf.unwind.stop import DESCRIPTIONS, StopReason
+from undwarf.views.grouping import Pairs, collapse, inclusive, look_up, sums, widen, without_none
+from undwarf.views.labels import UNKNOWN, dso
 
-NOT_UNWOUND = (StopReason.NONE,)
-"""Samples that have no user part to unwind: kernel threads, the idle task."""
+LARGEST_DUMP = 65528
+"""The most that perf record accepts: a 16-bit size, in steps of 8 (tools/perf/util/evsel.c)."""
+
+DEFAULT_DUMP = 8192
 
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """Samples whose stacks end early for one reason in one file."""
+    """Samples whose stacks end early for one reason in one image; ``advice`` is empty where nothing would help."""
 
     reason: str
     description: str
@@ -24,72 +27,125 @@ class Gap:
 
 @dataclass(frozen=True, slots=True)
 class Wholeness:
-    """``whole`` of ``unwound`` samples reach the root; ``without_user`` have no user part; ``gaps`` say the rest."""
+    """Of ``samples``, ``unwound`` had a user part to unwind, and ``whole`` of these reach the root of the stack.
+
+    ``without_user`` have no user part (kernel threads, the idle task, registers not recorded), ``as_recorded`` have
+    only the chain the kernel made by frame pointers, which does not tell whether it is whole. ``gaps`` say where the
+    stacks end that are not whole, largest first.
+    """
 
     samples: int
     unwound: int
     whole: int
     without_user: int
+    as_recorded: int
     reasons: dict[str, int]
     gaps: list[Gap]
 
     @property
     def share(self) -> float:
-        """Whole stacks among those that could be, 0 to 1; 1 where there are none."""
+        """Whole stacks among those that were unwound, 0 to 1; 1 where there are none."""
         return self.whole / self.unwound if self.unwound else 1.0
 
 
-def advice(reason: StopReason, problem: str, build_id: str, dump: int) -> str:
+def larger_dump(dump: int) -> int:
+    """The next size of stack dump to try, in bytes; 0 if there is none."""
+    if dump >= LARGEST_DUMP - 8:
+        return 0
+    return min(LARGEST_DUMP, max(2 * DEFAULT_DUMP, 2 * dump))
+
+
+def advice(reason: StopReason, image: ImageInfo | None, dump: int) -> str:
     """What to do about a gap; empty where nothing would help."""
     if reason is StopReason.TRUNCATED:
-        larger = min(65528, max(16384, 2 * dump))
-        if dump >= 65000:
-            return "the stack is deeper than the largest dump (65528 bytes); nothing recorded can show the rest"
-        return f"record with a larger dump: --call-graph dwarf,{larger}"
+        larger = larger_dump(dump)
+        if not larger:
+            return f"no larger dump than {LARGEST_DUMP} bytes can be recorded"
+        return f"record with a larger stack dump: perf record --call-graph dwarf,{larger}"
     if reason is StopReason.NO_FILE:
-        if build_id:
-            return f"provide the file with build-id {build_id} under --symfs or in ~/.debug ({problem or 'missing'})"
-        return f"provide the file under --symfs ({problem or 'missing'})"
-    if reason is StopReason.NO_RULE:
-        return "the code has no unwind information there: install its debug file, or build with -fasynchronous-unwind-tables"
-    if reason is StopReason.NO_DUMP:
-        return "frame pointers only: record with --call-graph dwarf"
-    if reason is StopReason.DEPTH:
-        return "raise --max-stack"
-    if reason is StopReason.UNSUPPORTED:
-        return "only x86-64 processes are unwound so far"
-    return ""
+        if image is not None and image.build_id:
+            return f"provide the file with build-id {image.build_id}: under --symfs, or perf buildid-cache --add it"
+        return "provide the file under --symfs"
+    if reason in (StopReason.NO_RULE, StopReason.BAD_CFA, StopReason.UNMAPPED) and image is not None:
+        if image.kind in ("anon", "jit"):
+            return "code made at run time carries no unwind information: let the runtime keep frame pointers"
+        if reason is StopReason.NO_RULE:
+            return "no unwind information there: provide its debug file, or build with -fasynchronous-unwind-tables"
+    return {
+        StopReason.DEPTH: "raise --max-stack",
+        StopReason.UNSUPPORTED: "only x86-64 processes are unwound so far",
+        StopReason.UNKNOWN_REGISTER: "record more registers: perf record --user-regs",
+        StopReason.DEFERRED: "deferred chains are not merged yet",
+    }.get(reason, "")
 
 
-def wholeness(profile: Profile, dump: int = 8192) -> Wholeness:
-    """Count the stop reasons; ``dump`` is the largest dump the recording asked for, in bytes."""
-    samples = profile.samples
-    reasons = Counter(samples.stop)
-    places = Counter(
-        (stop, image)
-        for stop, image in zip(samples.stop, samples.stop_image, strict=True)
-        if stop not in (StopReason.ROOT, StopReason.NONE)
-    )
+def wholeness(profile: Profile, dump: int = DEFAULT_DUMP) -> Wholeness:
+    """Count the stop reasons; ``dump`` is the largest stack dump that the recording asked for, in bytes."""
+    samples = profile.samples.columns
+    pairs = Pairs()
+    place = pairs.column(widen(samples.stop), samples.stop_image)
+    counts = sums(place, None, len(pairs))
+    reasons: dict[StopReason, int] = {}
     gaps = []
-    for (stop, number), count in sorted(places.items(), key=lambda one: (-one[1], one[0])):
+    for stop, number, count in zip(pairs.high(), pairs.low(), counts, strict=True):
         reason = StopReason(stop)
+        reasons[reason] = reasons.get(reason, 0) + count
+        if reason in (StopReason.ROOT, StopReason.NONE, StopReason.NO_DUMP):
+            continue
         image = profile.images[number] if number != NONE else None
         gaps.append(
             Gap(
                 reason.name.lower(),
                 DESCRIPTIONS[reason],
-                image.path if image else "[unknown]",
-                image.build_id if image else "",
+                dso(image) if image is not None else UNKNOWN,
+                image.build_id if image is not None else "",
                 count,
-                advice(reason, image.problem if image else "", image.build_id if image else "", dump),
+                advice(reason, image, dump),
             )
         )
-    without = sum(reasons.get(reason, 0) for reason in NOT_UNWOUND)
+    gaps.sort(key=lambda gap: (-gap.samples, gap.reason, gap.image))
+    without = reasons.get(StopReason.NONE, 0)
+    recorded = reasons.get(StopReason.NO_DUMP, 0)
     return Wholeness(
         len(samples),
-        len(samples) - without,
+        len(samples) - without - recorded,
         reasons.get(StopReason.ROOT, 0),
         without,
-        {StopReason(stop).name.lower(): count for stop, count in sorted(reasons.items())},
+        recorded,
+        {reason.name.lower(): count for reason, count in sorted(reasons.items())},
         gaps,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """An image that has a problem, with the number of samples whose stacks pass through it."""
+
+    name: str
+    build_id: str
+    kind: str
+    problem: str
+    samples: int
+
+
+def missing(profile: Profile) -> list[Missing]:
+    """Images that could not be used as they should, those in most stacks first; those in no stack are left out."""
+    images = profile.images
+    if not any(image.problem for image in images):
+        return []
+    # The image of a frame, with one more number for frames that lie in none.
+    of_frame = without_none(profile.frames.image, len(images))
+    node_of, parent, entity = collapse(profile.stacks.parent, profile.stacks.frame, of_frame)
+    pairs = Pairs()
+    node = look_up(profile.samples.columns.stack, node_of)
+    path = pairs.column(look_up(node, entity), node)
+    weight = sums(path, None, len(pairs))
+    single = widen(memoryview(bytes(len(pairs))))
+    _group, image_of, passing = inclusive(single, pairs.low(), weight, parent, entity, len(images) + 1)
+    found = [
+        Missing(dso(images[number]), images[number].build_id, images[number].kind, images[number].problem, samples)
+        for number, samples in zip(image_of, passing, strict=True)
+        if number < len(images) and images[number].problem
+    ]
+    return sorted(found, key=lambda one: (-one.samples, one.name))
+

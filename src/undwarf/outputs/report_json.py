@@ -1,0 +1,65 @@
+"""The report for machines: the same numbers as weights, names as they are."""
+
+import json
+from dataclasses import asdict
+from typing import Any, TextIO
+
+from undwarf.outputs.report import ReportOptions, sections
+from undwarf.profile.model import Profile
+from undwarf.views.hot import Hot, hot
+from undwarf.views.tree import TreeNode, call_tree, callers
+from undwarf.views.wholeness import wholeness
+
+TREE_DEPTH = 200
+
+
+def write(profile: Profile, sink: TextIO, options: ReportOptions) -> None:
+    """Write one JSON object: ``events`` holds a table of ``rows`` and a ``tree`` for each event that has samples."""
+    whole = wholeness(profile, options.dump)
+    events = []
+    for event, name in sections(profile, options.keys):
+        flat = hot(profile, options.keys, options.weight, event=event)
+        found: dict[str, Any] = {
+            "event": name,
+            "samples": flat.samples,
+            "total": flat.total,
+            "rows": _rows(flat, options),
+        }
+        if options.graph != "none":
+            made = call_tree if options.graph == "caller" else callers
+            tree = made(profile, weight=options.weight, event=event, min_share=options.tree_limit / 100)
+            found["tree"] = [_tree(root, 0) for root in tree.roots]
+        events.append(found)
+    report = {
+        "file": options.path,
+        "samples": whole.samples,
+        "lost": options.lost,
+        "sort": list(options.keys),
+        "weight": options.weight,
+        "percent_limit": options.percent_limit,
+        "wholeness": {**asdict(whole), "share": whole.share},
+        "events": events,
+    }
+    json.dump(report, sink, indent=1)
+    sink.write("\n")
+
+
+def _rows(flat: Hot, options: ReportOptions) -> list[dict[str, Any]]:
+    least = options.percent_limit * flat.total / 100
+    rows = [row for row in flat.rows if (row.children_weight if options.children else row.self_weight) >= least]
+    if not options.children:
+        rows.sort(key=lambda row: -row.self_weight)
+    return [
+        {
+            **dict(zip(flat.keys, row.key, strict=True)),
+            "self": row.self_weight,
+            "children": row.children_weight,
+            "samples": row.samples,
+        }
+        for row in rows
+    ]
+
+
+def _tree(root: TreeNode, depth: int) -> dict[str, Any]:
+    children = [_tree(child, depth + 1) for child in root.children] if depth < TREE_DEPTH else []
+    return {"sym": root.name, "dso": root.dso, "weight": root.weight, "self": root.self_weight, "children": children}

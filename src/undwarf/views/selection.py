@@ -1,0 +1,48 @@
+"""The samples a view counts - those of one event, or all - with what each of them weighs."""
+
+from typing import Literal
+
+from undwarf.buffers import zeros
+from undwarf.profile.model import Profile
+from undwarf.views.grouping import ones, rows_among, sums, take, take_wide, total, widen
+
+Weight = Literal["period", "samples"]
+
+
+class Selection:
+    """The samples of ``event`` (a number; None: all). ``weight`` by period falls back to samples if all are 0.
+
+    ``weights`` (Q) and ``stacks`` (I) have one entry a selected sample, ``total`` is the sum of the weights.
+    """
+
+    def __init__(self, profile: Profile, event: int | None = None, weight: Weight = "period") -> None:
+        self._profile = profile
+        samples = profile.samples.columns
+        self._rows: memoryview | None = None
+        if event is not None and len(profile.events) > 1:
+            flags = zeros("B", 1 << 16)
+            flags[event] = 1
+            self._rows = rows_among(samples.event, flags)
+        self.stacks = self.column("stack")
+        self.weights = self._weights(samples.period) if weight == "period" else ones(len(self.stacks))
+        self.total = total(self.weights)
+        if not self.total and len(self.stacks):
+            self.weights = ones(len(self.stacks))
+            self.total = len(self.stacks)
+
+    def __len__(self) -> int:
+        return len(self.stacks)
+
+    def column(self, name: str) -> memoryview:
+        """A column of the selected samples, as typecode I."""
+        column: memoryview = widen(getattr(self._profile.samples.columns, name))
+        return take(column, self._rows) if self._rows is not None else column
+
+    def _weights(self, column: memoryview) -> memoryview:
+        return take_wide(column, self._rows) if self._rows is not None else column
+
+
+def samples_by_event(profile: Profile) -> list[int]:
+    """How many samples each event has, by its number."""
+    counts: memoryview = sums(widen(profile.samples.columns.event), None, len(profile.events))
+    return counts.tolist()
