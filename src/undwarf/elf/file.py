@@ -327,6 +327,14 @@ class ElfFile:
                 return address - segment.address + segment.offset
         return None
 
+    def release(self) -> None:
+        """Give the pages that were read back to the system; what is looked at again is read again.
+
+        Whoever has gone through a whole section calls this, so that large files do not add up in memory.
+        """
+        if isinstance(self._buffer, mmap.mmap):
+            self._buffer.madvise(mmap.MADV_DONTNEED)
+
     def read(self, address: int, size: int, *, writable: bool = False) -> memoryview | None:
         """``size`` bytes as loaded at an ELF virtual address, where the file backs all of them.
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from types import TracebackType
 
-WINDOW = 64 << 20
+WINDOW = 16 << 20
 """Bytes mapped at once: pages behind the window go, so a recording of any size needs this much memory."""
 
 

@@ -53,15 +53,16 @@ class Sources:
         if table is None:
             debug: Callable[[], object] = lambda: image.debug_elf  # noqa: E731
             table = self._tables[image.number] = UnwindTable.from_elf(elf, debug_elf=debug, rules=self.rules)
+            elf.release()
         return HAS_TABLE, segments, table, elf.entry
 
-    def call_before(self, number: int, address: int) -> bool:
-        """Whether a call instruction ends at ``address``; True where the code cannot be read (made at run time)."""
+    def call_before(self, number: int, address: int) -> int:
+        """Whether a call instruction ends at ``address``: 1 yes, 2 no, 3 for code made at run time, which is not here."""
         image = self.image(number)
         if image.kind in (ImageKind.ANON, ImageKind.JIT, ImageKind.BPF):
-            return True
+            return 3
         code = image.read(address - calls.LONGEST, calls.LONGEST)
-        return code is not None and calls.ends_with_call(bytes(code))
+        return 1 if code is not None and calls.ends_with_call(bytes(code)) else 2
 
     def read(self, number: int, address: int) -> int | None:
         """The 8-byte word of read-only file data at an image's address; None where there is none."""

@@ -14,7 +14,7 @@ from undwarf.unwind.sources import Sources
 from undwarf.unwind.walk import Walker
 from undwarf.unwind.x86_64 import registers
 
-WINDOW = 32 << 20
+WINDOW = 8 << 20
 """Bytes of the stream a thread maps at once."""
 
 Progress = Callable[[int, int], None]

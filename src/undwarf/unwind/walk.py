@@ -77,6 +77,11 @@ RIP = cython.declare(cython.int, 16)
 NMI_UNKNOWN = cython.declare(cython.uint, 1 << 3 | 1 << 12 | 1 << 13 | 1 << 14 | 1 << 15)
 """rbx and r12 to r15: not saved when a non-maskable interrupt takes a sample inside the kernel, then all ones."""
 
+CALLEE_SAVED = cython.declare(cython.uint, 1 << 3 | 1 << 6 | 1 << 7 | 1 << 12 | 1 << 13 | 1 << 14 | 1 << 15 | 1 << 16)
+"""The registers that a frame's state is made of: those a function gives back, the stack pointer and the address."""
+STATE = cython.declare(cython.Py_ssize_t, 10)
+"""Words of a remembered state: address, stack pointer, rbx, rbp, r12 to r15, what is known, stack node."""
+
 CACHE = cython.declare(cython.ulonglong, 4096)
 """Entries of the small cache; larger ones hit more and are slower, since they leave the second-level cache."""
 KERNEL_KEY = cython.declare(cython.ulonglong, 1 << 40)
@@ -313,7 +318,7 @@ class Walker:
     """Walks samples of one recording in one thread.
 
     ``source`` (undwarf.unwind.sources.Sources) loads images: ``load(image)`` gives (state, segments, table, entry)
-    with state 1 (has a table), 2 (a file that cannot be used), 3 (no further source) or 4 (anonymous code), ``call_before(image, address)`` says whether a call instruction ends there, ``read(image, address)`` gives a word of
+    with state 1 (has a table), 2 (a file that cannot be used), 3 (no further source) or 4 (anonymous code), ``call_before(image, address)`` says whether a call instruction ends there (1 yes, 2 no, 3 cannot be read), ``read(image, address)`` gives a word of
     read-only file data. ``runtime`` keeps the absolute address of each frame, which makes frames of different
     processes different.
     """
@@ -384,6 +389,20 @@ class Walker:
     found_image: cython.uint
     fault: cython.int
     chain = cython.declare("unsigned int[::1]")
+    # The last whole stack: states from the root inwards, and where its dump lies in the window. A stack that comes to
+    # one of these states, with the same memory above it, goes on as that one did.
+    memo = cython.declare("unsigned long long[::1]")
+    fresh = cython.declare("unsigned long long[::1]")
+    memo_count: cython.Py_ssize_t
+    memo_space: cython.uint
+    memo_dump: cython.Py_ssize_t
+    memo_low: cython.ulonglong
+    memo_top: cython.ulonglong
+    top: cython.ulonglong
+    odd: cython.bint
+    fresh_count: cython.Py_ssize_t
+    tail_count: cython.Py_ssize_t
+    tail_node: cython.uint
     evaluation: cython.ulonglong[64]
     runtime: cython.bint
     max_frames: cython.Py_ssize_t
@@ -450,6 +469,8 @@ class Walker:
         self.max_chain = limits.max_chain
         self.max_steps = limits.expression_steps
         self.chain = zeros("I", self.max_frames + self.max_chain + 8)
+        self.memo = zeros("Q", STATE * (self.max_frames + 1))
+        self.fresh = zeros("Q", STATE * (self.max_frames + 1))
         self.runtime = runtime
         self.reset()
         self._see_rules()
@@ -457,6 +478,7 @@ class Walker:
     def reset(self) -> None:
         """Forget all stacks (their memory goes with the :class:`Stacks` that others may still hold)."""
         self.stacks = Stacks()
+        self.memo_count = 0
         for i in range(CACHE):
             self.cache[4 * i + 1] = ALL_ONES
 
@@ -833,6 +855,8 @@ class Walker:
     def load(self, address: cython.ulonglong) -> cython.ulonglong:
         """The word at an address of the process; sets ``fault`` to a stop reason if it is not to be had."""
         if self.low <= address and address < self.high and self.high - address >= 8:
+            if address >= self.top:
+                self.top = address + 8
             # low and high bound the part of the dump that lies in the window (checked when the sample was opened).
             return cython.cast(
                 cython.p_ulonglong,
@@ -849,6 +873,7 @@ class Walker:
         image: cython.Py_ssize_t
         offset: cython.ulonglong
         value: cython.ulonglong = 0
+        self.odd = True
         entry = self.mapping(self.space, address)
         if entry < 0:
             self.fault = STOP_TRUNCATED if address >= self.high and self.high - self.low > 0 else STOP_UNREADABLE
@@ -1158,6 +1183,8 @@ class Walker:
             how = self.words[at + 9 + 4 * i]
             if how >= KIND_REGISTER:
                 simple = False
+        if not simple or kind != CFA_REGISTER or not CALLEE_SAVED >> self.words[at + 1] & 1 or cfa < sp:
+            self.odd = True
         if simple:
             for i in range(saved):
                 number = self.words[at + 8 + 4 * i]
@@ -1172,6 +1199,8 @@ class Walker:
                         # Below the stack pointer: an epilogue has taken the register back already, and compilers
                         # do not say so again.
                         continue
+                    if cfa + amount < sp:
+                        self.odd = True
                     self.regs[number] = self.load(cfa + amount)
                     if self.fault:
                         if number == RIP:
@@ -1247,8 +1276,8 @@ class Walker:
     def step_by_frame_pointer(self, depth: cython.Py_ssize_t) -> cython.int:
         """Go to the caller by the frame pointer, if all that can be checked speaks for it; 0 or a stop reason.
 
-        The pointer must lie in the dump above the stack pointer, the saved one above it, and the return address must
-        lie in executable code behind a call instruction, as far as the code can be read.
+        The pointer must lie in the dump above the stack pointer, and the return address in executable code behind a
+        call instruction; where that code cannot be read, the saved pointer must lie above this one.
         """
         pointer: cython.ulonglong = self.regs[RBP]
         upper: cython.ulonglong
@@ -1264,7 +1293,7 @@ class Walker:
         self.fault = 0
         upper = self.load(pointer)
         back = self.load(pointer + 8)
-        if self.fault or (upper and upper <= pointer) or back == 0:
+        if self.fault or back == 0:
             self.fault = 0
             return STOP_NO_RULE
         self.find(back - 1, back)
@@ -1273,13 +1302,10 @@ class Walker:
         proof = self.stacks.frame_proof[self.found_frame]
         if proof == 0:
             with cython.gil:
-                proof = (
-                    1
-                    if self.source.call_before(self.found_image, self.stacks.frame_address[self.found_frame] + 1)
-                    else 2
-                )
+                proof = self.source.call_before(self.found_image, self.stacks.frame_address[self.found_frame] + 1)
             self.stacks.frame_proof[self.found_frame] = cython.cast(cython.uchar, proof)
-        if proof == 2:
+        # Where code cannot be read, an unbroken chain of frame pointers has to speak for itself.
+        if proof == 2 or (proof == 3 and upper and upper <= pointer):
             return STOP_NO_RULE
         self.regs[RSP] = pointer + 16
         self.regs[RBP] = upper
@@ -1310,6 +1336,7 @@ class Walker:
         end: cython.Py_ssize_t = last
         self.window = window
         self.base = base
+        self.memo_count = 0
         with cython.nogil:
             for i in range(begin, end):
                 if not self.selected[i]:
@@ -1334,6 +1361,7 @@ class Walker:
         node: cython.uint = NOTHING
         i: cython.Py_ssize_t
         mode: cython.uint = self.miscs[s] & 7
+        walked: cython.bint = False
         self.stop_image = NOTHING
         self.space = self.space_of[s]
         if self.positions[s] < self.base or self.positions[s] - self.base > cython.cast(
@@ -1349,9 +1377,12 @@ class Walker:
             self.chain[0] = cython.cast(cython.uint, self.kernel_frame(self.kernel_of[s], self.ips[s], self.ips[s]))
             count = 1
         kernel_count = count
+        self.tail_node = NOTHING
         if self.open_dump(s, record, mode):
+            walked = True
             count = self.user_part(count)
             stop = self.stop
+            node = self.tail_node
         elif self.chain_at[s] and self.user_chain_at >= 0:
             count = self.sampled_user_chain(count)
             stop = self.stop
@@ -1367,11 +1398,73 @@ class Walker:
             if stop == STOP_NONE:
                 stop = STOP_NO_DUMP
         i = count - 1
+        if walked:
+            node = cython.cast(cython.uint, self.remember(node, kernel_count, count))
+            i = kernel_count - 1
         while i >= 0:
             node = cython.cast(cython.uint, self.stacks.node(node, self.chain[i]))
             i -= 1
         self.result = node
         return stop
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1)
+    def remember(self, node: cython.uint, first: cython.Py_ssize_t, count: cython.Py_ssize_t) -> cython.longlong:
+        """Intern the user frames of the chain above ``node``, and keep their states for the next stack."""
+        keep: cython.bint = self.stop == STOP_ROOT and not self.odd and self.fresh_count == count - first
+        i: cython.Py_ssize_t = count - 1
+        k: cython.Py_ssize_t
+        at: cython.Py_ssize_t = STATE * self.tail_count
+        source: cython.Py_ssize_t
+        if not keep:
+            self.memo_count = 0
+            while i >= first:
+                node = cython.cast(cython.uint, self.stacks.node(node, self.chain[i]))
+                i -= 1
+            return node
+        while i >= first:
+            node = cython.cast(cython.uint, self.stacks.node(node, self.chain[i]))
+            source = STATE * (i - first)
+            for k in range(STATE - 1):
+                self.memo[at + k] = self.fresh[source + k]
+            self.memo[at + STATE - 1] = node
+            at += STATE
+            i -= 1
+        if self.tail_count == 0 or self.top > self.memo_top:
+            self.memo_top = self.top
+        self.memo_count = self.tail_count + count - first
+        self.memo_space = self.space
+        self.memo_dump = self.dump
+        self.memo_low = self.low
+        return node
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1)
+    def same_memory(self, equal: cython.ulonglong, down_to: cython.ulonglong) -> cython.ulonglong:
+        """Compare both dumps downwards from ``equal``; the lowest address not below ``down_to`` to which they agree."""
+        here: cython.p_ulonglong
+        there: cython.p_ulonglong
+        words: cython.Py_ssize_t
+        if down_to < self.low or down_to < self.memo_low or equal < down_to or equal > self.high:
+            return equal
+        words = cython.cast(cython.Py_ssize_t, (equal - down_to) >> 3)
+        if not words:
+            return equal
+        # Both dumps hold [down_to, equal): it lies above their lower ends, below this one's upper end, and all of it
+        # up to memo_top, which equal never passes, was read in the other one.
+        here = cython.cast(
+            cython.p_ulonglong, cython.address(self.window[self.dump + cython.cast(cython.Py_ssize_t, down_to - self.low)])
+        )
+        there = cython.cast(
+            cython.p_ulonglong,
+            cython.address(self.window[self.memo_dump + cython.cast(cython.Py_ssize_t, down_to - self.memo_low)]),
+        )
+        while words > 0 and here[words - 1] == there[words - 1]:
+            words -= 1
+            equal -= 8
+        return equal
 
     stop: cython.int
     unsupported: cython.bint
@@ -1513,17 +1606,70 @@ class Walker:
         image: cython.uint = NOTHING
         sp: cython.ulonglong
         turns: cython.int = 0
+        # The remembered state to compare with next, from the innermost outwards, and down to where memory is equal.
+        old: cython.Py_ssize_t = 0
+        equal: cython.ulonglong = 0
+        compared: cython.bint = False
+        at: cython.Py_ssize_t
+        self.top = 0
+        self.odd = False
+        self.fresh_count = 0
+        self.tail_count = 0
+        if self.memo_count and self.memo_space == self.space and self.high >= self.memo_top:
+            old = self.memo_count - 1
+            equal = self.memo_top
+        else:
+            old = -1
         while True:
             pc = self.regs[RIP]
+            while old >= 0 and self.memo[STATE * old + 1] < self.regs[RSP]:
+                old -= 1
+            if old >= 0 and exact == 0 and self.memo[STATE * old + 1] == self.regs[RSP] and self.memo[STATE * old] == pc:
+                at = STATE * old
+                if (
+                    self.memo[at + 2] == self.regs[RBX]
+                    and self.memo[at + 3] == self.regs[RBP]
+                    and self.memo[at + 4] == self.regs[12]
+                    and self.memo[at + 5] == self.regs[13]
+                    and self.memo[at + 6] == self.regs[14]
+                    and self.memo[at + 7] == self.regs[15]
+                    and self.memo[at + 8] == (self.known & CALLEE_SAVED)
+                    and not self.odd
+                ):
+                    if equal > self.regs[RSP] and not compared:
+                        equal = self.same_memory(equal, self.regs[RSP])
+                        compared = equal > self.regs[RSP] + 7
+                    if equal < self.regs[RSP] + 8:
+                        self.tail_count = old + 1
+                        self.tail_node = cython.cast(cython.uint, self.memo[at + 9])
+                        reason = STOP_ROOT
+                        break
             if pc == 0 and depth:
                 reason = STOP_ROOT
                 break
             self.find(pc if exact else pc - 1, pc)
             rule = self.found_rule
             if rule == RULE_UNMAPPED and depth:
+                if self.runtime:
+                    # Where addresses are shown, so is the one that leads nowhere.
+                    self.chain[count] = self.found_frame
+                    count += 1
                 reason = STOP_UNMAPPED
                 break
             image = self.found_image
+            if depth < self.max_frames:
+                at = STATE * depth
+                self.fresh[at] = pc
+                self.fresh[at + 1] = self.regs[RSP]
+                self.fresh[at + 2] = self.regs[RBX]
+                self.fresh[at + 3] = self.regs[RBP]
+                self.fresh[at + 4] = self.regs[12]
+                self.fresh[at + 5] = self.regs[13]
+                self.fresh[at + 6] = self.regs[14]
+                self.fresh[at + 7] = self.regs[15]
+                # An exact address is looked up as it is, a return address is not: they never stand for each other.
+                self.fresh[at + 8] = ALL_ONES if exact else self.known & CALLEE_SAVED
+                self.fresh_count = depth + 1
             if depth >= self.max_frames:
                 reason = STOP_DEPTH
                 break
@@ -1553,6 +1699,9 @@ class Walker:
                 if turns > 64:
                     reason = STOP_LOOP
                     break
+        if self.tail_count:
+            # What lies above was read when that stack was walked.
+            self.top = self.memo_top if self.memo_top > self.top else self.top
         self.stop = reason
         if reason != STOP_ROOT:
             self.stop_image = image
