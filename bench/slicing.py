@@ -10,13 +10,14 @@ from __future__ import annotations
 import mmap
 import os
 import struct
-from pathlib import Path
+import sys
+from typing import BinaryIO
 
 MAGIC = b"PERFILE2"
 HEADER_SIZE = 104
 RECORD_SAMPLE = 9
 FEATURE_WORDS = 4
-COPY_CHUNK = 16 << 20
+COPY_CHUNK = 1 << 20
 
 
 def cut_positions(path: str | os.PathLike[str], shares: list[float]) -> list[tuple[int, int]]:
@@ -73,10 +74,24 @@ def _data_section(data: mmap.mmap) -> tuple[int, int]:
     return start, min(size, len(data) - start)
 
 
-def _copy(source: object, sink: object, size: int) -> None:
+def _copy(source: BinaryIO, sink: BinaryIO, size: int) -> None:
     while size > 0:
-        chunk = source.read(min(size, COPY_CHUNK))  # type: ignore[attr-defined]
+        chunk = source.read(min(size, COPY_CHUNK))
         if not chunk:
             return
-        sink.write(chunk)  # type: ignore[attr-defined]
+        sink.write(chunk)
         size -= len(chunk)
+
+
+def main(arguments: list[str]) -> int:
+    """slicing.py FILE SHARE OUT [SHARE OUT ...]: write slices, print the samples in each, one number a line."""
+    source, rest = arguments[0], arguments[1:]
+    shares, targets = [float(text) for text in rest[::2]], rest[1::2]
+    for (size, count), target in zip(cut_positions(source, shares), targets, strict=True):
+        write_slice(source, target, size)
+        print(count)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
