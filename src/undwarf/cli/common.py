@@ -1,18 +1,23 @@
-"""What the commands that read a recording share: options, opening, progress, warnings."""
+"""What the commands that read a recording share: options, opening, progress, warnings.
+
+What reads and unwinds is imported when a command runs: help and completion need none of it.
+"""
 
 import functools
 import sys
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from undwarf.api import Recording, open_recording
 from undwarf.errors import NothingUsable, UsageError
 from undwarf.outputs.escape import printable
-from undwarf.profile.filters import Filters
-from undwarf.profile.model import Profile
+
+if TYPE_CHECKING:
+    from undwarf.api import Recording
+    from undwarf.profile.filters import Filters
+    from undwarf.profile.model import Profile
 
 
 SHOWN_DEFECTS = 8
@@ -64,6 +69,7 @@ def _span(_context: click.Context, _parameter: click.Parameter, value: str | Non
 
 OPTIONS = (
     click.argument("file", default="perf.data", metavar="[FILE]"),
+    click.option("-i", "--input", "also_file", metavar="FILE", default=None, help="The recording, as with perf."),
     click.option("--symfs", metavar="DIR", default=None, help="Look for the recorded machine's files under DIR."),
     click.option("--debug-dir", "debug_dirs", metavar="DIR", multiple=True, help="A further directory of debug files."),
     click.option("--kallsyms", metavar="FILE", default=None, help="The recorded kernel's symbols."),
@@ -84,38 +90,30 @@ OPTIONS = (
 )
 
 
+SHARED = (
+    "file", "also_file", "symfs", "debug_dirs", "kallsyms", "vmlinux", "span", "pids", "tids", "cpus", "comms", "events",
+    "max_stack", "no_inline", "jobs",
+)  # fmt: skip
+
+
 def recording_command(name: str, **settings: Any) -> Callable[[Callable[..., Any]], click.Command]:
     """A command on a recording: its function gets ``job``, a :class:`Job`, and its own options."""
 
     def wrap(function: Callable[..., Any]) -> click.Command:
         @functools.wraps(function)
         def run(**options: Any) -> Any:
-            shared = {
-                key: options.pop(key)
-                for key in (
-                    "file",
-                    "symfs",
-                    "debug_dirs",
-                    "kallsyms",
-                    "vmlinux",
-                    "span",
-                    "pids",
-                    "tids",
-                    "cpus",
-                    "comms",
-                    "events",
-                    "max_stack",
-                    "no_inline",
-                    "jobs",
-                )  # fmt: skip
-            }
+            shared = {key: options.pop(key) for key in SHARED}
+            shared["file"] = shared["also_file"] or shared["file"]
             with Job(shared) as job:
                 return function(job, **options)
 
         decorated: Any = run
         for option in reversed(OPTIONS):
             decorated = option(decorated)
-        return click.command(name, **settings)(decorated)
+        made: click.Command = click.command(name, **settings)(decorated)
+        # What is the command's own comes first in its help.
+        made.params.sort(key=lambda parameter: parameter.name in SHARED)
+        return made
 
     return wrap
 
@@ -124,6 +122,8 @@ class Job:
     """One command's run on one recording."""
 
     def __init__(self, options: dict[str, Any]) -> None:
+        from undwarf.api import open_recording
+
         self._options = options
         self._progress = Progress()
         self.recording: Recording = open_recording(
@@ -142,8 +142,10 @@ class Job:
         self.recording.close()
 
     @property
-    def filters(self) -> Filters:
+    def filters(self) -> "Filters":
         """The samples that the options choose."""
+        from undwarf.profile.filters import Filters
+
         options = self._options
         start, end = options["span"]
         if start is not None and end is not None and start > end:
@@ -158,8 +160,8 @@ class Job:
             events=tuple(name for name in options["events"].split(",") if name),
         )
 
-    def profile(self, *, by_time: bool = False, runtime: bool = False) -> Profile:
-        """The profile, with progress shown; warns of damage. Raises NothingUsable if it has no samples."""
+    def unwind(self, *, by_time: bool = False, runtime: bool = False) -> "Profile":
+        """The profile, with progress shown, even if it has no samples."""
         made = self.recording.profile(
             filters=self.filters,
             jobs=self._options["jobs"],
@@ -169,6 +171,11 @@ class Job:
             progress=self._progress,
         )
         self._progress.close()
+        return made
+
+    def profile(self, *, by_time: bool = False, runtime: bool = False) -> "Profile":
+        """The profile; warns of damage. Raises NothingUsable if it has no samples."""
+        made = self.unwind(by_time=by_time, runtime=runtime)
         self.warn()
         if not len(made.samples):
             name = printable(self.recording.path)

@@ -4,7 +4,6 @@ import json
 
 import click
 
-from undwarf.views.doctor import examine
 
 
 @click.command(
@@ -17,6 +16,8 @@ Examples:
 @click.option("--json", "as_json", is_flag=True, help="For machines.")
 def command(as_json: bool) -> None:
     """What this machine offers: perf events, debug files, caches. Nothing goes over the network."""
+    from undwarf.views.doctor import examine
+
     findings = examine()
     if as_json:
         click.echo(json.dumps([finding.as_dict() for finding in findings], indent=1))

@@ -8,7 +8,6 @@ import click
 
 from undwarf.cli.common import Job, recording_command
 from undwarf.errors import UsageError
-from undwarf.outputs.flamegraph import FlamegraphOptions, write
 
 
 @recording_command(
@@ -22,6 +21,8 @@ Examples:
 @click.option("--title", default=None, help="The page's title.")
 def command(job: Job, output: str, title: str | None) -> None:
     """A flame graph as one self-contained page, without any network."""
+    from undwarf.outputs.flamegraph import FlamegraphOptions, write
+
     profile = job.profile()
     target = Path(output)
     options = FlamegraphOptions(title=title or f"{Path(job.recording.path).name}")

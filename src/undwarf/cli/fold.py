@@ -6,7 +6,6 @@ from typing import Literal
 import click
 
 from undwarf.cli.common import Job, recording_command
-from undwarf.outputs.folded import FoldedOptions, write
 
 
 @recording_command(
@@ -38,4 +37,6 @@ def command(
     mark_kernel: bool,
 ) -> None:
     """Folded stacks, root first, for flame-graph tools."""
+    from undwarf.outputs.folded import FoldedOptions, write
+
     write(job.profile(), sys.stdout.buffer, FoldedOptions(weight, root, mark_kernel))

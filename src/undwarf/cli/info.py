@@ -5,7 +5,6 @@ import sys
 import click
 
 from undwarf.cli.common import Job, recording_command
-from undwarf.outputs.info import InfoOptions, collect, write
 
 
 @recording_command(
@@ -13,10 +12,15 @@ from undwarf.outputs.info import InfoOptions, collect, write
     epilog="""\b
 Examples:
   undwarf info perf.data
-  undwarf info --json perf.data | jq .wholeness.share""",
+  undwarf info --json perf.data | jq .wholeness.share
+  undwarf info --comm postgres --symfs /mnt/image perf.data""",
 )
 @click.option("--json", "as_json", is_flag=True, help="Everything, for machines.")
 def command(job: Job, as_json: bool) -> None:
     """What a recording holds, how whole its stacks are and why not."""
-    profile = job.recording.profile(filters=job.filters)
-    write(collect(job.recording, profile), sys.stdout, InfoOptions(json=as_json))
+    from undwarf.outputs.info import InfoOptions, write
+    from undwarf.outputs.paint import wants_colour
+    from undwarf.views.overview import overview
+
+    profile = job.unwind()
+    write(overview(job.recording, profile), sys.stdout, InfoOptions(json=as_json, colour=wants_colour(sys.stdout)))

@@ -1,11 +1,13 @@
 """The command line: a group that imports a command's module only when that command runs."""
 
+import os
 import sys
 from importlib import import_module
 from typing import Any
 
 import click
 
+from undwarf import __version__
 from undwarf.errors import UndwarfError
 
 COMMANDS = {
@@ -40,7 +42,7 @@ class LazyGroup(click.Group):
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
-@click.version_option(package_name=None, version="0.1.0", prog_name="undwarf")
+@click.version_option(package_name=None, version=__version__, prog_name="undwarf")
 def undwarf() -> None:
     """Turn raw Linux profiles into whole, named stacks.
 
@@ -53,36 +55,49 @@ def undwarf() -> None:
 
 
 def complain(error: UndwarfError) -> None:
-    """Say what happened, why, and what to try."""
-    click.echo(f"{click.style('error:', fg='red', bold=True)} {error.what}", err=True)
+    """Say what happened, why, and what to try; names from the input cannot drive the terminal."""
+    from undwarf.outputs.escape import printable
+
+    click.echo(f"{click.style('error:', fg='red', bold=True)} {printable(error.what)}", err=True)
     if error.why:
-        click.echo(f"  why: {error.why}", err=True)
+        click.echo(f"  why: {printable(error.why)}", err=True)
     if error.hint:
-        click.echo(f"  try: {error.hint}", err=True)
+        click.echo(f"  try: {printable(error.hint)}", err=True)
 
 
-def main(arguments: Any = None) -> None:
-    """Run the command line and exit: 0 ok, 1 nothing usable, 2 usage, 3 unreadable input, 130 interrupted."""
+def run(arguments: Any = None) -> int:
+    """Run the command line; the exit code: 0 ok, 1 nothing usable, 2 usage, 3 unreadable input, 130 interrupted."""
     try:
         code = undwarf.main(args=arguments, prog_name="undwarf", standalone_mode=False)
         sys.stdout.flush()
     except UndwarfError as error:
         complain(error)
-        code = error.exit_code
-    except click.exceptions.Abort:
-        code = 130
+        return error.exit_code
+    except (click.exceptions.Abort, KeyboardInterrupt):
+        return 130
     except click.ClickException as error:
         error.show()
-        code = error.exit_code
-    except KeyboardInterrupt:
-        code = 130
+        return error.exit_code
     except BrokenPipeError:
-        # The reader has seen enough. Python must not complain again when it closes what is left.
-        sys.stdout = None  # type: ignore[assignment]
-        code = 0
+        # The reader has seen enough. What is still buffered goes nowhere, so that nobody complains at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
     except MemoryError:
-        complain(
-            UndwarfError("out of memory", "the recording needs more than this machine has", "use --time to cut it")
-        )
-        code = 1
-    sys.exit(code if isinstance(code, int) else 0)
+        complain(UndwarfError("out of memory", "the recording needs more than is free", "cut it with --time or --pid"))
+        return 1
+    except OSError as error:
+        name = f" {error.filename}" if error.filename else ""
+        complain(UndwarfError(f"cannot read or write{name}", error.strerror or str(error)))
+        return 3
+    except Exception as error:
+        if os.environ.get("UNDWARF_TRACEBACK"):
+            raise
+        why = f"{type(error).__name__}: {error}"
+        complain(UndwarfError("this is a defect of undwarf", why, "set UNDWARF_TRACEBACK=1, run again, and report it"))
+        return 1
+    return code if isinstance(code, int) else 0
+
+
+def main(arguments: Any = None) -> None:
+    """Run the command line and exit."""
+    sys.exit(run(arguments))

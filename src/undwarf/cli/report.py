@@ -7,9 +7,6 @@ from typing import Literal
 import click
 
 from undwarf.cli.common import Job, recording_command
-from undwarf.outputs.paint import wants_colour
-from undwarf.outputs.report import ReportOptions
-from undwarf.views.hot import parse_keys
 
 
 class Graph(click.ParamType):
@@ -82,6 +79,10 @@ def command(
     as_json: bool,
 ) -> None:
     """Hot functions and call tree in the terminal."""
+    from undwarf.outputs.paint import wants_colour
+    from undwarf.outputs.report import ReportOptions
+    from undwarf.views.hot import parse_keys
+
     keys = parse_keys(sort)
     profile = job.profile()
     recording = job.recording

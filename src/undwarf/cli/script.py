@@ -5,7 +5,6 @@ import sys
 import click
 
 from undwarf.cli.common import Job, recording_command, talk
-from undwarf.outputs.script import ScriptOptions, fields_of_event, has_chain, parse_fields, write
 
 
 @recording_command(
@@ -23,6 +22,8 @@ Examples:
 @click.option("--why", is_flag=True, help="After a stack that is not whole, a line that says why it ends there.")
 def command(job: Job, fields: str | None, nanoseconds: bool, why: bool) -> None:
     """Every sample as text, in the shape of perf script."""
+    from undwarf.outputs.script import ScriptOptions, fields_of_event, has_chain, parse_fields, write
+
     parse_fields(fields)
     events = job.recording.events
     chosen = [fields_of_event(event, fields) for event in events]

@@ -1,148 +1,150 @@
 """What a recording holds and how far it can be trusted, as text or JSON."""
 
 import json
-from collections import Counter
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, TextIO
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, TextIO
 
 from undwarf.outputs.escape import printable
-from undwarf.profile.model import NONE, Profile
-from undwarf.views.wholeness import wholeness
-
-if TYPE_CHECKING:
-    from undwarf.api import Recording
+from undwarf.outputs.paint import Paint
 
 
 @dataclass(frozen=True, slots=True)
 class InfoOptions:
-    """``json`` for machines; ``gaps``: how many reasons are listed."""
+    """``json`` for machines; ``entries``: how many lines a list has at most."""
 
     json: bool = False
-    gaps: int = 12
-
-
-def collect(recording: "Recording", profile: Profile) -> dict[str, Any]:
-    """Everything `undwarf info` shows, as plain values."""
-    header = recording.header
-    records = recording.records
-    dump = max((event.sample_stack_user for event in recording.events), default=0)
-    whole = wholeness(profile, dump)
-    processes: Counter[tuple[int, int]] = Counter(zip(profile.samples.pid, profile.samples.comm, strict=True))
-    frames = _frames_by_image(profile)
-    times = profile.samples.time
-    return {
-        "file": recording.path,
-        "form": recording.data.form,
-        "byte_order": recording.data.byte_order,
-        "header": {
-            name: getattr(header, name, None)
-            for name in ("hostname", "osrelease", "version", "arch", "nrcpus", "cpudesc", "cmdline")
-        },
-        "duration_s": (max(times) - min(times)) / 1e9 if len(times) else 0.0,
-        "events": [
-            {
-                "name": event.name,
-                "samples": count,
-                "frequency" if event.freq else "period": event.sample_period,
-                "stack_dump": event.sample_stack_user,
-            }
-            for event, count in zip(recording.events, _per_event(profile), strict=True)
-        ],  # fmt: skip
-        "records": records.counts,
-        "lost": records.lost,
-        "deferred_not_merged": profile.deferred,
-        "processes": [
-            {"pid": pid, "comm": profile.comms[comm] if comm != NONE else None, "samples": count}
-            for (pid, comm), count in processes.most_common()
-        ],
-        "wholeness": {**asdict(whole), "share": whole.share},
-        "missing": [
-            {"name": image.name, "build_id": image.build_id, "problem": image.problem, "samples": frames.get(number, 0)}
-            for number, image in sorted(enumerate(profile.images), key=lambda one: -frames.get(one[0], 0))
-            if image.problem and frames.get(number, 0)
-        ],
-        "defects": [asdict(defect) for defect in recording.defects],
-    }
-
-
-def _per_event(profile: Profile) -> list[int]:
-    counts = Counter(profile.samples.event)
-    return [counts.get(number, 0) for number in range(len(profile.events))]
-
-
-def _frames_by_image(profile: Profile) -> dict[int, int]:
-    """Samples whose innermost frame or whose stack's end lies in each image."""
-    frames, stacks, samples = profile.frames, profile.stacks, profile.samples
-    counts: Counter[int] = Counter(samples.stop_image)
-    for node, count in Counter(samples.stack).items():
-        if node != NONE:
-            counts[frames.image[stacks.frame[node]]] += count
-    return dict(counts)
+    entries: int = 12
+    colour: bool = False
 
 
 def write(found: dict[str, Any], sink: TextIO, options: InfoOptions) -> None:
-    """Write what :func:`collect` found."""
+    """Write what :func:`undwarf.views.overview.overview` found."""
     if options.json:
         json.dump(found, sink, indent=1)
         sink.write("\n")
         return
-    lines = [f"{printable(found['file'])}  ({found['form']} form, {found['byte_order']}-endian)"]
+    paint = Paint(options.colour)
+    for lines in (
+        _header(found, paint),
+        _events(found, paint),
+        _stacks(found, paint, options.entries),
+        _missing(found, paint, options.entries),
+        _processes(found, paint, options.entries),
+        _records(found, paint),
+        _damage(found, paint, options.entries),
+    ):
+        text = "\n".join(lines)
+        if text:
+            sink.write(text + "\n")
+
+
+def _more(kind: str, hidden: int, paint: Paint) -> str:
+    return paint.dim(f"{'':12}and {hidden:,} more {kind} (--json lists all)")
+
+
+def _header(found: dict[str, Any], paint: Paint) -> Iterator[str]:
+    form = f"{found['form']} form, {found['byte_order']}-endian"
+    yield f"{paint.bold(printable(found['file']))}  {paint.dim(form)}"
     header = found["header"]
-    for title, name in (("host", "hostname"), ("kernel", "osrelease"), ("perf", "version"), ("cpu", "cpudesc")):
-        if header.get(name):
-            lines.append(f"  {title:9} {printable(str(header[name]))}")
-    if header.get("cmdline"):
-        lines.append(f"  {'command':9} {printable(' '.join(header['cmdline']))}")
-    lines.append(f"  {'duration':9} {found['duration_s']:.3f} s")
-    lines.append("")
-    lines.append("events")
+    rows = [
+        ("host", header["hostname"]),
+        ("kernel", " ".join(printable(part) for part in (header["osrelease"], header["arch"]) if part)),
+        ("cpu", header["cpudesc"]),
+        ("perf", header["version"]),
+        ("command", " ".join(header["cmdline"] or ())),
+        ("duration", f"{found['duration_s']:.3f} s" if found["duration_s"] else ""),
+    ]
+    for title, value in rows:
+        if value:
+            yield f"  {title:10}{printable(str(value))}"
+
+
+def _events(found: dict[str, Any], paint: Paint) -> Iterator[str]:
+    yield ""
+    yield paint.bold("Events")
     for event in found["events"]:
-        dump = f", {event['stack_dump']:,} bytes of stack" if event["stack_dump"] else ""
-        rate = f"{event['frequency']} Hz" if "frequency" in event else f"every {event['period']}"
-        lines.append(f"  {event['samples']:>10,}  {printable(event['name'])}  ({rate}{dump})")
+        rate = f"{event['frequency']:,} Hz" if "frequency" in event else f"every {event['period']:,}"
+        dump = f", {event['stack_dump']:,} bytes of stack each" if event["stack_dump"] else ""
+        yield f"{event['samples']:>10,}  {printable(event['name'])}  {paint.dim(rate + dump)}"
     if found["lost"]:
-        lines.append(f"  {found['lost']:>10,}  lost: stacks and mappings may be missing")
-    lines.append("")
+        yield f"{found['lost']:>10,}  {paint.bad('lost')}  {paint.dim('stacks and mappings may be missing; try a larger -m')}"
+
+
+def _stacks(found: dict[str, Any], paint: Paint, entries: int) -> Iterator[str]:
     whole = found["wholeness"]
-    lines.append(
-        f"stacks    {100 * whole['share']:.2f} % whole: {whole['whole']:,} of {whole['unwound']:,} user stacks reach their root"
-    )
-    if whole["without_user"]:
-        lines.append(f"          {whole['without_user']:,} samples have no user part (kernel threads, idle)")
-    if found["deferred_not_merged"]:
-        lines.append(f"          {found['deferred_not_merged']:,} samples wait for a deferred user chain")
+    yield ""
+    yield paint.bold("Stacks")
+    unwound = whole["unwound"]
+    if unwound:
+        style = paint.good if whole["share"] >= 0.95 else paint.warn
+        share = style(f"{100 * whole['share']:.2f} % whole")
+        yield f"{whole['whole']:>10,}  of {unwound:,} user stacks reach their root: {share}"
+    for count, text in (
+        (whole["as_recorded"], "have frame-pointer chains as recorded, which cannot tell if they are whole"),
+        (whole["without_user"], "have no user part (kernel threads, the idle task)"),
+        (found["deferred_not_merged"], "wait for a deferred user chain, which is not merged yet"),
+    ):
+        if count:
+            yield f"{count:>10,}  {text}"
     gaps = whole["gaps"]
-    if gaps:
-        lines.append("why not")
+    if not gaps:
+        return
+    yield ""
+    yield paint.bold("Why stacks are not whole, and what would help")
     said: set[str] = set()
-    for gap in gaps[: options.gaps]:
-        share = 100 * gap["samples"] / max(1, whole["unwound"])
-        lines.append(f"  {gap['samples']:>10,} {share:6.2f} %  {gap['description']}, in {printable(gap['image'])}")
+    for gap in gaps[:entries]:
+        share = gap["samples"] / max(1, unwound)
+        image = printable(gap["image"])
+        where = f"  {paint.dim('in')} {image}" if image != "[unknown]" else ""
+        yield f"{gap['samples']:>10,}  {paint.share(share, f'{100 * share:5.2f} %')}  {gap['description']}{where}"
         if gap["advice"] and gap["advice"] not in said:
             said.add(gap["advice"])
-            lines.append(f"  {'':10} {'':8}  → {printable(gap['advice'])}")
-    if len(gaps) > options.gaps:
-        rest = sum(gap["samples"] for gap in gaps[options.gaps :])
-        lines.append(f"  {rest:>10,}           in {len(gaps) - options.gaps} further places (--json lists all)")
-    if found["missing"]:
-        lines.append("")
-        lines.append("files that could not be used")
-        for one in found["missing"][: options.gaps]:
-            build = f"  build-id {one['build_id']}" if one["build_id"] else ""
-            lines.append(f"  {one['samples']:>10,}  {printable(one['name'])}: {printable(one['problem'])}{build}")
-    lines.append("")
-    lines.append("processes")
-    for process in found["processes"][: options.gaps]:
-        comm = printable(process["comm"]) if process["comm"] is not None else "[unknown]"
-        lines.append(f"  {process['samples']:>10,}  {process['pid']:>7} {comm}")
-    if len(found["processes"]) > options.gaps:
-        lines.append(f"  {'':10}  and {len(found['processes']) - options.gaps:,} more")
-    lines.append("")
-    lines.append("records   " + ", ".join(f"{count:,} {name}" for name, count in sorted(found["records"].items())))
-    if found["defects"]:
-        lines.append("damage")
-        lines.extend(
-            f"  {defect['count']:>10,}  {printable(defect['kind'])}: {printable(defect['subject'])} {printable(defect['detail'])}"
-            for defect in found["defects"]
-        )
-    sink.write("\n".join(lines) + "\n")
+            yield paint.dim(f"{'':21}→ {printable(gap['advice'])}")
+    if len(gaps) > entries:
+        yield _more("places", len(gaps) - entries, paint)
+
+
+def _missing(found: dict[str, Any], paint: Paint, entries: int) -> Iterator[str]:
+    files = found["missing"]
+    if not files:
+        return
+    yield ""
+    yield f"{paint.bold('Files that could not be used')}  {paint.dim('by the samples that pass through them')}"
+    for one in files[:entries]:
+        build = paint.dim(f"  build-id {one['build_id']}") if one["build_id"] else ""
+        yield f"{one['samples']:>10,}  {printable(one['name'])}: {paint.warn(printable(one['problem']))}{build}"
+    if len(files) > entries:
+        yield _more("files", len(files) - entries, paint)
+
+
+def _processes(found: dict[str, Any], paint: Paint, entries: int) -> Iterator[str]:
+    processes = found["processes"]
+    yield ""
+    yield f"{paint.bold('Processes')}  {paint.dim(f'{len(processes):,} with samples')}"
+    for process in processes[:entries]:
+        comm = printable(process["comm"]) if process["comm"] is not None else paint.unknown("[unknown]")
+        yield f"{process['samples']:>10,}  {process['pid']:>7} {comm}"
+    if len(processes) > entries:
+        yield _more("processes", len(processes) - entries, paint)
+
+
+def _records(found: dict[str, Any], paint: Paint) -> Iterator[str]:
+    yield ""
+    yield paint.bold("Records")
+    for name, count in sorted(found["records"].items(), key=lambda one: (-one[1], one[0])):
+        yield f"{count:>10,}  {printable(name)}"
+
+
+def _damage(found: dict[str, Any], paint: Paint, entries: int) -> Iterator[str]:
+    defects = found["defects"]
+    if not defects:
+        return
+    yield ""
+    yield paint.bold("Damage, worked around")
+    for defect in defects[:entries]:
+        where = f" in {printable(defect['subject'])}" if defect["subject"] else ""
+        detail = paint.dim(f": {printable(defect['detail'])}") if defect["detail"] else ""
+        yield f"{defect['count']:>10,}  {printable(defect['kind'])}{where}{detail}"
+    if len(defects) > entries:
+        yield _more("kinds", len(defects) - entries, paint)

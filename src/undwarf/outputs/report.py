@@ -6,6 +6,7 @@ from typing import TextIO
 
 from undwarf.outputs.escape import printable
 from undwarf.outputs.paint import Paint, cells, fit, pad
+from undwarf.outputs.signatures import shorten
 from undwarf.profile.model import Profile
 from undwarf.views.hot import Hot, Row, hot
 from undwarf.views.selection import Weight, samples_by_event
@@ -122,7 +123,7 @@ def _write_table(flat: Hot, sink: TextIO, options: ReportOptions, paint: Paint) 
         if options.show_samples:
             line.append(f"{row.samples:10,}")
         for column, key in enumerate(flat.keys):
-            value = fit(text[column], sizes[column], keep_end=key == "dso")
+            value = _fit(key, text[column], sizes[column])
             if column < len(flat.keys) - 1:
                 value = pad(value, sizes[column])
             if key == "sym" or key == "dso":
@@ -137,7 +138,16 @@ def _write_table(flat: Hot, sink: TextIO, options: ReportOptions, paint: Paint) 
 def _texts(flat: Hot, row: Row) -> list[str]:
     """A row's key as it is printed; symbols say whose code they are, as perf's do."""
     level = "[k] " if row.kernel else "[.] "
-    return [(level if key == "sym" else "") + printable(part) for key, part in zip(flat.keys, row.key, strict=True)]
+    texts = []
+    for key, part in zip(flat.keys, row.key, strict=True):
+        text = printable(part)
+        texts.append(level + text if key == "sym" else _last_part(text) if key == "dso" else text)
+    return texts
+
+
+def _fit(key: str, text: str, room: int) -> str:
+    """A text of the table in its column: paths lose their start, signatures what is in brackets."""
+    return shorten(text, room) if key == "sym" else fit(text, room, keep_end=key == "dso")
 
 
 def _sizes(flat: Hot, texts: list[list[str]], options: ReportOptions) -> list[int]:
@@ -182,7 +192,7 @@ def tree_lines(tree: CallTree, paint: Paint, width: int | None) -> list[str]:
         file = f"  {printable(_last_part(node.dso))}" if node.dso != above else ""
         if width is not None:
             room = width - 9 - cells(own)
-            name = fit(name, max(12, room))
+            name = shorten(name, max(12, room))
             file = file if cells(name) + cells(file) <= room else ""
         text = paint.name(name, kernel=node.kernel) + paint.dim(file)
         lines.append(f"{paint.share(share, f'{100 * share:7.2f}%')} {paint.dim(own)}{text}")

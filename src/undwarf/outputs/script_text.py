@@ -39,6 +39,11 @@ KEPT = cython.declare(cython.Py_ssize_t, 1 << 26)
 """Bytes of formatted frames that are kept for the next stack they occur in."""
 
 
+TRUNCATED = cython.declare(cython.int, 2)
+UNREADABLE = cython.declare(cython.int, 10)
+"""StopReason.TRUNCATED and UNREADABLE_MEMORY: there are callers, but not in what was recorded."""
+
+
 @cython.cclass
 class Names:
     """Names in one buffer, fit to be printed."""
@@ -417,6 +422,8 @@ class ScriptText:
         elif mode & CHAIN:
             text.put(10)
             self.stack(self.stacks[s], mode)
+            if self.stops[s] == TRUNCATED or self.stops[s] == UNREADABLE:
+                self.cut_off(mode)
             if mode & WHY and self.stops[s] > 1:
                 text.room(ROOM)
                 text.put(9)
@@ -439,6 +446,28 @@ class ScriptText:
             text.copy(self.lines, cython.cast("Py_ssize_t", self.line_start[frame]) + 1, self.line_end[frame])
         else:
             text.put(10)
+        return 0
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1)
+    def cut_off(self, mode: cython.uint) -> cython.int:
+        """Append a line for the callers that the dump did not reach, as perf with libunwind shows them."""
+        i: cython.int
+        self.text.room(ROOM)
+        self.text.put(9)
+        if mode & IP:
+            for i in range(16):
+                self.text.put(102)
+            self.text.put(32)
+        if mode & SYM:
+            self.text.name(self.image_names, self.image_name(self.image_names, NOTHING), 0)
+            self.text.put(32)
+        if mode & DSO:
+            self.text.put(40)
+            self.text.name(self.image_names, self.image_name(self.image_names, NOTHING), 0)
+            self.text.put(41)
+        self.text.put(10)
         return 0
 
     def fill(self) -> Any:

@@ -1,0 +1,25 @@
+"""Snapshots: what a command prints, kept beside the tests; ``pytest --refresh`` writes them anew."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--refresh", action="store_true", help="write all snapshots anew; look at the difference")
+
+
+@pytest.fixture
+def snapshot(request: pytest.FixtureRequest) -> Callable[[str], None]:
+    """Compares a text with the snapshot named after the test."""
+    folder = Path(request.path).parent / "snapshots"
+    path = folder / f"{request.node.name.removeprefix('test_')}.txt"
+
+    def compare(text: str) -> None:
+        if request.config.getoption("--refresh"):
+            folder.mkdir(exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+        assert text == path.read_text(encoding="utf-8"), "pytest --refresh writes the snapshot anew"
+
+    return compare
