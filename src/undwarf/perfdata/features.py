@@ -91,7 +91,7 @@ class CacheLevel(NamedTuple):
     map: str
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Features:
     """The sections that were there; None (or empty) for one that was not."""
 

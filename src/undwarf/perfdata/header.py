@@ -4,8 +4,7 @@ Source: ``tools/perf/util/header.h`` (struct perf_file_header, struct perf_pipe_
 """
 
 import struct
-from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from undwarf.diagnostics import Defects
 from undwarf.errors import UnreadableInput
@@ -21,16 +20,14 @@ FEATURE_BITS = 256
 HINT = "undwarf reads what 'perf record' writes (perf.data)"
 
 
-@dataclass(frozen=True, slots=True)
-class Section:
+class Section(NamedTuple):
     """A part of the file, in bytes."""
 
     offset: int
     size: int
 
 
-@dataclass(frozen=True, slots=True)
-class FileHeader:
+class FileHeader(NamedTuple):
     """What the first bytes say. In pipe form everything but the byte order is in records instead."""
 
     pipe: bool

@@ -24,7 +24,6 @@ from undwarf.perfdata.header import HINT, SIZE, ByteOrder, order_mark, parse_hea
 from undwarf.perfdata.records import Records, RecordType
 from undwarf.perfdata.spool import Spool, data_files, regular_file
 from undwarf.perfdata.stream import WINDOW, Stream
-from undwarf.perfdata.unpack import Unpacker
 
 Form = Literal["file", "pipe", "directory"]
 Progress = Callable[[int, int], None]
@@ -145,6 +144,9 @@ class PerfData:
 
     def _unpack(self, progress: Progress | None) -> None:
         """Lay the records out plainly, in native byte order, in a temporary file; from then on that is the stream."""
+        # Most recordings are plain: zstandard is only loaded for those that are not.
+        from undwarf.perfdata.unpack import Unpacker
+
         spool = Spool(self._limits.stream_bytes)
         self._owned.callback(spool.close)
         unpacker = Unpacker(spool, self.byte_order, self.events, self._limits, self.defects)

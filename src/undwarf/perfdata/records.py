@@ -169,7 +169,7 @@ class FileIdentity(NamedTuple):
 NO_IDENTITY = FileIdentity(b"", 0, 0, 0, 0)
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class Samples:
     """Samples in stream order, one entry each; the type code of every column is in its comment.
 
@@ -210,7 +210,7 @@ class Samples:
         return self.count
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class Sideband:
     """Everything but samples that changes what addresses mean, in time order (time, position)."""
 
@@ -232,7 +232,7 @@ class Sideband:
         return self.count
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class Records:
     """All records of a recording, decoded once."""
 

@@ -2,7 +2,6 @@
 
 import os
 import stat
-import tempfile
 from pathlib import Path
 from typing import BinaryIO
 
@@ -15,6 +14,8 @@ def spool_directory() -> str:
     """Where spools go: TMPDIR, else /var/tmp, which unlike /tmp is rarely kept in memory, else the default."""
     if "TMPDIR" not in os.environ and os.access("/var/tmp", os.W_OK | os.X_OK):
         return "/var/tmp"
+    import tempfile
+
     return tempfile.gettempdir()
 
 
@@ -23,6 +24,8 @@ class Spool:
 
     def __init__(self, limit: int) -> None:
         """``limit``: bytes it may grow to, a guard against decompression bombs."""
+        import tempfile  # only here: loading it costs more than reading a small recording
+
         directory = spool_directory()
         try:
             self._file = tempfile.TemporaryFile(dir=directory, buffering=0, prefix="undwarf-")  # noqa: SIM115

@@ -5,15 +5,14 @@ import mmap
 import os
 from bisect import bisect_right
 from collections.abc import Iterable
-from dataclasses import dataclass
 from types import TracebackType
+from typing import NamedTuple
 
 WINDOW = 16 << 20
 """Bytes mapped at once: pages behind the window go, so a recording of any size needs this much memory."""
 
 
-@dataclass(frozen=True, slots=True)
-class Segment:
+class Segment(NamedTuple):
     """A run of whole records in one file. Records never straddle segments."""
 
     file: int
