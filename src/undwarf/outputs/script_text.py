@@ -39,9 +39,9 @@ KEPT = cython.declare(cython.Py_ssize_t, 1 << 26)
 """Bytes of formatted frames that are kept for the next stack they occur in."""
 
 
-TRUNCATED = cython.declare(cython.int, 2)
-UNREADABLE = cython.declare(cython.int, 10)
-"""StopReason.TRUNCATED and UNREADABLE_MEMORY: there are callers, but not in what was recorded."""
+CUT_OFF = cython.declare(cython.uint, 1 << 2 | 1 << 5 | 1 << 10 | 1 << 13)
+"""Stop reasons after which there are callers that cannot be told: TRUNCATED, BAD_CFA, UNREADABLE_MEMORY,
+UNKNOWN_REGISTER."""
 
 
 @cython.cclass
@@ -422,7 +422,7 @@ class ScriptText:
         elif mode & CHAIN:
             text.put(10)
             self.stack(self.stacks[s], mode)
-            if self.stops[s] == TRUNCATED or self.stops[s] == UNREADABLE:
+            if 0 <= self.stops[s] < 16 and CUT_OFF >> self.stops[s] & 1:
                 self.cut_off(mode)
             if mode & WHY and self.stops[s] > 1:
                 text.room(ROOM)
@@ -449,25 +449,26 @@ class ScriptText:
         return 0
 
     @cython.cfunc
-    @cython.nogil
     @cython.exceptval(-1)
+    @cython.locals(text=Text)
     def cut_off(self, mode: cython.uint) -> cython.int:
         """Append a line for the callers that the dump did not reach, as perf with libunwind shows them."""
         i: cython.int
-        self.text.room(ROOM)
-        self.text.put(9)
+        text = self.text
+        text.room(ROOM)
+        text.put(9)
         if mode & IP:
             for i in range(16):
-                self.text.put(102)
-            self.text.put(32)
+                text.put(102)
+            text.put(32)
         if mode & SYM:
-            self.text.name(self.image_names, self.image_name(self.image_names, NOTHING), 0)
-            self.text.put(32)
+            text.name(self.image_names, self.image_name(self.image_names, NOTHING), 0)
+            text.put(32)
         if mode & DSO:
-            self.text.put(40)
-            self.text.name(self.image_names, self.image_name(self.image_names, NOTHING), 0)
-            self.text.put(41)
-        self.text.put(10)
+            text.put(40)
+            text.name(self.image_names, self.image_name(self.image_names, NOTHING), 0)
+            text.put(41)
+        text.put(10)
         return 0
 
     def fill(self) -> Any:

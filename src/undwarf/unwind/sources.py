@@ -35,6 +35,13 @@ class Sources:
         """The image with this number."""
         return self._store.image(self._keys[number])
 
+    def kernel_image(self) -> int:
+        """The number of the kernel's image, 0xffffffff if the recording maps none."""
+        for number in range(len(self._keys)):
+            if self.image(number).kind is ImageKind.KERNEL:
+                return number
+        return 0xFFFFFFFF
+
     def load(self, number: int) -> Loaded:
         """State, loadable segments as (file offset, bytes, address), unwind table and entry address of an image."""
         loaded = self._loaded.get(number)

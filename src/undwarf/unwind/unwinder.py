@@ -103,6 +103,7 @@ def walk_samples(
             image_count,
             limits,
             runtime,
+            sources.kernel_image(),
         )
         for _ in range(jobs)
     ]

@@ -326,6 +326,7 @@ class Walker:
     stacks = cython.declare(Stacks, visibility="readonly")
     source: object
     rules: object
+    kernel_image: cython.uint
     # address spaces (undwarf.spaces.replay.Replay.columns)
     chunk_count = cython.declare("const unsigned int[::1]")
     starts = cython.declare("const unsigned long long[::1]")
@@ -424,9 +425,12 @@ class Walker:
         image_count: int,
         limits: Any,
         runtime: bool = False,
+        kernel_image: int = 0xFFFFFFFF,
     ) -> None:
         self.source = source
         self.rules = rules
+        # The kernel's mapping leaves out its start-up code, which the idle tasks still return to.
+        self.kernel_image = kernel_image
         self.chunk_count = spaces["chunk_count"]
         self.starts = spaces["starts"]
         self.ends = spaces["ends"]
@@ -828,7 +832,7 @@ class Walker:
             return self.cache[at + 2]
         entry = self.mapping(space, lookup)
         frame = self.stacks.frame(
-            NOTHING if entry < 0 else self.images[entry], lookup, raw if self.runtime else 0, FROM_KERNEL_CHAIN
+            self.kernel_image if entry < 0 else self.images[entry], lookup, raw if self.runtime else 0, FROM_KERNEL_CHAIN
         )
         self.cache[at] = lookup
         self.cache[at + 1] = key
