@@ -9,7 +9,8 @@ from typing import Literal
 
 Typecode = Literal["B", "b", "H", "h", "I", "i", "Q", "q"]
 
-HUGE = 4 << 20
+HUGE_PAGE = 2 << 20
+HUGE = 1 << 20
 """From this many bytes on, memory asks for huge pages: first touches are most of what a column costs."""
 
 SIZES: dict[Typecode, int] = {"B": 1, "b": 1, "H": 2, "h": 2, "I": 4, "i": 4, "Q": 8, "q": 8}
@@ -21,6 +22,8 @@ def zeros(typecode: Typecode, count: int) -> "memoryview[int]":
     if size < HUGE:
         return memoryview(bytearray(size)).cast(typecode)[:count]
     # Private: the default, shared memory, is not given huge pages, and each 4 KiB would be a fault of its own.
+    # Whole huge pages: only such a mapping starts at the boundary of one.
+    size = (size + HUGE_PAGE - 1) // HUGE_PAGE * HUGE_PAGE
     mapped = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     if hasattr(mmap, "MADV_HUGEPAGE"):
         mapped.madvise(mmap.MADV_HUGEPAGE)
