@@ -19,6 +19,8 @@ class Limits:
     """Rows one function's call frame program may make."""
     remember_depth: int = 64
     """Nesting of DW_CFA_remember_state."""
+    rules: int = 1 << 18
+    """Distinct unwind rules of one run; each costs 640 bytes."""
     fdes: int = 20_000_000
     """Frame description entries in one section."""
     section_bytes: int = 4 << 30

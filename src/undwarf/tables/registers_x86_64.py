@@ -1,22 +1,6 @@
 """Names of the x86-64 DWARF registers that rules speak of (System V ABI, figure 3.36)."""
 
 NAMES = (
-    "rax",
-    "rdx",
-    "rcx",
-    "rbx",
-    "rsi",
-    "rdi",
-    "rbp",
-    "rsp",
-    "r8",
-    "r9",
-    "r10",
-    "r11",
-    "r12",
-    "r13",
-    "r14",
-    "r15",
-    "ra",
-)
+    "rax", "rdx", "rcx", "rbx", "rsi", "rdi", "rbp", "rsp", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15", "ra",
+)  # fmt: skip
 RETURN_ADDRESS = 16

@@ -1,0 +1,153 @@
+"""Unwind information from an ELF file's `.eh_frame` and `.debug_frame`."""
+
+from collections.abc import Callable, Sequence
+
+from undwarf.diagnostics import Defects
+from undwarf.elf import ElfFile
+from undwarf.limits import Limits
+from undwarf.tables import entries as scanning
+from undwarf.tables.cfi import Programs, RuleSet
+from undwarf.tables.eh_frame_hdr import EhFrameHeader, find_header
+from undwarf.tables.entries import Entries
+
+EH_FRAME = 1
+DEBUG_FRAME = 2
+
+_PT_LOAD = 1
+_PF_X = 1
+_ET_REL = 1
+_EM_AARCH64 = 183
+
+
+class CfiSource:
+    """The functions of one section: ``starts`` and ``ends`` are sorted, disjoint ranges of ELF virtual addresses."""
+
+    def __init__(self, entries: Entries, programs: Programs, subject: str, defects: Defects) -> None:
+        self.starts: memoryview = entries.starts
+        self.ends: memoryview = entries.ends
+        self._entry: memoryview = entries.entry
+        self._programs = programs
+        self._subject = subject
+        self._defects = defects
+        self._damaged = 0
+
+    def rows(self, piece: int, start: int, end: int) -> tuple[memoryview, memoryview]:
+        """(addresses, rule numbers) of one range's rows, compiled at the first call, from ``start`` to ``end``."""
+        found: tuple[memoryview, memoryview] = self._programs.rows(self._entry[piece], start, end)
+        damaged = self._programs.damaged
+        if damaged != self._damaged:
+            self._defects.add("damaged call frame program", self._subject, damaged - self._damaged)
+            self._damaged = damaged
+        return found
+
+    def compile_all(self) -> int:
+        """Compile all functions at once; the number of rows."""
+        return int(self._programs.compile_all())
+
+
+Provider = Callable[[], CfiSource | None]
+
+
+def sources(
+    elf: ElfFile,
+    wanted: Sequence[int],
+    debug_elf: "Callable[[], ElfFile | None]",
+    rules: RuleSet,
+    limits: Limits,
+    defects: Defects,
+) -> list[Provider]:
+    """What can be asked for functions, best first; a file is read when it is asked."""
+    found: list[Provider] = []
+    if EH_FRAME in wanted:
+        found.append(lambda: _from_eh_frame(elf, rules, limits, defects))
+    if DEBUG_FRAME in wanted:
+        found.append(lambda: _from_debug_frame(elf, elf, rules, limits, defects))
+
+        def separate() -> CfiSource | None:
+            other = debug_elf()
+            return _from_debug_frame(other, elf, rules, limits, defects) if other is not None else None
+
+        found.append(separate)
+    return found
+
+
+def _code(elf: ElfFile) -> list[tuple[int, int]]:
+    return [
+        (segment.address, segment.address + segment.memory_size)
+        for segment in elf.segments
+        if segment.type == _PT_LOAD and segment.flags & _PF_X
+    ]
+
+
+def _readable(elf: ElfFile, name: str, defects: Defects) -> bool:
+    if elf.byte_order != "little":
+        defects.add("unwind table not read", elf.path, detail=f"{name} of a big-endian file")
+    elif elf.kind == _ET_REL:
+        defects.add("unwind table not read", elf.path, detail=f"{name} of a relocatable file")
+    else:
+        return True
+    return False
+
+
+def _source(
+    entries: Entries, number: int, main: ElfFile, subject: str, rules: RuleSet, limits: Limits, defects: Defects
+) -> CfiSource | None:
+    entries.arrange()
+    if entries.damaged:
+        defects.add("damaged call frame entry", subject, entries.damaged)
+    if entries.dropped:
+        defects.add("call frame entry without code", subject, entries.dropped)
+    if not len(entries.starts):
+        return None
+    is_arm = main.machine == _EM_AARCH64
+    programs = Programs(entries, rules, source=number, registers=34 if is_arm else 17, signing=is_arm, limits=limits)
+    return CfiSource(entries, programs, subject, defects)
+
+
+def _scan(entries: Entries, header: EhFrameHeader | None, *, bounded: bool, subject: str, defects: Defects) -> None:
+    """Find all entries: in sequence, past zero words if the section's end is known or the header's table has more, and
+    by that table past damage."""
+    status = entries.scan(bounded)
+    count = header.count if header is not None else 0
+    while status == scanning.ZERO and entries.total + entries.dropped + entries.damaged < count:
+        status = entries.scan(False)
+    if status == scanning.FULL:
+        defects.add("too many call frame entries", subject)
+    elif status == scanning.DAMAGE and header is not None and entries.total + entries.dropped < count:
+        ahead = {entry - entries.address for entry in header.entries()}
+        entries.take(sorted(offset for offset in ahead if offset > entries.at))
+
+
+def _from_eh_frame(elf: ElfFile, rules: RuleSet, limits: Limits, defects: Defects) -> CfiSource | None:
+    header = find_header(elf)
+    section = elf.section(".eh_frame")
+    data = elf.section_data(section) if section is not None else None
+    bounded = section is not None and data is not None
+    if section is not None and data is not None:
+        address = section.address
+    elif header is not None and header.eh_frame:
+        # No section headers: it goes on to the end of its segment at most.
+        address = header.eh_frame
+        for load in elf.segments:
+            if load.type == _PT_LOAD and load.address <= address < load.address + load.file_size:
+                data = elf.read(address, load.address + load.file_size - address, writable=True)
+                break
+    if data is None or not len(data) or not _readable(elf, ".eh_frame", defects):
+        return None
+    subject = f"{elf.path} .eh_frame"
+    entries = Entries(data, address, debug=False, word=8 if elf.is_64 else 4, code=_code(elf), max_entries=limits.fdes)
+    _scan(entries, header, bounded=bounded, subject=subject, defects=defects)
+    return _source(entries, EH_FRAME, elf, subject, rules, limits, defects)
+
+
+def _from_debug_frame(
+    elf: ElfFile, main: ElfFile, rules: RuleSet, limits: Limits, defects: Defects
+) -> CfiSource | None:
+    """``elf`` has the section; ``main``, the file that runs, says where code is."""
+    data = elf.section_data(".debug_frame")
+    if data is None or not len(data) or not _readable(elf, ".debug_frame", defects):
+        return None
+    subject = f"{elf.path} .debug_frame"
+    entries = Entries(data, 0, debug=True, word=8 if elf.is_64 else 4, code=_code(main), max_entries=limits.fdes)
+    _scan(entries, None, bounded=True, subject=subject, defects=defects)
+    return _source(entries, DEBUG_FRAME, main, subject, rules, limits, defects)

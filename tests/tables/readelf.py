@@ -1,0 +1,63 @@
+"""What readelf says of a binary's call frame information, as an oracle."""
+
+import re
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+_FDE = re.compile(r"^[0-9a-f]+ [0-9a-f]+ [0-9a-f]+ FDE cie=([0-9a-f]+) pc=([0-9a-f]+)\.\.([0-9a-f]+)")
+_CIE = re.compile(r"^([0-9a-f]+) [0-9a-f]+ [0-9a-f]+ CIE")
+_ROW = re.compile(r"^([0-9a-f]{8,16}) (\S+)\s+(.*)$")
+_NAMED = re.compile(r"r\d+ \((\w+)\)")
+"""A register as the value of another: its number and its name."""
+
+
+@dataclass
+class Function:
+    """One FDE's rows: (address, call frame address, {register: rule}) as printed."""
+
+    start: int
+    end: int
+    rows: list[tuple[int, str, dict[str, str]]] = field(default_factory=list)
+
+
+def frames(tool: str, path: "str | Path") -> Iterator[Function]:
+    """The functions that ``readelf --debug-dump=frames-interp`` prints, in its order.
+
+    It prints no row for a function without instructions, which then has the one of its CIE.
+    """
+    command = [tool, "-W", "--debug-dump=frames-interp", str(path)]
+    initial: dict[str, list[tuple[int, str, dict[str, str]]]] = {}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
+        assert process.stdout is not None
+        function: Function | None = None
+        rows: list[tuple[int, str, dict[str, str]]] = []
+        columns: list[str] = []
+        for line in process.stdout:
+            if found := _FDE.match(line):
+                if function is not None:
+                    yield function
+                function = Function(int(found[2], 16), int(found[3], 16))
+                function.rows = [(function.start, *row[1:]) for row in initial.get(found[1], [])]
+                rows, columns = [], []
+            elif found := _CIE.match(line):
+                if function is not None:
+                    yield function
+                function = None
+                rows = initial[found[1]] = []
+            elif line.lstrip().startswith("LOC "):
+                columns = line.split()[2:]
+            elif columns and (found := _ROW.match(line)):
+                printed = _NAMED.sub(r"\1", found[3]).split()
+                rows.append((int(found[1], 16), found[2], dict(zip(columns, printed, strict=True))))
+                if function is not None:
+                    function.rows = rows
+        if function is not None:
+            yield function
+
+
+def plain(cfa: str, registers: dict[str, str]) -> tuple[str, dict[str, str]]:
+    """A printed row without what says nothing: registers that are unchanged or never had a rule."""
+    kept = {name: rule for name, rule in registers.items() if rule not in ("u", "s") or name == "ra"}
+    return cfa, kept
