@@ -1,0 +1,118 @@
+"""A flame graph as one self-contained page: the tree as packed columns, drawn by the page's own script."""
+
+import base64
+import hashlib
+import json
+from dataclasses import dataclass
+from importlib.resources import files
+from typing import Any, BinaryIO
+
+from undwarf.buffers import zeros
+from undwarf.outputs.escape import printable
+from undwarf.profile.model import NONE, ImageInfo, Profile
+from undwarf.views.grouping import Pairs, collapse, look_up, sums
+from undwarf.views.labels import function_label, is_kernel, kind_of, short_dso
+from undwarf.views.wholeness import wholeness
+
+KINDS = ("program", "library", "kernel", "compiled at run time", "unknown")
+"""What a frame's colour and pattern stand for."""
+
+
+@dataclass(frozen=True, slots=True)
+class FlamegraphOptions:
+    """``title`` of the page; ``dump``: the largest stack dump that was recorded, in bytes, for advice."""
+
+    title: str = "undwarf"
+    dump: int = 8192
+
+
+def _kind(name: str, image: ImageInfo | None) -> int:
+    if image is None:
+        return 4
+    if is_kernel(image):
+        return 2
+    if kind_of(image) in ("ANON", "JIT"):
+        return 3
+    if name == "[unknown]":
+        return 4
+    base = image.path.rsplit("/", 1)[-1]
+    return 1 if ".so" in base or kind_of(image) == "VDSO" else 0
+
+
+def _packed(column: memoryview) -> str:
+    return base64.b64encode(bytes(column.cast("B")) if len(column) else b"").decode("ascii")
+
+
+def page_data(profile: Profile, options: FlamegraphOptions) -> dict[str, Any]:
+    """What the page's script works on.
+
+    ``parent`` and ``entity`` are the tree (32-bit numbers, parents first), ``name``, ``dso`` and ``kind`` describe
+    entities, ``weight_group``, ``weight_node`` and ``weight`` say how many samples of a group (thread name and event)
+    end in a node.
+    """
+    functions = profile.functions
+    numbers: dict[tuple[str, str, int], int] = {}
+    of_function = zeros("I", len(functions.name))
+    for i, name in enumerate(functions.name):
+        number = functions.image[i]
+        image = profile.images[number] if number != NONE else None
+        key = (function_label(name, image), short_dso(image) if image is not None else "[unknown]", _kind(name, image))
+        of_function[i] = numbers.setdefault(key, len(numbers))
+    node_of, parent, entity = collapse(
+        profile.stacks.parent, profile.stacks.frame, look_up(profile.frames.function, of_function)
+    )
+    samples = profile.samples
+    by_name: dict[tuple[int, int], int] = {}
+    group = zeros("I", len(samples))
+    for i, pair in enumerate(zip(samples.comm, samples.event, strict=True)):
+        group[i] = by_name.setdefault(pair, len(by_name))
+    pairs = Pairs(len(samples))
+    counted = sums(pairs.column(group, look_up(samples.stack, node_of)), None, len(pairs))
+    weights = zeros("I", len(counted))
+    for i, count in enumerate(counted):
+        weights[i] = count
+    whole = wholeness(profile, options.dump)
+    return {
+        "title": printable(options.title),
+        "name": [printable(name) for name, _dso, _kind in numbers],
+        "dso": [printable(dso) for _name, dso, _kind in numbers],
+        "kind": [kind for _name, _dso, kind in numbers],
+        "kinds": KINDS,
+        "groups": [[printable(profile.comms[comm]) if comm != NONE else "[unknown]", event] for comm, event in by_name],
+        "events": [printable(event.name) for event in profile.events],
+        "parent": _packed(parent),
+        "entity": _packed(entity),
+        "weight_group": _packed(pairs.high()),
+        "weight_node": _packed(pairs.low()),
+        "weight": _packed(weights),
+        "whole": {
+            "share": whole.share,
+            "unwound": whole.unwound,
+            "gaps": [
+                [gap.samples, printable(gap.description), printable(gap.image), printable(gap.advice)]
+                for gap in whole.gaps[:5]
+            ],
+        },
+    }
+
+
+def _asset(name: str) -> str:
+    return (files("undwarf.outputs") / "assets" / name).read_text(encoding="utf-8")
+
+
+def write(profile: Profile, sink: BinaryIO, options: FlamegraphOptions) -> None:
+    """Write the page. Nothing in it asks the network; a content security policy forbids it as well."""
+    # Inside <script> only "<" could end the element; in JSON it can be written as an escape.
+    data = json.dumps(page_data(profile, options), separators=(",", ":")).replace("<", "\\u003c")
+    script = _asset("flamegraph.js")
+    digest = base64.b64encode(hashlib.sha256(script.encode("utf-8")).digest()).decode("ascii")
+    page = _asset("flamegraph.html")
+    for mark, text in (
+        ("@DIGEST@", f"sha256-{digest}"),
+        ("@STYLE@", _asset("flamegraph.css")),
+        ("@SCRIPT@", script),
+        ("@DATA@", data),
+    ):
+        before, _mark, after = page.partition(mark)
+        page = before + text + after
+    sink.write(page.encode("utf-8"))
