@@ -1,5 +1,7 @@
 """What is not printable becomes an escape."""
 
+from itertools import pairwise
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -32,5 +34,5 @@ def test_the_result_is_printable(text: str) -> None:
 @given(st.lists(st.text(max_size=5)))
 def test_packed_names_come_back(names: list[str]) -> None:
     packed, offsets = pack(names)
-    parts = [packed[start:end].decode() for start, end in zip(offsets, offsets[1:], strict=False)]
+    parts = [packed[start:end].decode() for start, end in pairwise(offsets)]
     assert parts == [printable(name) for name in names]

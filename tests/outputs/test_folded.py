@@ -6,8 +6,8 @@ from collections import Counter
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from outputs.synthetic import S, make_profile
 
+from outputs.synthetic import S, make_profile
 from undwarf.outputs.folded import FoldedOptions, write
 from undwarf.profile.model import Profile
 
@@ -31,7 +31,13 @@ def test_functions_of_one_name_in_two_files_are_one() -> None:
 
 
 def test_the_order_does_not_depend_on_the_order_of_samples() -> None:
-    samples = [S("main@app b@app"), S("main@app a@app c@app"), S("main@app a@app"), S("start@app"), S("z@app", comm="aa")]
+    samples = [
+        S("main@app b@app"),
+        S("main@app a@app c@app"),
+        S("main@app a@app"),
+        S("start@app"),
+        S("z@app", comm="aa"),
+    ]
     lines = fold(make_profile(samples))
     assert lines == ["aa;z 1", "app;main;a 1", "app;main;a;c 1", "app;main;b 1", "app;start 1"]
     assert fold(make_profile(samples[::-1])) == lines
@@ -107,7 +113,9 @@ def test_lines_are_the_sums_of_the_samples(samples: list[tuple[str, list[str], i
     expected: Counter[str] = Counter()
     for comm, stack, period in samples:
         expected[";".join([comm, *stack])] += period
-    assert fold(profile, weight="period") == [f"{path} {weight}" for path, weight in sorted(expected.items(), key=order)]
+    assert fold(profile, weight="period") == [
+        f"{path} {weight}" for path, weight in sorted(expected.items(), key=order)
+    ]
 
 
 def order(item: tuple[str, int]) -> list[str]:

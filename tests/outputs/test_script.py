@@ -4,8 +4,8 @@ import io
 from dataclasses import dataclass
 
 import pytest
-from outputs.synthetic import S, make_profile
 
+from outputs.synthetic import S, make_profile
 from undwarf.errors import UsageError
 from undwarf.outputs.script import ScriptOptions, fields_of_event, has_chain, parse_fields, write
 from undwarf.perfdata import SampleField
@@ -31,7 +31,9 @@ def script(profile: Profile, fields: str | None = None, event: Event | None = No
     return sink.getvalue().decode()
 
 
-STACK = make_profile([S("_start@app+1f main@app work@libc+0", period=1001001, pid=13810, tid=13811, time=1123272312999)])
+STACK = make_profile(
+    [S("_start@app+1f main@app work@libc+0", period=1001001, pid=13810, tid=13811, time=1123272312999)]
+)
 
 
 def test_the_default_shape() -> None:
@@ -131,9 +133,9 @@ def test_max_stack_keeps_the_innermost_frames() -> None:
 
 
 def test_why_a_stack_ends() -> None:
-    profile = make_profile([S("f@app", stop=StopReason.TRUNCATED, stop_image="libc"), S("f@app")])
+    profile = make_profile([S("f@app", stop=StopReason.NO_RULE, stop_image="libc"), S("f@app")])
     assert script(profile, "ip,sym", why=True) == (
-        "\n\t    7f0000001010 f\n\t# the stack dump ended (/lib/libc.so.6)\n\n\n\t    7f0000001010 f\n\n"
+        "\n\t    7f0000001010 f\n\t# no unwind rule for the address (/lib/libc.so.6)\n\n\n\t    7f0000001010 f\n\n"
     )
 
 
@@ -148,7 +150,11 @@ def test_events_may_show_different_fields() -> None:
     profile = make_profile([S("f@app"), S("f@app", event=1), S("f@app")], ("cycles", "faults"))
     sink = io.BytesIO()
     write(profile, sink, ScriptOptions([frozenset({"ip"}), frozenset({"ip", "sym"})], [True, True]))
-    assert sink.getvalue().decode().split("\n")[1::3] == ["\t    7f0000001010", "\t    7f0000001010 f", "\t    7f0000001010"]
+    assert sink.getvalue().decode().split("\n")[1::3] == [
+        "\t    7f0000001010",
+        "\t    7f0000001010 f",
+        "\t    7f0000001010",
+    ]
 
 
 def test_fields_are_added_and_taken_away() -> None:

@@ -67,7 +67,7 @@ def _span(_context: click.Context, _parameter: click.Parameter, value: str | Non
         raise click.BadParameter("give seconds of the recording's clock as START,END; either may be empty") from None
 
 
-OPTIONS = (
+OPTIONS: tuple[Callable[[Any], Any], ...] = (
     click.argument("file", default="perf.data", metavar="[FILE]"),
     click.option("-i", "--input", "also_file", metavar="FILE", default=None, help="The recording, as with perf."),
     click.option("--symfs", metavar="DIR", default=None, help="Look for the recorded machine's files under DIR."),
@@ -91,8 +91,8 @@ OPTIONS = (
 
 
 SHARED = (
-    "file", "also_file", "symfs", "debug_dirs", "kallsyms", "vmlinux", "span", "pids", "tids", "cpus", "comms", "events",
-    "max_stack", "no_inline", "jobs",
+    "file", "also_file", "symfs", "debug_dirs", "kallsyms", "vmlinux", "span", "pids", "tids", "cpus", "comms",
+    "events", "max_stack", "no_inline", "jobs",
 )  # fmt: skip
 
 
@@ -110,7 +110,8 @@ def recording_command(name: str, **settings: Any) -> Callable[[Callable[..., Any
         decorated: Any = run
         for option in reversed(OPTIONS):
             decorated = option(decorated)
-        made: click.Command = click.command(name, **settings)(decorated)
+        as_command: Any = click.command(name, **settings)
+        made: click.Command = as_command(decorated)
         # What is the command's own comes first in its help.
         made.params.sort(key=lambda parameter: parameter.name in SHARED)
         return made

@@ -5,7 +5,6 @@ import json
 import click
 
 
-
 @click.command(
     "doctor",
     epilog="""\b

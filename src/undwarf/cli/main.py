@@ -35,6 +35,17 @@ class LazyGroup(click.Group):
         command: click.Command = import_module(f"undwarf.cli.{cmd_name}").command
         return command
 
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run a command, whose output a reader may leave before its end (click itself would exit with 1)."""
+        try:
+            result = super().invoke(ctx)
+            sys.stdout.flush()
+        except BrokenPipeError:
+            # The reader has seen enough. What is still buffered goes nowhere, so that nobody complains at exit.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return 0
+        return result
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the commands without importing them."""
         with formatter.section("Commands"):
@@ -69,7 +80,6 @@ def run(arguments: Any = None) -> int:
     """Run the command line; the exit code: 0 ok, 1 nothing usable, 2 usage, 3 unreadable input, 130 interrupted."""
     try:
         code = undwarf.main(args=arguments, prog_name="undwarf", standalone_mode=False)
-        sys.stdout.flush()
     except UndwarfError as error:
         complain(error)
         return error.exit_code
@@ -78,10 +88,6 @@ def run(arguments: Any = None) -> int:
     except click.ClickException as error:
         error.show()
         return error.exit_code
-    except BrokenPipeError:
-        # The reader has seen enough. What is still buffered goes nowhere, so that nobody complains at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
     except MemoryError:
         complain(UndwarfError("out of memory", "the recording needs more than is free", "cut it with --time or --pid"))
         return 1

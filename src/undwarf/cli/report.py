@@ -9,25 +9,15 @@ import click
 from undwarf.cli.common import Job, recording_command
 
 
-class Graph(click.ParamType):
+def _graph(_context: click.Context, _parameter: click.Parameter, value: str) -> tuple[str, float | None]:
     """``none``, ``caller`` or ``callee``, and after a comma the share in percent below which branches are hidden."""
-
-    name = "graph"
-
-    def convert(
-        self, value: object, param: click.Parameter | None, ctx: click.Context | None
-    ) -> tuple[str, float | None]:
-        """Split the two parts."""
-        if isinstance(value, tuple):
-            return value
-        kind, comma, limit = str(value).partition(",")
-        if kind not in ("none", "caller", "callee"):
-            self.fail(f"{kind!r} is not one of none, caller, callee", param, ctx)
-        try:
-            share = float(limit) if comma else None
-        except ValueError:
-            self.fail(f"{limit!r} is no percentage", param, ctx)
-        return kind, share
+    kind, comma, limit = value.partition(",")
+    if kind not in ("none", "caller", "callee"):
+        raise click.BadParameter(f"{kind!r} is not one of none, caller, callee")
+    try:
+        return kind, float(limit) if comma else None
+    except ValueError:
+        raise click.BadParameter(f"{limit!r} is no percentage") from None
 
 
 @recording_command(
@@ -57,7 +47,7 @@ Examples:
     "-g",
     "--call-graph",
     "graph",
-    type=Graph(),
+    callback=_graph,
     default="caller",
     metavar="none|caller|callee[,PERCENT]",
     help="The tree below the table: from callers down, or from hot functions up. Default: caller,5.",

@@ -77,7 +77,8 @@ def _rows_of_events(profile: Profile, events: Collection[int] | None) -> "memory
     flags = zeros("B", 1 << 16)
     for event in events:
         flags[event] = 1
-    return grouping.rows_among(profile.samples.event, flags)
+    rows: memoryview[int] = grouping.rows_among(profile.samples.event, flags)
+    return rows
 
 
 def _entities(profile: Profile, annotate_kernel: bool) -> "tuple[memoryview[int], list[str]]":

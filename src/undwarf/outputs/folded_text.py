@@ -1,4 +1,4 @@
-# cython: language_level=3, boundscheck=True, wraparound=False, cdivision=False, initializedcheck=False, embedsignature=False
+# cython: language_level=3, boundscheck=True, wraparound=False, cdivision=False, initializedcheck=False
 """The text of folded stacks, made a buffer at a time from names that are already bytes."""
 
 from typing import Any
@@ -33,7 +33,7 @@ class FoldedText:
     path_end = cython.declare("long long[::1]")
     path = cython.declare("unsigned char[::1]")
     digits = cython.declare("unsigned char[::1]")
-    out: object
+    out = cython.declare("unsigned char[::1]")
     path_depth: cython.Py_ssize_t
     line: cython.Py_ssize_t
 
@@ -105,7 +105,8 @@ class FoldedText:
             node = self.parent[node]
         at = self.path_end[level] if level >= 0 else 0
         self.path_depth = cython.cast("Py_ssize_t", self.depth[leaf]) + 1
-        for level in range(level + 1, self.path_depth):
+        while level + 1 < self.path_depth:
+            level += 1
             what = self.entity[self.on_path[level]]
             start = self.name_offsets[what]
             size = cython.cast("Py_ssize_t", self.name_offsets[what + 1]) - start
@@ -128,7 +129,6 @@ class FoldedText:
         return at
 
     @cython.locals(
-        out="unsigned char[::1]",
         root="unsigned int",
         node="unsigned int",
         weight="unsigned long long",
@@ -142,7 +142,6 @@ class FoldedText:
     def fill(self) -> int:
         """Put as many further lines as fit into ``buffer()``; how many bytes they take, 0 at the end."""
         n: cython.Py_ssize_t = self.line_node.shape[0]
-        out = self.out
         used = 0
         while self.line < n:
             root = self.line_root[self.line]
@@ -153,15 +152,14 @@ class FoldedText:
             if root_size < 0 or start + root_size > self.roots.shape[0]:
                 raise IndexError("root offsets")
             path_size = self.set_path(node) if node != 0xFFFFFFFF else 0
-            if used + root_size + path_size + 24 > out.shape[0]:
+            if used + root_size + path_size + 24 > self.out.shape[0]:
                 if used > 0:
                     break
                 self.out = zeros("B", 2 * (root_size + path_size + 24))
-                out = self.out
             # The room for all of this line was checked just above.
             if root_size > 0:
                 memcpy(
-                    cython.cast("char *", cython.address(out[0])) + used,
+                    cython.cast("char *", cython.address(self.out[0])) + used,
                     cython.cast("const char *", cython.address(self.roots[0])) + start,
                     root_size,
                 )
@@ -169,12 +167,12 @@ class FoldedText:
             skip = 1 if root_size == 0 and path_size > 0 else 0
             if path_size > 0:
                 memcpy(
-                    cython.cast("char *", cython.address(out[0])) + used,
+                    cython.cast("char *", cython.address(self.out[0])) + used,
                     cython.cast("const char *", cython.address(self.path[0])) + skip,
                     path_size - skip,
                 )
                 used += path_size - skip
-            out[used] = 32
+            self.out[used] = 32
             used += 1
             digit = 24
             while True:
@@ -184,10 +182,10 @@ class FoldedText:
                 if weight == 0:
                     break
             while digit < 24:
-                out[used] = self.digits[digit]
+                self.out[used] = self.digits[digit]
                 used += 1
                 digit += 1
-            out[used] = 10
+            self.out[used] = 10
             used += 1
             self.line += 1
         return used

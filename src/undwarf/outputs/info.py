@@ -68,7 +68,8 @@ def _events(found: dict[str, Any], paint: Paint) -> Iterator[str]:
         dump = f", {event['stack_dump']:,} bytes of stack each" if event["stack_dump"] else ""
         yield f"{event['samples']:>10,}  {printable(event['name'])}  {paint.dim(rate + dump)}"
     if found["lost"]:
-        yield f"{found['lost']:>10,}  {paint.bad('lost')}  {paint.dim('stacks and mappings may be missing; try a larger -m')}"
+        advice = paint.dim("stacks and mappings may be missing; record with a larger -m")
+        yield f"{found['lost']:>10,}  {paint.bad('lost')}  {advice}"
 
 
 def _stacks(found: dict[str, Any], paint: Paint, entries: int) -> Iterator[str]:

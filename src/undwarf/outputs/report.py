@@ -71,7 +71,7 @@ def write(profile: Profile, sink: TextIO, options: ReportOptions) -> None:
 
 def _write_head(whole: Wholeness, sink: TextIO, options: ReportOptions, paint: Paint) -> None:
     lost = f", {options.lost:,} lost" if options.lost else ""
-    text = f"{printable(options.path)}: {whole.samples:,} samples"
+    text = f"{printable(options.path)}: {samples_text(whole.samples)}"
     sink.write(paint.bold(text) + paint.warn(lost) + "\n")
     style = paint.good if whole.share >= 0.95 else paint.warn
     if whole.unwound:
@@ -87,7 +87,10 @@ def _write_head(whole: Wholeness, sink: TextIO, options: ReportOptions, paint: P
             sink.write(paint.dim("  → undwarf info says more") + "\n")
     if whole.as_recorded:
         sink.write(
-            paint.dim(f"{whole.as_recorded:,} samples have frame-pointer chains, which cannot tell if they are whole") + "\n"
+            paint.dim(
+                f"{samples_text(whole.as_recorded)} with frame-pointer chains, which cannot tell if they are whole"
+            )
+            + "\n"
         )
 
 
@@ -98,9 +101,14 @@ def percent(share: float) -> str:
     return f"{100 * share:.1f} %"
 
 
+def samples_text(count: int) -> str:
+    """A number of samples in words."""
+    return f"{count:,} sample" + ("" if count == 1 else "s")
+
+
 def _event_line(name: str, flat: Hot, options: ReportOptions, paint: Paint) -> str:
     weights = f", {flat.total:,} in all" if flat.total != flat.samples else ""
-    return paint.bold(printable(name)) + paint.dim(f"  {flat.samples:,} samples{weights}")
+    return paint.bold(printable(name)) + paint.dim(f"  {samples_text(flat.samples)}{weights}")
 
 
 def _write_table(flat: Hot, sink: TextIO, options: ReportOptions, paint: Paint) -> None:
@@ -118,7 +126,9 @@ def _write_table(flat: Hot, sink: TextIO, options: ReportOptions, paint: Paint) 
     heads += [pad(TITLES[key], size) for key, size in zip(flat.keys, sizes, strict=True)]
     sink.write(paint.bold("  ".join(heads).rstrip()) + "\n")
     for row, text in zip(shown, texts, strict=True):
-        shares = [row.children_weight / total, row.self_weight / total] if options.children else [row.self_weight / total]
+        shares = (
+            [row.children_weight / total, row.self_weight / total] if options.children else [row.self_weight / total]
+        )
         line = [paint.share(share, f"{100 * share:7.2f}%") for share in shares]
         if options.show_samples:
             line.append(f"{row.samples:10,}")
@@ -180,13 +190,18 @@ def _write_graph(profile: Profile, event: int | None, sink: TextIO, options: Rep
 
 
 def tree_lines(tree: CallTree, paint: Paint, width: int | None) -> list[str]:
-    """One line a node: its share of the whole, then its name; only children add to the indent, not whole chains."""
+    """One line a node: its share of the whole, then its name. Only where paths part is there an indent; trees of
+    more than one line stand apart."""
     total = tree.total or 1
     lines: list[str] = []
+    within = False
     # (node, what stands before it, what stands before its children, file of the line above, depth)
     stack: list[tuple[TreeNode, str, str, str, int]] = [(root, "", "", "", 0) for root in reversed(tree.roots)]
     while stack:
         node, own, below, above, depth = stack.pop()
+        if not depth and lines and (node.children or within):
+            lines.append("")
+        within = bool(depth)
         share = node.weight / total
         name = printable(node.name)
         file = f"  {printable(_last_part(node.dso))}" if node.dso != above else ""

@@ -93,7 +93,8 @@ def fields_of_event(event: Event, text: str | None) -> tuple[frozenset[str], fro
     default = DEFAULT - {"period"} if event.type == TRACEPOINT else DEFAULT
     wanted = (default if named is None else named) | added
     absent = {name for name, bit in _NEEDS.items() if not event.sample_type & SampleField[bit]}
-    return wanted - removed - absent, absent & ((named or frozenset()) | added)
+    asked = (named or frozenset()) | added
+    return wanted - removed - absent, frozenset(absent & asked)
 
 
 def has_chain(event: Event) -> bool:

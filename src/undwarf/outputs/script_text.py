@@ -1,4 +1,4 @@
-# cython: language_level=3, boundscheck=True, wraparound=False, cdivision=False, initializedcheck=False, embedsignature=False
+# cython: language_level=3, boundscheck=True, wraparound=False, cdivision=False, initializedcheck=False
 """The text of `perf script`, made a buffer at a time from columns and names that are already bytes."""
 
 from typing import Any
@@ -453,12 +453,11 @@ class ScriptText:
     @cython.locals(text=Text)
     def cut_off(self, mode: cython.uint) -> cython.int:
         """Append a line for the callers that the dump did not reach, as perf with libunwind shows them."""
-        i: cython.int
         text = self.text
         text.room(ROOM)
         text.put(9)
         if mode & IP:
-            for i in range(16):
+            for _ in range(16):
                 text.put(102)
             text.put(32)
         if mode & SYM:

@@ -1,4 +1,4 @@
-# cython: language_level=3, boundscheck=True, wraparound=False, cdivision=False, initializedcheck=False, embedsignature=False
+# cython: language_level=3, boundscheck=True, wraparound=False, cdivision=False, initializedcheck=False
 """Group samples by what reports sort by, and stacks by what reports name: everything that is per sample or node.
 
 A *column* here is a memoryview of typecode I. ``0xffffffff`` (NONE) stands for "no node".
@@ -78,17 +78,18 @@ class Pairs:
     @cython.cfunc
     @cython.inline
     @cython.exceptval(-1)
-    @cython.locals(slot="Py_ssize_t", found="unsigned int")
+    @cython.locals(found="unsigned int")
     def number(self, key: cython.ulonglong) -> cython.Py_ssize_t:
         """The number of one pair (high in the upper half)."""
         spread: cython.ulonglong = 0x9E3779B97F4A7C15
-        slot = cython.cast("Py_ssize_t", (key * spread) >> self.shift)
+        slot: cython.Py_ssize_t = cython.cast("Py_ssize_t", (key * spread) >> self.shift)
         while True:
             found = self.numbers[slot]
             if found == 0:
                 break
             if self.keys[slot] == key:
-                return cython.cast("Py_ssize_t", found) - 1
+                slot = cython.cast("Py_ssize_t", found)
+                return slot - 1
             slot = (slot + 1) & self.mask
         if 2 * (self.count + 1) > self.mask:
             self.grow()
@@ -323,7 +324,7 @@ def inclusive(
             if seen[what] != cython.cast("unsigned int", index + 1):
                 seen[what] = cython.cast("unsigned int", index + 1)
                 slot = pairs.number((cython.cast("unsigned long long", group[index]) << 32) | what)
-                if slot >= total.shape[0]:
+                if slot >= len(total):
                     total = _doubled(total)
                 total[slot] += weight[index]
             at = parent[at]
@@ -390,7 +391,7 @@ def preorder(parent: Any, entity: Any, entities: int) -> Any:
     by_entity = zeros("I", n)
     for index in range(n):
         starts[entity[index] + 1] += 1
-    for index in range(1, starts.shape[0]):
+    for index in range(1, len(starts)):
         starts[index] += starts[index - 1]
     for index in range(n):
         by_entity[starts[entity[index]]] = cython.cast("unsigned int", index)
@@ -449,7 +450,7 @@ def order(first: Any, firsts: int, second: Any, seconds: int) -> Any:
     by_second = zeros("I", n)
     for index in range(n):
         starts[second[index] + 1] += 1
-    for index in range(1, starts.shape[0]):
+    for index in range(1, len(starts)):
         starts[index] += starts[index - 1]
     for index in range(n):
         by_second[starts[second[index]]] = cython.cast("unsigned int", index)
@@ -459,7 +460,7 @@ def order(first: Any, firsts: int, second: Any, seconds: int) -> Any:
     starts = zeros("I", firsts + 1)
     for index in range(n):
         starts[first[index] + 1] += 1
-    for index in range(1, starts.shape[0]):
+    for index in range(1, len(starts)):
         starts[index] += starts[index - 1]
     for index in range(n):
         node = by_second[index]
@@ -485,7 +486,7 @@ def ones(count: int) -> Any:
     result = zeros("Q", count)
     out = result
     index: cython.Py_ssize_t
-    for index in range(out.shape[0]):
+    for index in range(count):
         out[index] = 1
     return result
 

@@ -110,7 +110,12 @@ def _text(profile: Profile, key: str, value: int) -> str:
 
 
 def hot(
-    profile: Profile, keys: tuple[str, ...], weight: Weight = "period", *, event: int | None = None, children: bool = True
+    profile: Profile,
+    keys: tuple[str, ...],
+    weight: Weight = "period",
+    *,
+    event: int | None = None,
+    children: bool = True,
 ) -> Hot:
     """The flat report for these sort keys, of one event or all; without ``children`` their weights are own weights."""
     selection = Selection(profile, event, weight)

@@ -27,7 +27,7 @@ def is_kernel(image: HasName) -> bool:
 
 
 def dso(image: HasName) -> str:
-    """The image as perf prints it in stacks: the path, ``[kernel.kallsyms]``, ``[module]``, ``[vdso]``, ``[unknown]``."""
+    """The image as perf prints it in stacks: its path, ``[kernel.kallsyms]``, ``[module]`` or ``[unknown]``."""
     name = image.name
     kind = kind_of(image)
     if kind == "KERNEL":

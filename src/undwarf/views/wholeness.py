@@ -148,4 +148,3 @@ def missing(profile: Profile) -> list[Missing]:
         if number < len(images) and images[number].problem
     ]
     return sorted(found, key=lambda one: (-one.samples, one.name))
-

@@ -1,0 +1,66 @@
+"""The command line as users run it, on recordings made from bytes."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from perfdata.build import CALLCHAIN, PLAIN, Attr, Build
+
+Run = Callable[..., "subprocess.CompletedProcess[str]"]
+USER, KERNEL = (1 << 64) - 512, (1 << 64) - 128
+
+
+def recording(comm: bytes = b"prog", samples: int = 3) -> bytes:
+    """One thread of pid 10, tid 11, with frame-pointer chains in a file that does not exist here."""
+    build = Build()
+    attr = Attr(sample_type=PLAIN | CALLCHAIN, ids=[1])
+    records = [
+        build.comm(attr, comm, pid=10, tid=10, time=1),
+        build.comm(attr, comm, pid=10, tid=11, time=1),
+        build.mmap2(attr, b"/nowhere/prog", time=2),
+    ]
+    records += [
+        build.sample(
+            attr,
+            ip=0x400010,
+            time=1_500_000_000 + 1000 * number,
+            cpu=number % 2,
+            period=5,
+            chain=(USER, 0x400010, 0x400020),
+        )
+        for number in range(samples)
+    ]
+    return build.file([attr], records)
+
+
+@pytest.fixture
+def perf_data(tmp_path: Path) -> Path:
+    """A small recording."""
+    path = tmp_path / "perf.data"
+    path.write_bytes(recording())
+    return path
+
+
+@pytest.fixture
+def undwarf(tmp_path: Path) -> Run:
+    """Runs ``python -m undwarf`` in an empty directory; ``stdin`` may be bytes."""
+
+    def run(*arguments: object, stdin: bytes = b"", **environment: str) -> "subprocess.CompletedProcess[str]":
+        done = subprocess.run(
+            [sys.executable, "-m", "undwarf", *map(str, arguments)],
+            input=stdin,
+            capture_output=True,
+            cwd=tmp_path,
+            env={**os.environ, **environment},
+            timeout=60,
+            check=False,
+        )
+        return subprocess.CompletedProcess(
+            done.args, done.returncode, done.stdout.decode(), done.stderr.decode(errors="replace")
+        )
+
+    return run

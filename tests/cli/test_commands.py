@@ -1,0 +1,204 @@
+"""What the commands print, and what they exit with."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from cli.conftest import Run, recording
+
+READERS = ["report", "script", "fold", "info"]
+
+
+@pytest.mark.parametrize("command", READERS)
+def test_a_recording_is_read(undwarf: Run, perf_data: Path, command: str) -> None:
+    done = undwarf(command, perf_data)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout
+
+
+@pytest.mark.parametrize("command", READERS)
+def test_a_recording_comes_from_standard_input(undwarf: Run, perf_data: Path, command: str) -> None:
+    from_file = undwarf(command, perf_data).stdout.replace(str(perf_data), "-")
+    assert undwarf(command, "-", stdin=perf_data.read_bytes()).stdout == from_file
+
+
+def test_perf_data_is_the_default(undwarf: Run, perf_data: Path) -> None:
+    assert undwarf("fold").stdout == undwarf("fold", perf_data).stdout == undwarf("fold", "-i", perf_data).stdout
+
+
+def test_fold(undwarf: Run, perf_data: Path) -> None:
+    assert undwarf("fold", perf_data).stdout == "prog;[prog];[prog] 3\n"
+
+
+def test_fold_by_thread_and_period(undwarf: Run, perf_data: Path) -> None:
+    done = undwarf("fold", "--root", "tid", "--weight", "period", perf_data)
+    assert done.stdout == "prog-10/11;[prog];[prog] 15\n"
+
+
+def test_script(undwarf: Run, perf_data: Path) -> None:
+    lines = undwarf("script", perf_data).stdout.splitlines()
+    assert lines[0] == "prog      11 [000]     1.500000:          5 cpu-clock: "
+    assert lines[1] == "\t          400010 [unknown] (/nowhere/prog)"
+
+
+def test_script_says_what_was_not_recorded(undwarf: Run, perf_data: Path) -> None:
+    done = undwarf("script", "-F", "comm,addr,ip", perf_data)
+    assert done.stderr == "note: not recorded, so not shown: addr\n"
+
+
+def test_report_as_json(undwarf: Run, perf_data: Path) -> None:
+    found = json.loads(undwarf("report", "--json", perf_data).stdout)
+    assert found["samples"] == 3
+    assert found["events"][0]["total"] == 15
+
+
+def test_info_as_json(undwarf: Run, perf_data: Path) -> None:
+    found = json.loads(undwarf("info", "--json", perf_data).stdout)
+    assert found["processes"] == [{"pid": 10, "comm": "prog", "samples": 3}]
+    assert found["missing"][0]["name"] == "/nowhere/prog"
+    assert found["records"]["SAMPLE"] == 3
+
+
+def test_doctor(undwarf: Run) -> None:
+    done = undwarf("doctor", "--json")
+    assert done.returncode == 0
+    assert {finding["what"] for finding in json.loads(done.stdout)} >= {"compiled code", "perf events", "architecture"}
+
+
+@pytest.mark.parametrize(
+    ("options", "samples"),
+    [
+        (["--pid", "10"], 3),
+        (["--pid", "9-11"], 3),
+        (["--tid", "11"], 3),
+        (["--cpu", "0"], 2),
+        (["--comm", "pr*"], 3),
+        (["--time", "1.500001,"], 2),
+        (["--time", ",1.500001"], 2),
+        (["--time", "1.5000005,1.5000015"], 1),
+        (["--event", "cpu-*"], 3),
+    ],
+)
+def test_filters(undwarf: Run, perf_data: Path, options: list[str], samples: int) -> None:
+    assert undwarf("fold", *options, perf_data).stdout.split()[-1] == str(samples)
+
+
+def test_nothing_passes_the_filters(undwarf: Run, perf_data: Path) -> None:
+    done = undwarf("report", "--pid", "999", perf_data)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith("error: no sample of ")
+
+
+def test_a_recording_without_samples(undwarf: Run, tmp_path: Path) -> None:
+    (tmp_path / "empty").write_bytes(recording(samples=0))
+    done = undwarf("report", "empty")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert undwarf("info", "empty").returncode == 0
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["nonsense"],
+        ["report", "--nonsense"],
+        ["report", "--sort", "nonsense"],
+        ["report", "-g", "nonsense"],
+        ["script", "-F", "nonsense"],
+        ["fold", "--pid", "x"],
+        ["fold", "--pid", "1-999999999999"],
+        ["fold", "--time", "x,y"],
+        ["fold", "--time", "3,2"],
+        ["fold", "--event", "nonsense"],
+        ["completion", "tcsh"],
+    ],
+)
+def test_usage_errors_exit_with_2(undwarf: Run, perf_data: Path, arguments: list[str]) -> None:
+    done = undwarf(*arguments)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "rror" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("command", READERS)
+@pytest.mark.parametrize(
+    "content", [b"", b"PERF", b"\x7fELF" + bytes(100), bytes(4096)], ids=["empty", "cut", "elf", "zero"]
+)
+def test_what_is_no_recording_exits_with_3(undwarf: Run, tmp_path: Path, command: str, content: bytes) -> None:
+    (tmp_path / "x").write_bytes(content)
+    done = undwarf(command, "x")
+    assert (done.returncode, done.stdout) == (3, "")
+    assert done.stderr.startswith("error: ")
+    assert len(done.stderr.splitlines()) <= 3
+
+
+def test_a_missing_file_exits_with_3_and_says_what_to_try(undwarf: Run) -> None:
+    done = undwarf("report", "nowhere.data")
+    assert done.returncode == 3
+    assert [line.split(":")[0].strip() for line in done.stderr.splitlines()] == ["error", "why", "try"]
+
+
+def test_hostile_names_are_escaped(undwarf: Run, tmp_path: Path) -> None:
+    (tmp_path / "perf.data").write_bytes(recording(comm=b"\x1b]0;x\x07\n"))
+    for command in READERS:
+        assert "\x1b" not in undwarf(command).stdout, command
+
+
+def test_a_hostile_file_name_is_escaped(undwarf: Run) -> None:
+    assert "\x1b" not in undwarf("report", "\x1b[2J").stderr
+
+
+def test_output_is_plain_without_a_terminal(undwarf: Run, perf_data: Path) -> None:
+    assert "\x1b" not in undwarf("report", perf_data, TERM="xterm-256color").stdout
+
+
+def test_a_reader_that_has_seen_enough_ends_the_command_quietly(tmp_path: Path) -> None:
+    (tmp_path / "perf.data").write_bytes(recording(samples=20_000))
+    command = subprocess.Popen(
+        [sys.executable, "-m", "undwarf", "script"], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    assert command.stdout is not None
+    assert command.stderr is not None
+    command.stdout.readline()
+    command.stdout.close()
+    assert (command.wait(60), command.stderr.read()) == (0, b"")
+    command.stderr.close()
+
+
+def test_a_full_disk_is_an_error(perf_data: Path) -> None:
+    if not os.path.exists("/dev/full"):  # noqa: PTH110
+        pytest.skip("no /dev/full here")
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "undwarf", "script", str(perf_data)],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            timeout=60,
+            check=False,
+        )
+    assert done.returncode == 3
+    assert b"No space left" in done.stderr
+    assert b"Traceback" not in done.stderr
+
+
+def test_an_interrupt_exits_with_130(tmp_path: Path) -> None:
+    # Reads from a pipe that never delivers, so that it is surely still busy.
+    reader, writer = os.pipe()
+    command = subprocess.Popen(
+        [sys.executable, "-m", "undwarf", "report", "-"], stdin=reader, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    os.close(reader)
+    for _ in range(100):
+        time.sleep(0.05)
+        if "pipe" in Path(f"/proc/{command.pid}/wchan").read_text():
+            break
+    command.send_signal(signal.SIGINT)
+    out, err = command.communicate(timeout=60)
+    os.close(writer)
+    assert (command.returncode, out) == (130, b"")
+    assert b"Traceback" not in err

@@ -1,0 +1,62 @@
+"""Starting is cheap, and every command explains itself."""
+
+import subprocess
+import sys
+
+import pytest
+
+from cli.conftest import Run
+from undwarf.cli.main import COMMANDS
+
+HEAVY = ("numpy", "rich", "zstandard", "textual", "duckdb", "importlib.metadata", "asyncio", "undwarf.api")
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["report", "--help"], ["--version"]])
+def test_help_imports_nothing_heavy(arguments: list[str]) -> None:
+    code = f"""
+import sys
+from undwarf.cli.main import run
+code = run({arguments!r})
+print(code, [name for name in {HEAVY!r} if name in sys.modules], file=sys.stderr)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+    assert done.stderr.strip() == "0 []"
+
+
+def test_help_names_every_command(undwarf: Run) -> None:
+    done = undwarf("--help")
+    assert done.returncode == 0
+    assert all(f"  {name} " in done.stdout for name in COMMANDS)
+
+
+@pytest.mark.parametrize("name", sorted(COMMANDS))
+def test_every_command_has_examples(undwarf: Run, name: str) -> None:
+    done = undwarf(name, "--help")
+    assert done.returncode == 0
+    assert "Examples:\n" in done.stdout
+    assert f"  undwarf {name}" in done.stdout
+
+
+def test_the_summary_of_a_command_is_that_of_its_help(undwarf: Run) -> None:
+    for name, summary in COMMANDS.items():
+        assert summary.split(".")[0][:40] in " ".join(undwarf(name, "--help").stdout.split()), name
+
+
+def test_version(undwarf: Run) -> None:
+    from undwarf import __version__
+
+    assert undwarf("--version").stdout == f"undwarf, version {__version__}\n"
+
+
+@pytest.mark.parametrize(
+    ("shell", "text"), [("bash", "complete -o nosort"), ("zsh", "#compdef undwarf"), ("fish", "complete --no-files")]
+)
+def test_completion_scripts(undwarf: Run, shell: str, text: str) -> None:
+    done = undwarf("completion", shell)
+    assert done.returncode == 0
+    assert text in done.stdout
+
+
+def test_completion_knows_the_commands(undwarf: Run) -> None:
+    done = undwarf(_UNDWARF_COMPLETE="bash_complete", COMP_WORDS="undwarf re", COMP_CWORD="1")
+    assert done.stdout == "plain,report\n"

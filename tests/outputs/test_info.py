@@ -1,0 +1,91 @@
+"""What a recording holds, as people see it."""
+
+import io
+import json
+from collections.abc import Callable
+from typing import Any
+
+from undwarf.outputs.info import InfoOptions, write
+
+GAP = {
+    "reason": "truncated",
+    "description": "the stack dump ended",
+    "image": "/opt/app",
+    "build_id": "aa",
+    "samples": 40,
+    "advice": "record with a larger stack dump: perf record --call-graph dwarf,16384",
+}
+FOUND: dict[str, Any] = {
+    "file": "perf.data",
+    "form": "file",
+    "byte_order": "little",
+    "header": {
+        "hostname": "box",
+        "osrelease": "6.1.0",
+        "version": "6.1.187",
+        "arch": "x86_64",
+        "nrcpus": [2, 2],
+        "cpudesc": "Some CPU",
+        "cmdline": ["perf", "record", "--call-graph", "dwarf"],
+    },
+    "first_sample_s": 1.0,
+    "duration_s": 12.5,
+    "samples": 1050,
+    "events": [
+        {"name": "cycles:P", "samples": 1000, "frequency": 4000, "stack_dump": 8192},
+        {"name": "page-faults", "samples": 50, "period": 1, "stack_dump": 0},
+    ],
+    "records": {"SAMPLE": 1050, "MMAP2": 70, "type 99": 1},
+    "lost": 7,
+    "deferred_not_merged": 0,
+    "processes": [{"pid": pid, "comm": "app" if pid else None, "samples": 100 - pid} for pid in range(15)],
+    "wholeness": {
+        "samples": 1050,
+        "unwound": 1000,
+        "whole": 950,
+        "without_user": 30,
+        "as_recorded": 20,
+        "reasons": {},
+        "gaps": [GAP, {**GAP, "image": "[unknown]", "samples": 10}],
+        "share": 0.95,
+    },
+    "missing": [{"name": "/opt/gone.so", "build_id": "cc", "kind": "file", "problem": "no such file", "samples": 12}],
+    "defects": [{"kind": "record cut short", "subject": "perf.data", "count": 2, "detail": "at 0x100"}],
+}
+
+
+def text(found: dict[str, Any] = FOUND, **options: Any) -> str:
+    sink = io.StringIO()
+    write(found, sink, InfoOptions(**options))
+    return sink.getvalue()
+
+
+def test_info(snapshot: Callable[[str], None]) -> None:
+    snapshot(text())
+
+
+def test_advice_is_given_once() -> None:
+    assert text().count("dwarf,16384") == 1
+
+
+def test_long_lists_say_how_much_is_left_out() -> None:
+    assert "and 3 more processes" in text()
+
+
+def test_json_is_everything() -> None:
+    assert json.loads(text(json=True)) == FOUND
+
+
+def test_names_cannot_drive_the_terminal() -> None:
+    hostile = "\x1b[2J"
+    found = {
+        **FOUND,
+        "file": hostile,
+        "header": {**FOUND["header"], "hostname": hostile, "cmdline": [hostile]},
+        "events": [{**FOUND["events"][0], "name": hostile}],
+        "processes": [{"pid": 1, "comm": hostile, "samples": 1}],
+        "missing": [{**FOUND["missing"][0], "name": hostile, "problem": hostile}],
+        "defects": [{**FOUND["defects"][0], "subject": hostile, "detail": hostile}],
+        "records": {hostile: 1},
+    }
+    assert "\x1b" not in text(found)

@@ -1,0 +1,115 @@
+"""The report, as people see it."""
+
+import io
+import json
+import re
+from collections.abc import Callable
+
+import pytest
+
+from outputs.synthetic import S, make_profile
+from undwarf.outputs import report_json
+from undwarf.outputs.paint import Paint, cells, fit
+from undwarf.outputs.report import ReportOptions, percent, write
+from undwarf.profile.model import Profile
+from undwarf.unwind.stop import StopReason
+
+Snapshot = Callable[[str], None]
+LONG = "std::vector<std::pair<int,int>,std::allocator<std::pair<int,int>>>::push_back(std::pair<int,int>const&)"
+SAMPLES = [
+    *[S("_start@app main@app parse@app memcpy@libc", period=100)] * 40,
+    *[S("_start@app main@app parse@app", period=100)] * 20,
+    *[S(f"_start@app main@app {LONG}@app", period=100)] * 15,
+    *[S("_start@app main@app read@libc entry_SYSCALL_64@kernel vfs_read@kernel", period=100)] * 15,
+    *[S("?@libc", period=100, stop=StopReason.TRUNCATED, stop_image="libc")] * 9,
+    S("swapper_idle@kernel", period=100, comm="swapper", stop=StopReason.NONE),
+]
+PROFILE = make_profile(SAMPLES, ("cycles:u",))
+
+
+def text(profile: Profile = PROFILE, **options: object) -> str:
+    sink = io.StringIO()
+    write(profile, sink, ReportOptions(path="perf.data", **options))  # type: ignore[arg-type]
+    return sink.getvalue()
+
+
+def test_report_plain(snapshot: Snapshot) -> None:
+    snapshot(text())
+
+
+def test_report_in_80_columns_with_colour(snapshot: Snapshot) -> None:
+    snapshot(text(width=80, colour=True).replace("\x1b", "␛"))
+
+
+def test_report_by_own_weight(snapshot: Snapshot) -> None:
+    snapshot(text(children=False, keys=("dso", "sym"), graph="none", show_samples=True))
+
+
+def test_report_callees(snapshot: Snapshot) -> None:
+    snapshot(text(keys=("sym",), graph="callee", percent_limit=10))
+
+
+def test_report_of_two_events(snapshot: Snapshot) -> None:
+    samples = [S("main@app f@app", period=7), S("main@app g@app", event=1, period=1)]
+    snapshot(text(make_profile(samples, ("cycles", "page-faults", "unused")), lost=3))
+
+
+def test_colours_only_repeat_what_the_text_says() -> None:
+    assert re.sub(r"\x1b\[[0-9;]*m", "", text(width=80, colour=True)) == text(width=80)
+
+
+def test_no_line_is_wider_than_the_terminal() -> None:
+    lines = text(width=80).splitlines()
+    tables = lines[lines.index(next(line for line in lines if line.startswith("Children"))) :]
+    assert max(map(cells, tables)) <= 80
+
+
+def test_nothing_is_cut_without_a_terminal() -> None:
+    assert LONG in text()
+
+
+def test_names_cannot_drive_the_terminal() -> None:
+    profile = make_profile([S("f\x1b[2J@app", comm="\x1b]0;x\x07")], ("\x1b[5m",))
+    assert "\x1b" not in text(profile)
+
+
+def test_a_profile_without_samples() -> None:
+    assert "0 samples" in text(make_profile([]))
+
+
+def test_json_has_what_the_text_has() -> None:
+    sink = io.StringIO()
+    report_json.write(PROFILE, sink, ReportOptions(path="perf.data", lost=2))
+    found = json.loads(sink.getvalue())
+    (event,) = found["events"]
+    memcpy = next(row for row in event["rows"] if row["sym"] == "memcpy")
+    assert (found["samples"], found["lost"], event["event"], event["total"]) == (100, 2, "cycles:u", 10000)
+    assert memcpy == {
+        "comm": "app",
+        "dso": "/lib/libc.so.6",
+        "sym": "memcpy",
+        "self": 4000,
+        "children": 4000,
+        "samples": 40,
+    }
+    assert event["tree"][0]["sym"] == "_start"
+    assert found["wholeness"]["gaps"][0]["reason"] == "truncated"
+
+
+def test_a_share_is_only_whole_if_it_is() -> None:
+    assert [percent(share) for share in (1.0, 0.99999, 0.5)] == ["100.0 %", "99.9 %", "50.0 %"]
+
+
+@pytest.mark.parametrize(
+    ("room", "end", "shown"), [(9, False, "/usr/lib6"), (5, False, "/usr…"), (5, True, "…lib6"), (1, False, "…")]
+)
+def test_fit(room: int, end: bool, shown: str) -> None:
+    assert fit("/usr/lib6", room, keep_end=end) == shown
+
+
+def test_wide_characters_take_two_columns() -> None:
+    assert cells("日本") == 4
+
+
+def test_paint_is_off_without_colour() -> None:
+    assert Paint(False).bad("x") == "x"

@@ -1,0 +1,67 @@
+"""How whole the stacks are."""
+
+import pytest
+
+from outputs.synthetic import IMAGES, S, make_profile
+from undwarf.unwind.stop import StopReason
+from undwarf.views.wholeness import LARGEST_DUMP, advice, larger_dump, missing, wholeness
+
+R = StopReason
+
+
+def test_only_samples_with_a_user_part_to_unwind_count() -> None:
+    stops = [R.ROOT, R.ROOT, R.ROOT, R.TRUNCATED, R.NONE, R.NO_DUMP]
+    whole = wholeness(make_profile([S("f@app", stop=stop) for stop in stops]))
+    assert (whole.samples, whole.unwound, whole.whole, whole.without_user, whole.as_recorded) == (6, 4, 3, 1, 1)
+    assert whole.share == 0.75
+
+
+def test_without_user_stacks_all_are_whole() -> None:
+    assert wholeness(make_profile([S("f@kernel", stop=R.NONE)])).share == 1.0
+
+
+def test_gaps_by_reason_and_image_with_the_largest_first() -> None:
+    samples = [S("f@app", stop=R.NO_RULE, stop_image="libc")] * 2 + [S("f@app", stop=R.TRUNCATED, stop_image="app")] * 3
+    found = wholeness(make_profile([*samples, S("f@app", stop=R.NO_RULE, stop_image="app")])).gaps
+    assert [(gap.reason, gap.image, gap.samples) for gap in found] == [
+        ("truncated", "/opt/app/bin/app", 3),
+        ("no_rule", "/lib/libc.so.6", 2),
+        ("no_rule", "/opt/app/bin/app", 1),
+    ]
+
+
+def test_every_sample_has_a_reason() -> None:
+    whole = wholeness(make_profile([S("f@app", stop=stop) for stop in StopReason]))
+    assert sum(whole.reasons.values()) == whole.samples == len(StopReason)
+
+
+@pytest.mark.parametrize(("dump", "larger"), [(0, 16384), (8192, 16384), (16384, 32768), (40000, 65528), (65528, 0)])
+def test_the_next_dump_to_try(dump: int, larger: int) -> None:
+    assert larger_dump(dump) == larger
+
+
+def test_a_truncated_stack_wants_a_larger_dump() -> None:
+    assert "--call-graph dwarf,16384" in advice(R.TRUNCATED, None, 8192)
+
+
+def test_no_larger_dump_is_advised_than_perf_takes() -> None:
+    assert "dwarf," not in advice(R.TRUNCATED, None, LARGEST_DUMP)
+
+
+def test_a_missing_file_is_wanted_by_its_build_id() -> None:
+    assert "cc" * 20 in advice(R.NO_FILE, IMAGES["gone"], 8192)
+
+
+def test_missing_files_by_the_samples_that_pass_through_them() -> None:
+    samples = [S("main@app f@gone leaf@libc"), S("main@app f@gone f@gone"), S("main@app")]
+    (found,) = missing(make_profile(samples))
+    assert (found.name, found.build_id, found.problem, found.samples) == ("/opt/gone.so", "cc" * 20, "missing", 2)
+
+
+def test_frames_without_an_image_do_not_hide_missing_files() -> None:
+    (found,) = missing(make_profile([S("?@ f@gone")]))
+    assert found.samples == 1
+
+
+def test_nothing_is_missing() -> None:
+    assert missing(make_profile([S("main@app")])) == []

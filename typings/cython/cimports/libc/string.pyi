@@ -1,0 +1,6 @@
+"""string.h"""
+
+from typing import Any
+
+def memcpy(target: Any, source: Any, size: int) -> Any: ...
+def memcmp(one: Any, other: Any, size: int) -> int: ...
