@@ -65,6 +65,27 @@ def test_info_as_json(undwarf: Run, perf_data: Path) -> None:
     assert found["records"]["SAMPLE"] == 3
 
 
+def test_flamegraph_writes_a_page(undwarf: Run, perf_data: Path) -> None:
+    done = undwarf("flamegraph", perf_data, "-o", "out.html")
+    page = perf_data.parent / "out.html"
+    assert (done.returncode, done.stdout) == (0, "")
+    assert page.read_text().lstrip().lower().startswith("<!doctype html>")
+    assert done.stderr.startswith("wrote out.html (")
+
+
+def test_flamegraph_goes_to_standard_output(undwarf: Run, perf_data: Path) -> None:
+    assert undwarf("flamegraph", perf_data, "-o", "-").stdout.lstrip().lower().startswith("<!doctype html>")
+
+
+def test_a_page_that_cannot_be_written_leaves_nothing_behind(undwarf: Run, perf_data: Path) -> None:
+    done = undwarf("flamegraph", perf_data, "-o", "nowhere/out.html")
+    assert done.returncode == 2
+    assert done.stderr.startswith("error: cannot write nowhere/out.html\n")
+    (perf_data.parent / "taken.html").mkdir()
+    assert undwarf("flamegraph", perf_data, "-o", "taken.html").returncode == 2
+    assert sorted(path.name for path in perf_data.parent.iterdir()) == ["perf.data", "taken.html"]
+
+
 def test_doctor(undwarf: Run) -> None:
     done = undwarf("doctor", "--json")
     assert done.returncode == 0
