@@ -1,0 +1,198 @@
+"""Address spaces: the replay against a plain model of what the records mean."""
+
+import random
+from array import array
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from undwarf.spaces.replay import Replay
+
+MMAP, COMM, FORK, KSYMBOL = 1, 2, 3, 5
+EXEC = 1 << 13
+USER = 2
+CODE, DATA, WRITABLE = 5, 1, 3
+SIDE = {"kind": "B", "misc": "H", "time": "Q", "position": "Q", "pid": "i", "tid": "i", "a": "Q", "b": "Q", "c": "Q"}
+SIDE |= {"d": "I", "name": "I", "identity": "I"}
+
+Mapping = tuple[int, int, int, int, bool]
+
+
+class Story:
+    """Records and samples in the order they happened."""
+
+    def __init__(self) -> None:
+        self.side = {name: array(code) for name, code in SIDE.items()}
+        self.samples = {"time": array("Q"), "position": array("Q"), "pid": array("i"), "tid": array("i")}
+        self.clock = 0
+
+    def record(self, kind: int, pid: int, a: int = 0, b: int = 0, c: int = 0, d: int = 0, **more: int) -> None:
+        self.clock += 8
+        values = (kind, more.get("misc", USER), self.clock, self.clock, pid, more.get("tid", pid), a, b, c, d)
+        values += (more.get("name", 0), 0)
+        for column, value in zip(self.side.values(), values, strict=True):
+            column.append(value)
+
+    def sample(self, pid: int, tid: int | None = None) -> None:
+        self.clock += 8
+        for column, value in zip(
+            self.samples.values(), (self.clock, self.clock, pid, pid if tid is None else tid), strict=True
+        ):
+            column.append(value)
+
+    def replay(self, private: bytes = bytes(100)) -> "Seen":
+        replay = Replay()
+        count = len(self.samples["pid"])
+        columns = replay.run(
+            SimpleNamespace(**self.side),
+            SimpleNamespace(**self.samples),
+            memoryview(array("I", range(count))),
+            memoryview(private),
+        )
+        return Seen(replay, *columns)
+
+
+class Seen:
+    """What each sample saw."""
+
+    def __init__(self, replay: Replay, spaces: Any, kernels: Any, comms: Any) -> None:
+        self.replay, self.spaces, self.kernels, self.comms = replay, spaces, kernels, comms
+        self.columns = replay.columns()
+
+    def mappings(self, snapshot: int) -> list[Mapping]:
+        columns, keys = self.columns, self.replay.keys()
+        at, count = columns["snapshot_at"][snapshot], columns["snapshot_count"][snapshot]
+        found = []
+        for chunk in columns["lists"][at : at + count]:
+            found.extend(
+                (
+                    columns["starts"][entry],
+                    columns["ends"][entry],
+                    columns["offsets"][entry],
+                    keys[columns["images"][entry]][0],
+                    bool(columns["flags"][entry]),
+                )
+                for entry in range(32 * chunk, 32 * chunk + columns["chunk_count"][chunk])
+            )
+        return found
+
+    def of(self, sample: int) -> list[Mapping]:
+        return self.mappings(self.spaces[sample])
+
+
+def cut(mappings: list[Mapping], start: int, end: int) -> list[Mapping]:
+    left = []
+    for first, last, offset, name, code in mappings:
+        if last <= start or first >= end:
+            left.append((first, last, offset, name, code))
+            continue
+        if first < start:
+            left.append((first, start, offset, name, code))
+        if last > end:
+            left.append((end, last, offset + end - first, name, code))
+    return left
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_replay_agrees_with_a_plain_model(seed: int) -> None:
+    chance = random.Random(seed)
+    story, model, execs, expected = Story(), {}, set(), []
+    for _ in range(6000):
+        pid, what = chance.randrange(1, 6), chance.random()
+        if what < 0.6:
+            start, length = chance.randrange(3000) * 16, chance.randrange(1, 20) * chance.choice([16, 16, 160])
+            protection = chance.choice([CODE, CODE, DATA, WRITABLE])
+            name = chance.randrange(9)
+            story.record(MMAP, pid, start, length, 3 * start, protection, name=name)
+            if pid in execs:
+                model[pid] = []
+                execs.discard(pid)
+            model[pid] = cut(model.get(pid, []), start, start + length)
+            if protection != WRITABLE:
+                model[pid] = sorted([*model[pid], (start, start + length, 3 * start, name, protection == CODE)])
+        elif what < 0.61:
+            story.record(COMM, pid, misc=USER | EXEC, name=1)
+            execs.add(pid)
+        elif what < 0.65:
+            parent = chance.randrange(1, 6)
+            story.record(FORK, pid, parent, parent)
+            if parent != pid:
+                model[pid] = list(model.get(parent, []))
+                execs.discard(pid)
+        else:
+            story.sample(pid)
+            expected.append(list(model.get(pid, [])))
+    seen = story.replay()
+    assert [seen.of(i) for i in range(len(expected))] == expected
+
+
+def test_two_libraries_taking_turns_at_one_address_are_two_snapshots() -> None:
+    story = Story()
+    for name in (1, 2, 1):
+        story.record(MMAP, 7, 0x1000, 0x1000, 0, CODE, name=name)
+        story.sample(7)
+    seen = story.replay()
+    assert [seen.of(i)[0][3] for i in range(3)] == [1, 2, 1]
+
+
+def test_unchanged_space_is_one_snapshot() -> None:
+    story = Story()
+    story.record(MMAP, 7, 0x1000, 0x1000, 0, CODE, name=1)
+    for _ in range(5):
+        story.sample(7)
+    assert len(set(story.replay().spaces)) == 1
+
+
+def test_samples_inside_exec_still_see_the_old_program() -> None:
+    story = Story()
+    story.record(MMAP, 7, 0x1000, 0x1000, 0, CODE, name=1)
+    story.record(COMM, 7, misc=USER | EXEC, name=3)
+    story.sample(7)
+    story.record(MMAP, 7, 0x9000, 0x1000, 0, CODE, name=2)
+    story.sample(7)
+    seen = story.replay()
+    assert [mapping[3] for mapping in seen.of(0)] == [1]
+    assert [mapping[3] for mapping in seen.of(1)] == [2]
+
+
+def test_synthesized_fork_inherits_nothing() -> None:
+    story = Story()
+    story.record(MMAP, 7, 0x1000, 0x1000, 0, CODE, name=1)
+    story.record(FORK, 8, 7, 7, misc=USER | EXEC)
+    story.sample(8)
+    assert story.replay().of(0) == []
+
+
+def test_thread_takes_the_name_of_the_one_that_made_it() -> None:
+    story = Story()
+    story.record(COMM, 7, name=5)
+    story.record(FORK, 7, 7, 7, tid=9)
+    story.sample(7, 9)
+    assert list(story.replay().comms) == [5]
+
+
+def test_anonymous_code_is_each_process_s_own() -> None:
+    story = Story()
+    for pid in (7, 8):
+        story.record(MMAP, pid, 0x1000, 0x1000, 0, CODE, name=4)
+        story.sample(pid)
+    seen = story.replay(bytes([0, 0, 0, 0, 1]))
+    assert seen.replay.key_pids() == [7, 8]
+
+
+def test_unregistered_kernel_symbol_is_gone() -> None:
+    story = Story()
+    story.record(KSYMBOL, -1, 0xFFFFFFFFC0000000, 0x100, 1, 0, name=6, misc=0)
+    story.sample(7)
+    story.record(KSYMBOL, -1, 0xFFFFFFFFC0000000, 0x100, 1, 1, name=6, misc=0)
+    story.sample(7)
+    seen = story.replay()
+    assert [len(seen.mappings(kernel)) for kernel in seen.kernels] == [1, 0]
+
+
+def test_mapping_that_wraps_around_the_address_space_is_bounded() -> None:
+    story = Story()
+    story.record(MMAP, 7, 0xFFFFFFFFFFFFF000, 0xFFFFFFFFFFFFFFFF, 0, CODE, name=1)
+    story.sample(7)
+    assert story.replay().of(0)[0][1] == 0xFFFFFFFFFFFFFFFF
