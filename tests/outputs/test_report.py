@@ -49,6 +49,12 @@ def test_report_callees(snapshot: Snapshot) -> None:
     snapshot(text(keys=("sym",), graph="callee", percent_limit=10))
 
 
+def test_only_so_many_rows() -> None:
+    lines = text(rows=2, graph="none").splitlines()
+    assert lines[-4].startswith("Children")
+    assert lines[-1] == "and 8 more (--rows 0 shows them)"
+
+
 def test_report_of_two_events(snapshot: Snapshot) -> None:
     samples = [S("main@app f@app", period=7), S("main@app g@app", event=1, period=1)]
     snapshot(text(make_profile(samples, ("cycles", "page-faults", "unused")), lost=3))

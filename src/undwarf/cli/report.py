@@ -55,6 +55,9 @@ Examples:
 @click.option(
     "--percent-limit", type=click.FloatRange(0, 100), default=0.5, show_default=True, help="Hide rows below this."
 )
+@click.option(
+    "--rows", metavar="N", type=click.IntRange(0), default=None, help="Rows at most; 0: all. On a terminal 40, else all."
+)
 @click.option("--weight", type=click.Choice(["period", "samples"]), default="period", help="What is added up.")
 @click.option("-n", "--show-nr-samples", is_flag=True, help="A column with the number of samples.")
 @click.option("--json", "as_json", is_flag=True, help="Numbers for machines.")
@@ -64,6 +67,7 @@ def command(
     children: bool,
     graph: tuple[str, float | None],
     percent_limit: float,
+    rows: int | None,
     weight: Literal["period", "samples"],
     show_nr_samples: bool,
     as_json: bool,
@@ -83,6 +87,7 @@ def command(
         graph=kind,
         percent_limit=percent_limit,
         tree_limit=tree_limit if tree_limit is not None else (0.5 if as_json else 5.0),
+        rows=rows if rows is not None else 40 if sys.stdout.isatty() else 0,
         weight=weight,
         show_samples=show_nr_samples,
         colour=wants_colour(sys.stdout),

@@ -30,8 +30,8 @@ class ReportOptions:
     """What a report shows.
 
     ``graph`` is none, caller (from the outermost caller down) or callee (callers of the hot functions); rows below
-    ``percent_limit`` and branches below ``tree_limit`` percent are hidden. ``width`` in columns; None: nothing is
-    cut. ``dump`` is the largest stack dump that was asked for, in bytes.
+    ``percent_limit`` and branches below ``tree_limit`` percent are hidden, and ``rows`` are shown at most (0: all).
+    ``width`` in columns; None: nothing is cut. ``dump`` is the largest stack dump that was asked for, in bytes.
     """
 
     keys: tuple[str, ...] = ("comm", "dso", "sym")
@@ -39,6 +39,7 @@ class ReportOptions:
     graph: str = "caller"
     percent_limit: float = 0.5
     tree_limit: float = 5.0
+    rows: int = 0
     weight: Weight = "period"
     show_samples: bool = False
     colour: bool = False
@@ -118,6 +119,8 @@ def _write_table(flat: Hot, sink: TextIO, options: ReportOptions, paint: Paint) 
         rows = sorted((row for row in rows if row.self_weight), key=lambda row: (-row.self_weight, row.key, row.kernel))
     least = options.percent_limit * total / 100
     shown = [row for row in rows if (row.children_weight if options.children else row.self_weight) >= least]
+    if options.rows and len(shown) > options.rows:
+        del shown[options.rows :]
     texts = [_texts(flat, row) for row in shown]
     sizes = _sizes(flat, texts, options)
     heads = ["Children", "    Self"] if options.children else ["    Self"]
@@ -142,7 +145,9 @@ def _write_table(flat: Hot, sink: TextIO, options: ReportOptions, paint: Paint) 
         sink.write("  ".join(line).rstrip() + "\n")
     hidden = len(rows) - len(shown)
     if hidden > 0:
-        sink.write(paint.dim(f"{hidden:,} more below {options.percent_limit:g} % (--percent-limit 0 shows all)") + "\n")
+        cut = options.rows and len(shown) == options.rows
+        way = "--rows 0" if cut else f"below {options.percent_limit:g} %: --percent-limit 0"
+        sink.write(paint.dim(f"and {hidden:,} more ({way} shows them)") + "\n")
 
 
 def _texts(flat: Hot, row: Row) -> list[str]:
