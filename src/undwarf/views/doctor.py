@@ -1,6 +1,7 @@
 """What the machine at hand offers to someone who records and reads profiles."""
 
 import importlib
+import importlib.util
 import os
 import platform
 import shutil
@@ -24,12 +25,23 @@ class Finding:
         return asdict(self)
 
 
-KERNELS = ("perfdata.decode", "spaces.replay", "tables.cfi", "unwind.walk", "symbols.table", "views.grouping")
+LIBRARIES = ("click", "rich", "zstandard", "multi_demangle")
 
 
 def examine() -> list[Finding]:
-    """All findings, most basic first."""
-    return [*_kernels(), _python(), _perf(), _paranoid(), _kptr(), _machine(), *_directories(), _debuginfod()]
+    """All findings, most basic first. Nothing is fetched from any network."""
+    return [
+        _kernels(),
+        _libraries(),
+        _python(),
+        _perf(),
+        _paranoid(),
+        _frequency(),
+        _kptr(),
+        _machine(),
+        *_directories(),
+        _debuginfod(),
+    ]
 
 
 def _read(path: str) -> str:
@@ -39,17 +51,38 @@ def _read(path: str) -> str:
         return ""
 
 
-def _kernels() -> list[Finding]:
+def kernels() -> list[str]:
+    """The modules that are made to be compiled: those whose first line is a ``# cython:`` directive."""
+    root = Path(__file__).parent.parent
+    found = []
+    for path in sorted(root.rglob("*.py")):
+        with path.open("rb") as file:
+            if file.readline().startswith(b"# cython:"):
+                found.append(".".join(path.relative_to(root).with_suffix("").parts))
+    return found
+
+
+def _kernels() -> Finding:
+    names = kernels()
     missing = []
-    for name in KERNELS:
-        module = importlib.import_module(f"undwarf.{name}")
+    for name in names:
+        try:
+            module = importlib.import_module(f"undwarf.{name}")
+        except ImportError as error:
+            missing.append(f"{name} ({error})")
+            continue
         if not str(module.__file__).endswith(".so"):
             missing.append(name)
     if missing:
-        return [
-            Finding("bad", "compiled code", f"not compiled: {', '.join(missing)}", "run make build, or pip install .")
-        ]
-    return [Finding("good", "compiled code", "all kernels are compiled")]
+        return Finding("bad", "compiled code", f"not compiled: {', '.join(missing)}", "make build, or pip install .")
+    return Finding("good", "compiled code", f"all {len(names)} kernels are compiled")
+
+
+def _libraries() -> Finding:
+    missing = [name for name in LIBRARIES if importlib.util.find_spec(name) is None]
+    if missing:
+        return Finding("bad", "libraries", f"missing: {', '.join(missing)}", f"pip install {' '.join(missing)}")
+    return Finding("good", "libraries", ", ".join(LIBRARIES))
 
 
 def _python() -> Finding:
@@ -88,6 +121,15 @@ def _paranoid() -> Finding:
     )
 
 
+def _frequency() -> Finding:
+    rate = _read("/proc/sys/kernel/perf_event_max_sample_rate") or "unknown"
+    depth = _read("/proc/sys/kernel/perf_event_max_stack") or "unknown"
+    fact = f"at most {rate} samples a second, {depth} frames in a chain"
+    if rate.isdigit() and int(rate) < 1000:
+        return Finding("note", "sampling", fact, "sysctl kernel.perf_event_max_sample_rate=100000")
+    return Finding("good", "sampling", fact)
+
+
 def _kptr() -> Finding:
     try:
         with open("/proc/kallsyms", encoding="ascii", errors="replace") as file:
@@ -112,12 +154,15 @@ def _machine() -> Finding:
 
 def _directories() -> list[Finding]:
     found = []
-    for what, path in (("debug files", "/usr/lib/debug"), ("perf's cache", "~/.debug")):
-        full = Path(path).expanduser()
+    for what, place, advice in (
+        ("debug files", "/usr/lib/debug", "your distribution's debug packages put files there"),
+        ("perf's cache", "~/.debug", "perf record and perf buildid-cache fill it"),
+    ):
+        full = Path(place).expanduser()
         if full.is_dir():
             found.append(Finding("good", what, str(full)))
         else:
-            found.append(Finding("note", what, f"{path} does not exist"))
+            found.append(Finding("note", what, f"{place} does not exist", advice))
     return found
 
 
