@@ -193,6 +193,10 @@ class _Batch:
                 self._name_compiled(image, begin, end)
             elif image.runs_at_file_addresses:
                 self._name_file(image, begin, end)
+                # Symbol tables of large files were gone through whole; their pages would add up.
+                for elf in (image.elf, image.debug_elf):
+                    if elf is not None:
+                        elf.release()
             self._name_rest(number, begin, end)
         self._name_rest(NONE, self.starts[len(self.store)], len(self.order))
         return self._functions()
