@@ -1,0 +1,34 @@
+"""Recordings from any bytes: opening, decoding, address spaces, the walk, the names."""
+
+import io
+from pathlib import Path
+
+from mutate import main
+
+from undwarf.api import open_recording
+from undwarf.errors import UndwarfError
+from undwarf.limits import Limits
+
+LIMITS = Limits(stream_bytes=8 << 20, compression_ratio=100, max_frames=64)
+EXAMPLES = Path(__file__).parent.parent / "examples"
+
+
+def one_input(data: bytes) -> None:
+    """Anything but an UndwarfError is a defect."""
+    try:
+        with open_recording(io.BytesIO(data), symfs="/nonexistent", limits=LIMITS) as recording:
+            profile = recording.profile(by_time=True, runtime=True, jobs=1)
+            for sample in profile.samples[:20]:
+                str(sample)
+    except UndwarfError:
+        return
+
+
+def seeds() -> list[bytes]:
+    """The example recording, whole and its beginning, and the smallest pipe."""
+    found = [path.read_bytes() for path in sorted(EXAMPLES.rglob("*.data"))]
+    return [*found, *(one[:6000] for one in found), b"PERFILE2" + (16).to_bytes(8, "little")]
+
+
+if __name__ == "__main__":
+    main(one_input, seeds())

@@ -1,0 +1,65 @@
+"""What the fuzz targets share: coverage-guided runs where atheris is installed, else mutations of the seeds."""
+
+import random
+import sys
+import time
+from collections.abc import Callable
+
+
+def mutated(seed: bytes, chance: random.Random) -> bytes:
+    """A seed with a few flips, numbers out of range, cuts, repeats."""
+    data = bytearray(seed)
+    for _ in range(chance.randrange(1, 9)):
+        if not data:
+            break
+        at = chance.randrange(len(data))
+        what = chance.randrange(6)
+        if what == 0:
+            data[at] ^= 1 << chance.randrange(8)
+        elif what == 1:
+            data[at] = chance.choice((0, 1, 0x7F, 0x80, 0xFF))
+        elif what == 2:
+            size = chance.choice((2, 4, 8))
+            value = chance.choice((0, 1, (1 << 8 * size) - 1, 1 << (8 * size - 1), chance.getrandbits(8 * size)))
+            data[at : at + size] = value.to_bytes(size, "little")
+        elif what == 3:
+            del data[at : at + chance.randrange(1, 64)]
+        elif what == 4:
+            data[at:at] = data[at : at + chance.randrange(1, 64)]
+        else:
+            del data[chance.randrange(len(data)) :]
+    return bytes(data)
+
+
+def main(one_input: Callable[[bytes], None], seeds: list[bytes]) -> None:
+    """``[SECONDS [SEED]]``: run a target for a while; an exception that it lets through ends the run with an error."""
+    seconds = float(sys.argv[1]) if len(sys.argv) > 1 else 10.0
+    number = int(sys.argv[2]) if len(sys.argv) > 2 else 1
+    chance = random.Random(number)
+    end = time.monotonic() + seconds
+    runs, slowest = 0, 0.0
+    for seed in seeds:
+        one_input(seed)
+    while time.monotonic() < end:
+        data = mutated(chance.choice(seeds), chance)
+        before = time.monotonic()
+        try:
+            one_input(data)
+        except BaseException:
+            path = f"crash-{number}-{runs}.bin"
+            with open(path, "wb") as file:
+                file.write(data)
+            print(f"input kept in {path}", file=sys.stderr)
+            raise
+        slowest = max(slowest, time.monotonic() - before)
+        runs += 1
+    print(f"{runs} inputs, slowest {slowest:.2f} s")
+
+
+def guided(one_input: Callable[[bytes], None]) -> None:
+    """Run under atheris with its own arguments."""
+    import atheris
+
+    atheris.instrument_all()
+    atheris.Setup(sys.argv, one_input)
+    atheris.Fuzz()
