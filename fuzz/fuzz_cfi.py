@@ -1,13 +1,9 @@
-"""Call frame information from any bytes: ``python fuzz/fuzz_cfi.py [CORPUS...]``.
+"""Call frame information from any bytes: a table keeps its promises or the file is refused."""
 
-Runs under atheris where it is installed. Without it, ``python fuzz/fuzz_cfi.py [SECONDS [SEED]]`` mutates the call
-frame sections of binaries found on this machine.
-"""
-
-import random
 import sys
-import time
 from pathlib import Path
+
+import mutate
 
 from undwarf.elf import ElfFile
 from undwarf.errors import UndwarfError
@@ -96,51 +92,5 @@ def seeds() -> list[bytes]:
     return found or [b"\x08" + bytes(100)]
 
 
-def mutate(data: bytes, chance: random.Random) -> bytes:
-    """A copy with some damage."""
-    changed = bytearray(data)
-    for _ in range(chance.choice((1, 1, 2, 4, 16))):
-        at = chance.randrange(len(changed))
-        kind = chance.randrange(5)
-        if kind == 0:
-            changed[at] ^= 1 << chance.randrange(8)
-        elif kind == 1:
-            changed[at] = chance.choice((0, 1, 0x7F, 0x80, 0xFF, chance.randrange(256)))
-        elif kind == 2:
-            changed[at : at + 4] = chance.choice((bytes(4), b"\xff" * 4, b"\xf0\xff\xff\xff", b"\x80" * 4))
-        elif kind == 3:
-            changed[at:at] = bytes(chance.randrange(256) for _ in range(chance.randrange(1, 9)))
-        elif len(changed) > 20:
-            del changed[at : at + chance.randrange(1, 9)]
-    if chance.randrange(8) == 0:
-        changed = changed[: chance.randrange(1, len(changed) + 1)]
-    changed[0] = chance.randrange(32) if chance.randrange(4) == 0 else 0x08
-    return bytes(changed)
-
-
-def run(seconds: float, seed: int) -> int:
-    """Mutates seeds for a while; how many inputs were tried. The one that fails is kept in ``crash-cfi``."""
-    chance = random.Random(seed)
-    start = seeds()
-    until = time.monotonic() + seconds
-    tried = 0
-    while time.monotonic() < until:
-        data = mutate(chance.choice(start), chance)
-        tried += 1
-        try:
-            one_input(data)
-        except BaseException:
-            Path("crash-cfi").write_bytes(data)
-            raise
-    return tried
-
-
 if __name__ == "__main__":
-    try:
-        import atheris  # type: ignore[import-not-found]
-    except ImportError:
-        length = float(sys.argv[1]) if len(sys.argv) > 1 else 10.0
-        print(run(length, int(sys.argv[2]) if len(sys.argv) > 2 else 0), "inputs, no failure")
-    else:
-        atheris.Setup(sys.argv, one_input)
-        atheris.Fuzz()
+    mutate.main(one_input, seeds())

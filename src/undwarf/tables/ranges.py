@@ -199,8 +199,10 @@ def fill_holes(
     new_where = zeros("Q", 2 * n + m)
     i = 0
     count = 0
+    at = 0
     for j in range(m):
-        at = more_starts[j]
+        # The known range passed last may reach into this one.
+        at = max(at, more_starts[j])
         while i < n and ends[i] <= at:
             new_starts[count] = starts[i]
             new_ends[count] = ends[i]

@@ -1,4 +1,7 @@
-"""Holds unwind tables against readelf's, address by address. By hand: ``python tests/tables/compare.py FILE...``."""
+"""Holds unwind tables against readelf's, address by address.
+
+By hand, for large files: ``python tests/tables/cfi_compare.py FILE...``
+"""
 
 import sys
 from bisect import bisect_right
@@ -7,7 +10,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from readelf import frames, plain
+from cfi_readelf import frames, plain
 
 from undwarf.tables.model import NO_RULE, UnwindTable
 
@@ -32,7 +35,7 @@ def compare(tool: str, path: "str | Path", source: str = "eh_frame") -> Outcome:
         return words[number]
 
     outcome = Outcome(0, 0, [])
-    for function in frames(tool, path):
+    for function in frames(tool, path, source):
         if function.start >= function.end:
             continue
         number = table.function_at(function.start)
@@ -81,8 +84,7 @@ if __name__ == "__main__":
     failed = False
     for name in sys.argv[1:]:
         result = compare("readelf", name)
-        print(f"{name}: {result.rows} rows, {result.expressions} with expressions, {len(result.differences)} differ")
-        for difference in result.differences[:5]:
-            print("   ", difference)
+        found = [f"{name}: {result.rows} rows, {result.expressions} by expression, {len(result.differences)} differ"]
+        sys.stdout.write("\n    ".join(found + result.differences[:5]) + "\n")
         failed = failed or bool(result.differences)
     sys.exit(failed)

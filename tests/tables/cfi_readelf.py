@@ -22,8 +22,8 @@ class Function:
     rows: list[tuple[int, str, dict[str, str]]] = field(default_factory=list)
 
 
-def frames(tool: str, path: "str | Path") -> Iterator[Function]:
-    """The functions that ``readelf --debug-dump=frames-interp`` prints, in its order.
+def frames(tool: str, path: "str | Path", source: str) -> Iterator[Function]:
+    """The functions of a section that ``readelf --debug-dump=frames-interp`` prints, in its order.
 
     It prints no row for a function without instructions, which then has the one of its CIE.
     """
@@ -34,7 +34,12 @@ def frames(tool: str, path: "str | Path") -> Iterator[Function]:
         function: Function | None = None
         rows: list[tuple[int, str, dict[str, str]]] = []
         columns: list[str] = []
+        wanted = False
         for line in process.stdout:
+            if line.startswith("Contents of the "):
+                wanted = f".{source} " in line or f".z{source} " in line
+            if not wanted:
+                continue
             if found := _FDE.match(line):
                 if function is not None:
                     yield function
@@ -48,7 +53,7 @@ def frames(tool: str, path: "str | Path") -> Iterator[Function]:
                 rows = initial[found[1]] = []
             elif line.lstrip().startswith("LOC "):
                 columns = line.split()[2:]
-            elif columns and (found := _ROW.match(line)):
+            elif columns and (found := _ROW.match(line)) and found[2] != "ZERO":
                 printed = _NAMED.sub(r"\1", found[3]).split()
                 rows.append((int(found[1], 16), found[2], dict(zip(columns, printed, strict=True))))
                 if function is not None:
