@@ -56,7 +56,11 @@ Examples:
     "--percent-limit", type=click.FloatRange(0, 100), default=0.5, show_default=True, help="Hide rows below this."
 )
 @click.option(
-    "--rows", metavar="N", type=click.IntRange(0), default=None, help="Rows at most; 0: all. On a terminal 40, else all."
+    "--rows",
+    metavar="N",
+    type=click.IntRange(0),
+    default=None,
+    help="Rows at most; 0: all. On a terminal 40, else all.",
 )
 @click.option("--weight", type=click.Choice(["period", "samples"]), default="period", help="What is added up.")
 @click.option("-n", "--show-nr-samples", is_flag=True, help="A column with the number of samples.")
