@@ -11,7 +11,7 @@ import os
 from typing import Any
 
 import cython
-from cython.cimports.libc.string import memchr, memcmp, memcpy  # type: ignore[import-untyped]
+from cython.cimports.libc.string import memchr, memcmp, memcpy
 
 from undwarf.buffers import zeros
 

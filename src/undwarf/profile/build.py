@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from undwarf.buffers import zeros
 from undwarf.images import ImageKind, ImageStore
@@ -158,7 +159,8 @@ def _renumber(records: Records, comm_of: memoryview, number_of: dict[int, int]) 
     limited = zeros("I", len(comm_of))
     pids = records.samples.pid
     if NONE not in comm_of:
-        return take(table, comm_of)
+        renumbered: memoryview = take(table, comm_of)
+        return renumbered
     for i, number in enumerate(comm_of):
         limited[i] = table[number] if number != NONE else idle if pids[i] == 0 else NONE
     return limited
@@ -166,7 +168,7 @@ def _renumber(records: Records, comm_of: memoryview, number_of: dict[int, int]) 
 
 def _samples(records: Records, walked: Walked, comm_of: memoryview, order: memoryview | None) -> SampleColumns:
     samples = records.samples
-    columns = {
+    columns: dict[str, Any] = {
         "time": samples.time,
         "pid": samples.pid,
         "tid": samples.tid,

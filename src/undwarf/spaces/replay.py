@@ -5,9 +5,9 @@ An address space is an immutable snapshot: once a sample has seen it, the next c
 is a list of chunks of up to 32 mappings, and a change copies only the chunk it touches, so a process with
 thousands of mappings that changes one of them between any two samples does not cost thousands of copies.
 
-What changes an address space: a mapping (cutting what it covers), an exec (whose first mapping empties it), a fork (which starts
-from the parent's). perf itself does not empty the space at exec; since the COMM record of an exec precedes the new
-image's mappings, doing so is right.
+What changes an address space: a mapping (cutting what it covers), an exec (whose first mapping empties it), a
+fork (which starts from the parent's). perf itself does not empty the space at exec; since the COMM record of an exec
+precedes the new image's mappings, doing so is right.
 """
 
 from typing import Any

@@ -1,7 +1,7 @@
 """What the walk asks for when it meets an image for the first time; shared by all walking threads."""
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from undwarf.images import Image, ImageKind, ImageStore
 from undwarf.tables.model import RuleSet, UnwindTable
@@ -58,13 +58,14 @@ class Sources:
         segments = [(offset, size, address) for offset, size, address, _flags in image.load_segments()]
         table = self._tables.get(image.number)
         if table is None:
-            debug: Callable[[], object] = lambda: image.debug_elf  # noqa: E731
-            table = self._tables[image.number] = UnwindTable.from_elf(elf, debug_elf=debug, rules=self.rules)
+            table = self._tables[image.number] = UnwindTable.from_elf(
+                elf, debug_elf=lambda: image.debug_elf, rules=self.rules
+            )
             elf.release()
         return HAS_TABLE, segments, table, elf.entry
 
     def call_before(self, number: int, address: int) -> int:
-        """Whether a call instruction ends at ``address``: 1 yes, 2 no, 3 for code made at run time, which is not here."""
+        """Whether a call instruction ends at ``address``: 1 yes, 2 no, 3 where the code was made at run time."""
         image = self.image(number)
         if image.kind in (ImageKind.ANON, ImageKind.JIT, ImageKind.BPF):
             return 3

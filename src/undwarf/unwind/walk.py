@@ -264,7 +264,7 @@ class Stacks:
         return found
 
     @cython.locals(frame_map="unsigned int[::1]", node_map="unsigned int[::1]", i=cython.Py_ssize_t, parent=cython.uint)
-    def adopt(self, other: Stacks) -> memoryview:
+    def adopt(self, other: Stacks) -> memoryview:  # noqa: F821 - the class itself, which Cython knows here
         """Take over another thread's frames and nodes; returns the column that maps its node numbers to ours."""
         frame_map = zeros("I", other.frames)
         mapped = zeros("I", other.nodes)
@@ -317,15 +317,16 @@ class Stacks:
 class Walker:
     """Walks samples of one recording in one thread.
 
-    ``source`` (undwarf.unwind.sources.Sources) loads images: ``load(image)`` gives (state, segments, table, entry)
-    with state 1 (has a table), 2 (a file that cannot be used), 3 (no further source) or 4 (anonymous code), ``call_before(image, address)`` says whether a call instruction ends there (1 yes, 2 no, 3 cannot be read), ``read(image, address)`` gives a word of
-    read-only file data. ``runtime`` keeps the absolute address of each frame, which makes frames of different
-    processes different.
+    ``source`` (undwarf.unwind.sources.Sources) answers what the walk meets for the first time: ``load(image)`` gives
+    (state, segments, table, entry) with state 1 (has a table), 2 (a file that cannot be used), 3 (no further source)
+    or 4 (anonymous code); ``call_before(image, address)`` says whether a call instruction ends there (1 yes, 2 no, 3
+    cannot be read); ``read(image, address)`` gives a word of read-only file data. ``runtime`` keeps the absolute
+    address of each frame, which makes frames of different processes different.
     """
 
     stacks = cython.declare(Stacks, visibility="readonly")
-    source: object
-    rules: object
+    source: Any
+    rules: Any
     kernel_image: cython.uint
     # address spaces (undwarf.spaces.replay.Replay.columns)
     chunk_count = cython.declare("const unsigned int[::1]")
@@ -360,8 +361,8 @@ class Walker:
     image_segment_count = cython.declare("unsigned int[::1]")
     image_functions = cython.declare("unsigned int[::1]")
     image_function_count = cython.declare("unsigned int[::1]")
-    tables: list
-    versions: list
+    tables: list[Any]
+    versions: list[int]
     segment_offset = cython.declare("unsigned long long[::1]")
     segment_end = cython.declare("unsigned long long[::1]")
     segment_address = cython.declare("unsigned long long[::1]")
@@ -382,7 +383,8 @@ class Walker:
     dump: cython.Py_ssize_t
     low: cython.ulonglong
     high: cython.ulonglong
-    regs: cython.ulonglong[17]
+    regs = cython.declare("unsigned long long[17]")
+    caller = cython.declare("unsigned long long[17]")
     known: cython.uint
     space: cython.uint
     found_rule: cython.uint
@@ -404,7 +406,7 @@ class Walker:
     fresh_count: cython.Py_ssize_t
     tail_count: cython.Py_ssize_t
     tail_node: cython.uint
-    evaluation: cython.ulonglong[64]
+    evaluation = cython.declare("unsigned long long[64]")
     runtime: cython.bint
     max_frames: cython.Py_ssize_t
     max_chain: cython.Py_ssize_t
@@ -680,11 +682,11 @@ class Walker:
         at: cython.Py_ssize_t = self.image_segments[image]
         for i in range(at, at + self.image_segment_count[image]):
             if self.segment_offset[i] <= offset < self.segment_end[i]:
-                return self.segment_address[i] + (offset - self.segment_offset[i])
+                return cython.cast(cython.ulonglong, self.segment_address[i] + (offset - self.segment_offset[i]))
         # The kernel maps whole pages: what lies on a segment's last page is mapped as well.
         for i in range(at, at + self.image_segment_count[image]):
             if self.segment_offset[i] & ~0xFFF <= offset < (self.segment_end[i] + 0xFFF) & ~0xFFF:
-                return self.segment_address[i] + (offset - self.segment_offset[i])
+                return cython.cast(cython.ulonglong, self.segment_address[i] + (offset - self.segment_offset[i]))
         return 0
 
     @cython.cfunc
@@ -740,7 +742,7 @@ class Walker:
                 high = middle
         if low == first:
             return RULE_NO
-        return self.row_rule[low - 1]
+        return cython.cast(cython.longlong, self.row_rule[low - 1])
 
     @cython.cfunc
     @cython.nogil
@@ -829,10 +831,13 @@ class Walker:
         entry: cython.Py_ssize_t
         frame: cython.longlong
         if self.cache[at] == lookup and self.cache[at + 1] == key:
-            return self.cache[at + 2]
+            return cython.cast(cython.longlong, self.cache[at + 2])
         entry = self.mapping(space, lookup)
         frame = self.stacks.frame(
-            self.kernel_image if entry < 0 else self.images[entry], lookup, raw if self.runtime else 0, FROM_KERNEL_CHAIN
+            self.kernel_image if entry < 0 else self.images[entry],
+            lookup,
+            raw if self.runtime else 0,
+            FROM_KERNEL_CHAIN,
         )
         self.cache[at] = lookup
         self.cache[at + 1] = key
@@ -908,7 +913,7 @@ class Walker:
         if not self.known >> number & 1:
             self.fault = STOP_UNKNOWN_REGISTER
             return 0
-        return self.regs[number]
+        return cython.cast(cython.ulonglong, self.regs[number])
 
     @cython.cfunc
     @cython.nogil
@@ -1088,7 +1093,7 @@ class Walker:
         if depth < 1:
             self.fault = STOP_BAD_RULE
             return 0
-        return self.evaluation[depth - 1]
+        return cython.cast(cython.ulonglong, self.evaluation[depth - 1])
 
     operand: cython.ulonglong
 
@@ -1149,7 +1154,6 @@ class Walker:
         how: cython.int
         amount: cython.ulonglong
         i: cython.int
-        old: cython.ulonglong[17]
         old_known: cython.uint
         simple: cython.bint = True
         stack_set: cython.bint = False
@@ -1173,10 +1177,10 @@ class Walker:
             return STOP_NO_RULE
         if self.fault:
             return self.fault
-        if cfa < sp and kind == CFA_REGISTER and not flags & FLAG_SIGNAL:
-            # Only the stack and frame pointer bound the frame; other registers may lead to another stack.
-            if self.words[at + 1] == RSP or self.words[at + 1] == RBP:
-                return STOP_BAD_CFA
+        # Only the stack and frame pointer bound the frame; other registers may lead to another stack.
+        number = self.words[at + 1]
+        if cfa < sp and kind == CFA_REGISTER and not flags & FLAG_SIGNAL and (number == RSP or number == RBP):
+            return STOP_BAD_CFA
         saved = self.words[at + 6]
         number = self.words[at + 7]
         if saved < 1 or saved > REGISTERS or number != RIP or self.words[at + 8] != RIP:
@@ -1226,8 +1230,8 @@ class Walker:
             return 0
         old_known = self.known
         for i in range(REGISTERS):
-            old[i] = self.regs[i]
-        old[RSP] = cfa
+            self.caller[i] = self.regs[i]
+        self.caller[RSP] = cfa
         old_known |= cython.cast(cython.uint, 1) << RSP
         for i in range(saved):
             number = self.words[at + 8 + 4 * i]
@@ -1260,10 +1264,10 @@ class Walker:
                 self.fault = 0
                 old_known &= ~(cython.cast(cython.uint, 1) << number)
             else:
-                old[number] = value
+                self.caller[number] = value
                 old_known |= cython.cast(cython.uint, 1) << number
         for i in range(REGISTERS):
-            self.regs[i] = old[i]
+            self.regs[i] = self.caller[i]
         self.known = old_known
         return 0
 
@@ -1272,7 +1276,7 @@ class Walker:
     @cython.exceptval(-1)
     def at_entry(self, image: cython.Py_ssize_t, address: cython.ulonglong) -> cython.bint:
         """Whether an address lies in the few instructions at an image's entry point."""
-        return self.image_entry[image] != 0 and 0 <= address - self.image_entry[image] < ENTRY
+        return cython.cast(cython.bint, self.image_entry[image] != 0 and 0 <= address - self.image_entry[image] < ENTRY)
 
     @cython.cfunc
     @cython.nogil
@@ -1459,7 +1463,8 @@ class Walker:
         # Both dumps hold [down_to, equal): it lies above their lower ends, below this one's upper end, and all of it
         # up to memo_top, which equal never passes, was read in the other one.
         here = cython.cast(
-            cython.p_ulonglong, cython.address(self.window[self.dump + cython.cast(cython.Py_ssize_t, down_to - self.low)])
+            cython.p_ulonglong,
+            cython.address(self.window[self.dump + cython.cast(cython.Py_ssize_t, down_to - self.low)]),
         )
         there = cython.cast(
             cython.p_ulonglong,
@@ -1628,7 +1633,12 @@ class Walker:
             pc = self.regs[RIP]
             while old >= 0 and self.memo[STATE * old + 1] < self.regs[RSP]:
                 old -= 1
-            if old >= 0 and exact == 0 and self.memo[STATE * old + 1] == self.regs[RSP] and self.memo[STATE * old] == pc:
+            if (
+                old >= 0
+                and exact == 0
+                and self.memo[STATE * old + 1] == self.regs[RSP]
+                and self.memo[STATE * old] == pc
+            ):
                 at = STATE * old
                 if (
                     self.memo[at + 2] == self.regs[RBX]
