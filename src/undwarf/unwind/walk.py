@@ -1179,7 +1179,7 @@ class Walker:
             return self.fault
         # Only the stack and frame pointer bound the frame; other registers may lead to another stack.
         number = self.words[at + 1]
-        if cfa < sp and kind == CFA_REGISTER and not flags & FLAG_SIGNAL and (number == RSP or number == RBP):
+        if cfa < sp and kind == CFA_REGISTER and not flags & FLAG_SIGNAL and number in (RSP, RBP):
             return STOP_BAD_CFA
         saved = self.words[at + 6]
         number = self.words[at + 7]
