@@ -24,6 +24,10 @@ def one_input(data: bytes) -> None:
         except UndwarfError:
             return
         table.more(0x1234)
+        quick = UnwindTable.from_elf(ElfFile.from_bytes(data, limits=LIMITS), limits=LIMITS, quick=True)
+        rows = [quick.rows(i) for i in range(len(quick))]
+        check(quick.starts, quick.ends, rows, quick.rules, quick.machine)
+        quick.more(0x1234)
         for _ in table:
             pass
         check(table.starts, table.ends, [table.rows(i) for i in range(len(table))], table.rules, table.machine)
@@ -40,15 +44,17 @@ def one_input(data: bytes) -> None:
         code=[(0, 1 << 64)],
         max_entries=LIMITS.fdes,
     )
-    stopped = entries.scan(bool(shape & 8))
-    if stopped and shape & 16:
-        entries.take(range(entries.at, min(len(data), entries.at + 200)))
-    entries.arrange()
+    if not (shape & 32 and len(data) > 1 and entries.index(memoryview(data), 2, data[1], 0x1000)):
+        stopped = entries.scan(bool(shape & 8))
+        if stopped and shape & 16:
+            entries.take(range(entries.at, min(len(data), entries.at + 200)))
+        entries.arrange()
     rules = RuleSet(LIMITS)
     programs = Programs(
         entries, rules, source=1, registers=34 if shape & 4 else 17, signing=bool(shape & 4), limits=LIMITS
     )
-    rows = [programs.rows(entries.entry[i], entries.starts[i], entries.ends[i]) for i in range(len(entries.starts))]
+    numbers = range(len(entries.starts)) if entries.entry is None else entries.entry
+    rows = [programs.rows(n, entries.starts[i], entries.ends[i]) for i, n in enumerate(numbers)]
     check(entries.starts, entries.ends, rows, rules, machine)
 
 
@@ -80,16 +86,39 @@ def check(
 
 
 def seeds() -> list[bytes]:
-    """Inputs to start from: sections of real binaries, cut to what is quick."""
+    """Inputs to start from: sections of real binaries, cut to what is quick, also behind a search table of their own;
+    small binaries."""
     found = []
     for name in SEED_FILES:
         if not Path(name).exists():
             continue
         elf = ElfFile.open(name)
+        if len(elf.data) < 50_000:
+            found.append(bytes(elf.data))
         data = elf.section_data(".eh_frame")
         if data is not None:
             found.extend(b"\x08" + bytes(data[:size]) for size in (200, 2000, 8000))
+            found.append(with_table(bytes(data[:2000])))
     return found or [b"\x08" + bytes(100)]
+
+
+def with_table(section: bytes) -> bytes:
+    """A section behind a table of its functions, as :func:`one_input` reads one."""
+    # One byte says how many functions the table has.
+    data = bytes(len(section) + 1) + section
+    entries = Entries(memoryview(data), 0x1000, debug=False, word=8, code=[(0, 1 << 64)], max_entries=1000)
+    entries.scan(True)
+    offsets, at = [], len(section) + 1
+    while at + 8 <= len(data):
+        length = int.from_bytes(data[at : at + 4], "little")
+        if data[at + 4 : at + 8] != bytes(4) and at + 4 + length <= len(data):
+            offsets.append(at)
+        at += 4 + length
+    pairs = sorted(zip(entries.origins, offsets, strict=False))[:255]
+    table = b"".join(
+        (start - 0x1000 & 0xFFFFFFFF).to_bytes(4, "little") + offset.to_bytes(4, "little") for start, offset in pairs
+    )
+    return bytes((0x20, len(pairs))) + table.ljust(len(section), b"\0") + section
 
 
 if __name__ == "__main__":

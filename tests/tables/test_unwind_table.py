@@ -5,6 +5,7 @@ import shutil
 import struct
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -409,3 +410,100 @@ def debug_image(section: Section) -> ElfFile:
     ident = b"\x7fELF\x02\x01\x01" + bytes(9)
     rest = struct.pack("<HHIQQQIHHHHHH", 3, 62, 1, 0, 0, 64 + len(body), 0, 64, 56, 0, 64, 3, 2)
     return ElfFile.from_bytes(ident + rest + body + sections)
+
+
+def same_rules(quick: UnwindTable, whole: UnwindTable) -> None:
+    """Both say the same at every address where one of them begins something new."""
+    addresses = {address for address, _, _ in whole} | {end for _, end, _ in whole}
+    addresses |= {address for address, _, _ in quick}
+    for address in addresses:
+        assert quick.rule_at(address) == whole.rule_at(address), hex(address)
+
+
+def test_the_search_table_gives_the_same_rules(build: Callable[..., Path]) -> None:
+    path = build(PROGRAM, "-O2", "-static")
+    quick, whole = UnwindTable.from_elf(path, quick=True), UnwindTable.from_elf(path)
+    assert list(quick.starts) == list(whole.starts)
+    assert quick.version == 1
+    same_rules(quick, whole)
+
+
+def test_the_search_table_leaves_room_for_debug_frame(build: Callable[..., Path]) -> None:
+    path = build(PROGRAM, *NO_EH_FRAME)
+    at = symbols(path)["loops"]
+    table = UnwindTable.from_elf(path, quick=True)
+    rule = table.rule_at(at)
+    assert rule is not None
+    assert rule.source == "debug_frame"
+    same_rules(table, UnwindTable.from_elf(path))
+
+
+def two_functions() -> tuple[Section, int, int]:
+    """A section with functions at 0x10 and 0x80 of the code, and where their entries are."""
+    section = Section()
+    cie = section.cie()
+    first = section.fde(cie, CODE + 0x10, 0x20, b"\x41\x0e\x10")
+    return section, first, section.fde(cie, CODE + 0x80, 0x10)
+
+
+def test_a_range_of_the_search_table_ends_in_a_hole() -> None:
+    section, first, second = two_functions()
+    header = search_table(section, [(CODE + 0x10, first), (CODE + 0x80, second)])
+    table = UnwindTable.from_elf(image(section, header=header), quick=True)
+    assert [end - CODE for end in table.ends] == [0x80, CODE_END - CODE]
+    addresses, rules = table.rows(0)
+    assert [address - CODE for address in addresses] == [0x10, 0x11, 0x30]
+    assert rules[2] == NO_RULE
+    assert table.rule_at(CODE + 0x30) is None
+    assert table.version == 1
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        [(0x80, 1), (0x10, 0)],
+        [(0x10, 0), (0x10, 1)],
+        [(0x10, 0), (0x80, 1 << 20)],
+        [(0x10, 0), (0x80, -2)],
+        [(0x10, 0), (0x14, 1), (0x80, 1)],
+        [(0x10, 1), (0x80, 0)],
+    ],
+    ids=["unsorted", "equal starts", "outside", "just before", "another start", "exchanged"],
+)
+def test_a_search_table_that_is_wrong_gives_way_to_the_section(wrong: list[tuple[int, int]]) -> None:
+    section, *entries = two_functions()
+    offsets = [(CODE + start, entries[entry] if entry in (0, 1) else entry) for start, entry in wrong]
+    data = image(section, header=search_table(section, offsets))
+    quick, whole = UnwindTable.from_elf(data, quick=True), UnwindTable.from_elf(data)
+    rules = [(quick.rule_at(CODE + at), whole.rule_at(CODE + at)) for at in (0x10, 0x11, 0x14, 0x2F, 0x80, 0x8F)]
+    assert all(one == other and one is not None for one, other in rules)
+
+
+def test_without_a_search_table_the_section_is_read(build: Callable[..., Path]) -> None:
+    path = build(PROGRAM, "-O2", "-Wl,--no-eh-frame-hdr")
+    quick, whole = UnwindTable.from_elf(path, quick=True), UnwindTable.from_elf(path)
+    assert len(quick) > 0
+    assert list(quick.ends) == list(whole.ends)
+
+
+def test_function_numbers_stay_valid_for_who_keeps_the_functions(build: Callable[..., Path]) -> None:
+    path = build(PROGRAM, *NO_EH_FRAME)
+    table = UnwindTable.from_elf(path)
+    before = table.functions
+    kept = [list(before.rows(i)[0]) for i in range(len(before.starts))]
+    assert table.more(symbols(path)["loops"])
+    assert table.functions is not before
+    assert [list(before.rows(i)[0]) for i in range(len(before.starts))] == kept
+
+
+def test_threads_may_use_one_table(build: Callable[..., Path]) -> None:
+    path = build(PROGRAM, "-O2", "-static")
+    expected = [row[:2] for row in UnwindTable.from_elf(path)]
+    table = UnwindTable.from_elf(path)
+    found: list[list[tuple[int, int]]] = []
+    threads = [threading.Thread(target=lambda: found.append([row[:2] for row in table])) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == [expected] * 4

@@ -13,7 +13,9 @@ static char region[ALTERNATE + STACK] __attribute__((aligned(4096)));
 static int values[COUNT];
 
 FRAME void burn(void) {
-    workload_sink = workload_mix(workload_sink, 60000);
+    // longer than a sampling period, which may otherwise keep step with the timer and never meet the handler
+    for (double end = workload_clock() + 0.003; workload_clock() < end;)
+        workload_sink = workload_mix(workload_sink, 20000);
     STAY;
 }
 
@@ -51,25 +53,27 @@ static void use_alternate(char *place) {
 
 FRAME void *worker(void *argument) {
     use_alternate(region);
+    pthread_sigmask(SIG_UNBLOCK, argument, NULL);
     while (workload_runs())
         work();
     return argument;
 }
 
-static void work_in_thread(void) {
+static void work_in_thread(const struct itimerval *every) {
     sigset_t alarm;
     pthread_attr_t attributes;
     pthread_t thread;
+    // all signals go to the worker
+    sigemptyset(&alarm);
+    sigaddset(&alarm, SIGALRM);
+    pthread_sigmask(SIG_BLOCK, &alarm, NULL);
     // the kernel copies a stack up to the first page that is not there
     memset(region, 1, sizeof region);
     pthread_attr_init(&attributes);
     pthread_attr_setstack(&attributes, region + ALTERNATE, STACK);
-    if (pthread_create(&thread, &attributes, worker, NULL))
+    if (pthread_create(&thread, &attributes, worker, &alarm))
         exit(2);
-    // the worker takes all signals
-    sigemptyset(&alarm);
-    sigaddset(&alarm, SIGALRM);
-    pthread_sigmask(SIG_BLOCK, &alarm, NULL);
+    setitimer(ITIMER_REAL, every, NULL);
     pthread_join(thread, NULL);
 }
 
@@ -81,11 +85,12 @@ int main(int argc, char **argv) {
     if (mode == 1)
         use_alternate(malloc(ALTERNATE));
     sigaction(SIGALRM, &action, NULL);
-    struct itimerval every = {{0, 1000}, {0, 1000}};
+    struct itimerval every = {{0, 8000}, {0, 8000}};
     workload_begin(argc, argv);
-    setitimer(ITIMER_REAL, &every, NULL);
     if (mode == 2)
-        work_in_thread();
+        work_in_thread(&every);
+    else
+        setitimer(ITIMER_REAL, &every, NULL);
     while (workload_runs())
         work();
     struct itimerval never = {{0, 0}, {0, 0}};

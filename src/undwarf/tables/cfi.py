@@ -347,6 +347,11 @@ class Programs:
     data = cython.declare("const unsigned char[::1]")
     base = cython.declare("const unsigned char *")
     section = cython.declare(object)
+    entries = cython.declare(object)
+    indexed: cython.bint
+    _locate = cython.declare(object)
+    _found = cython.declare("const unsigned long long[::1]")
+    cies: cython.ulonglong
     address: cython.ulonglong
     word: cython.int
     rules: RuleSet
@@ -389,6 +394,10 @@ class Programs:
     def __init__(
         self, entries: Any, rules: RuleSet, *, source: int, registers: int, signing: bool, limits: Limits
     ) -> None:
+        self.entries = entries
+        self.indexed = entries.indexed
+        self._locate = entries.locate
+        self._found = entries.found
         self.section = entries.section
         self.data = entries.section
         self.base = cython.address(self.data[0])
@@ -430,10 +439,11 @@ class Programs:
         last: cython.Py_ssize_t
         if self._count[entry] == 0:
             with self.lock:
-                self.compile(entry)
+                if self._count[entry] == 0:
+                    self.compile(entry)
         first = self._first[entry]
         last = first + self._count[entry]
-        if start == self._origins[entry] and end >= self._limits[entry]:
+        if start == self._addresses[first] and end > self._addresses[last - 1]:
             return self._address_view[first:last], self._rule_view[first:last]
         while last - first > 1 and self._addresses[first + 1] <= start:
             first += 1
@@ -515,11 +525,35 @@ class Programs:
     @cython.exceptval(-1)
     def compile(self, entry: cython.Py_ssize_t) -> cython.int:
         """Run an entry's program and append its rows."""
-        cie: cython.Py_ssize_t = self._cies[entry]
+        cie: cython.Py_ssize_t
+        begin: cython.Py_ssize_t
+        stop: cython.Py_ssize_t
+        limit: cython.ulonglong
         i: cython.Py_ssize_t
         status: cython.int
         self.first = self.total
         self.steps = 0
+        if self.indexed:
+            with cython.gil:
+                if not self._locate(entry):
+                    self.damaged += 1
+                    self.location = self._origins[entry]
+                    self.put(NOTHING)
+                    self._first[entry] = cython.cast(cython.uint, self.first)
+                    self._count[entry] = 1
+                    return 0
+                if self.cies != self._found[4]:
+                    self._cie_words = self.entries.cie_words
+                    self.cies = self._found[4]
+            begin = cython.cast(cython.Py_ssize_t, self._found[0])
+            stop = cython.cast(cython.Py_ssize_t, self._found[1])
+            cie = cython.cast(cython.Py_ssize_t, self._found[2])
+            limit = self._found[3]
+        else:
+            cie = self._cies[entry]
+            begin = self._begins[entry]
+            stop = self._stops[entry]
+            limit = self._limits[entry]
         if cie != self.initial_cie:
             for i in range(STATE):
                 self.state[i] = 0
@@ -546,7 +580,7 @@ class Programs:
         self.changed = True
         status = self.initial_status
         if status == DONE:
-            status = self.run(cie, self._begins[entry], self._stops[entry], self._limits[entry])
+            status = self.run(cie, begin, stop, limit)
         if status == DONE:
             if self.changed:
                 self.flush()
@@ -555,6 +589,10 @@ class Programs:
             self.damaged += 1
             self.put(NOTHING)
         if self.total == self.first:
+            self.put(NOTHING)
+        if self.indexed and limit < self._limits[entry]:
+            # The range goes on to the next function; this one ends before.
+            self.location = limit
             self.put(NOTHING)
         self.budget -= self.steps
         self._first[entry] = cython.cast(cython.uint, self.first)

@@ -24,6 +24,11 @@ class EhFrameHeader:
     encoding: int
     table: int
 
+    @property
+    def is_usual(self) -> bool:
+        """Whether the table is written as all linkers do: pairs of 32-bit numbers that count from the header."""
+        return self.encoding == 0x3B
+
     def entries(self) -> Iterator[int]:
         """The addresses of the function entries in the table's order, as far as it can be read."""
         at, end = self.table, len(self.data)

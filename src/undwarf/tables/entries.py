@@ -59,6 +59,19 @@ def _number(base: Any, at: cython.Py_ssize_t, size: cython.int) -> cython.ulongl
     return value
 
 
+@cython.cfunc
+@cython.nogil
+@cython.inline
+@cython.exceptval(check=False)
+@cython.locals(base="const unsigned char *")
+def _signed(base: Any, at: cython.Py_ssize_t) -> cython.ulonglong:
+    """A signed 32-bit number; the caller has checked that it lies inside the data."""
+    value: cython.ulonglong = _number(base, at, 4)
+    if value >> 31:
+        value |= ALL_ONES << 32
+    return value
+
+
 @cython.final
 @cython.cclass
 class Entries:
@@ -74,6 +87,10 @@ class Entries:
     disjoint ranges sorted by address: ``starts`` and ``ends`` (Q) and ``entry`` (I), the entry they belong to.
     ``cie_words`` (Q) has eight words a CIE: offset, code and data alignment, column, flags, begin and end of its
     instructions, unused.
+
+    :meth:`index` is the quick way instead of a scan: only ``starts`` and ``ends``, from a search table. Then
+    :meth:`locate` reads one entry, into the words of ``found`` (Q): where its program begins and ends, its CIE, the
+    address behind its function, how many CIEs are known.
     """
 
     data = cython.declare("const unsigned char[::1]")
@@ -102,6 +119,17 @@ class Entries:
     dropped = cython.declare(cython.Py_ssize_t, visibility="readonly")
     damaged = cython.declare(cython.Py_ssize_t, visibility="readonly")
     at = cython.declare(cython.Py_ssize_t, visibility="readonly")
+    indexed = cython.declare(cython.bint, visibility="readonly")
+    _offsets = cython.declare("unsigned int[::1]")
+    # the entry read last
+    kind: cython.int
+    origin: cython.ulonglong
+    limit: cython.ulonglong
+    begin: cython.Py_ssize_t
+    stop: cython.Py_ssize_t
+    cie: cython.Py_ssize_t
+    found = cython.declare(object, visibility="readonly")
+    _found = cython.declare("unsigned long long[::1]")
     code_at: cython.Py_ssize_t
     near_target = cython.declare("Py_ssize_t[256]")
     near_cie = cython.declare("Py_ssize_t[256]")
@@ -141,15 +169,11 @@ class Entries:
         for i, (start, end) in enumerate(merged):
             self._code_starts[i] = start
             self._code_ends[i] = min(end, 0xFFFFFFFFFFFFFFFF)
-        # Compilers' entries take 45 to 60 bytes each.
-        room = min(self.size // 40 + 64, 1 << 18)
-        self._starts = zeros("Q", room)
-        self._ends = zeros("Q", room)
-        self._begins = zeros("I", room)
-        self._stops = zeros("I", room)
-        self._cies = zeros("I", room)
+        self._make_room(0)
         self._cie_words = zeros("Q", CIE_WORDS * 16)
         self._cie_numbers = {}
+        self.found = zeros("Q", 5)
+        self._found = self.found
         for i in range(NEAR):
             self.near_target[i] = -1
 
@@ -192,6 +216,9 @@ class Entries:
         damage that hides where the next entry is; ``at`` is then where that stands. Gives one of END, ZERO, DAMAGE and
         FULL (the limit on entries)."""
         through: cython.bint = past_zero
+        if self.at == 0:
+            # Compilers' entries take 45 to 60 bytes each.
+            self._make_room(min(self.size // 40 + 64, 1 << 18))
         return int(self.scan_entries(through))
 
     def take(self, offsets: Iterable[int]) -> None:
@@ -202,6 +229,76 @@ class Entries:
                 at = offset
                 if self.read_entry(at) < 0:
                     self.damaged += 1
+                elif self.kind and not self.keep():
+                    return
+
+    @cython.locals(
+        table="const unsigned char[::1]",
+        starts="unsigned long long[::1]",
+        ends="unsigned long long[::1]",
+        offsets="unsigned int[::1]",
+        base="const unsigned char *",
+        i=cython.Py_ssize_t,
+        n=cython.Py_ssize_t,
+        at=cython.Py_ssize_t,
+        start=cython.ulonglong,
+        before=cython.ulonglong,
+        offset=cython.ulonglong,
+        origin=cython.ulonglong,
+        limit=cython.ulonglong,
+        last=cython.ulonglong,
+    )
+    def index(self, table: memoryview, first: int, count: int, address: int) -> bool:
+        """Take the functions from a search table of ``count`` pairs of 32-bit numbers at ``table[first]``, which count
+        from the table's ``address``. A function then ends where the next one starts or the code ends, until its entry
+        is read. False if the table is not in order or points outside, so that it cannot be trusted."""
+        at = first
+        n = count
+        origin = address
+        if n <= 0 or at < 0 or at > len(table) or n > (len(table) - at) // 8 or n > self.max_entries or self.size < 4:
+            return False
+        last = cython.cast(cython.ulonglong, self.size) - 4
+        base = cython.address(table[0])
+        starts = zeros("Q", n)
+        ends = zeros("Q", n)
+        offsets = zeros("I", n)
+        n = 0
+        before = 0
+        for i in range(count):
+            start = origin + _signed(base, at + 8 * i)
+            offset = origin + _signed(base, at + 8 * i + 4) - self.address
+            if (i and start <= before) or offset > last:
+                return False
+            before = start
+            limit = self.clip(start, ALL_ONES)
+            if limit == 0:
+                self.dropped += 1
+                continue
+            starts[n] = start
+            ends[n] = limit
+            offsets[n] = cython.cast(cython.uint, offset)
+            if n and ends[n - 1] > start:
+                ends[n - 1] = start
+            n += 1
+        self.starts = memoryview(starts)[:n]
+        self.ends = memoryview(ends)[:n]
+        self._starts = starts
+        self._ends = ends
+        self._offsets = offsets
+        self.total = n
+        self.indexed = True
+        return True
+
+    def locate(self, entry: cython.Py_ssize_t) -> bool:
+        """Read the entry of an indexed function; False if it is damaged or does not start where the table says."""
+        if self.read_entry(self._offsets[entry]) < 0 or self.kind != 1 or self.origin != self._starts[entry]:
+            return False
+        self._found[0] = cython.cast(cython.ulonglong, self.begin)
+        self._found[1] = cython.cast(cython.ulonglong, self.stop)
+        self._found[2] = cython.cast(cython.ulonglong, self.cie)
+        self._found[3] = self.limit
+        self._found[4] = cython.cast(cython.ulonglong, self.cie_count)
+        return True
 
     @cython.cfunc
     @cython.nogil
@@ -219,10 +316,11 @@ class Entries:
             after = self.read_entry(at)
             if after < 0:
                 self.at = at
-                if after == -3:
-                    return 3
                 self.damaged += 1
                 return 2
+            if self.kind and not self.keep():
+                self.at = at
+                return 3
             at = after
         self.at = at
         return 0
@@ -231,8 +329,8 @@ class Entries:
     @cython.nogil
     @cython.exceptval(-1)
     def read_entry(self, at: cython.Py_ssize_t) -> cython.Py_ssize_t:
-        """Read the entry at an offset and keep it if it is a function's; where it ends, -2 if that is unknown, -3 when
-        there is no room."""
+        """Read the entry at an offset; where it ends, -2 if that is unknown. ``kind`` is then 1 for a function, 2 for
+        damage, 3 for a function without code, 0 for anything else."""
         base = cython.declare("const unsigned char *", self.base)
         length: cython.ulonglong = _number(base, at, 4)
         mark: cython.ulonglong
@@ -246,6 +344,7 @@ class Entries:
         id_at: cython.Py_ssize_t
         id_size: cython.int = 4
         wide: cython.bint = False
+        self.kind = 0
         at += 4
         if length == WIDE:
             if self.size - at < 8:
@@ -262,7 +361,7 @@ class Entries:
         end = at + cython.cast(cython.Py_ssize_t, length)
         if end - at < id_size:
             if length:
-                self.damaged += 1
+                self.kind = 2
             return end
         id_at = at
         mark = _number(base, at, id_size)
@@ -276,7 +375,7 @@ class Entries:
                 return end
             target = id_at - cython.cast(cython.Py_ssize_t, mark)
         if target < 0:
-            self.damaged += 1
+            self.kind = 2
             return end
         slot = (target >> 2) & (NEAR - 1)
         if self.near_target[slot] == target:
@@ -288,13 +387,13 @@ class Entries:
             self.near_cie[slot] = cie
         flags = self._cie_words[CIE_WORDS * cie + 4]
         if not flags & 0x100:
-            self.damaged += 1
+            self.kind = 2
             return end
         if wide and flags & 0x800:
             at += 4
         at = self.read_range(at, end, cython.cast(cython.int, flags & 0x7F))
         if at < 0:
-            self.damaged += 1
+            self.kind = 2
             return end
         start = self.slow_start
         limit = self.slow_limit
@@ -307,27 +406,41 @@ class Entries:
                     at = self._slow_leb(at, end)
                 length = self.slow_value
             if at < 0 or length > cython.cast(cython.ulonglong, end - at):
-                self.damaged += 1
+                self.kind = 2
                 return end
             at += cython.cast(cython.Py_ssize_t, length)
-        limit = self.clip(start, limit)
-        if limit == 0:
-            self.dropped += 1
-            return end
-        if self.total >= self._starts.shape[0]:
-            if self.total >= self.max_entries:
-                return -3
-            with cython.gil:
-                self._grow()
-        elif self.total >= self.max_entries:
-            return -3
-        self._starts[self.total] = start
-        self._ends[self.total] = limit
-        self._begins[self.total] = cython.cast(cython.uint, at)
-        self._stops[self.total] = cython.cast(cython.uint, end)
-        self._cies[self.total] = cython.cast(cython.uint, cie)
-        self.total += 1
+        self.origin = start
+        self.limit = self.clip(start, limit)
+        self.begin = at
+        self.stop = end
+        self.cie = cie
+        self.kind = 3 if self.limit == 0 else 1
         return end
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.inline
+    @cython.exceptval(-1)
+    def keep(self) -> cython.int:
+        """Count the entry read last, and if it is a function's add it to the columns; 0 when there is no room."""
+        if self.kind == 2:
+            self.damaged += 1
+            return 1
+        if self.kind == 3:
+            self.dropped += 1
+            return 1
+        if self.total >= self.max_entries:
+            return 0
+        if self.total >= self._starts.shape[0]:
+            with cython.gil:
+                self._make_room(2 * self.total + 64)
+        self._starts[self.total] = self.origin
+        self._ends[self.total] = self.limit
+        self._begins[self.total] = cython.cast(cython.uint, self.begin)
+        self._stops[self.total] = cython.cast(cython.uint, self.stop)
+        self._cies[self.total] = cython.cast(cython.uint, self.cie)
+        self.total += 1
+        return 1
 
     slow_start: cython.ulonglong
     slow_limit: cython.ulonglong
@@ -455,29 +568,34 @@ class Entries:
         new="unsigned long long[::1]",
         old_i="unsigned int[::1]",
         new_i="unsigned int[::1]",
-        size=cython.Py_ssize_t,
+        used=cython.Py_ssize_t,
     )
-    def _grow(self) -> None:
-        size = self._starts.shape[0]
-        old = self._starts
-        new = zeros("Q", 2 * size)
-        new[:size] = old
+    def _make_room(self, room: cython.Py_ssize_t) -> None:
+        used = self.total
+        new = zeros("Q", room)
+        if used:
+            old = self._starts
+            new[:used] = old[:used]
         self._starts = new
-        old = self._ends
-        new = zeros("Q", 2 * size)
-        new[:size] = old
+        new = zeros("Q", room)
+        if used:
+            old = self._ends
+            new[:used] = old[:used]
         self._ends = new
-        old_i = self._begins
-        new_i = zeros("I", 2 * size)
-        new_i[:size] = old_i
+        new_i = zeros("I", room)
+        if used:
+            old_i = self._begins
+            new_i[:used] = old_i[:used]
         self._begins = new_i
-        old_i = self._stops
-        new_i = zeros("I", 2 * size)
-        new_i[:size] = old_i
+        new_i = zeros("I", room)
+        if used:
+            old_i = self._stops
+            new_i[:used] = old_i[:used]
         self._stops = new_i
-        old_i = self._cies
-        new_i = zeros("I", 2 * size)
-        new_i[:size] = old_i
+        new_i = zeros("I", room)
+        if used:
+            old_i = self._cies
+            new_i[:used] = old_i[:used]
         self._cies = new_i
 
     def arrange(self) -> None:

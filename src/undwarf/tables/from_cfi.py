@@ -1,6 +1,7 @@
 """Unwind information from an ELF file's `.eh_frame` and `.debug_frame`."""
 
 from collections.abc import Callable, Sequence
+from functools import cache
 
 from undwarf.diagnostics import Defects
 from undwarf.elf import ElfFile
@@ -20,24 +21,31 @@ _EM_AARCH64 = 183
 
 
 class CfiSource:
-    """The functions of one section: ``starts`` and ``ends`` are sorted, disjoint ranges of ELF virtual addresses."""
+    """The functions of one section: ``starts`` and ``ends`` are sorted, disjoint ranges of ELF virtual addresses.
+
+    ``indexed`` marks one that was made of a search table: its ranges go on to the next function, with a hole at the end
+    of their rows, and the full source, which comes next, is to replace it.
+    """
 
     def __init__(self, entries: Entries, programs: Programs, subject: str, defects: Defects) -> None:
         self.starts: memoryview = entries.starts
         self.ends: memoryview = entries.ends
-        self._entry: memoryview = entries.entry
+        self.indexed: bool = entries.indexed
+        self._entry: memoryview | None = entries.entry
         self._programs = programs
         self._subject = subject
         self._defects = defects
-        self._damaged = 0
+        self.damaged = 0
+        """Programs met so far that could not be understood."""
 
     def rows(self, piece: int, start: int, end: int) -> tuple[memoryview, memoryview]:
         """(addresses, rule numbers) of one range's rows, compiled at the first call, from ``start`` to ``end``."""
-        found: tuple[memoryview, memoryview] = self._programs.rows(self._entry[piece], start, end)
+        entry = piece if self._entry is None else self._entry[piece]
+        found: tuple[memoryview, memoryview] = self._programs.rows(entry, start, end)
         damaged = self._programs.damaged
-        if damaged != self._damaged:
-            self._defects.add("damaged call frame program", self._subject, damaged - self._damaged)
-            self._damaged = damaged
+        if damaged != self.damaged:
+            self._defects.add("damaged call frame program", self._subject, damaged - self.damaged)
+            self.damaged = damaged
         return found
 
     def compile_all(self) -> int:
@@ -55,19 +63,44 @@ def sources(
     rules: RuleSet,
     limits: Limits,
     defects: Defects,
+    *,
+    quick: bool,
 ) -> list[Provider]:
-    """What can be asked for functions, best first; a file is read when it is asked."""
+    """What can be asked for functions, best first; a file is read when it is asked.
+
+    ``quick`` begins with the search table of `.eh_frame`, as gcc's unwinder does at run time. All of `.eh_frame` is
+    then read only where the table has proved wrong, or to see which holes a `.debug_frame` is to fill.
+    """
     found: list[Provider] = []
+    separate = cache(debug_elf)
+    by_table: list[CfiSource] = []
+
+    def indexed() -> CfiSource | None:
+        source = _indexed(elf, rules, limits, defects)
+        if source is not None:
+            by_table.append(source)
+        return source
+
+    def whole() -> CfiSource | None:
+        if by_table and not by_table[0].damaged and not (DEBUG_FRAME in wanted and has_debug_frame()):
+            return None
+        return _from_eh_frame(elf, rules, limits, defects)
+
+    def has_debug_frame() -> bool:
+        other = separate()
+        return any(one is not None and one.section(".debug_frame") is not None for one in (elf, other))
+
+    def from_debug_file() -> CfiSource | None:
+        other = separate()
+        return _from_debug_frame(other, elf, rules, limits, defects) if other is not None else None
+
     if EH_FRAME in wanted:
-        found.append(lambda: _from_eh_frame(elf, rules, limits, defects))
+        if quick:
+            found.append(indexed)
+        found.append(whole)
     if DEBUG_FRAME in wanted:
         found.append(lambda: _from_debug_frame(elf, elf, rules, limits, defects))
-
-        def separate() -> CfiSource | None:
-            other = debug_elf()
-            return _from_debug_frame(other, elf, rules, limits, defects) if other is not None else None
-
-        found.append(separate)
+        found.append(from_debug_file)
     return found
 
 
@@ -92,7 +125,8 @@ def _readable(elf: ElfFile, name: str, defects: Defects) -> bool:
 def _source(
     entries: Entries, number: int, main: ElfFile, subject: str, rules: RuleSet, limits: Limits, defects: Defects
 ) -> CfiSource | None:
-    entries.arrange()
+    if not entries.indexed:
+        entries.arrange()
     if entries.damaged:
         defects.add("damaged call frame entry", subject, entries.damaged)
     if entries.dropped:
@@ -118,24 +152,48 @@ def _scan(entries: Entries, header: EhFrameHeader | None, *, bounded: bool, subj
         entries.take(sorted(offset for offset in ahead if offset > entries.at))
 
 
-def _from_eh_frame(elf: ElfFile, rules: RuleSet, limits: Limits, defects: Defects) -> CfiSource | None:
-    header = find_header(elf)
+def _eh_frame(elf: ElfFile, header: EhFrameHeader | None) -> tuple[memoryview, int, bool] | None:
+    """Bytes and address of `.eh_frame`, and whether its end is known."""
     section = elf.section(".eh_frame")
-    data = elf.section_data(section) if section is not None else None
-    bounded = section is not None and data is not None
-    if section is not None and data is not None:
-        address = section.address
-    elif header is not None and header.eh_frame:
+    if section is not None:
+        data = elf.section_data(section)
+        if data is not None and len(data):
+            return data, section.address, True
+    if header is not None and header.eh_frame:
         # No section headers: it goes on to the end of its segment at most.
         address = header.eh_frame
         for load in elf.segments:
             if load.type == _PT_LOAD and load.address <= address < load.address + load.file_size:
                 data = elf.read(address, load.address + load.file_size - address, writable=True)
-                break
-    if data is None or not len(data) or not _readable(elf, ".eh_frame", defects):
+                return (data, address, False) if data is not None else None
+    return None
+
+
+def _entries(elf: ElfFile, data: memoryview, address: int, limits: Limits) -> Entries:
+    word = 8 if elf.is_64 else 4
+    return Entries(data, address, debug=False, word=word, code=_code(elf), max_entries=limits.fdes)
+
+
+def _indexed(elf: ElfFile, rules: RuleSet, limits: Limits, defects: Defects) -> CfiSource | None:
+    header = find_header(elf)
+    found = _eh_frame(elf, header)
+    if header is None or found is None or not header.is_usual or not _readable(elf, ".eh_frame", Defects()):
         return None
+    data, address, _ = found
+    entries = _entries(elf, data, address, limits)
+    if not entries.index(header.data, header.table, header.count, header.address):
+        return None
+    return _source(entries, EH_FRAME, elf, f"{elf.path} .eh_frame", rules, limits, defects)
+
+
+def _from_eh_frame(elf: ElfFile, rules: RuleSet, limits: Limits, defects: Defects) -> CfiSource | None:
+    header = find_header(elf)
+    found = _eh_frame(elf, header)
+    if found is None or not _readable(elf, ".eh_frame", defects):
+        return None
+    data, address, bounded = found
     subject = f"{elf.path} .eh_frame"
-    entries = Entries(data, address, debug=False, word=8 if elf.is_64 else 4, code=_code(elf), max_entries=limits.fdes)
+    entries = _entries(elf, data, address, limits)
     _scan(entries, header, bounded=bounded, subject=subject, defects=defects)
     return _source(entries, EH_FRAME, elf, subject, rules, limits, defects)
 

@@ -94,24 +94,71 @@ def describe(rules: RuleSet, number: int, machine: int = _X86_64) -> Rule:
     return Rule(cfa, found, bool(flags & 1), bool(flags & 2), bool(flags & 4), SOURCES.get(source, "unknown"))
 
 
+class Functions:
+    """The functions a table knows at one time: it never changes, so that their numbers stay valid.
+
+    ``starts`` and ``ends`` are their ranges as ELF virtual addresses, sorted and disjoint. ``where`` tells for each
+    (number of its source) << 32 | its number there; None with one source.
+    """
+
+    __slots__ = ("_sources", "ends", "starts", "where")
+
+    def __init__(
+        self,
+        starts: memoryview,
+        ends: memoryview,
+        where: memoryview | None,
+        sources: "tuple[from_cfi.CfiSource, ...]",
+    ) -> None:
+        self.starts = starts
+        self.ends = ends
+        self.where = where
+        self._sources = sources
+
+    def at(self, address: int) -> int | None:
+        """The number of the function that covers an address."""
+        number = bisect_right(self.starts, address) - 1
+        return number if number >= 0 and address < self.ends[number] else None
+
+    def rows(self, function: int) -> tuple[memoryview, memoryview]:
+        """(addresses, rule numbers) of a function's rows, ascending from its start; NO_RULE marks a hole."""
+        where = function if self.where is None else self.where[function]
+        source = self._sources[where >> 32]
+        return source.rows(where & 0xFFFFFFFF, self.starts[function], self.ends[function])
+
+    def joined(self, source: "from_cfi.CfiSource") -> "Functions":
+        """These, and what a further source knows beside them; the same object if that is nothing."""
+        if not self._sources or self._sources[0].indexed:
+            # What a search table said gives way to the section itself.
+            return Functions(source.starts, source.ends, None, (source,))
+        where = self.where
+        if where is None:
+            where = zeros("Q", len(self.starts))
+            for function in range(len(where)):
+                where[function] = function
+        found = fill_holes(self.starts, self.ends, where, source.starts, source.ends, len(self._sources))
+        return Functions(*found[:3], (*self._sources, source)) if found[3] else self
+
+    def compile_all(self) -> int:
+        """Make all rows at once; how many there are."""
+        return sum(source.compile_all() for source in self._sources)
+
+
 class UnwindTable:
     """The unwind table of one binary.
 
-    ``starts`` and ``ends`` are the functions' ranges as ELF virtual addresses, sorted and disjoint. Rows are made at
-    a function's first use. ``version`` grows when a further source adds functions, which gives functions new numbers.
+    ``functions`` are those known so far; ``starts``, ``ends`` and :meth:`rows` are theirs. Rows are made at a
+    function's first use. ``version`` grows when a further source adds functions, which gives functions new numbers:
+    threads that keep numbers keep the :class:`Functions` they are of.
     """
 
     def __init__(self, rules: RuleSet, providers: "list[from_cfi.Provider]", machine: int = _X86_64) -> None:
         self.rules = rules
         self.machine = machine
         self.version = 0
-        self.starts: memoryview = zeros("Q", 0)
-        self.ends: memoryview = zeros("Q", 0)
-        self._where: memoryview | None = None
-        """For each function (number of the source) << 32 | its number there; None with one source."""
+        self.functions = Functions(zeros("Q", 0), zeros("Q", 0), None, ())
         self._providers = providers
-        self._sources: list[from_cfi.CfiSource] = []
-        while not len(self.starts) and self._next():
+        while not len(self) and self._next():
             pass
 
     @classmethod
@@ -124,12 +171,17 @@ class UnwindTable:
         rules: RuleSet | None = None,
         limits: Limits = DEFAULT,
         defects: Defects | None = None,
+        quick: bool = False,
     ) -> "UnwindTable":
         """The table of a binary, from its `.eh_frame` and, for what that leaves open, `.debug_frame`.
 
         ``source`` limits it to ``"eh_frame"`` or ``"debug_frame"`` (``"cfi"`` and None mean both). ``debug_elf`` finds
         the separate debug file; it is called when an address is met that the binary itself does not know. Bad data is
         counted in ``defects``. Raises ElfError if the file cannot be read and UsageError for an unknown source.
+
+        ``quick`` starts with the search table of `.eh_frame` alone, for callers that look up few functions of many:
+        ranges then go on to the next function, with a hole at the end of their rows, and whoever meets a hole asks
+        :meth:`more`.
         """
         if source not in _WANTED:
             raise UsageError(f"no unwind tables from {source!r}", "the sources are cfi, eh_frame and debug_frame")
@@ -137,7 +189,8 @@ class UnwindTable:
         known = rules if rules is not None else RuleSet(limits)
         found = defects if defects is not None else Defects()
         finder = debug_elf if debug_elf is not None else _nothing
-        return cls(known, from_cfi.sources(main, _WANTED[source], finder, known, limits, found), main.machine)
+        providers = from_cfi.sources(main, _WANTED[source], finder, known, limits, found, quick=quick)
+        return cls(known, providers, main.machine)
 
     def _next(self) -> bool:
         """Merge in what the next source knows of addresses that have no function yet; False when none is left."""
@@ -145,56 +198,54 @@ class UnwindTable:
             if not self._providers:
                 return False
             made = self._providers.pop(0)()
-            if made is None:
-                return True
-            number = len(self._sources)
-            self._sources.append(made)
-            if number == 0:
-                self.starts, self.ends = made.starts, made.ends
-                self.version += 1
-                return True
-            where = self._where
-            if where is None:
-                where = zeros("Q", len(self.starts))
-                for function in range(len(where)):
-                    where[function] = function
-            starts, ends, where, added = fill_holes(self.starts, self.ends, where, made.starts, made.ends, number)
-            if added:
-                self.starts, self.ends, self._where = starts, ends, where
-                self.version += 1
+            if made is not None:
+                joined = self.functions.joined(made)
+                if joined is not self.functions:
+                    self.functions = joined
+                    self.version += 1
             return True
 
+    @property
+    def starts(self) -> memoryview:
+        """First address of each function, ascending."""
+        return self.functions.starts
+
+    @property
+    def ends(self) -> memoryview:
+        """The address behind each function."""
+        return self.functions.ends
+
     def more(self, address: int) -> bool:
-        """Ask the sources not consulted yet for a function at this address; whether there is one now."""
-        while self.function_at(address) is None:
+        """Ask the sources not consulted yet for a rule at this address; whether there is one now."""
+        while self._rule(address) == NO_RULE:
             if not self._next():
                 return False
         return True
 
     def function_at(self, address: int) -> int | None:
         """The number of the function that covers an address, None if no source consulted so far knows one."""
-        at = bisect_right(self.starts, address) - 1
-        return at if at >= 0 and address < self.ends[at] else None
+        return self.functions.at(address)
 
     def rows(self, function: int) -> tuple[memoryview, memoryview]:
         """(addresses, rule numbers) of a function's rows, ascending from its start; NO_RULE marks a hole."""
-        where = function if self._where is None else self._where[function]
-        source = self._sources[where >> 32]
-        return source.rows(where & 0xFFFFFFFF, self.starts[function], self.ends[function])
+        return self.functions.rows(function)
 
     def compile_all(self) -> int:
         """Make all rows of the sources consulted so far at once; how many there are."""
-        return sum(source.compile_all() for source in self._sources)
+        return self.functions.compile_all()
 
     def rule_at(self, address: int) -> Rule | None:
         """The rule for an ELF virtual address, or None where there is none."""
-        if not self.more(address):
-            return None
-        function = self.function_at(address)
-        assert function is not None  # more() has just found it
-        addresses, rules = self.rows(function)
-        rule = rules[bisect_right(addresses, address) - 1]
-        return None if rule == NO_RULE else describe(self.rules, rule, self.machine)
+        return describe(self.rules, self._rule(address), self.machine) if self.more(address) else None
+
+    def _rule(self, address: int) -> int:
+        functions = self.functions
+        function = functions.at(address)
+        if function is None:
+            return NO_RULE
+        addresses, rules = functions.rows(function)
+        rule: int = rules[bisect_right(addresses, address) - 1]
+        return rule
 
     def __len__(self) -> int:
         """How many functions are known so far."""
@@ -203,10 +254,11 @@ class UnwindTable:
     def __iter__(self) -> Iterator[tuple[int, int, Rule | None]]:
         """All rows of the functions known so far as (address, end, rule); None where there is no rule."""
         texts: dict[int, Rule | None] = {NO_RULE: None}
-        for function in range(len(self.starts)):
-            addresses, rules = self.rows(function)
+        functions = self.functions
+        for function in range(len(functions.starts)):
+            addresses, rules = functions.rows(function)
             for i, address in enumerate(addresses):
-                end = addresses[i + 1] if i + 1 < len(addresses) else self.ends[function]
+                end = addresses[i + 1] if i + 1 < len(addresses) else functions.ends[function]
                 if rules[i] not in texts:
                     texts[rules[i]] = describe(self.rules, rules[i], self.machine)
                 yield address, end, texts[rules[i]]

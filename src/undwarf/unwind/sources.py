@@ -59,7 +59,7 @@ class Sources:
         table = self._tables.get(image.number)
         if table is None:
             table = self._tables[image.number] = UnwindTable.from_elf(
-                elf, debug_elf=lambda: image.debug_elf, rules=self.rules
+                elf, debug_elf=lambda: image.debug_elf, rules=self.rules, quick=True
             )
             elf.release()
         return HAS_TABLE, segments, table, elf.entry

@@ -363,6 +363,7 @@ class Walker:
     image_function_count = cython.declare("unsigned int[::1]")
     tables: list[Any]
     versions: list[int]
+    functions: list[Any]
     segment_offset = cython.declare("unsigned long long[::1]")
     segment_end = cython.declare("unsigned long long[::1]")
     segment_address = cython.declare("unsigned long long[::1]")
@@ -461,6 +462,8 @@ class Walker:
         self.image_function_count = zeros("I", image_count)
         self.tables = [None] * image_count
         self.versions = [0] * image_count
+        # The functions that this thread's numbers are of: another thread may have had the table grow since.
+        self.functions = [None] * image_count
         self.segment_offset = zeros("Q", 1024)
         self.segment_end = zeros("Q", 1024)
         self.segment_address = zeros("Q", 1024)
@@ -511,9 +514,10 @@ class Walker:
         """Copy the table's function ranges to where the walk can search them."""
         table = self.tables[image]
         with self.source.lock:
-            starts = table.starts
-            ends = table.ends
+            self.functions[image] = table.functions
             self.versions[image] = table.version
+        starts = self.functions[image].starts
+        ends = self.functions[image].ends
         count = len(starts)
         at = self.function_total
         size = len(self.function_start)
@@ -599,7 +603,7 @@ class Walker:
         """Have a function's rows made and copy them to where the walk can search them."""
         # Tables and rules are shared between threads, and making rows changes both.
         with self.source.lock:
-            made = self.tables[image].rows(function - self.image_functions[image])
+            made = self.functions[image].rows(function - self.image_functions[image])
             self._see_rules()
         addresses, rules = made
         count = len(addresses)
@@ -742,6 +746,11 @@ class Walker:
                 high = middle
         if low == first:
             return RULE_NO
+        if self.row_rule[low - 1] == NOTHING and self.image_state[image] == 1:
+            with cython.gil:
+                covered = self._more(image, address)
+            if covered:
+                return self.rule(image, address)
         return cython.cast(cython.longlong, self.row_rule[low - 1])
 
     @cython.cfunc
@@ -1294,7 +1303,8 @@ class Walker:
         if not self.known >> RBP & 1:
             return STOP_NO_RULE
         if pointer == 0:
-            # The System V ABI marks the outermost frame by a frame pointer of zero.
+            # The System V ABI marks the outermost frame by a frame pointer of zero; where code was interrupted, a
+            # zero may be any number.
             return STOP_ROOT if depth > 1 else STOP_NO_RULE
         if pointer & 7 or pointer < self.regs[RSP] or pointer >= self.high or self.high - pointer < 16:
             return STOP_NO_RULE
@@ -1701,7 +1711,7 @@ class Walker:
                     # A program's or the loader's first instructions have no caller, and often no rule that says so.
                     reason = STOP_ROOT
                     break
-                reason = self.step_by_frame_pointer(depth)
+                reason = self.step_by_frame_pointer(0 if exact else depth)
                 if reason:
                     if rule != RULE_NO and reason == STOP_NO_RULE:
                         reason = STOP_NO_FILE if rule == RULE_NO_FILE else STOP_UNMAPPED
