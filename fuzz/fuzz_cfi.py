@@ -104,11 +104,11 @@ def seeds() -> list[bytes]:
 
 def with_table(section: bytes) -> bytes:
     """A section behind a table of its functions, as :func:`one_input` reads one."""
-    # One byte says how many functions the table has.
-    data = bytes(len(section) + 1) + section
+    # One byte says how many functions the table has; the section stays aligned.
+    data = bytes(len(section) + 4) + section
     entries = Entries(memoryview(data), 0x1000, debug=False, word=8, code=[(0, 1 << 64)], max_entries=1000)
     entries.scan(True)
-    offsets, at = [], len(section) + 1
+    offsets, at = [], len(section) + 4
     while at + 8 <= len(data):
         length = int.from_bytes(data[at : at + 4], "little")
         if data[at + 4 : at + 8] != bytes(4) and at + 4 + length <= len(data):
@@ -118,7 +118,7 @@ def with_table(section: bytes) -> bytes:
     table = b"".join(
         (start - 0x1000 & 0xFFFFFFFF).to_bytes(4, "little") + offset.to_bytes(4, "little") for start, offset in pairs
     )
-    return bytes((0x20, len(pairs))) + table.ljust(len(section), b"\0") + section
+    return bytes((0x20, len(pairs))) + table.ljust(len(section) + 3, b"\0") + section
 
 
 if __name__ == "__main__":
