@@ -63,6 +63,11 @@ def frames(tool: str, path: "str | Path", source: str) -> Iterator[Function]:
 
 
 def plain(cfa: str, registers: dict[str, str]) -> tuple[str, dict[str, str]]:
-    """A printed row without what says nothing: registers that are unchanged or never had a rule."""
-    kept = {name: rule for name, rule in registers.items() if rule not in ("u", "s") or name == "ra"}
+    """A printed row without what says nothing: registers that are unchanged or never had a rule, and vector registers,
+    which rules leave out."""
+    kept = {
+        name: rule
+        for name, rule in registers.items()
+        if (rule not in ("u", "s") or name == "ra") and not name.startswith("xmm")
+    }
     return cfa, kept
