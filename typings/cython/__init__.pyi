@@ -25,6 +25,7 @@ size_t = builtins.int
 double = builtins.float
 void = None
 p_ulonglong = builtins.list[builtins.int]
+p_uint = builtins.list[builtins.int]
 
 compiled: builtins.bool
 

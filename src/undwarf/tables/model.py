@@ -150,12 +150,18 @@ class UnwindTable:
     ``functions`` are those known so far; ``starts``, ``ends`` and :meth:`rows` are theirs. Rows are made at a
     function's first use. ``version`` grows when a further source adds functions, which gives functions new numbers:
     threads that keep numbers keep the :class:`Functions` they are of.
+
+    ``flat``, where it is not None, has the rows of the whole file as two columns: the ascending addresses where they
+    start, and rule numbers (NO_RULE where the code up to the next row has none). A walk searches these without asking
+    for single functions. Whatever they leave open it asks :meth:`more` for, which makes ``flat`` None again if a source
+    knows it.
     """
 
     def __init__(self, rules: RuleSet, providers: "list[from_cfi.Provider]", machine: int = _X86_64) -> None:
         self.rules = rules
         self.machine = machine
         self.version = 0
+        self.flat: tuple[memoryview, memoryview] | None = None
         self.functions = Functions(zeros("Q", 0), zeros("Q", 0), None, ())
         self._providers = providers
         while not len(self) and self._next():
@@ -202,6 +208,7 @@ class UnwindTable:
                 joined = self.functions.joined(made)
                 if joined is not self.functions:
                     self.functions = joined
+                    self.flat = None
                     self.version += 1
             return True
 

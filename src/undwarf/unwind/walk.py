@@ -361,7 +361,12 @@ class Walker:
     image_segment_count = cython.declare("unsigned int[::1]")
     image_functions = cython.declare("unsigned int[::1]")
     image_function_count = cython.declare("unsigned int[::1]")
+    # Rows of a whole image, shared by all threads: where the columns begin, and how many rows they have.
+    image_row_addresses = cython.declare("unsigned long long[::1]")
+    image_row_rules = cython.declare("unsigned long long[::1]")
+    image_row_count = cython.declare("unsigned long long[::1]")
     tables: list[Any]
+    flat: list[Any]
     versions: list[int]
     functions: list[Any]
     segment_offset = cython.declare("unsigned long long[::1]")
@@ -460,6 +465,10 @@ class Walker:
         self.image_segment_count = zeros("I", image_count)
         self.image_functions = zeros("I", image_count)
         self.image_function_count = zeros("I", image_count)
+        self.image_row_addresses = zeros("Q", image_count)
+        self.image_row_rules = zeros("Q", image_count)
+        self.image_row_count = zeros("Q", image_count)
+        self.flat = [None] * image_count
         self.tables = [None] * image_count
         self.versions = [0] * image_count
         # The functions that this thread's numbers are of: another thread may have had the table grow since.
@@ -509,13 +518,26 @@ class Walker:
         at=cython.Py_ssize_t,
         count=cython.Py_ssize_t,
         size=cython.Py_ssize_t,
+        addresses="const unsigned long long[::1]",
+        rules="const unsigned int[::1]",
     )
     def _see_functions(self, image: cython.Py_ssize_t) -> None:
-        """Copy the table's function ranges to where the walk can search them."""
+        """Learn of a table's rows if it has all of them, else copy its function ranges to where the walk can search."""
         table = self.tables[image]
         with self.source.lock:
             self.functions[image] = table.functions
             self.versions[image] = table.version
+            self.flat[image] = table.flat
+            self._see_rules()
+        self.image_row_count[image] = 0
+        if self.flat[image] is not None:
+            addresses, rules = self.flat[image]
+            count = min(len(addresses), len(rules))
+            if count:
+                self.image_row_addresses[image] = cython.cast(cython.ulonglong, cython.address(addresses[0]))
+                self.image_row_rules[image] = cython.cast(cython.ulonglong, cython.address(rules[0]))
+                self.image_row_count[image] = count
+            return
         starts = self.functions[image].starts
         ends = self.functions[image].ends
         count = len(starts)
@@ -714,15 +736,42 @@ class Walker:
 
     @cython.cfunc
     @cython.nogil
+    @cython.exceptval(check=False)
+    def flat_rule(self, image: cython.Py_ssize_t, address: cython.ulonglong) -> cython.uint:
+        """The number of the rule in an image's rows, NOTHING where they have none.
+
+        The columns are kept alive by ``flat`` and have ``image_row_count`` entries, below which all indices stay.
+        """
+        addresses: cython.p_ulonglong = cython.cast(cython.p_ulonglong, self.image_row_addresses[image])
+        rules: cython.p_uint = cython.cast(cython.p_uint, self.image_row_rules[image])
+        low: cython.Py_ssize_t = 0
+        high: cython.Py_ssize_t = cython.cast(cython.Py_ssize_t, self.image_row_count[image])
+        middle: cython.Py_ssize_t
+        while low < high:
+            middle = (low + high) >> 1
+            if addresses[middle] <= address:
+                low = middle + 1
+            else:
+                high = middle
+        return cython.cast(cython.uint, rules[low - 1] if low else NOTHING)
+
+    @cython.cfunc
+    @cython.nogil
     @cython.exceptval(-1)
     def rule(self, image: cython.Py_ssize_t, address: cython.ulonglong) -> cython.longlong:
         """The number of the rule for an address of an image with a table."""
-        function: cython.Py_ssize_t = self.function(image, address)
+        function: cython.Py_ssize_t
         first: cython.Py_ssize_t
         low: cython.Py_ssize_t
         high: cython.Py_ssize_t
         middle: cython.Py_ssize_t
         covered: cython.bint = True
+        found: cython.uint
+        if self.image_row_count[image]:
+            found = self.flat_rule(image, address)
+            if found != NOTHING or self.image_state[image] != 1:
+                return RULE_NO if found == NOTHING else cython.cast(cython.longlong, found)
+        function = self.function(image, address)
         if function < 0 and self.image_state[image] == 1:
             with cython.gil:
                 covered = self._more(image, address)
