@@ -5,10 +5,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
 from types import TracebackType
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 from undwarf.diagnostics import Defects
 from undwarf.images import Finder, ImageStore
+from undwarf.images.containers import Containers
 from undwarf.limits import DEFAULT, Limits
 from undwarf.perfdata import EventAttr, Features, PerfData, Records, open_perf_data
 from undwarf.profile.build import Progress, Spaces, build_profile, replay_spaces
@@ -16,6 +17,9 @@ from undwarf.profile.filters import Filters
 from undwarf.profile.model import Profile
 from undwarf.symbols.resolver import ResolverOptions
 from undwarf.unwind.sources import Sources
+
+if TYPE_CHECKING:
+    from undwarf.images.debuginfod import Debuginfod
 
 
 class Recording:
@@ -60,6 +64,9 @@ class Recording:
     @cached_property
     def images(self) -> ImageStore:
         """The files and other images that the recording maps."""
+        host = self.header.hostname
+        if not host or host == os.uname().nodename:
+            self._finder.containers = Containers(lambda: sorted({pid for pid in self.records.sideband.pid if pid > 0}))
         return ImageStore(self.records.names, self.records.identities, self.data.features, self._finder)
 
     @cached_property
@@ -102,7 +109,9 @@ class Recording:
         )
 
     def close(self) -> None:
-        """Close the file."""
+        """Close the file, and connections to debuginfod servers."""
+        if self._finder.debuginfod is not None:
+            self._finder.debuginfod.close()
         self.data.close()
 
     def __enter__(self) -> "Recording":
@@ -121,19 +130,29 @@ def open_recording(
     kallsyms: "str | os.PathLike[str] | None" = None,
     vmlinux: "str | os.PathLike[str] | None" = None,
     debug_dirs: "Sequence[str | os.PathLike[str]]" = (),
+    debuginfod: "bool | Debuginfod" = False,
     limits: Limits = DEFAULT,
 ) -> Recording:
     """Open a perf.data file, directory, stream, or ``"-"`` for standard input.
 
     ``symfs`` is a directory that holds the recorded machine's files, ``debug_dirs`` further directories with separate
-    debug files. Raises UnreadableInput if the source cannot be read or is no recording.
+    debug files. ``debuginfod`` lets files that are not here be fetched from the servers that ``$DEBUGINFOD_URLS``
+    names, or by a client of your own; nothing else uses the network. Raises UnreadableInput if the source cannot be
+    read or is no recording.
     """
     data = open_perf_data(source, limits=limits)
+    if debuginfod is True:
+        from undwarf.images.debuginfod import Debuginfod, Settings
+
+        debuginfod = Debuginfod(Settings.from_environment(limits=limits), limits=limits)
+    if debuginfod:
+        debuginfod.defects = data.defects
     finder = Finder(
         symfs=os.fspath(symfs) if symfs is not None else "",
         debug_dirs=(*(os.fspath(one) for one in debug_dirs), "/usr/lib/debug"),
         kallsyms=os.fspath(kallsyms) if kallsyms is not None else "",
         vmlinux=os.fspath(vmlinux) if vmlinux is not None else "",
+        debuginfod=debuginfod or None,
         limits=limits,
         defects=data.defects,
     )

@@ -41,6 +41,8 @@ class Limits:
     """Characters of a demangled name; a longer one stays mangled."""
     text_map_bytes: int = 512 << 20
     """Size of a kallsyms or perf-PID.map file."""
+    download_bytes: int = 8 << 30
+    """Size of one file from a debuginfod server."""
 
 
 DEFAULT = Limits()

@@ -257,7 +257,7 @@ def test_alternate_file_by_build_id(tmp_path: Path) -> None:
     elf = program()
     elf.sections.append(Section(".gnu_debugaltlink", b"/nowhere/common\0" + OTHER_ID))
     debug_path(tmp_path / "debug", OTHER_ID).write_bytes(program(build_id=OTHER_ID).build())
-    found = finder(tmp_path).alternate_file(ElfFile.from_bytes(elf.build()))
+    found = finder(tmp_path).alt_file(ElfFile.from_bytes(elf.build()))
     assert found is not None
     assert found.build_id == OTHER_ID
 

@@ -16,6 +16,7 @@ from undwarf.outputs.escape import printable
 
 if TYPE_CHECKING:
     from undwarf.api import Recording
+    from undwarf.images.debuginfod import Debuginfod
     from undwarf.profile.filters import Filters
     from undwarf.profile.model import Profile
 
@@ -72,6 +73,12 @@ OPTIONS: tuple[Callable[[Any], Any], ...] = (
     click.option("-i", "--input", "also_file", metavar="FILE", default=None, help="The recording, as with perf."),
     click.option("--symfs", metavar="DIR", default=None, help="Look for the recorded machine's files under DIR."),
     click.option("--debug-dir", "debug_dirs", metavar="DIR", multiple=True, help="A further directory of debug files."),
+    click.option(
+        "--debuginfod",
+        is_flag=True,
+        envvar="UNDWARF_DEBUGINFOD",
+        help="Fetch files that are not here from the servers in $DEBUGINFOD_URLS.",
+    ),
     click.option("--kallsyms", metavar="FILE", default=None, help="The recorded kernel's symbols."),
     click.option("--vmlinux", metavar="FILE", default=None, help="The recorded kernel's ELF file."),
     click.option("--time", "span", metavar="START,END", callback=_span, help="Only samples between two times, in s."),
@@ -91,8 +98,8 @@ OPTIONS: tuple[Callable[[Any], Any], ...] = (
 
 
 SHARED = (
-    "file", "also_file", "symfs", "debug_dirs", "kallsyms", "vmlinux", "span", "pids", "tids", "cpus", "comms",
-    "events", "max_stack", "no_inline", "jobs",
+    "file", "also_file", "symfs", "debug_dirs", "debuginfod", "kallsyms", "vmlinux", "span", "pids", "tids", "cpus",
+    "comms", "events", "max_stack", "no_inline", "jobs",
 )  # fmt: skip
 
 
@@ -119,6 +126,26 @@ def recording_command(name: str, **settings: Any) -> Callable[[Callable[..., Any
     return wrap
 
 
+def debuginfod_client(progress: "Progress") -> "Debuginfod | None":
+    """A client for ``--debuginfod``, whose downloads are shown; raises UsageError where no server is named.
+
+    Where only ``$UNDWARF_DEBUGINFOD`` asks for it, a machine without servers is no mistake: None.
+    """
+    from undwarf.images.debuginfod import Debuginfod, Settings
+
+    settings = Settings.from_environment()
+    if not settings.urls:
+        source = click.get_current_context().get_parameter_source("debuginfod")
+        if source is not click.core.ParameterSource.COMMANDLINE:
+            return None
+        raise UsageError(
+            "--debuginfod has no server to ask",
+            "DEBUGINFOD_URLS is not set, and /etc/debuginfod names none",
+            "export DEBUGINFOD_URLS=https://debuginfod.elfutils.org/, or your distribution's server",
+        )
+    return Debuginfod(settings, report=progress.downloading)
+
+
 class Job:
     """One command's run on one recording."""
 
@@ -127,12 +154,14 @@ class Job:
 
         self._options = options
         self._progress = Progress()
+        self._debuginfod = debuginfod_client(self._progress) if options["debuginfod"] else None
         self.recording: Recording = open_recording(
             options["file"],
             symfs=options["symfs"],
             kallsyms=options["kallsyms"],
             vmlinux=options["vmlinux"],
             debug_dirs=options["debug_dirs"],
+            debuginfod=self._debuginfod or False,
         )
 
     def __enter__(self) -> "Job":
@@ -197,7 +226,14 @@ class Job:
         return max((event.sample_stack_user for event in self.recording.events), default=0)
 
     def warn(self) -> None:
-        """Say on stderr what damage was met."""
+        """Say on stderr what was fetched and what damage was met."""
+        if self._debuginfod is not None and self._debuginfod.downloads:
+            loads = self._debuginfod.downloads
+            size = sum(one.size for one in loads) / 1e6
+            talk(
+                "note",
+                f"{len(loads)} files ({size:,.1f} MB) from debuginfod, kept in {self._debuginfod.settings.cache}",
+            )
         defects = list(self.recording.defects)
         for defect in defects[:SHOWN_DEFECTS]:
             talk("warning", str(defect))
@@ -214,6 +250,14 @@ class Progress:
         self._bar: Any = None
         self._task: Any = None
         self._step = ""
+
+    def downloading(self, what: str, done: int, total: int) -> None:
+        """Show a download: a bar on a terminal, else a line at its start."""
+        if self._wanted:
+            self(what, done, total)
+        elif what != self._step:
+            self._step = what
+            talk("note", what + (f" ({total / 1e6:,.1f} MB)" if total else ""))
 
     def __call__(self, step: str, done: int, total: int) -> None:
         if not self._wanted or time.monotonic() - self._start < 1:

@@ -285,13 +285,32 @@ class ElfFile:
 
     @cached_property
     def alt_link(self) -> tuple[str, bytes] | None:
-        """(file name, build-id) from ``.gnu_debugaltlink``: the file that dwz moved common parts to."""
+        """(file name, build-id) of the file that dwz moved common parts to; the name is as found.
+
+        From ``.gnu_debugaltlink``, else ``.debug_sup`` (DWARF 5, 7.3.6).
+        """
         data = self.section_data(".gnu_debugaltlink")
-        if data is None or len(data) > MAX_NAME + 64:
+        if data is None:
+            return self._supplementary
+        if len(data) > MAX_NAME + 64:
             return None
         raw = bytes(data)
         end = raw.find(b"\0")
         return (os.fsdecode(raw[:end]), raw[end + 1 :]) if end > 0 else None
+
+    @property
+    def _supplementary(self) -> tuple[str, bytes] | None:
+        data = self.section_data(".debug_sup")
+        if data is None or not 5 < len(data) <= MAX_NAME + 80:
+            return None
+        raw = bytes(data)
+        end = raw.find(b"\0", 3)
+        # A half word with the version, a byte that is 1 in the supplementary file itself, the name, and a checksum
+        # whose length is less than 128 for any hash in use.
+        if int.from_bytes(raw[:2], self.byte_order) != 5 or raw[2] or end <= 3 or end + 1 >= len(raw):
+            return None
+        size = raw[end + 1]
+        return (os.fsdecode(raw[3:end]), raw[end + 2 : end + 2 + size]) if 0 < size <= len(raw) - end - 2 else None
 
     @cached_property
     def mini_debug(self) -> "ElfFile | None":

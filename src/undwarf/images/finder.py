@@ -1,22 +1,30 @@
 """Finds files: the binary that was mapped, its separate debug file, the kernel's symbols.
 
 A file is only used when it is the right one: where the recording tells the build-id, the file must carry it.
-The places are those of perf, gdb and elfutils: the recorded path under ``symfs``, perf's own cache
-(``~/.debug``), and the debug directories with their ``.build-id`` folders.
+The places are those of perf, gdb and elfutils: the recorded path under ``symfs``, in containers that still run,
+perf's own cache (``~/.debug``), the debug directories with their ``.build-id`` folders, the cache of debuginfod's
+clients and, where the user asks for it, debuginfod servers.
 """
 
 import os
 import stat
 import zlib
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
 
 from undwarf.diagnostics import Defects
 from undwarf.elf import ElfFile
 from undwarf.elf import notes as elf_notes
 from undwarf.errors import ElfError
 from undwarf.images import build_ids
+from undwarf.images.containers import Containers
 from undwarf.images.paths import confined, usable
+from undwarf.images.places import DEBUGINFO, EXECUTABLE, cached, debuginfod_cache, perf_cache
 from undwarf.images.vdso import own_vdso
 from undwarf.limits import DEFAULT, Limits
+
+if TYPE_CHECKING:
+    from undwarf.images.debuginfod import Debuginfod
 
 DELETED = " (deleted)"
 """What the kernel puts behind the path of a file that has no name any more."""
@@ -26,28 +34,36 @@ class Finder:
     """Where to look for files.
 
     ``symfs`` is the root under which recorded paths are looked up, and never left; ``debug_dirs`` hold
-    separate debug files; ``buildid_dir`` is perf's cache; ``kallsyms`` and ``vmlinux`` are files that the user
-    names and that win over all others.
+    separate debug files; ``buildid_dir`` is perf's cache (None: where perf is configured to have it);
+    ``kallsyms`` and ``vmlinux`` are files that the user names and that win over all others. ``debuginfod`` is a
+    client that may use the network; its cache is looked into without one, too.
     """
 
     def __init__(
         self,
         symfs: str = "",
         debug_dirs: tuple[str, ...] = ("/usr/lib/debug",),
-        buildid_dir: str = "~/.debug",
+        buildid_dir: str | None = None,
         kallsyms: str = "",
         vmlinux: str = "",
         *,
+        debuginfod: "Debuginfod | None" = None,
         limits: Limits = DEFAULT,
         defects: Defects | None = None,
     ) -> None:
         self.symfs = "" if symfs in ("", "/") else os.path.abspath(symfs)  # noqa: PTH100
         self.debug_dirs = debug_dirs
-        self.buildid_dir = os.path.expanduser(buildid_dir)  # noqa: PTH111
+        self.buildid_dir = perf_cache() if buildid_dir is None else os.path.expanduser(buildid_dir)  # noqa: PTH111
         self.kallsyms = kallsyms
         self.vmlinux = vmlinux
         self.limits = limits
+        self.debuginfod = debuginfod
+        self.debuginfod_cache = debuginfod.settings.cache if debuginfod is not None else debuginfod_cache()
+        self.containers: Containers | None = None
+        """Where else binaries may be: set by whoever knows the recording's processes."""
         self.defects = Defects() if defects is None else defects
+        # By the path of a file that was found in a container: that container's root.
+        self._root_of: dict[str, str] = {}
 
     def path_of(self, recorded: str) -> str | None:
         """The path on this machine of a path of the recording; None where it cannot be one."""
@@ -82,12 +98,36 @@ class Finder:
         elif deleted:
             problem = "the file was deleted, and no build-id tells which one it was"
         if build_id:
-            cached = self._verified(self.cached(build_id, "elf"), build_id)
-            if cached is not None:
-                return cached, ""
+            found = (
+                self._verified(self.cached(build_id, "elf"), build_id)
+                or self._in_container(recorded.removesuffix(DELETED), build_id)
+                or self._fetched(build_id, EXECUTABLE, recorded)
+            )
+            if found is not None:
+                return found, ""
             if problem.startswith("its build-id"):
                 self.defects.add("build-id mismatch", recorded)
         return None, problem
+
+    def _in_container(self, recorded: str, build_id: bytes) -> ElfFile | None:
+        """The file at a recorded path as a process of the recording sees it that still runs in a container."""
+        if self.containers is None or self.symfs or not usable(recorded):
+            return None
+        for root in self.containers.roots():
+            path = confined(root, recorded)
+            found = self._verified(path, build_id) if path else None
+            if found is not None:
+                self._root_of[found.path] = root
+                return found
+        return None
+
+    def _fetched(self, build_id: bytes, kind: str, name: str) -> ElfFile | None:
+        """A file from the cache of debuginfod's clients, else from its servers where the user asked for that."""
+        found = self._verified(cached(self.debuginfod_cache, build_id, kind), build_id)
+        if found is None and self.debuginfod is not None:
+            fetch = self.debuginfod.executable if kind == EXECUTABLE else self.debuginfod.debuginfo
+            found = self._verified(fetch(build_id, name), build_id)
+        return found
 
     def vdso(self, build_id: bytes, osrelease: str) -> tuple[ElfFile | None, str]:
         """The vdso, from perf's cache, else from this process where it runs the recording's kernel release."""
@@ -135,28 +175,123 @@ class Finder:
     def debug_file(self, elf: ElfFile, recorded: str) -> ElfFile | None:
         """The separate debug file of a binary: by build-id, by ``.gnu_debuglink``, by the binary's path."""
         build_id = elf.build_id
-        if len(build_id) >= 2:
-            below = f".build-id/{build_ids.directory(build_id)}.debug"
-            for directory in self._debug_dirs():
-                found = self._verified(f"{directory}/{below}", build_id)
-                if found is not None:
-                    return found
+        found = self._by_build_id(build_id)
+        if found is None and len(build_id) >= 2:
             found = self._verified(self.cached(build_id, "debug"), build_id)
-            if found is not None:
-                return found
-        return self._by_debug_link(elf, recorded) or self._by_path(elf, recorded)
+        found = found or self._by_debug_link(elf, recorded) or self._by_path(elf, recorded)
+        if found is None and elf.section(".debug_info") is None:
+            found = self._fetched(build_id, DEBUGINFO, recorded)
+        return found
 
-    def alternate_file(self, elf: ElfFile) -> ElfFile | None:
-        """The file that ``.gnu_debugaltlink`` names (dwz's common parts), found by its build-id."""
+    def alt_file(self, elf: ElfFile, recorded: str = "") -> ElfFile | None:
+        """The file with the common parts that dwz moved out of a file, which names it and its build-id.
+
+        By build-id below the debug directories, then by the name, which is absolute or starts from the real
+        place of ``elf``, then by its last part in ``.dwz`` of the debug directories, then as any debug file.
+        """
         link = elf.alt_link
         if link is None or len(link[1]) < 2:
             return None
-        for directory in self._debug_dirs():
-            found = self._verified(f"{directory}/.build-id/{build_ids.directory(link[1])}.debug", link[1])
+        name, build_id = link
+        found = self._by_build_id(build_id)
+        if found is not None:
+            return found
+        for path in self._alternate_paths(elf, name):
+            found = self._verified(path, build_id)
             if found is not None:
                 return found
-        beside = os.path.normpath(os.path.join(os.path.dirname(elf.path), link[0]))  # noqa: PTH118, PTH120
-        return self._verified(beside, link[1])
+        found = self._verified(self.cached(build_id, "debug"), build_id)
+        return found or self._fetched(build_id, DEBUGINFO, f"{os.path.basename(name)} of {recorded or elf.path}")  # noqa: PTH119
+
+    def _alternate_paths(self, elf: ElfFile, name: str) -> Iterator[str]:
+        if name.startswith("/"):
+            yield self._inside(elf, name) or ""
+        else:
+            for place in (elf.path, os.path.realpath(elf.path)):
+                root = self._root(elf)
+                inside = bool(root) and place.startswith(root + "/")
+                start = os.path.dirname(place[len(root) :] if inside else place)  # noqa: PTH120
+                beside = os.path.normpath(os.path.join(start, name))  # noqa: PTH118
+                yield (confined(root, beside) or "") if inside else beside
+        for directory in self._debug_dirs():
+            yield f"{directory}/.dwz/{os.path.basename(name)}"  # noqa: PTH119
+
+    def dwo_files(self, name: str, comp_dir: str, elf: ElfFile, recorded: str = "") -> Iterator[ElfFile]:
+        """Files that may be the ``.dwo`` of a unit of ``elf``, best first; which one it is, its dwo_id must tell.
+
+        ``name`` and ``comp_dir`` are as the unit states them: the name below the directory it was compiled in,
+        then the same below the directory of the binary, then its last part there.
+        """
+        directories = dict.fromkeys(os.path.dirname(path) for path in (recorded, elf.path) if path)  # noqa: PTH120
+        last = os.path.basename(name)  # noqa: PTH119
+        places = [name] if name.startswith("/") else [f"{comp_dir}/{name}"]
+        for directory in directories:
+            places += [f"{directory}/{name}", f"{directory}/{last}"]
+        yield from self._each(elf, places)
+
+    def dwo_file(
+        self,
+        name: str,
+        comp_dir: str,
+        elf: ElfFile,
+        recorded: str = "",
+        accept: Callable[[ElfFile], bool] = lambda _file: True,
+    ) -> ElfFile | None:
+        """The first of :meth:`dwo_files` that ``accept`` says is the right one."""
+        return next((file for file in self.dwo_files(name, comp_dir, elf, recorded) if accept(file)), None)
+
+    def dwp_files(self, elf: ElfFile, recorded: str = "") -> Iterator[ElfFile]:
+        """Files that may be the package of a binary's ``.dwo`` files: its name with ``.dwp``, beside it or its debug
+        file, and below the debug directories. Which units are in it, its index must tell."""
+        paths = [path for path in dict.fromkeys((elf.path, os.path.realpath(elf.path), recorded)) if path]
+        places = [f"{path}.dwp" for path in paths]
+        places += [f"{path.removesuffix('.debug')}.dwp" for path in paths if path.endswith(".debug")]
+        places += [f"{top}{recorded}.dwp" for top in self._debug_dirs() if recorded]
+        yield from self._each(elf, places)
+        if len(elf.build_id) >= 2:
+            for top in self._debug_dirs():
+                yield from self._each(elf, [f"{top}/.build-id/{build_ids.directory(elf.build_id)}.dwp"])
+
+    def dwp_file(
+        self, elf: ElfFile, recorded: str = "", accept: Callable[[ElfFile], bool] = lambda _file: True
+    ) -> ElfFile | None:
+        """The first of :meth:`dwp_files` that ``accept`` says is the right one."""
+        return next((file for file in self.dwp_files(elf, recorded) if accept(file)), None)
+
+    def _each(self, elf: ElfFile, places: list[str]) -> Iterator[ElfFile]:
+        """The ELF files among these places, each once; a place counts below the root that ``elf`` was found in."""
+        seen = {elf.path}
+        for place in places:
+            path = self._inside(elf, os.path.normpath(place))
+            if path is None or path in seen or not os.path.isfile(path):  # noqa: PTH113
+                continue
+            seen.add(path)
+            try:
+                yield self.open(path)
+            except ElfError as error:
+                self.defects.add("debug file cannot be read", path, detail=error.why)
+
+    def _root(self, elf: ElfFile) -> str:
+        return self._root_of.get(elf.path, self.symfs)
+
+    def _inside(self, elf: ElfFile, path: str) -> str | None:
+        """Where an absolute path lies for the machine or container that ``elf`` comes from."""
+        root = self._root(elf)
+        if not usable(path):
+            return None
+        if not root:
+            return path
+        return confined(root, path.removeprefix(root) if path.startswith(root + "/") else path)
+
+    def _by_build_id(self, build_id: bytes) -> ElfFile | None:
+        if len(build_id) < 2:
+            return None
+        below = f".build-id/{build_ids.directory(build_id)}.debug"
+        for directory in self._debug_dirs():
+            found = self._verified(f"{directory}/{below}", build_id)
+            if found is not None:
+                return found
+        return None
 
     def _debug_dirs(self) -> list[str]:
         """The debug directories under ``symfs``, then those of this machine."""
@@ -173,7 +308,7 @@ class Finder:
         places = [f"{directory}/{link[0]}", f"{directory}/.debug/{link[0]}"]
         places += [f"{top}{directory}/{link[0]}" for top in self.debug_dirs]
         for place in places:
-            path = self.path_of(place)
+            path = self._inside(elf, place)
             if path is not None and path != elf.path:
                 found = self._debug_candidate(path, elf, link[1])
                 if found is not None:
@@ -186,7 +321,7 @@ class Finder:
             return None
         for top in self.debug_dirs:
             for place in (f"{top}{recorded}.debug", f"{top}{recorded}"):
-                path = self.path_of(place)
+                path = self._inside(elf, place)
                 found = self._verified(path, elf.build_id) if path else None
                 if found is not None:
                     return found
@@ -231,7 +366,8 @@ class Finder:
             found = self._verified(place, build_id)
             if found is not None:
                 return found, ""
-        return None, "no vmlinux with the kernel's build-id"
+        found = self._fetched(build_id, DEBUGINFO, "the kernel")
+        return found, "" if found is not None else "no vmlinux with the kernel's build-id"
 
     def kallsyms_files(self, build_id: bytes) -> list[str]:
         """Paths of kallsyms files that belong to the recorded kernel, best first."""

@@ -1,0 +1,431 @@
+"""A client of debuginfod servers: files by build-id, over the network, only when the user asks for it.
+
+The cache is laid out and aged as elfutils' client does (debuginfod/debuginfod-client.c, debuginfod_find_debuginfo(3)),
+so that gdb, perf and undwarf share what any of them fetched: ``BUILDID/debuginfo``, ``BUILDID/executable``, written
+under another name and renamed; an empty file says that no server had it, for ``cache_miss_s`` seconds.
+"""
+
+import os
+import re
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from undwarf.diagnostics import Defects
+from undwarf.elf import ElfFile
+from undwarf.errors import ElfError
+from undwarf.images import build_ids
+from undwarf.images.places import DEBUGINFO, EXECUTABLE, cached, debuginfod_cache
+from undwarf.limits import DEFAULT, Limits
+
+if TYPE_CHECKING:
+    import httpx
+
+CACHE_MISS_S = 600
+CLEAN_INTERVAL_S = 86400
+MAX_UNUSED_AGE_S = 604800
+"""What the cache's own files of these names say where they do not exist yet."""
+
+ENOUGH_BYTES = 100 << 10
+"""Bytes that must come within one timeout, else the server is too slow."""
+MAX_REDIRECTS = 5
+MAX_FAILURES = 2
+"""Files a server may fail to deliver before it is not asked again."""
+
+_OURS = re.compile(r"[0-9a-f]{2,128}\Z")
+_KINDS = re.compile(r"(debuginfo|executable|source.*|section.*)\Z")
+
+Report = Callable[[str, int, int], None]
+"""Told what is downloaded, how many bytes of it have come, and how many there are (0 where unknown)."""
+
+
+def servers(environ: Mapping[str, str] | None = None, folder: str = "/etc/debuginfod") -> tuple[str, ...]:
+    """The servers that ``$DEBUGINFOD_URLS`` names, else those of the distribution's ``/etc/debuginfod/*.urls``.
+
+    Words that are no address (``ima:enforcing``) are left out.
+    """
+    env = os.environ if environ is None else environ
+    text = env.get("DEBUGINFOD_URLS", "")
+    if "DEBUGINFOD_URLS" not in env:
+        with suppress(OSError):
+            for name in sorted(os.listdir(folder)):  # noqa: PTH208
+                if name.endswith(".urls"):
+                    with suppress(OSError), open(f"{folder}/{name}", encoding="utf-8", errors="replace") as file:
+                        text += " " + file.read(1 << 16)
+    words = (word.rstrip("/") for word in text.split())
+    return tuple(dict.fromkeys(word for word in words if word.startswith(("http://", "https://"))))
+
+
+def _number(environ: Mapping[str, str], name: str, default: int) -> int:
+    try:
+        return max(0, int(environ[name]))
+    except (KeyError, ValueError):
+        return default
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Servers and bounds. ``timeout`` in s is for 100 KB to arrive; ``max_time`` in s for a whole file, 0 for none.
+
+    ``max_size`` in bytes; ``retries`` after a failure that another try may mend.
+    """
+
+    urls: tuple[str, ...]
+    cache: str
+    timeout: int = 90
+    max_time: int = 0
+    max_size: int = DEFAULT.download_bytes
+    retries: int = 2
+    headers: tuple[tuple[str, str], ...] = ()
+
+    @classmethod
+    def from_environment(cls, environ: Mapping[str, str] | None = None, limits: Limits = DEFAULT) -> "Settings":
+        """What the variables of elfutils' client say; the smaller of its size limit and ours counts."""
+        env = os.environ if environ is None else environ
+        size = _number(env, "DEBUGINFOD_MAXSIZE", 0)
+        return cls(
+            servers(env),
+            debuginfod_cache(env),
+            _number(env, "DEBUGINFOD_TIMEOUT", 90),
+            _number(env, "DEBUGINFOD_MAXTIME", 0),
+            min(size, limits.download_bytes) if size else limits.download_bytes,
+            _number(env, "DEBUGINFOD_RETRY_LIMIT", 2),
+            tuple(_headers(env.get("DEBUGINFOD_HEADERS_FILE", ""))),
+        )
+
+
+def _headers(path: str) -> Iterator[tuple[str, str]]:
+    if not path:
+        return
+    with suppress(OSError), open(path, encoding="latin-1") as file:
+        for line in file.read(1 << 16).splitlines():
+            name, colon, value = line.partition(":")
+            if colon and name.strip() and value.strip():
+                yield name.strip(), value.strip()
+
+
+class _Failure(Exception):
+    """A server did not deliver; ``again``: another try may help."""
+
+    def __init__(self, why: str, *, again: bool = False) -> None:
+        super().__init__(why)
+        self.again = again
+
+
+class _NotThere(Exception):
+    """The server does not have the file."""
+
+
+@dataclass(slots=True)
+class Download:
+    """One file that was fetched."""
+
+    path: str
+    size: int
+    server: str
+
+
+@dataclass(slots=True)
+class _Server:
+    url: str
+    failures: int = 0
+    dead: bool = False
+
+
+@dataclass(slots=True)
+class _Asked:
+    """What one question for a file brought; ``everywhere``: all servers said that they do not have it."""
+
+    everywhere: bool = True
+    path: str = ""
+    reasons: list[str] = field(default_factory=list)
+
+
+class Debuginfod:
+    """Fetches files by build-id from the servers, once; what is not there is remembered.
+
+    Bytes come only from servers the user named: redirections to another host, or from https to http, are refused.
+    A file is taken only if it carries the build-id asked for. What goes wrong is counted in ``defects``.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        *,
+        limits: Limits = DEFAULT,
+        defects: Defects | None = None,
+        report: Report | None = None,
+    ) -> None:
+        self.settings = settings
+        self.downloads: list[Download] = []
+        self.report = report
+        self.defects = Defects() if defects is None else defects
+        self._limits = limits
+        self._lock = threading.Lock()
+        self._client: httpx.Client | None = None
+        self._servers = [_Server(url) for url in settings.urls]
+        self._known: dict[tuple[bytes, str], str] = {}
+
+    def close(self) -> None:
+        """Close the connections."""
+        if self._client is not None:
+            self._client.close()
+            self._client = None
+
+    def executable(self, build_id: bytes, name: str = "") -> str:
+        """The path of the binary with this build-id, fetched if need be; empty where no server has it."""
+        return self._find(build_id, EXECUTABLE, name)
+
+    def debuginfo(self, build_id: bytes, name: str = "") -> str:
+        """The path of the debug file with this build-id, fetched if need be; empty where no server has it."""
+        return self._find(build_id, DEBUGINFO, name)
+
+    def _find(self, build_id: bytes, kind: str, name: str) -> str:
+        if not 2 <= len(build_id) <= 64:
+            return ""
+        with self._lock:
+            key = build_id, kind
+            if key not in self._known:
+                try:
+                    self._known[key] = self._look(build_id, kind, name)
+                except OSError as error:
+                    self.defects.add("debuginfod cache cannot be used", self.settings.cache, detail=str(error))
+                    self._known[key] = ""
+            return self._known[key]
+
+    def _look(self, build_id: bytes, kind: str, name: str) -> str:
+        cache = self.settings.cache
+        if not cache:
+            self.defects.add("no place for debuginfod's cache", detail="set DEBUGINFOD_CACHE_PATH")
+            return ""
+        path = cached(cache, build_id, kind)
+        if path and self._carries(path, build_id):
+            return path
+        miss = f"{cache}/{build_id.hex()}/{kind}"
+        os.makedirs(cache, mode=0o700, exist_ok=True)  # noqa: PTH103
+        with suppress(OSError):
+            status = os.stat(miss)  # noqa: PTH116
+            if not status.st_size:
+                if time.time() - status.st_mtime <= self._configured("cache_miss_s", CACHE_MISS_S):
+                    return ""
+                os.unlink(miss)  # noqa: PTH108
+        self._clean()
+        folder = f"{cache}/{build_id.hex()}"
+        os.makedirs(folder, mode=0o700, exist_ok=True)  # noqa: PTH103
+        asked = self._ask(build_id, kind, name, folder)
+        if not asked.path:
+            if asked.everywhere and self._servers:
+                with suppress(OSError):
+                    os.close(os.open(miss, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o666))
+            else:
+                with suppress(OSError):
+                    os.rmdir(folder)  # noqa: PTH106
+        return asked.path
+
+    # The cache -----------------------------------------------------------------------------------------
+
+    def _configured(self, name: str, default: int) -> int:
+        """The number in one of the cache's own files, which is written where it is not there yet."""
+        path = f"{self.settings.cache}/{name}"
+        try:
+            with open(path, encoding="ascii", errors="replace") as file:
+                return int(file.read(32))
+        except FileNotFoundError:
+            with suppress(OSError), open(path, "x", encoding="ascii") as file:
+                file.write(str(default))
+        except (OSError, ValueError):
+            pass
+        return default
+
+    def _clean(self) -> None:
+        """Once a day, removes cached files that nobody has read for a week."""
+        cache = self.settings.cache
+        marker = f"{cache}/cache_clean_interval_s"
+        interval = self._configured("cache_clean_interval_s", CLEAN_INTERVAL_S)
+        now = time.time()
+        with suppress(OSError):
+            if now - os.stat(marker).st_mtime < interval:  # noqa: PTH116
+                return
+            os.utime(marker)
+            oldest = now - self._configured("max_unused_age_s", MAX_UNUSED_AGE_S)
+            for folder in os.scandir(cache):
+                if not _OURS.match(folder.name) or not folder.is_dir(follow_symlinks=False):
+                    continue
+                for entry in os.scandir(folder.path):
+                    if _KINDS.match(entry.name) and entry.is_file(follow_symlinks=False):
+                        with suppress(OSError):
+                            if entry.stat(follow_symlinks=False).st_atime <= oldest:
+                                os.unlink(entry.path)  # noqa: PTH108
+                if folder.stat(follow_symlinks=False).st_mtime <= oldest:
+                    with suppress(OSError):
+                        os.rmdir(folder.path)  # noqa: PTH106
+
+    def _carries(self, path: str, build_id: bytes) -> bool:
+        try:
+            return build_ids.same(ElfFile.open(path, limits=self._limits).build_id, build_id)
+        except ElfError:
+            return False
+
+    # The network ---------------------------------------------------------------------------------------
+
+    def _ask(self, build_id: bytes, kind: str, name: str, folder: str) -> _Asked:
+        """Asks one server after the other; the one that delivered last comes first."""
+        asked = _Asked()
+        for server in list(self._servers):
+            if server.dead:
+                asked.everywhere = False
+                continue
+            for attempt in range(self.settings.retries + 1):
+                try:
+                    asked.path = self._fetch(server.url, build_id, kind, name, folder)
+                except _NotThere:
+                    server.failures = 0
+                except _Failure as failure:
+                    if failure.again and attempt < self.settings.retries:
+                        time.sleep(min(0.1 * 2**attempt, 2))
+                        continue
+                    asked.everywhere = False
+                    self._count(server, str(failure), f"{kind} of {name or build_id.hex()}")
+                break
+            if asked.path:
+                server.failures = 0
+                self._servers.remove(server)
+                self._servers.insert(0, server)
+                break
+        return asked
+
+    def _count(self, server: _Server, why: str, what: str) -> None:
+        self.defects.add("debuginfod server did not deliver", server.url, detail=f"{what}: {why}")
+        server.failures += 1
+        if server.failures >= MAX_FAILURES:
+            server.dead = True
+            self.defects.add("debuginfod server not asked again", server.url, detail="it failed several times")
+
+    def _fetch(self, server: str, build_id: bytes, kind: str, name: str, folder: str) -> str:
+        """Downloads one file from one server to the cache; its path there."""
+        import tempfile
+
+        descriptor, temporary = tempfile.mkstemp(prefix=f"{kind}.", dir=folder)
+        try:
+            with open(descriptor, "wb") as file:
+                size, modified = self._receive(f"{server}/buildid/{build_id.hex()}/{kind}", file.write, kind, name)
+                file.flush()
+                if modified is not None:
+                    os.utime(file.fileno(), (modified, modified))
+                os.fchmod(file.fileno(), 0o400)
+            if not self._carries(temporary, build_id):
+                raise _Failure("it sent a file that does not carry the build-id asked for")
+            path = f"{folder}/{kind}"
+            os.rename(temporary, path)  # noqa: PTH104
+        except BaseException:
+            with suppress(OSError):
+                os.unlink(temporary)  # noqa: PTH108
+            raise
+        self.downloads.append(Download(path, size, server))
+        return path
+
+    def _receive(self, url: str, write: Callable[[bytes], int], kind: str, name: str) -> tuple[int, float | None]:
+        """(bytes received, time of the last modification) of what an address gives. Raises _Failure, _NotThere."""
+        import httpx
+
+        started = time.monotonic()
+        try:
+            for _ in range(MAX_REDIRECTS + 1):
+                with self._http().stream("GET", url) as response:
+                    if response.is_redirect:
+                        url = _redirected(url, response.headers.get("location", ""))
+                        continue
+                    _check_status(response.status_code)
+                    return self._body(response, write, started, f"{kind} of {name}" if name else kind)
+        except (httpx.TimeoutException, httpx.TransportError) as error:
+            raise _Failure(str(error) or type(error).__name__, again=True) from error
+        except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
+            raise _Failure(str(error) or type(error).__name__) from error
+        raise _Failure(f"more than {MAX_REDIRECTS} redirections")
+
+    def _http(self) -> "httpx.Client":
+        if self._client is None:
+            import httpx
+
+            timeout = self.settings.timeout or None
+            headers = {"User-Agent": "undwarf", "Accept-Encoding": "identity"}
+            self._client = httpx.Client(
+                timeout=timeout,
+                follow_redirects=False,
+                headers={**headers, **dict(self.settings.headers)},
+            )
+        return self._client
+
+    def _body(
+        self, response: "httpx.Response", write: Callable[[bytes], int], started: float, what: str
+    ) -> tuple[int, float | None]:
+        if response.headers.get("content-encoding", "identity").lower() != "identity":
+            raise _Failure("it sent a compressed answer that was not asked for")
+        total = _size(response)
+        largest = self.settings.max_size
+        if total > largest:
+            raise _Failure(f"the file has {total:,} bytes, more than the limit of {largest:,}")
+        title = f"downloading {what} from {response.url.host}"
+        done = window = 0
+        since = time.monotonic()
+        for chunk in response.iter_raw():
+            done += len(chunk)
+            window += len(chunk)
+            if done > largest:
+                raise _Failure(f"it sent more than the limit of {largest:,} bytes")
+            write(chunk)
+            now = time.monotonic()
+            if self.report is not None:
+                self.report(title, done, total)
+            if self.settings.max_time and now - started > self.settings.max_time:
+                raise _Failure(f"the file took longer than {self.settings.max_time} s")
+            if self.settings.timeout and now - since > self.settings.timeout:
+                if window < ENOUGH_BYTES:
+                    raise _Failure(f"fewer than {ENOUGH_BYTES >> 10} KB came in {self.settings.timeout} s")
+                window, since = 0, now
+        return done, _modified(response.headers.get("last-modified", ""))
+
+
+def _check_status(status: int) -> None:
+    if status == 404:
+        raise _NotThere
+    if status == 406:
+        raise _Failure("the file is larger than the limit")
+    if status != 200:
+        raise _Failure(f"HTTP status {status}", again=status >= 500 or status == 429)
+
+
+def _redirected(url: str, location: str) -> str:
+    """Where a redirection leads. Raises _Failure where that is not the same server."""
+    from urllib.parse import urljoin, urlsplit
+
+    target = urljoin(url, location)
+    here, there = urlsplit(url), urlsplit(target)
+    if not location or there.scheme not in ("http", "https"):
+        raise _Failure("a redirection that leads nowhere")
+    if there.hostname != here.hostname:
+        raise _Failure(f"it redirects to another host, {there.hostname}; name that in DEBUGINFOD_URLS if you trust it")
+    if here.scheme == "https" and there.scheme == "http":
+        raise _Failure("it redirects from https to http")
+    return target
+
+
+def _size(response: "httpx.Response") -> int:
+    """The size a server announces; 0 where it does not."""
+    for header in ("content-length", "x-debuginfod-size"):
+        text = response.headers.get(header, "")
+        if text.isascii() and text.isdigit() and len(text) < 20:
+            return int(text)
+    return 0
+
+
+def _modified(text: str) -> float | None:
+    from email.utils import parsedate_to_datetime
+
+    try:
+        return parsedate_to_datetime(text).timestamp() if text else None
+    except (ValueError, OverflowError, OSError):
+        return None
