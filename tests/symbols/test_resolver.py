@@ -202,6 +202,37 @@ def test_stubs_as_objdump_labels_them(compiled: Path) -> None:
     assert ours == {start: re.sub("@.*", "", name) + "@plt" for start, name in labels.items()}
 
 
+@pytest.mark.skipif(shutil.which("readelf") is None, reason="readelf is not installed")
+@pytest.mark.parametrize("option", ["", "-fcf-protection -Wl,-z,ibtplt"], ids=["plain", "ibt"])
+def test_stubs_of_a_static_program_have_the_names_of_their_indirect_functions(tmp_path: Path, option: str) -> None:
+    source = tmp_path / "a.c"
+    source.write_text("#include <string.h>\nint main(int n, char **v) { return memcmp(v[0], v[1], n); }\n")
+    program = tmp_path / "a"
+    command = ["gcc", "-O1", "-static", *option.split(), "-o", program, source]
+    if shutil.which("gcc") is None or subprocess.run(command, capture_output=True).returncode:
+        pytest.skip("no static C library")
+
+    def readelf(*options: str) -> str:
+        return subprocess.run(["readelf", "-W", *options, program], capture_output=True, text=True, check=True).stdout
+
+    # As everywhere, a weak symbol gives way to one that is not, then names without underscores are preferred.
+    resolvers: dict[int, list[tuple[bool, int, str]]] = {}
+    for address, bind, name in re.findall(r"([0-9a-f]{16}) +\d+ IFUNC +(\S+) +\S+ +\d+ (\S+)", readelf("-s")):
+        order = (bind == "WEAK", len(name) - len(name.lstrip("_")), name)
+        resolvers.setdefault(int(address, 16), []).append(order)
+    slots = [(int(slot, 16), int(to, 16)) for slot, to in re.findall(r"^(\S+) .*IRELATIVE +(\S+)", readelf("-r"), re.M)]
+    at, size = (int(field, 16) for field in re.findall(r" \.plt +PROGBITS +(\S+) \S+ (\S+)", readelf("-S"))[0])
+    if not slots:
+        pytest.skip("no indirect functions")
+    assert size % len(slots) == 0
+    step = size // len(slots)
+    # The linker writes relocations in one order and stubs in another, so the set is what can be compared.
+    expected = sorted(min(resolvers[to])[2] for _, to in slots)
+    resolver = Resolver(store_of(program), options=ResolverOptions(demangle=False))
+    found = resolve(resolver, [(0, at + step * i + 3) for i in range(len(slots))])
+    assert sorted(name.removesuffix("@plt") for name in names(found)) == expected
+
+
 @pytest.mark.skipif(shutil.which("perf") is None, reason="perf is not installed")
 def test_names_and_starts_as_perf_prints_them(compiled: Path, tmp_path: Path) -> None:
     elf = ElfFile.open(compiled)

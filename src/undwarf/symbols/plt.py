@@ -19,6 +19,8 @@ MAX_NAME = 4096
 _SLOT_TYPES = {EM_X86_64: (6, 7, 37), EM_386: (6, 7, 42), EM_AARCH64: (1025, 1026, 1032)}
 """GLOB_DAT, JUMP_SLOT and IRELATIVE, from each machine's psABI."""
 
+_HEADERS = (b"\xff\x35", b"\xff\xb3")
+"""How the part of a lazy table that calls the dynamic linker begins: push GOT[1], absolute or relative to ebx."""
 _ENDBR = (b"\xf3\x0f\x1e\xfa", b"\xf3\x0f\x1e\xfb")
 _BTI_C = 0xD503245F
 
@@ -79,6 +81,10 @@ class Stubs:
             wide = data is not None and len(data) >= 56 and not _is_adrp(_word(data, 48))
             return 32, 24 if wide else 16
         if section.name == ".plt":
+            code = bytes(self._elf.section_data(section)[:16])  # type: ignore[index]  # sections() has those with data
+            if not code.startswith(_HEADERS):
+                # A static program binds nothing lazily: its stubs, for indirect functions, begin at once.
+                return 0, 8 if code[:2] == b"\xff\x25" and code[6:8] == b"\x66\x90" else 16
             return 16, 16
         return 0, section.entry_size if section.entry_size in (8, 16) else (8 if section.name == ".plt.got" else 16)
 
@@ -179,7 +185,9 @@ class Stubs:
         if self._symbols is not None:
             symbol = self._symbols.find(target)
             if symbol is not None and self._symbols.ranges()[0][symbol] == target:
-                return self._symbols.names_at(symbol)[0].decode("utf-8", "replace") + "@plt"
+                names = self._symbols.names_at(symbol)
+                best = max(names, key=lambda name: (len(name.lstrip(b"_")) - len(name), len(name)))
+                return best.decode("utf-8", "replace") + "@plt"
         return f"*ABS*+{target:#x}@plt"
 
 
