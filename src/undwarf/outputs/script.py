@@ -121,6 +121,7 @@ def write(profile: Profile, sink: BinaryIO, options: ScriptOptions) -> None:
         [*map(dso, profile.images), UNKNOWN],
         [*map(short_dso, profile.images), UNKNOWN],
         reasons,
+        [file.rpartition("/")[2] or file for file in profile.files],
     )
     width = max(map(len, events), default=0)
     text = ScriptText(profile, modes, names, width, options.max_stack)

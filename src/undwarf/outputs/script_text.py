@@ -39,6 +39,8 @@ KEPT = cython.declare(cython.Py_ssize_t, 1 << 26)
 """Bytes of formatted frames that are kept for the next stack they occur in."""
 
 
+INLINED = b" (inlined)"
+
 CUT_OFF = cython.declare(cython.uint, 1 << 2 | 1 << 5 | 1 << 10 | 1 << 13)
 """Stop reasons after which there are callers that cannot be told: TRUNCATED, BAD_CFA, UNREADABLE_MEMORY,
 UNKNOWN_REGISTER."""
@@ -228,6 +230,9 @@ class ScriptText:
     runtimes = cython.declare("const unsigned long long[::1]")
     functions = cython.declare("const unsigned int[::1]")
     starts = cython.declare("const unsigned long long[::1]")
+    depths = cython.declare("const unsigned char[::1]")
+    source_files = cython.declare("const unsigned int[::1]")
+    source_lines = cython.declare("const unsigned int[::1]")
     line_start = cython.declare("unsigned int[::1]")
     line_end = cython.declare("unsigned int[::1]")
     comms: Names
@@ -236,6 +241,7 @@ class ScriptText:
     image_names: Names
     short_names: Names
     reasons: Names
+    file_names: Names
     text: Text
     lines: Text
     max_frames: cython.Py_ssize_t
@@ -266,13 +272,17 @@ class ScriptText:
         self.runtimes = profile.frames.runtime
         self.functions = profile.frames.function
         self.starts = profile.functions.address
-        comms, events, functions, images, short, reasons = names
+        self.depths = profile.frames.inline_depth
+        self.source_files = profile.frames.file if profile.frames.file is not None else zeros("I", 0)
+        self.source_lines = profile.frames.line if profile.frames.line is not None else zeros("I", 0)
+        comms, events, functions, images, short, reasons, files = names
         self.comms = Names(comms)
         self.event_names = Names(events)
         self.function_names = Names(functions)
         self.image_names = Names(images)
         self.short_names = Names(short)
         self.reasons = Names(reasons)
+        self.file_names = Names(files)
         self.event_width = event_width
         self.max_frames = max_frames
         self.line_start = zeros("I", self.images.shape[0])
@@ -318,21 +328,29 @@ class ScriptText:
                 lines.put(48)
                 lines.put(120)
                 lines.hexadecimal(printed - self.starts[function], 0)
-        if mode & DSO:
+        if mode & DSO and self.depths[frame] == 0:
             if mode & (IP | SYM):
                 lines.put(32)
             lines.put(40)
             lines.name(self.image_names, self.image_name(self.image_names, self.images[frame]), 0)
             lines.put(41)
         if mode & SRCLINE:
-            # What perf prints where it knows no line.
             lines.put(10)
             lines.put(32)
             lines.put(32)
-            lines.name(self.short_names, self.image_name(self.short_names, self.images[frame]), 0)
-            lines.put(91)
-            lines.hexadecimal(printed, 0)
-            lines.put(93)
+            if frame < self.source_files.shape[0] and self.source_files[frame] != NOTHING:
+                lines.name(self.file_names, self.source_files[frame], 0)
+                lines.put(58)
+                lines.number(self.source_lines[frame], 0, 32)
+            else:
+                # What perf prints where it knows no line.
+                lines.name(self.short_names, self.image_name(self.short_names, self.images[frame]), 0)
+                lines.put(91)
+                lines.hexadecimal(printed, 0)
+                lines.put(93)
+        if self.depths[frame] != 0:
+            for byte in INLINED:
+                lines.put(byte)
         lines.put(10)
         self.line_start[frame] = cython.cast("unsigned int", start)
         self.line_end[frame] = cython.cast("unsigned int", lines.used)

@@ -5,11 +5,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from undwarf.buffers import zeros
-from undwarf.images import ImageKind, ImageStore
+from undwarf.images import Image, ImageKind, ImageStore
 from undwarf.images.kinds import kind_of_name
 from undwarf.limits import DEFAULT, Limits
 from undwarf.perfdata import PerfData, Records
 from undwarf.perfdata.ordering import take
+from undwarf.profile.expand import expand_frames, expand_stacks
 from undwarf.profile.filters import Filters, select
 from undwarf.profile.model import (
     NONE,
@@ -22,7 +23,8 @@ from undwarf.profile.model import (
     StackColumns,
 )
 from undwarf.spaces.replay import Replay
-from undwarf.symbols.resolver import Resolver, ResolverOptions
+from undwarf.symbols.inlines import Inlines, Lines, find_inlines
+from undwarf.symbols.resolver import UNKNOWN, Resolver, ResolverOptions
 from undwarf.unwind.remap import remap
 from undwarf.unwind.sources import Sources
 from undwarf.unwind.unwinder import Walked, walk_samples
@@ -61,11 +63,15 @@ def build_profile(
     jobs: int | None = None,
     by_time: bool = False,
     runtime: bool = False,
+    lines_of: Callable[[Image], Lines | None] | None = None,
+    inline: bool = True,
     progress: Progress | None = None,
 ) -> Profile:
     """Unwind and name the samples that pass the filters.
 
     ``by_time`` puts samples in time order (else as recorded); ``runtime`` keeps absolute addresses of frames.
+    ``lines_of`` opens an image's debugging information; without it there are no source lines and no inlined functions.
+    ``inline`` makes inlined functions frames of their own.
     """
     comms, comm_of = _comms(records, spaces.comm_of)
     chosen, order = select(filters, records, data.events, comms, comm_of, by_time)
@@ -98,6 +104,7 @@ def build_profile(
     remap(walked.stop_image, 0, len(walked.stop_image), number_of)
     resolver = Resolver(store, data.features, options, records=records)
     named = resolver.resolve(columns["image"], columns["address"], frame_pids)
+    functions = FunctionTable(named.name, named.image, named.address)
     frames = FrameColumns(
         columns["image"],
         columns["address"],
@@ -106,18 +113,62 @@ def build_profile(
         columns["runtime"] if runtime else None,
         zeros("B", len(columns["address"])),
     )
+    stacks = StackColumns(columns["parent"], columns["frame"])
+    files: list[str] = []
+    if lines_of is not None:
+        if progress is not None:
+            progress("reading debugging information", 0, 0)
+        inlines = find_inlines(
+            store, frames.image, frames.address, lines_of, demangle=options.demangle, limits=options.limits
+        )
+        frames, functions, stacks, innermost = _expanded(frames, functions, stacks, inlines, inline)
+        remap(walked.stack, 0, len(walked.stack), innermost)
+        files = inlines.files
     return Profile(
         _samples(records, walked, comm_of, order),
-        StackColumns(columns["parent"], columns["frame"]),
+        stacks,
         frames,
-        FunctionTable(named.name, named.image, named.address),
+        functions,
         [
             ImageInfo(_text(image.name), image.path, image.build_id.hex(), image.kind.name.lower(), image.problem)
             for image in store.images
         ],
         comms,
         [EventInfo(event.name) for event in data.events],
+        files=files,
         deferred=walked.deferred,
+    )
+
+
+def _expanded(
+    frames: FrameColumns, functions: FunctionTable, stacks: StackColumns, inlines: Inlines, inline: bool
+) -> tuple[FrameColumns, FunctionTable, StackColumns, memoryview]:
+    """Frames with source lines, inlined functions as frames of their own; and the new node of each node."""
+    nameless = memoryview(bytes(name == UNKNOWN for name in functions.name))
+    known = len(functions)
+    made, added = expand_frames(inlines.columns, frames.function, nameless, known, inline)
+    more = len(added)
+    images, starts = zeros("I", known + more), zeros("Q", known + more)
+    images[:known], starts[:known] = functions.image, functions.address
+    for i, (base, _name) in enumerate(added, known):
+        images[i], starts[i] = functions.image[base], functions.address[base]
+    names = functions.name + [inlines.names[name] for _base, name in added]
+    source = made["source"]
+    parent, frame, innermost = expand_stacks(stacks.parent, stacks.frame, made["first"])
+    return (
+        FrameColumns(
+            take(frames.image, source),
+            take(frames.address, source),
+            take(frames.provenance, source),
+            made["function"],
+            take(frames.runtime, source) if frames.runtime is not None else None,
+            made["depth"],
+            made["file"],
+            made["line"],
+        ),
+        FunctionTable(names, images, starts),
+        StackColumns(parent, frame),
+        innermost,
     )
 
 

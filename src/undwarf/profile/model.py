@@ -50,11 +50,12 @@ class StackColumns:
 
 @dataclass(slots=True)
 class FrameColumns:
-    """One entry a frame: a unique code address.
+    """One entry a frame: a unique code address, or a function inlined there.
 
     ``address`` is the one looked up (a return address less one): as the ELF file states it, or for the kernel and for
     code without a file the one it ran at. ``runtime`` is the absolute address as printed, where that was asked for.
-    ``inline_depth`` counts the inlined functions a frame stands for besides its own; none are expanded yet.
+    ``inline_depth`` counts the functions that this one is inlined in; 0 for those that have code of their own. ``file``
+    (I, a number of ``Profile.files``) and ``line`` (I, 0 for unknown) say where in the source; None where nobody asked.
     """
 
     image: Column
@@ -63,6 +64,8 @@ class FrameColumns:
     function: Column
     runtime: Column | None
     inline_depth: Column
+    file: Column | None = None
+    line: Column | None = None
 
     def __len__(self) -> int:
         return len(self.address)
@@ -100,13 +103,16 @@ class EventInfo:
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """One frame of a stack, innermost first."""
+    """One frame of a stack, innermost first. ``inline_depth`` is 0 for a function that has code of its own."""
 
     name: str
     dso: str
     address: int
     provenance: int
     runtime: int | None = None
+    inline_depth: int = 0
+    file: str = ""
+    line: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,6 +176,7 @@ class Profile:
         comms: list[str],
         events: list[EventInfo],
         *,
+        files: list[str] | None = None,
         deferred: int = 0,
     ) -> None:
         self.samples = SampleView(self, samples)
@@ -179,6 +186,8 @@ class Profile:
         self.images = images
         self.comms = comms
         self.events = events
+        self.files = files if files is not None else []
+        """Source files, as debugging information names them."""
         self.deferred = deferred
         """Samples whose user chain was deferred and is not merged."""
 
@@ -186,12 +195,16 @@ class Profile:
         """One frame as an object."""
         frames = self.frames
         image = frames.image[number]
+        file = frames.file[number] if frames.file is not None else NONE
         return Frame(
             self.functions.name[frames.function[number]],
             self.images[image].name if image != NONE else "[unknown]",
             frames.address[number],
             frames.provenance[number],
             frames.runtime[number] if frames.runtime is not None else None,
+            frames.inline_depth[number],
+            self.files[file] if file != NONE else "",
+            frames.line[number] if frames.line is not None else 0,
         )
 
     def stack(self, node: int) -> list[Frame]:

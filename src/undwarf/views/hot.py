@@ -5,13 +5,18 @@ from dataclasses import dataclass
 from undwarf.buffers import zeros
 from undwarf.errors import UsageError
 from undwarf.profile.model import NONE, Profile
-from undwarf.views.grouping import Pairs, collapse, inclusive, look_up, sums
+from undwarf.views.grouping import Pairs, collapse, inclusive, look_up, sums, without_none
 from undwarf.views.labels import UNKNOWN, dso, is_kernel, short_dso
 from undwarf.views.selection import Selection, Weight
 
 SAMPLE_KEYS = ("comm", "pid", "tid", "cpu", "event")
-FRAME_KEYS = ("dso", "sym")
+FRAME_KEYS = ("dso", "sym", "srcline", "srcfile")
 NO_FRAME = "[no frame]"
+
+SOURCE_KEYS = frozenset({"srcline", "srcfile"})
+"""Keys that need source lines."""
+UNKNOWN_LINE = "??:0"
+"""A source line that nothing tells, as addr2line prints it."""
 
 _ALIASES = {"symbol": "sym", "command": "comm"}
 
@@ -71,6 +76,8 @@ def entities(profile: Profile, keys: tuple[str, ...], *, short: bool = False) ->
     ``short`` leaves files their last part only.
     """
     wanted = [key for key in keys if key in FRAME_KEYS]
+    if SOURCE_KEYS.intersection(wanted) and profile.frames.file is not None and profile.frames.line is not None:
+        return _entities_with_lines(profile, wanted, short=short)
     functions = profile.functions
     files = [(short_dso if short else dso)(image) for image in profile.images]
     kernel = [is_kernel(image) for image in profile.images]
@@ -78,10 +85,34 @@ def entities(profile: Profile, keys: tuple[str, ...], *, short: bool = False) ->
     of_function = zeros("I", len(functions.name))
     for i, (name, image) in enumerate(zip(functions.name, functions.image, strict=True)):
         file = files[image] if image != NONE else UNKNOWN
-        texts = tuple(name if key == "sym" else file for key in wanted)
+        texts = tuple(name if key == "sym" else file if key == "dso" else UNKNOWN_LINE for key in wanted)
         entry = (image != NONE and kernel[image], texts)
         of_function[i] = numbers.setdefault(entry, len(numbers))
     return [Entity(texts, in_kernel) for in_kernel, texts in numbers], look_up(profile.frames.function, of_function)
+
+
+def _entities_with_lines(profile: Profile, wanted: list[str], *, short: bool) -> tuple[list[Entity], memoryview]:
+    """As :func:`entities`, where source files or lines are among the keys."""
+    frames = profile.frames
+    if frames.file is None or frames.line is None:
+        raise ValueError("a profile without source lines")
+    plain, of_frame = entities(profile, tuple(key for key in wanted if key not in SOURCE_KEYS), short=short)
+    by_file = Pairs(1024)
+    group = by_file.column(of_frame, without_none(frames.file, len(profile.files)))
+    by_line = Pairs(1024)
+    line = frames.line if "srcline" in wanted else zeros("I", len(frames.line))
+    group = by_line.column(group, line)
+    names = [*(file if not short else file.rpartition("/")[2] for file in profile.files), ""]
+    found: dict[Entity, int] = {}
+    number_of = zeros("I", len(by_line))
+    first, files = by_file.high(), by_file.low()
+    for i, (pair, number) in enumerate(zip(by_line.high(), by_line.low(), strict=True)):
+        entity, file = plain[first[pair]], names[files[pair]]
+        texts = iter(entity.texts)
+        source = {"srcline": f"{file.rpartition('/')[2]}:{number}" if file else UNKNOWN_LINE, "srcfile": file or "??"}
+        row = tuple(source[key] if key in SOURCE_KEYS else next(texts) for key in wanted)
+        number_of[i] = found.setdefault(Entity(row, entity.kernel), len(found))
+    return list(found), look_up(group, number_of)
 
 
 def _sample_groups(

@@ -1,0 +1,127 @@
+# cython: language_level=3, boundscheck=True, wraparound=False, cdivision=False, initializedcheck=False
+"""Puts inlined functions into stacks as frames of their own, and source lines beside all frames."""
+
+from typing import Any
+
+import cython
+
+from undwarf.buffers import zeros
+
+NONE = cython.declare(cython.uint, 0xFFFFFFFF)
+
+
+@cython.locals(
+    starts="const unsigned int[::1]",
+    counts="const unsigned int[::1]",
+    names="const unsigned int[::1]",
+    files="const unsigned int[::1]",
+    lines="const unsigned int[::1]",
+    functions="const unsigned int[::1]",
+    nameless="const unsigned char[::1]",
+    source="unsigned int[::1]",
+    first="unsigned int[::1]",
+    function="unsigned int[::1]",
+    depth="unsigned char[::1]",
+    file="unsigned int[::1]",
+    line="unsigned int[::1]",
+    i="Py_ssize_t",
+    k="Py_ssize_t",
+    n="Py_ssize_t",
+    at="Py_ssize_t",
+    total="Py_ssize_t",
+    base="unsigned int",
+    key="unsigned long long",
+    inline="bint",
+    left="Py_ssize_t",
+)
+def expand_frames(
+    columns: "dict[str, memoryview]", function_of: Any, unknown: Any, known: int, expand: bool
+) -> "tuple[dict[str, memoryview], list[tuple[int, int]]]":
+    """(columns of the frames there are then, functions to be added as (function they are inlined in, name)).
+
+    ``columns`` are those of :class:`undwarf.symbols.chains.Chains`; ``function_of`` is the function of each frame,
+    ``known`` how many there are, ``unknown`` a flag for those without a name. A frame that stands for several
+    functions becomes as many, outermost last. New columns: ``source`` the frame before, ``function``, ``depth`` how
+    many functions it is inlined in, ``file``, ``line``; and ``first`` where a frame's own begin, one more at the end.
+    Without ``expand`` frames stay what they are, each with the line of its innermost function.
+    """
+    starts, counts = columns["start"], columns["count"]
+    names, files, lines = columns["name"], columns["file"], columns["line"]
+    functions = function_of
+    nameless = unknown
+    inline = expand
+    total = 0
+    for i in range(functions.shape[0]):
+        total += counts[i] if inline and counts[i] > 1 else 1
+    n = functions.shape[0]
+    source, function, file, line = zeros("I", total), zeros("I", total), zeros("I", total), zeros("I", total)
+    depth = zeros("B", total)
+    first = zeros("I", n + 1)
+    numbers: dict[int, int] = {}
+    at = 0
+    for i in range(n):
+        first[i] = cython.cast("unsigned int", at)
+        base = functions[i]
+        if counts[i] == 0:
+            source[at], function[at], file[at] = cython.cast("unsigned int", i), base, NONE
+            at += 1
+            continue
+        for k in range(counts[i] if inline else 1):
+            source[at] = cython.cast("unsigned int", i)
+            function[at] = base
+            file[at] = files[starts[i] + k]
+            line[at] = lines[starts[i] + k]
+            depth[at] = (
+                cython.cast("unsigned char", min(255, cython.cast("Py_ssize_t", counts[i]) - 1 - k)) if inline else 0
+            )
+            if inline and names[starts[i] + k] != NONE and (k + 1 < counts[i] or nameless[base]):
+                key = cython.cast("unsigned long long", base) << 32 | names[starts[i] + k]
+                found = numbers.get(key)
+                if found is None:
+                    found = numbers[key] = known + len(numbers)
+                function[at] = cython.cast("unsigned int", found)
+            at += 1
+    first[n] = cython.cast("unsigned int", at)
+    made = {"source": source, "function": function, "depth": depth, "file": file, "line": line, "first": first}
+    return (
+        {name: memoryview(column) for name, column in made.items()},
+        [(number >> 32, number & 0xFFFFFFFF) for number in numbers],
+    )
+
+
+@cython.locals(
+    parents="const unsigned int[::1]",
+    frames="const unsigned int[::1]",
+    first="const unsigned int[::1]",
+    parent="unsigned int[::1]",
+    frame="unsigned int[::1]",
+    innermost="unsigned int[::1]",
+    i="Py_ssize_t",
+    k="Py_ssize_t",
+    at="Py_ssize_t",
+    total="Py_ssize_t",
+    above="unsigned int",
+)
+def expand_stacks(parent_of: Any, frame_of: Any, first_of: Any) -> "tuple[memoryview, memoryview, memoryview]":
+    """(parent, frame, innermost new node of each old one): stacks whose frames became several.
+
+    ``first_of`` is the column ``first`` of :func:`expand_frames`. Parents still have smaller numbers than children.
+    """
+    parents, frames, first = parent_of, frame_of, first_of
+    total = 0
+    for i in range(frames.shape[0]):
+        total += first[frames[i] + 1] - first[frames[i]]
+    parent, frame = zeros("I", total), zeros("I", total)
+    innermost = zeros("I", frames.shape[0])
+    at = 0
+    for i in range(frames.shape[0]):
+        above = innermost[parents[i]] if parents[i] != NONE else NONE
+        k = first[frames[i] + 1]
+        while k > first[frames[i]]:
+            k -= 1
+            parent[at] = above
+            frame[at] = cython.cast("unsigned int", k)
+            above = cython.cast("unsigned int", at)
+            at += 1
+        innermost[i] = above
+    return memoryview(parent), memoryview(frame), memoryview(innermost)

@@ -1,0 +1,88 @@
+"""Finds the inlined functions and source lines behind frames, image by image, from debugging information."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from undwarf.buffers import zeros
+from undwarf.images import Image, ImageStore
+from undwarf.limits import DEFAULT, Limits
+from undwarf.perfdata.ordering import take
+from undwarf.symbols.chains import Chains
+from undwarf.symbols.demangle import demangle_all
+from undwarf.symbols.grouping import group
+
+
+class Found(Protocol):
+    """Chains for a column of addresses, as :meth:`undwarf.dwarf.DebugLines.inline_chains` gives them."""
+
+    first: memoryview
+    name: memoryview
+    file: memoryview
+    line: memoryview
+    names: list[str]
+    files: list[str]
+
+
+class Lines(Protocol):
+    """Where chains come from."""
+
+    def inline_chains(self, addresses: memoryview) -> Found: ...
+
+
+@dataclass(slots=True)
+class Inlines:
+    """What frames stand for: ``columns`` as :meth:`undwarf.symbols.chains.Chains.columns` gives them.
+
+    ``names`` (demangled) and ``files`` are what entries refer to by number.
+    """
+
+    columns: dict[str, memoryview]
+    names: list[str]
+    files: list[str]
+
+
+class _Numbers:
+    """Texts, each once."""
+
+    def __init__(self) -> None:
+        self.of: dict[str, int] = {}
+
+    def column(self, texts: list[str]) -> memoryview:
+        """The number of each text."""
+        column = zeros("I", len(texts))
+        of = self.of
+        for i, text in enumerate(texts):
+            column[i] = of.setdefault(text, len(of))
+        return column
+
+
+def find_inlines(
+    store: ImageStore,
+    images: memoryview,
+    addresses: memoryview,
+    lines_of: Callable[[Image], Lines | None],
+    *,
+    demangle: bool = True,
+    limits: Limits = DEFAULT,
+) -> Inlines:
+    """The chains of all frames, given as columns ``images`` (I) and ``addresses`` (Q) as for the resolver.
+
+    ``lines_of`` opens an image's debugging information, or gives None. Frames of the kernel and of code without a file
+    have none.
+    """
+    order, starts = group(images, len(store))
+    chains = Chains(len(images))
+    names, files = _Numbers(), _Numbers()
+    for number in range(len(store)):
+        begin, end = starts[number], starts[number + 1]
+        image = store[number]
+        if begin == end or not image.runs_at_file_addresses:
+            continue
+        lines = lines_of(image)
+        if lines is None:
+            continue
+        found = lines.inline_chains(take(addresses, order[begin:end]))
+        chains.add(order, begin, end, found, names.column(found.names), files.column(found.files))
+    mangled = list(names.of)
+    return Inlines(chains.columns(), demangle_all(mangled, limits) if demangle else mangled, list(files.of))
