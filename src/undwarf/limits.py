@@ -39,6 +39,12 @@ class Limits:
     """Bytes of a mangled name; a longer one stays mangled."""
     demangle_output: int = 16384
     """Characters of a demangled name; a longer one stays mangled."""
+    dwarf_bytes: int = 128 << 20
+    """Bytes kept of the debugging information that was read of one file."""
+    dwarf_ranges: int = 1 << 22
+    """Address ranges of the functions of one unit."""
+    dwarf_rows: int = 1 << 25
+    """Rows of one line table."""
     text_map_bytes: int = 512 << 20
     """Size of a kallsyms or perf-PID.map file."""
     download_bytes: int = 8 << 30

@@ -1,0 +1,1278 @@
+# cython: language_level=3, boundscheck=True, wraparound=False, cdivision=False, initializedcheck=False
+"""Debugging information entries: units, abbreviations, attribute values, and the functions of a unit in one pass.
+
+Sources: DWARF 5, sections 7.5 (units, abbreviations, forms), 2.17.3 and 7.25 (range lists); DWARF 4, 7.5 and 2.17.3;
+GCC's wiki on DebugFission for the forms and attributes that DWARF 4 uses in split files; the GNU forms of dwz.
+"""
+
+from typing import Any
+
+import cython
+
+from undwarf.buffers import zeros
+
+NONE = cython.declare(cython.uint, 0xFFFFFFFF)
+ALL_ONES = cython.declare(cython.ulonglong, 0xFFFFFFFFFFFFFFFF)
+HIGH = cython.declare(cython.ulonglong, 0xFFFFFFF0)
+LARGE = cython.declare(cython.ulonglong, 0xFFFFFFFFFFFF)
+ESCAPE = cython.declare(cython.ulonglong, 0xFFFFFFFF)
+
+# What a value is, as undwarf.dwarf.constants.ValueClass has it.
+ADDRESS = cython.declare(cython.int, 1)
+UNSIGNED = cython.declare(cython.int, 2)
+SIGNED = cython.declare(cython.int, 3)
+FLAG = cython.declare(cython.int, 4)
+BLOCK = cython.declare(cython.int, 5)
+STRING = cython.declare(cython.int, 6)
+STRP = cython.declare(cython.int, 7)
+LINE_STRP = cython.declare(cython.int, 8)
+STRX = cython.declare(cython.int, 9)
+STRP_ALT = cython.declare(cython.int, 10)
+REF = cython.declare(cython.int, 11)
+REF_ALT = cython.declare(cython.int, 12)
+REF_SIG8 = cython.declare(cython.int, 13)
+SEC_OFFSET = cython.declare(cython.int, 14)
+ADDRX = cython.declare(cython.int, 15)
+LOCLISTX = cython.declare(cython.int, 16)
+RNGLISTX = cython.declare(cython.int, 17)
+DATA16 = cython.declare(cython.int, 18)
+
+ROOT = cython.declare(cython.Py_ssize_t, 16)
+"""Places kept of each unit's root, as undwarf.dwarf.constants.Root has them."""
+
+_ROOT_OF = bytearray(b"\xff" * 0x80)
+for _attribute, _place in {
+    0x03: 0, 0x1B: 1, 0x10: 2, 0x11: 3, 0x12: 4, 0x55: 5, 0x13: 6, 0x76: 7, 0x72: 9, 0x73: 10, 0x74: 11,
+}.items():  # fmt: skip
+    _ROOT_OF[_attribute] = _place
+
+# Sizes of forms 0x00 to 0x2c: 255 varies, 254 an offset of the unit's width, 253 an address, 252 DW_FORM_ref_addr.
+_SIZES = bytearray(b"\xff" * 0x2D)
+for _form, _size in {
+    0x01: 253, 0x05: 2, 0x06: 4, 0x07: 8, 0x0B: 1, 0x0C: 1, 0x0E: 254, 0x10: 252, 0x11: 1, 0x12: 2, 0x13: 4, 0x14: 8,
+    0x17: 254, 0x19: 0, 0x1C: 4, 0x1D: 254, 0x1E: 16, 0x1F: 254, 0x20: 8, 0x21: 0, 0x24: 8, 0x25: 1, 0x26: 2, 0x27: 3,
+    0x28: 4, 0x29: 1, 0x2A: 2, 0x2B: 3, 0x2C: 4,
+}.items():  # fmt: skip
+    _SIZES[_form] = _size
+
+MAX_DEPTH = cython.declare(cython.Py_ssize_t, 1024)
+"""Nesting of entries that is followed."""
+MAX_HOPS = cython.declare(cython.int, 32)
+"""References followed from an entry to the one that has its name."""
+
+
+@cython.cclass
+class Info:
+    """One section of units, `.debug_info` or `.debug_types`, with the sections that its values refer to.
+
+    ``width`` of an offset and ``address`` size are each unit's own. Nothing is read but unit headers until a unit is
+    asked for. Damage is counted in ``damaged`` and ends what is being read, never raises.
+    """
+
+    data = cython.declare("const unsigned char[::1]")
+    abbrevs = cython.declare("const unsigned char[::1]")
+    ranges_data = cython.declare("const unsigned char[::1]")
+    rnglists = cython.declare("const unsigned char[::1]")
+    addresses = cython.declare("const unsigned char[::1]")
+    big: cython.bint
+    types: cython.bint
+    damaged = cython.declare(cython.Py_ssize_t, visibility="public")
+    # units
+    unit_offset = cython.declare("unsigned long long[::1]")
+    unit_first = cython.declare("unsigned long long[::1]")
+    unit_end = cython.declare("unsigned long long[::1]")
+    unit_abbrev = cython.declare("unsigned long long[::1]")
+    unit_signature = cython.declare("unsigned long long[::1]")
+    unit_type = cython.declare("unsigned long long[::1]")
+    unit_table = cython.declare("unsigned int[::1]")
+    unit_version = cython.declare("unsigned char[::1]")
+    unit_width = cython.declare("unsigned char[::1]")
+    unit_address = cython.declare("unsigned char[::1]")
+    unit_kind = cython.declare("unsigned char[::1]")
+    count = cython.declare(cython.Py_ssize_t, visibility="readonly")
+    # abbreviation tables
+    tables: dict[Any, int]
+    map_first = cython.declare("unsigned int[::1]")
+    map_size = cython.declare("unsigned int[::1]")
+    table_total: cython.Py_ssize_t
+    code_map = cython.declare("unsigned int[::1]")
+    code_total: cython.Py_ssize_t
+    decl_tag = cython.declare("unsigned short[::1]")
+    decl_children = cython.declare("unsigned char[::1]")
+    decl_spec = cython.declare("unsigned int[::1]")
+    decl_count = cython.declare("unsigned int[::1]")
+    decl_fixed = cython.declare("int[::1]")
+    decl_total: cython.Py_ssize_t
+    spec_attribute = cython.declare("unsigned short[::1]")
+    spec_form = cython.declare("unsigned short[::1]")
+    spec_size = cython.declare("unsigned char[::1]")
+    spec_constant = cython.declare("long long[::1]")
+    spec_total: cython.Py_ssize_t
+    sizes = cython.declare("const unsigned char[::1]")
+    root_of = cython.declare("const unsigned char[::1]")
+    # the value read last, and where reading went on
+    value_class: cython.int
+    value: cython.ulonglong
+    value_size: cython.ulonglong
+    at: cython.Py_ssize_t
+    end: cython.Py_ssize_t
+    # the unit at hand
+    unit: cython.Py_ssize_t
+    width: cython.int
+    address: cython.int
+    version: cython.int
+    table: cython.Py_ssize_t
+    base: cython.ulonglong
+    addr_base: cython.ulonglong
+    rnglists_base: cython.ulonglong
+    ranges_base: cython.ulonglong
+    # where code is: pairs of start and end
+    code = cython.declare("const unsigned long long[::1]")
+    # functions found
+    record_die = cython.declare("unsigned long long[::1]")
+    record_origin = cython.declare("unsigned long long[::1]")
+    record_class = cython.declare("unsigned char[::1]")
+    record_inlined = cython.declare("unsigned char[::1]")
+    record_parent = cython.declare("unsigned int[::1]")
+    record_file = cython.declare("unsigned int[::1]")
+    record_line = cython.declare("unsigned int[::1]")
+    record_column = cython.declare("unsigned int[::1]")
+    record_total: cython.Py_ssize_t
+    range_start = cython.declare("unsigned long long[::1]")
+    range_end = cython.declare("unsigned long long[::1]")
+    range_record = cython.declare("unsigned int[::1]")
+    range_total: cython.Py_ssize_t
+    range_limit: cython.Py_ssize_t
+    enclosing = cython.declare("unsigned int[::1]")
+
+    def __init__(
+        self,
+        data: Any,
+        abbrevs: Any,
+        *,
+        big: bool = False,
+        types: bool = False,
+        ranges: Any = b"",
+        rnglists: Any = b"",
+        addresses: Any = b"",
+        code: Any = None,
+        max_ranges: int = 1 << 22,
+    ) -> None:
+        self.data = data
+        self.abbrevs = abbrevs
+        self.ranges_data = ranges
+        self.rnglists = rnglists
+        self.addresses = addresses
+        self.big = big
+        self.types = types
+        self.code = code if code is not None else zeros("Q", 0)
+        self.damaged = 0
+        self.tables = {}
+        self.sizes = memoryview(bytes(_SIZES))
+        self.root_of = memoryview(bytes(_ROOT_OF))
+        self.map_first = zeros("I", 16)
+        self.map_size = zeros("I", 16)
+        self.table_total = 0
+        self.code_map = zeros("I", 1024)
+        self.code_total = 0
+        self.decl_tag = zeros("H", 256)
+        self.decl_children = zeros("B", 256)
+        self.decl_spec = zeros("I", 256)
+        self.decl_count = zeros("I", 256)
+        self.decl_fixed = zeros("i", 256)
+        self.decl_total = 0
+        self.spec_attribute = zeros("H", 1024)
+        self.spec_form = zeros("H", 1024)
+        self.spec_size = zeros("B", 1024)
+        self.spec_constant = zeros("q", 1024)
+        self.spec_total = 0
+        self.record_total = 0
+        self.range_total = 0
+        self.range_limit = max_ranges
+        self.enclosing = zeros("I", MAX_DEPTH + 2)
+        self._reset_records(64)
+        self._units(False)
+        count = self.count
+        for name in ("offset", "first", "end", "abbrev", "signature", "type"):
+            self._set_unit_column(name, zeros("Q", count))
+        self.unit_table = zeros("I", count)
+        self.unit_version = zeros("B", count)
+        self.unit_width = zeros("B", count)
+        self.unit_address = zeros("B", count)
+        self.unit_kind = zeros("B", count)
+        self._units(True)
+
+    def _set_unit_column(self, name: str, column: Any) -> None:
+        if name == "offset":
+            self.unit_offset = column
+        elif name == "first":
+            self.unit_first = column
+        elif name == "end":
+            self.unit_end = column
+        elif name == "abbrev":
+            self.unit_abbrev = column
+        elif name == "signature":
+            self.unit_signature = column
+        else:
+            self.unit_type = column
+
+    # -- plain numbers ------------------------------------------------------------------------------------------
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.inline
+    @cython.exceptval(check=False)
+    @cython.locals(view="const unsigned char[::1]")
+    def fixed(self, view: Any, at: cython.Py_ssize_t, size: cython.int) -> cython.ulonglong:
+        """A number of ``size`` bytes, 8 at most; 0 where the view ends before it."""
+        value: cython.ulonglong = 0
+        k: cython.int
+        if at < 0 or size > view.shape[0] - at:
+            return 0
+        # Just checked: at + size is inside.
+        if not self.big:
+            k = size
+            while k > 0:
+                k -= 1
+                value = value << 8 | view[at + k]
+        else:
+            for k in range(size):
+                value = value << 8 | view[at + k]
+        return value
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def uleb(self) -> cython.ulonglong:
+        """The LEB128 number at ``at``; bits past 64 are dropped. At the end of the unit ``at`` becomes past it."""
+        value: cython.ulonglong = 0
+        shift: cython.int = 0
+        byte: cython.uchar
+        while self.at < self.end:
+            byte = self.data[self.at]
+            self.at += 1
+            if shift < 64:
+                value |= cython.cast(cython.ulonglong, byte & 0x7F) << shift
+            shift += 7
+            if byte < 0x80:
+                return value
+            if shift > 140:
+                break
+        self.at = self.end + 1
+        return 0
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def sleb(self) -> cython.ulonglong:
+        """The signed LEB128 number at ``at``, as its two's complement."""
+        value: cython.ulonglong = 0
+        shift: cython.int = 0
+        byte: cython.uchar
+        while self.at < self.end:
+            byte = self.data[self.at]
+            self.at += 1
+            if shift < 64:
+                value |= cython.cast(cython.ulonglong, byte & 0x7F) << shift
+            shift += 7
+            if byte < 0x80:
+                if byte & 0x40 and shift < 64:
+                    value |= ALL_ONES << shift
+                return value
+            if shift > 140:
+                break
+        self.at = self.end + 1
+        return 0
+
+    # -- units --------------------------------------------------------------------------------------------------
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    @cython.locals(length="unsigned long long", start="Py_ssize_t", stop="Py_ssize_t", n="Py_ssize_t", width="int")
+    def _units(self, keep: cython.bint) -> cython.int:
+        """Count all unit headers, or keep what they say."""
+        at: cython.Py_ssize_t = 0
+        found: cython.Py_ssize_t = 0
+        version: cython.int
+        kind: cython.int
+        address: cython.int
+        abbrev: cython.ulonglong
+        signature: cython.ulonglong
+        type_at: cython.ulonglong
+        n = self.data.shape[0]
+        while n - at >= 11:
+            start = at
+            length = self.fixed(self.data, at, 4)
+            at += 4
+            width = 4
+            if length == ESCAPE:
+                if n - at < 8:
+                    break
+                length = self.fixed(self.data, at, 8)
+                at += 8
+                width = 8
+            elif length >= HIGH:
+                self.damaged += keep
+                break
+            if length > cython.cast(cython.ulonglong, n - at):
+                self.damaged += keep
+                length = n - at
+            stop = at + cython.cast("Py_ssize_t", length)
+            if length < 7:
+                # Padding, or nothing that can be a unit.
+                at = stop
+                continue
+            version = cython.cast(cython.int, self.fixed(self.data, at, 2))
+            at += 2
+            if version < 2 or version > 5:
+                self.damaged += keep
+                at = stop
+                continue
+            kind = 1
+            signature = 0
+            type_at = 0
+            if version == 5:
+                kind = self.data[at]
+                address = self.data[at + 1]
+                at += 2
+                abbrev = self.fixed(self.data, at, width)
+                at += width
+            else:
+                abbrev = self.fixed(self.data, at, width)
+                at += width
+                address = self.data[at] if at < n else 0
+                at += 1
+                if self.types:
+                    kind = 2
+            if kind == 2 or kind == 6:
+                signature = self.fixed(self.data, at, 8)
+                type_at = self.fixed(self.data, at + 8, width)
+                at += 8 + width
+            elif kind == 4 or kind == 5:
+                signature = self.fixed(self.data, at, 8)
+                at += 8
+            if at > stop or (address != 8 and address != 4 and address != 2):
+                self.damaged += keep
+                at = stop
+                continue
+            if keep:
+                self.unit_offset[found] = start
+                self.unit_first[found] = at
+                self.unit_end[found] = stop
+                self.unit_abbrev[found] = abbrev
+                self.unit_signature[found] = signature
+                self.unit_type[found] = type_at
+                self.unit_table[found] = NONE
+                self.unit_version[found] = cython.cast("unsigned char", version)
+                self.unit_width[found] = cython.cast("unsigned char", width)
+                self.unit_address[found] = cython.cast("unsigned char", address)
+                self.unit_kind[found] = cython.cast("unsigned char", kind)
+            found += 1
+            at = stop
+        self.count = found
+        return 0
+
+    def units(self) -> dict[str, memoryview]:
+        """Columns of all units: ``offset``, ``first`` (the root's offset), ``end``, ``signature``, ``type`` (Q, within
+        the unit), ``version``, ``width``, ``address``, ``kind`` (B; DW_UT_*)."""
+        return {
+            "offset": memoryview(self.unit_offset),
+            "first": memoryview(self.unit_first),
+            "end": memoryview(self.unit_end),
+            "signature": memoryview(self.unit_signature),
+            "type": memoryview(self.unit_type),
+            "version": memoryview(self.unit_version),
+            "width": memoryview(self.unit_width),
+            "address": memoryview(self.unit_address),
+            "kind": memoryview(self.unit_kind),
+        }
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def find_unit(self, offset: cython.ulonglong) -> cython.Py_ssize_t:
+        """The unit that holds an offset of the section, or -1."""
+        low: cython.Py_ssize_t = 0
+        high: cython.Py_ssize_t = self.count
+        middle: cython.Py_ssize_t
+        while low < high:
+            middle = (low + high) >> 1
+            if self.unit_offset[middle] <= offset:
+                low = middle + 1
+            else:
+                high = middle
+        if low == 0 or offset < self.unit_first[low - 1] or offset >= self.unit_end[low - 1]:
+            return -1
+        return low - 1
+
+    def unit_at(self, offset: int) -> int:
+        """The number of the unit that holds an offset of the section, or -1."""
+        number: cython.Py_ssize_t = self.find_unit(offset)
+        return number
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    def enter(self, unit: cython.Py_ssize_t) -> cython.int:
+        """Make a unit the one at hand, its abbreviations known."""
+        self.unit = unit
+        self.width = self.unit_width[unit]
+        self.address = self.unit_address[unit]
+        self.version = self.unit_version[unit]
+        if self.unit_table[unit] == NONE:
+            key = (self.unit_abbrev[unit], self.width, self.address, self.version == 2)
+            number = self.tables.get(key)
+            if number is None:
+                number = self.tables[key] = self._abbreviations(self.unit_abbrev[unit])
+            self.unit_table[unit] = number
+        self.table = self.unit_table[unit]
+        return 0
+
+    # -- abbreviations ------------------------------------------------------------------------------------------
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    @cython.locals(
+        code="unsigned long long",
+        tag="unsigned long long",
+        attribute="unsigned long long",
+        form="unsigned long long",
+        first_decl="Py_ssize_t",
+        first_code="Py_ssize_t",
+        total="int",
+        size="int",
+        kept="const unsigned char[::1]",
+        codes="unsigned long long[::1]",
+        highest="unsigned long long",
+        known="Py_ssize_t",
+        i="Py_ssize_t",
+        constant="long long",
+    )
+    def _abbreviations(self, offset: cython.ulonglong) -> cython.Py_ssize_t:
+        """Read an abbreviation table for units of the width and address size at hand; its number."""
+        kept_at: cython.Py_ssize_t = self.at
+        kept_end: cython.Py_ssize_t = self.end
+        kept = self.data
+        first_decl = self.decl_total
+        codes = zeros("Q", 256)
+        known = 0
+        highest = 0
+        # The LEB128 readers work on ``data``.
+        self.data = self.abbrevs
+        self.end = self.abbrevs.shape[0]
+        self.at = (
+            self.end + 1 if offset > cython.cast(cython.ulonglong, self.end) else cython.cast("Py_ssize_t", offset)
+        )
+        while self.at < self.end:
+            code = self.uleb()
+            if code == 0:
+                break
+            tag = self.uleb()
+            if self.at >= self.end:
+                self.damaged += 1
+                break
+            self._room_for_decl()
+            self.decl_tag[self.decl_total] = cython.cast("unsigned short", tag if tag < 0x10000 else 0)
+            self.decl_children[self.decl_total] = self.data[self.at]
+            self.at += 1
+            self.decl_spec[self.decl_total] = cython.cast("unsigned int", self.spec_total)
+            total = 0
+            while True:
+                attribute = self.uleb()
+                form = self.uleb()
+                if self.at > self.end or (attribute == 0 and form == 0):
+                    break
+                constant = cython.cast("long long", self.sleb()) if form == 0x21 else 0
+                size = self.sizes[form] if form < 0x2D else 254 if form == 0x1F20 or form == 0x1F21 else 255
+                if size == 254:
+                    size = self.width
+                elif size == 253:
+                    size = self.address
+                elif size == 252:
+                    # In DWARF 2 a reference to another unit was as wide as an address.
+                    size = self.address if self.version == 2 else self.width
+                if size == 255 or total < 0:
+                    total = -1
+                else:
+                    total += size
+                self._room_for_spec()
+                i = self.spec_total
+                self.spec_attribute[i] = cython.cast("unsigned short", attribute if attribute < 0x10000 else 0)
+                self.spec_form[i] = cython.cast("unsigned short", form if form < 0x10000 else 0)
+                self.spec_size[i] = cython.cast("unsigned char", size)
+                self.spec_constant[i] = constant
+                self.spec_total += 1
+            self.decl_count[self.decl_total] = cython.cast(
+                "unsigned int", self.spec_total - self.decl_spec[self.decl_total]
+            )
+            self.decl_fixed[self.decl_total] = total
+            self.decl_total += 1
+            if known == len(codes):
+                codes = _grown(codes, known)
+            codes[known] = code
+            known += 1
+            highest = max(highest, code)
+        self.data = kept
+        self.at = kept_at
+        self.end = kept_end
+        # Codes are dense in all that compilers write; those far beyond the number of entries are damage.
+        if highest > cython.cast(cython.ulonglong, 8 * known + 65536):
+            self.damaged += 1
+            highest = 8 * known + 65536
+        first_code = self.code_total
+        size_of_map = first_code + cython.cast("Py_ssize_t", highest) + 1
+        if size_of_map > self.code_map.shape[0]:
+            self.code_map = _grown_to(self.code_map, first_code, size_of_map)
+        for i in range(known):
+            # The first of two entries with one code counts.
+            if codes[i] <= highest and self.code_map[first_code + cython.cast("Py_ssize_t", codes[i])] == 0:
+                self.code_map[first_code + cython.cast("Py_ssize_t", codes[i])] = cython.cast(
+                    "unsigned int", first_decl + i + 1
+                )
+        self.code_total = size_of_map
+        i = self.table_total
+        if i == self.map_first.shape[0]:
+            self.map_first = _grown(self.map_first, i)
+            self.map_size = _grown(self.map_size, i)
+        self.map_first[i] = cython.cast("unsigned int", first_code)
+        self.map_size[i] = cython.cast("unsigned int", highest + 1)
+        self.table_total += 1
+        return i
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    def _room_for_decl(self) -> cython.int:
+        n: cython.Py_ssize_t = self.decl_total
+        if n == self.decl_tag.shape[0]:
+            self.decl_tag = _grown(self.decl_tag, n)
+            self.decl_children = _grown(self.decl_children, n)
+            self.decl_spec = _grown(self.decl_spec, n)
+            self.decl_count = _grown(self.decl_count, n)
+            self.decl_fixed = _grown(self.decl_fixed, n)
+        return 0
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    def _room_for_spec(self) -> cython.int:
+        n: cython.Py_ssize_t = self.spec_total
+        if n == self.spec_form.shape[0]:
+            self.spec_attribute = _grown(self.spec_attribute, n)
+            self.spec_form = _grown(self.spec_form, n)
+            self.spec_size = _grown(self.spec_size, n)
+            self.spec_constant = _grown(self.spec_constant, n)
+        return 0
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.inline
+    @cython.exceptval(check=False)
+    def declaration(self, code: cython.ulonglong) -> cython.Py_ssize_t:
+        """The abbreviation of a code in the table at hand, or -1."""
+        number: cython.Py_ssize_t = 0
+        if code < self.map_size[self.table]:
+            number = self.code_map[self.map_first[self.table] + cython.cast("Py_ssize_t", code)]
+        return number - 1
+
+    # -- values -------------------------------------------------------------------------------------------------
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def skip(self, form: cython.int) -> cython.int:
+        """Step over a value whose size varies. An unknown form puts ``at`` past the end."""
+        size: cython.ulonglong
+        n: cython.int = 0
+        if form == 0x0D or form == 0x0F or form == 0x15 or form == 0x1A or form == 0x1B or form == 0x22 or form == 0x23:
+            self.uleb()
+            return 0
+        if form == 0x1F01 or form == 0x1F02:
+            self.uleb()
+            return 0
+        if form == 0x08:
+            while self.at < self.end and self.data[self.at] != 0:
+                self.at += 1
+            self.at += 1
+            return 0
+        if form == 0x16:
+            # DW_FORM_indirect names the form in the entry; it may not name itself again, so this ends.
+            form = cython.cast(cython.int, self.uleb() & 0xFFFF)
+            if form == 0x16 or form == 0x21:
+                self.at = self.end + 1
+                return 0
+            n = self.size_of(form)
+            if n == 255:
+                return self.skip(form)
+            self.at += n
+            return 0
+        if form == 0x09 or form == 0x18:
+            size = self.uleb()
+        else:
+            n = 1 if form == 0x0A else 2 if form == 0x03 else 4 if form == 0x04 else 0
+            if n == 0:
+                self.at = self.end + 1
+                return 0
+            size = self.fixed(self.data, self.at, n)
+            self.at += n
+        if self.at > self.end or size > cython.cast(cython.ulonglong, self.end - self.at):
+            self.at = self.end + 1
+        else:
+            self.at += cython.cast("Py_ssize_t", size)
+        return 0
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def size_of(self, form: cython.int) -> cython.int:
+        """Bytes of a form in the unit at hand, 255 where it varies."""
+        size: cython.int = 255
+        if 0 <= form < 0x2D:
+            size = self.sizes[form]
+        elif form == 0x1F20 or form == 0x1F21:
+            size = 254
+        if size == 254:
+            return self.width
+        if size == 253:
+            return self.address
+        if size == 252:
+            return self.address if self.version == 2 else self.width
+        return size
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def read(self, form: cython.int, constant: cython.longlong) -> cython.int:
+        """Read a value at ``at`` into ``value_class``, ``value`` and ``value_size``; class 0 for an unknown form."""
+        n: cython.int
+        start: cython.Py_ssize_t
+        unit_at: cython.ulonglong = self.unit_offset[self.unit]
+        self.value_class = 0
+        self.value = 0
+        self.value_size = 0
+        if form == 0x16:
+            form = cython.cast(cython.int, self.uleb() & 0xFFFF)
+            if form == 0x16 or form == 0x21:
+                self.at = self.end + 1
+                return 0
+        if form == 0x21:
+            self.value_class = SIGNED
+            self.value = cython.cast(cython.ulonglong, constant)
+            return 0
+        if form == 0x19:
+            self.value_class = FLAG
+            self.value = 1
+            return 0
+        n = self.size_of(form)
+        if n != 255:
+            if n > self.end - self.at:
+                self.at = self.end + 1
+                return 0
+            start = self.at
+            self.at += n
+            if form == 0x1E:
+                self.value_class = DATA16
+                self.value = start
+                self.value_size = 16
+                return 0
+            self.value = self.fixed(self.data, start, n)
+            if form == 0x01:
+                self.value_class = ADDRESS
+            elif form == 0x05 or form == 0x06 or form == 0x07 or form == 0x0B:
+                self.value_class = UNSIGNED
+                self.value_size = n
+            elif form == 0x0C:
+                self.value_class = FLAG
+            elif form == 0x0E:
+                self.value_class = STRP
+            elif form == 0x1F:
+                self.value_class = LINE_STRP
+            elif 0x11 <= form <= 0x14:
+                self.value_class = REF
+                self.value += unit_at
+            elif form == 0x10:
+                self.value_class = REF
+            elif form == 0x17:
+                self.value_class = SEC_OFFSET
+            elif form == 0x1C or form == 0x24 or form == 0x1F20:
+                self.value_class = REF_ALT
+            elif form == 0x1D or form == 0x1F21:
+                self.value_class = STRP_ALT
+            elif form == 0x20:
+                self.value_class = REF_SIG8
+            elif 0x25 <= form <= 0x28:
+                self.value_class = STRX
+            elif 0x29 <= form <= 0x2C:
+                self.value_class = ADDRX
+            return 0
+        if form == 0x0D:
+            self.value = self.sleb()
+            self.value_class = SIGNED
+        elif form == 0x0F:
+            self.value = self.uleb()
+            self.value_class = UNSIGNED
+        elif form == 0x15:
+            self.value = self.uleb() + unit_at
+            self.value_class = REF
+        elif form == 0x1A or form == 0x1F02:
+            self.value = self.uleb()
+            self.value_class = STRX
+        elif form == 0x1B or form == 0x1F01:
+            self.value = self.uleb()
+            self.value_class = ADDRX
+        elif form == 0x22:
+            self.value = self.uleb()
+            self.value_class = LOCLISTX
+        elif form == 0x23:
+            self.value = self.uleb()
+            self.value_class = RNGLISTX
+        elif form == 0x08:
+            self.value = self.at
+            self.value_class = STRING
+            self.skip(form)
+            self.value_size = self.at - 1 - self.value
+        else:
+            start = self.at
+            if form == 0x09 or form == 0x18:
+                self.value_size = self.uleb()
+            else:
+                n = 1 if form == 0x0A else 2 if form == 0x03 else 4 if form == 0x04 else 0
+                if n == 0:
+                    self.at = self.end + 1
+                    return 0
+                self.value_size = self.fixed(self.data, self.at, n)
+                self.at += n
+            if self.at > self.end or self.value_size > cython.cast(cython.ulonglong, self.end - self.at):
+                self.at = self.end + 1
+                return 0
+            self.value = self.at
+            self.value_class = BLOCK
+            self.at += cython.cast("Py_ssize_t", self.value_size)
+        if self.at > self.end:
+            self.value_class = 0
+        return 0
+
+    # -- entries, one at a time ---------------------------------------------------------------------------------
+
+    def entry(self, unit: int, offset: int) -> Any:
+        """(tag, has children, attributes, offset behind) of the entry at an offset.
+
+        Attributes are (DW_AT, DW_FORM, class, value, size). The tag is 0 for the null entry that ends a list of
+        siblings. For blocks and strings in place ``value`` is where they begin in the section. None where there is no
+        entry that can be read.
+        """
+        i: cython.Py_ssize_t
+        decl: cython.Py_ssize_t
+        code: cython.ulonglong
+        self.enter(unit)
+        self.at = offset
+        self.end = self.unit_end[unit]
+        if self.at < cython.cast("Py_ssize_t", self.unit_first[unit]) or self.at >= self.end:
+            return None
+        code = self.uleb()
+        if code == 0:
+            return 0, False, [], self.at
+        decl = self.declaration(code)
+        if decl < 0:
+            self.damaged += 1
+            return None
+        found = []
+        for i in range(self.decl_spec[decl], self.decl_spec[decl] + self.decl_count[decl]):
+            self.read(self.spec_form[i], self.spec_constant[i])
+            if self.at > self.end:
+                self.damaged += 1
+                return None
+            found.append((self.spec_attribute[i], self.spec_form[i], self.value_class, self.value, self.value_size))
+        return self.decl_tag[decl], self.decl_children[decl] != 0, found, self.at
+
+    @cython.locals(class_view="unsigned char[::1]", value_view="unsigned long long[::1]")
+    def roots(self) -> tuple[memoryview, memoryview]:
+        """(classes B, values Q): for each unit ROOT places with what its root says; class 0 where it says nothing.
+
+        The places ROOT_TAG and ROOT_CHILDREN have the tag and whether there are children.
+        """
+        unit: cython.Py_ssize_t
+        i: cython.Py_ssize_t
+        decl: cython.Py_ssize_t
+        place: cython.Py_ssize_t
+        attribute: cython.int
+        code: cython.ulonglong
+        classes: Any = zeros("B", ROOT * self.count)
+        values: Any = zeros("Q", ROOT * self.count)
+        class_view = classes
+        value_view = values
+        for unit in range(self.count):
+            self.enter(unit)
+            self.at = self.unit_first[unit]
+            self.end = self.unit_end[unit]
+            code = self.uleb()
+            decl = self.declaration(code) if code else -1
+            if decl < 0:
+                self.damaged += 1
+                continue
+            value_view[ROOT * unit + 14] = self.decl_tag[decl]
+            value_view[ROOT * unit + 15] = self.decl_children[decl]
+            for i in range(self.decl_spec[decl], self.decl_spec[decl] + self.decl_count[decl]):
+                self.read(self.spec_form[i], self.spec_constant[i])
+                if self.at > self.end:
+                    self.damaged += 1
+                    break
+                attribute = self.spec_attribute[i]
+                if attribute < 0x80:
+                    place = self.root_of[attribute]
+                elif attribute == 0x8C:
+                    place = 12
+                elif attribute == 0x2130:
+                    place = 7
+                elif attribute == 0x2131:
+                    place = 8
+                elif attribute == 0x2132:
+                    place = 13
+                elif attribute == 0x2133:
+                    place = 10
+                else:
+                    place = 255
+                if place < ROOT:
+                    class_view[ROOT * unit + place] = cython.cast("unsigned char", self.value_class)
+                    value_view[ROOT * unit + place] = self.value
+            if self.unit_kind[unit] == 4 or self.unit_kind[unit] == 5:
+                class_view[ROOT * unit + 8] = UNSIGNED
+                value_view[ROOT * unit + 8] = self.unit_signature[unit]
+        return memoryview(classes), memoryview(values)
+
+    # -- ranges -------------------------------------------------------------------------------------------------
+
+    def set_bases(self, base: int, addr_base: int, rnglists_base: int, ranges_base: int) -> None:
+        """What range lists of the next unit are relative to: its low address, and its parts of other sections."""
+        self.base = base
+        self.addr_base = addr_base
+        self.rnglists_base = rnglists_base
+        self.ranges_base = ranges_base
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def indexed(self, index: cython.ulonglong) -> cython.ulonglong:
+        """An entry of the unit's part of `.debug_addr`; 0 where there is none."""
+        if index > 0xFFFFFFF or self.addr_base > LARGE:
+            return 0
+        return self.fixed(
+            self.addresses, cython.cast("Py_ssize_t", self.addr_base + index * self.address), self.address
+        )
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    def add_range(self, start: cython.ulonglong, stop: cython.ulonglong, record: cython.uint) -> cython.int:
+        """Keep a range, unless it is empty or its code was discarded by the linker."""
+        n: cython.Py_ssize_t
+        k: cython.Py_ssize_t
+        inside: cython.bint = self.code.shape[0] == 0
+        if stop <= start:
+            return 0
+        for k in range(0, self.code.shape[0] - 1, 2):
+            if self.code[k] <= start < self.code[k + 1]:
+                inside = True
+                break
+        if not inside:
+            return 0
+        n = self.range_total
+        if n >= self.range_limit:
+            self.damaged += 1
+            return 0
+        if n == self.range_start.shape[0]:
+            self.range_start = _grown(self.range_start, n)
+            self.range_end = _grown(self.range_end, n)
+            self.range_record = _grown(self.range_record, n)
+        self.range_start[n] = start
+        self.range_end[n] = stop
+        self.range_record[n] = record
+        self.range_total += 1
+        return 0
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    def add_list(self, kind: cython.int, value: cython.ulonglong, record: cython.uint) -> cython.int:
+        """Keep the ranges of a DW_AT_ranges value of the unit at hand."""
+        at: cython.ulonglong = value
+        if self.version < 5:
+            return self.add_old_list(value + self.ranges_base, record)
+        if kind == RNGLISTX:
+            if value > 0xFFFFFFF or self.rnglists_base > LARGE:
+                self.damaged += 1
+                return 0
+            at = self.rnglists_base + self.fixed(
+                self.rnglists, cython.cast("Py_ssize_t", self.rnglists_base + value * self.width), self.width
+            )
+        return self.add_new_list(at, record)
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    def add_old_list(self, offset: cython.ulonglong, record: cython.uint) -> cython.int:
+        """A list in `.debug_ranges`: pairs of addresses up to two zeros."""
+        n: cython.Py_ssize_t = self.ranges_data.shape[0]
+        at: cython.Py_ssize_t
+        base: cython.ulonglong = self.base
+        start: cython.ulonglong
+        stop: cython.ulonglong
+        size: cython.int = self.address
+        highest: cython.ulonglong = ALL_ONES if size == 8 else (cython.cast(cython.ulonglong, 1) << (8 * size)) - 1
+        if offset >= cython.cast(cython.ulonglong, n):
+            self.damaged += 1
+            return 0
+        at = cython.cast("Py_ssize_t", offset)
+        while n - at >= 2 * size:
+            start = self.fixed(self.ranges_data, at, size)
+            stop = self.fixed(self.ranges_data, at + size, size)
+            at += 2 * size
+            if start == highest:
+                base = stop
+            elif start == 0 and stop == 0:
+                return 0
+            elif start <= stop:
+                self.add_range((base + start) & highest, (base + stop) & highest, record)
+                if self.range_total >= self.range_limit:
+                    return 0
+        self.damaged += 1
+        return 0
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    @cython.locals(kept="const unsigned char[::1]")
+    def add_new_list(self, offset: cython.ulonglong, record: cython.uint) -> cython.int:
+        """A list in `.debug_rnglists`."""
+        kept_at: cython.Py_ssize_t = self.at
+        kept_end: cython.Py_ssize_t = self.end
+        base: cython.ulonglong = self.base
+        start: cython.ulonglong
+        stop: cython.ulonglong
+        op: cython.int
+        size: cython.int = self.address
+        kept = self.data
+        self.data = self.rnglists
+        self.end = self.rnglists.shape[0]
+        op = 1
+        self.at = cython.cast("Py_ssize_t", offset) if offset < cython.cast(cython.ulonglong, self.end) else self.end
+        while self.at < self.end and self.range_total < self.range_limit:
+            op = self.data[self.at]
+            self.at += 1
+            if op == 0:
+                break
+            if op == 1:
+                base = self.indexed(self.uleb())
+                continue
+            if op == 5:
+                base = self.fixed(self.data, self.at, size)
+                self.at += size
+                continue
+            if op == 2:
+                start = self.indexed(self.uleb())
+                stop = self.indexed(self.uleb())
+            elif op == 3:
+                start = self.indexed(self.uleb())
+                stop = start + self.uleb()
+            elif op == 4:
+                start = base + self.uleb()
+                stop = base + self.uleb()
+            elif op == 6 or op == 7:
+                start = self.fixed(self.data, self.at, size)
+                self.at += size
+                if op == 6:
+                    stop = self.fixed(self.data, self.at, size)
+                    self.at += size
+                else:
+                    stop = start + self.uleb()
+            else:
+                self.at = self.end + 1
+                break
+            if self.at <= self.end:
+                self.add_range(start, stop, record)
+        if op != 0:
+            self.damaged += 1
+        self.data = kept
+        self.at = kept_at
+        self.end = kept_end
+        return 0
+
+    def ranges_of(self, unit: int, kind: int, value: int) -> Any:
+        """(start, end) pairs of a DW_AT_ranges value (class and number) of a unit whose bases are set."""
+        self.enter(unit)
+        self.range_total = 0
+        self.add_list(kind, value, 0)
+        return [(self.range_start[i], self.range_end[i]) for i in range(self.range_total)]
+
+    def address_at(self, unit: int, index: int) -> int:
+        """Entry ``index`` of the unit's part of `.debug_addr` (bases set); 0 where there is none."""
+        self.enter(unit)
+        found: cython.ulonglong = self.indexed(index)
+        return found
+
+    # -- the functions of a unit --------------------------------------------------------------------------------
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    def _reset_records(self, size: cython.Py_ssize_t) -> cython.int:
+        self.record_die = zeros("Q", size)
+        self.record_origin = zeros("Q", size)
+        self.record_class = zeros("B", size)
+        self.record_inlined = zeros("B", size)
+        self.record_parent = zeros("I", size)
+        self.record_file = zeros("I", size)
+        self.record_line = zeros("I", size)
+        self.record_column = zeros("I", size)
+        self.range_start = zeros("Q", size)
+        self.range_end = zeros("Q", size)
+        self.range_record = zeros("I", size)
+        self.record_total = 0
+        self.range_total = 0
+        return 0
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    def _room_for_record(self) -> cython.int:
+        n: cython.Py_ssize_t = self.record_total
+        if n == self.record_die.shape[0]:
+            self.record_die = _grown(self.record_die, n)
+            self.record_origin = _grown(self.record_origin, n)
+            self.record_class = _grown(self.record_class, n)
+            self.record_inlined = _grown(self.record_inlined, n)
+            self.record_parent = _grown(self.record_parent, n)
+            self.record_file = _grown(self.record_file, n)
+            self.record_line = _grown(self.record_line, n)
+            self.record_column = _grown(self.record_column, n)
+        return 0
+
+    def functions(self, unit: int) -> dict[str, memoryview]:
+        """The functions that have code in a unit whose bases are set, and what is inlined in them.
+
+        By function: ``die`` and ``origin`` (Q, offsets; ``origin`` is the entry that has the name, of class ``kind`` B:
+        REF or REF_ALT), ``inlined`` (B), ``parent`` (I, what it is inlined in, 0xffffffff for none), ``file``,
+        ``line``, ``column`` of the call (I). Their ranges: ``start``, ``end`` (Q) and ``of`` (I, a function's number).
+        """
+        depth: cython.Py_ssize_t = 0
+        decl: cython.Py_ssize_t
+        i: cython.Py_ssize_t
+        die: cython.Py_ssize_t
+        code: cython.ulonglong
+        outer: cython.uint
+        tag: cython.int
+        self._reset_records(64)
+        self.enter(unit)
+        self.at = self.unit_first[unit]
+        self.end = self.unit_end[unit]
+        # What the children at each depth are enclosed by.
+        self.enclosing[0] = NONE
+        while self.at < self.end:
+            die = self.at
+            code = self.data[die]
+            if code < 0x80:
+                self.at += 1
+            else:
+                code = self.uleb()
+            if code == 0:
+                depth -= 1
+                if depth <= 0:
+                    break
+                continue
+            decl = self.declaration(code)
+            if decl < 0:
+                self.damaged += 1
+                break
+            tag = self.decl_tag[decl]
+            outer = self.enclosing[depth]
+            if tag == 0x2E or tag == 0x1D:
+                outer = self._function(decl, tag, die, outer)
+            elif self.decl_fixed[decl] >= 0:
+                self.at += self.decl_fixed[decl]
+            else:
+                for i in range(self.decl_spec[decl], self.decl_spec[decl] + self.decl_count[decl]):
+                    if self.spec_size[i] != 255:
+                        self.at += self.spec_size[i]
+                    else:
+                        self.skip(self.spec_form[i])
+            if self.at > self.end:
+                self.damaged += 1
+                break
+            if self.decl_children[decl]:
+                depth += 1
+                if depth > MAX_DEPTH:
+                    self.damaged += 1
+                    break
+                self.enclosing[depth] = outer
+            elif depth == 0:
+                break
+        return {
+            "die": memoryview(self.record_die)[: self.record_total],
+            "origin": memoryview(self.record_origin)[: self.record_total],
+            "kind": memoryview(self.record_class)[: self.record_total],
+            "inlined": memoryview(self.record_inlined)[: self.record_total],
+            "parent": memoryview(self.record_parent)[: self.record_total],
+            "file": memoryview(self.record_file)[: self.record_total],
+            "line": memoryview(self.record_line)[: self.record_total],
+            "column": memoryview(self.record_column)[: self.record_total],
+            "start": memoryview(self.range_start)[: self.range_total],
+            "end": memoryview(self.range_end)[: self.range_total],
+            "of": memoryview(self.range_record)[: self.range_total],
+        }
+
+    @cython.cfunc
+    @cython.exceptval(check=True)
+    def _function(
+        self, decl: cython.Py_ssize_t, tag: cython.int, die: cython.Py_ssize_t, enclosing: cython.uint
+    ) -> cython.uint:
+        """Read the entry of a function or of one inlined; its number, or what encloses its children."""
+        i: cython.Py_ssize_t
+        n: cython.Py_ssize_t = self.record_total
+        attribute: cython.int
+        low: cython.ulonglong = 0
+        high: cython.ulonglong = 0
+        has: cython.int = 0
+        list_class: cython.int = 0
+        list_value: cython.ulonglong = 0
+        origin_class: cython.int = 0
+        origin: cython.ulonglong = 0
+        file: cython.ulonglong = 0
+        line: cython.ulonglong = 0
+        column: cython.ulonglong = 0
+        first: cython.Py_ssize_t = self.decl_spec[decl]
+        for i in range(first, first + self.decl_count[decl]):
+            attribute = self.spec_attribute[i]
+            if (
+                attribute == 0x11
+                or attribute == 0x12
+                or attribute == 0x55
+                or attribute == 0x31
+                or attribute == 0x47
+                or 0x57 <= attribute <= 0x59
+            ):
+                self.read(self.spec_form[i], self.spec_constant[i])
+                if attribute == 0x11:
+                    low = self.indexed(self.value) if self.value_class == ADDRX else self.value
+                    has |= 1
+                elif attribute == 0x12:
+                    if self.value_class == ADDRX:
+                        high = self.indexed(self.value)
+                        has |= 2
+                    else:
+                        high = self.value
+                        has |= 2 if self.value_class == ADDRESS else 4
+                elif attribute == 0x55:
+                    list_class = self.value_class
+                    list_value = self.value
+                    has |= 8
+                elif attribute == 0x31 or (attribute == 0x47 and origin_class == 0):
+                    origin_class = self.value_class
+                    origin = self.value
+                elif attribute == 0x58:
+                    file = self.value
+                elif attribute == 0x59:
+                    line = self.value
+                elif attribute == 0x57:
+                    column = self.value
+            elif self.spec_size[i] != 255:
+                self.at += self.spec_size[i]
+            else:
+                self.skip(self.spec_form[i])
+        if self.at > self.end:
+            return enclosing
+        if tag == 0x2E and not has & 9:
+            # A declaration or an abstract instance: what it contains is not inlined in what encloses it.
+            return NONE
+        self._room_for_record()
+        self.record_die[n] = die
+        if origin_class in (REF, REF_ALT):
+            self.record_origin[n] = origin
+            self.record_class[n] = cython.cast("unsigned char", origin_class)
+        else:
+            self.record_origin[n] = die
+            self.record_class[n] = 0
+        self.record_inlined[n] = tag == 0x1D
+        self.record_parent[n] = enclosing if tag == 0x1D else NONE
+        self.record_file[n] = cython.cast("unsigned int", file if file < NONE else 0)
+        self.record_line[n] = cython.cast("unsigned int", line if line < NONE else 0)
+        self.record_column[n] = cython.cast("unsigned int", column if column < NONE else 0)
+        self.record_total += 1
+        if has & 8:
+            self.add_list(list_class, list_value, cython.cast("unsigned int", n))
+        elif has & 1:
+            if has & 4:
+                high += low
+            self.add_range(low, high, cython.cast("unsigned int", n))
+        return cython.cast(cython.uint, n)
+
+    def name_of(self, offset: int) -> Any:
+        """(class and value of the string, class and value of the reference that leads on, unit) of an entry's name.
+
+        Follows DW_AT_abstract_origin and DW_AT_specification within the section up to a linkage name, else to a plain
+        name. The second pair is not zero where the next entry is in another file.
+        """
+        _hops: cython.int
+        unit: cython.Py_ssize_t
+        decl: cython.Py_ssize_t
+        i: cython.Py_ssize_t
+        attribute: cython.int
+        code: cython.ulonglong
+        next_class: cython.int
+        next_value: cython.ulonglong
+        plain_class: cython.int = 0
+        plain: cython.ulonglong = 0
+        plain_unit: cython.Py_ssize_t = -1
+        at: cython.ulonglong = offset
+        for _hops in range(MAX_HOPS):
+            unit = self.find_unit(at)
+            if unit < 0:
+                break
+            self.enter(unit)
+            self.at = cython.cast("Py_ssize_t", at)
+            self.end = self.unit_end[unit]
+            code = self.uleb()
+            decl = self.declaration(code) if code else -1
+            if decl < 0:
+                break
+            next_class = 0
+            next_value = 0
+            for i in range(self.decl_spec[decl], self.decl_spec[decl] + self.decl_count[decl]):
+                attribute = self.spec_attribute[i]
+                if (
+                    attribute == 0x03
+                    or attribute == 0x6E
+                    or attribute == 0x2007
+                    or attribute == 0x31
+                    or attribute == 0x47
+                ):
+                    self.read(self.spec_form[i], self.spec_constant[i])
+                    if self.at > self.end:
+                        break
+                    if attribute == 0x6E or attribute == 0x2007:
+                        if self.value_class:
+                            return self.value_class, self.value, 0, 0, unit
+                    elif attribute == 0x03:
+                        if plain_class == 0:
+                            plain_class = self.value_class
+                            plain = self.value
+                            plain_unit = unit
+                    elif next_class == 0 or attribute == 0x31:
+                        next_class = self.value_class
+                        next_value = self.value
+                elif self.spec_size[i] != 255:
+                    self.at += self.spec_size[i]
+                else:
+                    self.skip(self.spec_form[i])
+            if next_class == REF:
+                at = next_value
+                continue
+            if next_class == REF_ALT:
+                return plain_class, plain, next_class, next_value, plain_unit
+            break
+        return plain_class, plain, 0, 0, plain_unit
+
+
+def _grown(column: Any, used: int) -> Any:
+    """The column with twice the room, as typed memory of its kind."""
+    return _grown_to(column, used, 2 * len(column))
+
+
+def _grown_to(column: Any, used: int, size: int) -> Any:
+    view = memoryview(column)
+    wanted = len(view)
+    while wanted < size:
+        wanted *= 2
+    new: Any = zeros(view.format, wanted)  # type: ignore[arg-type]  # the columns here are of its typecodes
+    new[:used] = view[:used]
+    return new

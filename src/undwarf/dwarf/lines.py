@@ -1,0 +1,429 @@
+"""Inlined functions and source lines behind addresses, read unit by unit where an address needs it."""
+
+from bisect import bisect_right
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from undwarf.buffers import zeros
+from undwarf.diagnostics import Defects
+from undwarf.dwarf.constants import Root, UnitKind, ValueClass
+from undwarf.dwarf.line import LineProgram
+from undwarf.dwarf.nesting import ChainColumns, flatten, look_up, row_of
+from undwarf.dwarf.sections import DwarfFile
+from undwarf.elf import ElfFile
+from undwarf.limits import DEFAULT, Limits
+
+NONE = 0xFFFFFFFF
+
+AltFinder = Callable[[ElfFile], "ElfFile | None"]
+"""Finds the supplementary file that a file's `.gnu_debugaltlink` names."""
+SplitFinder = Callable[[str, str, int], "ElfFile | None"]
+"""Finds a split unit's file by its name, its compilation directory and its id (DW_AT_dwo_id); a package may serve."""
+
+
+@dataclass(slots=True)
+class InlineChains:
+    """What addresses stand for. ``first`` (I) has one entry an address and one more: where its chain begins.
+
+    By entry, innermost first, the last being the function that has code of its own: ``name`` and ``file`` (I, numbers
+    of ``names`` and ``files``, 0xffffffff for unknown), ``line`` and ``column`` (I, 0 for unknown). Names are linkage
+    names where there are such. An address without debugging information has an empty chain.
+    """
+
+    first: memoryview
+    name: memoryview
+    file: memoryview
+    line: memoryview
+    column: memoryview
+    names: list[str]
+    files: list[str]
+
+    def chain(self, number: int) -> list[tuple[str, str, int, int]]:
+        """(name, file, line, column) of each entry of one address; empty strings for what is unknown."""
+        return [
+            (
+                self.names[self.name[k]] if self.name[k] != NONE else "",
+                self.files[self.file[k]] if self.file[k] != NONE else "",
+                self.line[k],
+                self.column[k],
+            )
+            for k in range(self.first[number], self.first[number + 1])
+        ]
+
+
+@dataclass(slots=True)
+class _Table:
+    """A line table: its rows, and how to name its files."""
+
+    rows: dict[str, memoryview]
+    names: "dict[int, str]" = field(default_factory=dict)
+    program: Any = None
+    comp_dir: str = ""
+    file: "DwarfFile | None" = None
+    unit: int = -1
+
+    def file_name(self, number: int) -> str:
+        """The path of a file by its number in the table; empty where there is none."""
+        found = self.names.get(number)
+        if found is None:
+            found = self.names[number] = self._file_name(number)
+        return found
+
+    def _file_name(self, number: int) -> str:
+        if self.program is None or self.file is None:
+            return ""
+        kinds, values, directories = self.program.strings()
+        new = self.program.version >= 5
+        at = self.program.directory_count + number - (0 if new else 1)
+        if not self.program.directory_count <= at < len(kinds):
+            return ""
+        name = self._string(kinds[at], values[at])
+        if not name or name.startswith("/"):
+            return name
+        directory = directories[at]
+        path = ""
+        if new or directory:
+            place = directory if new else directory - 1
+            if place < self.program.directory_count:
+                path = self._string(kinds[place], values[place])
+        if not path.startswith("/"):
+            path = "/".join(part for part in (self.comp_dir, path) if part)
+        return f"{path}/{name}" if path else name
+
+    def _string(self, kind: int, value: int) -> str:
+        assert self.file is not None
+        return self.file.string(kind, value, self.unit, self.file.section("debug_line"))
+
+
+_NOTHING = _Table({name: zeros("Q" if name == "address" else "I", 0) for name in ("address", "file", "line", "column")})
+
+
+@dataclass(slots=True)
+class _Unit:
+    """A unit that was read: its functions, flat; ``names`` numbers of functions' names known so far."""
+
+    file: DwarfFile
+    functions: dict[str, memoryview]
+    addresses: memoryview
+    records: memoryview
+    names: memoryview
+    table: _Table
+    size: int
+
+
+class DebugLines:
+    """Finds the chain of inlined functions and the source line of addresses in one binary.
+
+    Units are read when an address needs them, at most ``Limits.dwarf_bytes`` of what was read is kept, least recently
+    used first to go. Damage is counted in ``defects``.
+    """
+
+    def __init__(
+        self,
+        file: DwarfFile,
+        *,
+        find_split: "SplitFinder | None" = None,
+        limits: Limits = DEFAULT,
+        defects: "Defects | None" = None,
+    ) -> None:
+        self._file = file
+        self._limits = limits
+        self._defects = Defects() if defects is None else defects
+        self._find_split = find_split
+        self._kept: OrderedDict[int, _Unit] = OrderedDict()
+        self._kept_bytes = 0
+        self._tables: dict[int, _Table] = {}
+        self._numbers: dict[str, int] = {}
+        self._file_numbers: dict[str, int] = {}
+        self._index: tuple[memoryview, memoryview, list[int]] | None = None
+        self._split_files: dict[str, DwarfFile | None] = {}
+        self._damaged = 0
+
+    @classmethod
+    def open(
+        cls,
+        elf: ElfFile,
+        debug_elf: "ElfFile | None" = None,
+        *,
+        find_alt: "AltFinder | None" = None,
+        find_split: "SplitFinder | None" = None,
+        limits: Limits = DEFAULT,
+        defects: "Defects | None" = None,
+    ) -> "DebugLines | None":
+        """The debugging information of a binary or of its separate debug file; None where neither has any."""
+        for candidate in (elf, debug_elf):
+            if candidate is not None and candidate.section(".debug_info") is not None:
+                file = DwarfFile(candidate, main=elf, limits=limits)
+                if not len(file.section("debug_info")):
+                    continue
+                if find_alt is not None:
+                    other = find_alt(candidate)
+                    file.alt = DwarfFile(other, limits=limits) if other is not None else None
+                return cls(file, find_split=find_split, limits=limits, defects=defects)
+        return None
+
+    # Units by address --------------------------------------------------------------------------------------
+
+    def _unit_index(self) -> tuple[memoryview, memoryview, list[int]]:
+        """(addresses, units) made flat, and the units that do not say where their code is."""
+        if self._index is None:
+            file = self._file
+            spans: list[tuple[int, int, int]] = []
+            unsure: list[int] = []
+            for unit in range(file.info.count):
+                if file.roots.tag(unit) in (0, 0x41) or file.columns["kind"][unit] in (UnitKind.TYPE, UnitKind.PARTIAL):
+                    continue
+                found = self._unit_ranges(unit)
+                spans += [(start, -end, unit) for start, end in found]
+                if not found and file.roots.raw(unit, Root.CHILDREN)[1]:
+                    unsure.append(unit)
+            spans.sort()
+            starts, ends, of = zeros("Q", len(spans)), zeros("Q", len(spans)), zeros("I", len(spans))
+            order = zeros("I", len(spans))
+            for i, (start, end, unit) in enumerate(spans):
+                starts[i], ends[i], of[i], order[i] = start, -end, unit, i
+            addresses, units = flatten(starts, ends, of, order)
+            self._index = addresses, units, unsure
+        return self._index
+
+    def _set_bases(self, unit: int) -> int:
+        """Tell the reader what a unit's lists are relative to; its low address."""
+        file = self._file
+        roots = file.roots
+        addr_base = roots.value(unit, Root.ADDR_BASE) or 0
+        kind, low = roots.raw(unit, Root.LOW_PC)
+        file.info.set_bases(0, addr_base, roots.value(unit, Root.RNGLISTS_BASE) or 0, 0)
+        if kind == ValueClass.ADDRX:
+            low = file.info.address_at(unit, low)
+        low = low if kind else 0
+        file.info.set_bases(low, addr_base, roots.value(unit, Root.RNGLISTS_BASE) or 0, 0)
+        return low
+
+    def _unit_ranges(self, unit: int) -> list[tuple[int, int]]:
+        roots = self._file.roots
+        low = self._set_bases(unit)
+        kind, value = roots.raw(unit, Root.RANGES)
+        if kind:
+            found: list[tuple[int, int]] = self._file.info.ranges_of(unit, kind, value)
+            return found
+        kind, high = roots.raw(unit, Root.HIGH_PC)
+        if not kind or not roots.raw(unit, Root.LOW_PC)[0]:
+            return []
+        if kind == ValueClass.ADDRX:
+            high = self._file.info.address_at(unit, high)
+        elif kind != ValueClass.ADDRESS:
+            high += low
+        code = self._file.code
+        inside = not len(code) or any(code[k] <= low < code[k + 1] for k in range(0, len(code), 2))
+        return [(low, min(high, (1 << 64) - 1))] if low < high and inside else []
+
+    # Reading a unit ----------------------------------------------------------------------------------------
+
+    def _unit(self, unit: int) -> _Unit:
+        found = self._kept.get(unit)
+        if found is not None:
+            self._kept.move_to_end(unit)
+            return found
+        made = self._read_unit(unit)
+        self._kept[unit] = made
+        self._kept_bytes += made.size
+        while self._kept_bytes > self._limits.dwarf_bytes and len(self._kept) > 1:
+            _number, oldest = self._kept.popitem(last=False)
+            self._kept_bytes -= oldest.size
+        self._count_damage()
+        return made
+
+    def _read_unit(self, unit: int) -> _Unit:
+        file = self._file
+        self._set_bases(unit)
+        source, number = file, unit
+        split = self._split_unit(unit)
+        if split is not None:
+            source, number = split
+            roots = file.roots
+            base = self._low_pc(unit)
+            width = source.columns["width"][number]
+            rnglists_base = source.roots.value(number, Root.RNGLISTS_BASE)
+            if rnglists_base is None:
+                rnglists_base = 12 if width == 4 else 20
+            source.info.set_bases(
+                base,
+                roots.value(unit, Root.ADDR_BASE) or 0,
+                rnglists_base,
+                roots.value(unit, Root.GNU_RANGES_BASE) or 0,
+            )
+        functions: dict[str, memoryview] = source.info.functions(number)
+        starts, ends, of = functions["start"], functions["end"], functions["of"]
+        # Functions come outer first, so that their numbers order those that begin together.
+        order = zeros("I", len(starts))
+        for i, k in enumerate(sorted(range(len(starts)), key=lambda k: (starts[k], of[k]))):
+            order[i] = k
+        addresses, records = flatten(starts, ends, of, order)
+        names = zeros("I", len(functions["die"]))
+        names.cast("B")[:] = b"\xff" * (4 * len(names)) if len(names) else b""
+        table = self._table(unit)
+        size = 37 * len(names) + 20 * len(starts) + 12 * len(addresses)
+        return _Unit(source, functions, addresses, records, names, table, size + 20 * len(table.rows["address"]))
+
+    def _low_pc(self, unit: int) -> int:
+        return self._set_bases(unit)
+
+    def _table(self, unit: int) -> _Table:
+        file = self._file
+        offset = file.roots.value(unit, Root.STMT_LIST)
+        if offset is None:
+            return _NOTHING
+        table = self._tables.get(offset)
+        if table is None:
+            program = LineProgram(
+                file.section("debug_line"),
+                min(offset, (1 << 62)),
+                file.columns["address"][unit],
+                big=file.big,
+                code=file.code,
+                max_rows=self._limits.dwarf_rows,
+            )
+            if program.damaged:
+                self._defects.add("damaged line table", file.elf.path, program.damaged)
+            comp_dir = file.string(*file.roots.raw(unit, Root.COMP_DIR), unit)
+            table = _Table(program.rows(), {}, program, comp_dir, file, unit)
+            if len(self._tables) > 1 and self._kept_bytes > self._limits.dwarf_bytes // 2:
+                self._tables.clear()
+            self._tables[offset] = table
+        return table
+
+    def _split_unit(self, unit: int) -> tuple[DwarfFile, int] | None:
+        """The unit that a skeleton stands for, in the file that has it."""
+        roots = self._file.roots
+        kind, value = roots.raw(unit, Root.DWO_NAME)
+        if not kind or self._find_split is None:
+            return None
+        name = self._file.string(kind, value, unit)
+        directory = self._file.string(*roots.raw(unit, Root.COMP_DIR), unit)
+        identity = roots.value(unit, Root.DWO_ID) or 0
+        if name not in self._split_files:
+            elf = self._find_split(name, directory, identity)
+            split = DwarfFile(elf, main=self._file.main, split=True, limits=self._limits) if elf is not None else None
+            if split is not None:
+                split.skeleton = self._file
+            else:
+                self._defects.add("split debugging information not found", self._file.elf.path, detail=name)
+            self._split_files[name] = split
+        split = self._split_files[name]
+        if split is None:
+            return None
+        for number in range(split.info.count):
+            own = split.roots.value(number, Root.DWO_ID)
+            if split.columns["kind"][number] != UnitKind.SPLIT_TYPE and (own == identity or split.info.count == 1):
+                return split, number
+        return None
+
+    def _count_damage(self) -> None:
+        damaged = self._file.info.damaged
+        if damaged > self._damaged:
+            self._defects.add("damaged debugging information", self._file.elf.path, damaged - self._damaged)
+            self._damaged = damaged
+
+    # Asking ------------------------------------------------------------------------------------------------
+
+    def inline_chains(self, addresses: memoryview) -> InlineChains:
+        """The chains of addresses (Q) of the binary, in their order."""
+        unit_starts, unit_of, unsure = self._unit_index()
+        count = len(addresses)
+        which = look_up(addresses, unit_starts, unit_of)
+        by_unit: dict[int, list[int]] = {}
+        for i, unit in enumerate(which):
+            by_unit.setdefault(unit, []).append(i)
+        missing = by_unit.pop(NONE, [])
+        for unit in unsure if missing else ():
+            missing = self._claim(unit, addresses, missing, by_unit)
+        columns = ChainColumns(count)
+        name_of_record: list[memoryview] = []
+        base = 0
+        for unit in sorted(by_unit):
+            numbers = zeros("I", len(by_unit[unit]))
+            wanted = zeros("Q", len(numbers))
+            for k, i in enumerate(by_unit[unit]):
+                numbers[k] = i
+                wanted[k] = addresses[i]
+            read = self._unit(unit)
+            begin = columns.used
+            found = look_up(wanted, read.addresses, read.records)
+            rows = read.table.rows
+            columns.add(numbers, found, row_of(wanted, rows["address"]), read.functions, rows, base)
+            self._name_records(read, set(columns.records()[begin:]), base)
+            columns.renumber_files(begin, self._number_files(read, columns.file_numbers(begin)))
+            # What is forgotten later must not take the names along.
+            name_of_record.append(read.names)
+            base += len(read.names)
+        names = zeros("I", base)
+        at = 0
+        for part in name_of_record:
+            names[at : at + len(part)] = part
+            at += len(part)
+        made: dict[str, memoryview] = columns.finish(names)
+        return InlineChains(
+            made["first"], made["name"], made["file"], made["line"], made["column"],
+            list(self._numbers), list(self._file_numbers),
+        )  # fmt: skip
+
+    def _claim(self, unit: int, addresses: memoryview, missing: list[int], by_unit: dict[int, list[int]]) -> list[int]:
+        """Give a unit that does not say where its code is the addresses that are in it; those still without one."""
+        read = self._unit(unit)
+        if not len(read.addresses):
+            return missing
+        left = []
+        for i in missing:
+            at = bisect_right(read.addresses, addresses[i]) - 1
+            if at >= 0 and read.records[at] != NONE:
+                by_unit.setdefault(unit, []).append(i)
+            else:
+                left.append(i)
+        return left
+
+    def _number_files(self, read: _Unit, wanted: set[int]) -> memoryview:
+        """A column from a unit's file numbers to ours."""
+        size = max((number for number in wanted if number != NONE), default=-1) + 1
+        size = min(size, 1 << 20)
+        column = zeros("I", size)
+        for number in wanted:
+            if number < size:
+                name = read.table.file_name(number)
+                column[number] = self._file_numbers.setdefault(name, len(self._file_numbers)) if name else NONE
+        return column
+
+    def _name_records(self, read: _Unit, wanted: set[int], base: int) -> None:
+        """Find the names of the functions that are needed and not known yet."""
+        functions, names = read.functions, read.names
+        kinds, origins, dies = functions["kind"], functions["origin"], functions["die"]
+        for number in wanted:
+            if number == NONE:
+                continue
+            record = number - base
+            if names[record] != NONE:
+                continue
+            name = self._name(read.file, kinds[record], origins[record] if kinds[record] else dies[record])
+            if not name and kinds[record]:
+                name = self._name(read.file, ValueClass.REF, dies[record])
+            if name:
+                names[record] = self._numbers.setdefault(name, len(self._numbers))
+
+    def _name(self, file: DwarfFile, kind: int, offset: int) -> str:
+        fallback = ""
+        for _hop in range(4):
+            if kind == ValueClass.REF_ALT:
+                if file.alt is None:
+                    break
+                file = file.alt
+            string_class, string, kind, offset_of_next, unit = file.info.name_of(offset)
+            name = file.string(string_class, string, unit) if string_class else ""
+            if not kind:
+                return name or fallback
+            fallback = name or fallback
+            offset = offset_of_next
+        return fallback
+
+
+__all__ = ["DebugLines", "InlineChains"]

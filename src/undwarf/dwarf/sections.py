@@ -1,0 +1,169 @@
+"""The debugging sections of one file, unpacked at first use."""
+
+from functools import cached_property
+from typing import Any
+
+from undwarf.buffers import zeros
+from undwarf.dwarf.constants import PLACES, Root, ValueClass
+from undwarf.dwarf.info import Info
+from undwarf.elf import ElfFile
+from undwarf.elf.headers import PT_LOAD
+from undwarf.limits import DEFAULT, Limits
+
+_ET_REL = 1
+_PF_X = 1
+MAX_STRING = 1 << 16
+"""Bytes of a name that are looked at."""
+
+
+class DwarfFile:
+    """The DWARF of one ELF file: a program, its debug file, a supplementary file, or a split one.
+
+    ``split`` takes the sections that end in ``.dwo``. ``main`` is the file whose program headers say where code is
+    (default: this one). Raises nothing for bad contents; absent sections are empty.
+    """
+
+    def __init__(
+        self, elf: ElfFile, *, main: "ElfFile | None" = None, split: bool = False, limits: Limits = DEFAULT
+    ) -> None:
+        self.elf = elf
+        self.main = elf if main is None else main
+        self.split = split
+        self.limits = limits
+        self.alt: DwarfFile | None = None
+        """The supplementary file that dwz made, where it is needed and known."""
+        self.skeleton: DwarfFile | None = None
+        """Of a split file, the one whose addresses it uses."""
+
+    def section(self, name: str) -> memoryview:
+        """A section by its name without the dot, such as ``debug_info``; empty where it is absent."""
+        data = self.elf.section_data("." + name + (".dwo" if self.split else ""))
+        return data if data is not None else memoryview(b"")
+
+    @cached_property
+    def code(self) -> memoryview:
+        """Start and end of each segment that is run; empty for a file that is not linked."""
+        if self.main.kind == _ET_REL:
+            return zeros("Q", 0)
+        found = [
+            (segment.address, segment.address + segment.memory_size)
+            for segment in self.main.segments
+            if segment.type == PT_LOAD and segment.flags & _PF_X
+        ]
+        column = zeros("Q", 2 * len(found))
+        for i, (start, end) in enumerate(found):
+            column[2 * i], column[2 * i + 1] = start, min(end, (1 << 64) - 1)
+        return column
+
+    @property
+    def big(self) -> bool:
+        """Whether numbers have their most significant byte first."""
+        return self.elf.byte_order == "big"
+
+    @cached_property
+    def info(self) -> Info:
+        """The units of `.debug_info`."""
+        owner = self if self.skeleton is None else self.skeleton
+        return Info(
+            self.section("debug_info"),
+            self.section("debug_abbrev"),
+            big=self.big,
+            ranges=owner.section("debug_ranges"),
+            rnglists=self.section("debug_rnglists"),
+            addresses=owner.section("debug_addr"),
+            code=owner.code,
+            max_ranges=self.limits.dwarf_ranges,
+        )
+
+    @cached_property
+    def types(self) -> Info:
+        """The units of `.debug_types` (DWARF 4)."""
+        return Info(self.section("debug_types"), self.section("debug_abbrev"), big=self.big, types=True)
+
+    @cached_property
+    def roots(self) -> "Roots":
+        """What the roots of all units say."""
+        return Roots(self.info)
+
+    @cached_property
+    def strings(self) -> memoryview:
+        """`.debug_str`"""
+        return self.section("debug_str")
+
+    @cached_property
+    def line_strings(self) -> memoryview:
+        """`.debug_line_str`"""
+        return self.section("debug_line_str")
+
+    def string(self, kind: int, value: int, unit: int = -1, place: "memoryview | None" = None) -> str:
+        """The string that an attribute's value (of ``unit``) means; empty where there is none.
+
+        ``place`` is the section of a string that stands in place (default: `.debug_info`).
+        """
+        if kind == ValueClass.STRP:
+            return text_at(self.strings, value)
+        if kind == ValueClass.STRING:
+            return text_at(self.section("debug_info") if place is None else place, value)
+        if kind == ValueClass.LINE_STRP:
+            return text_at(self.line_strings, value)
+        if kind == ValueClass.STRX and unit >= 0:
+            return self._indexed_string(value, unit)
+        if kind == ValueClass.STRP_ALT and self.alt is not None:
+            return text_at(self.alt.strings, value)
+        return ""
+
+    def _indexed_string(self, index: int, unit: int) -> str:
+        columns = self.columns
+        width = columns["width"][unit]
+        base = self.roots.value(unit, Root.STR_OFFSETS_BASE)
+        if base is None:
+            # A split unit has all of the section: behind its header, which DWARF 4 did not have.
+            base = (8 if width == 4 else 16) if columns["version"][unit] >= 5 else 0
+        at = base + index * width
+        table = self.section("debug_str_offsets")
+        if at + width > len(table):
+            return ""
+        return text_at(self.strings, int.from_bytes(table[at : at + width], self.elf.byte_order))
+
+    @cached_property
+    def columns(self) -> dict[str, memoryview]:
+        """What the unit headers say."""
+        found: dict[str, memoryview] = self.info.units()
+        return found
+
+
+class Roots:
+    """The attributes of units' roots that are needed before a unit is read."""
+
+    def __init__(self, info: Any) -> None:
+        self._classes, self._values = info.roots()
+
+    def raw(self, unit: int, place: int) -> tuple[int, int]:
+        """(class, value) of an attribute; class 0 for none."""
+        at = PLACES * unit + place
+        return self._classes[at], self._values[at]
+
+    def value(self, unit: int, place: int) -> int | None:
+        """The value of a number or an offset, None if there is none."""
+        kind, value = self.raw(unit, place)
+        return value if kind else None
+
+    def tag(self, unit: int) -> int:
+        """DW_TAG_* of the root; 0 for a unit that cannot be read."""
+        tag: int = self._values[PLACES * unit + Root.TAG]
+        return tag
+
+
+def text_at(data: memoryview, at: int) -> str:
+    """The string that begins at an offset; what is not UTF-8 is kept recognisable."""
+    if not 0 <= at < len(data):
+        return ""
+    size = 64
+    while True:
+        piece = bytes(data[at : at + size])
+        end = piece.find(b"\0")
+        if end >= 0:
+            return piece[:end].decode("utf-8", "backslashreplace")
+        if len(piece) < size or size >= MAX_STRING:
+            return piece.decode("utf-8", "backslashreplace")
+        size *= 4
