@@ -14,6 +14,7 @@ from undwarf.limits import DEFAULT, Limits
 from undwarf.perfdata import EventAttr, Features, PerfData, Records, open_perf_data
 from undwarf.profile.build import Progress, Spaces, build_profile, replay_spaces
 from undwarf.profile.filters import Filters
+from undwarf.profile.jit import with_jit_code
 from undwarf.profile.model import Profile
 from undwarf.symbols.resolver import ResolverOptions
 from undwarf.unwind.sources import Sources
@@ -59,7 +60,7 @@ class Recording:
     @cached_property
     def spaces(self) -> Spaces:
         """The address spaces of all processes over time."""
-        return replay_spaces(self.records)
+        return replay_spaces(with_jit_code(self.data, self.records, self.images))
 
     @cached_property
     def images(self) -> ImageStore:

@@ -29,6 +29,7 @@ class Attr:
     regs: int = 0
     stack: int = 0
     intr: int = 0
+    clockid: int = 0
     ids: list[int] = field(default_factory=list)
     size: int = 144
 
@@ -53,7 +54,7 @@ class Build:
             crossed = attr.flags & ~(3 << 15) | high << 15 | low << 16
             flags = bytes(int(f"{byte:08b}"[::-1], 2) for byte in crossed.to_bytes(8, "little"))
         head = self.pack("IIQQQQ", attr.type, attr.size, attr.config, attr.period, attr.sample_type, attr.read_format)
-        rest = self.pack("IIQQQQIiQ", 0, 0, 0, 0, attr.branch, attr.regs, attr.stack, 0, attr.intr)
+        rest = self.pack("IIQQQQIiQ", 0, 0, 0, 0, attr.branch, attr.regs, attr.stack, attr.clockid, attr.intr)
         return (head + flags + rest).ljust(144, b"\0")[: attr.size or 64]
 
     def record(self, kind: int, body: bytes = b"", misc: int = 0, size: int | None = None) -> bytes:

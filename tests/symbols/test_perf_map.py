@@ -1,6 +1,8 @@
 """perf-PID.map files of just-in-time compilers."""
 
 import os
+import shutil
+import subprocess
 from collections import namedtuple
 from pathlib import Path
 
@@ -9,6 +11,7 @@ import pytest
 from undwarf.buffers import zeros
 from undwarf.diagnostics import Defects
 from undwarf.images import Finder, ImageStore
+from undwarf.images.containers import Containers
 from undwarf.symbols import Resolver, dso_name
 from undwarf.symbols.perfmap import read_map, table_of_map
 
@@ -120,3 +123,28 @@ def test_map_of_another_user_is_not_read(tmp_path: Path, monkeypatch: pytest.Mon
 def test_dso_of_compiled_code_is_its_map() -> None:
     store = ImageStore([b"//anon", b"/bin/a", b"[heap]"], [Identity()])
     assert [dso_name(store.image((i, 0)), 7) for i in range(3)] == ["/tmp/perf-7.map", "/bin/a", "[heap]"]
+
+
+def test_map_of_a_process_in_a_container(tmp_path: Path) -> None:
+    script = "mount -t tmpfs none /tmp && echo '1000 10 inside' > /tmp/perf-$$.map && echo ready && exec sleep 60"
+    if not shutil.which("unshare"):
+        pytest.skip("unshare is not installed")
+    child = subprocess.Popen(
+        ["unshare", "--mount", "--propagation", "private", "--pid", "--fork", "--kill-child", "sh", "-c", script],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        assert child.stdout is not None
+        if child.stdout.readline() != b"ready\n":
+            pytest.skip("no namespaces here")
+        pid = int(Path(f"/proc/{child.pid}/task/{child.pid}/children").read_text())
+        finder = Finder()
+        assert read_map(finder, pid) is None
+        finder.containers = Containers(lambda: [pid])
+        table = read_map(finder, pid)
+        assert table is not None
+        assert table.names_at(0) == [b"inside"]
+    finally:
+        child.kill()
+        child.communicate()

@@ -9,13 +9,19 @@ from undwarf.diagnostics import Defects
 from undwarf.elf import notes
 from undwarf.elf.compression import CompressionError, unpack, unpack_old_style, unpack_xz
 from undwarf.elf.headers import (
+    ET_DYN,
     LAYOUTS,
     MAGIC,
+    PF_R,
     PF_W,
+    PF_X,
     PN_XNUM,
     PT_LOAD,
     PT_NOTE,
+    SHF_ALLOC,
     SHF_COMPRESSED,
+    SHF_EXECINSTR,
+    SHF_WRITE,
     SHN_XINDEX,
     SHT_NOBITS,
     SHT_NOTE,
@@ -329,19 +335,40 @@ class ElfFile:
     # Addresses ---------------------------------------------------------------------------------------------
 
     @cached_property
-    def _loads(self) -> tuple[Segment, ...]:
-        return tuple(segment for segment in self.segments if segment.type == PT_LOAD)
+    def loads(self) -> tuple[Segment, ...]:
+        """The loaded segments.
+
+        An ELF file that `perf inject --jit` made of a function may have no program headers: its loaded sections
+        then count, which are mapped as they lie in the file (tools/perf/util/genelf.c).
+        """
+        found = tuple(segment for segment in self.segments if segment.type == PT_LOAD)
+        if found or self.kind != ET_DYN:
+            return found
+        return tuple(
+            Segment(
+                PT_LOAD,
+                PF_R | (PF_X if one.flags & SHF_EXECINSTR else 0) | (PF_W if one.flags & SHF_WRITE else 0),
+                one.offset,
+                one.address,
+                one.address,
+                one.size,
+                one.size,
+                one.align,
+            )
+            for one in self.sections
+            if one.flags & SHF_ALLOC and one.type not in (SHT_NOBITS, SHT_NULL)
+        )
 
     def address_of_offset(self, file_offset: int) -> int | None:
         """The ELF virtual address at a file offset, by the PT_LOAD that holds it; None outside of all."""
-        for segment in self._loads:
+        for segment in self.loads:
             if segment.offset <= file_offset < segment.offset + segment.file_size:
                 return file_offset - segment.offset + segment.address
         return None
 
     def offset_of_address(self, address: int) -> int | None:
         """The file offset of an ELF virtual address; None where no PT_LOAD has file bytes for it."""
-        for segment in self._loads:
+        for segment in self.loads:
             if segment.address <= address < segment.address + segment.file_size:
                 return address - segment.address + segment.offset
         return None
@@ -359,7 +386,7 @@ class ElfFile:
 
         Only from segments that are never written at run time, unless ``writable`` allows all.
         """
-        for segment in self._loads:
+        for segment in self.loads:
             within = address - segment.address
             if 0 <= within < segment.file_size and (writable or not segment.flags & PF_W):
                 start = segment.offset + within

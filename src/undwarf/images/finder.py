@@ -18,6 +18,7 @@ from undwarf.elf import notes as elf_notes
 from undwarf.errors import ElfError
 from undwarf.images import build_ids
 from undwarf.images.containers import Containers
+from undwarf.images.jitdump import JitDump
 from undwarf.images.paths import confined, usable
 from undwarf.images.places import DEBUGINFO, EXECUTABLE, cached, debuginfod_cache, perf_cache
 from undwarf.images.vdso import own_vdso
@@ -169,6 +170,24 @@ class Finder:
         except ElfError:
             return None
         return elf if build_ids.same(elf.build_id, build_id) else None
+
+    def jitdump(self, recorded: str, pid: int = 0) -> tuple[JitDump | None, str]:
+        """The jitdump file that was mapped as ``recorded`` by a process, else None and the reason.
+
+        A container's is looked for below the root of the process itself, while it runs.
+        """
+        paths = [self.path_of(recorded)]
+        if pid > 0 and self.containers is not None and not self.symfs and usable(recorded):
+            paths.append(confined(f"/proc/{pid}/root", recorded))
+        problem = "no such path"
+        for path in paths:
+            if path is None:
+                continue
+            try:
+                return JitDump.open(path, limits=self.limits, defects=self.defects), ""
+            except ElfError as error:
+                problem = error.why or str(error)
+        return None, problem
 
     # Its debug file ------------------------------------------------------------------------------------
 

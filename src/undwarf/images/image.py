@@ -6,8 +6,9 @@ from functools import cached_property
 from typing import Any, Protocol
 
 from undwarf.elf import ElfFile
-from undwarf.elf.headers import PT_LOAD
+from undwarf.elf.headers import PF_R, PF_X
 from undwarf.images.finder import Finder
+from undwarf.images.jitdump import JitDump
 from undwarf.images.kinds import ADDRESSED_AS_RUN, ImageKind, kind_of_name
 
 
@@ -45,6 +46,8 @@ class Image:
         self._osrelease = osrelease
         self._recorded_build_id = build_id
         self._problem = ""
+        self._dump: JitDump | None = None
+        self._looked = False
 
     def __repr__(self) -> str:
         return f"<Image {self.number} {self.kind.name} {self.path!r} {self.build_id.hex()}>"
@@ -71,6 +74,18 @@ class Image:
             self.build_id = found.build_id
         return found
 
+    def open_dump(self, pid: int = 0) -> JitDump | None:
+        """The jitdump of this image; ``pid`` is the process that mapped it, which tells where a container's is."""
+        if self.kind is ImageKind.JITDUMP and not self._looked:
+            self._looked = True
+            self._dump, self._problem = self._finder.jitdump(self.path, pid)
+        return self._dump
+
+    @property
+    def jitdump(self) -> JitDump | None:
+        """The jitdump file of this image, whose offsets are the image's addresses; None where there is none."""
+        return self.open_dump()
+
     @cached_property
     def debug_elf(self) -> ElfFile | None:
         """The separate debug file, verified by build-id or checksum; None where there is none."""
@@ -82,7 +97,7 @@ class Image:
     @property
     def problem(self) -> str:
         """Why this image's code cannot be unwound or named; empty when nothing is wrong."""
-        _ = self.elf
+        _ = self.elf if self.kind is not ImageKind.JITDUMP else self.jitdump
         return self._problem
 
     @problem.setter
@@ -92,14 +107,13 @@ class Image:
     @cached_property
     def segments(self) -> list[tuple[int, int, int, int]]:
         """As :meth:`load_segments`, remembered."""
+        dump = self.jitdump
+        if dump is not None:
+            return [(0, len(dump.data), 0, PF_R | PF_X)]
         elf = self.elf
         if elf is None or self.kind is ImageKind.KERNEL:
             return []
-        return [
-            (segment.offset, segment.file_size, segment.address, segment.flags)
-            for segment in elf.segments
-            if segment.type == PT_LOAD
-        ]
+        return [(segment.offset, segment.file_size, segment.address, segment.flags) for segment in elf.loads]
 
     def load_segments(self) -> list[tuple[int, int, int, int]]:
         """(file offset, bytes in the file, ELF virtual address, PF_* flags) of each loaded segment."""
@@ -107,10 +121,14 @@ class Image:
 
     def address_of_offset(self, file_offset: int) -> int | None:
         """The ELF virtual address at a file offset; None where no loaded segment holds it."""
+        if self.jitdump is not None:
+            return file_offset
         return self.elf.address_of_offset(file_offset) if self.elf is not None else None
 
     def read(self, address: int, size: int) -> memoryview | None:
         """``size`` bytes at an ELF virtual address that never change at run time; None elsewhere."""
+        if self.jitdump is not None:
+            return self.jitdump.read(address, size)
         return self.elf.read(address, size) if self.elf is not None else None
 
 

@@ -19,6 +19,8 @@ class ImageKind(IntEnum):
     """Memory without a file; where it is executable, a just-in-time compiler wrote it."""
     JIT = 7
     """A map of just-in-time compiled code, ``perf-PID.map``."""
+    JITDUMP = 8
+    """Just-in-time compiled code that its runtime wrote to a ``jit-PID.dump``."""
 
 
 ADDRESSED_AS_RUN = frozenset(
@@ -29,6 +31,7 @@ ADDRESSED_AS_RUN = frozenset(
 _ANONYMOUS = ("//anon", "/anon_hugepage", "/memfd:", "/SYSV", "/dev/zero", "[heap]", "[stack", "[anon", "[vvar")
 _MODULE_FILE = re.compile(rb"\.ko(\.(gz|xz|zst|bz2|lzma))?( \(deleted\))?\Z")
 _MODULE_NAME = re.compile(rb"\[[A-Za-z0-9_.-]+\]\Z")
+_JITDUMP = re.compile(rb"/jit-[0-9]+\.dump\Z")
 _ANONYMOUS_BYTES = tuple(text.encode() for text in _ANONYMOUS)
 
 
@@ -58,4 +61,6 @@ def kind_of_name(name: bytes) -> ImageKind:
         return ImageKind.MODULE
     if name.startswith(b"/tmp/perf-") and name.endswith(b".map"):
         return ImageKind.JIT
+    if name.endswith(b".dump") and _JITDUMP.search(name):
+        return ImageKind.JITDUMP
     return ImageKind.FILE

@@ -15,6 +15,7 @@ from undwarf.elf.headers import (
     Section,
 )
 from undwarf.images import Image
+from undwarf.images.jitdump import JitDump
 from undwarf.limits import DEFAULT, Limits
 from undwarf.symbols.symtab import (
     SECTION_CODE,
@@ -34,6 +35,8 @@ def symbols_of_image(image: Image, limits: Limits = DEFAULT) -> SymbolTable | No
     The first file with a .symtab wins: the binary (whose table is as whole as its debug file's), the separate debug
     file, .gnu_debugdata. Dynamic symbols are added, as perf does: .gnu_debugdata leaves them out.
     """
+    if image.jitdump is not None:
+        return symbols_of_jitdump(image.jitdump)
     elf = image.elf
     if elf is None:
         return None
@@ -44,6 +47,17 @@ def symbols_of_image(image: Image, limits: Limits = DEFAULT) -> SymbolTable | No
             _add(sources, elf.mini_debug, SHT_SYMTAB)
     _add(sources, elf, SHT_DYNSYM)
     return table_of(sources, limits)
+
+
+def symbols_of_jitdump(dump: JitDump) -> SymbolTable | None:
+    """The names of a dump's code, by its offsets in the file, which are its addresses."""
+    count = len(dump.codes)
+    if not count:
+        return None
+    values, sizes, names = zeros("Q", count), zeros("Q", count), zeros("Q", count)
+    for i, code in enumerate(dump.codes):
+        values[i], sizes[i], names[i] = code.offset, code.size, code.name
+    return SymbolTable(values, sizes, zeros("Q", count), names, zeros("B", count), None, [dump.data])
 
 
 def symbols_of_elf(elf: ElfFile, limits: Limits = DEFAULT) -> SymbolTable | None:

@@ -2,10 +2,14 @@
 
 import heapq
 import os
+from collections.abc import Iterator
+from contextlib import suppress
 
 from undwarf.buffers import zeros
 from undwarf.diagnostics import Defects
 from undwarf.images import Finder
+from undwarf.images.containers import inner_pid
+from undwarf.images.paths import confined
 from undwarf.limits import DEFAULT, Limits
 from undwarf.symbols.kernel import read_text
 from undwarf.symbols.table import UNTIL_LINE, SymbolTable
@@ -20,25 +24,41 @@ def map_path(pid: int) -> str:
 def read_map(finder: Finder, pid: int, limits: Limits = DEFAULT, defects: Defects | None = None) -> SymbolTable | None:
     """The map of a process; None where there is none that can be trusted.
 
-    Anyone may write to /tmp: as in perf, only a map of this user, or root's, is read. Later lines override earlier
-    ones where they overlap.
+    Anyone may write to /tmp: as in perf, only a map of this user, or root's, is read. A process in a container that
+    still runs has it in its own /tmp, named after its number there; it may belong to the process's user. Later lines
+    override earlier ones where they overlap.
     """
+    for path, owners in _places(finder, pid):
+        try:
+            owner = os.stat(path).st_uid  # noqa: PTH116
+            if owners and owner not in owners:
+                if defects is not None:
+                    defects.add("perf map of another user", path)
+                continue
+            text = read_text(path, limits.text_map_bytes)
+        except (OSError, ValueError):
+            continue
+        table, bad = table_of_map(text, limits)
+        if bad and defects is not None:
+            defects.add("bad line in a perf map", path, bad)
+        return table
+    return None
+
+
+def _places(finder: Finder, pid: int) -> Iterator[tuple[str, set[int]]]:
+    """Paths where a map may be, each with the users it may belong to (empty for any)."""
+    own = {0, os.geteuid()}
     path = finder.path_of(map_path(pid))
-    if path is None:
-        return None
-    try:
-        owner = os.stat(path).st_uid  # noqa: PTH116
-        if not finder.symfs and owner not in (0, os.geteuid()):
-            if defects is not None:
-                defects.add("perf map of another user", path)
-            return None
-        text = read_text(path, limits.text_map_bytes)
-    except (OSError, ValueError):
-        return None
-    table, bad = table_of_map(text, limits)
-    if bad and defects is not None:
-        defects.add("bad line in a perf map", path, bad)
-    return table
+    if path is not None:
+        yield path, set() if finder.symfs else own
+    if finder.symfs or finder.containers is None or pid <= 0:
+        return
+    inner = inner_pid(pid)
+    with suppress(OSError):
+        user = os.stat(f"/proc/{pid}").st_uid  # noqa: PTH116
+        inside = confined(f"/proc/{pid}/root", map_path(inner))
+        if inside is not None and (inner != pid or not os.path.samefile(f"/proc/{pid}/root", "/")):  # noqa: PTH121
+            yield inside, own | {user}
 
 
 def table_of_map(text: bytes, limits: Limits = DEFAULT) -> tuple[SymbolTable | None, int]:

@@ -105,11 +105,7 @@ def sources(
 
 
 def _code(elf: ElfFile) -> list[tuple[int, int]]:
-    return [
-        (segment.address, segment.address + segment.memory_size)
-        for segment in elf.segments
-        if segment.type == _PT_LOAD and segment.flags & _PF_X
-    ]
+    return [(segment.address, segment.address + segment.memory_size) for segment in elf.loads if segment.flags & _PF_X]
 
 
 def _readable(elf: ElfFile, name: str, defects: Defects) -> bool:

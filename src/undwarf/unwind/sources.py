@@ -3,7 +3,10 @@
 import threading
 from collections.abc import Sequence
 
+from undwarf.elf import ElfFile
+from undwarf.elf.headers import ET_DYN, PT_DYNAMIC
 from undwarf.images import Image, ImageKind, ImageStore
+from undwarf.tables.from_jitdump import table_of_jitdump
 from undwarf.tables.model import RuleSet, UnwindTable
 from undwarf.unwind.x86_64 import calls, registers
 
@@ -52,6 +55,8 @@ class Sources:
     def _load(self, image: Image) -> Loaded:
         if image.kind in (ImageKind.ANON, ImageKind.JIT, ImageKind.BPF):
             return ANONYMOUS, [], None, 0
+        if image.kind is ImageKind.JITDUMP:
+            return self._load_dump(image)
         elf = image.elf
         if elf is None or elf.machine != registers.ELF_MACHINE:
             return UNUSABLE, [], None, 0
@@ -62,7 +67,17 @@ class Sources:
                 elf, debug_elf=lambda: image.debug_elf, rules=self.rules, quick=True
             )
             elf.release()
-        return HAS_TABLE, segments, table, elf.entry
+        return HAS_TABLE, segments, table, _entry(elf)
+
+    def _load_dump(self, image: Image) -> Loaded:
+        """Just-in-time compiled code: its addresses are offsets in the dump."""
+        dump = image.jitdump
+        if dump is None or dump.machine != registers.ELF_MACHINE:
+            return UNUSABLE, [], None, 0
+        table = self._tables.get(image.number)
+        if table is None:
+            table = self._tables[image.number] = table_of_jitdump(dump, self.rules)
+        return HAS_TABLE, [(0, len(dump.data), 0)], table, 0
 
     def call_before(self, number: int, address: int) -> int:
         """Whether a call instruction ends at ``address``: 1 yes, 2 no, 3 where the code was made at run time."""
@@ -78,3 +93,11 @@ class Sources:
             return None
         word = self.image(number).read(address, 8)
         return int.from_bytes(word, "little") if word is not None and len(word) == 8 else None
+
+
+def _entry(elf: ElfFile) -> int:
+    """Where a program starts, 0 where nothing does: the ELF files that `perf inject --jit` makes of functions state
+    the function's own start, but have nothing for a loader."""
+    if elf.kind == ET_DYN and not any(segment.type == PT_DYNAMIC for segment in elf.segments):
+        return 0
+    return int(elf.entry)

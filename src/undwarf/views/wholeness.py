@@ -67,7 +67,7 @@ def advice(reason: StopReason, image: ImageInfo | None, dump: int) -> str:
             return f"provide the file with build-id {image.build_id}: under --symfs, or perf buildid-cache --add it"
         return "provide the file under --symfs"
     if reason in (StopReason.NO_RULE, StopReason.BAD_CFA, StopReason.UNMAPPED) and image is not None:
-        if image.kind in ("anon", "jit"):
+        if image.kind in ("anon", "jit", "jitdump"):
             return "code made at run time carries no unwind information: let the runtime keep frame pointers"
         if reason is StopReason.NO_RULE:
             return "no unwind information there: provide its debug file, or build with -fasynchronous-unwind-tables"

@@ -1,0 +1,259 @@
+"""Reads jitdump files: the code that a just-in-time compiler made, with names, lines, unwind information and times.
+
+Format: tools/perf/Documentation/jitdump-specification.txt and tools/perf/util/jitdump.h of the kernel. A header of 40
+bytes, then records of 16 bytes (type, whole size, time in ns) and what follows; of either byte order. The unwinding
+data of a function lies before its code's record: ``.eh_frame``, then ``.eh_frame_hdr``, as if mapped behind the code,
+at the next multiple of 8 (tools/perf/util/genelf.c; the specification's text has the two in the other order).
+"""
+
+import mmap
+import struct
+from bisect import bisect_right
+from collections.abc import Iterator
+from typing import Literal, NamedTuple
+
+from undwarf.diagnostics import Defects
+from undwarf.elf.source import map_regular_file
+from undwarf.errors import ElfError
+from undwarf.limits import DEFAULT, Limits
+
+MAGIC = 0x4A695444
+HEADER_BYTES = 40
+RECORD_BYTES = 16
+ARCH_TIMESTAMP = 1
+
+LOAD, MOVE, DEBUG_INFO, CLOSE, UNWINDING_INFO = range(5)
+
+LOAD_BYTES = 56
+"""Of a code record before its name."""
+MAX_NAME = 4096
+
+
+class Code(NamedTuple):
+    """One piece of code: when it came (ns), where it ran, ``size`` bytes at ``offset`` of the file.
+
+    ``name`` is the name's offset in the file; ``lines`` and ``unwinding`` are the offsets of the records that belong to
+    it, 0 where there is none.
+    """
+
+    time: int
+    address: int
+    size: int
+    offset: int
+    name: int
+    lines: int
+    unwinding: int
+
+
+class Placement(NamedTuple):
+    """Code came to an address: ``size`` bytes of the file's ``offset``; ``left`` is where it was before, or -1."""
+
+    time: int
+    address: int
+    size: int
+    offset: int
+    left: int
+
+
+class Line(NamedTuple):
+    """From this offset of the file on, code is of this line (from 1) of a source file."""
+
+    offset: int
+    line: int
+    column: int
+    file: str
+
+
+class JitDump:
+    """A jitdump file. ``codes`` are in the order of the file, so that their offsets ascend; the same offsets stand for
+    addresses wherever an ELF file would state some. ``placements`` say when which code was where.
+
+    Raises ElfError where the file is no jitdump. What is damaged is counted in ``defects`` and left out; a record that
+    is cut short ends the file, as it may still be written to.
+    """
+
+    def __init__(
+        self,
+        data: "bytes | mmap.mmap",
+        path: str = "",
+        *,
+        limits: Limits = DEFAULT,
+        defects: Defects | None = None,
+    ) -> None:
+        self.path = path
+        self.data = memoryview(data)
+        self.codes: list[Code] = []
+        self.placements: list[Placement] = []
+        self.closed = False
+        self._defects = Defects() if defects is None else defects
+        self._limits = limits
+        if len(data) < HEADER_BYTES:
+            raise ElfError(f"cannot read {path or 'these bytes'}", "no jitdump header")
+        magic = int.from_bytes(data[:4], "little")
+        if magic not in (MAGIC, int.from_bytes(MAGIC.to_bytes(4, "little"), "big")):
+            raise ElfError(f"cannot read {path or 'these bytes'}", "not a jitdump file")
+        self.byte_order: Literal["little", "big"] = "little" if magic == MAGIC else "big"
+        self._mark = "<" if magic == MAGIC else ">"
+        _, self.version, start, self.machine, _, self.pid, self.created, self.flags = struct.unpack_from(
+            self._mark + "6I2Q", data
+        )
+        self._read(max(start, HEADER_BYTES))
+        self._offsets = [code.offset for code in self.codes]
+
+    @classmethod
+    def open(cls, path: str, *, limits: Limits = DEFAULT, defects: Defects | None = None) -> "JitDump":
+        """Maps a file. Raises ElfError."""
+        return cls(map_regular_file(path), path, limits=limits, defects=defects)
+
+    @property
+    def ticks(self) -> bool:
+        """Whether times are ticks of the processor's counter, not ns of the monotonic clock."""
+        return bool(self.flags & ARCH_TIMESTAMP)
+
+    @property
+    def first_time(self) -> int:
+        """The time of the first code; 0 without any."""
+        return self.codes[0].time if self.codes else 0
+
+    def _read(self, at: int) -> None:
+        data, size = self.data, len(self.data)
+        head, load, move = (struct.Struct(self._mark + form) for form in ("IIQ", "IIQQQQ", "IIQQQQQ"))
+        lines = unwinding = damaged = 0
+        by_index: dict[int, int] = {}
+        records = 0
+        while size - at >= RECORD_BYTES:
+            kind, length, time = head.unpack_from(data, at)
+            if length < RECORD_BYTES or length > size - at:
+                damaged += 1
+                break
+            records += 1
+            if records > self._limits.jit_records:
+                self._defects.add("too many jitdump records", self.path, detail=f"limit {self._limits.jit_records}")
+                break
+            if kind == LOAD:
+                code = self._code(at, length, time, load, lines, unwinding)
+                lines = unwinding = 0
+                if code is None:
+                    damaged += 1
+                elif code[0].size:
+                    by_index[code[1]] = len(self.codes)
+                    self.codes.append(code[0])
+                    self.placements.append(Placement(time, code[0].address, code[0].size, code[0].offset, -1))
+            elif kind == MOVE and length >= RECORD_BYTES + move.size:
+                _pid, _tid, _vma, left, address, moved, index = move.unpack_from(data, at + RECORD_BYTES)
+                number = by_index.get(index)
+                if number is None or address + moved > 1 << 64:
+                    damaged += 1
+                else:
+                    known = self.codes[number]
+                    self.placements.append(Placement(time, address, min(moved, known.size), known.offset, left))
+            elif kind == DEBUG_INFO:
+                lines = at
+            elif kind == UNWINDING_INFO:
+                unwinding = at
+            elif kind == CLOSE:
+                self.closed = True
+            at += length
+        if damaged:
+            self._defects.add("damaged jitdump record", self.path, damaged)
+
+    def _code(
+        self, at: int, length: int, time: int, form: struct.Struct, lines: int, unwinding: int
+    ) -> tuple[Code, int] | None:
+        """A code record and its index, None where it does not fit; code without bytes has size 0."""
+        if length < LOAD_BYTES + 1:
+            return None
+        _pid, _tid, _vma, address, size, index = form.unpack_from(self.data, at + RECORD_BYTES)
+        name = at + LOAD_BYTES
+        end = bytes(self.data[name : min(name + MAX_NAME, at + length)]).find(b"\0")
+        offset = name + end + 1
+        if end < 0 or size > at + length - offset or address + size > 1 << 64:
+            return None
+        return Code(time, address, size, offset, name, lines, unwinding), index
+
+    # One function --------------------------------------------------------------------------------------
+
+    def code_at(self, offset: int) -> int | None:
+        """The number of the code that holds an offset of the file; None where none does."""
+        number = bisect_right(self._offsets, offset) - 1
+        if number < 0 or offset >= self.codes[number].offset + self.codes[number].size:
+            return None
+        return number
+
+    def name(self, number: int) -> str:
+        """A code's name."""
+        raw = bytes(self.data[self.codes[number].name : self.codes[number].offset - 1])
+        return raw.decode("utf-8", "replace")
+
+    def read(self, offset: int, size: int) -> memoryview | None:
+        """``size`` bytes of one code; None where they are not all of it."""
+        number = self.code_at(offset)
+        if number is None or size < 0 or size > self.codes[number].offset + self.codes[number].size - offset:
+            return None
+        return self.data[offset : offset + size]
+
+    def unwinding(self, number: int) -> tuple[memoryview, int] | None:
+        """(``.eh_frame`` bytes, their address) of a code, in the addresses of :attr:`codes`; None without any."""
+        code = self.codes[number]
+        at = code.unwinding
+        if not at:
+            return None
+        length = self._word("I", at + 4)
+        if length < RECORD_BYTES + 24:
+            return None
+        total, header, _mapped = struct.unpack_from(self._mark + "3Q", self.data, at + RECORD_BYTES)
+        start = at + RECORD_BYTES + 24
+        total = min(total, at + length - start)
+        if header >= total:
+            return None
+        address = code.offset + (code.size + 7 & ~7)
+        frames = self.data[start : start + total - header]
+        if self.data[start] == 1 and len(frames) >= 4 and int.from_bytes(frames[:4], self.byte_order) > total:
+            # No length of a first entry, but the version of a header: some write that first, as the text has it.
+            return self.data[start + header : start + total], address + header
+        return frames, address
+
+    def lines(self, number: int) -> list[Line]:
+        """The lines of a code, by ascending offset; empty where the file has none for it."""
+        code = self.codes[number]
+        if not code.lines:
+            return []
+        found = [line for line in self._entries(code) if code.offset <= line.offset < code.offset + code.size]
+        found.sort(key=lambda line: line.offset)
+        return found
+
+    def line_at(self, offset: int) -> Line | None:
+        """The source line of an offset of the file; None where it has none."""
+        number = self.code_at(offset)
+        if number is None:
+            return None
+        lines = self.lines(number)
+        place = bisect_right(lines, offset, key=lambda line: line.offset) - 1
+        return lines[place] if place >= 0 else None
+
+    def _entries(self, code: Code) -> Iterator[Line]:
+        """The entries of a debug record: address, line, column, file name; the name ff 00 repeats the last one."""
+        at = code.lines
+        end = at + self._word("I", at + 4)
+        if end - at < RECORD_BYTES + 16:
+            return
+        _address, count = struct.unpack_from(self._mark + "2Q", self.data, at + RECORD_BYTES)
+        form = struct.Struct(self._mark + "QII")
+        at += RECORD_BYTES + 16
+        file = ""
+        while count and end - at > form.size:
+            address, line, column = form.unpack_from(self.data, at)
+            name = bytes(self.data[at + form.size : min(end, at + form.size + MAX_NAME)])
+            stop = name.find(b"\0")
+            if stop < 0:
+                return
+            if name[:stop] != b"\xff":
+                file = name[:stop].decode("utf-8", "replace")
+            if line < 1 << 31:
+                yield Line(code.offset + address - code.address, line, column, file)
+            at += form.size + stop + 1
+            count -= 1
+
+    def _word(self, form: str, at: int) -> int:
+        word: int = struct.unpack_from(self._mark + form, self.data, at)[0]
+        return word

@@ -1,0 +1,95 @@
+"""Unwind rules of just-in-time compiled code, from the `.eh_frame` that a jitdump file has for each function."""
+
+from undwarf.buffers import zeros
+from undwarf.diagnostics import Defects
+from undwarf.images.jitdump import JitDump
+from undwarf.limits import DEFAULT, Limits
+from undwarf.tables.cfi import Programs, RuleSet
+from undwarf.tables.entries import Entries
+from undwarf.tables.from_cfi import EH_FRAME, CfiSource
+from undwarf.tables.model import NO_RULE, UnwindTable
+
+Rows = tuple["memoryview[int]", "memoryview[int]"]
+
+
+class JitSource(CfiSource):
+    """The functions of a dump that have unwind information; addresses are offsets in the file.
+
+    Each function's entries are read when it is first hit: a dump has tens of thousands.
+    """
+
+    def __init__(self, dump: JitDump, rules: RuleSet, limits: Limits, defects: Defects) -> None:
+        self._numbers = [number for number in range(len(dump.codes)) if dump.unwinding(number) is not None]
+        self.starts = zeros("Q", len(self._numbers))
+        self.ends = zeros("Q", len(self._numbers))
+        for i, number in enumerate(self._numbers):
+            code = dump.codes[number]
+            self.starts[i], self.ends[i] = code.offset, code.offset + code.size
+        self.indexed = False
+        self.damaged = 0
+        self._dump = dump
+        self._rules = rules
+        self._limits = limits
+        self._defects = defects
+        self._made: dict[int, Rows] = {}
+
+    def rows(self, piece: int, start: int, end: int) -> Rows:
+        """(addresses, rule numbers) of one function's rows, made at the first call; NO_RULE marks a hole."""
+        made = self._made.get(piece)
+        if made is None:
+            made = self._made[piece] = self._rows(self._numbers[piece], start, end)
+        return made
+
+    def compile_all(self) -> int:
+        """Make all functions' rows; how many there are."""
+        return sum(
+            len(self.rows(i, start, end)[0]) for i, (start, end) in enumerate(zip(self.starts, self.ends, strict=True))
+        )
+
+    def _rows(self, number: int, start: int, end: int) -> Rows:
+        found = self._dump.unwinding(number)
+        addresses: list[int] = []
+        rules: list[int] = []
+        at = start
+        if found is not None:
+            data, address = found
+            entries = Entries(data, address, debug=False, word=8, code=[(start, end)], max_entries=self._limits.fdes)
+            entries.scan(True)
+            entries.arrange()
+            damaged = entries.damaged
+            programs = Programs(entries, self._rules, source=EH_FRAME, registers=17, signing=False, limits=self._limits)
+            for piece in range(len(entries.starts)):
+                low, high = max(at, entries.starts[piece]), min(end, entries.ends[piece])
+                if low >= high:
+                    continue
+                if low > at:
+                    addresses.append(at)
+                    rules.append(NO_RULE)
+                rows = programs.rows(entries.entry[piece], low, high)
+                addresses += rows[0]
+                rules += rows[1]
+                at = high
+            damaged += programs.damaged
+            if damaged:
+                self.damaged += damaged
+                self._defects.add("damaged unwind information in a jitdump", self._dump.path, damaged)
+        if at < end:
+            addresses.append(at)
+            rules.append(NO_RULE)
+        made = zeros("Q", len(addresses)), zeros("I", len(addresses))
+        for i, (one, rule) in enumerate(zip(addresses, rules, strict=True)):
+            made[0][i], made[1][i] = one, rule
+        return made
+
+
+def table_of_jitdump(
+    dump: JitDump, rules: RuleSet, limits: Limits = DEFAULT, defects: Defects | None = None
+) -> UnwindTable:
+    """The unwind table of a dump's code. Only little-endian files have rules here, as elsewhere."""
+    found = Defects() if defects is None else defects
+
+    def source() -> CfiSource | None:
+        made = JitSource(dump, rules, limits, found) if dump.byte_order == "little" else None
+        return made if made is not None and len(made.starts) else None
+
+    return UnwindTable(rules, [source], dump.machine)

@@ -1,0 +1,150 @@
+"""Code made at run time: a jitdump written by a small program, and a real runtime's."""
+
+import os
+import re
+import shutil
+import subprocess
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import undwarf
+from undwarf import StopReason
+
+from .conftest import Stack, stacks_of
+
+pytestmark = pytest.mark.records
+
+Build = Callable[..., Path]
+Record = Callable[..., Path]
+CALLER = {"burn_first": "first", "burn_second": "second", "burn_moved": "second", "burn_third": "third"}
+
+
+@pytest.fixture
+def inside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Dumps are written to the test's directory."""
+    monkeypatch.chdir(tmp_path)
+
+
+def burning(stacks: list[Stack]) -> list[Stack]:
+    return [stack for stack in stacks if stack.names and stack.names[-1] in CALLER]
+
+
+@pytest.mark.usefixtures("inside")
+@pytest.mark.parametrize("clock", [["-k", "mono"], []], ids=["monotonic", "own"])
+@pytest.mark.parametrize("order", ["0", "1"], ids=["frame-first", "header-first"])
+def test_code_is_that_of_its_time_and_is_unwound_by_its_dump(
+    build: Build, record: Record, clock: list[str], order: str
+) -> None:
+    program = build("gcc", "jitdump.c", "-O2", "-fomit-frame-pointer")
+    found = burning(stacks_of(record([program, "300", order], *clock)))
+    assert Counter(stack.names[-1] for stack in found).keys() == CALLER.keys()
+    # A sample may hit the few µs between writing a record and running the code, and a clock that had to be calibrated.
+    right = [stack for stack in found if stack.names[-2] == CALLER[stack.names[-1]]]
+    assert len(right) >= 0.98 * len(found)
+    for stack in right:
+        assert stack.stop is StopReason.ROOT
+        assert stack.of(program, Path(stack.dsos[-2])) == ["_start", "main", "turn", stack.names[-2], stack.names[-1]]
+
+
+@pytest.mark.usefixtures("inside")
+def test_without_unwind_information_the_stack_ends_in_the_code(build: Build, record: Record) -> None:
+    program = build("gcc", "jitdump.c", "-O2", "-fomit-frame-pointer")
+    found = burning(stacks_of(record([program, "200", "2"], "-k", "mono")))
+    assert len(found) > 20
+    assert {stack.stop for stack in found} == {StopReason.NO_RULE}
+    assert sum(stack.names[-2] == CALLER[stack.names[-1]] for stack in found) >= 0.98 * len(found)
+
+
+@pytest.mark.usefixtures("inside")
+def test_lines_of_the_code(build: Build, record: Record, tmp_path: Path) -> None:
+    program = build("gcc", "jitdump.c", "-O2")
+    with undwarf.open(record([program, "100"], "-k", "mono")) as recording:
+        profile = recording.profile()
+        dumps = [(image.number, image.jitdump) for image in recording.images.images if image.jitdump is not None]
+        assert len(dumps) == 1
+        number, dump = dumps[0]
+        frames = profile.frames
+        lines = {
+            profile.functions.name[frames.function[i]]: dump.line_at(frames.address[i])
+            for i in range(len(frames))
+            if frames.image[i] == number
+        }
+    # The call is at offset 10, where each function's second line begins.
+    shown = {name: (line.file, line.line, line.column) for name, line in lines.items() if line is not None}
+    assert shown == {"first": ("made.src", 11, 2), "second": ("made.src", 21, 2), "third": ("made.src", 31, 2)}
+
+
+@pytest.mark.usefixtures("inside")
+def test_what_perf_inject_makes_of_it_gives_the_same_stacks(build: Build, record: Record, tmp_path: Path) -> None:
+    program = build("gcc", "jitdump.c", "-O2", "-fomit-frame-pointer")
+    target = record([program, "200", "0"], "-k", "mono")
+    injected = tmp_path / "injected.data"
+    command = ["perf", "inject", "--jit", "-i", str(target), "-o", str(injected)]
+    done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "HOME": str(tmp_path)})
+    if done.returncode or not list(tmp_path.glob("jitted-*.so")):
+        pytest.skip(f"perf inject --jit does not work here: {done.stderr.strip()}")
+    ours, theirs = ([stack.names for stack in burning(stacks_of(path))] for path in (target, injected))
+    assert len(ours) > 20
+    # They differ where perf keeps the anonymous mapping that comes when protection changes.
+    assert sum(one == other for one, other in zip(ours, theirs, strict=True)) >= 0.95 * len(ours)
+
+
+# node ------------------------------------------------------------------------------------------------------
+
+SCRIPT = """
+function leaf(n) { let s = 0; for (let i = 0; i < n; i++) s += Math.imul(i, s | 1); return s; }
+function middle(n) { return leaf(n) + leaf(n + 1); }
+function top_(ms) { const end = Date.now() + ms; let s = 0; while (Date.now() < end) s += middle(4000); return s; }
+top_(350);
+"""
+
+
+def node(record: Record, tmp_path: Path, *flags: str, options: tuple[str, ...] = (), graph: str = "dwarf") -> Path:
+    program = shutil.which("node")
+    if not program:
+        pytest.skip("node is not installed")
+    (tmp_path / "work.js").write_text(SCRIPT)
+    return record([program, *flags, "work.js"], *options, graph=graph)
+
+
+def calls(stacks: list[Stack]) -> list[list[str]]:
+    """The script's functions on each stack that has one: JavaScript names are ``JS:*leaf file:line:column``."""
+    found = []
+    for stack in stacks:
+        matches = (re.match(r"\w+:[~*^+]*(top_|middle|leaf) ", name) for name in stack.names)
+        names = [match[1] for match in matches if match]
+        if names:
+            found.append(names)
+    return found
+
+
+@pytest.mark.usefixtures("inside")
+@pytest.mark.parametrize(
+    ("flags", "options", "graph"),
+    [
+        (["--perf-prof"], ["-k", "mono"], "dwarf"),
+        (["--perf-prof"], [], "dwarf"),
+        (["--perf-prof", "--interpreted-frames-native-stack"], ["-k", "mono"], "fp"),
+        (["--perf-prof", "--perf-prof-unwinding-info"], ["-k", "mono"], "dwarf"),
+        (["--perf-basic-prof"], [], "dwarf"),
+        (["--perf-basic-prof", "--interpreted-frames-native-stack"], [], "fp"),
+    ],
+    ids=["jitdump", "jitdump-own-clock", "jitdump-fp", "jitdump-unwinding-info", "map", "map-fp"],
+)
+def test_javascript_has_names(record: Record, tmp_path: Path, flags: list[str], options: list[str], graph: str) -> None:
+    found = stacks_of(node(record, tmp_path, *flags, options=tuple(options), graph=graph))
+    for path in Path("/tmp").glob("perf-*.map"):
+        if path.stat().st_mtime > tmp_path.stat().st_mtime:
+            path.unlink()
+    shown = calls(found)
+    assert len(shown) > 0.5 * len(found)
+    # V8 inlines what is hot: leaf into middle, middle into top_. Where it did not, the calls are in order.
+    assert all(names == sorted(names, key=["top_", "middle", "leaf"].index) for names in shown)
+    if "--interpreted-frames-native-stack" in flags:
+        assert max(map(len, shown)) > 1
+    if graph == "dwarf":
+        whole = sum(stack.stop is StopReason.ROOT for stack in found)
+        assert whole >= 0.9 * len(found)
