@@ -51,6 +51,14 @@ class Limits:
     """Records of one jitdump file."""
     download_bytes: int = 8 << 30
     """Size of one file from a debuginfod server."""
+    types: int = 8 << 20
+    """Types of one binary that are numbered; each costs about 200 bytes once it is looked at."""
+    type_bytes: int = 1 << 47
+    """Size of one type; a larger one is damage."""
+    type_depth: int = 64
+    """Typedefs, arrays and members within each other that are followed."""
+    type_steps: int = 4096
+    """Members that are gone through to find what is at one place of a type."""
 
 
 DEFAULT = Limits()

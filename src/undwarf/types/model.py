@@ -1,0 +1,530 @@
+"""Types as a graph of numbered records, filled at first touch, whatever the debugging information was.
+
+A type is an int: 0 is void (or unknown), others are given out by :class:`TypeGraph`. A record says what one type is; a
+loader makes it when it is first looked at. Qualifiers and typedefs are records of their own, which
+:meth:`TypeGraph.strip` steps over. Sizes and offsets are bytes unless the name says bits. Nothing here raises for what
+the input says: a cycle, an array that cannot be, a reference to nothing are counted in ``defects`` and end what is
+being looked at.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import NamedTuple, Protocol
+
+from undwarf.diagnostics import Defects
+from undwarf.limits import DEFAULT, Limits
+
+VOID = 0
+
+
+class Kind(IntEnum):
+    """What a type is."""
+
+    VOID = 0
+    INT = 1
+    FLOAT = 2
+    BOOL = 3
+    CHAR = 4
+    POINTER = 5
+    REFERENCE = 6
+    ARRAY = 7
+    STRUCT = 8
+    UNION = 9
+    CLASS = 10
+    ENUM = 11
+    TYPEDEF = 12
+    CONST = 13
+    VOLATILE = 14
+    RESTRICT = 15
+    ATOMIC = 16
+    FUNCTION = 17
+    VARIANT = 18
+    """A Rust enum with values: its members are the discriminant and the variants, one over the other."""
+    FORWARD = 19
+    """Declared, and defined nowhere that was found."""
+    OTHER = 20
+    """What has a size at most (a pointer to a member, a vector register's type of its own)."""
+    TAG = 21
+    """An annotation (BTF_KIND_TYPE_TAG), stepped over like a qualifier."""
+
+
+_THROUGH = frozenset(
+    (Kind.TYPEDEF, Kind.CONST, Kind.VOLATILE, Kind.RESTRICT, Kind.ATOMIC, Kind.TAG),
+)
+_AGGREGATES = frozenset((Kind.STRUCT, Kind.UNION, Kind.CLASS, Kind.VARIANT))
+_ADDRESSES = frozenset((Kind.POINTER, Kind.REFERENCE))
+_SCALARS = frozenset(
+    (Kind.INT, Kind.FLOAT, Kind.BOOL, Kind.CHAR, Kind.POINTER, Kind.REFERENCE, Kind.ENUM, Kind.OTHER),
+)
+
+
+class Member(NamedTuple):
+    """A member of an aggregate. ``bit_size`` is 0 unless it is a bit field; ``bit_offset`` is from the aggregate on."""
+
+    name: str
+    offset: int
+    size: int
+    bit_offset: int
+    bit_size: int
+    type: int
+    base: bool = False
+
+
+@dataclass(slots=True)
+class TypeRecord:
+    """One type as its source says it. ``size`` is -1 where the source does not give it.
+
+    ``target``: what a pointer, typedef or qualifier is of, an array's element, what a function returns. ``count``:
+    elements of an array, -1 for unknown. ``members``: of aggregates; a size of -1 in one is that of its type.
+    ``parameters``: (name, type) of a function. ``keyword`` goes before the name (``struct``), empty in languages
+    without.
+    """
+
+    kind: Kind
+    name: str = ""
+    size: int = -1
+    target: int = VOID
+    count: int = -1
+    members: tuple[Member, ...] = ()
+    parameters: tuple[tuple[str, int], ...] = ()
+    variadic: bool = False
+    keyword: str = ""
+    signed: bool = False
+    by_reference: bool = False
+    """A C++ class that is passed by its address, whatever its size."""
+
+
+class Loader(Protocol):
+    """Makes the records of types that were only numbered."""
+
+    def load(self, key: int) -> "TypeRecord | None":
+        """The record that was reserved under a key; None where the source has none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """What lies at a place within a type.
+
+    ``path`` names the members down to it, such as ``src.port[].low``, empty for the whole; ``type`` is the innermost
+    type there, which begins at ``begin`` of the outer type; ``offset`` is what is left within it. ``candidates`` are
+    the paths of all that lie there, where that is more than one: the members of a union, the bit fields of a unit.
+    """
+
+    path: str
+    type: int
+    offset: int
+    begin: int
+    size: int
+    candidates: tuple[str, ...] = ()
+    containers: tuple[tuple[int, int], ...] = ()
+    """(type, offset in it) of each type on the way, the outermost first and the innermost last."""
+
+
+@dataclass(slots=True)
+class _Search:
+    """State of one look at a place: how many steps are left, and what was found."""
+
+    steps: int
+    offset: int
+    width: int
+    found: list[tuple[int, Field]] = field(default_factory=list)
+
+
+class TypeGraph:
+    """Types by number. ``pointer_size`` serves where a source does not give a pointer's size."""
+
+    def __init__(
+        self, *, pointer_size: int = 8, limits: Limits = DEFAULT, defects: Defects | None = None, subject: str = ""
+    ) -> None:
+        self.pointer_size = pointer_size
+        self.limits = limits
+        self.defects = Defects() if defects is None else defects
+        self.subject = subject
+        self._records: list[TypeRecord | None] = [TypeRecord(Kind.VOID, "void", 0)]
+        self._pending: dict[int, tuple[Loader, int]] = {}
+        self._ranges: list[tuple[int, int, Loader]] = []
+        self._names: dict[int, str] = {}
+        self._members: dict[int, tuple[Member, ...]] = {}
+        self._canonical: dict[int, int] = {}
+        self._by_layout: dict[tuple[str, int, int], int] = {}
+        self._pointers: dict[int, int] = {}
+
+    def __len__(self) -> int:
+        return len(self._records)
+
+    # Filling -----------------------------------------------------------------------------------------------
+
+    def add(self, record: TypeRecord) -> int:
+        """A new type; its number. Past the limit all are void."""
+        if len(self._records) >= self.limits.types:
+            self.defects.add("too many types", self.subject)
+            return VOID
+        self._records.append(record)
+        return len(self._records) - 1
+
+    def reserve(self, loader: Loader, key: int) -> int:
+        """A number for a type whose record ``loader`` makes when it is first looked at."""
+        if len(self._records) >= self.limits.types:
+            self.defects.add("too many types", self.subject)
+            return VOID
+        self._records.append(None)
+        number = len(self._records) - 1
+        self._pending[number] = (loader, key)
+        return number
+
+    def reserve_many(self, loader: Loader, count: int) -> int:
+        """Numbers in a row for the keys 0 to ``count`` - 1 of a loader; the first of them."""
+        count = max(0, min(count, self.limits.types - len(self._records)))
+        first = len(self._records)
+        self._records.extend([None] * count)
+        self._ranges.append((first, first + count, loader))
+        return first
+
+    def record(self, t: int) -> TypeRecord:
+        """The record of a type; that of void for a number that was never given out."""
+        records = self._records
+        found = records[t] if 0 <= t < len(records) else records[0]
+        if found is None:
+            # A loader that comes back to this type while it makes it finds an unknown one.
+            records[t] = TypeRecord(Kind.OTHER)
+            loader, key = self._source(t)
+            found = loader.load(key) if loader is not None else None
+            if found is None:
+                self.defects.add("type without a description", self.subject)
+                found = TypeRecord(Kind.OTHER)
+            records[t] = found
+        return found
+
+    def _source(self, t: int) -> "tuple[Loader | None, int]":
+        pending = self._pending.pop(t, None)
+        if pending is not None:
+            return pending
+        for first, end, loader in self._ranges:
+            if first <= t < end:
+                return loader, t - first
+        return None, 0
+
+    def pointer_to(self, t: int) -> int:
+        """The type of a pointer to ``t``, made where it is needed."""
+        found = self._pointers.get(t)
+        if found is None:
+            found = self._pointers[t] = self.add(TypeRecord(Kind.POINTER, size=self.pointer_size, target=t))
+        return found
+
+    # Asking ------------------------------------------------------------------------------------------------
+
+    def strip(self, t: int) -> int:
+        """The type below typedefs and qualifiers; void where they lead nowhere or in a circle."""
+        for _hop in range(self.limits.type_depth):
+            record = self.record(t)
+            if record.kind not in _THROUGH:
+                return t
+            t = record.target
+        self.defects.add("typedef of itself", self.subject)
+        return VOID
+
+    def kind(self, t: int) -> Kind:
+        """What a type is, as declared; ask for :meth:`strip` of it first to see through typedefs."""
+        return self.record(t).kind
+
+    def name(self, t: int) -> str:
+        """The name it was declared by, without ``struct``; empty for none."""
+        return self.record(t).name
+
+    def target(self, t: int) -> int:
+        """What a pointer or reference leads to, an array's element, what a function returns; void for others."""
+        return self.record(self.strip(t)).target
+
+    def is_pointer(self, t: int) -> bool:
+        """Whether a value of the type is an address (a pointer or a reference)."""
+        return self.record(self.strip(t)).kind in _ADDRESSES
+
+    def is_aggregate(self, t: int) -> bool:
+        """Whether the type has members."""
+        return self.record(self.strip(t)).kind in _AGGREGATES
+
+    def is_scalar(self, t: int) -> bool:
+        """Whether a value of the type fits a register as it is."""
+        return self.record(self.strip(t)).kind in _SCALARS
+
+    def is_array(self, t: int) -> bool:
+        """Whether the type is an array."""
+        return self.record(self.strip(t)).kind == Kind.ARRAY
+
+    def size(self, t: int) -> int:
+        """Bytes of a value; 0 where that is not known (void, functions, declarations, arrays without bounds)."""
+        total = 1
+        for _hop in range(self.limits.type_depth):
+            t = self.strip(t)
+            record = self.record(t)
+            if record.kind in _ADDRESSES:
+                return total * (record.size if record.size > 0 else self.pointer_size)
+            if record.kind != Kind.ARRAY or record.size >= 0:
+                size = record.size
+                if size < 0:
+                    return 0
+                break
+            if record.count < 0:
+                return 0
+            total *= record.count
+            t = record.target
+        else:
+            self.defects.add("array of itself", self.subject)
+            return 0
+        total *= size
+        if total > self.limits.type_bytes:
+            self.defects.add("type larger than memory", self.subject)
+            return 0
+        return total
+
+    def stride(self, t: int) -> int:
+        """Bytes from one element of an array to the next; 0 where that is not known."""
+        t = self.strip(t)
+        record = self.record(t)
+        return self.size(record.target) if record.kind == Kind.ARRAY else 0
+
+    def element_count(self, t: int) -> int:
+        """Elements of an array; -1 for unknown (a flexible array, a computed bound) and for what is no array."""
+        record = self.record(self.strip(t))
+        if record.kind != Kind.ARRAY:
+            return -1
+        if record.count < 0 and record.size > 0:
+            stride = self.size(record.target)
+            return record.size // stride if stride else -1
+        return record.count
+
+    def members(self, t: int) -> tuple[Member, ...]:
+        """Members as declared, those of base classes as one each (``base``); sizes and bit offsets filled in."""
+        t = self.strip(t)
+        found = self._members.get(t)
+        if found is None:
+            record = self.record(t)
+            found = record.members
+            if record.kind in _AGGREGATES:
+                found = tuple(
+                    member._replace(size=self.size(member.type)) if member.size < 0 else member for member in found
+                )
+            else:
+                found = ()
+            self._members[t] = found
+        return found
+
+    def parameters(self, t: int) -> tuple[tuple[str, int], ...]:
+        """(name, type) of a function's parameters; also of a pointer to one."""
+        return self._function(t).parameters
+
+    def returns(self, t: int) -> int:
+        """What a function, or a pointer to one, returns; void for what is none."""
+        record = self._function(t)
+        return record.target if record.kind == Kind.FUNCTION else VOID
+
+    def _function(self, t: int) -> TypeRecord:
+        record = self.record(self.strip(t))
+        if record.kind in _ADDRESSES:
+            record = self.record(self.strip(record.target))
+        return record if record.kind == Kind.FUNCTION else TypeRecord(Kind.VOID)
+
+    # Places within a type ----------------------------------------------------------------------------------
+
+    def member_at(self, t: int, offset: int, size: int = 0) -> Field | None:
+        """What an access of ``size`` bytes (0: unknown) at ``offset`` of a type touches; None outside of the type.
+
+        Arrays take any element inside their bounds, an array without bounds (at the end of a structure) any element. Of
+        several members at one place the one is taken whose leaf has the size of the access, then one that begins there.
+        """
+        if offset < 0:
+            return None
+        search = _Search(self.limits.type_steps, offset, size)
+        self._descend(search, t, offset, 0, "", (), 0)
+        if not search.found:
+            return None
+        _score, best = max(search.found, key=lambda one: one[0])
+        if len(search.found) == 1:
+            return best
+        paths = tuple(dict.fromkeys(one.path for _score, one in search.found))
+        return Field(best.path, best.type, best.offset, best.begin, best.size, paths, best.containers)
+
+    def _descend(
+        self,
+        search: _Search,
+        t: int,
+        offset: int,
+        begin: int,
+        path: str,
+        containers: tuple[tuple[int, int], ...],
+        depth: int,
+    ) -> bool:
+        """Add the leaves at an offset of a type; whether there was one."""
+        search.steps -= 1
+        if search.steps < 0 or depth > self.limits.type_depth:
+            self.defects.add("type too deep", self.subject)
+            return False
+        t = self.strip(t)
+        record = self.record(t)
+        whole = self.size(t)
+        here = (*containers, (t, offset))
+        if record.kind == Kind.ARRAY:
+            stride = self.stride(t)
+            count = self.element_count(t)
+            if stride <= 0:
+                return False
+            # An array without bounds, or with none at the end of a structure, goes on; an inner one has its bounds.
+            if count > 0 and offset >= count * stride:
+                return False
+            index = offset // stride
+            return self._descend(
+                search, record.target, offset - index * stride, begin + index * stride, path + "[]", here, depth + 1
+            )
+        if record.kind in _AGGREGATES:
+            found = False
+            members = self.members(t)
+            last = len(members) - 1
+            for k, member in enumerate(members):
+                if member.bit_size:
+                    first = 8 * offset
+                    width = 8 * max(search.width, 1)
+                    if member.bit_offset + member.bit_size <= first or member.bit_offset >= first + width:
+                        continue
+                    if first < member.bit_offset // 8 * 8 and not self._same_unit(members, first, member):
+                        continue
+                    leaf = Field(
+                        _join(path, member), member.type, 0, begin + member.bit_offset // 8, member.size,
+                        containers=here,
+                    )  # fmt: skip
+                    search.found.append((2, leaf))
+                    found = True
+                    continue
+                within = offset - member.offset
+                flexible = k == last and member.size == 0 and self.is_array(member.type)
+                if within < 0 or (within >= member.size and not flexible):
+                    continue
+                inner = self._descend(
+                    search, member.type, within, begin + member.offset, _join(path, member), here, depth + 1
+                )
+                found = found or inner
+            if found:
+                return True
+            # Padding, or an aggregate whose members are not known.
+            if whole and offset >= whole:
+                return False
+            search.found.append((0, Field(path, t, offset, begin, whole, containers=here)))
+            return True
+        if whole <= offset:
+            return False
+        score = 4 if search.width and whole == search.width and not offset else 2 if not offset else 1
+        if search.width and offset + search.width > whole:
+            score -= 1
+        search.found.append((score, Field(path, t, offset, begin, whole, containers=here)))
+        return True
+
+    @staticmethod
+    def _same_unit(members: tuple[Member, ...], first: int, member: Member) -> bool:
+        """Whether a bit field that begins behind the first byte touched shares it with no plain member."""
+        return not any(
+            not other.bit_size and 8 * other.offset <= first < 8 * (other.offset + max(other.size, 1))
+            for other in members
+        )
+
+    def value_at(self, t: int, offset: int, size: int) -> int:
+        """The type of a value of ``size`` bytes read at ``offset`` of a type; void where that is not one whole scalar.
+
+        Members of a union that are there with the same size must be of one type.
+        """
+        if offset < 0 or size <= 0:
+            return VOID
+        search = _Search(self.limits.type_steps, offset, size)
+        self._descend(search, t, offset, 0, "", (), 0)
+        found = VOID
+        for score, one in search.found:
+            if score < 4 or not self.is_scalar(one.type):
+                continue
+            if found and self.canonical(found) != self.canonical(one.type):
+                return VOID
+            found = one.type
+        return found
+
+    def object_at(self, t: int, offset: int, wanted: int) -> bool:
+        """Whether an object of type ``wanted`` begins at ``offset`` of ``t``."""
+        field_there = self.member_at(t, offset)
+        canonical = self.canonical(wanted)
+        return field_there is not None and any(
+            not left and self.canonical(container) == canonical for container, left in field_there.containers
+        )
+
+    # Names -------------------------------------------------------------------------------------------------
+
+    def canonical_name(self, t: int) -> str:
+        """The one name a type goes by, typedefs and qualifiers left out: ``struct node``, ``struct node*``, ``int[]``.
+
+        A type without a name of its own goes by the typedef it was reached through.
+        """
+        found = self._names.get(t)
+        if found is None:
+            found = self._names[t] = self._spell(t, 0)
+        return found
+
+    def _spell(self, t: int, depth: int) -> str:
+        if depth > self.limits.type_depth:
+            return "?"
+        given = ""
+        for _hop in range(self.limits.type_depth):
+            record = self.record(t)
+            if record.kind not in _THROUGH:
+                break
+            if record.kind == Kind.TYPEDEF:
+                # The innermost typedef names what has no name itself.
+                given = record.name or given
+            t = record.target
+        else:
+            return given or "?"
+        kind = record.kind
+        if kind == Kind.POINTER:
+            return self._spell(record.target, depth + 1) + "*"
+        if kind == Kind.REFERENCE:
+            return self._spell(record.target, depth + 1) + (record.name or "&")
+        if kind == Kind.ARRAY:
+            return self._spell(record.target, depth + 1) + "[]"
+        if kind == Kind.FUNCTION:
+            return "(function)"
+        if kind == Kind.VOID:
+            return record.name or "void"
+        name = record.name
+        if not name:
+            return given or (f"{record.keyword} (anonymous)" if record.keyword else "(anonymous)")
+        return f"{record.keyword} {name}" if record.keyword else name
+
+    def layout(self, t: int) -> int:
+        """A number for what a type looks like, members and their types by name: equal for equal layouts."""
+        t = self.strip(t)
+        record = self.record(t)
+        return hash(
+            (
+                self.size(t),
+                tuple(
+                    (member.name, member.offset, member.bit_offset, member.bit_size, self.canonical_name(member.type))
+                    for member in self.members(t)
+                ),
+                record.count,
+                self.canonical_name(record.target) if record.target else "",
+            )
+        )
+
+    def canonical(self, t: int) -> int:
+        """The first type found of this name and layout, for all of them."""
+        found = self._canonical.get(t)
+        if found is None:
+            key = (self.canonical_name(t), self.size(t), self.layout(t))
+            found = self._canonical[t] = self._by_layout.setdefault(key, self.strip(t))
+        return found
+
+    def loaded(self) -> Iterator[int]:
+        """Numbers of the types that were looked at so far."""
+        return (number for number, record in enumerate(self._records) if record is not None)
+
+
+def _join(path: str, member: Member) -> str:
+    # What is inherited, or has no name, is a part of what it is in.
+    if not member.name or member.base:
+        return path
+    return f"{path}.{member.name}" if path else member.name

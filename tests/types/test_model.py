@@ -1,0 +1,206 @@
+"""The graph of types: sizes, names, what lies where, and what hostile types cost."""
+
+import pytest
+
+from undwarf.limits import Limits
+from undwarf.types import Kind, Member, TypeGraph, TypeRecord
+
+
+def member(
+    name: str, offset: int, of: int, *, size: int = -1, bits: tuple[int, int] = (0, 0), base: bool = False
+) -> Member:
+    return Member(name, offset, size, bits[0] if bits[1] else 8 * offset, bits[1], of, base)
+
+
+@pytest.fixture
+def graph() -> TypeGraph:
+    return TypeGraph()
+
+
+def integer(graph: TypeGraph, name: str = "int", size: int = 4) -> int:
+    return graph.add(TypeRecord(Kind.INT, name, size, signed=True))
+
+
+def struct(graph: TypeGraph, name: str, size: int, *members: Member, kind: Kind = Kind.STRUCT) -> int:
+    return graph.add(TypeRecord(kind, name, size, members=members, keyword="union" if kind == Kind.UNION else "struct"))
+
+
+def array(graph: TypeGraph, of: int, count: int) -> int:
+    return graph.add(TypeRecord(Kind.ARRAY, target=of, count=count))
+
+
+def test_a_member_is_found_by_its_offset(graph: TypeGraph) -> None:
+    word = integer(graph)
+    node = struct(graph, "node", 8, member("key", 0, word), member("hits", 4, word))
+    found = graph.member_at(node, 4, 4)
+    assert found is not None
+    assert (found.path, found.type, found.offset, found.begin) == ("hits", word, 0, 4)
+
+
+def test_members_within_members_make_a_path(graph: TypeGraph) -> None:
+    word = integer(graph)
+    inner = struct(graph, "inner", 8, member("a", 0, word), member("b", 4, word))
+    outer = struct(graph, "outer", 20, member("head", 0, word), member("in", 4, array(graph, inner, 2)))
+    found = graph.member_at(outer, 16, 4)
+    assert found is not None
+    assert found.path == "in[].b"
+    assert [(graph.canonical_name(t), at) for t, at in found.containers] == [
+        ("struct outer", 16), ("struct inner[]", 12), ("struct inner", 4), ("int", 0),
+    ]  # fmt: skip
+
+
+def test_nothing_lies_outside(graph: TypeGraph) -> None:
+    word = integer(graph)
+    node = struct(graph, "node", 8, member("key", 0, word))
+    assert graph.member_at(node, 8, 4) is None
+    assert graph.member_at(node, -4, 4) is None
+    assert graph.member_at(array(graph, word, 3), 12, 4) is None
+
+
+def test_padding_belongs_to_the_structure(graph: TypeGraph) -> None:
+    node = struct(graph, "node", 8, member("key", 0, integer(graph)))
+    found = graph.member_at(node, 4, 4)
+    assert found is not None
+    assert (found.path, found.type) == ("", node)
+
+
+@pytest.mark.parametrize("count", [0, -1])
+def test_a_flexible_array_has_any_number_of_elements(graph: TypeGraph, count: int) -> None:
+    word = integer(graph)
+    node = struct(graph, "node", 4, member("n", 0, word), member("data", 4, array(graph, word, count)))
+    found = graph.member_at(node, 4004, 4)
+    assert found is not None
+    assert found.path == "data[]"
+
+
+def test_of_a_union_the_member_of_the_access_width_is_taken(graph: TypeGraph) -> None:
+    word, long = integer(graph), integer(graph, "long", 8)
+    pair = struct(graph, "pair", 8, member("low", 0, word), member("high", 4, word))
+    both = struct(graph, "both", 8, member("half", 0, pair), member("raw", 0, long), kind=Kind.UNION)
+    wide, narrow = graph.member_at(both, 0, 8), graph.member_at(both, 0, 4)
+    assert wide is not None and narrow is not None
+    assert (wide.path, narrow.path) == ("raw", "half.low")
+    assert set(wide.candidates) == {"raw", "half.low"}
+
+
+def test_bit_fields_of_one_unit_are_candidates(graph: TypeGraph) -> None:
+    word = integer(graph)
+    flags = struct(
+        graph,
+        "flags",
+        4,
+        member("a", 0, word, bits=(0, 1)),
+        member("b", 0, word, bits=(1, 3)),
+        member("c", 0, word, bits=(9, 2)),
+    )
+    found = graph.member_at(flags, 0, 1)
+    assert found is not None
+    assert found.candidates == ("a", "b")
+
+
+def test_a_value_of_another_width_has_no_type(graph: TypeGraph) -> None:
+    word = integer(graph)
+    pointer = graph.pointer_to(word)
+    node = struct(graph, "node", 16, member("next", 0, pointer), member("key", 8, word))
+    assert graph.value_at(node, 0, 8) == pointer
+    assert graph.value_at(node, 0, 4) == 0
+    assert graph.value_at(node, 2, 8) == 0
+
+
+def test_pointers_of_two_types_in_a_union_have_no_type(graph: TypeGraph) -> None:
+    one, two = graph.pointer_to(integer(graph)), graph.pointer_to(integer(graph, "long", 8))
+    both = struct(graph, "both", 8, member("one", 0, one), member("two", 0, two), kind=Kind.UNION)
+    assert graph.value_at(both, 0, 8) == 0
+
+
+def test_names_see_through_typedefs_and_qualifiers(graph: TypeGraph) -> None:
+    node = struct(graph, "node", 0)
+    alias = graph.add(TypeRecord(Kind.TYPEDEF, "node_t", target=node))
+    const = graph.add(TypeRecord(Kind.CONST, target=alias))
+    assert graph.canonical_name(graph.pointer_to(const)) == "struct node*"
+    assert graph.canonical_name(array(graph, const, 4)) == "struct node[]"
+
+
+def test_what_has_no_name_goes_by_its_typedef(graph: TypeGraph) -> None:
+    nameless = struct(graph, "", 4, member("a", 0, integer(graph)))
+    inner = graph.add(TypeRecord(Kind.TYPEDEF, "atomic_t", target=nameless))
+    outer = graph.add(TypeRecord(Kind.TYPEDEF, "counter_t", target=inner))
+    assert graph.canonical_name(outer) == "atomic_t"
+
+
+def test_equal_layouts_are_one_type_and_others_are_not(graph: TypeGraph) -> None:
+    word = integer(graph)
+    first = struct(graph, "node", 8, member("a", 0, word))
+    again = struct(graph, "node", 8, member("a", 0, integer(graph)))
+    other = struct(graph, "node", 8, member("a", 4, word))
+    assert graph.canonical(again) == graph.canonical(first)
+    assert graph.canonical(other) != graph.canonical(first)
+
+
+def test_what_is_inherited_is_part_of_the_whole(graph: TypeGraph) -> None:
+    word = integer(graph)
+    base = struct(graph, "Base", 4, member("id", 0, word))
+    derived = struct(graph, "Derived", 8, member("", 0, base, base=True), member("more", 4, word))
+    found = graph.member_at(derived, 0, 4)
+    assert found is not None
+    assert found.path == "id"
+
+
+def test_records_are_made_at_first_touch() -> None:
+    asked: list[int] = []
+
+    class Numbers:
+        def load(self, key: int) -> TypeRecord | None:
+            asked.append(key)
+            return TypeRecord(Kind.INT, f"i{key}", 4)
+
+    graph = TypeGraph()
+    first = graph.reserve_many(Numbers(), 10)
+    assert graph.name(first + 3) == "i3"
+    assert graph.size(first + 3) == 4
+    assert asked == [3]
+
+
+def test_a_typedef_of_itself_is_counted(graph: TypeGraph) -> None:
+    t = graph.add(TypeRecord(Kind.TYPEDEF, "loop", target=1))
+    assert graph.strip(t) == 0
+    assert graph.size(t) == 0
+    assert [defect.kind for defect in graph.defects] == ["typedef of itself"]
+
+
+def test_a_structure_that_contains_itself_ends(graph: TypeGraph) -> None:
+    t = struct(graph, "loop", 8, member("self", 0, 1), member("again", 0, 1))
+    graph.member_at(t, 0, 4)
+    assert "type too deep" in {defect.kind for defect in graph.defects}
+
+
+def test_an_array_of_itself_ends(graph: TypeGraph) -> None:
+    t = array(graph, 1, 2)
+    assert graph.size(t) == 0
+    assert graph.canonical_name(t).endswith("[]")
+    assert graph.member_at(t, 0, 1) is None
+
+
+def test_an_array_larger_than_memory_is_counted(graph: TypeGraph) -> None:
+    t = array(graph, array(graph, integer(graph), 1 << 40), 1 << 40)
+    assert graph.size(t) == 0
+    assert [defect.kind for defect in graph.defects] == ["type larger than memory"]
+
+
+def test_types_past_the_limit_are_void() -> None:
+    graph = TypeGraph(limits=Limits(types=2))
+    assert integer(graph) == 1
+    assert integer(graph) == 0
+    assert graph.reserve_many(_Nothing(), 5) == 2
+    assert len(graph) == 2
+
+
+class _Nothing:
+    def load(self, key: int) -> TypeRecord | None:
+        return None
+
+
+def test_a_type_without_a_description_is_counted(graph: TypeGraph) -> None:
+    t = graph.reserve(_Nothing(), 7)
+    assert graph.kind(t) == Kind.OTHER
+    assert [defect.kind for defect in graph.defects] == ["type without a description"]
