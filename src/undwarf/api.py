@@ -16,6 +16,7 @@ from undwarf.profile.build import Progress, Spaces, build_profile, replay_spaces
 from undwarf.profile.filters import Filters
 from undwarf.profile.jit import with_jit_code
 from undwarf.profile.model import Profile
+from undwarf.symbols.inlines import ImageLines
 from undwarf.symbols.resolver import ResolverOptions
 from undwarf.unwind.sources import Sources
 
@@ -71,6 +72,11 @@ class Recording:
         return ImageStore(self.records.names, self.records.identities, self.data.features, self._finder)
 
     @cached_property
+    def lines(self) -> ImageLines:
+        """Debugging information by image."""
+        return ImageLines(self.images, self._limits, self.data.defects)
+
+    @cached_property
     def sources(self) -> Sources:
         """Unwind tables by image."""
         return Sources(self.images, self.spaces.replay.keys())
@@ -83,12 +89,15 @@ class Recording:
         by_time: bool = False,
         runtime: bool = False,
         max_stack: int | None = None,
+        inline: bool = True,
+        lines: bool = False,
         progress: Progress | None = None,
     ) -> Profile:
         """Unwind and name all samples, or those that pass ``filters``.
 
         ``jobs``: threads that walk (default: one a CPU, 8 at most). ``by_time``: samples in time order.
         ``runtime``: keep the absolute address of each frame. ``max_stack``: user frames of a stack at most.
+        ``inline``: inlined functions become frames of their own, with source lines. ``lines``: source lines even without.
         """
         limits = self._limits if max_stack is None else replace(self._limits, max_frames=max(1, max_stack))
         if progress is not None and "records" not in self.__dict__:
@@ -106,6 +115,8 @@ class Recording:
             jobs=jobs,
             by_time=by_time,
             runtime=runtime,
+            lines_of=self.lines if inline or lines else None,
+            inline=inline,
             progress=progress,
         )
 

@@ -92,7 +92,7 @@ OPTIONS: tuple[Callable[[Any], Any], ...] = (
     click.option(
         "--max-stack", metavar="N", type=click.IntRange(1), default=None, help="User frames of a stack at most."
     ),
-    click.option("--no-inline", is_flag=True, help="Do not expand inlined functions (they are not expanded yet)."),
+    click.option("--no-inline", is_flag=True, help="Leave inlined functions in those they are inlined in."),
     click.option("--jobs", metavar="N", type=click.IntRange(1, 64), default=None, help="Threads that walk stacks."),
 )
 
@@ -190,7 +190,9 @@ class Job:
             events=tuple(name for name in options["events"].split(",") if name),
         )
 
-    def unwind(self, *, by_time: bool = False, runtime: bool = False) -> "Profile":
+    def unwind(
+        self, *, by_time: bool = False, runtime: bool = False, lines: bool = False, inline: bool = True
+    ) -> "Profile":
         """The profile, with progress shown, even if it has no samples."""
         made = self.recording.profile(
             filters=self.filters,
@@ -198,14 +200,16 @@ class Job:
             max_stack=self._options["max_stack"],
             by_time=by_time,
             runtime=runtime,
+            inline=inline and not self._options["no_inline"],
+            lines=lines,
             progress=self._progress,
         )
         self._progress.close()
         return made
 
-    def profile(self, *, by_time: bool = False, runtime: bool = False) -> "Profile":
+    def profile(self, *, by_time: bool = False, runtime: bool = False, lines: bool = False) -> "Profile":
         """The profile; warns of damage. Raises NothingUsable if it has no samples."""
-        made = self.unwind(by_time=by_time, runtime=runtime)
+        made = self.unwind(by_time=by_time, runtime=runtime, lines=lines)
         self.warn()
         if not len(made.samples):
             name = printable(self.recording.path)

@@ -22,5 +22,5 @@ def command(job: Job, as_json: bool) -> None:
     from undwarf.outputs.paint import wants_colour
     from undwarf.views.overview import overview
 
-    profile = job.unwind()
+    profile = job.unwind(inline=False)
     write(overview(job.recording, profile), sys.stdout, InfoOptions(json=as_json, colour=wants_colour(sys.stdout)))

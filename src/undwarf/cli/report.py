@@ -36,7 +36,7 @@ Examples:
     default="comm,dso,sym",
     show_default=True,
     metavar="KEYS",
-    help="What makes a row: comm, pid, tid, cpu, event, dso, sym.",
+    help="What makes a row: comm, pid, tid, cpu, event, dso, sym, srcline, srcfile.",
 )
 @click.option(
     "--children/--no-children",
@@ -79,10 +79,10 @@ def command(
     """Hot functions and call tree in the terminal."""
     from undwarf.outputs.paint import wants_colour
     from undwarf.outputs.report import ReportOptions
-    from undwarf.views.hot import parse_keys
+    from undwarf.views.hot import SOURCE_KEYS, parse_keys
 
     keys = parse_keys(sort)
-    profile = job.profile()
+    profile = job.profile(lines=bool(SOURCE_KEYS.intersection(keys)))
     recording = job.recording
     kind, tree_limit = graph
     options = ReportOptions(

@@ -27,7 +27,7 @@ def command(job: Job, fields: str | None, nanoseconds: bool, why: bool) -> None:
     parse_fields(fields)
     events = job.recording.events
     chosen = [fields_of_event(event, fields) for event in events]
-    profile = job.profile(by_time=True, runtime=True)
+    profile = job.profile(by_time=True, runtime=True, lines=any("srcline" in shown for shown, _missing in chosen))
     absent = sorted(set().union(*(missing for _shown, missing in chosen)))
     if absent:
         talk("note", f"not recorded, so not shown: {', '.join(absent)}")

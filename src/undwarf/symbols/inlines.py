@@ -5,6 +5,9 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from undwarf.buffers import zeros
+from undwarf.diagnostics import Defects
+from undwarf.dwarf import DebugLines
+from undwarf.elf import ElfFile
 from undwarf.images import Image, ImageStore
 from undwarf.limits import DEFAULT, Limits
 from undwarf.perfdata.ordering import take
@@ -28,6 +31,40 @@ class Lines(Protocol):
     """Where chains come from."""
 
     def inline_chains(self, addresses: memoryview) -> Found: ...
+
+
+class ImageLines:
+    """Opens the debugging information of images, each once: the binary's own, else its separate debug file's."""
+
+    def __init__(self, store: ImageStore, limits: Limits = DEFAULT, defects: Defects | None = None) -> None:
+        self._finder = store.finder
+        self._limits = limits
+        self._defects = Defects() if defects is None else defects
+        self._known: dict[int, DebugLines | None] = {}
+
+    def __call__(self, image: Image) -> DebugLines | None:
+        """The debugging information of an image, None where there is none."""
+        try:
+            return self._known[image.number]
+        except KeyError:
+            found = self._known[image.number] = self._open(image)
+            return found
+
+    def _open(self, image: Image) -> DebugLines | None:
+        elf = image.elf
+        if elf is None:
+            return None
+        debug_elf = None if elf.section(".debug_info") is not None else image.debug_elf
+
+        def alt(file: ElfFile) -> ElfFile | None:
+            return self._finder.alt_file(file, image.path)
+
+        def split(name: str, directory: str, _identity: int) -> ElfFile | None:
+            return self._finder.dwo_file(name, directory, elf, image.path)
+
+        return DebugLines.open(
+            elf, debug_elf, find_alt=alt, find_split=split, limits=self._limits, defects=self._defects
+        )
 
 
 @dataclass(slots=True)
