@@ -97,7 +97,7 @@ class Recording:
 
         ``jobs``: threads that walk (default: one a CPU, 8 at most). ``by_time``: samples in time order.
         ``runtime``: keep the absolute address of each frame. ``max_stack``: user frames of a stack at most.
-        ``inline``: inlined functions become frames of their own, with source lines. ``lines``: source lines even without.
+        ``inline``: inlined functions become frames of their own, with source lines. ``lines``: source lines without it.
         """
         limits = self._limits if max_stack is None else replace(self._limits, max_frames=max(1, max_stack))
         if progress is not None and "records" not in self.__dict__:

@@ -122,7 +122,8 @@ def build_profile(
             store, frames.image, frames.address, lines_of, demangle=options.demangle, limits=options.limits
         )
         frames, functions, stacks, innermost = _expanded(frames, functions, stacks, inlines, inline)
-        remap(walked.stack, 0, len(walked.stack), innermost)
+        if len(innermost):
+            remap(walked.stack, 0, len(walked.stack), innermost)
         files = inlines.files
     return Profile(
         _samples(records, walked, comm_of, order),
