@@ -229,8 +229,14 @@ class Job:
         """The largest stack dump that the recording asked for, in bytes; 0 if none."""
         return max((event.sample_stack_user for event in self.recording.events), default=0)
 
-    def warn(self) -> None:
-        """Say on stderr what was fetched and what damage was met."""
+    @property
+    def fetches(self) -> bool:
+        """Whether debuginfod is asked for files."""
+        return self._debuginfod is not None
+
+    def tell_downloads(self) -> None:
+        """Say on stderr what was fetched."""
+        self._progress.close()
         if self._debuginfod is not None and self._debuginfod.downloads:
             loads = self._debuginfod.downloads
             size = sum(one.size for one in loads) / 1e6
@@ -238,6 +244,10 @@ class Job:
                 "note",
                 f"{len(loads)} files ({size:,.1f} MB) from debuginfod, kept in {self._debuginfod.settings.cache}",
             )
+
+    def warn(self) -> None:
+        """Say on stderr what was fetched and what damage was met."""
+        self.tell_downloads()
         defects = list(self.recording.defects)
         for defect in defects[:SHOWN_DEFECTS]:
             talk("warning", str(defect))

@@ -13,14 +13,29 @@ from undwarf.cli.common import Job, recording_command
 Examples:
   undwarf info perf.data
   undwarf info --json perf.data | jq .wholeness.share
-  undwarf info --comm postgres --symfs /mnt/image perf.data""",
+  undwarf info --comm postgres --symfs /mnt/image perf.data
+  undwarf info --missing perf.data             # files to get, with the commands that fetch them
+  undwarf info --missing --debuginfod perf.data""",
 )
+@click.option("--missing", "only_missing", is_flag=True, help="Only the files that are missing, and how to get them.")
 @click.option("--json", "as_json", is_flag=True, help="Everything, for machines.")
-def command(job: Job, as_json: bool) -> None:
+def command(job: Job, only_missing: bool, as_json: bool) -> None:
     """What a recording holds, how whole its stacks are and why not."""
     from undwarf.outputs.info import InfoOptions, write
     from undwarf.outputs.paint import wants_colour
     from undwarf.views.overview import overview
 
     profile = job.unwind(inline=False)
+    if only_missing:
+        from undwarf.outputs import missing as missing_output
+        from undwarf.views.missing import missing_files
+
+        found = missing_files(job.recording, profile)
+        job.warn()
+        options = missing_output.MissingOptions(
+            len(profile.samples), job.fetches, as_json, colour=wants_colour(sys.stdout)
+        )
+        missing_output.write(found, sys.stdout, options)
+        return
+    job.tell_downloads()
     write(overview(job.recording, profile), sys.stdout, InfoOptions(json=as_json, colour=wants_colour(sys.stdout)))

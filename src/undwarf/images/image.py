@@ -94,6 +94,10 @@ class Image:
             return None
         return self._finder.debug_file(elf, self.path)
 
+    def has_common_file(self, elf: ElfFile) -> bool:
+        """Whether the file that dwz moved parts of ``elf`` (this image's binary or debug file) to is here."""
+        return self._finder.alt_file(elf, self.path) is not None
+
     @property
     def problem(self) -> str:
         """Why this image's code cannot be unwound or named; empty when nothing is wrong."""

@@ -117,6 +117,7 @@ def _missing(found: dict[str, Any], paint: Paint, entries: int) -> Iterator[str]
         yield f"{one['samples']:>10,}  {printable(one['name'])}: {paint.warn(printable(one['problem']))}{build}"
     if len(files) > entries:
         yield _more("files", len(files) - entries, paint)
+    yield paint.dim(f"{'':10}  → undwarf info --missing says how to get them")
 
 
 def _processes(found: dict[str, Any], paint: Paint, entries: int) -> Iterator[str]:

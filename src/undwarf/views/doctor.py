@@ -25,7 +25,7 @@ class Finding:
         return asdict(self)
 
 
-LIBRARIES = ("click", "rich", "zstandard", "multi_demangle")
+LIBRARIES = ("click", "rich", "zstandard", "multi_demangle", "httpx")
 
 
 def examine() -> list[Finding]:
@@ -169,5 +169,5 @@ def _directories() -> list[Finding]:
 def _debuginfod() -> Finding:
     urls = os.environ.get("DEBUGINFOD_URLS", "")
     if not urls:
-        return Finding("note", "debuginfod", "DEBUGINFOD_URLS is not set; it is not used in any case yet")
-    return Finding("note", "debuginfod", f"DEBUGINFOD_URLS is {urls!r}; it is not used yet, and nothing is fetched")
+        return Finding("note", "debuginfod", "DEBUGINFOD_URLS is not set: --debuginfod has no server to ask")
+    return Finding("good", "debuginfod", f"--debuginfod asks {urls}; without it, nothing is fetched")

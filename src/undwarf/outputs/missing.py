@@ -1,0 +1,49 @@
+"""The files that are missing, and what fetches them, as text or JSON."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import TextIO
+
+from undwarf.outputs.escape import printable
+from undwarf.outputs.paint import Paint
+from undwarf.views.missing import MissingFile
+
+
+@dataclass(frozen=True, slots=True)
+class MissingOptions:
+    """``samples`` of the whole recording; ``fetched``: debuginfod was asked already; ``entries`` shown at most."""
+
+    samples: int
+    fetched: bool = False
+    json: bool = False
+    entries: int = 20
+    colour: bool = False
+
+
+def write(found: Sequence[MissingFile], sink: TextIO, options: MissingOptions) -> None:
+    """Write what :func:`undwarf.views.missing.missing_files` found."""
+    if options.json:
+        json.dump({"samples": options.samples, "missing": [asdict(one) for one in found]}, sink, indent=1)
+        sink.write("\n")
+        return
+    paint = Paint(options.colour)
+    if not found:
+        sink.write(f"Nothing is missing for the {options.samples:,} samples.\n")
+        return
+    sink.write(f"{paint.bold('Missing files')}  {paint.dim(f'by what they spoil of {options.samples:,} samples')}\n\n")
+    sink.write(paint.dim(f"{'samples':>10}{'unnamed':>10}{'ended':>10}") + "\n")
+    for one in found[: options.entries]:
+        name = printable(one.name)
+        sink.write(f"{one.samples:>10,}{one.unnamed:>10,}{one.ended:>10,}  {paint.warn(one.what)} of {name}\n")
+        sink.write(f"{'':32}{printable(one.problem)}\n")
+        if one.build_id:
+            sink.write(paint.dim(f"{'':32}build-id {one.build_id}") + "\n")
+        for command in one.commands:
+            sink.write(f"{'':32}→ {printable(command)}\n")
+    if len(found) > options.entries:
+        sink.write(paint.dim(f"{'':12}and {len(found) - options.entries:,} more files (--json lists all)") + "\n")
+    sink.write("\n")
+    sink.write(paint.dim("unnamed: samples with a frame there that has no name; ended: stacks that stop there") + "\n")
+    if not options.fetched and any(one.build_id for one in found):
+        sink.write("→ undwarf info --missing --debuginfod fetches what the servers in $DEBUGINFOD_URLS have\n")
