@@ -1,0 +1,112 @@
+"""Which registers hold the parameters of a function when it begins.
+
+Source: System V Application Binary Interface, AMD64 Architecture Processor Supplement, 3.2.3 "Parameter Passing"; the
+Itanium C++ ABI, 3.1.2, for classes that are passed by their address.
+"""
+
+from undwarf.types.model import Kind, TypeGraph
+
+INTEGER_REGISTERS = (5, 4, 1, 2, 8, 9)
+"""DWARF numbers of rdi, rsi, rdx, rcx, r8, r9."""
+
+_CLONE_MARKS = (".isra.", ".constprop.", ".part.", ".cold", ".lto_priv.", ".llvm.", ".specialized.", ".resolver")
+
+
+def is_clone(name: str) -> bool:
+    """Whether a symbol is a compiler's changed copy of a function, whose parameters may be others."""
+    return any(mark in name for mark in _CLONE_MARKS)
+
+
+def argument_registers(
+    graph: TypeGraph, parameters: "tuple[tuple[str, int], ...]", returns: int
+) -> tuple[tuple[int, int, int], ...]:
+    """(register, type, offset in the type) of each part of a parameter that is in an integer register at entry.
+
+    A parameter passed by its address counts with a type of its own, a pointer. What comes behind a parameter whose size
+    is not known is left out.
+    """
+    left = list(INTEGER_REGISTERS)
+    found: list[tuple[int, int, int]] = []
+    if returns and _in_memory(graph, returns):
+        left.pop(0)
+    elif graph.kind(graph.strip(returns)) == Kind.FORWARD:
+        return ()
+    for _name, t in parameters:
+        if not left:
+            break
+        stripped = graph.strip(t)
+        record = graph.record(stripped)
+        if record.by_reference:
+            found.append((left.pop(0), graph.pointer_to(t), 0))
+            continue
+        if record.kind in (Kind.ARRAY, Kind.FUNCTION):
+            # As declared; what is passed is the address.
+            found.append((left.pop(0), graph.pointer_to(record.target if record.kind == Kind.ARRAY else t), 0))
+            continue
+        classes = _classes(graph, stripped)
+        if classes is None:
+            break
+        wanted = [at for at, kind in classes if kind == "integer"]
+        if len(wanted) > len(left):
+            continue
+        found += [(left.pop(0), t, at) for at in wanted]
+    return tuple(found)
+
+
+def _in_memory(graph: TypeGraph, t: int) -> bool:
+    """Whether a value is returned where a hidden first argument says."""
+    record = graph.record(graph.strip(t))
+    if record.by_reference:
+        return True
+    return graph.is_aggregate(t) and _classes(graph, graph.strip(t)) == []
+
+
+def _classes(graph: TypeGraph, t: int) -> "list[tuple[int, str]] | None":
+    """(offset, class) of each eight bytes of a value; empty if it is in memory, None if that cannot be told."""
+    size = graph.size(t)
+    if size <= 0:
+        return None
+    if size > 16:
+        return []
+    parts: dict[int, str] = {}
+    steps = [256]
+    if not _scan(graph, t, 0, parts, steps, 0):
+        return []
+    return [(at, parts.get(at, "sse")) for at in range(0, size, 8)]
+
+
+def _scan(graph: TypeGraph, t: int, at: int, parts: dict[int, str], steps: list[int], depth: int) -> bool:
+    """Classify the scalars of a value into the eight bytes they are in; False where it must be in memory."""
+    steps[0] -= 1
+    if steps[0] < 0 or depth > 16:
+        return False
+    t = graph.strip(t)
+    record = graph.record(t)
+    size = graph.size(t)
+    if record.kind == Kind.ARRAY:
+        stride = graph.stride(t)
+        if stride <= 0:
+            return True
+        return all(
+            _scan(graph, record.target, at + k * stride, parts, steps, depth + 1)
+            for k in range(min(size // stride, 17))
+        )
+    if graph.is_aggregate(t):
+        for member in graph.members(t):
+            if member.bit_size:
+                for byte in (member.bit_offset // 8, (member.bit_offset + member.bit_size - 1) // 8):
+                    parts[(at + byte) // 8 * 8] = "integer"
+            elif not _scan(graph, member.type, at + member.offset, parts, steps, depth + 1):
+                return False
+        return True
+    if size and at % min(size, 8):
+        return False
+    if record.kind == Kind.FLOAT:
+        if size > 8 and "double" in record.name and "complex" not in record.name:
+            return False
+        for byte in range(at, at + size, 8):
+            parts.setdefault(byte // 8 * 8, "sse")
+        return True
+    for byte in range(at, at + max(size, 1), 8):
+        parts[byte // 8 * 8] = "integer"
+    return True

@@ -1,0 +1,89 @@
+"""Symbols of variables and functions by name and by address, as ELF symbol tables have them."""
+
+import struct
+from bisect import bisect_right
+from functools import cached_property
+
+from undwarf.elf import ElfFile
+from undwarf.elf.headers import SHT_DYNSYM, SHT_SYMTAB
+
+_OBJECT, _FUNC, _IFUNC, _TLS = 1, 2, 10, 6
+_UNDEFINED = 0
+_RESERVED = 0xFF00
+
+
+class DataSymbols:
+    """The symbols of one ELF file, read at first use; at most ``Limits.symbols`` of them."""
+
+    def __init__(self, elf: ElfFile) -> None:
+        self._elf = elf
+
+    def section_address(self, name: str) -> int | None:
+        """Where a section is loaded; None where there is no such section."""
+        section = self._elf.section(name)
+        return section.address if section is not None else None
+
+    @cached_property
+    def _rows(self) -> list[tuple[int, int, int, str]]:
+        """(type, address, size, name) of all defined symbols that have a name."""
+        elf = self._elf
+        mark = "<" if elf.byte_order == "little" else ">"
+        layout = struct.Struct(mark + ("IBBHQQ" if elf.is_64 else "IIIBBH"))
+        found: list[tuple[int, int, int, str]] = []
+        left = elf.limits.symbols
+        for kind in (SHT_SYMTAB, SHT_DYNSYM):
+            for section in elf.sections:
+                if section.type != kind or not 0 < section.link < len(elf.sections):
+                    continue
+                data = elf.section_data(section)
+                text = elf.section_data(elf.sections[section.link])
+                if data is None or text is None:
+                    continue
+                strings = bytes(text)
+                count = min(len(data) // layout.size, left)
+                left -= count
+                for row in layout.iter_unpack(data[: count * layout.size]):
+                    if elf.is_64:
+                        name, info, _other, index, value, size = row
+                    else:
+                        name, value, size, info, _other, index = row
+                    what = info & 0xF
+                    if index == _UNDEFINED or index >= _RESERVED or what not in (_OBJECT, _FUNC, _IFUNC, _TLS):
+                        continue
+                    end = strings.find(b"\0", name, name + 4096)
+                    if end > name:
+                        found.append((what, value, size, strings[name:end].decode("utf-8", "backslashreplace")))
+            if found:
+                break
+        return found
+
+    @cached_property
+    def variables(self) -> dict[str, list[int]]:
+        """Addresses of variables by name; more than one where each file has its own."""
+        found: dict[str, list[int]] = {}
+        for what, value, _size, name in self._rows:
+            if what == _OBJECT:
+                at = found.setdefault(name.partition("@")[0], [])
+                if value not in at:
+                    at.append(value)
+        return found
+
+    @cached_property
+    def functions(self) -> dict[int, str]:
+        """Names of functions by their address, the first of several."""
+        found: dict[int, str] = {}
+        for what, value, _size, name in self._rows:
+            if what in (_FUNC, _IFUNC):
+                found.setdefault(value, name)
+        return found
+
+    @cached_property
+    def _ranges(self) -> list[tuple[int, int]]:
+        return sorted({(value, value + size) for what, value, size, _name in self._rows if what == _FUNC and size})
+
+    def function_at(self, address: int) -> "tuple[int, int] | None":
+        """The range of the function symbol that holds an address."""
+        at = bisect_right(self._ranges, (address, 1 << 64)) - 1
+        if at < 0 or address >= self._ranges[at][1]:
+            return None
+        return self._ranges[at]

@@ -1,0 +1,124 @@
+"""BTF as a source of types for one binary: prototypes by symbol, per-cpu variables, globals joined with symbols."""
+
+from bisect import bisect_right
+from functools import cached_property
+
+from undwarf.elf import ElfFile
+from undwarf.types.btf import BtfTypes
+from undwarf.types.calling import argument_registers, is_clone
+from undwarf.types.data_symbols import DataSymbols
+from undwarf.types.model import VOID, TypeGraph
+from undwarf.types.places import GlobalVariable, Place, Prototype
+
+PER_CPU = ".data..percpu"
+
+
+class BtfSource:
+    """What BTF says about a binary. It has no local variables, so that ``places`` are empty.
+
+    ``symbols`` are those of the binary (None for a running kernel, whose functions are then asked for by name). The
+    addresses of variables come from the symbols of the same name, where there is one such, else from where BTF says
+    they are in their section.
+    """
+
+    def __init__(self, types: BtfTypes, elf: "ElfFile | None" = None) -> None:
+        self.types = types
+        self.graph: TypeGraph = types.graph
+        self.symbols = DataSymbols(elf) if elf is not None else None
+        self._prototypes: dict[str, Prototype | None] = {}
+
+    def places(self, pc: int) -> list[list[Place]]:
+        """BTF does not know where local variables are."""
+        return []
+
+    def function_range(self, pc: int) -> "tuple[int, int] | None":
+        """The symbol that holds ``pc``, where symbols are known."""
+        return self.symbols.function_at(pc) if self.symbols is not None else None
+
+    def function_places(self, low: int, high: int) -> list[Place]:
+        """BTF does not know where local variables are."""
+        return []
+
+    @cached_property
+    def _globals(self) -> tuple[list[int], list[GlobalVariable]]:
+        found: dict[int, GlobalVariable] = {}
+        symbols = self.symbols
+        if symbols is not None:
+            for section, rows in self.types.sections().items():
+                if section == PER_CPU:
+                    continue
+                start = symbols.section_address(section)
+                for name, t, offset, size in rows:
+                    addresses = symbols.variables.get(name, [])
+                    address = -1
+                    if len(addresses) == 1:
+                        address = addresses[0]
+                    elif start is not None and start + offset in addresses:
+                        address = start + offset
+                    if address >= 0:
+                        found.setdefault(address, GlobalVariable(name, t, address, size or self.graph.size(t)))
+        rows_found = [found[address] for address in sorted(found)]
+        return [one.address for one in rows_found], rows_found
+
+    @cached_property
+    def _per_cpu(self) -> tuple[list[int], list[GlobalVariable]]:
+        rows = sorted(self.types.sections().get(PER_CPU, []), key=lambda row: row[2])
+        start = self.symbols.section_address(PER_CPU) if self.symbols is not None else None
+        found = [
+            GlobalVariable(name, t, offset - (start or 0) if start and offset >= start else offset, size)
+            for name, t, offset, size in rows
+        ]
+        return [one.address for one in found], found
+
+    def global_at(self, address: int) -> "tuple[GlobalVariable, int] | None":
+        """The variable that holds an address."""
+        return _held(*self._globals, address)
+
+    def per_cpu_at(self, offset: int) -> "tuple[GlobalVariable, int] | None":
+        """The per-cpu variable at an offset of the section."""
+        return _held(*self._per_cpu, offset)
+
+    def thread_local_at(self, offset: int) -> "tuple[GlobalVariable, int] | None":
+        """BTF has no thread-local variables."""
+        return None
+
+    def prototype_at(self, address: int) -> "Prototype | None":
+        """The function whose symbol begins at an address."""
+        if self.symbols is None:
+            return None
+        name = self.symbols.functions.get(address)
+        return self.prototype_named(name) if name is not None else None
+
+    def prototype_named(self, name: str) -> "Prototype | None":
+        """A function by its symbol's name. A clone has its function's return type, and no arguments."""
+        if name not in self._prototypes:
+            self._prototypes[name] = self._prototype(name)
+        return self._prototypes[name]
+
+    def _prototype(self, name: str) -> "Prototype | None":
+        clone = is_clone(name)
+        types: BtfTypes | None = self.types
+        number = None
+        plain = name.partition(".")[0] if clone else name
+        while types is not None:
+            number = types.functions.get(plain)
+            if number is not None:
+                break
+            types = types.base
+        if types is None or number is None:
+            return None
+        function = types.prototype(number)
+        if function == VOID:
+            return None
+        record = self.graph.record(function)
+        if clone:
+            return Prototype(name, record.target, (), trusted=False)
+        arguments = argument_registers(self.graph, record.parameters, record.target)
+        return Prototype(name, record.target, record.parameters, variadic=record.variadic, arguments=arguments)
+
+
+def _held(starts: list[int], rows: list[GlobalVariable], address: int) -> "tuple[GlobalVariable, int] | None":
+    at = bisect_right(starts, address) - 1
+    if at < 0 or address - starts[at] >= rows[at].size:
+        return None
+    return rows[at], address - starts[at]
