@@ -1,0 +1,251 @@
+"""Instructions as data: what they read, write and do, whatever the machine.
+
+Registers are DWARF register numbers (System V ABI of the machine), -1 where there is none, and always stand for the
+whole register: a write of `%eax` is a write of register 0. Addresses are those the code was decoded at.
+"""
+
+from collections.abc import Callable
+from enum import IntEnum
+from typing import Protocol
+
+NONE = -1
+
+__all__ = ["NONE", "Action", "Decoder", "Flow", "Instruction", "Machine", "Memory"]
+
+
+class Flow(IntEnum):
+    """Where execution goes after an instruction."""
+
+    NEXT = 0
+    JUMP = 1
+    BRANCH = 2
+    """To `target` or on."""
+    INDIRECT_JUMP = 3
+    CALL = 4
+    INDIRECT_CALL = 5
+    RETURN = 6
+    STOP = 7
+    """Never on: undefined instructions, halts, bytes that are no code."""
+
+
+class Action(IntEnum):
+    """What an instruction does to whole registers, as far as a tracker of values wants to know.
+
+    `destination`, `left` and `right` are registers, `immediate` a number; where `right` is NONE the second operand is
+    the immediate. Everything not listed is OTHER: only `writes` says what it changes.
+    """
+
+    OTHER = 0
+    COPY = 1
+    """destination = left, of `width` bytes (8, or 4 with the upper half cleared)."""
+    CONSTANT = 2
+    """destination = immediate."""
+    LOAD = 3
+    """destination = memory[0], `width` bytes of the register are made (zero or sign extended)."""
+    STORE = 4
+    """memory[0] = left, or the immediate where left is NONE."""
+    ADDRESS = 5
+    """destination = the address memory[0] says; nothing is accessed."""
+    ADD = 6
+    """destination = left + right."""
+    SUBTRACT = 7
+    """destination = left - right."""
+    MULTIPLY = 8
+    """destination = left * right."""
+    SHIFT_LEFT = 9
+    """destination = left << immediate."""
+    AND = 10
+    """destination = left & right."""
+    EXTEND = 11
+    """destination = left, of `width` bytes, sign or zero extended: a number from here on."""
+    SELECT = 12
+    """destination = left or right, by a condition."""
+    EXCHANGE = 13
+    """left and right change places."""
+    PUSH = 14
+    """The stack pointer goes down by 8, then memory = left or the immediate."""
+    POP = 15
+    """destination = memory, then the stack pointer goes up by 8."""
+    LEAVE = 16
+    """The stack pointer becomes the frame pointer, which is popped."""
+    ADD_MEMORY = 17
+    """destination = left + memory[0]."""
+    LOAD_PAIR = 18
+    """destination, right = two words from memory[0] on."""
+    STORE_PAIR = 19
+    """two words from memory[0] on = left, right."""
+
+
+class Memory:
+    """One memory operand.
+
+    The address is base + index * scale + displacement in `segment` ("", "fs", "gs"); with `absolute` there is
+    neither base nor index (a base of the instruction pointer is already added). `size` in bytes, 0 if it depends on
+    registers; `access` is "r", "w", "rw" or "" (address only). `implicit` marks the stack slots of push, pop, call
+    and return. `writeback` is what base grows by: before the access if `pre`, else after it.
+    """
+
+    __slots__ = (
+        "absolute",
+        "access",
+        "base",
+        "displacement",
+        "element",
+        "implicit",
+        "index",
+        "pre",
+        "scale",
+        "segment",
+        "size",
+        "writeback",
+    )
+
+    def __init__(
+        self,
+        base: int,
+        index: int = NONE,
+        scale: int = 1,
+        displacement: int = 0,
+        *,
+        segment: str = "",
+        size: int = 0,
+        access: str = "",
+        implicit: bool = False,
+        element: int = 0,
+    ) -> None:
+        self.base = base
+        self.index = index
+        self.scale = scale
+        self.displacement = displacement
+        self.segment = segment
+        self.size = size
+        self.access = access
+        self.implicit = implicit
+        self.element = element or size
+        self.absolute = base == NONE and index == NONE
+        self.writeback = 0
+        self.pre = False
+
+    def __repr__(self) -> str:
+        index = f"+r{self.index}*{self.scale}" if self.index != NONE else ""
+        base = f"r{self.base}" if self.base != NONE else ""
+        prefix = f"{self.segment}:" if self.segment else ""
+        return f"{prefix}[{base}{index}{self.displacement:+#x}]:{self.size}{self.access}"
+
+
+class Instruction:
+    """One instruction; see the module and :class:`Action`. `text` is made when asked for."""
+
+    __slots__ = (
+        "_native",
+        "_text",
+        "action",
+        "address",
+        "destination",
+        "flow",
+        "immediate",
+        "left",
+        "memory",
+        "reads",
+        "right",
+        "signed",
+        "size",
+        "target",
+        "width",
+        "writes",
+    )  # fmt: skip
+
+    def __init__(self, address: int, size: int) -> None:
+        self.address = address
+        self.size = size
+        self.flow = Flow.NEXT
+        self.target: int | None = None
+        self.memory: tuple[Memory, ...] = ()
+        self.writes: tuple[int, ...] = ()
+        self.reads: tuple[int, ...] = ()
+        self.action = Action.OTHER
+        self.destination = NONE
+        self.left = NONE
+        self.right = NONE
+        self.immediate = 0
+        self.width = 8
+        self.signed = False
+        self._native: object = None
+        self._text: Callable[[object], str] | None = None
+
+    @property
+    def next_address(self) -> int:
+        """The address behind it."""
+        return self.address + self.size
+
+    @property
+    def text(self) -> str:
+        """As a disassembler prints it."""
+        return self._text(self._native) if self._text is not None else "(bad)"
+
+    def __repr__(self) -> str:
+        return f"<{self.address:#x} {self.text}>"
+
+
+class Decoder(Protocol):
+    """Machine code -> instructions."""
+
+    def __call__(self, code: bytes, address: int, /) -> list[Instruction]:
+        """All instructions of a stretch of code; bytes that are none become one STOP of one unit each."""
+
+
+class Machine:
+    """What a tracker must know about a machine and its calling convention (register numbers are DWARF's)."""
+
+    __slots__ = (
+        "decode",
+        "entry_offset",
+        "frame_pointer",
+        "general",
+        "instruction_unit",
+        "link",
+        "lost_in_calls",
+        "name",
+        "names",
+        "parameters",
+        "result",
+        "stack_pointer",
+        "thread_segments",
+        "wide_result",
+    )
+
+    def __init__(
+        self,
+        name: str,
+        decode: Decoder,
+        *,
+        names: tuple[str, ...],
+        general: frozenset[int],
+        stack_pointer: int,
+        frame_pointer: int,
+        parameters: tuple[int, ...],
+        result: int,
+        wide_result: int,
+        lost_in_calls: frozenset[int],
+        entry_offset: int,
+        instruction_unit: int,
+        link: int = NONE,
+    ) -> None:
+        self.name = name
+        self.decode = decode
+        self.names = names
+        self.general = general
+        self.stack_pointer = stack_pointer
+        self.frame_pointer = frame_pointer
+        self.parameters = parameters
+        """Registers of integer and pointer arguments, in order."""
+        self.result = result
+        self.wide_result = wide_result
+        """The register of the second half of a returned pair."""
+        self.lost_in_calls = lost_in_calls
+        """General registers a callee may change."""
+        self.entry_offset = entry_offset
+        """The stack pointer at a function's entry, counted from the call frame address."""
+        self.instruction_unit = instruction_unit
+        """Instructions begin at multiples of this many bytes."""
+        self.link = link

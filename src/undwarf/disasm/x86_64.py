@@ -1,0 +1,396 @@
+"""x86-64 instructions (Intel SDM volume 2; System V ABI for registers and calls), decoded by iced-x86.
+
+Nothing is read from disassembly text. What a register becomes is said for the instructions that move, add, extend and
+address; for all others the decoder's list of written registers says what is no longer known.
+"""
+
+from typing import Any
+
+from iced_x86 import (
+    Decoder,
+    FlowControl,
+    Formatter,
+    FormatterSyntax,
+    InstructionInfoFactory,
+    MemorySizeExt,
+    Mnemonic,
+    OpAccess,
+    OpKind,
+    Register,
+    RegisterExt,
+)
+from iced_x86 import Instruction as Native
+
+from undwarf.disasm.model import NONE, Action, Flow, Instruction, Machine, Memory
+
+__all__ = ["MACHINE", "decode", "fused"]
+
+RAX, RDX, RCX, RBX, RSI, RDI, RBP, RSP = range(8)
+RIP = 16
+XMM0 = 17
+VECTORS = frozenset(range(17, 33)) | frozenset(range(67, 83))
+
+_LEGACY = (
+    Register.RAX,
+    Register.RDX,
+    Register.RCX,
+    Register.RBX,
+    Register.RSI,
+    Register.RDI,
+    Register.RBP,
+    Register.RSP,
+)
+
+
+def _numbers() -> tuple[list[int], list[int]]:
+    """(DWARF number, bytes) of each of the decoder's registers."""
+    number = [NONE] * 300
+    width = [0] * 300
+    full: dict[int, int] = {register: i for i, register in enumerate(_LEGACY)}
+    full.update({Register.R8 + i: 8 + i for i in range(8)})
+    full[Register.RIP] = RIP
+    for i in range(32):
+        full[Register.ZMM0 + i] = XMM0 + i if i < 16 else 67 + i - 16
+    for register in range(1, 256):
+        try:
+            whole = RegisterExt.full_register(register)  # type: ignore[arg-type]
+            width[register] = RegisterExt.size(register)  # type: ignore[arg-type]
+        except ValueError:
+            break
+        number[register] = full.get(whole, NONE)
+    return number, width
+
+
+_NUMBER, _WIDTH = _numbers()
+_ACCESS = {
+    OpAccess.READ: "r",
+    OpAccess.COND_READ: "r",
+    OpAccess.WRITE: "w",
+    OpAccess.COND_WRITE: "w",
+    OpAccess.READ_WRITE: "rw",
+    OpAccess.READ_COND_WRITE: "rw",
+}
+_WRITING = (OpAccess.WRITE, OpAccess.COND_WRITE, OpAccess.READ_WRITE, OpAccess.READ_COND_WRITE)
+_FLOWS = {
+    FlowControl.NEXT: Flow.NEXT,
+    FlowControl.UNCONDITIONAL_BRANCH: Flow.JUMP,
+    FlowControl.INDIRECT_BRANCH: Flow.INDIRECT_JUMP,
+    FlowControl.CONDITIONAL_BRANCH: Flow.BRANCH,
+    FlowControl.RETURN: Flow.RETURN,
+    FlowControl.CALL: Flow.CALL,
+    FlowControl.INDIRECT_CALL: Flow.INDIRECT_CALL,
+    FlowControl.INTERRUPT: Flow.NEXT,
+    FlowControl.XBEGIN_XABORT_XEND: Flow.NEXT,
+    FlowControl.EXCEPTION: Flow.STOP,
+}
+_IMMEDIATES = frozenset(
+    kind
+    for kind in (
+        OpKind.IMMEDIATE8,
+        OpKind.IMMEDIATE16,
+        OpKind.IMMEDIATE32,
+        OpKind.IMMEDIATE64,
+        OpKind.IMMEDIATE8TO16,
+        OpKind.IMMEDIATE8TO32,
+        OpKind.IMMEDIATE8TO64,
+        OpKind.IMMEDIATE32TO64,
+    )
+)
+_CONDITIONAL_MOVES = frozenset(
+    value for name, value in vars(Mnemonic).items() if name.startswith("CMOV") and isinstance(value, int)
+)
+_WIDENING = frozenset((Mnemonic.MOVZX, Mnemonic.MOVSX, Mnemonic.MOVSXD))
+_ARITHMETIC: dict[int, Action] = {
+    Mnemonic.ADD: Action.ADD,
+    Mnemonic.SUB: Action.SUBTRACT,
+    Mnemonic.AND: Action.AND,
+}
+_ADDRESS_ONLY = frozenset((Mnemonic.LEA, Mnemonic.NOP, Mnemonic.ENDBR64, Mnemonic.ENDBR32))
+_NO_ACCESS = frozenset(
+    value
+    for name, value in vars(Mnemonic).items()
+    if isinstance(value, int) and (name.startswith("PREFETCH") or name in ("CLFLUSH", "CLFLUSHOPT", "CLWB", "INVLPG"))
+)
+_WORD_MOVES = frozenset((Mnemonic.MOVQ, Mnemonic.VMOVQ))
+_SIZES: dict[int, int] = {}
+_ELEMENTS: dict[int, int] = {}
+_info = InstructionInfoFactory().info
+_format = Formatter(FormatterSyntax.GAS).format
+
+
+def _text(native: object) -> str:
+    return str(_format(native))  # type: ignore[arg-type]
+
+
+def _signed(value: int) -> int:
+    value &= 0xFFFFFFFFFFFFFFFF
+    return value - (1 << 64) if value >> 63 else value
+
+
+def _size(kind: int) -> int:
+    size = _SIZES.get(kind)
+    if size is None:
+        size = _SIZES[kind] = MemorySizeExt.size(kind)  # type: ignore[arg-type]
+        _ELEMENTS[kind] = MemorySizeExt.element_size(kind) or size  # type: ignore[arg-type]
+    return size
+
+
+def _immediate(native: Native, operand: int) -> int:
+    return _signed(native.immediate(operand))
+
+
+def decode(code: bytes, address: int) -> list[Instruction]:
+    """All instructions of a stretch of code; a byte that begins none becomes one that stops."""
+    made: list[Instruction] = []
+    decoder = Decoder(64, bytes(code), ip=address)
+    while decoder.can_decode:
+        at, ip = decoder.position, decoder.ip
+        native = decoder.decode()
+        if native.is_invalid:
+            instruction = Instruction(ip & 0xFFFFFFFFFFFFFFFF, 1)
+            instruction.flow = Flow.STOP
+            decoder.position, decoder.ip = at + 1, ip + 1
+        else:
+            instruction = Instruction(native.ip & 0xFFFFFFFFFFFFFFFF, native.len)
+            _describe(instruction, native)
+        made.append(instruction)
+    return made
+
+
+def _describe(made: Instruction, native: Native) -> None:
+    made._native = native
+    made._text = _text
+    flow = _FLOWS.get(native.flow_control, Flow.NEXT)
+    mnemonic = native.mnemonic
+    if mnemonic == Mnemonic.HLT:
+        flow = Flow.STOP
+    made.flow = flow
+    if flow in (Flow.JUMP, Flow.BRANCH, Flow.CALL):
+        made.target = native.near_branch_target
+    info = _info(native)
+    writes: list[int] = []
+    reads: list[int] = []
+    for used in info.used_registers():
+        number = _NUMBER[used.register]
+        if number != NONE:
+            access = used.access
+            if access in _WRITING:
+                writes.append(number)
+            if access not in (OpAccess.WRITE, OpAccess.COND_WRITE):
+                reads.append(number)
+    made.writes = tuple(writes)
+    made.reads = tuple(reads)
+    used_memory = info.used_memory()
+    if used_memory or mnemonic == Mnemonic.LEA:
+        made.memory = _memory(native, mnemonic, used_memory)
+    _act(made, native, mnemonic)
+
+
+def _memory(native: Native, mnemonic: int, used_memory: Any) -> tuple[Memory, ...]:
+    if mnemonic == Mnemonic.LEA:
+        base = _NUMBER[native.memory_base]
+        displacement = _signed(native.memory_displacement)
+        if base == RIP:
+            base = NONE
+        index = _NUMBER[native.memory_index]
+        return (Memory(base, index, native.memory_index_scale, displacement),)
+    if mnemonic in _NO_ACCESS:
+        return ()
+    stack = native.stack_pointer_increment != 0 or mnemonic == Mnemonic.LEAVE
+    explicit: list[Memory] = []
+    implicit: list[Memory] = []
+    for used in used_memory:
+        access = _ACCESS.get(used.access, "")
+        if not access:
+            continue
+        kind = used.memory_size
+        size = _size(kind) if kind else 0
+        element = _ELEMENTS.get(kind, size)
+        if not kind:
+            # Repeated string instructions: as many as %rcx says, of this size each.
+            element = _size(native.memory_size)
+        base = _NUMBER[used.base]
+        segment = used.segment
+        index_register = used.index
+        operand = Memory(
+            base,
+            _NUMBER[index_register],
+            used.scale,
+            _signed(used.displacement),
+            segment="fs" if segment == Register.FS else "gs" if segment == Register.GS else "",
+            size=size,
+            access=access,
+            element=element,
+            implicit=stack and segment == Register.SS and base in (RSP, RBP) and not _names_memory(native, base),
+        )
+        (implicit if operand.implicit else explicit).append(operand)
+    return (*explicit, *implicit)
+
+
+def _names_memory(native: Native, base: int) -> bool:
+    """The instruction has a memory operand of its own with this base."""
+    for k in range(native.op_count):
+        if native.op_kind(k) == OpKind.MEMORY and _NUMBER[native.memory_base] == base:
+            return True
+    return False
+
+
+def _register(native: Native, operand: int) -> int:
+    return _NUMBER[native.op_register(operand)] if native.op_kind(operand) == OpKind.REGISTER else NONE
+
+
+def _act(made: Instruction, native: Native, mnemonic: int) -> None:
+    """Says what the instruction does, if it is one of those told apart."""
+    count = native.op_count
+    if count == 0:
+        if mnemonic == Mnemonic.LEAVE:
+            made.action = Action.LEAVE
+        elif mnemonic == Mnemonic.CDQE:
+            made.action, made.destination, made.left, made.width, made.signed = Action.EXTEND, RAX, RAX, 4, True
+        return
+    first, second = native.op_kind(0), native.op_kind(1) if count > 1 else -1
+    into = native.op_register(0) if first == OpKind.REGISTER else 0
+    width = _WIDTH[into] if into else 0
+    if mnemonic == Mnemonic.MOV:
+        _move(made, native, first, second, into, width)
+    elif mnemonic == Mnemonic.LEA:
+        if width >= 4:
+            made.action, made.destination, made.width = Action.ADDRESS, _NUMBER[into], width
+    elif mnemonic in _WIDENING:
+        _widen(made, native, mnemonic, second, into, width)
+    elif mnemonic in _ARITHMETIC and width >= 4:
+        _arithmetic(made, native, _ARITHMETIC[mnemonic], second, into, width)
+    elif mnemonic in (Mnemonic.INC, Mnemonic.DEC) and width >= 4:
+        made.action, made.destination, made.left = Action.ADD, _NUMBER[into], _NUMBER[into]
+        made.immediate, made.width = 1 if mnemonic == Mnemonic.INC else -1, width
+    elif mnemonic in (Mnemonic.SHL, Mnemonic.SAL) and width >= 4:
+        if second in _IMMEDIATES:
+            made.action, made.destination, made.left = Action.SHIFT_LEFT, _NUMBER[into], _NUMBER[into]
+            made.immediate, made.width = native.immediate(1) & (63 if width == 8 else 31), width
+    elif mnemonic == Mnemonic.IMUL and width >= 4 and count > 1:
+        if count == 3 and second == OpKind.REGISTER:
+            made.action, made.destination, made.left = Action.MULTIPLY, _NUMBER[into], _register(native, 1)
+            made.immediate, made.width = _immediate(native, 2), width
+        elif count == 2 and second == OpKind.REGISTER:
+            made.action, made.destination, made.left = Action.MULTIPLY, _NUMBER[into], _NUMBER[into]
+            made.right, made.width = _register(native, 1), width
+    elif mnemonic in (Mnemonic.XOR, Mnemonic.SUB) and width >= 4:
+        if second == OpKind.REGISTER and native.op_register(1) == into:
+            made.action, made.destination, made.immediate, made.width = Action.CONSTANT, _NUMBER[into], 0, width
+    elif mnemonic in _CONDITIONAL_MOVES and width == 8:
+        if second == OpKind.REGISTER:
+            made.action, made.destination, made.left = Action.SELECT, _NUMBER[into], _NUMBER[into]
+            made.right = _register(native, 1)
+    elif mnemonic == Mnemonic.XCHG and width == 8 and second == OpKind.REGISTER:
+        made.action, made.left, made.right = Action.EXCHANGE, _NUMBER[into], _register(native, 1)
+    elif mnemonic == Mnemonic.PUSH:
+        made.action, made.left = Action.PUSH, _NUMBER[into] if into else NONE
+        if made.left == NONE and first in _IMMEDIATES:
+            made.immediate = _immediate(native, 0)
+    elif mnemonic == Mnemonic.POP and into:
+        made.action, made.destination = Action.POP, _NUMBER[into]
+    elif mnemonic in _WORD_MOVES and count == 2:
+        _move_word(made, native, first, second)
+
+
+def _move(made: Instruction, native: Native, first: int, second: int, into: int, width: int) -> None:
+    if first == OpKind.MEMORY:
+        made.action, made.width = Action.STORE, made.memory[0].size if made.memory else 0
+        if second == OpKind.REGISTER:
+            made.left = _NUMBER[native.op_register(1)]
+        else:
+            made.immediate = _immediate(native, 1)
+        return
+    if width < 4 or not into:
+        return
+    made.destination, made.width = _NUMBER[into], width
+    if made.destination == NONE:
+        return
+    if second == OpKind.REGISTER:
+        source = _NUMBER[native.op_register(1)]
+        if source != NONE:
+            made.action, made.left = Action.COPY, source
+    elif second == OpKind.MEMORY:
+        if made.memory:
+            made.action = Action.LOAD
+    elif second in _IMMEDIATES:
+        value = _immediate(native, 1)
+        made.action, made.immediate = Action.CONSTANT, value if width == 8 else value & 0xFFFFFFFF
+
+
+def _widen(made: Instruction, native: Native, mnemonic: int, second: int, into: int, width: int) -> None:
+    if width < 4:
+        return
+    made.destination, made.signed = _NUMBER[into], mnemonic != Mnemonic.MOVZX
+    if second == OpKind.REGISTER:
+        source = native.op_register(1)
+        made.action, made.left, made.width = Action.EXTEND, _NUMBER[source], _WIDTH[source]
+    elif made.memory:
+        made.action, made.width = Action.LOAD, width
+
+
+def _arithmetic(made: Instruction, native: Native, action: Action, second: int, into: int, width: int) -> None:
+    register = _NUMBER[into]
+    if second == OpKind.REGISTER:
+        if action == Action.SUBTRACT and native.op_register(1) == into:
+            made.action, made.destination, made.immediate, made.width = Action.CONSTANT, register, 0, width
+            return
+        made.right = _NUMBER[native.op_register(1)]
+    elif second in _IMMEDIATES:
+        made.immediate = _immediate(native, 1)
+    elif second == OpKind.MEMORY and made.memory and action == Action.ADD and width == 8:
+        made.action, made.destination, made.left, made.width = Action.ADD_MEMORY, register, register, width
+        return
+    else:
+        return
+    made.action, made.destination, made.left, made.width = action, register, register, width
+
+
+def _move_word(made: Instruction, native: Native, first: int, second: int) -> None:
+    """A word between memory, general and vector registers."""
+    if first == OpKind.REGISTER:
+        made.destination = _NUMBER[native.op_register(0)]
+        if second == OpKind.REGISTER:
+            made.action, made.left = Action.COPY, _NUMBER[native.op_register(1)]
+        elif made.memory:
+            made.action = Action.LOAD
+    elif made.memory and second == OpKind.REGISTER:
+        made.action, made.left = Action.STORE, _NUMBER[native.op_register(1)]
+
+
+_FUSING = frozenset((Mnemonic.CMP, Mnemonic.TEST, Mnemonic.ADD, Mnemonic.SUB, Mnemonic.AND, Mnemonic.INC, Mnemonic.DEC))
+
+
+def fused(before: Instruction, branch: Instruction) -> bool:
+    """These two may be carried out as one, so that a sample of the branch is one of what stands before it.
+
+    Intel's and AMD's optimization manuals: a compare or simple arithmetic followed by a conditional jump; not with an
+    immediate and an address relative to the instruction pointer.
+    """
+    if branch.flow != Flow.BRANCH or before.next_address != branch.address:
+        return False
+    native = before._native
+    if not isinstance(native, Native) or native.mnemonic not in _FUSING:
+        return False
+    immediate = any(native.op_kind(k) in _IMMEDIATES for k in range(native.op_count))
+    if immediate and any(native.op_kind(k) == OpKind.MEMORY for k in range(native.op_count)):
+        return not native.is_ip_rel_memory_operand
+    return True
+
+
+_NAMES = ("rax", "rdx", "rcx", "rbx", "rsi", "rdi", "rbp", "rsp", *(f"r{i}" for i in range(8, 16)), "rip")
+
+MACHINE = Machine(
+    "x86_64",
+    decode,
+    names=_NAMES,
+    general=frozenset(range(16)),
+    stack_pointer=RSP,
+    frame_pointer=RBP,
+    parameters=(RDI, RSI, RDX, RCX, 8, 9),
+    result=RAX,
+    wide_result=RDX,
+    lost_in_calls=frozenset((RAX, RDX, RCX, RSI, RDI, 8, 9, 10, 11)) | VECTORS,
+    entry_offset=-8,
+    instruction_unit=1,
+)
