@@ -60,6 +60,9 @@ class EventAttr:
     sample_regs_intr: int
     sample_max_stack: int
     ids: tuple[int, ...]
+    bp_type: int = 0
+    """What a breakpoint waits for: 1 read, 2 write, 3 both, 4 execution."""
+    config3: int = 0
 
     @property
     def defer_callchain(self) -> bool:
@@ -91,6 +94,8 @@ def parse_attr(raw: bytes, byte_order: ByteOrder) -> EventAttr:
     flags = _flag_bits(padded[40:48], byte_order)
     config1, config2, branch, regs_user = struct.unpack_from(mark + "QQQQ", padded, 56)
     stack_user, clockid, regs_intr, _mark, max_stack = struct.unpack_from(mark + "IiQIH", padded, 88)
+    (bp_type,) = struct.unpack_from(mark + "I", padded, 52)
+    (config3,) = struct.unpack_from(mark + "Q", padded, 128)
     event = EventAttr(
         name="",
         type=kind,
@@ -110,8 +115,42 @@ def parse_attr(raw: bytes, byte_order: ByteOrder) -> EventAttr:
         sample_regs_intr=regs_intr,
         sample_max_stack=max_stack,
         ids=(),
+        bp_type=bp_type,
+        config3=config3,
     )
     return replace(event, name=default_name(event))
+
+
+def encode_attr(event: EventAttr) -> bytes:
+    """The attribute's bytes in native order, in the smallest published size that holds what is set.
+
+    An old perf refuses attributes larger than those it knows.
+    """
+    size = 136 if event.config3 else 112
+    return struct.pack(
+        "=IIQQQQQIIQQQQIiQIHHII",
+        event.type,
+        size,
+        event.config,
+        event.sample_period,
+        event.sample_type,
+        event.read_format,
+        event.flags,
+        0,
+        event.bp_type,
+        event.config1,
+        event.config2,
+        event.branch_sample_type,
+        event.sample_regs_user,
+        event.sample_stack_user,
+        event.clockid or 0,
+        event.sample_regs_intr,
+        0,
+        event.sample_max_stack,
+        0,
+        0,
+        0,
+    ).ljust(128, b"\0")[: min(size, 128)] + (struct.pack("=Q", event.config3) if event.config3 else b"")
 
 
 def attr_bytes(raw: bytes, byte_order: ByteOrder) -> int:

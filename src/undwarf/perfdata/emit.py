@@ -1,0 +1,379 @@
+# cython: language_level=3, boundscheck=True, wraparound=False, cdivision=False, initializedcheck=False
+"""Sample records from columns: new ones, or those of a recording again with other call chains.
+
+Stacks are nodes as the walk leaves them (undwarf.unwind.walk.Stacks): ``parent`` and ``frame`` by node, ``runtime``
+(the address as it is printed) and ``provenance`` by frame. A chain is written innermost first with the kernel's context
+markers. The order of a sample's fields: ``perf_output_sample`` in ``kernel/events/core.c``.
+"""
+
+from typing import Any
+
+import cython
+from cython.cimports.libc.string import memcpy
+
+from undwarf.buffers import zeros
+
+NOTHING = cython.declare(cython.uint, 0xFFFFFFFF)
+CONTEXT_KERNEL = cython.declare(cython.ulonglong, 0xFFFFFFFFFFFFFF80)
+CONTEXT_USER = cython.declare(cython.ulonglong, 0xFFFFFFFFFFFFFE00)
+KERNEL_CHAIN = cython.declare(cython.uint, 16)
+"""Provenance of kernel frames (undwarf.unwind.stop.Provenance)."""
+LARGEST = cython.declare(cython.Py_ssize_t, 65528)
+ROOM = cython.declare(cython.Py_ssize_t, 1 << 17)
+"""Bytes that must be free before one record is made; no record is larger."""
+STOP_SHIFT = cython.declare(cython.uint, 8)
+STOP_MASK = cython.declare(cython.uint, 0xF00)
+NO_DUMP = cython.declare(cython.uint, 8)
+DEFERRED = cython.declare(cython.uint, 14)
+
+SAMPLE_COLUMNS = (
+    "identifier", "ip", "pid", "tid", "time", "addr", "stream_id", "cpu", "period", "weight", "data_src", "phys_addr",
+)  # fmt: skip
+
+
+@cython.final
+@cython.cclass
+class Emitter:
+    """A buffer of records that grows, and the stacks their chains come from."""
+
+    parents = cython.declare("const unsigned int[::1]")
+    frames = cython.declare("const unsigned int[::1]")
+    addresses = cython.declare("const unsigned long long[::1]")
+    provenances = cython.declare("const unsigned char[::1]")
+    out = cython.declare("unsigned char[::1]")
+    used: cython.Py_ssize_t
+    shortened = cython.declare(cython.Py_ssize_t, visibility="readonly")
+    dropped = cython.declare(cython.Py_ssize_t, visibility="readonly")
+    at = cython.declare(cython.Py_ssize_t, visibility="readonly")
+    next = cython.declare(cython.Py_ssize_t, visibility="readonly")
+
+    def __init__(self, stacks: dict[str, memoryview]) -> None:
+        self.out = zeros("B", 4 << 20)
+        self.used = 0
+        self.shortened = 0
+        self.dropped = 0
+        self.at = 0
+        self.next = 0
+        self.see(stacks)
+
+    def see(self, stacks: dict[str, memoryview]) -> None:
+        """Take chains from these stacks from now on."""
+        self.parents = stacks["parent"]
+        self.frames = stacks["frame"]
+        self.addresses = stacks["runtime"]
+        self.provenances = stacks["provenance"]
+
+    def take(self) -> Any:
+        """The records made since the last call; the view is good until the next record is made."""
+        used = self.used
+        self.used = 0
+        return memoryview(self.out)[:used]
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    @cython.locals(old="unsigned char[::1]", new="unsigned char[::1]")
+    def grow(self) -> cython.int:
+        """Double the buffer."""
+        old = self.out
+        new = zeros("B", 2 * len(old))
+        new[: self.used] = old[: self.used]
+        self.out = new
+        return 0
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.inline
+    @cython.exceptval(-1)
+    def put(self, value: cython.ulonglong) -> cython.int:
+        """Append a word; ``ROOM`` was made before the record was begun."""
+        # The last byte first: it proves to the bounds check that all of them fit.
+        self.out[self.used + 7] = 0
+        memcpy(cython.address(self.out[self.used]), cython.address(value), 8)
+        self.used += 8
+        return 0
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1)
+    def chain(self, node: cython.uint, most: cython.Py_ssize_t) -> cython.int:
+        """Append a count and a chain with its markers, of at most ``most`` entries."""
+        count_at: cython.Py_ssize_t = self.used
+        count: cython.ulonglong = 0
+        left: cython.Py_ssize_t = most
+        frame: cython.uint
+        context: cython.int = 0
+        kernel: cython.int
+        self.put(0)
+        while node != NOTHING:
+            if left < 2:
+                self.shortened += 1
+                break
+            frame = self.frames[node]
+            kernel = 1 if self.provenances[frame] == KERNEL_CHAIN else 2
+            if kernel != context:
+                self.put(CONTEXT_KERNEL if kernel == 1 else CONTEXT_USER)
+                context = kernel
+                count += 1
+                left -= 1
+            self.put(self.addresses[frame])
+            count += 1
+            left -= 1
+            node = self.parents[node]
+        memcpy(cython.address(self.out[count_at]), cython.address(count), 8)
+        return 0
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1)
+    def head(self, at: cython.Py_ssize_t, kind: cython.uint, misc: cython.uint) -> cython.int:
+        """Fill in the header of the record that starts at ``at`` and ends here."""
+        size: cython.ulonglong = cython.cast(cython.ulonglong, self.used - at)
+        word: cython.ulonglong = kind | cython.cast(cython.ulonglong, misc & 0xFFFF) << 32 | size << 48
+        memcpy(cython.address(self.out[at]), cython.address(word), 8)
+        return 0
+
+    # -- records of a recording again ---------------------------------------------------------------------------
+
+    @cython.locals(
+        view="const unsigned char[::1]",
+        positions="const unsigned long long[::1]",
+        chain_at="const unsigned short[::1]",
+        regs_at="const unsigned short[::1]",
+        stack_at="const unsigned short[::1]",
+        raw_at="const unsigned short[::1]",
+        branch_at="const unsigned short[::1]",
+        read_at="const unsigned short[::1]",
+        events="const unsigned short[::1]",
+        types="const unsigned long long[::1]",
+        register_words="const unsigned int[::1]",
+        stacks="const unsigned int[::1]",
+        stops="const unsigned char[::1]",
+        skipped="const unsigned char[::1]",
+    )
+    def rewrite(
+        self, view: Any, position: int, samples: Any, types: Any, register_words: Any, stacks: Any, stops: Any,
+        skipped: Any,
+    ) -> bool:  # fmt: skip
+        """Copy the records in ``view`` (stream position ``position``) from ``at`` on, samples with their new chains
+        and without user registers and stack; False where a record claims a size that it cannot have.
+
+        ``types``: each event's sample_type ('Q'); ``register_words``: user registers in its samples ('I'). ``stacks``
+        and ``stops``: by sample, as the walk gave them. ``skipped`` ('B', by record type below 256) marks records that
+        are left out. ``at`` then stands at the first record that is not wholly in the view, ``next`` at the first
+        sample that was not met.
+        """
+        positions = samples.position
+        chain_at = samples.callchain_at
+        regs_at = samples.regs_at
+        stack_at = samples.stack_at
+        raw_at = samples.raw_at
+        branch_at = samples.branch_at
+        events = samples.event
+        size: cython.Py_ssize_t = view.shape[0]
+        total: cython.Py_ssize_t = positions.shape[0]
+        base: cython.ulonglong = position
+        word: cython.ulonglong = 0
+        length: cython.Py_ssize_t
+        kind: cython.uint
+        misc: cython.uint
+        n: cython.Py_ssize_t
+        fine: cython.bint = True
+        self.at = 0
+        with cython.nogil:
+            while self.at <= size - 8:
+                memcpy(cython.address(word), cython.address(view[self.at]), 8)
+                kind = cython.cast(cython.uint, word & NOTHING)
+                misc = cython.cast(cython.uint, word >> 32 & 0xFFFF)
+                length = cython.cast(cython.Py_ssize_t, word >> 48)
+                if length < 8:
+                    fine = False
+                    break
+                if length > size - self.at:
+                    break
+                while self.used + ROOM > self.out.shape[0]:
+                    with cython.gil:
+                        self.grow()
+                if kind == 9:
+                    while self.next < total and positions[self.next] < base + self.at:
+                        self.next += 1
+                    if self.next < total and positions[self.next] == base + self.at:
+                        n = self.next
+                        self.sample(
+                            cython.address(view[self.at]),
+                            length,
+                            misc,
+                            types[events[n]],
+                            chain_at[n],
+                            raw_at[n],
+                            branch_at[n],
+                            regs_at[n],
+                            stack_at[n],
+                            register_words[events[n]],
+                            stacks[n],
+                            stops[n],
+                        )
+                        self.next = n + 1
+                    else:
+                        # The decoder could not make sense of it; with its event's new fields nobody could.
+                        self.dropped += 1
+                elif kind >= 256 or not skipped[kind]:
+                    self.out[self.used + length - 1] = 0
+                    memcpy(cython.address(self.out[self.used]), cython.address(view[self.at]), length)
+                    self.used += length
+                self.at += length
+        return fine
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1)
+    @cython.locals(data="const unsigned char *")
+    def sample(
+        self,
+        data: Any,
+        length: cython.Py_ssize_t,
+        misc: cython.uint,
+        kind: cython.ulonglong,
+        chain_at: cython.Py_ssize_t,
+        raw_at: cython.Py_ssize_t,
+        branch_at: cython.Py_ssize_t,
+        regs_at: cython.Py_ssize_t,
+        stack_at: cython.Py_ssize_t,
+        register_words: cython.Py_ssize_t,
+        node: cython.uint,
+        stop: cython.uint,
+    ) -> cython.int:
+        """Append one sample of ``length`` bytes at ``data`` whose fields the decoder found to lie inside."""
+        start: cython.Py_ssize_t = self.used
+        word: cython.ulonglong = 0
+        # [8, before) comes before the chain, [after, regs) and [rest, length) behind it.
+        before: cython.Py_ssize_t = length
+        after: cython.Py_ssize_t
+        regs: cython.Py_ssize_t = length
+        rest: cython.Py_ssize_t = length
+        if regs_at:
+            memcpy(cython.address(word), data + regs_at, 8)
+            regs = regs_at
+            rest = regs_at + 8 + (8 * register_words if word else 0)
+        if stack_at:
+            memcpy(cython.address(word), data + stack_at, 8)
+            if not regs_at:
+                regs = stack_at
+            rest = stack_at + 8 + (cython.cast(cython.Py_ssize_t, word) + 8 if word else 0)
+        if chain_at:
+            memcpy(cython.address(word), data + chain_at, 8)
+            before = chain_at
+            after = chain_at + 8 + 8 * cython.cast(cython.Py_ssize_t, word)
+        elif not regs_at and not stack_at:
+            # Neither a chain nor anything to make one of: as it is.
+            after = length
+        else:
+            before = raw_at if raw_at else branch_at if branch_at else regs
+            after = before
+        if before > length or after > regs or regs > rest or rest > length:
+            self.dropped += 1
+            return 0
+        self.out[self.used + length + 8] = 0
+        memcpy(cython.address(self.out[self.used]), data, before)
+        self.used += before
+        if chain_at or regs_at or stack_at:
+            self.chain(node, (LARGEST - (before + 8 + regs - after + length - rest)) >> 3)
+            memcpy(cython.address(self.out[self.used]), data + after, regs - after)
+            self.used += regs - after
+            memcpy(cython.address(self.out[self.used]), data + rest, length - rest)
+            self.used += length - rest
+        misc &= ~STOP_MASK
+        if stop != NO_DUMP and stop != DEFERRED:
+            # Why the stack ends; where the chain is the kernel's own, nothing.
+            misc |= (stop & 15) << STOP_SHIFT
+        self.head(start, 9, misc)
+        return 0
+
+    # -- new records --------------------------------------------------------------------------------------------
+
+    @cython.locals(
+        ids="const unsigned long long[::1]",
+        ips="const unsigned long long[::1]",
+        pids="const int[::1]",
+        tids="const int[::1]",
+        times="const unsigned long long[::1]",
+        addrs="const unsigned long long[::1]",
+        streams="const unsigned long long[::1]",
+        cpus="const int[::1]",
+        periods="const unsigned long long[::1]",
+        weights="const unsigned long long[::1]",
+        sources="const unsigned long long[::1]",
+        physicals="const unsigned long long[::1]",
+        stacks="const unsigned int[::1]",
+        stops="const unsigned char[::1]",
+        miscs="const unsigned short[::1]",
+    )
+    def samples(self, kind: int, columns: dict[str, Any], first: int, last: int) -> None:
+        """Append samples ``first`` to ``last - 1`` of an event with ``sample_type`` ``kind``.
+
+        ``columns``: those of SAMPLE_COLUMNS that the event has (4-byte signed for pid, tid and cpu, else 'Q'), and
+        ``stack`` ('I', nodes), ``stop`` ('B') and ``misc`` ('H'). Fields of other kinds cannot be written.
+        """
+        nothing = zeros("Q", 0)
+        none = zeros("i", 0)
+        ids = columns.get("identifier", nothing)
+        ips = columns.get("ip", nothing)
+        pids = columns.get("pid", none)
+        tids = columns.get("tid", none)
+        times = columns.get("time", nothing)
+        addrs = columns.get("addr", nothing)
+        streams = columns.get("stream_id", nothing)
+        cpus = columns.get("cpu", none)
+        periods = columns.get("period", nothing)
+        weights = columns.get("weight", nothing)
+        sources = columns.get("data_src", nothing)
+        physicals = columns.get("phys_addr", nothing)
+        stacks = columns["stack"]
+        stops = columns["stop"]
+        miscs = columns["misc"]
+        bits: cython.ulonglong = kind
+        i: cython.Py_ssize_t
+        start: cython.Py_ssize_t
+        misc: cython.uint
+        begin: cython.Py_ssize_t = first
+        end: cython.Py_ssize_t = last
+        with cython.nogil:
+            for i in range(begin, end):
+                while self.used + ROOM > self.out.shape[0]:
+                    with cython.gil:
+                        self.grow()
+                start = self.used
+                self.put(0)
+                if bits & 0x10000:
+                    self.put(ids[i])
+                if bits & 1:
+                    self.put(ips[i])
+                if bits & 2:
+                    self.put(
+                        cython.cast(cython.ulonglong, cython.cast(cython.uint, pids[i]))
+                        | cython.cast(cython.ulonglong, cython.cast(cython.uint, tids[i])) << 32
+                    )
+                if bits & 4:
+                    self.put(times[i])
+                if bits & 8:
+                    self.put(addrs[i])
+                if bits & 0x40:
+                    self.put(ids[i])
+                if bits & 0x200:
+                    self.put(streams[i])
+                if bits & 0x80:
+                    self.put(cython.cast(cython.uint, cpus[i]))
+                if bits & 0x100:
+                    self.put(periods[i])
+                if bits & 0x20:
+                    self.chain(stacks[i], (LARGEST - 160) >> 3)
+                if bits & 0x1004000:
+                    self.put(weights[i])
+                if bits & 0x8000:
+                    self.put(sources[i])
+                if bits & 0x80000:
+                    self.put(physicals[i])
+                misc = miscs[i]
+                misc &= ~STOP_MASK
+                if stops[i] != NO_DUMP and stops[i] != DEFERRED:
+                    misc |= (cython.cast(cython.uint, stops[i]) & 15) << STOP_SHIFT
+                self.head(start, 9, misc)

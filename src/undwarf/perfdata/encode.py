@@ -1,0 +1,133 @@
+"""Records as bytes in native byte order: the mirror of what the decoder takes apart.
+
+Layouts: ``include/uapi/linux/perf_event.h`` (enum perf_event_type) and ``tools/lib/perf/include/perf/event.h``.
+"""
+
+import struct
+from collections.abc import Sequence
+
+from undwarf.perfdata.events import EventAttr
+from undwarf.perfdata.records import MISC_BIT_13, MISC_BIT_14, CpuMode, RecordType, SampleField
+
+LARGEST_RECORD = 65528
+"""The size field has 16 bits, and records are multiples of 8 bytes."""
+
+
+def record(kind: int, body: bytes = b"", misc: int = 0) -> bytes:
+    """A record from its type and what follows its header. Raises ValueError where the size field cannot hold it."""
+    if len(body) + 8 > 0xFFFF:
+        raise ValueError(f"a record of {len(body) + 8} bytes")
+    return struct.pack("=IHH", kind, misc, 8 + len(body)) + body
+
+
+def name_bytes(name: bytes) -> bytes:
+    """A name with its NUL, padded to 8 bytes."""
+    return name + b"\0" * (8 - len(name) % 8)
+
+
+def finished_round() -> bytes:
+    """The promise that every CPU's records so far were written."""
+    return record(RecordType.FINISHED_ROUND)
+
+
+class RecordEncoder:
+    """Makes the kernel's records as one event would have written them.
+
+    ``time`` is in ns; ``identifier`` (default: the event's first id) and ``cpu`` go to the record's trailer.
+    """
+
+    def __init__(self, event: EventAttr) -> None:
+        self.event = event
+        self._id = event.ids[0] if event.ids else 0
+
+    def trailer(self, pid: int, tid: int, time: int, cpu: int = 0, identifier: int | None = None) -> bytes:
+        """The sample_id that ends records other than samples; empty without ``sample_id_all``."""
+        if not self.event.sample_id_all:
+            return b""
+        kind = self.event.sample_type
+        ident = self._id if identifier is None else identifier
+        parts = []
+        if kind & SampleField.TID:
+            parts.append(struct.pack("=ii", pid, tid))
+        if kind & SampleField.TIME:
+            parts.append(struct.pack("=Q", time))
+        if kind & SampleField.ID:
+            parts.append(struct.pack("=Q", ident))
+        if kind & SampleField.STREAM_ID:
+            parts.append(struct.pack("=Q", 0))
+        if kind & SampleField.CPU:
+            parts.append(struct.pack("=II", cpu, 0))
+        if kind & SampleField.IDENTIFIER:
+            parts.append(struct.pack("=Q", ident))
+        return b"".join(parts)
+
+    def _record(self, kind: int, body: bytes, misc: int, pid: int, tid: int, time: int, cpu: int) -> bytes:
+        return record(kind, body + self.trailer(pid, tid, time, cpu), misc)
+
+    def mmap2(
+        self,
+        name: bytes,
+        pid: int,
+        tid: int,
+        start: int,
+        length: int,
+        offset: int = 0,
+        *,
+        build_id: bytes = b"",
+        device: tuple[int, int] = (0, 0),
+        inode: tuple[int, int] = (0, 0),
+        protection: int = 5,
+        flags: int = 2,
+        misc: int = CpuMode.USER,
+        time: int = 0,
+        cpu: int = 0,
+    ) -> bytes:
+        """A mapping: ``length`` bytes of the file from ``offset`` on at ``start``; ``protection`` as for mmap(2).
+
+        With a build-id (20 bytes at most) there is no room for device and inode.
+        """
+        if build_id:
+            misc |= MISC_BIT_14
+            identity = struct.pack("=B3x20s", min(len(build_id), 20), build_id[:20])
+        else:
+            identity = struct.pack("=IIQQ", *device, *inode)
+        if not protection & 4:
+            misc |= MISC_BIT_13
+        body = struct.pack("=iiQQQ", pid, tid, start, length, offset) + identity
+        body += struct.pack("=II", protection, flags) + name_bytes(name[:4095])
+        return self._record(RecordType.MMAP2, body, misc, pid, tid, time, cpu)
+
+    def comm(self, name: bytes, pid: int, tid: int, *, exec_: bool = False, time: int = 0, cpu: int = 0) -> bytes:
+        """A thread's name; ``exec_``: it comes with a new program."""
+        body = struct.pack("=ii", pid, tid) + name_bytes(name[:15])
+        misc = CpuMode.USER | (MISC_BIT_13 if exec_ else 0)
+        return self._record(RecordType.COMM, body, misc, pid, tid, time, cpu)
+
+    def fork(
+        self, pid: int, tid: int, parent: int, parent_tid: int, *, made_up: bool = False, time: int = 0, cpu: int = 0
+    ) -> bytes:
+        """A new process or thread; ``made_up``: it does not inherit its parent's mappings."""
+        body = struct.pack("=iiiiQ", pid, parent, tid, parent_tid, time)
+        return self._record(RecordType.FORK, body, MISC_BIT_13 if made_up else 0, pid, tid, time, cpu)
+
+    def exit(self, pid: int, tid: int, parent: int, parent_tid: int, *, time: int = 0, cpu: int = 0) -> bytes:
+        """The end of a thread."""
+        body = struct.pack("=iiiiQ", pid, parent, tid, parent_tid, time)
+        return self._record(RecordType.EXIT, body, 0, pid, tid, time, cpu)
+
+    def lost(self, count: int, *, identifier: int | None = None, time: int = 0, cpu: int = 0) -> bytes:
+        """``count`` records that found no room in the ring buffer."""
+        body = struct.pack("=QQ", self._id if identifier is None else identifier, count)
+        return self._record(RecordType.LOST, body, 0, 0, 0, time, cpu)
+
+    def switch(self, pid: int, tid: int, *, out: bool, preempted: bool = False, time: int = 0, cpu: int = 0) -> bytes:
+        """A thread that comes to a CPU or leaves it, ``preempted`` where it did not want to."""
+        misc = (MISC_BIT_13 if out else 0) | (MISC_BIT_14 if preempted else 0)
+        return self._record(RecordType.SWITCH, b"", misc, pid, tid, time, cpu)
+
+    def deferred(
+        self, cookie: int, addresses: Sequence[int], pid: int, tid: int, *, time: int = 0, cpu: int = 0
+    ) -> bytes:
+        """The user chain of the samples of this thread that ended in this cookie."""
+        body = struct.pack(f"=QQ{len(addresses)}Q", cookie, len(addresses), *addresses)
+        return self._record(RecordType.CALLCHAIN_DEFERRED, body, CpuMode.USER, pid, tid, time, cpu)
