@@ -47,6 +47,8 @@ class Limits:
     """Rows of one line table."""
     text_map_bytes: int = 512 << 20
     """Size of a kallsyms or perf-PID.map file."""
+    module_bytes: int = 1 << 30
+    """Size of a packed kernel module after decompression."""
     jit_records: int = 20_000_000
     """Records of one jitdump file."""
     download_bytes: int = 8 << 30

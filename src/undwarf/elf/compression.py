@@ -3,6 +3,7 @@
 import lzma
 import struct
 import zlib
+from typing import Any
 
 from undwarf.limits import Limits
 
@@ -79,5 +80,42 @@ def unpack_xz(packed: memoryview, limits: Limits) -> bytes:
     except (lzma.LZMAError, MemoryError) as error:
         raise CompressionError(str(error)) from error
     if not decoder.eof:
+        raise CompressionError("cut short, or unpacks to more than the limit")
+    return data
+
+
+def packed_kind(head: bytes) -> str:
+    """How a whole file is packed, told from its first bytes: ``xz``, ``zstd``, ``gzip`` or nothing."""
+    if head.startswith(b"\xfd7zXZ\0"):
+        return "xz"
+    if head.startswith(b"\x28\xb5\x2f\xfd"):
+        return "zstd"
+    return "gzip" if head.startswith(b"\x1f\x8b\x08") else ""
+
+
+def unpack_file(packed: memoryview, limits: Limits) -> bytes:
+    """What a packed file holds (kernel modules are stored so); its size is not known before its end.
+
+    Raises :class:`CompressionError`.
+    """
+    bound = min(limits.module_bytes, len(packed) * limits.compression_ratio + 64)
+    kind = packed_kind(bytes(packed[:6]))
+    if kind == "zstd":
+        data = _unpack_zstd(packed, bound)
+        whole = len(data) <= bound
+    elif kind:
+        decoder: Any
+        if kind == "xz":
+            decoder = lzma.LZMADecompressor(format=lzma.FORMAT_XZ, memlimit=256 << 20)
+        else:
+            decoder = zlib.decompressobj(16 + zlib.MAX_WBITS)
+        try:
+            data = decoder.decompress(packed, bound)
+        except (lzma.LZMAError, zlib.error, MemoryError) as error:
+            raise CompressionError(str(error)) from error
+        whole = bool(decoder.eof)
+    else:
+        raise CompressionError("unknown compression")
+    if not whole:
         raise CompressionError("cut short, or unpacks to more than the limit")
     return data

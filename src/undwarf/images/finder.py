@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING
 from undwarf.diagnostics import Defects
 from undwarf.elf import ElfFile
 from undwarf.elf import notes as elf_notes
+from undwarf.elf.compression import CompressionError, packed_kind, unpack_file
+from undwarf.elf.source import map_regular_file
 from undwarf.errors import ElfError
 from undwarf.images import build_ids
 from undwarf.images.containers import Containers
@@ -26,6 +28,9 @@ from undwarf.limits import DEFAULT, Limits
 
 if TYPE_CHECKING:
     from undwarf.images.debuginfod import Debuginfod
+
+MAX_DEPENDENCIES = 16 << 20
+"""Characters of a modules.dep that are read."""
 
 DELETED = " (deleted)"
 """What the kernel puts behind the path of a file that has no name any more."""
@@ -388,6 +393,56 @@ class Finder:
         found = self._fetched(build_id, DEBUGINFO, "the kernel")
         return found, "" if found is not None else "no vmlinux with the kernel's build-id"
 
+    def module(self, recorded: str, build_id: bytes, osrelease: str) -> tuple[ElfFile | None, str]:
+        """A kernel module's file, packed or not, for the path or ``[name]`` it was recorded with, else the reason.
+
+        With a build-id, only a file that carries it is taken; without one, the file of the recorded release is.
+        """
+        problem = "no such module in /lib/modules of the recorded release"
+        places = [self.cached(build_id, "elf")] if build_id else []
+        places += self._module_paths(recorded, osrelease)
+        if build_id:
+            places += [f"{top}/.build-id/{build_ids.directory(build_id)}.debug" for top in self._debug_dirs()]
+        for place in places:
+            if not place or not os.path.isfile(place):  # noqa: PTH113
+                continue
+            try:
+                elf = self._open_packed(place)
+            except ElfError as error:
+                problem = error.why or str(error)
+                continue
+            if not build_id or build_ids.same(elf.build_id, build_id):
+                return elf, ""
+            problem = "its build-id differs from the recorded one"
+        found = self._fetched(build_id, EXECUTABLE, recorded) if build_id else None
+        return found, "" if found is not None else problem
+
+    def _module_paths(self, recorded: str, osrelease: str) -> Iterator[str]:
+        name = module_name(recorded)
+        paths = [recorded.removesuffix(DELETED)] if recorded.startswith("/") else []
+        if osrelease and "/" not in osrelease and osrelease not in (".", ".."):
+            for top in ("/lib/modules", "/usr/lib/modules"):
+                base = self.path_of(f"{top}/{osrelease}")
+                below = _module_below(base, name) if base else ""
+                if below:
+                    paths.append(f"{top}/{osrelease}/{below}")
+                    bare = below.rpartition(".ko")[0] + ".ko"
+                    paths += [f"{debug}/lib/modules/{osrelease}/{bare}.debug" for debug in self.debug_dirs]
+                    break
+        for path in paths:
+            yield self.path_of(path) or ""
+
+    def _open_packed(self, path: str) -> ElfFile:
+        """An ELF file that may be packed whole, as .ko.xz, .ko.zst and .ko.gz are. Raises ElfError."""
+        data = map_regular_file(path)
+        if not packed_kind(data[:6]):
+            return ElfFile(data, path, limits=self.limits, defects=self.defects)
+        try:
+            unpacked = unpack_file(memoryview(data), self.limits)
+        except CompressionError as error:
+            raise ElfError(f"cannot unpack {path}", str(error)) from error
+        return ElfFile(unpacked, path, limits=self.limits, defects=self.defects)
+
     def kallsyms_files(self, build_id: bytes) -> list[str]:
         """Paths of kallsyms files that belong to the recorded kernel, best first."""
         if self.kallsyms:
@@ -413,3 +468,22 @@ def running_kernel_build_id() -> bytes:
             return elf_notes.build_id(memoryview(file.read(1 << 16)), sys.byteorder)
     except OSError:
         return b""
+
+
+def module_name(recorded: str) -> str:
+    """A module's name as the kernel has it, from ``[name]`` or the path of its file: dashes are underscores."""
+    name = recorded.removesuffix(DELETED).rpartition("/")[2].strip("[]")
+    return name.partition(".ko")[0].replace("-", "_")
+
+
+def _module_below(directory: str, name: str) -> str:
+    """The path of a module's file below its release's directory, by the first column of ``modules.dep``."""
+    try:
+        with open(f"{directory}/modules.dep", encoding="utf-8", errors="surrogateescape") as file:
+            for line in file.read(MAX_DEPENDENCIES).splitlines():
+                path = line.partition(":")[0]
+                if module_name(path) == name and ".." not in path.split("/"):
+                    return path
+    except OSError:
+        pass
+    return ""

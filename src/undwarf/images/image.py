@@ -63,6 +63,9 @@ class Image:
         found: ElfFile | None = None
         if self.kind is ImageKind.FILE:
             found, self._problem = self._finder.binary(self.path, self._recorded_build_id)
+        elif self.kind is ImageKind.MODULE:
+            # Not having its file is no problem by itself: kallsyms name modules as well.
+            found, _ = self._finder.module(self.path, self._recorded_build_id, self._osrelease)
         elif self.kind is ImageKind.VDSO:
             found, self._problem = self._finder.vdso(self._recorded_build_id, self._osrelease)
         elif self.kind is ImageKind.KERNEL:
@@ -115,7 +118,7 @@ class Image:
         if dump is not None:
             return [(0, len(dump.data), 0, PF_R | PF_X)]
         elf = self.elf
-        if elf is None or self.kind is ImageKind.KERNEL:
+        if elf is None or self.kind in (ImageKind.KERNEL, ImageKind.MODULE):
             return []
         return [(segment.offset, segment.file_size, segment.address, segment.flags) for segment in elf.loads]
 
@@ -127,7 +130,10 @@ class Image:
         """The ELF virtual address at a file offset; None where no loaded segment holds it."""
         if self.jitdump is not None:
             return file_offset
-        return self.elf.address_of_offset(file_offset) if self.elf is not None else None
+        # A module's file states places in its sections, which the kernel lays out.
+        if self.elf is None or self.kind is ImageKind.MODULE:
+            return None
+        return self.elf.address_of_offset(file_offset)
 
     def read(self, address: int, size: int) -> memoryview | None:
         """``size`` bytes at an ELF virtual address that never change at run time; None elsewhere."""

@@ -2,6 +2,7 @@
 
 import os
 import stat
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from undwarf.buffers import zeros
@@ -32,12 +33,21 @@ class KernelSymbol(NamedTuple):
     name: bytes
 
 
-class KernelTable(NamedTuple):
-    """Symbols, the delta from their addresses to those of the recorded run, and where they come from."""
+@dataclass(slots=True)
+class KernelTable:
+    """The kernel's symbols, the delta from their addresses to those of the recorded run, and where they come from.
+
+    ``text`` is that of kallsyms (empty for a vmlinux), and ``all_symbols`` are those of its modules, too. Where the
+    delta tells that they are of another boot, ``symbols`` has none of modules.
+    """
 
     symbols: SymbolTable
     delta: int
     source: str
+    all_symbols: SymbolTable
+    text: bytes = b""
+    modules: dict[bytes, int] | None = None
+    """Where modules lay for these symbols, by name; read at first use."""
 
 
 def _kernel_row(records: Any) -> int | None:
@@ -72,10 +82,7 @@ def kernel_reference(records: Any) -> KernelReference | None:
 
 
 def kernel_symbols(records: Any) -> list[KernelSymbol]:
-    """All code that KSYMBOL records announce, in the order of the records; unregistering does not remove it.
-
-    An address that was given away again belongs to the last one: symbols carry no time.
-    """
+    """All code that KSYMBOL records announce, in the order of the records; unregistering does not remove it."""
     sideband = records.sideband
     kinds = bytes(sideband.kind)
     found = []
@@ -126,17 +133,40 @@ def read_text(path: str, limit: int) -> bytes:
 
 def read_kallsyms_file(path: str, limits: Limits = DEFAULT) -> tuple[SymbolTable | None, str]:
     """The symbols of a kallsyms file, else None and the reason why it is of no use."""
+    text, why = _kallsyms_text(path, limits)
+    if text is None:
+        return None, why
+    table, why = table_of_kallsyms(text, limits)
+    return table, f"{path}: {why}" if why else ""
+
+
+def _kallsyms_text(path: str, limits: Limits) -> tuple[bytes | None, str]:
     try:
-        text = read_text(path, limits.text_map_bytes)
+        return read_text(path, limits.text_map_bytes), ""
     except (OSError, ValueError) as error:
         return None, f"{path}: {getattr(error, 'strerror', None) or error}"
+
+
+def table_of_kallsyms(text: bytes, limits: Limits = DEFAULT, *, modules: bool = True) -> tuple[SymbolTable | None, str]:
+    """The symbols of kallsyms text, with those of modules or without, else None and why it is of no use."""
     values, names, ranks, owners, count, hidden = read_kallsyms(text, limits.symbols)
     if not count:
-        return None, f"{path}: no symbols"
+        return None, "no symbols"
     if hidden == count:
-        return None, f"{path}: kernel.kptr_restrict hides the addresses"
+        return None, "kernel.kptr_restrict hides the addresses"
+    if not modules:
+        kept = [i for i, owner in enumerate(owners) if not owner]
+        count = len(kept)
+        values, names, ranks, owners = (_chosen(column, kept) for column in (values, names, ranks, owners))
     zero = zeros("Q", count)
     return SymbolTable(values, zero, zero, names, ranks, owners, [text], UNTIL_SPACE), ""
+
+
+def _chosen(column: Any, rows: list[int]) -> Any:
+    chosen = zeros(column.format, len(rows))
+    for i, row in enumerate(rows):
+        chosen[i] = column[row]
+    return chosen
 
 
 def kernel_table(
@@ -151,9 +181,13 @@ def kernel_table(
     reasons = []
     if not (finder.vmlinux and not finder.kallsyms):
         for path in finder.kallsyms_files(kernel.build_id):
-            table, why = read_kallsyms_file(path, limits)
-            if table is not None:
-                return KernelTable(table, _delta(table, reference), path), ""
+            text, why = _kallsyms_text(path, limits)
+            table, unusable = table_of_kallsyms(text, limits) if text is not None else (None, "")
+            if table is not None and text is not None:
+                delta = _delta(table, reference)
+                own = table_of_kallsyms(text, limits, modules=False)[0] if delta else table
+                return KernelTable(own or table, delta, path, table, text), ""
+            why = why or f"{path}: {unusable}"
             reasons.append(why)
             if path == finder.kallsyms:
                 return None, why
@@ -161,7 +195,7 @@ def kernel_table(
     if elf is not None:
         table = symbols_of_elf(elf, limits)
         if table is not None:
-            return KernelTable(table, _delta(table, reference), elf.path), ""
+            return KernelTable(table, _delta(table, reference), elf.path, table), ""
         reasons.append(f"{elf.path}: no symbols")
     return None, reasons[-1] if reasons else "no kallsyms or vmlinux with the kernel's build-id"
 

@@ -11,6 +11,7 @@ from undwarf.symbols.demangle import demangle_all
 from undwarf.symbols.elf_symbols import symbols_of_image
 from undwarf.symbols.grouping import fill_unnamed, group, unnamed_within
 from undwarf.symbols.kernel import (
+    KernelSymbol,
     KernelTable,
     kernel_key,
     kernel_reference,
@@ -18,6 +19,7 @@ from undwarf.symbols.kernel import (
     kernel_table,
     table_of_announced,
 )
+from undwarf.symbols.modules import Place, PlacedTable, module_places, placed_tables
 from undwarf.symbols.perfmap import map_path, read_map
 from undwarf.symbols.plt import Stubs
 from undwarf.symbols.table import SymbolTable
@@ -27,8 +29,6 @@ UNKNOWN = "[unknown]"
 NONE = 0xFFFFFFFF
 MAX_STUBS = 20_000
 """Frames in stubs that are decoded for one image; a real program has a few hundred."""
-
-_KERNEL = (ImageKind.KERNEL, ImageKind.MODULE, ImageKind.BPF)
 
 
 @dataclass(slots=True)
@@ -82,7 +82,8 @@ class Resolver:
         self._stubs: dict[int, Stubs] = {}
         self._maps: dict[int, SymbolTable | None] = {}
         self._kernel: tuple[KernelTable | None, str] | None = None
-        self._announced: tuple[SymbolTable | None] | None = None
+        self._announced: dict[bytes, list[KernelSymbol]] | None = None
+        self._places: dict[int, list[Place]] | None = None
         self._kernel_lock = threading.Lock()
 
     def start_kernel(self) -> None:
@@ -103,6 +104,11 @@ class Resolver:
         so). ``pids`` i are needed for just-in-time compiled code only.
         """
         return _Batch(self, self._store, images, addresses, pids).run()
+
+    @property
+    def places_modules(self) -> bool:
+        """Whether it is known where modules lay."""
+        return self._records is not None
 
     # Tables, each made at first use --------------------------------------------------------------------
 
@@ -136,12 +142,20 @@ class Resolver:
                     self.problems[image.number] = image.problem = self._kernel[1]
             return self._kernel[0]
 
-    def announced(self) -> SymbolTable | None:
-        """Code that the kernel announced while recording."""
+    def announced(self, name: bytes) -> SymbolTable | None:
+        """Where code of this name was that the kernel announced while recording."""
         if self._announced is None:
-            symbols = kernel_symbols(self._records) if self._records is not None else []
-            self._announced = (table_of_announced(symbols),)
-        return self._announced[0]
+            self._announced = {}
+            for symbol in kernel_symbols(self._records) if self._records is not None else []:
+                self._announced.setdefault(symbol.name, []).append(symbol)
+        return table_of_announced(self._announced.get(name, []))
+
+    def module(self, image: Image) -> list[PlacedTable]:
+        """The symbols of a kernel module, for each place where the recording has it."""
+        if self._places is None:
+            self._places = module_places(self._records, self._store) if self._records is not None else {}
+        places = self._places.get(image.number, [])
+        return placed_tables(image, places, self.kernel(), self.options.limits) if places else []
 
     def perf_map(self, pid: int) -> SymbolTable | None:
         """The just-in-time compiled functions of a process."""
@@ -187,7 +201,11 @@ class _Batch:
             if begin == end:
                 continue
             image = self.store[number]
-            if image.kind in _KERNEL:
+            if image.kind is ImageKind.BPF:
+                self._name_announced(image, begin, end)
+            elif image.kind is ImageKind.MODULE and self.resolver.places_modules:
+                self._name_module(image, begin, end)
+            elif image.kind in (ImageKind.KERNEL, ImageKind.MODULE):
                 self._name_kernel(number, begin, end, kernel_memory)
             elif image.kind in (ImageKind.ANON, ImageKind.JIT):
                 self._name_compiled(image, begin, end)
@@ -291,9 +309,6 @@ class _Batch:
             self.functions[frame] = function
 
     def _name_kernel(self, number: int, begin: int, end: int, memory: "dict[int, memoryview[int]]") -> None:
-        announced = self.resolver.announced()
-        if announced is not None:
-            self._assign(announced, number, self.order, begin, end)
         table = self.resolver.kernel()
         if table is not None:
             # Modules share the kernel's table: a function is hit in one of them only.
@@ -301,6 +316,24 @@ class _Batch:
             if known is None:
                 known = memory[id(table.symbols)] = zeros("I", len(table.symbols))
             self._assign(table.symbols, number, self.order, begin, end, table.delta, known)
+
+    def _name_announced(self, image: Image, begin: int, end: int) -> None:
+        """Code that the kernel made is an image for each name: what else was at its address has no part in it."""
+        table = self.resolver.announced(image.name)
+        if table is not None:
+            self._assign(table, image.number, self.order, begin, end)
+        name = image.name.decode("utf-8", "replace")
+        if fill_unnamed(self.functions, self.order, begin, end, len(self.symbols)):
+            self._add(name, image.number, 0)
+
+    def _name_module(self, image: Image, begin: int, end: int) -> None:
+        for table in self.resolver.module(image):
+            low, high = table.place
+            frames = [frame for frame in self.order[begin:end].tolist() if low <= self.addresses[frame] < high]
+            order = zeros("I", len(frames))
+            for i, frame in enumerate(frames):
+                order[i] = frame
+            self._assign(table.symbols, image.number, order, 0, len(frames), table.delta)
 
     def _name_compiled(self, image: Image, begin: int, end: int) -> None:
         """Just-in-time compiled code has a map for each process."""

@@ -55,6 +55,8 @@ class Sources:
     def _load(self, image: Image) -> Loaded:
         if image.kind in (ImageKind.ANON, ImageKind.JIT, ImageKind.BPF):
             return ANONYMOUS, [], None, 0
+        if image.kind is ImageKind.MODULE:
+            return UNUSABLE, [], None, 0
         if image.kind is ImageKind.JITDUMP:
             return self._load_dump(image)
         elf = image.elf
