@@ -39,6 +39,16 @@ def write(found: dict[str, Any], sink: TextIO, options: InfoOptions) -> None:
             sink.write(text + "\n")
 
 
+_DEFERRED = {
+    "merged": "got their deferred user chain",
+    "superseded": "of deferred chains were lost: the thread's next one came first",
+    "exited": "of deferred chains were missing when their thread ended",
+    "open": "of deferred chains were missing at the end of the recording",
+    "duplicate": "deferred chains came twice; the first was taken",
+    "unclaimed": "deferred chains belong to no sample",
+}
+
+
 def _more(kind: str, hidden: int, paint: Paint) -> str:
     return paint.dim(f"{'':12}and {hidden:,} more {kind} (--json lists all)")
 
@@ -84,7 +94,8 @@ def _stacks(found: dict[str, Any], paint: Paint, entries: int) -> Iterator[str]:
     for count, text in (
         (whole["as_recorded"], "have frame-pointer chains as recorded, which cannot tell if they are whole"),
         (whole["without_user"], "have no user part (kernel threads, the idle task)"),
-        (found["deferred_not_merged"], "wait for a deferred user chain, which is not merged yet"),
+        (found["deferred_not_merged"], "had their user chain deferred, and it never came"),
+        *((found.get("deferred", {}).get(kind, 0), text) for kind, text in _DEFERRED.items()),
     ):
         if count:
             yield f"{count:>10,}  {text}"

@@ -46,6 +46,9 @@ _HEAD_ENDS = (
 )
 _HEAD_RECORDS = 100_000
 _NAME_UPDATE = 2
+STITCHED_BY = "undwarf "
+"""How the VERSION of recordings with stitched chains begins; bits 8 to 11 of their samples' ``misc`` are a stop
+reason (undwarf.perfdata.emit)."""
 _LATE_EVENTS = 1000
 """Events that may be described after the first samples, which makes the tables anew each time."""
 
@@ -86,6 +89,11 @@ class PerfData:
         self._rename()
         self._raw += [(number, 0, os.fstat(number).st_size) for number in files[1:]]
         self._stream = Stream(self._raw)
+
+    @property
+    def stitched(self) -> bool:
+        """Whether samples carry chains that were unwound before they were written, and say why they end."""
+        return (self.features.version or "").startswith(STITCHED_BY)
 
     def records(self, progress: Progress | None = None, *, switches: bool = False) -> Records:
         """All records, decoded at the first call. ``progress`` is told bytes done and bytes in all.

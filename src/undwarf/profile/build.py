@@ -138,6 +138,7 @@ def build_profile(
         [EventInfo(event.name) for event in data.events],
         files=files,
         deferred=walked.deferred,
+        later=walked.later,
     )
 
 

@@ -178,6 +178,7 @@ class Profile:
         *,
         files: list[str] | None = None,
         deferred: int = 0,
+        later: dict[str, int] | None = None,
     ) -> None:
         self.samples = SampleView(self, samples)
         self.stacks = stacks
@@ -189,7 +190,9 @@ class Profile:
         self.files = files if files is not None else []
         """Source files, as debugging information names them."""
         self.deferred = deferred
-        """Samples whose user chain was deferred and is not merged."""
+        """Samples whose user chain was to come later and never came."""
+        self.later = later or {}
+        """What became of deferred chains and of the samples that wait for them (undwarf.unwind.deferred.match)."""
 
     def frame(self, number: int) -> Frame:
         """One frame as an object."""

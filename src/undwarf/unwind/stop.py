@@ -38,7 +38,7 @@ DESCRIPTIONS = {
     StopReason.UNSUPPORTED: "the process's architecture is not supported yet",
     StopReason.BAD_RULE: "the unwind rule cannot be used",
     StopReason.UNKNOWN_REGISTER: "a register the rule needs was not recorded",
-    StopReason.DEFERRED: "the user chain was deferred and is not merged",
+    StopReason.DEFERRED: "the user chain was to come later and never came",
 }
 
 
@@ -57,3 +57,4 @@ class Provenance(IntEnum):
     USER_CHAIN = 17
     FRAME_POINTER = 18
     NOTHING = 19
+    DEFERRED_CHAIN = 20

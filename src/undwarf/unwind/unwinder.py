@@ -3,12 +3,13 @@
 import os
 import threading
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from undwarf.buffers import zeros
 from undwarf.limits import DEFAULT, Limits
 from undwarf.perfdata import PerfData, Records
 from undwarf.spaces.replay import Replay
+from undwarf.unwind import deferred
 from undwarf.unwind.remap import remap
 from undwarf.unwind.sources import Sources
 from undwarf.unwind.walk import Walker
@@ -30,6 +31,49 @@ class Walked:
     columns: dict[str, memoryview]
     deferred: int
     damaged: int
+    later: dict[str, int] = field(default_factory=dict)
+    """What became of deferred chains (undwarf.unwind.deferred.match); empty where the recording has none."""
+
+
+@dataclass(slots=True)
+class LaterChains:
+    """User chains that were recorded after their samples: by sample the place in ``addresses`` and the length
+    (0xffffffff: none came)."""
+
+    at: "memoryview[int]"
+    count: "memoryview[int]"
+    addresses: "memoryview[int]"
+    counts: dict[str, int]
+
+
+def later_chains(data: PerfData, records: Records) -> LaterChains | None:
+    """The deferred user chains of a recording, each with its samples; None where there are none to be had."""
+    side = records.sideband
+    if "CALLCHAIN_DEFERRED" not in records.counts and not any(event.defer_callchain for event in data.events):
+        return None
+    total = len(records.samples.position)
+    cookies, waiting = zeros("Q", total), zeros("B", total)
+    for position, length, first, end in spans(data, records):
+        with data.window(position, length) as view:
+            deferred.read_cookies(view, position, first, end, records.samples, cookies, waiting)
+    chain_of, counts = deferred.match(records.samples, records.sample_order, cookies, waiting, side)
+    entries = sorted(set(chain_of) - {0xFFFFFFFF})
+    addresses = zeros("Q", sum(side.b[entry] for entry in entries))
+    place_of: dict[int, int] = {}
+    place = 0
+    for entry in entries:
+        place_of[entry] = place
+        length = side.b[entry]
+        # Twenty-four bytes of header, cookie and count come before the addresses.
+        with data.window(side.position[entry], 24 + 8 * length) as view:
+            deferred.read_chain(view, 24, length, addresses, place)
+        place += length
+    at, count = zeros("Q", total), zeros("I", total)
+    for sample, entry in enumerate(chain_of):
+        count[sample] = 0xFFFFFFFF
+        if entry != 0xFFFFFFFF:
+            at[sample], count[sample] = place_of[entry], side.b[entry]
+    return LaterChains(at, count, addresses, counts)
 
 
 def spans(data: PerfData, records: Records) -> Iterator[tuple[int, int, int, int]]:
@@ -107,6 +151,12 @@ def walk_samples(
         )
         for _ in range(jobs)
     ]
+    later = later_chains(data, records)
+    for walker in walkers:
+        if later is not None:
+            walker.set_later(later.at, later.count, later.addresses)
+        if data.stitched:
+            walker.set_stitched()
     walked_by: list[list[tuple[int, int]]] = [[] for _ in range(jobs)]
 
     def run(number: int) -> None:
@@ -148,4 +198,5 @@ def walk_samples(
         stacks.columns(),
         sum(walker.deferred for walker in walkers),
         sum(walker.damaged for walker in walkers),
+        later.counts if later is not None else {},
     )

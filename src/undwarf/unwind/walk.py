@@ -67,6 +67,7 @@ FROM_KERNEL_CHAIN = cython.declare(cython.int, 16)
 FROM_USER_CHAIN = cython.declare(cython.int, 17)
 FROM_FRAME_POINTER = cython.declare(cython.int, 18)
 FROM_NOTHING = cython.declare(cython.int, 19)
+FROM_LATER_CHAIN = cython.declare(cython.int, 20)
 
 # x86-64: DWARF register numbers.
 REGISTERS = cython.declare(cython.int, 17)
@@ -349,6 +350,11 @@ class Walker:
     space_of = cython.declare("const unsigned int[::1]")
     kernel_of = cython.declare("const unsigned int[::1]")
     slots = cython.declare("const unsigned char[::1]")
+    # chains that came later (undwarf.unwind.deferred): by sample where in `later` they lie, and how long they are
+    later_at = cython.declare("const unsigned long long[::1]")
+    later_count = cython.declare("const unsigned int[::1]")
+    later = cython.declare("const unsigned long long[::1]")
+    stitched: cython.bint
     selected = cython.declare("const unsigned char[::1]")
     # rules
     words = cython.declare("const int[::1]")
@@ -490,8 +496,22 @@ class Walker:
         self.memo = zeros("Q", STATE * (self.max_frames + 1))
         self.fresh = zeros("Q", STATE * (self.max_frames + 1))
         self.runtime = runtime
+        self.stitched = False
+        self.set_later(zeros("Q", 0), zeros("I", 0), zeros("Q", 0))
         self.reset()
         self._see_rules()
+
+    def set_later(self, at: memoryview, count: memoryview, addresses: memoryview) -> None:
+        """Take user chains that came after their samples from ``addresses``; by sample, ``at`` is where they start
+        and ``count`` how many they are (0xffffffff: none came)."""
+        self.later_at = at
+        self.later_count = count
+        self.later = addresses
+
+    def set_stitched(self) -> None:
+        """Take the user chains of samples that carry a stop reason as already unwound: no address is a raw return
+        address (undwarf.perfdata.emit)."""
+        self.stitched = True
 
     def reset(self) -> None:
         """Forget all stacks (their memory goes with the :class:`Stacks` that others may still hold)."""
@@ -1450,13 +1470,32 @@ class Walker:
             count = self.user_part(count)
             stop = self.stop
             node = self.tail_node
+            if (
+                stop != STOP_ROOT
+                and self.deferred_here
+                and s < self.later_count.shape[0]
+                and self.later_count[s] != NOTHING
+                and self.later_count[s] > count - kernel_count
+            ):
+                # The kernel walked the real stack: further than the dump reaches.
+                walked = False
+                node = NOTHING
+                count = self.later_user_chain(s, kernel_count)
+                stop = self.stop
         elif self.chain_at[s] and self.user_chain_at >= 0:
-            count = self.sampled_user_chain(count)
+            count = self.sampled_user_chain(count, cython.cast(cython.int, self.miscs[s] >> 8 & 15))
             stop = self.stop
         elif self.unsupported:
             stop = STOP_UNSUPPORTED
         elif self.deferred_here:
-            stop = STOP_DEFERRED
+            if s < self.later_count.shape[0] and self.later_count[s] != NOTHING:
+                count = self.later_user_chain(s, count)
+                stop = self.stop
+            else:
+                stop = STOP_DEFERRED
+                self.deferred += 1
+        elif self.stitched:
+            stop = self.miscs[s] >> 8 & 15
         if count == kernel_count and mode == 2 and self.ips[s] and stop != STOP_DEFERRED:
             # Neither registers nor a chain: the sampled address is all there is.
             self.resolve(self.ips[s], self.ips[s], FROM_USER_CHAIN)
@@ -1572,7 +1611,6 @@ class Walker:
                 elif ip == CONTEXT_USER_DEFERRED:
                     # What follows is a cookie, not an address.
                     self.deferred_here = True
-                    self.deferred += 1
                     break
                 else:
                     # A guest's frames, or a marker of the future: nothing here knows its addresses.
@@ -1586,18 +1624,44 @@ class Walker:
     @cython.cfunc
     @cython.nogil
     @cython.exceptval(-1)
-    def sampled_user_chain(self, count: cython.Py_ssize_t) -> cython.Py_ssize_t:
-        """Append the user frames the kernel found by frame pointers, up to the first that cannot be code."""
+    def sampled_user_chain(self, count: cython.Py_ssize_t, why: cython.int) -> cython.Py_ssize_t:
+        """Append the user frames that the sample brings: those the kernel found by frame pointers, up to the first
+        that cannot be code; or, where we unwound it before it was written, all with the reason ``why`` they end."""
         ip: cython.ulonglong
         i: cython.Py_ssize_t
-        self.stop = STOP_NO_DUMP
+        if not self.stitched:
+            why = STOP_NONE
+        self.stop = why if why else STOP_NO_DUMP
         for i in range(min(self.user_chain_count, self.max_chain)):
             ip = self.word(self.user_chain_at + 8 * i)
             if ip >= MARKERS:
                 break
             if ip == 0:
                 break
-            self.resolve(ip if i == 0 else ip - 1, ip, FROM_USER_CHAIN)
+            self.resolve(ip if i == 0 or why else ip - 1, ip, FROM_USER_CHAIN)
+            if self.found_rule == RULE_UNMAPPED and i > 0 and not why:
+                self.stop = STOP_UNMAPPED
+                break
+            self.chain[count] = self.found_frame
+            count += 1
+            if why and why != STOP_ROOT:
+                self.stop_image = self.found_image
+        return count
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1)
+    def later_user_chain(self, s: cython.Py_ssize_t, count: cython.Py_ssize_t) -> cython.Py_ssize_t:
+        """Append the user frames that came after the sample, seen in the address space that the sample saw."""
+        ip: cython.ulonglong
+        i: cython.Py_ssize_t
+        at: cython.Py_ssize_t = cython.cast(cython.Py_ssize_t, self.later_at[s])
+        self.stop = STOP_NO_DUMP
+        for i in range(min(cython.cast(cython.Py_ssize_t, self.later_count[s]), self.max_chain)):
+            ip = self.later[at + i]
+            if ip == 0 or ip >= MARKERS:
+                break
+            self.resolve(ip if i == 0 else ip - 1, ip, FROM_LATER_CHAIN)
             if self.found_rule == RULE_UNMAPPED and i > 0:
                 self.stop = STOP_UNMAPPED
                 break

@@ -49,6 +49,7 @@ def overview(recording: Recording, profile: Profile) -> dict[str, Any]:
         "records": dict(records.counts),
         "lost": records.lost,
         "deferred_not_merged": profile.deferred,
+        "deferred": dict(profile.later),
         "processes": _processes(profile),
         "wholeness": {**asdict(whole), "share": whole.share},
         "missing": [asdict(one) for one in missing(profile)],

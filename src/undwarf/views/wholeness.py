@@ -75,7 +75,7 @@ def advice(reason: StopReason, image: ImageInfo | None, dump: int) -> str:
         StopReason.DEPTH: "raise --max-stack",
         StopReason.UNSUPPORTED: "only x86-64 processes are unwound so far",
         StopReason.UNKNOWN_REGISTER: "record more registers: perf record --user-regs",
-        StopReason.DEFERRED: "deferred chains are not merged yet",
+        StopReason.DEFERRED: "the record with the user chain was lost, or the thread or the recording ended before it",
     }.get(reason, "")
 
 

@@ -1,0 +1,178 @@
+"""User chains that come after their samples: each gets the right one, or says that it never came."""
+
+import io
+import struct
+from pathlib import Path
+
+import pytest
+from tests.perfdata import writing
+
+import undwarf
+from undwarf.perfdata import EventAttr, SampleField
+from undwarf.perfdata.encode import RecordEncoder, finished_round, record
+from undwarf.perfdata.writer import PerfWriter
+
+KERNEL, USER, DEFERRED = 2**64 - 128, 2**64 - 512, 2**64 - 640
+KERNEL_ADDRESS = 0xFFFFFFFF81000100
+EVENT = writing.event(flags=writing.SAMPLE_ID_ALL | writing.FREQ | 1 << 38 | 1 << 39, ids=(1,))
+RECORDS = RecordEncoder(EVENT)
+
+
+def sample(time: int, cookie: int, tid: int = 10, pid: int = 10, chain: tuple[int, ...] | None = None) -> bytes:
+    """A sample in the kernel whose user chain is to come later."""
+    words = (KERNEL, KERNEL_ADDRESS, DEFERRED, cookie) if chain is None else chain
+    body = struct.pack("=QQIIQIIQ", 1, KERNEL_ADDRESS, pid, tid, time, 0, 0, 1)
+    return record(9, body + struct.pack(f"={1 + len(words)}Q", len(words), *words), 1)
+
+
+def start(*tids: int) -> list[bytes]:
+    """Process 10 with its mapping of /bin/one at 0x400000, and its threads."""
+    found = [RECORDS.comm(b"prog", 10, 10, exec_=True, time=10)]
+    found += [RECORDS.fork(10, tid, 10, 10, time=11) for tid in tids]
+    return [*found, RECORDS.mmap2(b"/bin/one", 10, 10, 0x400000, 0x10000, time=20)]
+
+
+def recording(*records: bytes, event: EventAttr = EVENT) -> bytes:
+    sink = io.BytesIO()
+    with PerfWriter(sink, [event], features=writing.features([event])) as writer:
+        for one in records:
+            writer.write(one)
+        writer.write(finished_round())
+    return sink.getvalue()
+
+
+def unwound(path: Path, *records: bytes, **more: EventAttr):
+    """(user frames of each sample in time order as (dso, address), the profile)."""
+    path = path / "perf.data"
+    path.write_bytes(recording(*records, **more))
+    with undwarf.open(path) as opened:
+        profile = opened.profile(by_time=True, runtime=True)
+    stacks = [
+        [(frame.dso, frame.runtime) for frame in one.stack if frame.runtime is not None and frame.runtime < 1 << 48]
+        for one in profile.samples
+    ]
+    return stacks, profile
+
+
+ONE = [("/bin/one", 0x400100), ("/bin/one", 0x400200)]
+
+
+def test_all_samples_of_one_stay_in_the_kernel_get_the_chain(tmp_path):
+    stacks, profile = unwound(
+        tmp_path, *start(), sample(100, 7), sample(110, 7), RECORDS.deferred(7, [0x400100, 0x400200], 10, 10, time=120)
+    )
+    assert stacks == [ONE, ONE]
+    assert profile.deferred == 0
+    assert profile.later["merged"] == 2
+    assert all(one.stop == undwarf.StopReason.NO_DUMP for one in profile.samples)
+
+
+def test_the_kernel_part_stays_in_front(tmp_path):
+    _stacks, profile = unwound(tmp_path, *start(), sample(100, 7), RECORDS.deferred(7, [0x400100], 10, 10, time=120))
+    assert [frame.runtime for frame in profile.samples[0].stack] == [KERNEL_ADDRESS, 0x400100]
+
+
+def test_threads_may_have_the_same_cookie(tmp_path):
+    stacks, _profile = unwound(
+        tmp_path, *start(11), sample(100, 7), sample(110, 7, tid=11),
+        RECORDS.deferred(7, [0x400300], 10, 11, time=120), RECORDS.deferred(7, [0x400100], 10, 10, time=130),
+    )  # fmt: skip
+    assert stacks == [[("/bin/one", 0x400100)], [("/bin/one", 0x400300)]]
+
+
+def test_of_two_chains_the_first_is_taken(tmp_path):
+    stacks, profile = unwound(
+        tmp_path, *start(), sample(100, 7),
+        RECORDS.deferred(7, [0x400100], 10, 10, time=120), RECORDS.deferred(7, [0x400900], 10, 10, time=121),
+    )  # fmt: skip
+    assert stacks == [[("/bin/one", 0x400100)]]
+    assert profile.later["duplicate"] == 1
+
+
+def test_another_cookie_means_that_the_chain_was_lost(tmp_path):
+    stacks, profile = unwound(
+        tmp_path, *start(), sample(100, 7), RECORDS.lost(3, time=105), sample(110, 9),
+        RECORDS.deferred(9, [0x400100], 10, 10, time=120), RECORDS.deferred(7, [0x400900], 10, 10, time=130),
+    )  # fmt: skip
+    assert stacks == [[], [("/bin/one", 0x400100)]]
+    assert profile.samples[0].stop == undwarf.StopReason.DEFERRED
+    assert (profile.later["superseded"], profile.later["unclaimed"], profile.deferred) == (1, 1, 1)
+
+
+def test_a_cookie_is_no_address(tmp_path):
+    stacks, profile = unwound(tmp_path, *start(), sample(100, 0x400555))
+    assert stacks == [[]]
+    assert profile.later["open"] == 1
+
+
+def test_a_thread_that_ends_first_leaves_the_kernel_part(tmp_path):
+    stacks, profile = unwound(tmp_path, *start(), sample(100, 7), RECORDS.exit(10, 10, 1, 1, time=150))
+    assert stacks == [[]]
+    assert [frame.runtime for frame in profile.samples[0].stack] == [KERNEL_ADDRESS]
+    assert profile.later["exited"] == 1
+
+
+def test_an_empty_chain_is_a_chain(tmp_path):
+    stacks, profile = unwound(tmp_path, *start(), sample(100, 7), RECORDS.deferred(7, [], 10, 10, time=120))
+    assert stacks == [[]]
+    assert profile.later["merged"] == 1
+
+
+def test_a_chain_that_stands_before_its_sample_in_the_file(tmp_path):
+    stacks, _profile = unwound(tmp_path, *start(), RECORDS.deferred(7, [0x400100], 10, 10, time=120), sample(100, 7))
+    assert stacks == [[("/bin/one", 0x400100)]]
+
+
+def test_addresses_mean_what_they_meant_when_the_sample_was_taken(tmp_path):
+    stacks, _profile = unwound(
+        tmp_path, *start(), sample(100, 7),
+        RECORDS.mmap2(b"/bin/two", 10, 10, 0x400000, 0x10000, time=110), sample(115, 7),
+        RECORDS.deferred(7, [0x400100, 0x400200], 10, 10, time=120),
+    )  # fmt: skip
+    two = [(name.replace("one", "two"), address) for name, address in ONE]
+    assert stacks == [ONE, two]
+
+
+def test_an_exec_in_between_does_not_matter(tmp_path):
+    stacks, _profile = unwound(
+        tmp_path, *start(), sample(100, 7), RECORDS.comm(b"next", 10, 10, exec_=True, time=110),
+        RECORDS.mmap2(b"/bin/two", 10, 10, 0x500000, 0x10000, time=111),
+        RECORDS.deferred(7, [0x400100], 10, 10, time=120),
+    )  # fmt: skip
+    assert stacks == [[("/bin/one", 0x400100)]]
+
+
+def test_a_user_chain_in_the_sample_needs_no_later_one(tmp_path):
+    inline = sample(100, 0, chain=(KERNEL, KERNEL_ADDRESS, USER, 0x400100, 0x400200))
+    stacks, profile = unwound(tmp_path, *start(), inline, RECORDS.deferred(7, [0x400900], 10, 10, time=120))
+    assert stacks == [ONE]
+    assert profile.later["unclaimed"] == 1
+
+
+@pytest.mark.parametrize("later", [False, True])
+def test_a_stack_dump_is_the_fallback(tmp_path, later):
+    fields = writing.FIELDS | int(SampleField.REGS_USER | SampleField.STACK_USER)
+    event = writing.event(flags=EVENT.flags, ids=(1,), sample_type=fields, sample_regs_user=0x1C0, sample_stack_user=16)
+    words = (2, 0, 0x7F0000, 0x400100, 16, 0x7F0010, 0x400777, 16)
+    plain = sample(100, 7)
+    both = record(9, plain[8:] + struct.pack("=8Q", *words), 1)
+    chain = [RECORDS.deferred(7, [0x400100, 0x400200, 0x400300], 10, 10, time=120)] if later else []
+    stacks, profile = unwound(tmp_path, *start(), both, *chain, event=event)
+    assert profile.deferred == 0
+    # There is no table for /bin/one, so that the dump shows one frame; a later chain that goes further is better.
+    assert [address for _dso, address in stacks[0]] == ([0x400100, 0x400200, 0x400300] if later else [0x400100])
+
+
+def test_info_tells_what_became_of_deferred_chains(tmp_path):
+    from undwarf.outputs.info import InfoOptions, write
+    from undwarf.views.overview import overview
+
+    path = tmp_path / "perf.data"
+    path.write_bytes(
+        recording(*start(), sample(100, 7), RECORDS.deferred(7, [0x400100], 10, 10, time=120), sample(130, 9))
+    )
+    sink = io.StringIO()
+    with undwarf.open(path) as opened:
+        write(overview(opened, opened.profile()), sink, InfoOptions())
+    assert "1  got their deferred user chain" in sink.getvalue()
+    assert "1  of deferred chains were missing at the end of the recording" in sink.getvalue()
