@@ -70,6 +70,21 @@ def test_lines(order: str) -> None:
     assert found.line_at(found.codes[1].offset) is None
 
 
+def test_lines_of_v8_are_an_elf_header_too_far() -> None:
+    dump = Dump().lines(0x1000, [(0x1040, 1, 0, b"a.js"), (0x1050, 2, 0, b"a.js")]).load(0x1000, b"f")
+    found = read(dump.lines(0x2000, [(0x2044, 3, 0, b"a.js")]).load(0x2000, b"g"))
+    assert [line.offset - found.codes[0].offset for line in found.lines(0)] == [0, 16]
+    assert [line.offset - found.codes[1].offset for line in found.lines(1)] == [4]
+
+
+def test_names_that_are_no_text_are_left_out_and_counted() -> None:
+    defects = Defects()
+    entries = [(0x1000, 1, 0, b"A\xb8\x03"), (0x1004, 2, 0, b"a.js"), (0x1008, 3, 0, b"b\x1b[m")]
+    found = read(Dump().lines(0x1000, entries).load(0x1000, b"f"), defects=defects)
+    assert [line.line for line in found.lines(0)] == [2]
+    assert [(defect.kind, defect.count) for defect in defects] == [("file name in a jitdump that is no text", 2)]
+
+
 @pytest.mark.parametrize("count", [0, 1, 1 << 60])
 def test_line_counts_are_not_believed(count: int) -> None:
     found = read(Dump().lines(0x1000, [(0x1000, 1, 0, b"a"), (0x1004, 2, 0, b"b")], count).load(0x1000, b"f"))

@@ -83,3 +83,30 @@ def test_frame_pointer_chains(build: Build, stacks: Stacks, compiler: str) -> No
 def test_a_smaller_dump(build: Build, stacks: Stacks) -> None:
     program = build("gcc", "chain.c", "-O2")
     check(stacks(program, graph="dwarf,1024"), program)
+
+
+@pytest.mark.parametrize("options", [(), ("-z",)], ids=["plain", "zstd"])
+def test_a_directory_of_several_writers_has_all_samples_in_time_order(
+    build: Build, record: Callable[..., Path], perf: str, options: tuple[str, ...]
+) -> None:
+    import subprocess
+
+    import undwarf
+
+    program = build("gcc", "threads.c", "-O2", "-pthread")
+    recording = record([program, "150"], "-a", "--threads", *options, event="task-clock")
+    if not recording.is_dir() or len(list(recording.glob("data.*"))) < 2:
+        pytest.skip("one writer only")
+    listed = subprocess.run(
+        [perf, "script", "-i", str(recording), "-F", "tid,time", "--ns", "-G"], capture_output=True, text=True
+    )
+    theirs = [line.replace(":", "").split() for line in listed.stdout.splitlines() if line.strip()]
+    with undwarf.open(recording) as opened:
+        samples = opened.profile(by_time=True).samples
+        ours = [(sample.tid, sample.time) for sample in samples]
+        whole = [sample for sample in samples if sample.stop == StopReason.ROOT and sample.comm == program.name]
+    assert len(ours) > 50
+    assert [time for _, time in ours] == sorted(time for _, time in ours)
+    if len(theirs) == len(ours):  # a perf that cannot read its own directory prints nothing
+        assert sorted((int(tid), int(time.replace(".", ""))) for tid, time in theirs) == sorted(ours)
+    assert len(whole) > 20

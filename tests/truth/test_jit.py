@@ -4,6 +4,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -19,6 +20,7 @@ pytestmark = pytest.mark.records
 
 Build = Callable[..., Path]
 Record = Callable[..., Path]
+ONES = (["first"], ["second"], ["third"])
 CALLER = {"burn_first": "first", "burn_second": "second", "burn_moved": "second", "burn_third": "third"}
 
 
@@ -78,6 +80,19 @@ def test_lines_of_the_code(build: Build, record: Record, tmp_path: Path) -> None
 
 
 @pytest.mark.usefixtures("inside")
+def test_lines_in_stacks(build: Build, record: Record, tmp_path: Path) -> None:
+    program = build("gcc", "jitdump.c", "-O2")
+    target = record([program, "100"], "-k", "mono")
+    done = subprocess.run(
+        [sys.executable, "-m", "undwarf", "script", "-F", "ip,sym,srcline", str(target)],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    lines = done.stdout.splitlines()
+    below = {line.split()[1]: lines[i + 1].strip() for i, line in enumerate(lines) if line.split()[1:] in ONES}
+    assert below == {"first": "made.src:11", "second": "made.src:21", "third": "made.src:31"}
+
+
+@pytest.mark.usefixtures("inside")
 def test_what_perf_inject_makes_of_it_gives_the_same_stacks(build: Build, record: Record, tmp_path: Path) -> None:
     program = build("gcc", "jitdump.c", "-O2", "-fomit-frame-pointer")
     target = record([program, "200", "0"], "-k", "mono")
@@ -88,8 +103,10 @@ def test_what_perf_inject_makes_of_it_gives_the_same_stacks(build: Build, record
         pytest.skip(f"perf inject --jit does not work here: {done.stderr.strip()}")
     ours, theirs = ([stack.names for stack in burning(stacks_of(path))] for path in (target, injected))
     assert len(ours) > 20
-    # They differ where perf keeps the anonymous mapping that comes when protection changes.
-    assert sum(one == other for one, other in zip(ours, theirs, strict=True)) >= 0.95 * len(ours)
+    # perf inject puts the mappings of code into the recording some samples late now and then; ours are of their time.
+    differ = [one for one, other in zip(ours, theirs, strict=True) if one != other]
+    assert len(differ) < 0.5 * len(ours)
+    assert sum(names[-2] == CALLER[names[-1]] for names in differ) >= len(differ) - 3
 
 
 # node ------------------------------------------------------------------------------------------------------

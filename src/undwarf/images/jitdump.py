@@ -10,6 +10,8 @@ import mmap
 import struct
 from bisect import bisect_right
 from collections.abc import Iterator
+from functools import cached_property
+from itertools import islice
 from typing import Literal, NamedTuple
 
 from undwarf.diagnostics import Defects
@@ -27,6 +29,9 @@ LOAD, MOVE, DEBUG_INFO, CLOSE, UNWINDING_INFO = range(5)
 LOAD_BYTES = 56
 """Of a code record before its name."""
 MAX_NAME = 4096
+ELF_HEADER = 0x40
+MAX_LOOKED_AT = 1000
+"""Functions whose first line is looked at, to tell V8's dumps."""
 
 
 class Code(NamedTuple):
@@ -214,13 +219,42 @@ class JitDump:
         return frames, address
 
     def lines(self, number: int) -> list[Line]:
-        """The lines of a code, by ascending offset; empty where the file has none for it."""
+        """The lines of a code, by ascending offset; empty where the file has none for it.
+
+        Entries whose file name is no text are left out and counted: V8 (of node 20) writes names that it has freed.
+        """
         code = self.codes[number]
         if not code.lines:
             return []
-        found = [line for line in self._entries(code) if code.offset <= line.offset < code.offset + code.size]
+        start, end, shift = code.offset, code.offset + code.size, self._line_shift
+        found, bad = [], 0
+        for line in self._entries(code):
+            if start <= line.offset - shift < end:
+                if line.file.isprintable() and "\ufffd" not in line.file:
+                    found.append(line._replace(offset=line.offset - shift))
+                else:
+                    bad += 1
+        if bad:
+            self._defects.add("file name in a jitdump that is no text", self.path, bad)
         found.sort(key=lambda line: line.offset)
         return found
+
+    @cached_property
+    def _line_shift(self) -> int:
+        """What the addresses of lines have too much.
+
+        V8 adds the size of an ELF header, since `perf inject` once put code behind one without saying so in its line
+        table (PerfJitLogger::LogWriteDebugInfo). So all its functions begin that much too late.
+        """
+        nearest = -1
+        for code in islice((code for code in self.codes if code.lines), MAX_LOOKED_AT):
+            first = next(self._entries(code), None)
+            if first is not None:
+                distance = first.offset - code.offset
+                if distance < ELF_HEADER:
+                    return 0
+                nearest = distance if nearest < 0 else min(nearest, distance)
+        return ELF_HEADER if nearest == ELF_HEADER else 0
 
     def line_at(self, offset: int) -> Line | None:
         """The source line of an offset of the file; None where it has none."""
@@ -249,7 +283,7 @@ class JitDump:
                 return
             if name[:stop] != b"\xff":
                 file = name[:stop].decode("utf-8", "replace")
-            if line < 1 << 31:
+            if line < 1 << 31 and column < 1 << 31:
                 yield Line(code.offset + address - code.address, line, column, file)
             at += form.size + stop + 1
             count -= 1

@@ -14,6 +14,7 @@ from undwarf.perfdata.ordering import take
 from undwarf.symbols.chains import Chains
 from undwarf.symbols.demangle import demangle_all
 from undwarf.symbols.grouping import group
+from undwarf.symbols.jit_lines import JitLines
 
 
 class Found(Protocol):
@@ -34,15 +35,16 @@ class Lines(Protocol):
 
 
 class ImageLines:
-    """Opens the debugging information of images, each once: the binary's own, else its separate debug file's."""
+    """Opens the debugging information of images, each once: the binary's own, else its separate debug file's; of code
+    made at run time, its jitdump."""
 
     def __init__(self, store: ImageStore, limits: Limits = DEFAULT, defects: Defects | None = None) -> None:
         self._finder = store.finder
         self._limits = limits
         self._defects = Defects() if defects is None else defects
-        self._known: dict[int, DebugLines | None] = {}
+        self._known: dict[int, DebugLines | JitLines | None] = {}
 
-    def __call__(self, image: Image) -> DebugLines | None:
+    def __call__(self, image: Image) -> DebugLines | JitLines | None:
         """The debugging information of an image, None where there is none."""
         try:
             return self._known[image.number]
@@ -50,7 +52,9 @@ class ImageLines:
             found = self._known[image.number] = self._open(image)
             return found
 
-    def _open(self, image: Image) -> DebugLines | None:
+    def _open(self, image: Image) -> DebugLines | JitLines | None:
+        if image.jitdump is not None:
+            return JitLines(image.jitdump)
         elf = image.elf
         if elf is None:
             return None

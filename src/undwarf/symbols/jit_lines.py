@@ -1,0 +1,61 @@
+"""Source lines of just-in-time compiled code, as a jitdump file has them, in the shape of DWARF's."""
+
+from bisect import bisect_right
+from dataclasses import dataclass
+
+from undwarf.buffers import zeros
+from undwarf.images.jitdump import JitDump, Line
+
+NONE = 0xFFFFFFFF
+
+
+@dataclass(slots=True)
+class JitChains:
+    """A chain of one entry, or none, for each address; entries have no name of their own.
+
+    Columns as in :class:`undwarf.dwarf.lines.InlineChains`.
+    """
+
+    first: memoryview
+    name: memoryview
+    file: memoryview
+    line: memoryview
+    column: memoryview
+    names: list[str]
+    files: list[str]
+
+
+class JitLines:
+    """The lines of one dump; those of a piece of code are read when it is first asked for."""
+
+    def __init__(self, dump: JitDump) -> None:
+        self._dump = dump
+        self._known: dict[int, list[Line]] = {}
+
+    def inline_chains(self, addresses: memoryview) -> JitChains:
+        """What a column of addresses (Q, offsets in the dump) stands for."""
+        found = [self._line(address) for address in addresses]
+        count = sum(line is not None for line in found)
+        first = zeros("I", len(found) + 1)
+        name, file, lines, columns = (zeros("I", count) for _ in range(4))
+        files: dict[str, int] = {}
+        at = 0
+        for i, line in enumerate(found):
+            first[i] = at
+            if line is not None:
+                name[at] = NONE
+                file[at] = files.setdefault(line.file, len(files))
+                lines[at], columns[at] = line.line, line.column
+                at += 1
+        first[len(found)] = at
+        return JitChains(first, name, file, lines, columns, [], list(files))
+
+    def _line(self, address: int) -> Line | None:
+        number = self._dump.code_at(address)
+        if number is None:
+            return None
+        lines = self._known.get(number)
+        if lines is None:
+            lines = self._known[number] = self._dump.lines(number)
+        place = bisect_right(lines, address, key=lambda line: line.offset) - 1
+        return lines[place] if place >= 0 else None
