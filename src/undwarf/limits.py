@@ -53,6 +53,8 @@ class Limits:
     """Records of one jitdump file."""
     download_bytes: int = 8 << 30
     """Size of one file from a debuginfod server."""
+    function_bytes: int = 8 << 20
+    """Size of one function that is decoded to follow what its registers hold."""
     types: int = 8 << 20
     """Types of one binary that are numbered; each costs about 200 bytes once it is looked at."""
     type_bytes: int = 1 << 47

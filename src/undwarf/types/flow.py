@@ -1,0 +1,217 @@
+"""The control-flow graph of one function: stretches of instructions, and which may follow which.
+
+Jump tables are read where the instructions before the jump say where the table is; a jump that stays unresolved makes
+the graph `open`: then any stretch may be entered from it.
+"""
+
+from bisect import bisect_right
+from collections.abc import Callable
+
+from undwarf.disasm import Action, Flow, Instruction, Machine
+
+__all__ = ["Block", "FunctionFlow"]
+
+_LOOK_BACK = 12
+"""Instructions before an indirect jump among which its table is looked for."""
+_TABLE_ENTRIES = 1024
+
+
+class Block:
+    """Instructions [first, end) of the function, and the numbers of the blocks that may follow."""
+
+    __slots__ = ("end", "first", "padding", "predecessors", "successors")
+
+    def __init__(self, first: int, end: int) -> None:
+        self.first = first
+        self.end = end
+        self.successors: list[int] = []
+        self.predecessors: list[int] = []
+        self.padding = False
+        """Fills space between functions' parts and is never run."""
+
+
+class FunctionFlow:
+    """Blocks of a function's code in order of address; `order` visits a block after those that lead to it, loops aside.
+
+    `read(address, size)` gives bytes of the file (jump tables), `never_returns(address)` says which functions are left
+    out as callers' ways on.
+    """
+
+    def __init__(
+        self,
+        instructions: list[Instruction],
+        machine: Machine,
+        read: Callable[[int, int], bytes | None] | None = None,
+        never_returns: Callable[[int], bool] | None = None,
+    ) -> None:
+        self.instructions = instructions
+        self._machine = machine
+        self._index = {made.address: k for k, made in enumerate(instructions)}
+        self._read = read
+        self._never_returns = never_returns
+        self.open = False
+        self.tables: set[int] = set()
+        """Addresses of jump tables that were read."""
+        self.blocks: list[Block] = []
+        self._starts: list[int] = []
+        self._build()
+        self.order = self._reverse_post_order()
+
+    def index_of(self, address: int) -> int | None:
+        """The number of the instruction that begins at an address."""
+        return self._index.get(address)
+
+    def block_of(self, index: int) -> int:
+        """The number of the block of an instruction."""
+        return bisect_right(self._starts, index) - 1
+
+    def _build(self) -> None:
+        instructions = self.instructions
+        leaders = {0}
+        ways: dict[int, list[int]] = {}
+        for k, made in enumerate(instructions):
+            flow = made.flow
+            if flow == Flow.NEXT:
+                continue
+            targets: list[int] = []
+            falls = flow in (Flow.BRANCH, Flow.CALL, Flow.INDIRECT_CALL)
+            if flow in (Flow.JUMP, Flow.BRANCH) and made.target is not None:
+                target = self._index.get(made.target)
+                if target is not None:
+                    targets.append(target)
+            elif flow == Flow.INDIRECT_JUMP:
+                table = self._jump_table(k)
+                targets.extend(table)
+                if not table and not self._leaves(k):
+                    self.open = True
+            elif flow == Flow.CALL:
+                if made.target is not None and self._never_returns is not None and self._never_returns(made.target):
+                    falls = False
+                else:
+                    continue
+            elif flow == Flow.INDIRECT_CALL:
+                continue
+            if falls:
+                targets.append(k + 1)
+            targets = [target for target in dict.fromkeys(targets) if target < len(instructions)]
+            ways[k] = targets
+            leaders.update(targets)
+            leaders.add(k + 1)
+        starts = sorted(leader for leader in leaders if leader < len(instructions))
+        number = {start: n for n, start in enumerate(starts)}
+        self._starts = starts
+        ends = [*starts[1:], len(instructions)]
+        self.blocks = [Block(start, end) for start, end in zip(starts, ends, strict=True)]
+        for n, block in enumerate(self.blocks):
+            last = block.end - 1
+            block.padding = all(_is_padding(instructions[k]) for k in range(block.first, block.end))
+            targets = ways.get(last, [block.end] if block.end < len(instructions) else [])
+            for target in targets:
+                block.successors.append(number[target])
+                self.blocks[number[target]].predecessors.append(n)
+
+    def _leaves(self, jump: int) -> bool:
+        """An indirect jump that is a tail call: through a field or a table of functions, not computed here.
+
+        A jump through a register that was loaded by an index is taken for a switch.
+        """
+        made = self.instructions[jump]
+        if made.memory:
+            return all(operand.index < 0 for operand in made.memory if not operand.implicit)
+        register = made.left if made.left >= 0 else (made.reads[0] if made.reads else -1)
+        for k in range(jump - 1, max(-1, jump - _LOOK_BACK), -1):
+            before = self.instructions[k]
+            if before.flow != Flow.NEXT:
+                break
+            if register in before.writes:
+                if before.action == Action.COPY:
+                    register = before.left
+                    continue
+                return before.action == Action.LOAD and before.memory[0].index < 0
+        return False
+
+    def _jump_table(self, jump: int) -> list[int]:
+        """The instructions a switch may go on at; empty where its table was not found."""
+        if self._read is None:
+            return []
+        made = self.instructions[jump]
+        # jmp *table(,%rax,8)
+        tables = [
+            (operand.displacement & 0xFFFFFFFFFFFFFFFF, 8)
+            for operand in made.memory
+            if operand.base < 0 <= operand.index and operand.scale == 8
+        ]
+        scaled = 0
+        for k in range(jump - 1, max(-1, jump - _LOOK_BACK), -1):
+            before = self.instructions[k]
+            for operand in before.memory:
+                if operand.access == "r" and operand.index >= 0 and operand.scale in (4, 8) and not scaled:
+                    scaled = operand.scale
+                    if operand.base < 0 and scaled == 8:
+                        tables.append((operand.displacement & 0xFFFFFFFFFFFFFFFF, 8))
+                if before.action == Action.ADDRESS and operand.absolute and not operand.segment and scaled:
+                    tables.append((operand.displacement & 0xFFFFFFFFFFFFFFFF, scaled))
+        for address, size in tables:
+            found = self._entries(address, size)
+            if found:
+                self.tables.add(address)
+                return found
+        return []
+
+    def _entries(self, table: int, size: int) -> list[int]:
+        found: list[int] = []
+        assert self._read is not None
+        for k in range(_TABLE_ENTRIES):
+            raw = self._read(table + size * k, size)
+            if raw is None or len(raw) < size:
+                break
+            value = int.from_bytes(raw, "little", signed=size == 4)
+            target = self._index.get((table + value) & 0xFFFFFFFFFFFFFFFF if size == 4 else value)
+            if target is None:
+                break
+            found.append(target)
+        return list(dict.fromkeys(found))
+
+    def _reverse_post_order(self) -> list[int]:
+        """Blocks from the entry on, then those nothing leads to with what follows them."""
+        seen = [False] * len(self.blocks)
+        whole: list[int] = []
+        for root in range(len(self.blocks)):
+            if seen[root] or (root and (self.blocks[root].padding or self.blocks[root].predecessors)):
+                continue
+            whole.extend(self._from(root, seen))
+        for root in range(len(self.blocks)):
+            # Loops that nothing enters.
+            if not seen[root] and not self.blocks[root].padding:
+                whole.extend(self._from(root, seen))
+        return whole
+
+    def _from(self, root: int, seen: list[bool]) -> list[int]:
+        post: list[int] = []
+        seen[root] = True
+        stack = [(root, 0)]
+        while stack:
+            number, at = stack.pop()
+            successors = self.blocks[number].successors
+            if at < len(successors):
+                stack.append((number, at + 1))
+                following = successors[at]
+                if not seen[following]:
+                    seen[following] = True
+                    stack.append((following, 0))
+            else:
+                post.append(number)
+        post.reverse()
+        return post
+
+
+def _is_padding(made: Instruction) -> bool:
+    if made.flow == Flow.STOP:
+        return True
+    return (
+        made.flow == Flow.NEXT
+        and not made.writes
+        and not made.memory
+        and made.action in (Action.OTHER, Action.EXCHANGE)
+        and not made.reads
+    )

@@ -1,0 +1,206 @@
+"""What an access touches, given a type, an offset and by which steps the offset may be off.
+
+An exact offset must lie inside the type. A step is explained by an array: of the type itself, where it is a multiple of
+the type's size, or by one inside that holds the offset and whose stride divides it. What is explained by nothing stays
+unknown: a negative offset is most often a pointer to a member, and the whole around it is not known.
+"""
+
+from collections import defaultdict
+from typing import NamedTuple
+
+from undwarf.types.model import Field, Kind, TypeGraph
+
+__all__ = ["Embedders", "Located", "locate", "value_of"]
+
+_AGGREGATES = (Kind.STRUCT, Kind.UNION, Kind.CLASS, Kind.VARIANT)
+_CANDIDATES = 16
+
+
+class Located(NamedTuple):
+    """An access that was explained: the type, the offset of its first byte, and what lies there.
+
+    `how` is "" for an offset inside the type, "array" for one of its neighbours, "container" for what it is a part of.
+    """
+
+    type: int
+    offset: int
+    field: Field
+    how: str = ""
+
+
+class Embedders:
+    """Which aggregates have a member of a type, by value and not in an array; made when it is first asked for.
+
+    Right only if every type of the program is in the graph from the start, as with BTF.
+    """
+
+    def __init__(self, graph: TypeGraph, complete: bool) -> None:
+        self._graph = graph
+        self.complete = complete
+        self._direct: dict[int, list[tuple[int, int]]] | None = None
+
+    def of(self, t: int) -> list[tuple[int, int]]:
+        """(aggregate, offset of the member in it), also through aggregates in between."""
+        if not self.complete:
+            return []
+        if self._direct is None:
+            self._direct = self._index()
+        found: dict[tuple[int, int], None] = {}
+        queue = [(self._graph.canonical(t), 0)]
+        while queue and len(found) < 4096:
+            inner, below = queue.pop()
+            for outer, offset in self._direct.get(inner, ()):
+                key = (outer, offset + below)
+                if key not in found:
+                    found[key] = None
+                    queue.append((self._graph.canonical(outer), offset + below))
+        return list(found)
+
+    def _index(self) -> dict[int, list[tuple[int, int]]]:
+        graph = self._graph
+        direct: dict[int, list[tuple[int, int]]] = defaultdict(list)
+        seen: set[int] = set()
+        for t in range(1, len(graph)):
+            if graph.kind(t) not in _AGGREGATES:
+                continue
+            canonical = graph.canonical(t)
+            if canonical in seen:
+                continue
+            seen.add(canonical)
+            for member in graph.members(t):
+                if graph.is_aggregate(member.type):
+                    direct[graph.canonical(member.type)].append((t, member.offset))
+        return direct
+
+
+def locate(
+    graph: TypeGraph, t: int, step: int, offset: int, size: int, embedders: Embedders | None = None
+) -> Located | str:
+    """What an access of `size` bytes at `offset`, give or take `step`s, of a type touches; else why it is not known."""
+    if graph.kind(graph.strip(t)) in (Kind.FUNCTION, Kind.VOID):
+        return "code or void"
+    whole = graph.size(t)
+    how = ""
+    if step and whole and step % whole == 0:
+        if not 0 <= offset < whole:
+            offset %= whole
+        step, how = 0, "array"
+    if graph.is_scalar(t):
+        return _in_scalars(graph, t, step, offset, size, whole)
+    if not step:
+        found = graph.member_at(t, offset, size) if offset >= 0 else None
+        if found is not None:
+            return Located(t, offset, found, how)
+        if not whole and not graph.members(t):
+            return "incomplete type"
+        return _around(graph, t, offset, size, whole, embedders)
+    found = graph.member_at(t, offset, size) if offset >= 0 else None
+    if found is not None and _absorbed(graph, found, step):
+        return Located(t, offset, found)
+    arrays = [(at, stride) for at, stride, total in _arrays(graph, t) if not step % stride and step < max(total, 1)]
+    if len(arrays) == 1:
+        at, stride = arrays[0]
+        place = at + (offset - at) % stride
+        found = graph.member_at(t, place, size)
+        if found is not None:
+            return Located(t, place, found, "array")
+    return "index not understood"
+
+
+def _in_scalars(graph: TypeGraph, t: int, step: int, offset: int, size: int, whole: int) -> Located | str:
+    """One of several scalars in a row: what a pointer to a scalar leads to is one, or an array of them."""
+    if not whole:
+        return "incomplete type"
+    within = offset % whole
+    if size > whole:
+        # Several at once: vectors of them, but hardly eight characters.
+        if whole == 1 and size < 16:
+            return "wider than its type"
+        if size % whole or within:
+            return "wider than its type"
+    elif within + size > whole or (step and (step % whole) and size != whole):
+        return "index not understood"
+    if step % whole:
+        within = 0
+    found = graph.member_at(t, within, size)
+    return Located(t, within, found, "" if not step and 0 <= offset < whole else "array") if found else "outside"
+
+
+def _around(graph: TypeGraph, t: int, offset: int, size: int, whole: int, embedders: Embedders | None) -> Located | str:
+    """An exact offset outside of a type: in what the object is a part of, or in a neighbour of an array."""
+    if embedders is None or not embedders.complete or graph.is_array(t):
+        return "outside of the type"
+    outer = embedders.of(t)
+    if not outer:
+        if not whole:
+            return "incomplete type"
+        place = offset % whole
+        found = graph.member_at(t, place, size)
+        return Located(t, place, found, "array") if found is not None else "outside of the type"
+    fitting: list[Located] = []
+    for container, at in outer:
+        place = offset + at
+        found = graph.member_at(container, place, size) if place >= 0 else None
+        if found is not None and found.offset == 0 and size <= graph.size(found.type):
+            fitting.append(Located(container, place, found, "container"))
+    whole_members = [one for one in fitting if not size or graph.size(one.field.type) == size]
+    fitting = whole_members or fitting
+    # Of containers in containers the innermost that fits says enough.
+    fitting.sort(key=lambda one: graph.size(one.type))
+    names = {graph.canonical(one.type) for one in fitting}
+    if len(names) == 1:
+        return fitting[0]
+    if fitting and all(_within(graph, one, fitting[0]) for one in fitting[1:]):
+        return fitting[0]
+    return "outside of the type"
+
+
+def _within(graph: TypeGraph, outer: Located, inner: Located) -> bool:
+    """Whether the outer one's place is in an object of the inner one's type, at the same place of it."""
+    canonical = graph.canonical(inner.type)
+    return any(graph.canonical(t) == canonical and at == inner.offset for t, at in outer.field.containers)
+
+
+def candidates(graph: TypeGraph, t: int, offset: int, size: int, embedders: Embedders | None) -> list[tuple[int, int]]:
+    """(aggregate, offset in it) of all that an access outside of a type may be in, if it is a part of something."""
+    found = []
+    for container, at in embedders.of(t) if embedders is not None else ():
+        place = offset + at
+        inside = graph.member_at(container, place, size) if place >= 0 else None
+        if inside is not None and (not size or graph.size(inside.type) == size):
+            found.append((container, place))
+    return found[:_CANDIDATES]
+
+
+def _absorbed(graph: TypeGraph, found: Field, step: int) -> bool:
+    """Whether an array on the way to a field explains steps."""
+    for t, _offset in found.containers:
+        if graph.is_array(t):
+            stride = graph.stride(t)
+            total = graph.size(t)
+            if stride and not step % stride and (not total or abs(step) < total or step == stride):
+                return True
+    return False
+
+
+def _arrays(graph: TypeGraph, t: int) -> list[tuple[int, int, int]]:
+    """(offset, stride, bytes) of the arrays in an aggregate, one level of aggregates deep after another."""
+    found: list[tuple[int, int, int]] = []
+    queue = [(t, 0)]
+    steps = 0
+    while queue and steps < 512:
+        steps += 1
+        inner, begin = queue.pop()
+        if graph.is_array(inner):
+            stride = graph.stride(inner)
+            if stride > 0:
+                found.append((begin, stride, graph.size(inner) or 1 << 62))
+                queue.append((graph.target(inner), begin))
+        elif graph.is_aggregate(inner):
+            queue.extend((member.type, begin + member.offset) for member in graph.members(inner))
+    return found
+
+
+def value_of(graph: TypeGraph, found: Located, size: int) -> int:
+    """The type of the value that is read there; void where it is not one whole scalar."""
+    return graph.value_at(found.type, found.offset, size)

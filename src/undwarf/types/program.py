@@ -1,0 +1,44 @@
+"""The binary a function is in, as the data flow asks about it."""
+
+from collections.abc import Callable
+
+from undwarf.disasm import Machine
+from undwarf.types.locate import Embedders
+from undwarf.types.model import TypeGraph
+from undwarf.types.places import Prototype, TypeSource
+
+__all__ = ["Program"]
+
+
+class Program:
+    """What the tracker asks about the binary a function is in.
+
+    `frame_rule(pc)` gives (register, offset) such that the call frame address is their sum; `callee(address)` the
+    prototype of what is called there, by address or by the name of its symbol.
+    """
+
+    def __init__(
+        self,
+        source: TypeSource,
+        machine: Machine,
+        *,
+        frame_rule: Callable[[int], tuple[int, int] | None] | None = None,
+        callee: Callable[[int], Prototype | None] | None = None,
+        is_data: Callable[[int], bool] | None = None,
+        indirections: dict[int, int] | None = None,
+        complete: bool = False,
+        kernel: bool = False,
+        thread_block: int = 0,
+    ) -> None:
+        self.source = source
+        self.graph: TypeGraph = source.graph
+        self.machine = machine
+        self.frame_rule = frame_rule or (lambda _pc: None)
+        self.callee = callee or source.prototype_at
+        self.is_data = is_data or (lambda _address: False)
+        self.indirections = indirections or {}
+        """Addresses in the global offset table -> what they lead to."""
+        self.embedders = Embedders(self.graph, complete)
+        self.kernel = kernel
+        self.thread_block = thread_block
+        """Bytes from the begin of the module's thread-local block to the thread pointer (x86-64)."""

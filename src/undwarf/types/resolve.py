@@ -1,0 +1,457 @@
+"""Which type and member the memory operands of one binary's instructions touch.
+
+A function is decoded and followed once, when the first of its addresses is asked for; answers are kept. Every answer
+says how it was found, or why it was not.
+"""
+
+from bisect import bisect_right
+from collections import OrderedDict
+from dataclasses import dataclass
+
+from undwarf.disasm import Instruction, Machine, Memory, machine_of
+from undwarf.elf import ElfFile
+from undwarf.elf.headers import SHF_EXECINSTR, SHF_WRITE
+from undwarf.symbols.elf_symbols import symbols_of_elf
+from undwarf.symbols.plt import Stubs
+from undwarf.tables.cfi import RuleSet
+from undwarf.tables.model import NO_RULE, UnwindTable
+from undwarf.types.flow import FunctionFlow
+from undwarf.types.locate import Located, candidates, locate
+from undwarf.types.model import VOID, Kind
+from undwarf.types.places import PlaceKind, Prototype, TypeSource
+from undwarf.types.program import Program
+from undwarf.types.tracking import State, Tracker
+from undwarf.types.values import ADDRESS, FRAME, OBJECT, PERCPU, THREAD, Value
+
+__all__ = ["Access", "Resolver"]
+
+_CFA_REGISTER = 1
+_PT_TLS = 7
+_KEPT_FUNCTIONS = 256
+_NEVER_RETURN = frozenset(
+    (
+        "abort", "exit", "_exit", "_Exit", "quick_exit", "__stack_chk_fail", "__assert_fail", "__fortify_fail",
+        "__chk_fail", "_Unwind_Resume", "__cxa_throw", "__cxa_rethrow", "__cxa_bad_cast", "longjmp", "siglongjmp",
+        "pthread_exit", "__longjmp_chk", "panic", "do_exit", "__stack_chk_fail_local", "err", "errx", "verr", "verrx",
+        "__cxa_throw_bad_array_new_length", "__cxa_call_unexpected", "__clang_call_terminate",
+    )
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """One memory operand of one instruction, and what it touches.
+
+    `type` is a name such as `struct node`, None where it is not known; `offset` the first byte's place in it, `field`
+    the path of the member there, empty for the whole; `size` in bytes, 0 if registers say it. `how` tells what the
+    answer rests on: variable, tracking, global, thread, percpu, container (the only aggregate it can be a part of); or,
+    for what has no type by nature, stack (push, call, return), spill, canary, constant, table. `reason` says why there
+    is none.
+    """
+
+    address: int
+    insn: str
+    access: str
+    type: str | None
+    offset: int | None
+    field: str
+    size: int
+    how: str
+    candidates: tuple[str, ...] = ()
+    reason: str = ""
+    type_number: int = VOID
+    type_size: int = 0
+
+    @property
+    def typed(self) -> bool:
+        """Whether a type was found."""
+        return self.type is not None
+
+    @property
+    def countable(self) -> bool:
+        """Whether the access is one that has a type: not the machine's own use of the stack, of tables, or of none."""
+        return self.how not in _NO_TYPE
+
+    def as_dict(self) -> dict[str, object]:
+        """For JSON."""
+        return {
+            "address": f"{self.address:#x}",
+            "insn": self.insn,
+            "access": self.access,
+            "type": self.type,
+            "offset": self.offset,
+            "field": self.field,
+            "size": self.size,
+            "how": self.how,
+            "candidates": list(self.candidates),
+            "reason": self.reason,
+        }
+
+
+_NO_TYPE = frozenset(("none", "stack", "spill", "canary", "constant", "table"))
+
+
+class _Function:
+    """One function's instructions and, per block, the answers made so far."""
+
+    def __init__(self, low: int, high: int, flow: FunctionFlow, tracker: Tracker) -> None:
+        self.low = low
+        self.high = high
+        self.flow = flow
+        self.tracker = tracker
+        self.done: set[int] = set()
+        self.answers: dict[int, list[Access]] = {}
+
+
+class Resolver:
+    """Answers for one binary. `source` says what its debugging information knows; `debug` is the file with symbols, if
+    that is another."""
+
+    def __init__(
+        self,
+        elf: ElfFile,
+        source: TypeSource,
+        *,
+        debug: ElfFile | None = None,
+        complete: bool = False,
+        kernel: bool = False,
+    ) -> None:
+        self._elf = elf
+        self.source = source
+        self.graph = source.graph
+        self._debug = debug
+        machine = machine_of(elf.machine)
+        self.machine: Machine | None = machine
+        self._functions: OrderedDict[int, _Function] = OrderedDict()
+        self._ranges: list[tuple[int, int]] = []
+        self._symbols = symbols_of_elf(debug) if debug is not None else None
+        if self._symbols is None:
+            self._symbols = symbols_of_elf(elf)
+        self._stubs = Stubs(elf, self._symbols)
+        self._rules = RuleSet(elf.limits)
+        self._table: UnwindTable | None = None
+        self._callees: dict[int, Prototype | None] = {}
+        self._no_data: list[tuple[int, int, str]] = sorted(
+            (one.address, one.address + one.size, one.name)
+            for one in elf.sections
+            if one.address and one.size and one.flags & 2
+        )
+        fixed = elf.kind == 2
+        self._kernel = kernel
+        if machine is not None:
+            self.program = Program(
+                source,
+                machine,
+                frame_rule=self._frame_rule,
+                callee=self._callee,
+                is_data=self._is_data if fixed else None,
+                indirections=self._indirections(),
+                complete=complete,
+                kernel=kernel,
+                thread_block=self._thread_block(),
+            )
+            # Absolute operands with an index name their table in position-dependent code only; both kinds ask here.
+            self.program.is_data = self._is_data if fixed else (lambda _address: False)
+
+    # The binary ------------------------------------------------------------------------------------------------
+
+    def _section_at(self, address: int) -> str:
+        at = bisect_right(self._no_data, (address, 1 << 65, "")) - 1
+        if at >= 0 and self._no_data[at][0] <= address < self._no_data[at][1]:
+            return self._no_data[at][2]
+        return ""
+
+    def _is_data(self, address: int) -> bool:
+        """An address of position-dependent code that is a variable's: a number that says so is taken for it."""
+        if address < 0x1000 or not self._section_at(address):
+            return False
+        return self.source.global_at(address) is not None
+
+    def _thread_block(self) -> int:
+        """x86-64 counts thread-local variables back from the thread pointer (ELF TLS, variant II)."""
+        for segment in self._elf.segments:
+            if segment.type == _PT_TLS:
+                align = max(segment.align, 1)
+                return (segment.memory_size + align - 1) // align * align
+        return 0
+
+    def _indirections(self) -> dict[int, int]:
+        """Slots of the global offset table that lead into this file."""
+        return {}
+
+    def _frame_rule(self, pc: int) -> tuple[int, int] | None:
+        if self._table is None:
+            self._table = UnwindTable.from_elf(self._elf, rules=self._rules, debug_elf=lambda: self._debug)
+        functions = self._table.functions
+        number = functions.at(pc)
+        if number is None:
+            return None
+        addresses, rules = functions.rows(number)
+        row = bisect_right(addresses, pc) - 1
+        if row < 0 or rules[row] == NO_RULE:
+            return None
+        kind, register, offset = self._rules.words(rules[row])[:3]
+        return (register, offset) if kind == _CFA_REGISTER else None
+
+    def _callee(self, address: int) -> Prototype | None:
+        found = self._callees.get(address)
+        if found is None and address not in self._callees:
+            found = self.source.prototype_at(address)
+            if found is None:
+                name = self.name_at(address)
+                if name:
+                    found = self.source.prototype_named(name.removesuffix("@plt")) or Prototype(name, VOID, ())
+            self._callees[address] = found
+        return found
+
+    def name_at(self, address: int) -> str:
+        """The symbol or stub at an address, else empty."""
+        stub = self._stubs.find(address)
+        if stub is not None:
+            return stub[1]
+        if self._symbols is None:
+            return ""
+        number = self._symbols.find(address)
+        if number is None or self._symbols.ranges()[0][number] != address:
+            return ""
+        return self._symbols.names_at(number)[0].decode("utf-8", "backslashreplace")
+
+    def _never_returns(self, address: int) -> bool:
+        callee = self._callee(address)
+        if callee is None:
+            return False
+        name = callee.name.removesuffix("@plt").partition("@")[0]
+        return callee.noreturn or name in _NEVER_RETURN or "panicking" in name
+
+    def _range_of(self, address: int) -> tuple[int, int] | None:
+        found = self.source.function_range(address)
+        if found is not None:
+            return found
+        if self._symbols is not None:
+            number = self._symbols.find(address)
+            if number is not None:
+                starts, ends = self._symbols.ranges()
+                return starts[number], ends[number]
+        return None
+
+    # Functions ---------------------------------------------------------------------------------------------------
+
+    def _function(self, address: int) -> _Function | str:
+        at = bisect_right(self._ranges, (address, 1 << 65)) - 1
+        if at >= 0 and self._ranges[at][0] <= address < self._ranges[at][1]:
+            low = self._ranges[at][0]
+            known = self._functions.get(low)
+            if known is not None:
+                self._functions.move_to_end(low)
+                return known
+        if self.machine is None:
+            return "machine not supported"
+        found = self._range_of(address)
+        if found is None:
+            return "no function here"
+        low, high = found
+        size = high - low
+        if size <= 0 or size > self._elf.limits.function_bytes:
+            return "function too large"
+        code = self._elf.read(low, size)
+        if code is None or not self._executable(low):
+            return "no code here"
+        instructions = self.machine.decode(bytes(code[:size]), low)
+        flow = FunctionFlow(instructions, self.machine, self._read, self._never_returns)
+        made = _Function(low, high, flow, Tracker(self.program, flow, low, high))
+        self._functions[low] = made
+        if len(self._functions) > _KEPT_FUNCTIONS:
+            gone, dropped = self._functions.popitem(last=False)
+            self._ranges.remove((gone, dropped.high))
+        self._ranges.insert(bisect_right(self._ranges, (low, high)), (low, high))
+        return made
+
+    def _executable(self, address: int) -> bool:
+        return (
+            any(
+                one.flags & SHF_EXECINSTR and one.address <= address < one.address + one.size
+                for one in self._elf.sections
+            )
+            or not self._elf.sections
+        )
+
+    def _read(self, address: int, size: int) -> bytes | None:
+        data = self._elf.read(address & 0xFFFFFFFFFFFFFFFF, size)
+        return None if data is None or len(data) < size else bytes(data[:size])
+
+    # Answers -----------------------------------------------------------------------------------------------------
+
+    def at(self, address: int) -> list[Access]:
+        """What the instruction at an ELF virtual address touches: one answer an operand, at least one in all."""
+        function = self._function(address)
+        if isinstance(function, str):
+            return [_nothing(address, "", function)]
+        index = function.flow.index_of(address)
+        if index is None:
+            return [_nothing(address, "", "not the begin of an instruction")]
+        block = function.flow.block_of(index)
+        if block not in function.done:
+            function.done.add(block)
+            self._answer(function, block)
+        return function.answers.get(address) or [
+            _nothing(address, function.flow.instructions[index].text, "no memory access")
+        ]
+
+    def instruction(self, address: int) -> tuple[list[Instruction], int] | None:
+        """(the instructions of the function that holds an address, the number of the one that begins there)."""
+        function = self._function(address)
+        if isinstance(function, str):
+            return None
+        index = function.flow.index_of(address)
+        return None if index is None else (function.flow.instructions, index)
+
+    def flow_at(self, address: int) -> FunctionFlow | None:
+        """The control flow of the function that holds an address."""
+        function = self._function(address)
+        return None if isinstance(function, str) else function.flow
+
+    def _answer(self, function: _Function, block: int) -> None:
+        for k, state in function.tracker.states(block):
+            made = function.flow.instructions[k]
+            operands = [operand for operand in made.memory if operand.access]
+            if not operands:
+                continue
+            explicit = [operand for operand in operands if not operand.implicit]
+            function.answers[made.address] = [
+                self._resolve(function, state, k, made, operand) for operand in explicit or operands[:1]
+            ]
+
+    def _resolve(self, function: _Function, state: State, k: int, made: Instruction, operand: Memory) -> Access:
+        size = operand.size or operand.element
+        if operand.implicit:
+            return _access(made, operand, size, how="stack", reason="stack operation")
+        tracker = function.tracker
+        where = tracker.address_of(state, operand)
+        if operand.segment and self._is_canary(operand):
+            return _access(made, operand, size, how="canary", reason="stack canary")
+        if where is None:
+            return self._by_register(function, k, made, operand, size)
+        base = where[0]
+        if base == FRAME:
+            return self._on_frame(function, state, k, made, operand, where, size)
+        if base == ADDRESS:
+            return self._global(function, made, operand, where, size)
+        if base in (PERCPU, THREAD):
+            found = tracker.in_block(where)
+            if found is None:
+                return _access(made, operand, size, how="", reason="no variable")
+            located = locate(self.graph, found[0], where[2], found[1], size)
+            return self._typed(made, operand, size, located, "percpu" if base == PERCPU else "thread")
+        if base == OBJECT:
+            located = tracker.locate(where, size)
+            if isinstance(located, str):
+                return self._outside(made, operand, size, where, located)
+            if self._is_table(where):
+                return _access(made, operand, size, how="table", reason="table of functions")
+            how = located.how if located.how == "container" else self._provenance(function, k, operand, where)
+            return self._typed(made, operand, size, located, how)
+        return self._by_register(function, k, made, operand, size)
+
+    def _is_canary(self, operand: Memory) -> bool:
+        return operand.absolute and operand.displacement == 0x28 and operand.segment == ("gs" if self._kernel else "fs")
+
+    def _is_table(self, where: Value) -> bool:
+        """A table of a C++ class's virtual functions: what its members are is no data of the program."""
+        t = self.graph.strip(where[1])
+        return self.graph.kind(t) == Kind.POINTER and self.graph.name(where[1]) == "__vtbl_ptr_type"
+
+    def _by_register(self, function: _Function, k: int, made: Instruction, operand: Memory, size: int) -> Access:
+        found = function.tracker.memory_variable(k, operand)
+        if found is None:
+            return _access(made, operand, size, how="", reason="nothing known of the address")
+        place, offset = found
+        return self._typed(made, operand, size, locate(self.graph, place.type, 0, offset, size), "variable")
+
+    def _provenance(self, function: _Function, k: int, operand: Memory, where: Value) -> str:
+        for place in function.tracker.places_at(function.flow.instructions[k].address):
+            if place.register == operand.base and place.kind in (PlaceKind.REGISTER, PlaceKind.VALUE):
+                target = self.graph.target(place.type) if self.graph.is_pointer(place.type) else VOID
+                if target and self.graph.canonical(target) == self.graph.canonical(where[1]):
+                    return "variable"
+        return "tracking"
+
+    def _on_frame(
+        self, function: _Function, state: State, k: int, made: Instruction, operand: Memory, where: Value, size: int
+    ) -> Access:
+        found = function.tracker.stack_variable(state, k, where[4])
+        if found is None:
+            return _access(made, operand, size, how="spill", reason="the compiler's own place on the stack")
+        place, offset = found
+        whole = self.graph.size(place.type)
+        if not where[2] and self.graph.is_scalar(place.type) and offset + size > whole:
+            return _access(made, operand, size, how="spill", reason="wider than the variable that shares the place")
+        located = locate(self.graph, place.type, where[2], offset, size)
+        return self._typed(made, operand, size, located, "variable")
+
+    def _global(self, function: _Function, made: Instruction, operand: Memory, where: Value, size: int) -> Access:
+        tracker = function.tracker
+        if tracker.global_at(where[4]) is not None:
+            return self._typed(made, operand, size, tracker.locate(where, size), "global")
+        address = where[4] & 0xFFFFFFFFFFFFFFFF
+        if address in function.flow.tables:
+            return _access(made, operand, size, how="constant", reason="jump table")
+        section = self._section_at(address)
+        if section.startswith((".got", ".plt")):
+            return _access(made, operand, size, how="table", reason="global offset table")
+        if section:
+            flags = next((one.flags for one in self._elf.sections if one.name == section), 0)
+            if not flags & SHF_WRITE:
+                return _access(made, operand, size, how="constant", reason="constant without a name")
+        return _access(made, operand, size, how="", reason="no variable at this address")
+
+    def _outside(self, made: Instruction, operand: Memory, size: int, where: Value, reason: str) -> Access:
+        names: tuple[str, ...] = ()
+        if not where[2]:
+            graph = self.graph
+            found = candidates(graph, where[1], where[4], size, self.program.embedders)
+            names = tuple(dict.fromkeys(f"{graph.canonical_name(t)}+{offset:#x}" for t, offset in found))
+        return _access(made, operand, size, how="", reason=reason, candidates=names)
+
+    def _typed(self, made: Instruction, operand: Memory, size: int, located: Located | str, how: str) -> Access:
+        if isinstance(located, str):
+            return _access(made, operand, size, how="", reason=located)
+        graph = self.graph
+        t, offset, field = located.type, located.offset, located.field
+        path = field.path
+        # An array of aggregates is known by its element.
+        for _depth in range(8):
+            if not graph.is_array(t):
+                break
+            element = graph.target(t)
+            stride = graph.stride(t)
+            if not stride or not (graph.is_aggregate(element) or graph.is_array(element)):
+                break
+            t, offset = element, offset % stride
+            inner = graph.member_at(t, offset, size)
+            path = inner.path if inner is not None else ""
+        if graph.is_array(t):
+            path = ""
+        return Access(
+            made.address,
+            made.text,
+            operand.access,
+            graph.canonical_name(t),
+            offset,
+            path,
+            size,
+            how,
+            field.candidates,
+            "",
+            t,
+            graph.size(t),
+        )
+
+
+def _access(
+    made: Instruction, operand: Memory, size: int, *, how: str, reason: str, candidates: tuple[str, ...] = ()
+) -> Access:
+    return Access(made.address, made.text, operand.access, None, None, "", size, how, candidates, reason)
+
+
+def _nothing(address: int, text: str, reason: str) -> Access:
+    return Access(address, text, "", None, None, "", 0, "none", (), reason)

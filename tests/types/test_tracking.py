@@ -1,0 +1,250 @@
+"""What the data flow knows of the address of each memory operand, on code of a few instructions each."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from fakes import Fake, assemble
+
+from undwarf.disasm.x86_64 import MACHINE
+from undwarf.types.flow import FunctionFlow
+from undwarf.types.locate import Located, locate
+from undwarf.types.places import GlobalVariable, Place, PlaceKind
+from undwarf.types.program import Program
+from undwarf.types.tracking import Tracker
+from undwarf.types.values import FRAME
+
+RAX, RDX, RCX, RBX, RSI, RDI = range(6)
+
+Touched = Callable[..., list[str]]
+
+
+@pytest.fixture
+def fake() -> Fake:
+    return Fake()
+
+
+@pytest.fixture
+def touched(fake: Fake, tmp_path: Path) -> Touched:
+    """The operands of a piece of code in order: `node.key`, `frame-16`, or `?`."""
+
+    def run(text: str, *, complete: bool = False) -> list[str]:
+        code = assemble(text, tmp_path)
+        flow = FunctionFlow(MACHINE.decode(code, 0), MACHINE)
+        tracker = Tracker(Program(fake, MACHINE, complete=complete), flow, 0, len(code))
+        assert tracker.converged
+        found: dict[int, str] = {}
+        for number in range(len(flow.blocks)):
+            for k, state in tracker.states(number):
+                for operand in flow.instructions[k].memory:
+                    if operand.access and not operand.implicit:
+                        where = tracker.address_of(state, operand)
+                        found[k] = say(fake, tracker, where, operand.size)
+        return [found[k] for k in sorted(found)]
+
+    return run
+
+
+def say(fake: Fake, tracker: Tracker, where: object, size: int) -> str:
+    if where is None:
+        return "?"
+    assert isinstance(where, tuple)
+    if where[0] == FRAME:
+        return f"frame{where[4]:+d}"
+    located = tracker.locate(where, size)
+    if isinstance(located, str):
+        return "?"
+    return f"{fake.graph.name(located.type) or fake.graph.canonical_name(located.type)}.{located.field.path}"
+
+
+def test_parameters_lead_to_members(fake: Fake, touched: Touched) -> None:
+    fake.takes((RDI, fake.node))
+    assert touched("mov 8(%rdi),%rax; mov (%rdi),%rdi; mov 16(%rdi),%eax; ret") == [
+        "node.key",
+        "node.next",
+        "node.hits",
+    ]
+
+
+def test_a_load_uses_the_state_before_it(fake: Fake, touched: Touched) -> None:
+    fake.takes((RDI, fake.node))
+    assert touched("mov 24(%rdi),%rdi; mov 24(%rdi),%rdi; ret") == ["node.owner", "item.value"]
+
+
+def test_a_loop_keeps_what_all_its_turns_agree_on(fake: Fake, touched: Touched) -> None:
+    fake.takes((RDI, fake.node))
+    assert touched("1: mov 8(%rdi),%rax; mov (%rdi),%rdi; test %rdi,%rdi; jne 1b; ret") == ["node.key", "node.next"]
+
+
+def test_a_loop_that_changes_the_type_is_not_known(fake: Fake, touched: Touched) -> None:
+    fake.takes((RDI, fake.node))
+    assert touched("1: mov 24(%rdi),%rdi; test %rdi,%rdi; jne 1b; ret") == ["?"]
+
+
+def test_a_null_on_one_way_does_not_matter(fake: Fake, touched: Touched) -> None:
+    fake.takes((RDI, fake.node))
+    assert touched("xor %eax,%eax; test %esi,%esi; je 1f; mov %rdi,%rax; 1: mov 8(%rax),%rax; ret") == ["node.key"]
+
+
+def test_a_half_register_written_is_no_pointer(fake: Fake, touched: Touched) -> None:
+    fake.takes((RDI, fake.node))
+    assert touched("mov %edi,%edi; mov 8(%rdi),%rax; ret") == ["?"]
+    assert touched("mov $1,%dil; mov 8(%rdi),%rax; ret") == ["?"]
+
+
+@pytest.mark.parametrize("writer", ["bswap %rdi", "not %rdi", "rdtsc; mov %rax,%rdi", "pop %rdi"])
+def test_what_is_not_understood_is_forgotten(fake: Fake, touched: Touched, writer: str) -> None:
+    fake.takes((RDI, fake.node))
+    assert touched(f"{writer}; mov 8(%rdi),%rax; ret") == ["?"]
+
+
+def test_calls_clobber_and_return(fake: Fake, touched: Touched) -> None:
+    fake.takes((RDI, fake.node), (RSI, fake.node))
+    fake.returns(0x1000, fake.item)
+    text = "mov %rsi,%rbx; call .+0x1000-3; mov 24(%rax),%rdx; mov 8(%rbx),%rdx; mov 8(%rdi),%rdx; ret"
+    assert touched(text) == ["item.value", "node.key", "?"]
+
+
+def test_indirect_calls_return_by_the_type_of_the_member(fake: Fake, touched: Touched) -> None:
+    fake.takes((RDI, fake.ops))
+    assert touched("call *(%rdi); mov 8(%rax),%rdx; ret") == ["ops.get", "node.key"]
+    assert touched("mov (%rdi),%rax; call *%rax; mov 8(%rax),%rdx; ret") == ["ops.get", "node.key"]
+
+
+def test_spills_and_reloads(fake: Fake, touched: Touched) -> None:
+    fake.takes((RDI, fake.node))
+    text = "sub $24,%rsp; mov %rdi,8(%rsp); xor %edi,%edi; mov 8(%rsp),%rax; mov 8(%rax),%rax; add $24,%rsp; ret"
+    assert touched(text) == ["frame-24", "frame-24", "node.key"]
+
+
+def test_a_slot_written_in_part_is_forgotten(fake: Fake, touched: Touched) -> None:
+    fake.takes((RDI, fake.node))
+    text = "mov %rdi,-8(%rsp); movb $1,-5(%rsp); mov -8(%rsp),%rax; mov 8(%rax),%rax; ret"
+    assert touched(text)[-1] == "?"
+
+
+def test_a_callee_may_change_what_it_has_the_address_of(fake: Fake, touched: Touched) -> None:
+    fake.takes((RSI, fake.node))
+    text = "push %rsi; lea (%rsp),%rdi; call .+0x100; mov (%rsp),%rax; mov 8(%rax),%rax; ret"
+    assert touched(text)[-1] == "?"
+
+
+def test_push_and_pop_keep_values(fake: Fake, touched: Touched) -> None:
+    fake.takes((RDI, fake.node))
+    assert touched("push %rdi; xor %edi,%edi; pop %rbx; mov 8(%rbx),%rax; ret") == ["node.key"]
+
+
+def test_steps_of_an_array(fake: Fake, touched: Touched) -> None:
+    fake.takes((RDI, fake.node))
+    text = "movslq %esi,%rsi; shl $5,%rsi; mov 16(%rdi,%rsi),%eax; 1: add $32,%rdi; mov -24(%rdi),%rdx; jne 1b; ret"
+    assert touched(text) == ["node.hits", "node.key"]
+
+
+def test_an_index_multiplied_piece_by_piece(fake: Fake, touched: Touched) -> None:
+    fake.takes((RDI, fake.item))
+    text = "movslq %esi,%rdx; mov %rdx,%rax; shl $2,%rax; add %rdx,%rax; shl $3,%rax; add %rdi,%rax; mov 24(%rax),%rax"
+    assert touched(text) == ["item.value"]
+
+
+def test_a_step_that_no_array_explains(fake: Fake, touched: Touched) -> None:
+    fake.takes((RDI, fake.node))
+    assert touched("mov (%rdi,%rsi),%rax; mov (%rdi,%rsi,8),%rax; ret") == ["?", "?"]
+
+
+def test_an_array_inside(fake: Fake, touched: Touched) -> None:
+    fake.takes((RDI, fake.table))
+    assert touched("mov 8(%rdi,%rsi,8),%rax; mov (%rdi),%rax; ret") == ["table.of[]", "table.n"]
+
+
+def test_an_array_inside_counted_from_one(fake: Fake, touched: Touched) -> None:
+    fake.takes((RDI, fake.table))
+    assert touched("mov 0(%rdi,%rsi,8),%rax; ret") == ["table.of[]"]
+
+
+def test_a_negative_offset_is_not_guessed(fake: Fake, touched: Touched) -> None:
+    fake.takes((RDI, fake.link))
+    assert touched("mov -8(%rdi),%eax; mov 16(%rdi),%rax; ret") == ["?", "?"]
+
+
+def test_the_only_aggregate_it_can_be_a_part_of(fake: Fake, touched: Touched) -> None:
+    fake.takes((RDI, fake.link))
+    assert touched("mov -8(%rdi),%eax; mov 16(%rdi),%rax; ret", complete=True) == ["item.id", "item.value"]
+
+
+def test_a_variable_that_is_a_register_less_a_constant(fake: Fake, touched: Touched) -> None:
+    fake.variables = [Place("it", fake.graph.pointer_to(fake.item), PlaceKind.VALUE, RDI, -8, 0, 100)]
+    assert touched("mov -8(%rdi),%eax; mov 16(%rdi),%rax; mov (%rdi),%rax; ret") == [
+        "item.id",
+        "item.value",
+        "item.link.next",
+    ]
+
+
+def test_a_variable_counts_where_it_is_valid(fake: Fake, touched: Touched) -> None:
+    fake.variables = [Place("n", fake.graph.pointer_to(fake.node), PlaceKind.REGISTER, RDI, 0, 4, 100)]
+    assert touched("mov 8(%rdi),%rax; mov 8(%rdi),%rax; ret") == ["?", "node.key"]
+
+
+def test_globals_by_address(fake: Fake, touched: Touched) -> None:
+    fake.globals = [GlobalVariable("g", fake.node, 0x2000, 32)]
+    text = "mov 0x2000-7+8(%rip),%rax; lea 0x2000-14(%rip),%rdi; mov 16(%rdi),%eax; mov (%rdi,%rsi),%rax; ret"
+    assert touched(text) == ["node.key", "node.hits", "?"]
+
+
+def test_two_globals_of_one_type(fake: Fake, touched: Touched) -> None:
+    fake.globals = [GlobalVariable("a", fake.node, 0x2000, 32), GlobalVariable("b", fake.node, 0x3000, 32)]
+    text = "lea 0x2000-7(%rip),%rax; test %esi,%esi; je 1f; lea 0x3000-18(%rip),%rax; 1: mov 8(%rax),%rax; ret"
+    assert touched(text) == ["node.key"]
+
+
+def test_conditional_moves_keep_what_both_agree_on(fake: Fake, touched: Touched) -> None:
+    fake.takes((RDI, fake.node), (RSI, fake.node), (RDX, fake.item))
+    assert touched("cmove %rsi,%rdi; mov 8(%rdi),%rax; cmove %rdx,%rdi; mov 8(%rdi),%rax; ret") == ["node.key", "?"]
+
+
+def test_exchange(fake: Fake, touched: Touched) -> None:
+    fake.takes((RDI, fake.node), (RSI, fake.item))
+    assert touched("xchg %rdi,%rsi; mov 24(%rdi),%rax; mov 8(%rsi),%rax; ret") == ["item.value", "node.key"]
+
+
+def test_the_difference_of_two_pointers_leads_nowhere(fake: Fake, touched: Touched) -> None:
+    fake.takes((RDI, fake.node), (RSI, fake.double))
+    assert touched("sub %rsi,%rdi; mov (%rsi,%rdi),%rax; ret") == ["?"]
+
+
+def test_padding_is_no_way_into_what_follows(fake: Fake, touched: Touched) -> None:
+    fake.takes((RDI, fake.node))
+    text = "test %esi,%esi; jne 2f; ret; nopw 0(%rax,%rax); 2: mov 8(%rdi),%rax; ret"
+    assert touched(text) == ["node.key"]
+
+
+def test_code_that_nothing_leads_to_begins_with_nothing(fake: Fake, touched: Touched) -> None:
+    fake.takes((RDI, fake.node))
+    assert touched("mov 8(%rdi),%rax; ret; mov 8(%rdi),%rax; ret") == ["node.key", "?"]
+
+
+def test_an_unresolved_jump_may_lead_anywhere(fake: Fake, touched: Touched) -> None:
+    fake.takes((RDI, fake.node))
+    text = "test %esi,%esi; je 1f; movslq (%rcx,%rax,4),%rax; add %rcx,%rax; jmp *%rax; 1: mov 8(%rdi),%rax; ret"
+    assert touched(text)[-1] == "?"
+
+
+def test_absurd_arithmetic_stays_bounded(fake: Fake, touched: Touched) -> None:
+    fake.takes((RDI, fake.node))
+    lines = ["1: imul $0x7fffffff,%rsi,%rsi; add %rsi,%rdi; shl $31,%rsi; mov 8(%rdi),%rax", "jne 1b", "ret"]
+    assert touched("; ".join(lines)) == ["?"]
+
+
+def test_void_and_code_have_no_members(fake: Fake) -> None:
+    assert isinstance(locate(fake.graph, 0, 0, 0, 8), str)
+
+
+def test_scalars_in_a_row(fake: Fake) -> None:
+    found = locate(fake.graph, fake.double, 0, 24, 8)
+    assert isinstance(found, Located)
+    assert (found.type, found.offset, found.how) == (fake.double, 0, "array")
+
+
+def test_an_access_wider_than_a_scalar(fake: Fake) -> None:
+    assert isinstance(locate(fake.graph, fake.double, 0, 0, 16), Located)
+    assert isinstance(locate(fake.graph, fake.double, 0, 4, 8), str)
