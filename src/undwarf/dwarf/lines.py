@@ -164,6 +164,19 @@ class DebugLines:
                 return cls(file, find_split=find_split, limits=limits, defects=defects)
         return None
 
+    def release(self) -> None:
+        """Give back the memory of all that was read but names; what is asked for again is read again."""
+        self._kept.clear()
+        self._kept_bytes = 0
+        self._tables.clear()
+        self._damaged = 0
+        splits = [split for split in self._split_files.values() if split is not None]
+        self._split_files.clear()
+        for file in (self._file, self._file.alt, *splits):
+            if file is not None:
+                file.elf.release()
+        self._file = self._file.again()
+
     # Units by address --------------------------------------------------------------------------------------
 
     def _unit_index(self) -> tuple[memoryview, memoryview, list[int]]:

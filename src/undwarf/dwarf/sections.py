@@ -35,6 +35,13 @@ class DwarfFile:
         self.skeleton: DwarfFile | None = None
         """Of a split file, the one whose addresses it uses."""
 
+    def again(self) -> "DwarfFile":
+        """The same file, with nothing read yet."""
+        made = DwarfFile(self.elf, main=self.main, split=self.split, limits=self.limits)
+        made.alt = self.alt.again() if self.alt is not None else None
+        made.skeleton = self.skeleton
+        return made
+
     def section(self, name: str) -> memoryview:
         """A section by its name without the dot, such as ``debug_info``; empty where it is absent."""
         data = self.elf.section_data("." + name + (".dwo" if self.split else ""))

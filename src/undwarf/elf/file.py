@@ -376,8 +376,10 @@ class ElfFile:
     def release(self) -> None:
         """Give the pages that were read back to the system; what is looked at again is read again.
 
-        Whoever has gone through a whole section calls this, so that large files do not add up in memory.
+        Whoever has gone through a whole section calls this, so that large files do not add up in memory. Sections that
+        were unpacked are unpacked again when they are asked for again.
         """
+        self._section_bytes.clear()
         if isinstance(self._buffer, mmap.mmap):
             self._buffer.madvise(mmap.MADV_DONTNEED)
 

@@ -32,6 +32,7 @@ class Lines(Protocol):
     """Where chains come from."""
 
     def inline_chains(self, addresses: memoryview) -> Found: ...
+    def release(self) -> None: ...
 
 
 class ImageLines:
@@ -125,5 +126,7 @@ def find_inlines(
             continue
         found = lines.inline_chains(take(addresses, order[begin:end]))
         chains.add(order, begin, end, found, names.column(found.names), files.column(found.files))
+        # What was read of large files would add up.
+        lines.release()
     mangled = list(names.of)
     return Inlines(chains.columns(), demangle_all(mangled, limits) if demangle else mangled, list(files.of))
