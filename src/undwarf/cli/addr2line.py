@@ -1,0 +1,97 @@
+"""``undwarf addr2line``"""
+
+import os
+import sys
+from collections.abc import Iterator
+
+import click
+
+from undwarf.errors import UsageError
+
+CHUNK = 1 << 20
+"""Bytes of standard input that are looked at together."""
+
+
+@click.command(
+    "addr2line",
+    epilog="""\b
+Examples:
+  undwarf addr2line -e ./program -f -i -C 0x1234 0x5678
+  undwarf addr2line -e libfoo.so -f -i -p < addresses.txt
+  undwarf addr2line -e ./program --json 4011d6 | jq .frames""",
+)
+@click.argument("addresses", nargs=-1, metavar="[ADDR]...")
+@click.option("-e", "--exe", "path", default="a.out", show_default=True, metavar="ELF", help="The binary.")
+@click.option("-f", "--functions", is_flag=True, help="Print function names.")
+@click.option("-i", "--inlines", is_flag=True, help="Print the callers of an inlined function too.")
+@click.option("-C", "--demangle", is_flag=True, help="Names as in the source.")
+@click.option("-a", "--addresses", "show_addresses", is_flag=True, help="Print each address first.")
+@click.option("-p", "--pretty-print", "pretty", is_flag=True, help="One line for each function.")
+@click.option("-s", "--basenames", is_flag=True, help="Leave out directories.")
+@click.option("--debug-dir", "debug_dirs", metavar="DIR", multiple=True, help="A further directory of debug files.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object a line, with all there is to know.")
+def command(
+    addresses: tuple[str, ...],
+    path: str,
+    functions: bool,
+    inlines: bool,
+    demangle: bool,
+    show_addresses: bool,
+    pretty: bool,
+    basenames: bool,
+    debug_dirs: tuple[str, ...],
+    as_json: bool,
+) -> None:
+    """Say which function, file and line addresses of a binary come from.
+
+    Addresses are hexadecimal, as the ELF file states them; without any they are read from standard input.
+    """
+    from undwarf.buffers import zeros
+    from undwarf.diagnostics import Defects
+    from undwarf.images import Finder
+    from undwarf.outputs.addr2line import Addr2line, Addr2lineOptions
+    from undwarf.symbols.addresses import Addresses
+
+    defects = Defects()
+    finder = Finder(debug_dirs=(*debug_dirs, "/usr/lib/debug"))
+    table = Addresses(path, demangle=demangle, finder=finder, defects=defects)
+    output = Addr2line(Addr2lineOptions(functions, inlines, show_addresses, pretty, basenames, table.digits))
+
+    def show(batch: list[int]) -> None:
+        column = zeros("Q", len(batch))
+        for i, address in enumerate(batch):
+            column[i] = address
+        found = table.locate(column)
+        sys.stdout.write(output.json(batch, found) if as_json else output.text(batch, found))
+        sys.stdout.flush()
+
+    if addresses:
+        show([parse(text) for text in addresses])
+    else:
+        for words in batches():
+            show([parse(text) for text in words])
+    for defect in defects:
+        click.echo(f"{click.style('warning:', fg='yellow')} {defect}", err=True)
+
+
+def parse(text: str) -> int:
+    """A hexadecimal address; raises UsageError for what is none."""
+    try:
+        address = int(text, 16)
+    except ValueError:
+        raise UsageError(f"{text[:40]!r} is no address", "", "addresses are hexadecimal, with or without 0x") from None
+    if not 0 <= address < 1 << 64:
+        raise UsageError(f"{text[:40]!r} is no address", "an address has 64 bits", "")
+    return address
+
+
+def batches() -> Iterator[list[str]]:
+    """Words of standard input, as soon as their line is whole: who asks one by one gets answers one by one."""
+    rest = b""
+    while piece := os.read(sys.stdin.fileno(), CHUNK):
+        rest += piece
+        whole, newline, rest = rest.rpartition(b"\n")
+        if newline and (words := whole.decode("ascii", "replace").split()):
+            yield words
+    if words := rest.decode("ascii", "replace").split():
+        yield words

@@ -1,0 +1,88 @@
+"""Names, files and lines of addresses in one binary, for those who have a file and addresses and no recording."""
+
+import os
+from dataclasses import dataclass
+
+from undwarf.buffers import zeros
+from undwarf.diagnostics import Defects
+from undwarf.dwarf import InlineChains
+from undwarf.elf import ElfFile
+from undwarf.images import Finder, ImageStore
+from undwarf.limits import DEFAULT, Limits
+from undwarf.symbols.demangle import demangle_all
+from undwarf.symbols.inlines import ImageLines
+from undwarf.symbols.resolver import UNKNOWN, Resolver, ResolverOptions
+
+NONE = 0xFFFFFFFF
+
+
+@dataclass(frozen=True, slots=True)
+class _Identity:
+    build_id: bytes
+    major: int = 0
+    minor: int = 0
+    inode: int = 0
+
+
+@dataclass(slots=True)
+class Located:
+    """What addresses are: chains as :class:`undwarf.dwarf.InlineChains` has them, and by address the name that the
+    symbol table has for it (empty for none)."""
+
+    chains: InlineChains
+    symbols: list[str]
+
+
+class Addresses:
+    """Looks up addresses of the ELF file at ``path``; its debug file is found as for recordings.
+
+    Raises ElfError if the file cannot be read. ``demangle`` turns linkage names into what the source calls them.
+    """
+
+    def __init__(
+        self,
+        path: str,
+        *,
+        demangle: bool = False,
+        finder: "Finder | None" = None,
+        limits: Limits = DEFAULT,
+        defects: "Defects | None" = None,
+    ) -> None:
+        elf = ElfFile.open(path, limits=limits)
+        finder = Finder(limits=limits) if finder is None else finder
+        name = os.fsencode(os.path.realpath(path))
+        self._store = ImageStore([name], [_Identity(elf.build_id)], None, finder)
+        self._image = self._store.image((0, 0))
+        # The file itself was asked for, whatever a cache may hold under its build-id.
+        self._image.__dict__["elf"] = elf
+        self._resolver = Resolver(self._store, None, ResolverOptions(demangle=False, limits=limits))
+        self._lines = ImageLines(self._store, limits, defects)
+        self._demangle = demangle
+        self._limits = limits
+        self._demangled: dict[str, str] = {}
+        self.digits = 16 if elf.is_64 else 8
+        """Digits of an address of this file."""
+
+    def locate(self, addresses: memoryview) -> Located:
+        """What a column of addresses (Q, as the ELF file states them) are, in their order."""
+        count = len(addresses)
+        lines = self._lines(self._image)
+        chains = lines.inline_chains(addresses) if lines is not None else _no_chains(count)
+        functions = self._resolver.resolve(zeros("I", count), addresses)
+        names = ["" if name == UNKNOWN else name for name in functions.symbol]
+        if self._demangle:
+            chains.names = self._all_demangled(chains.names)
+            names = self._all_demangled(names)
+        return Located(chains, [names[number] for number in functions.number])
+
+    def _all_demangled(self, names: list[str]) -> list[str]:
+        """Names demangled, each once in all."""
+        known = self._demangled
+        new = [name for name in names if name not in known]
+        known.update(zip(new, demangle_all(new, self._limits), strict=True))
+        return [known[name] for name in names]
+
+
+def _no_chains(count: int) -> InlineChains:
+    none = zeros("I", 0)
+    return InlineChains(zeros("I", count + 1), none, none, none, none, [], [])
