@@ -2,6 +2,7 @@
 
 import os
 import sys
+from array import array
 from collections.abc import Iterator
 
 import click
@@ -46,43 +47,42 @@ def command(
 
     Addresses are hexadecimal, as the ELF file states them; without any they are read from standard input.
     """
-    from undwarf.buffers import zeros
     from undwarf.diagnostics import Defects
     from undwarf.images import Finder
-    from undwarf.outputs.addr2line import Addr2line, Addr2lineOptions
+    from undwarf.outputs.addr2line import Addr2lineOptions, write, write_json
     from undwarf.symbols.addresses import Addresses
 
     defects = Defects()
     finder = Finder(debug_dirs=(*debug_dirs, "/usr/lib/debug"))
     table = Addresses(path, demangle=demangle, finder=finder, defects=defects)
-    output = Addr2line(Addr2lineOptions(functions, inlines, show_addresses, pretty, basenames, table.digits))
-
-    def show(batch: list[int]) -> None:
-        column = zeros("Q", len(batch))
-        for i, address in enumerate(batch):
-            column[i] = address
-        found = table.locate(column)
-        sys.stdout.write(output.json(batch, found) if as_json else output.text(batch, found))
-        sys.stdout.flush()
-
-    if addresses:
-        show([parse(text) for text in addresses])
-    else:
-        for words in batches():
-            show([parse(text) for text in words])
+    options = Addr2lineOptions(functions, inlines, show_addresses, pretty, basenames, table.digits)
+    sink = sys.stdout.buffer
+    for words in [list(addresses)] if addresses else batches():
+        found = table.locate(parse(words))
+        if as_json:
+            write_json(found, sink)
+        else:
+            write(found, sink, options)
+        sink.flush()
     for defect in defects:
         click.echo(f"{click.style('warning:', fg='yellow')} {defect}", err=True)
 
 
-def parse(text: str) -> int:
-    """A hexadecimal address; raises UsageError for what is none."""
+def parse(words: list[str]) -> memoryview:
+    """A column (Q) of hexadecimal addresses; raises UsageError for what is none."""
     try:
-        address = int(text, 16)
+        found = [int(word, 16) for word in words]
+        return memoryview(array("Q", found))
+    except (ValueError, OverflowError):
+        bad = next(word for word in words if not _is_address(word))
+    raise UsageError(f"{bad[:40]!r} is no address", "", "addresses are hexadecimal, with or without 0x, of 64 bits")
+
+
+def _is_address(word: str) -> bool:
+    try:
+        return 0 <= int(word, 16) < 1 << 64
     except ValueError:
-        raise UsageError(f"{text[:40]!r} is no address", "", "addresses are hexadecimal, with or without 0x") from None
-    if not 0 <= address < 1 << 64:
-        raise UsageError(f"{text[:40]!r} is no address", "an address has 64 bits", "")
-    return address
+        return False
 
 
 def batches() -> Iterator[list[str]]:

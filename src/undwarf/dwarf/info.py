@@ -116,6 +116,10 @@ class Info:
     value_size: cython.ulonglong
     at: cython.Py_ssize_t
     end: cython.Py_ssize_t
+    # the name found last
+    next_class: cython.int
+    next_value: cython.ulonglong
+    name_unit: cython.Py_ssize_t
     # the unit at hand
     unit: cython.Py_ssize_t
     width: cython.int
@@ -1196,12 +1200,10 @@ class Info:
             self.add_range(low, high, cython.cast("unsigned int", n))
         return cython.cast(cython.uint, n)
 
-    def name_of(self, offset: int) -> Any:
-        """(class and value of the string, class and value of the reference that leads on, unit) of an entry's name.
-
-        Follows DW_AT_abstract_origin and DW_AT_specification within the section up to a linkage name, else to a plain
-        name. The second pair is not zero where the next entry is in another file.
-        """
+    @cython.cfunc
+    @cython.exceptval(-1)
+    def follow(self, offset: cython.ulonglong) -> cython.int:
+        """Find an entry's name: sets ``value_class`` and ``value``, ``name_unit``, and where it leads on if it does."""
         _hops: cython.int
         unit: cython.Py_ssize_t
         decl: cython.Py_ssize_t
@@ -1212,8 +1214,10 @@ class Info:
         next_value: cython.ulonglong
         plain_class: cython.int = 0
         plain: cython.ulonglong = 0
-        plain_unit: cython.Py_ssize_t = -1
         at: cython.ulonglong = offset
+        self.next_class = 0
+        self.next_value = 0
+        self.name_unit = -1
         for _hops in range(MAX_HOPS):
             unit = self.find_unit(at)
             if unit < 0:
@@ -1241,12 +1245,13 @@ class Info:
                         break
                     if attribute == 0x6E or attribute == 0x2007:
                         if self.value_class:
-                            return self.value_class, self.value, 0, 0, unit
+                            self.name_unit = unit
+                            return 0
                     elif attribute == 0x03:
                         if plain_class == 0:
                             plain_class = self.value_class
                             plain = self.value
-                            plain_unit = unit
+                            self.name_unit = unit
                     elif next_class == 0 or attribute == 0x31:
                         next_class = self.value_class
                         next_value = self.value
@@ -1257,10 +1262,47 @@ class Info:
             if next_class == REF:
                 at = next_value
                 continue
-            if next_class == REF_ALT:
-                return plain_class, plain, next_class, next_value, plain_unit
+            if next_class in (REF_ALT, REF_SIG8):
+                self.next_class = next_class
+                self.next_value = next_value
             break
-        return plain_class, plain, 0, 0, plain_unit
+        self.value_class = plain_class
+        self.value = plain
+        return 0
+
+    def name_of(self, offset: int) -> Any:
+        """(class and value of the string, class and value of the reference that leads on, unit) of an entry's name.
+
+        Follows DW_AT_abstract_origin and DW_AT_specification within the section up to a linkage name, else to a plain
+        name. The second pair is not zero where the next entry is in another file.
+        """
+        self.follow(offset)
+        return self.value_class, self.value, self.next_class, self.next_value, self.name_unit
+
+    @cython.locals(
+        records="const unsigned int[::1]",
+        kinds="const unsigned char[::1]",
+        origins="const unsigned long long[::1]",
+        string_class="unsigned char[::1]",
+        string="unsigned long long[::1]",
+        i="Py_ssize_t",
+    )
+    def names_of(self, which: Any, kind: Any, origin: Any) -> tuple[memoryview, memoryview]:
+        """(classes B, values Q) of the names of records ``which`` (I), as :meth:`name_of`, all in one go.
+
+        ``kind`` and ``origin`` are columns of :meth:`functions`. Only names in `.debug_str` are told; the class is 0
+        for those that need more than this section's entries.
+        """
+        records, kinds, origins = which, kind, origin
+        string_class, string = zeros("B", records.shape[0]), zeros("Q", records.shape[0])
+        for i in range(records.shape[0]):
+            if kinds[records[i]] == REF_ALT:
+                continue
+            self.follow(origins[records[i]])
+            if self.next_class == 0 and self.value_class == STRP:
+                string_class[i] = STRP
+                string[i] = self.value
+        return memoryview(string_class), memoryview(string)
 
 
 def _grown(column: Any, used: int) -> Any:

@@ -10,8 +10,8 @@ from undwarf.buffers import zeros
 from undwarf.diagnostics import Defects
 from undwarf.dwarf.constants import Root, UnitKind, ValueClass
 from undwarf.dwarf.line import LineProgram
-from undwarf.dwarf.nesting import ChainColumns, flatten, look_up, row_of
-from undwarf.dwarf.sections import DwarfFile
+from undwarf.dwarf.nesting import ChainColumns, flatten, gather, group, look_up, row_of, sorted_by_start
+from undwarf.dwarf.sections import DwarfFile, text_at
 from undwarf.elf import ElfFile
 from undwarf.limits import DEFAULT, Limits
 
@@ -136,6 +136,8 @@ class DebugLines:
         self._kept_bytes = 0
         self._tables: dict[int, _Table] = {}
         self._numbers: dict[str, int] = {}
+        # By file, the numbers of names by their place in .debug_str.
+        self._string_numbers: dict[int, dict[int, int]] = {}
         self._file_numbers: dict[str, int] = {}
         self._index: tuple[memoryview, memoryview, list[int]] | None = None
         self._split_files: dict[str, DwarfFile | None] = {}
@@ -169,6 +171,7 @@ class DebugLines:
         self._kept.clear()
         self._kept_bytes = 0
         self._tables.clear()
+        self._string_numbers.clear()
         self._damaged = 0
         splits = [split for split in self._split_files.values() if split is not None]
         self._split_files.clear()
@@ -270,10 +273,7 @@ class DebugLines:
         functions: dict[str, memoryview] = source.info.functions(number)
         starts, ends, of = functions["start"], functions["end"], functions["of"]
         # Functions come outer first, so that their numbers order those that begin together.
-        order = zeros("I", len(starts))
-        for i, k in enumerate(sorted(range(len(starts)), key=lambda k: (starts[k], of[k]))):
-            order[i] = k
-        addresses, records = flatten(starts, ends, of, order)
+        addresses, records = flatten(starts, ends, of, sorted_by_start(starts, of))
         names = zeros("I", len(functions["die"]))
         names.cast("B")[:] = b"\xff" * (4 * len(names)) if len(names) else b""
         table = self._table(unit)
@@ -344,29 +344,24 @@ class DebugLines:
     def inline_chains(self, addresses: memoryview) -> InlineChains:
         """The chains of addresses (Q) of the binary, in their order."""
         unit_starts, unit_of, unsure = self._unit_index()
-        count = len(addresses)
         which = look_up(addresses, unit_starts, unit_of)
-        by_unit: dict[int, list[int]] = {}
-        for i, unit in enumerate(which):
-            by_unit.setdefault(unit, []).append(i)
-        missing = by_unit.pop(NONE, [])
-        for unit in unsure if missing else ():
-            missing = self._claim(unit, addresses, missing, by_unit)
-        columns = ChainColumns(count)
+        total = self._file.info.count
+        order, starts = group(which, total)
+        if unsure and starts[total] < len(order):
+            which = self._claim(unsure, addresses, which, order[starts[total] :])
+            order, starts = group(which, total)
+        columns = ChainColumns(len(addresses))
         name_of_record: list[memoryview] = []
         base = 0
-        for unit in sorted(by_unit):
-            numbers = zeros("I", len(by_unit[unit]))
-            wanted = zeros("Q", len(numbers))
-            for k, i in enumerate(by_unit[unit]):
-                numbers[k] = i
-                wanted[k] = addresses[i]
+        for unit in sorted(set(which) - {NONE}):
+            numbers = order[starts[unit] : starts[unit + 1]]
+            wanted = gather(addresses, numbers)
             read = self._unit(unit)
             begin = columns.used
             found = look_up(wanted, read.addresses, read.records)
             rows = read.table.rows
             columns.add(numbers, found, row_of(wanted, rows["address"]), read.functions, rows, base)
-            self._name_records(read, set(columns.records()[begin:]), base)
+            self._name_records(read, columns.nameless(begin, base, read.names))
             columns.renumber_files(begin, self._number_files(read, columns.file_numbers(begin)))
             # What is forgotten later must not take the names along.
             name_of_record.append(read.names)
@@ -382,19 +377,17 @@ class DebugLines:
             list(self._numbers), list(self._file_numbers),
         )  # fmt: skip
 
-    def _claim(self, unit: int, addresses: memoryview, missing: list[int], by_unit: dict[int, list[int]]) -> list[int]:
-        """Give a unit that does not say where its code is the addresses that are in it; those still without one."""
-        read = self._unit(unit)
-        if not len(read.addresses):
-            return missing
-        left = []
-        for i in missing:
-            at = bisect_right(read.addresses, addresses[i]) - 1
-            if at >= 0 and read.records[at] != NONE:
-                by_unit.setdefault(unit, []).append(i)
-            else:
-                left.append(i)
-        return left
+    def _claim(self, unsure: list[int], addresses: memoryview, which: memoryview, missing: memoryview) -> memoryview:
+        """``which``, where addresses without a unit are those of units that do not say where their code is."""
+        for unit in unsure:
+            read = self._unit(unit)
+            if not len(read.addresses):
+                continue
+            for i in missing:
+                at = bisect_right(read.addresses, addresses[i]) - 1
+                if which[i] == NONE and at >= 0 and read.records[at] != NONE:
+                    which[i] = unit
+        return which
 
     def _number_files(self, read: _Unit, wanted: set[int]) -> memoryview:
         """A column from a unit's file numbers to ours."""
@@ -407,21 +400,25 @@ class DebugLines:
                 column[number] = self._file_numbers.setdefault(name, len(self._file_numbers)) if name else NONE
         return column
 
-    def _name_records(self, read: _Unit, wanted: set[int], base: int) -> None:
+    def _name_records(self, read: _Unit, wanted: memoryview) -> None:
         """Find the names of the functions that are needed and not known yet."""
-        functions, names = read.functions, read.names
-        kinds, origins, dies = functions["kind"], functions["origin"], functions["die"]
-        for number in wanted:
-            if number == NONE:
+        functions, names, numbers = read.functions, read.names, self._numbers
+        kinds, origins = functions["kind"], functions["origin"]
+        classes, strings = read.file.info.names_of(wanted, kinds, origins)
+        known = self._string_numbers.setdefault(id(read.file), {})
+        for record, string_class, string in zip(wanted, classes, strings, strict=True):
+            if string_class:
+                number = known.get(string)
+                if number is None:
+                    name = text_at(read.file.strings, string)
+                    number = known[string] = numbers.setdefault(name, len(numbers)) if name else NONE
+                names[record] = number
                 continue
-            record = number - base
-            if names[record] != NONE:
-                continue
-            name = self._name(read.file, kinds[record], origins[record] if kinds[record] else dies[record])
+            name = self._name(read.file, kinds[record], origins[record])
             if not name and kinds[record]:
-                name = self._name(read.file, ValueClass.REF, dies[record])
+                name = self._name(read.file, ValueClass.REF, functions["die"][record])
             if name:
-                names[record] = self._numbers.setdefault(name, len(self._numbers))
+                names[record] = numbers.setdefault(name, len(numbers))
 
     def _name(self, file: DwarfFile, kind: int, offset: int) -> str:
         fallback = ""

@@ -12,6 +12,116 @@ NONE = cython.declare(cython.uint, 0xFFFFFFFF)
 
 @cython.locals(
     starts="const unsigned long long[::1]",
+    of="const unsigned int[::1]",
+    order="unsigned int[::1]",
+    other="unsigned int[::1]",
+    kept="unsigned int[::1]",
+    n="Py_ssize_t",
+    width="Py_ssize_t",
+    low="Py_ssize_t",
+    middle="Py_ssize_t",
+    high="Py_ssize_t",
+    i="Py_ssize_t",
+    j="Py_ssize_t",
+    k="Py_ssize_t",
+    a="unsigned int",
+    b="unsigned int",
+)
+def sorted_by_start(range_starts: Any, range_of: Any) -> memoryview:
+    """The order (I) of ranges by start, where these are equal by record: the outer comes before the inner."""
+    starts, of = range_starts, range_of
+    n = starts.shape[0]
+    order, other = zeros("I", n), zeros("I", n)
+    for i in range(n):
+        order[i] = cython.cast("unsigned int", i)
+    # Merging runs from the bottom up: entries come nearly sorted, but nothing promises it.
+    width = 1
+    while width < n:
+        low = 0
+        while low < n:
+            middle = low + width if low + width < n else n
+            high = middle + width if middle + width < n else n
+            i = low
+            j = middle
+            for k in range(low, high):
+                if i < middle and j < high:
+                    a = order[i]
+                    b = order[j]
+                    if starts[b] < starts[a] or (starts[b] == starts[a] and of[b] < of[a]):
+                        other[k] = b
+                        j += 1
+                    else:
+                        other[k] = a
+                        i += 1
+                elif i < middle:
+                    other[k] = order[i]
+                    i += 1
+                else:
+                    other[k] = order[j]
+                    j += 1
+            low = high
+        kept = order
+        order = other
+        other = kept
+        width *= 2
+    return memoryview(order)
+
+
+@cython.locals(
+    keys="const unsigned int[::1]",
+    starts="unsigned int[::1]",
+    order="unsigned int[::1]",
+    i="Py_ssize_t",
+    n="Py_ssize_t",
+    groups="unsigned int",
+    key="unsigned int",
+    total="unsigned int",
+    was="unsigned int",
+)
+def group(column: Any, count: int) -> tuple[memoryview, memoryview]:
+    """(order, starts) (I): entries sorted by key 0..count-1, stably, and where each key's begin; others come last."""
+    keys = column
+    n = keys.shape[0]
+    groups = count
+    starts, order = zeros("I", count + 2), zeros("I", n)
+    for i in range(n):
+        key = keys[i] if keys[i] < groups else groups
+        starts[key + 1] += 1
+    total = 0
+    for i in range(count + 2):
+        was = starts[i]
+        total += was
+        starts[i] = total
+    for i in range(n):
+        key = keys[i] if keys[i] < groups else groups
+        order[starts[key]] = cython.cast("unsigned int", i)
+        starts[key] += 1
+    # Each start has moved to the next one.
+    i = count + 1
+    while i > 0:
+        starts[i] = starts[i - 1]
+        i -= 1
+    starts[0] = 0
+    return memoryview(order), memoryview(starts)
+
+
+@cython.locals(
+    column="const unsigned long long[::1]",
+    numbers="const unsigned int[::1]",
+    result="unsigned long long[::1]",
+    i="Py_ssize_t",
+)
+def gather(values: Any, which: Any) -> memoryview:
+    """The entries ``which`` (I) of a column (Q)."""
+    column, numbers = values, which
+    result = zeros("Q", numbers.shape[0])
+    for i in range(numbers.shape[0]):
+        result[i] = column[numbers[i]]
+    return memoryview(result)
+
+
+@cython.locals(
+    starts="const unsigned long long[::1]",
     ends="const unsigned long long[::1]",
     of="const unsigned int[::1]",
     order="const unsigned int[::1]",
@@ -227,6 +337,26 @@ class ChainColumns:
     def file_numbers(self, first: int) -> set[int]:
         """The file numbers of the entries from ``first`` on."""
         return set(memoryview(self.file)[first : self.total])
+
+    @cython.locals(known="const unsigned int[::1]", seen="unsigned char[::1]", i="Py_ssize_t", record="Py_ssize_t")
+    def nameless(self, first: int, base: int, names: Any) -> memoryview:
+        """Records of the entries from ``first`` on, less ``base``, that ``names`` has no name for yet, each once."""
+        begin: cython.Py_ssize_t = first
+        offset: cython.Py_ssize_t = base
+        total: cython.Py_ssize_t = 0
+        known = names
+        seen = zeros("B", known.shape[0])
+        found: Any = zeros("I", min(known.shape[0], max(0, self.total - begin)))
+        result: Any = found
+        for i in range(begin, self.total):
+            if self.record[i] == NONE:
+                continue
+            record = cython.cast("Py_ssize_t", self.record[i]) - offset
+            if known[record] == NONE and not seen[record]:
+                seen[record] = 1
+                result[total] = record
+                total += 1
+        return memoryview(found)[:total]
 
     @cython.locals(
         numbers="const unsigned int[::1]", i="Py_ssize_t", from_entry="Py_ssize_t", column="unsigned int[::1]"

@@ -26,11 +26,15 @@ class _Identity:
 
 @dataclass(slots=True)
 class Located:
-    """What addresses are: chains as :class:`undwarf.dwarf.InlineChains` has them, and by address the name that the
-    symbol table has for it (empty for none)."""
+    """What ``addresses`` (Q) are: chains as :class:`undwarf.dwarf.InlineChains` has them, and for each the symbol.
 
+    ``symbol_of`` (I) numbers ``symbols``, of which one that is empty stands for none.
+    """
+
+    addresses: memoryview
     chains: InlineChains
     symbols: list[str]
+    symbol_of: memoryview
 
 
 class Addresses:
@@ -73,7 +77,7 @@ class Addresses:
         if self._demangle:
             chains.names = self._all_demangled(chains.names)
             names = self._all_demangled(names)
-        return Located(chains, [names[number] for number in functions.number])
+        return Located(addresses, chains, names, functions.number)
 
     def _all_demangled(self, names: list[str]) -> list[str]:
         """Names demangled, each once in all."""
