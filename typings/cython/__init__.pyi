@@ -26,6 +26,7 @@ double = builtins.float
 void = None
 p_ulonglong = builtins.list[builtins.int]
 p_uint = builtins.list[builtins.int]
+p_char: Any
 
 compiled: builtins.bool
 

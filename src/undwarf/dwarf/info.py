@@ -57,6 +57,8 @@ for _form, _size in {
 
 MAX_DEPTH = cython.declare(cython.Py_ssize_t, 1024)
 """Nesting of entries that is followed."""
+MAX_STRING = cython.declare(cython.Py_ssize_t, 1 << 16)
+"""Bytes of a name that are looked at."""
 MAX_HOPS = cython.declare(cython.int, 32)
 """References followed from an entry to the one that has its name."""
 
@@ -1283,26 +1285,33 @@ class Info:
         records="const unsigned int[::1]",
         kinds="const unsigned char[::1]",
         origins="const unsigned long long[::1]",
-        string_class="unsigned char[::1]",
-        string="unsigned long long[::1]",
+        numbers="unsigned int[::1]",
         i="Py_ssize_t",
     )
-    def names_of(self, which: Any, kind: Any, origin: Any) -> tuple[memoryview, memoryview]:
-        """(classes B, values Q) of the names of records ``which`` (I), as :meth:`name_of`, all in one go.
+    def number_names(
+        self, which: Any, kind: Any, origin: Any, names: Any, known: dict[int, int], first: int
+    ) -> tuple[list[int], list[int]]:
+        """Give records ``which`` (I) the numbers of their names, as :meth:`name_of` finds them, in ``names`` (I).
 
-        ``kind`` and ``origin`` are columns of :meth:`functions`. Only names in `.debug_str` are told; the class is 0
-        for those that need more than this section's entries.
+        ``kind`` and ``origin`` are columns of :meth:`functions`; ``known`` are the numbers of names by their offset in
+        `.debug_str`. Returns the offsets of new names, numbered from ``first`` on, and the records whose names need
+        more than this section and that one.
         """
-        records, kinds, origins = which, kind, origin
-        string_class, string = zeros("B", records.shape[0]), zeros("Q", records.shape[0])
+        records, kinds, origins, numbers = which, kind, origin, names
+        new: list[int] = []
+        left: list[int] = []
         for i in range(records.shape[0]):
-            if kinds[records[i]] == REF_ALT:
-                continue
-            self.follow(origins[records[i]])
-            if self.next_class == 0 and self.value_class == STRP:
-                string_class[i] = STRP
-                string[i] = self.value
-        return memoryview(string_class), memoryview(string)
+            if kinds[records[i]] != REF_ALT:
+                self.follow(origins[records[i]])
+                if self.next_class == 0 and self.value_class == STRP:
+                    number = known.get(self.value)
+                    if number is None:
+                        number = known[self.value] = first + len(new)
+                        new.append(self.value)
+                    numbers[records[i]] = number
+                    continue
+            left.append(records[i])
+        return new, left
 
 
 def _grown(column: Any, used: int) -> Any:
@@ -1318,3 +1327,21 @@ def _grown_to(column: Any, used: int, size: int) -> Any:
     new: Any = zeros(view.format, wanted)  # type: ignore[arg-type]  # the columns here are of its typecodes
     new[:used] = view[:used]
     return new
+
+
+@cython.locals(view="const unsigned char[::1]", at="Py_ssize_t", end="Py_ssize_t", size="Py_ssize_t")
+def strings_at(data: Any, offsets: list[int]) -> list[str]:
+    """The strings that begin at offsets of a section of strings; what is not UTF-8 is kept recognisable."""
+    view = data
+    found = []
+    size = view.shape[0]
+    for offset in offsets:
+        if offset >= size:
+            found.append("")
+            continue
+        at = offset
+        end = at
+        while end < size and view[end] != 0 and end - at < MAX_STRING:
+            end += 1
+        found.append(bytes(data[at:end]).decode("utf-8", "backslashreplace"))
+    return found

@@ -387,6 +387,10 @@ class LineProgram:
             # Only programs without special opcodes could do with this; nothing writes them.
             self.damaged += 1
             return 0
+        # A row takes two bytes or more in most programs.
+        n = min((self.end - self.at) // 2 + 16, self.row_limit)
+        self.row_address, self.row_file = zeros("Q", n), zeros("I", n)
+        self.row_line, self.row_column = zeros("I", n), zeros("I", n)
         while self.at < self.end:
             op = self.data[self.at]
             self.at += 1

@@ -9,9 +9,10 @@ from typing import Any
 from undwarf.buffers import zeros
 from undwarf.diagnostics import Defects
 from undwarf.dwarf.constants import Root, UnitKind, ValueClass
+from undwarf.dwarf.info import strings_at
 from undwarf.dwarf.line import LineProgram
 from undwarf.dwarf.nesting import ChainColumns, flatten, gather, group, look_up, row_of, sorted_by_start
-from undwarf.dwarf.sections import DwarfFile, text_at
+from undwarf.dwarf.sections import DwarfFile
 from undwarf.elf import ElfFile
 from undwarf.limits import DEFAULT, Limits
 
@@ -135,6 +136,7 @@ class DebugLines:
         self._kept: OrderedDict[int, _Unit] = OrderedDict()
         self._kept_bytes = 0
         self._tables: dict[int, _Table] = {}
+        self._names: list[str] = []
         self._numbers: dict[str, int] = {}
         # By file, the numbers of names by their place in .debug_str.
         self._string_numbers: dict[int, dict[int, int]] = {}
@@ -172,6 +174,8 @@ class DebugLines:
         self._kept_bytes = 0
         self._tables.clear()
         self._string_numbers.clear()
+        self._names.clear()
+        self._numbers.clear()
         self._damaged = 0
         splits = [split for split in self._split_files.values() if split is not None]
         self._split_files.clear()
@@ -353,7 +357,7 @@ class DebugLines:
         columns = ChainColumns(len(addresses))
         name_of_record: list[memoryview] = []
         base = 0
-        for unit in sorted(set(which) - {NONE}):
+        for unit in [unit for unit in range(total) if starts[unit] < starts[unit + 1]]:
             numbers = order[starts[unit] : starts[unit + 1]]
             wanted = gather(addresses, numbers)
             read = self._unit(unit)
@@ -374,7 +378,7 @@ class DebugLines:
         made: dict[str, memoryview] = columns.finish(names)
         return InlineChains(
             made["first"], made["name"], made["file"], made["line"], made["column"],
-            list(self._numbers), list(self._file_numbers),
+            list(self._names), list(self._file_numbers),
         )  # fmt: skip
 
     def _claim(self, unsure: list[int], addresses: memoryview, which: memoryview, missing: memoryview) -> memoryview:
@@ -389,36 +393,31 @@ class DebugLines:
                     which[i] = unit
         return which
 
-    def _number_files(self, read: _Unit, wanted: set[int]) -> memoryview:
+    def _number_files(self, read: _Unit, wanted: list[int]) -> memoryview:
         """A column from a unit's file numbers to ours."""
-        size = max((number for number in wanted if number != NONE), default=-1) + 1
-        size = min(size, 1 << 20)
-        column = zeros("I", size)
+        column = zeros("I", wanted[-1] + 1 if wanted else 0)
         for number in wanted:
-            if number < size:
-                name = read.table.file_name(number)
-                column[number] = self._file_numbers.setdefault(name, len(self._file_numbers)) if name else NONE
+            name = read.table.file_name(number)
+            column[number] = self._file_numbers.setdefault(name, len(self._file_numbers)) if name else NONE
         return column
 
     def _name_records(self, read: _Unit, wanted: memoryview) -> None:
         """Find the names of the functions that are needed and not known yet."""
-        functions, names, numbers = read.functions, read.names, self._numbers
+        functions, names = read.functions, read.names
         kinds, origins = functions["kind"], functions["origin"]
-        classes, strings = read.file.info.names_of(wanted, kinds, origins)
         known = self._string_numbers.setdefault(id(read.file), {})
-        for record, string_class, string in zip(wanted, classes, strings, strict=True):
-            if string_class:
-                number = known.get(string)
-                if number is None:
-                    name = text_at(read.file.strings, string)
-                    number = known[string] = numbers.setdefault(name, len(numbers)) if name else NONE
-                names[record] = number
-                continue
+        new, left = read.file.info.number_names(wanted, kinds, origins, names, known, len(self._names))
+        self._names += strings_at(read.file.strings, new)
+        for record in left:
             name = self._name(read.file, kinds[record], origins[record])
             if not name and kinds[record]:
                 name = self._name(read.file, ValueClass.REF, functions["die"][record])
             if name:
-                names[record] = numbers.setdefault(name, len(numbers))
+                number = self._numbers.get(name)
+                if number is None:
+                    number = self._numbers[name] = len(self._names)
+                    self._names.append(name)
+                names[record] = number
 
     def _name(self, file: DwarfFile, kind: int, offset: int) -> str:
         fallback = ""

@@ -8,6 +8,8 @@ import cython
 from undwarf.buffers import zeros
 
 NONE = cython.declare(cython.uint, 0xFFFFFFFF)
+MOST_FILES = cython.declare(cython.uint, 1 << 20)
+"""Files of one line table that are told apart."""
 
 
 @cython.locals(
@@ -334,9 +336,19 @@ class ChainColumns:
         count: cython.Py_ssize_t = self.total
         return count
 
-    def file_numbers(self, first: int) -> set[int]:
-        """The file numbers of the entries from ``first`` on."""
-        return set(memoryview(self.file)[first : self.total])
+    @cython.locals(seen="unsigned char[::1]", i="Py_ssize_t", begin="Py_ssize_t", size="Py_ssize_t")
+    def file_numbers(self, first: int) -> list[int]:
+        """The file numbers of the entries from ``first`` on, each once; absurdly high ones are left out."""
+        begin = first
+        size = 0
+        for i in range(begin, self.total):
+            if self.file[i] < MOST_FILES and self.file[i] >= size:
+                size = cython.cast("Py_ssize_t", self.file[i]) + 1
+        seen = zeros("B", size)
+        for i in range(begin, self.total):
+            if self.file[i] < size:
+                seen[self.file[i]] = 1
+        return [i for i in range(size) if seen[i]]
 
     @cython.locals(known="const unsigned int[::1]", seen="unsigned char[::1]", i="Py_ssize_t", record="Py_ssize_t")
     def nameless(self, first: int, base: int, names: Any) -> memoryview:

@@ -19,6 +19,8 @@ ROOM = cython.declare(cython.Py_ssize_t, 96)
 """Bytes that a line takes at most beside its two names."""
 
 
+INLINED_BY = b" (inlined by) "
+
 PIECE = cython.declare(cython.Py_ssize_t, 1 << 18)
 """Text is handed over when there is this much of it."""
 
@@ -66,42 +68,58 @@ class Addr2lineText:
         return 0
 
     @cython.cfunc
+    @cython.inline
     @cython.exceptval(-1)
-    def put(self, text: bytes) -> cython.int:
-        """Append a few bytes."""
-        byte: cython.uchar
-        self.room(len(text))
-        for byte in text:
-            self.out[self.used] = byte
-            self.used += 1
+    def put(self, byte: cython.uchar) -> cython.int:
+        """Append a byte; there must be room."""
+        self.out[self.used] = byte
+        self.used += 1
         return 0
 
     @cython.cfunc
     @cython.exceptval(-1)
-    @cython.locals(
-        text="const unsigned char[::1]", ends="const unsigned int[::1]", start="Py_ssize_t", size="Py_ssize_t"
-    )
-    def name(self, packed: Any, offsets: Any, number: cython.Py_ssize_t) -> cython.int:
-        """Append a name, ?? if it is empty."""
-        text, ends = packed, offsets
-        start = ends[number]
-        size = cython.cast("Py_ssize_t", ends[number + 1]) - start
-        if size <= 0 or start + size > text.shape[0]:
-            return self.put(b"??")
+    def unknown(self) -> cython.int:
+        """Append ??; afterwards there is room for a line without names."""
+        self.room(ROOM)
+        self.put(63)
+        self.put(63)
+        return 0
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    def copy(self, kind: cython.int, number: cython.Py_ssize_t) -> cython.int:
+        """Append a name (kind 0), file (1) or symbol (2), ?? if it is empty; then there is room for a line."""
+        start: cython.Py_ssize_t
+        size: cython.Py_ssize_t
+        limit: cython.Py_ssize_t
+        source: cython.p_char
+        if kind == 0:
+            start = self.name_ends[number]
+            size = cython.cast("Py_ssize_t", self.name_ends[number + 1]) - start
+            limit = self.names.shape[0]
+            source = cython.cast(cython.p_char, cython.address(self.names[0]))
+        elif kind == 1:
+            start = self.file_ends[number]
+            size = cython.cast("Py_ssize_t", self.file_ends[number + 1]) - start
+            limit = self.files.shape[0]
+            source = cython.cast(cython.p_char, cython.address(self.files[0]))
+        else:
+            start = self.symbol_ends[number]
+            size = cython.cast("Py_ssize_t", self.symbol_ends[number + 1]) - start
+            limit = self.symbols.shape[0]
+            source = cython.cast(cython.p_char, cython.address(self.symbols[0]))
+        if size <= 0 or start + size > limit:
+            return self.unknown()
         self.room(size + ROOM)
-        # Both ends were checked just above; neither buffer is empty.
-        memcpy(
-            cython.cast("char *", cython.address(self.out[0])) + self.used,
-            cython.cast("const char *", cython.address(text[0])) + start,
-            size,
-        )
+        # Both ends were checked just above; no buffer is empty.
+        memcpy(cython.cast(cython.p_char, cython.address(self.out[0])) + self.used, source + start, size)
         self.used += size
         return 0
 
     @cython.cfunc
     @cython.exceptval(-1)
     def number(self, value: cython.uint) -> cython.int:
-        """Append a decimal number."""
+        """Append a decimal number; there must be room."""
         count: cython.int = 0
         while True:
             self.reversed[count] = cython.cast(cython.uchar, 48 + value % 10)
@@ -109,26 +127,23 @@ class Addr2lineText:
             count += 1
             if value == 0:
                 break
-        self.room(count)
         while count > 0:
             count -= 1
-            self.out[self.used] = self.reversed[count]
-            self.used += 1
+            self.put(self.reversed[count])
         return 0
 
     @cython.cfunc
     @cython.exceptval(-1)
     def address(self, value: cython.ulonglong) -> cython.int:
-        """Append an address as 0x and all its digits."""
+        """Append an address as 0x and all its digits; there must be room."""
         k: cython.int = self.digits
         digit: cython.int
-        self.put(b"0x")
-        self.room(k)
+        self.put(48)
+        self.put(120)
         while k > 0:
             k -= 1
             digit = cython.cast(cython.int, value >> (4 * k) & 15)
-            self.out[self.used] = cython.cast(cython.uchar, 48 + digit if digit < 10 else 87 + digit)
-            self.used += 1
+            self.put(cython.cast(cython.uchar, 48 + digit if digit < 10 else 87 + digit))
         return 0
 
     @cython.cfunc
@@ -136,12 +151,24 @@ class Addr2lineText:
     def place(self, file: cython.uint, line: cython.uint) -> cython.int:
         """Append file and line."""
         if file == NONE:
-            return self.put(b"??:0")
-        self.name(self.files, self.file_ends, file)
-        self.put(b":")
+            self.unknown()
+            self.put(58)
+            self.put(48)
+            return 0
+        self.copy(1, file)
+        self.put(58)
         if line:
             return self.number(line)
-        return self.put(b"?")
+        return self.put(63)
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    def separate(self, first: cython.uchar, second: cython.uchar) -> cython.int:
+        """Append a newline, or in pretty lines one or two other characters (0 for none)."""
+        if not self.mode & PRETTY:
+            return self.put(10)
+        self.put(first)
+        return self.put(second) if second else 0
 
     @cython.locals(
         wanted="const unsigned long long[::1]",
@@ -156,6 +183,7 @@ class Addr2lineText:
         end="Py_ssize_t",
         last="Py_ssize_t",
         has="bint",
+        byte="unsigned char",
     )
     def render(self, addresses: Any, symbol_of: Any, chains: Any) -> Any:
         """Lines of a column of addresses (Q), with the symbol of each (I) and their chains: some, none at the end."""
@@ -165,9 +193,10 @@ class Addr2lineText:
         i = self.next
         while i < wanted.shape[0] and self.used < PIECE:
             begin, end = first[i], first[i + 1]
+            self.room(ROOM)
             if self.mode & ADDRESSES:
                 self.address(wanted[i])
-                self.put(b": " if self.mode & PRETTY else b"\n")
+                self.separate(58, 32)
             last = end - 1
             if not self.mode & INLINES and end > begin:
                 end = begin + 1
@@ -175,18 +204,24 @@ class Addr2lineText:
             while True:
                 has = k < end
                 if self.mode & PRETTY and k > begin:
-                    self.put(b" (inlined by) ")
+                    for byte in INLINED_BY:
+                        self.put(byte)
                 if self.mode & FUNCTIONS:
                     # The symbol is what code is called; debugging information may name what it was made of.
                     if (not has or k == last) and self.symbol_ends[symbol[i] + 1] > self.symbol_ends[symbol[i]]:
-                        self.name(self.symbols, self.symbol_ends, symbol[i])
+                        self.copy(2, symbol[i])
                     elif has and name[k] != NONE:
-                        self.name(self.names, self.name_ends, name[k])
+                        self.copy(0, name[k])
                     else:
-                        self.put(b"??")
-                    self.put(b" at " if self.mode & PRETTY else b"\n")
+                        self.unknown()
+                    if self.mode & PRETTY:
+                        self.put(32)
+                        self.put(97)
+                        self.put(116)
+                    self.separate(32, 0)
                 self.place(file[k] if has else NONE, line[k] if has else 0)
-                self.put(b"\n")
+                self.put(10)
+                self.room(ROOM)
                 k += 1
                 if k >= end:
                     break

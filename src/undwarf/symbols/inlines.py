@@ -7,10 +7,10 @@ from typing import Protocol
 from undwarf.buffers import zeros
 from undwarf.diagnostics import Defects
 from undwarf.dwarf import DebugLines
+from undwarf.dwarf.nesting import gather
 from undwarf.elf import ElfFile
 from undwarf.images import Image, ImageStore
 from undwarf.limits import DEFAULT, Limits
-from undwarf.perfdata.ordering import take
 from undwarf.symbols.chains import Chains
 from undwarf.symbols.demangle import demangle_all
 from undwarf.symbols.grouping import group
@@ -124,7 +124,7 @@ def find_inlines(
         lines = lines_of(image)
         if lines is None:
             continue
-        found = lines.inline_chains(take(addresses, order[begin:end]))
+        found = lines.inline_chains(gather(addresses, order[begin:end]))
         chains.add(order, begin, end, found, names.column(found.names), files.column(found.files))
         # What was read of large files would add up.
         lines.release()
