@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
 
 from undwarf.buffers import zeros
 from undwarf.diagnostics import Defects
@@ -16,23 +15,8 @@ from undwarf.symbols.demangle import demangle_all
 from undwarf.symbols.grouping import group
 from undwarf.symbols.jit_lines import JitLines
 
-
-class Found(Protocol):
-    """Chains for a column of addresses, as :meth:`undwarf.dwarf.DebugLines.inline_chains` gives them."""
-
-    first: memoryview
-    name: memoryview
-    file: memoryview
-    line: memoryview
-    names: list[str]
-    files: list[str]
-
-
-class Lines(Protocol):
-    """Where chains come from."""
-
-    def inline_chains(self, addresses: memoryview) -> Found: ...
-    def release(self) -> None: ...
+Lines = DebugLines | JitLines
+"""Where chains come from."""
 
 
 class ImageLines:
@@ -43,9 +27,9 @@ class ImageLines:
         self._finder = store.finder
         self._limits = limits
         self._defects = Defects() if defects is None else defects
-        self._known: dict[int, DebugLines | JitLines | None] = {}
+        self._known: dict[int, Lines | None] = {}
 
-    def __call__(self, image: Image) -> DebugLines | JitLines | None:
+    def __call__(self, image: Image) -> Lines | None:
         """The debugging information of an image, None where there is none."""
         try:
             return self._known[image.number]
@@ -53,7 +37,7 @@ class ImageLines:
             found = self._known[image.number] = self._open(image)
             return found
 
-    def _open(self, image: Image) -> DebugLines | JitLines | None:
+    def _open(self, image: Image) -> Lines | None:
         if image.jitdump is not None:
             return JitLines(image.jitdump)
         elf = image.elf

@@ -1,28 +1,12 @@
 """Source lines of just-in-time compiled code, as a jitdump file has them, in the shape of DWARF's."""
 
 from bisect import bisect_right
-from dataclasses import dataclass
 
 from undwarf.buffers import zeros
+from undwarf.dwarf import InlineChains
 from undwarf.images.jitdump import JitDump, Line
 
 NONE = 0xFFFFFFFF
-
-
-@dataclass(slots=True)
-class JitChains:
-    """A chain of one entry, or none, for each address; entries have no name of their own.
-
-    Columns as in :class:`undwarf.dwarf.lines.InlineChains`.
-    """
-
-    first: memoryview
-    name: memoryview
-    file: memoryview
-    line: memoryview
-    column: memoryview
-    names: list[str]
-    files: list[str]
 
 
 class JitLines:
@@ -32,7 +16,11 @@ class JitLines:
         self._dump = dump
         self._known: dict[int, list[Line]] = {}
 
-    def inline_chains(self, addresses: memoryview) -> JitChains:
+    def release(self) -> None:
+        """Forget the lines that were read."""
+        self._known.clear()
+
+    def inline_chains(self, addresses: memoryview) -> InlineChains:
         """What a column of addresses (Q, offsets in the dump) stands for."""
         found = [self._line(address) for address in addresses]
         count = sum(line is not None for line in found)
@@ -48,7 +36,7 @@ class JitLines:
                 lines[at], columns[at] = line.line, line.column
                 at += 1
         first[len(found)] = at
-        return JitChains(first, name, file, lines, columns, [], list(files))
+        return InlineChains(first, name, file, lines, columns, [], list(files))
 
     def _line(self, address: int) -> Line | None:
         number = self._dump.code_at(address)
