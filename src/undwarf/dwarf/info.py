@@ -999,6 +999,10 @@ class Info:
     def ranges_of(self, unit: int, kind: int, value: int) -> Any:
         """(start, end) pairs of a DW_AT_ranges value (class and number) of a unit whose bases are set."""
         self.enter(unit)
+        # Those at hand may still be looked at by whoever asked for the functions of a unit.
+        self.range_start = zeros("Q", 64)
+        self.range_end = zeros("Q", 64)
+        self.range_record = zeros("I", 64)
         self.range_total = 0
         self.add_list(kind, value, 0)
         return [(self.range_start[i], self.range_end[i]) for i in range(self.range_total)]
@@ -1270,6 +1274,202 @@ class Info:
             break
         self.value_class = plain_class
         self.value = plain
+        return 0
+
+    def declared(self, unit: int) -> dict[str, memoryview]:
+        """What a unit declares, in the order of its entries: types, functions, namespaces, variables with an address.
+
+        ``die`` (Q), ``tag`` (I), ``parent`` (I, number of the namespace or type it is in, 0xffffffff for none,
+        0xfffffffe for a function), ``flags`` (B: 1 a declaration, 2 names come from another entry), ``kind`` (B) and
+        ``name`` (Q) its name's class and value, ``linkage_kind`` and ``linkage`` (I, 0xffffffff where it is too large).
+        Of variables with an address: ``of`` (I, the number above), ``place`` (Q, address or index), ``place_kind`` (Q:
+        1 an address, 2 an index, 3 an offset for a thread, 4 the index of one). Variables that are declared only are
+        among the rows, those with neither address nor declaration are not.
+        """
+        depth: cython.Py_ssize_t = 0
+        decl: cython.Py_ssize_t
+        i: cython.Py_ssize_t
+        n: cython.Py_ssize_t
+        k: cython.Py_ssize_t
+        m: cython.Py_ssize_t
+        die: cython.Py_ssize_t
+        code: cython.ulonglong
+        outer: cython.uint
+        tag: cython.int
+        attribute: cython.int
+        flags: cython.int
+        kind: cython.int
+        linkage_kind: cython.int
+        name: cython.ulonglong
+        linkage: cython.ulonglong
+        place: cython.ulonglong
+        place_kind: cython.int
+        op: cython.int
+        size: cython.int
+        wanted: cython.bint
+        inside: cython.uint = NONE - 1
+        self._reset_records(64)
+        self.enter(unit)
+        self.at = self.unit_first[unit]
+        self.end = self.unit_end[unit]
+        self.enclosing[0] = NONE
+        while self.at < self.end:
+            die = self.at
+            code = self.data[die]
+            if code < 0x80:
+                self.at += 1
+            else:
+                code = self.uleb()
+            if code == 0:
+                depth -= 1
+                if depth <= 0:
+                    break
+                continue
+            decl = self.declaration(code)
+            if decl < 0:
+                self.damaged += 1
+                break
+            tag = self.decl_tag[decl]
+            outer = self.enclosing[depth]
+            # Structures, unions, classes, enumerations, interfaces, variables, functions, namespaces, base types.
+            wanted = (
+                tag == 0x13 or tag == 0x17 or tag == 0x02 or tag == 0x04 or tag == 0x38 or tag == 0x34 or tag == 0x2E
+                or tag == 0x39
+            )  # fmt: skip
+            if not wanted:
+                if self.decl_fixed[decl] >= 0:
+                    self.at += self.decl_fixed[decl]
+                else:
+                    for i in range(self.decl_spec[decl], self.decl_spec[decl] + self.decl_count[decl]):
+                        if self.spec_size[i] != 255:
+                            self.at += self.spec_size[i]
+                        else:
+                            self.skip(self.spec_form[i])
+                if tag == 0x1D or tag == 0x0B:
+                    outer = inside
+            else:
+                flags = 0
+                kind = 0
+                name = 0
+                linkage_kind = 0
+                linkage = 0
+                place = 0
+                place_kind = 0
+                for i in range(self.decl_spec[decl], self.decl_spec[decl] + self.decl_count[decl]):
+                    attribute = self.spec_attribute[i]
+                    if (
+                        attribute == 0x03 or attribute == 0x6E or attribute == 0x2007 or attribute == 0x3C
+                        or attribute == 0x47 or attribute == 0x31 or (attribute == 0x02 and tag == 0x34)
+                    ):  # fmt: skip
+                        self.read(self.spec_form[i], self.spec_constant[i])
+                        if self.at > self.end:
+                            break
+                        if attribute == 0x03:
+                            kind = self.value_class
+                            name = self.value
+                        elif attribute == 0x3C:
+                            flags |= 1 if self.value else 0
+                        elif attribute == 0x47 or attribute == 0x31:
+                            flags |= 2
+                        elif attribute != 0x02:
+                            linkage_kind = self.value_class
+                            linkage = self.value
+                        elif self.value_class == BLOCK and self.value_size > 1:
+                            k = cython.cast("Py_ssize_t", self.value)
+                            m = k + cython.cast("Py_ssize_t", self.value_size)
+                            op = self.data[k]
+                            size = 0
+                            if op == 0x03:
+                                size = self.address
+                                place_kind = 1
+                            elif op == 0x0E or op == 0x0F:
+                                size = 8
+                                place_kind = 3
+                            elif op == 0x0C or op == 0x0D:
+                                size = 4
+                                place_kind = 3
+                            if size and m - k > size:
+                                place = self.fixed(self.data, k + 1, size)
+                                k += 1 + size
+                            elif op == 0xA1 or op == 0xFB or op == 0xA2 or op == 0xFC:
+                                place_kind = 2 if op == 0xA1 or op == 0xFB else 4
+                                k += 1
+                                size = 0
+                                while k < m:
+                                    if size < 63:
+                                        place |= cython.cast(cython.ulonglong, self.data[k] & 0x7F) << size
+                                    size += 7
+                                    k += 1
+                                    if self.data[k - 1] < 0x80:
+                                        break
+                            else:
+                                place_kind = 0
+                            if place_kind and k < m:
+                                # Only the operation that makes an address of a thread's may follow.
+                                if m - k == 1 and (self.data[k] == 0xE0 or self.data[k] == 0x9B):
+                                    place_kind = 3 if place_kind == 1 or place_kind == 3 else 4
+                                else:
+                                    place_kind = 0
+                            elif place_kind > 2:
+                                place_kind = 0
+                    elif self.spec_size[i] != 255:
+                        self.at += self.spec_size[i]
+                    else:
+                        self.skip(self.spec_form[i])
+                if tag != 0x34 or place_kind or (flags & 1 and outer != inside):
+                    self._room_for_record()
+                    n = self.record_total
+                    self.record_die[n] = die
+                    self.record_origin[n] = name
+                    self.record_class[n] = cython.cast("unsigned char", kind)
+                    self.record_inlined[n] = cython.cast("unsigned char", flags)
+                    self.record_parent[n] = outer
+                    self.record_file[n] = tag
+                    self.record_column[n] = cython.cast("unsigned int", linkage_kind)
+                    self.record_line[n] = cython.cast("unsigned int", linkage if linkage < NONE else NONE)
+                    self.record_total += 1
+                    if place_kind:
+                        self._room_for_place()
+                        self.range_start[self.range_total] = place
+                        self.range_end[self.range_total] = place_kind
+                        self.range_record[self.range_total] = cython.cast("unsigned int", n)
+                        self.range_total += 1
+                    outer = cython.cast(cython.uint, n) if outer != inside else inside
+                if tag == 0x2E:
+                    outer = inside
+            if self.at > self.end:
+                self.damaged += 1
+                break
+            if self.decl_children[decl]:
+                depth += 1
+                if depth > MAX_DEPTH:
+                    self.damaged += 1
+                    break
+                self.enclosing[depth] = outer
+            elif depth == 0:
+                break
+        return {
+            "die": memoryview(self.record_die)[: self.record_total],
+            "name": memoryview(self.record_origin)[: self.record_total],
+            "kind": memoryview(self.record_class)[: self.record_total],
+            "flags": memoryview(self.record_inlined)[: self.record_total],
+            "parent": memoryview(self.record_parent)[: self.record_total],
+            "tag": memoryview(self.record_file)[: self.record_total],
+            "linkage": memoryview(self.record_line)[: self.record_total],
+            "linkage_kind": memoryview(self.record_column)[: self.record_total],
+            "place": memoryview(self.range_start)[: self.range_total],
+            "place_kind": memoryview(self.range_end)[: self.range_total],
+            "of": memoryview(self.range_record)[: self.range_total],
+        }
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    def _room_for_place(self) -> cython.int:
+        n: cython.Py_ssize_t = self.range_total
+        if n == self.range_start.shape[0]:
+            self.range_start = _grown(self.range_start, n)
+            self.range_end = _grown(self.range_end, n)
+            self.range_record = _grown(self.range_record, n)
         return 0
 
     def name_of(self, offset: int) -> Any:

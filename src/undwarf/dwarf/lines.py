@@ -184,9 +184,14 @@ class DebugLines:
                 file.elf.release()
         self._file = self._file.again()
 
+    @property
+    def file(self) -> DwarfFile:
+        """The file that was asked for first: what is split off leads from it."""
+        return self._file
+
     # Units by address --------------------------------------------------------------------------------------
 
-    def _unit_index(self) -> tuple[memoryview, memoryview, list[int]]:
+    def unit_index(self) -> tuple[memoryview, memoryview, list[int]]:
         """(addresses, units) made flat, and the units that do not say where their code is."""
         if self._index is None:
             file = self._file
@@ -208,7 +213,7 @@ class DebugLines:
             self._index = addresses, units, unsure
         return self._index
 
-    def _set_bases(self, unit: int) -> int:
+    def set_bases(self, unit: int) -> int:
         """Tell the reader what a unit's lists are relative to; its low address."""
         file = self._file
         roots = file.roots
@@ -223,7 +228,7 @@ class DebugLines:
 
     def _unit_ranges(self, unit: int) -> list[tuple[int, int]]:
         roots = self._file.roots
-        low = self._set_bases(unit)
+        low = self.set_bases(unit)
         kind, value = roots.raw(unit, Root.RANGES)
         if kind:
             found: list[tuple[int, int]] = self._file.info.ranges_of(unit, kind, value)
@@ -256,24 +261,7 @@ class DebugLines:
         return made
 
     def _read_unit(self, unit: int) -> _Unit:
-        file = self._file
-        self._set_bases(unit)
-        source, number = file, unit
-        split = self._split_unit(unit)
-        if split is not None:
-            source, number = split
-            roots = file.roots
-            base = self._low_pc(unit)
-            width = source.columns["width"][number]
-            rnglists_base = source.roots.value(number, Root.RNGLISTS_BASE)
-            if rnglists_base is None:
-                rnglists_base = 12 if width == 4 else 20
-            source.info.set_bases(
-                base,
-                roots.value(unit, Root.ADDR_BASE) or 0,
-                rnglists_base,
-                roots.value(unit, Root.GNU_RANGES_BASE) or 0,
-            )
+        source, number = self.source_of(unit)
         functions: dict[str, memoryview] = source.info.functions(number)
         starts, ends, of = functions["start"], functions["end"], functions["of"]
         # Functions come outer first, so that their numbers order those that begin together.
@@ -284,8 +272,24 @@ class DebugLines:
         size = 37 * len(names) + 20 * len(starts) + 12 * len(addresses)
         return _Unit(source, functions, addresses, records, names, table, size + 20 * len(table.rows["address"]))
 
-    def _low_pc(self, unit: int) -> int:
-        return self._set_bases(unit)
+    def source_of(self, unit: int) -> tuple[DwarfFile, int]:
+        """The file that has the entries of a unit, and which of its units they are; its bases are set."""
+        file = self._file
+        base = self.set_bases(unit)
+        split = self.split_unit(unit)
+        if split is None:
+            return file, unit
+        source, number = split
+        rnglists_base = source.roots.value(number, Root.RNGLISTS_BASE)
+        if rnglists_base is None:
+            rnglists_base = 12 if source.columns["width"][number] == 4 else 20
+        source.info.set_bases(
+            base,
+            file.roots.value(unit, Root.ADDR_BASE) or 0,
+            rnglists_base,
+            file.roots.value(unit, Root.GNU_RANGES_BASE) or 0,
+        )
+        return source, number
 
     def _table(self, unit: int) -> _Table:
         file = self._file
@@ -311,7 +315,7 @@ class DebugLines:
             self._tables[offset] = table
         return table
 
-    def _split_unit(self, unit: int) -> tuple[DwarfFile, int] | None:
+    def split_unit(self, unit: int) -> tuple[DwarfFile, int] | None:
         """The unit that a skeleton stands for, in the file that has it."""
         roots = self._file.roots
         kind, value = roots.raw(unit, Root.DWO_NAME)
@@ -347,7 +351,7 @@ class DebugLines:
 
     def inline_chains(self, addresses: memoryview) -> InlineChains:
         """The chains of addresses (Q) of the binary, in their order."""
-        unit_starts, unit_of, unsure = self._unit_index()
+        unit_starts, unit_of, unsure = self.unit_index()
         which = look_up(addresses, unit_starts, unit_of)
         total = self._file.info.count
         order, starts = group(which, total)

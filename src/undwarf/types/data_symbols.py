@@ -69,6 +69,18 @@ class DataSymbols:
         return found
 
     @cached_property
+    def _objects(self) -> list[tuple[int, int, str]]:
+        return sorted((value, size, name) for what, value, size, name in self._rows if what == _OBJECT and size)
+
+    def variable_at(self, address: int) -> "tuple[str, int, int] | None":
+        """(name, address, size) of the variable's symbol that holds an address."""
+        at = bisect_right(self._objects, (address, 1 << 64, "")) - 1
+        if at < 0 or address - self._objects[at][0] >= self._objects[at][1]:
+            return None
+        start, size, name = self._objects[at]
+        return name.partition("@")[0], start, size
+
+    @cached_property
     def functions(self) -> dict[int, str]:
         """Names of functions by their address, the first of several."""
         found: dict[int, str] = {}

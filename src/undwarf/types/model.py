@@ -58,6 +58,9 @@ _SCALARS = frozenset(
     (Kind.INT, Kind.FLOAT, Kind.BOOL, Kind.CHAR, Kind.POINTER, Kind.REFERENCE, Kind.ENUM, Kind.OTHER),
 )
 
+DISCRIMINANT = "discriminant"
+"""Name of the member of a VARIANT that says which of the others is there."""
+
 
 class Member(NamedTuple):
     """A member of an aggregate. ``bit_size`` is 0 unless it is a bit field; ``bit_offset`` is from the aggregate on."""
@@ -378,6 +381,7 @@ class TypeGraph:
             )
         if record.kind in _AGGREGATES:
             found = False
+            known = len(search.found)
             members = self.members(t)
             last = len(members) - 1
             for k, member in enumerate(members):
@@ -403,6 +407,8 @@ class TypeGraph:
                     search, member.type, within, begin + member.offset, _join(path, member), here, depth + 1
                 )
                 found = found or inner
+            if record.kind == Kind.VARIANT:
+                self._prefer_values(search, known, _join(path, Member(DISCRIMINANT, 0, 0, 0, 0, VOID)))
             if found:
                 return True
             # Padding, or an aggregate whose members are not known.
@@ -417,6 +423,14 @@ class TypeGraph:
             score -= 1
         search.found.append((score, Field(path, t, offset, begin, whole, containers=here)))
         return True
+
+    @staticmethod
+    def _prefer_values(search: _Search, known: int, path: str) -> None:
+        """A discriminant that a variant's own value stands in for is that value."""
+        new = search.found[known:]
+        best = max((score for score, one in new if one.path != path), default=0)
+        if best >= 4:
+            search.found[known:] = [pair for pair in new if pair[1].path != path]
 
     @staticmethod
     def _same_unit(members: tuple[Member, ...], first: int, member: Member) -> bool:

@@ -1,0 +1,362 @@
+"""Types from DWARF, made when they are looked at.
+
+Source: DWARF 5, chapter 5 (types), 3.3 (what functions take), 4.1 of the appendix on type units; for bit fields of
+DWARF 2 and 3, DW_AT_bit_offset counts from the most significant bit of the storage unit.
+"""
+
+from functools import cached_property
+
+from undwarf.dwarf.constants import ValueClass
+from undwarf.types.entries import (
+    ABSTRACT_ORIGIN,
+    ARTIFICIAL,
+    BIT_OFFSET,
+    BIT_SIZE,
+    BYTE_SIZE,
+    CALLING_CONVENTION,
+    CONST_VALUE,
+    COUNT,
+    DATA_BIT_OFFSET,
+    DATA_MEMBER_LOCATION,
+    DECLARATION,
+    ENCODING,
+    EXTERNAL,
+    LOWER_BOUND,
+    NAME,
+    SIGNATURE,
+    SPECIFICATION,
+    TYPE,
+    UPPER_BOUND,
+    Entry,
+    Space,
+    Spaces,
+)
+from undwarf.types.model import DISCRIMINANT, VOID, Kind, Member, TypeGraph, TypeRecord
+
+TAG_ARRAY, TAG_CLASS, TAG_ENUM, TAG_POINTER, TAG_REFERENCE, TAG_STRUCT = 0x01, 0x02, 0x04, 0x0F, 0x10, 0x13
+TAG_SUBROUTINE, TAG_TYPEDEF, TAG_UNION, TAG_INHERITANCE, TAG_SUBRANGE, TAG_BASE = 0x15, 0x16, 0x17, 0x1C, 0x21, 0x24
+TAG_MEMBER, TAG_PARAMETER, TAG_ELLIPSIS, TAG_VARIANT, TAG_VARIANT_PART, TAG_INTERFACE = (
+    0x0D,
+    0x05,
+    0x18,
+    0x19,
+    0x33,
+    0x38,
+)
+TAG_SUBPROGRAM, TAG_RVALUE_REFERENCE = 0x2E, 0x42
+
+_THROUGH = {
+    TAG_TYPEDEF: Kind.TYPEDEF, 0x43: Kind.TYPEDEF, 0x26: Kind.CONST, 0x35: Kind.VOLATILE, 0x37: Kind.RESTRICT,
+    0x47: Kind.ATOMIC, 0x2D: Kind.TAG, 0x40: Kind.TAG, 0x46: Kind.TAG, 0x4B: Kind.CONST, TAG_SUBRANGE: Kind.TYPEDEF,
+}  # fmt: skip
+_AGGREGATES = {
+    TAG_STRUCT: (Kind.STRUCT, "struct"), TAG_CLASS: (Kind.CLASS, "class"), TAG_UNION: (Kind.UNION, "union"),
+    TAG_INTERFACE: (Kind.CLASS, "class"),
+}  # fmt: skip
+_BASES = {0x02: Kind.BOOL, 0x04: Kind.FLOAT, 0x03: Kind.FLOAT, 0x06: Kind.CHAR, 0x08: Kind.CHAR, 0x10: Kind.CHAR}
+_SIGNED_ENCODINGS = frozenset((0x05, 0x06, 0x0D))
+
+_C = frozenset((0x01, 0x02, 0x0C, 0x1D, 0x2C, 0x3E, 0x10, 0x8001))
+"""DW_LANG_* of C, whose types have no namespaces."""
+_CXX = frozenset((0x04, 0x1A, 0x21, 0x2B, 0x3A, 0x11))
+"""DW_LANG_* of C++; these and C say ``struct`` before a structure's name."""
+_PASS_BY_REFERENCE = 4
+MAX_MEMBERS = 100_000
+
+
+class DwarfTypes:
+    """The types of one binary in a graph. ``of`` gives the number of what an entry refers to."""
+
+    def __init__(self, spaces: Spaces, graph: TypeGraph) -> None:
+        self.spaces = spaces
+        self.graph = graph
+        self._numbers: dict[tuple[int, int], int] = {}
+        self._places: list[tuple[Space, int]] = []
+        self._languages: dict[tuple[int, int], int] = {}
+        self._definitions: dict[str, list[tuple[Space, int, int]]] | None = None
+
+    # Numbers -----------------------------------------------------------------------------------------------
+
+    def of(self, entry: Entry, attribute: int = TYPE) -> int:
+        """The type an entry refers to, void for none; its specification or origin may have it."""
+        for _hop in range(8):
+            value = entry.attributes.get(attribute)
+            if value is not None:
+                return self._at(entry.space, value.kind, value.value, entry)
+            further = entry.reference(ABSTRACT_ORIGIN) or entry.reference(SPECIFICATION)
+            if further is None:
+                return VOID
+            entry = further
+        return VOID
+
+    def _at(self, space: Space, kind: int, value: int, entry: Entry) -> int:
+        if kind == ValueClass.REF:
+            return self.number(space, value)
+        other = space.follow(next(one for one in entry.attributes.values() if one.kind == kind and one.value == value))
+        if other is None:
+            self.graph.defects.add("reference to no type", self.graph.subject)
+            return VOID
+        return self.number(other.space, other.offset)
+
+    def number(self, space: Space, offset: int) -> int:
+        """The number of the type whose entry is at an offset; its record is made later."""
+        key = (space.number, offset)
+        found = self._numbers.get(key)
+        if found is None:
+            self._places.append((space, offset))
+            found = self._numbers[key] = self.graph.reserve(self, len(self._places) - 1)
+        return found
+
+    def language(self, entry: Entry) -> int:
+        """DW_LANG_* of an entry's unit."""
+        key = (entry.space.number, entry.unit)
+        found = self._languages.get(key)
+        if found is None:
+            # The units that dwz makes do not say: they are as the rest of the program.
+            found = self._languages[key] = entry.space.language(entry.unit) or self._main_language
+        return found
+
+    @cached_property
+    def _main_language(self) -> int:
+        space = self.spaces.main
+        return next((one for one in map(space.language, range(min(space.info.count, 100))) if one), 0)
+
+    # Records -----------------------------------------------------------------------------------------------
+
+    def load(self, key: int) -> TypeRecord | None:
+        """The record of the type at a numbered place."""
+        space, offset = self._places[key]
+        entry = space.entry(offset)
+        if entry is None or entry.tag == 0:
+            return None
+        tag = entry.tag
+        name = entry.string(NAME)
+        if tag in _THROUGH:
+            return TypeRecord(_THROUGH[tag], name, target=self.of(entry))
+        if tag in (TAG_POINTER, TAG_REFERENCE, TAG_RVALUE_REFERENCE):
+            size = _size(entry)
+            size = size if size > 0 else space.columns["address"][entry.unit]
+            if tag == TAG_POINTER:
+                return TypeRecord(Kind.POINTER, name, size, self.of(entry))
+            return TypeRecord(Kind.REFERENCE, "&&" if tag == TAG_RVALUE_REFERENCE else "&", size, self.of(entry))
+        if tag == TAG_BASE:
+            encoding = entry.number(ENCODING) or 0
+            kind = _BASES.get(encoding, Kind.INT)
+            return TypeRecord(kind, name, _size(entry), signed=encoding in _SIGNED_ENCODINGS)
+        if tag in _AGGREGATES:
+            return self._aggregate(entry, name)
+        if tag == TAG_ARRAY:
+            return self._array(entry)
+        if tag == TAG_ENUM:
+            return self._enumeration(entry, name)
+        if tag in (TAG_SUBROUTINE, TAG_SUBPROGRAM):
+            parameters, variadic = self.parameters(entry)
+            return TypeRecord(Kind.FUNCTION, name, target=self.of(entry), parameters=parameters, variadic=variadic)
+        return TypeRecord(Kind.OTHER, name, _size(entry))
+
+    def parameters(self, entry: Entry) -> "tuple[tuple[tuple[str, int], ...], bool]":
+        """(name, type) of a function's parameters, and whether more may follow."""
+        found: list[tuple[str, int]] = []
+        variadic = False
+        for child in entry.space.children(entry)[:MAX_MEMBERS]:
+            if child.tag == TAG_PARAMETER:
+                found.append((child.string(NAME), self.of(child)))
+            elif child.tag == TAG_ELLIPSIS:
+                variadic = True
+        return tuple(found), variadic
+
+    def _full_name(self, entry: Entry, name: str) -> str:
+        if not name or self.language(entry) in _C:
+            return name
+        return entry.space.qualified(entry.unit, entry.offset, name)
+
+    def _keyword(self, entry: Entry, keyword: str) -> str:
+        language = self.language(entry)
+        return keyword if language in _C or language in _CXX else ""
+
+    def _defined_elsewhere(self, entry: Entry, name: str, full: str) -> int:
+        """The type that a declaration stands for; void where it is not found."""
+        by_signature = entry.reference(SIGNATURE)
+        if by_signature is not None:
+            return self.number(by_signature.space, by_signature.offset)
+        for space, unit, offset in self.definitions().get(name, ()):
+            other = space.entry_in(unit, offset)
+            if other is None or (other.tag == TAG_ENUM) != (entry.tag == TAG_ENUM):
+                continue
+            if self._full_name(other, name) == full:
+                return self.number(space, offset)
+        return VOID
+
+    def definitions(self) -> dict[str, list[tuple[Space, int, int]]]:
+        """(space, unit, offset) of the types that are defined anywhere, by plain name; found when first needed."""
+        if self._definitions is None:
+            found: dict[str, list[tuple[Space, int, int]]] = {}
+            wanted = frozenset((TAG_STRUCT, TAG_UNION, TAG_CLASS, TAG_ENUM, TAG_INTERFACE))
+            # Names are read once for each place they are written at.
+            names: dict[tuple[int, int, int], str] = {}
+            for space in list(self.spaces.all):
+                for unit in range(space.info.count):
+                    rows = space.declared(unit)
+                    tags, kinds, texts, flags, dies = (
+                        rows[column].tolist() for column in ("tag", "kind", "name", "flags", "die")
+                    )
+                    for k, tag in enumerate(tags):
+                        if tag not in wanted or flags[k] & 1 or not kinds[k]:
+                            continue
+                        key = (space.number, kinds[k], texts[k])
+                        name = names.get(key)
+                        if name is None:
+                            name = names[key] = space.row_name(unit, k)
+                        at = found.setdefault(name, [])
+                        if len(at) < 16:
+                            at.append((space, unit, dies[k]))
+            self._definitions = found
+        return self._definitions
+
+    def _enumeration(self, entry: Entry, name: str) -> TypeRecord:
+        named = entry
+        further = entry.reference(SPECIFICATION)
+        if further is not None:
+            named, name = further, name or further.string(NAME)
+        full = self._full_name(named, name)
+        size = _size(entry)
+        if size < 0 and not entry.flag(DECLARATION):
+            size = self.graph.size(self.of(entry))
+        if (entry.flag(DECLARATION) and size <= 0) or SIGNATURE in entry.attributes:
+            whole = self._defined_elsewhere(entry, name, full)
+            if whole:
+                return TypeRecord(Kind.TAG, target=whole)
+        return TypeRecord(Kind.ENUM, full, size, keyword=self._keyword(entry, "enum"))
+
+    def _aggregate(self, entry: Entry, name: str) -> TypeRecord:
+        kind, keyword = _AGGREGATES[entry.tag]
+        named = entry
+        further = entry.reference(SPECIFICATION)
+        if further is not None:
+            # It was declared where it belongs, and is described elsewhere.
+            named, name = further, name or further.string(NAME)
+        full = self._full_name(named, name)
+        if entry.flag(DECLARATION) or SIGNATURE in entry.attributes:
+            whole = self._defined_elsewhere(entry, name, full)
+            if whole:
+                return TypeRecord(Kind.TAG, target=whole)
+            return TypeRecord(Kind.FORWARD, full, keyword=self._keyword(entry, keyword))
+        members, variants = self._members(entry)
+        return TypeRecord(
+            Kind.VARIANT if variants else kind,
+            full,
+            max(_size(entry), -1),
+            members=tuple(members),
+            keyword=self._keyword(entry, keyword),
+            by_reference=entry.number(CALLING_CONVENTION) == _PASS_BY_REFERENCE,
+        )
+
+    def _members(self, entry: Entry) -> tuple[list[Member], bool]:
+        found: list[Member] = []
+        variants = False
+        children = entry.space.children(entry)
+        if len(children) > MAX_MEMBERS:
+            self.graph.defects.add("too many members", self.graph.subject)
+            del children[MAX_MEMBERS:]
+        for child in children:
+            if child.tag in (TAG_MEMBER, TAG_INHERITANCE):
+                member = self._member(child)
+                if member is not None:
+                    found.append(member)
+            elif child.tag == TAG_VARIANT_PART:
+                variants = True
+                for part in child.space.children(child)[:MAX_MEMBERS]:
+                    of_part = child.space.children(part) if part.tag == TAG_VARIANT else [part]
+                    for one in of_part[:MAX_MEMBERS]:
+                        member = self._member(one) if one.tag == TAG_MEMBER else None
+                        if member is not None:
+                            name = member.name or (DISCRIMINANT if one.flag(ARTIFICIAL) else "")
+                            found.append(member._replace(name=name))
+        return found, variants
+
+    def _member(self, entry: Entry) -> Member | None:
+        inherited = entry.tag == TAG_INHERITANCE
+        location = entry.attributes.get(DATA_MEMBER_LOCATION)
+        bits = entry.number(DATA_BIT_OFFSET)
+        elsewhere = entry.flag(EXTERNAL) or entry.flag(DECLARATION) or CONST_VALUE in entry.attributes
+        if location is None and bits is None and not inherited and elsewhere:
+            # A static member is a variable of its own.
+            return None
+        at = 0
+        if location is not None:
+            if location.kind == ValueClass.BLOCK:
+                place = _constant_place(entry.block(DATA_MEMBER_LOCATION))
+                if place is None:
+                    # Where a virtual base is, only the object says.
+                    return None
+                at = place
+            else:
+                at = entry.number(DATA_MEMBER_LOCATION) or 0
+        if at < 0:
+            return None
+        t = self.of(entry)
+        name = "" if inherited else entry.string(NAME)
+        width = entry.number(BIT_SIZE) or 0
+        if width <= 0:
+            return Member(name, at, -1, 8 * at, 0, t, inherited)
+        if bits is None:
+            old = entry.number(BIT_OFFSET)
+            storage = entry.number(BYTE_SIZE) or self.graph.size(t)
+            bits = 8 * at
+            if old is not None:
+                bits += old if entry.space.file.big else 8 * storage - old - width
+        else:
+            bits += 8 * at
+        if bits < 0:
+            return None
+        return Member(name, bits // 8, -1, bits, width, t)
+
+    def _array(self, entry: Entry) -> TypeRecord:
+        counts = [_count(child) for child in entry.space.children(entry)[:64] if child.tag in (TAG_SUBRANGE, TAG_ENUM)]
+        target = self.of(entry)
+        for count in reversed(counts[1:]):
+            target = self.graph.add(TypeRecord(Kind.ARRAY, target=target, count=count))
+        size = _size(entry)
+        return TypeRecord(
+            Kind.ARRAY, size=size if len(counts) < 2 else -1, target=target, count=counts[0] if counts else -1
+        )
+
+
+def _size(entry: Entry) -> int:
+    size = entry.number(BYTE_SIZE)
+    if size is None:
+        bits = entry.number(BIT_SIZE)
+        return (bits + 7) // 8 if bits is not None and bits >= 0 else -1
+    return size if size >= 0 else -1
+
+
+def _count(subrange: Entry) -> int:
+    """Elements of one dimension; -1 where it has no end, or only the running program knows it."""
+    count = subrange.number(COUNT)
+    if count is not None:
+        return count if 0 <= count < 1 << 62 else -1
+    upper = subrange.number(UPPER_BOUND)
+    if upper is None:
+        return -1
+    value = subrange.attributes[UPPER_BOUND]
+    if value.size >= 4 and upper == (1 << 8 * value.size) - 1:
+        # Minus one, in a form without sign: no elements.
+        return 0
+    count = upper - (subrange.number(LOWER_BOUND) or 0) + 1
+    return count if 0 <= count < 1 << 62 else -1
+
+
+def _constant_place(block: memoryview | None) -> int | None:
+    """The offset that an expression adds to the object's address, where it does nothing else."""
+    if not block:
+        return None
+    op, rest = block[0], bytes(block[1:])
+    if op == 0x23 or op == 0x10:  # DW_OP_plus_uconst, DW_OP_constu
+        value, shift = 0, 0
+        for k, byte in enumerate(rest[:10]):
+            value |= (byte & 0x7F) << shift
+            shift += 7
+            if byte < 0x80:
+                behind = rest[k + 1 :]
+                return value if behind in ((b"",) if op == 0x23 else (b"\x22",)) else None
+    return None

@@ -1,0 +1,277 @@
+"""Entries of DWARF across all sections and files that belong to one binary, one entry at a time.
+
+An entry is named by (space, offset): a space is one section of units in one file. References lead from one space to
+another: to the supplementary file that dwz made, to type units, from a split file's skeleton to its units.
+"""
+
+from bisect import bisect_right
+from typing import Any, NamedTuple
+
+from undwarf.dwarf import DwarfFile
+from undwarf.dwarf.constants import Root, UnitKind, ValueClass
+
+# DW_AT_*
+NAME, LOCATION, BYTE_SIZE, BIT_OFFSET, BIT_SIZE, LOW_PC, HIGH_PC = 0x03, 0x02, 0x0B, 0x0C, 0x0D, 0x11, 0x12
+CONST_VALUE, LOWER_BOUND, UPPER_BOUND, ABSTRACT_ORIGIN, COUNT, DATA_MEMBER_LOCATION = 0x1C, 0x22, 0x2F, 0x31, 0x37, 0x38
+DECLARATION, ENCODING, EXTERNAL, FRAME_BASE, SPECIFICATION, TYPE, RANGES = 0x3C, 0x3E, 0x3F, 0x40, 0x47, 0x49, 0x55
+SIGNATURE, DATA_BIT_OFFSET, LINKAGE_NAME, NORETURN, SIBLING, DISCR = 0x69, 0x6B, 0x6E, 0x87, 0x01, 0x15
+CALLING_CONVENTION, ARTIFICIAL, EXPORT_SYMBOLS = 0x36, 0x34, 0x89
+
+_STRINGS = frozenset(
+    (ValueClass.STRING, ValueClass.STRP, ValueClass.LINE_STRP, ValueClass.STRX, ValueClass.STRP_ALT),
+)
+_NUMBERS = frozenset((ValueClass.UNSIGNED, ValueClass.SIGNED))
+MAX_CHILDREN = 1 << 20
+"""Entries gone through below one entry."""
+
+
+class Value(NamedTuple):
+    """An attribute's value: class, number and size as :meth:`undwarf.dwarf.info.Info.entry` gives them."""
+
+    form: int
+    kind: int
+    value: int
+    size: int
+
+
+class Entry(NamedTuple):
+    """One entry: where it is, its tag, whether children follow, its attributes by DW_AT number."""
+
+    space: "Space"
+    unit: int
+    offset: int
+    tag: int
+    has_children: bool
+    attributes: dict[int, Value]
+    behind: int
+
+    def string(self, attribute: int) -> str:
+        """An attribute that is a string; empty where there is none."""
+        found = self.attributes.get(attribute)
+        if found is None or found.kind not in _STRINGS:
+            return ""
+        return self.space.file.string(found.kind, found.value, self.unit, self.space.data)
+
+    def number(self, attribute: int) -> int | None:
+        """An attribute that is a constant, as it was written (signed where the form says so); None for none."""
+        found = self.attributes.get(attribute)
+        if found is None or found.kind not in _NUMBERS:
+            return None
+        if found.kind == ValueClass.SIGNED and found.value >> 63:
+            return found.value - (1 << 64)
+        return found.value
+
+    def flag(self, attribute: int) -> bool:
+        """An attribute that is a flag."""
+        found = self.attributes.get(attribute)
+        return found is not None and bool(found.value)
+
+    def block(self, attribute: int) -> memoryview | None:
+        """The bytes of an attribute that is a block or an expression."""
+        found = self.attributes.get(attribute)
+        if found is None or found.kind != ValueClass.BLOCK:
+            return None
+        return self.space.data[found.value : found.value + found.size]
+
+    def reference(self, attribute: int) -> "Entry | None":
+        """The entry that an attribute refers to, in whichever file it is."""
+        found = self.attributes.get(attribute)
+        return self.space.follow(found) if found is not None else None
+
+
+class Space:
+    """One section of units: ``info`` reads it, ``data`` are its bytes, ``number`` tells it from the binary's others.
+
+    ``owner`` and ``main_unit`` say, for a split file, which unit of the main file stands for one of its units.
+    """
+
+    def __init__(self, spaces: "Spaces", file: DwarfFile, info: Any, data: memoryview, number: int) -> None:
+        self.spaces = spaces
+        self.file = file
+        self.info = info
+        self.data = data
+        self.number = number
+        self.columns: dict[str, memoryview] = info.units()
+        self._declared: dict[int, dict[str, memoryview]] = {}
+
+    def entry(self, offset: int) -> Entry | None:
+        """The entry at an offset; None where there is none that can be read."""
+        unit = self.info.unit_at(offset)
+        return self.entry_in(unit, offset) if unit >= 0 else None
+
+    def entry_in(self, unit: int, offset: int) -> Entry | None:
+        """The entry at an offset that is known to be in a unit."""
+        found = self.info.entry(unit, offset)
+        if found is None:
+            return None
+        tag, has_children, rows, behind = found
+        attributes = {row[0]: Value(row[1], row[2], row[3], row[4]) for row in rows}
+        return Entry(self, unit, offset, tag, has_children, attributes, behind)
+
+    def root(self, unit: int) -> Entry | None:
+        """The root of a unit."""
+        return self.entry_in(unit, self.columns["first"][unit])
+
+    def follow(self, value: Value) -> Entry | None:
+        """The entry that a reference leads to."""
+        if value.kind == ValueClass.REF:
+            return self.entry(value.value)
+        if value.kind == ValueClass.REF_ALT:
+            other = self.spaces.alternative(self)
+            return other.entry(value.value) if other is not None else None
+        if value.kind == ValueClass.REF_SIG8:
+            place = self.spaces.signature(value.value, self)
+            return place[0].entry(place[1]) if place is not None else None
+        return None
+
+    def children(self, entry: Entry) -> list[Entry]:
+        """The entries directly below one, those below them left out."""
+        found: list[Entry] = []
+        if not entry.has_children:
+            return found
+        at, depth, unit = entry.behind, 0, entry.unit
+        for _ in range(MAX_CHILDREN):
+            child = self.entry_in(unit, at)
+            if child is None:
+                break
+            at = child.behind
+            if child.tag == 0:
+                if depth == 0:
+                    break
+                depth -= 1
+                continue
+            if depth == 0:
+                found.append(child)
+            if child.has_children:
+                sibling = child.attributes.get(SIBLING)
+                if sibling is not None and sibling.kind == ValueClass.REF and sibling.value > at:
+                    at = sibling.value
+                else:
+                    depth += 1
+        return found
+
+    def declared(self, unit: int) -> dict[str, memoryview]:
+        """What a unit declares (:meth:`undwarf.dwarf.info.Info.declared`), remembered."""
+        found = self._declared.get(unit)
+        if found is None:
+            found = self._declared[unit] = self.info.declared(unit)
+        return found
+
+    def language(self, unit: int) -> int:
+        """DW_LANG_* of a unit; 0 for unknown."""
+        root = self.root(unit)
+        return (root.number(0x13) or 0) if root is not None else 0
+
+    def row_of(self, unit: int, offset: int) -> int:
+        """Which row of ``declared`` an entry is; -1 for none."""
+        dies = self.declared(unit)["die"]
+        at = bisect_right(dies, offset) - 1
+        return at if at >= 0 and dies[at] == offset else -1
+
+    def row_name(self, unit: int, row: int) -> str:
+        """The plain name of a row of ``declared``."""
+        rows = self.declared(unit)
+        kind = rows["kind"][row]
+        return self.file.string(kind, rows["name"][row], unit, self.data) if kind else ""
+
+    def qualified(self, unit: int, offset: int, name: str) -> str:
+        """A type's name with the namespaces and types it is declared in before it."""
+        row = self.row_of(unit, offset)
+        if row < 0:
+            return name
+        rows = self.declared(unit)
+        parts = [name]
+        for _depth in range(64):
+            row = rows["parent"][row]
+            if row >= 0xFFFFFFFE:
+                break
+            if rows["flags"][row] & 2:
+                row = self._declaration_of(unit, row)
+            part = self.row_name(unit, row)
+            if part:
+                parts.append(part)
+            elif rows["tag"][row] == 0x39:
+                parts.append("(anonymous namespace)")
+        return "::".join(reversed(parts))
+
+    def _declaration_of(self, unit: int, row: int) -> int:
+        """The row of the declaration that a row completes, where it is in the same unit; else the row itself."""
+        entry = self.entry_in(unit, self.declared(unit)["die"][row])
+        further = entry.reference(SPECIFICATION) if entry is not None else None
+        found = self.row_of(unit, further.offset) if further is not None and further.unit == unit else -1
+        return found if found >= 0 else row
+
+
+class Spaces:
+    """All spaces of one binary. ``main`` is its `.debug_info`."""
+
+    def __init__(self, file: DwarfFile) -> None:
+        self.file = file
+        self.main = Space(self, file, file.info, file.section("debug_info"), 0)
+        self.all: list[Space] = [self.main]
+        self._of: dict[tuple[int, bool], Space] = {(id(file), False): self.main}
+        self._signatures: dict[int, tuple[Space, int]] | None = None
+        self._split: dict[tuple[int, int], int] = {}
+
+    def of(self, file: DwarfFile, *, types: bool = False) -> Space:
+        """The space of a file's `.debug_info`, or of its `.debug_types`."""
+        found = self._of.get((id(file), types))
+        if found is None:
+            info = file.types if types else file.info
+            data = file.section("debug_types" if types else "debug_info")
+            found = self._of[id(file), types] = Space(self, file, info, data, len(self.all))
+            self.all.append(found)
+            if self._signatures is not None:
+                self._add_signatures(found)
+        return found
+
+    def alternative(self, space: Space) -> Space | None:
+        """The supplementary file's space."""
+        file = space.file.alt
+        return self.of(file) if file is not None else None
+
+    def signature(self, signature: int, space: Space) -> "tuple[Space, int] | None":
+        """Where the type of a signature is."""
+        if self._signatures is None:
+            self._signatures = {}
+            for one in list(self.all):
+                self._add_signatures(one)
+                if len(one.file.section("debug_types")):
+                    self.of(one.file, types=True)
+        if len(space.file.section("debug_types")):
+            self.of(space.file, types=True)
+        return self._signatures.get(signature)
+
+    def _add_signatures(self, space: Space) -> None:
+        assert self._signatures is not None
+        columns = space.columns
+        for unit, kind in enumerate(columns["kind"]):
+            if kind in (UnitKind.TYPE, UnitKind.SPLIT_TYPE):
+                place = columns["offset"][unit] + columns["type"][unit]
+                self._signatures.setdefault(columns["signature"][unit], (space, place))
+
+    def note_split(self, space: Space, unit: int, main_unit: int) -> None:
+        """Remember which unit of the main file a split unit's addresses are of."""
+        self._split[space.number, unit] = main_unit
+
+    def address(self, space: Space, unit: int, value: Value) -> int | None:
+        """An address, looked up where it is an index; None for what is no address."""
+        if value.kind == ValueClass.ADDRESS:
+            return value.value
+        if value.kind == ValueClass.ADDRX:
+            return self.indexed_address(space, unit, value.value)
+        return None
+
+    def indexed_address(self, space: Space, unit: int, index: int) -> int | None:
+        """An entry of a unit's part of `.debug_addr`; None where there is none."""
+        file = space.file
+        main_unit = self._split.get((space.number, unit), unit)
+        roots = file.roots if file.skeleton is None else file.skeleton.roots
+        base = roots.value(main_unit, Root.ADDR_BASE) or 0
+        owner = file if file.skeleton is None else file.skeleton
+        size = space.columns["address"][unit]
+        data = owner.section("debug_addr")
+        at = base + index * size
+        if at + size > len(data):
+            return None
+        return int.from_bytes(data[at : at + size], owner.elf.byte_order)

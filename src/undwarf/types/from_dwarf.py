@@ -1,0 +1,336 @@
+"""DWARF as a source of types for one binary: variables by scope, globals by address, prototypes by function."""
+
+from bisect import bisect_right
+from collections import OrderedDict
+from functools import cached_property
+
+from undwarf.diagnostics import Defects
+from undwarf.dwarf import DebugLines, DwarfFile
+from undwarf.dwarf.lines import AltFinder, SplitFinder
+from undwarf.elf import ElfFile
+from undwarf.limits import DEFAULT, Limits
+from undwarf.types.calling import is_clone
+from undwarf.types.data_symbols import DataSymbols
+from undwarf.types.dwarf_types import DwarfTypes
+from undwarf.types.entries import ABSTRACT_ORIGIN, LINKAGE_NAME, NORETURN, SPECIFICATION, Entry, Space, Spaces
+from undwarf.types.model import TypeGraph
+from undwarf.types.places import GlobalVariable, Place, Prototype
+from undwarf.types.scopes import FunctionScopes, name_of_entry
+
+_PT_TLS = 7
+_VARIABLE, _SUBPROGRAM = 0x34, 0x2E
+KEPT_FUNCTIONS = 256
+"""Functions whose scopes are kept, least recently used first to go."""
+KEPT_UNITS = 64
+
+FunctionRanges = tuple[list[int], list[int], list[int], Space, int, int]
+"""Starts, ends and entries of a unit's functions, where their entries are, the unit's number there, its low address."""
+
+
+class DwarfSource:
+    """What DWARF says about a binary; units, functions and types are read when they are asked for."""
+
+    def __init__(self, lines: DebugLines, file: DwarfFile, elf: ElfFile, graph: TypeGraph) -> None:
+        self.graph = graph
+        self._lines = lines
+        self._file = file
+        self._spaces = Spaces(file)
+        self.types = DwarfTypes(self._spaces, graph)
+        self.symbols = DataSymbols(elf)
+        self._functions: OrderedDict[tuple[int, int], FunctionScopes] = OrderedDict()
+        self._units: OrderedDict[int, FunctionRanges] = OrderedDict()
+        self._prototypes: dict[int, Prototype | None] = {}
+
+    @classmethod
+    def open(
+        cls,
+        elf: ElfFile,
+        debug_elf: "ElfFile | None" = None,
+        *,
+        find_alt: "AltFinder | None" = None,
+        find_split: "SplitFinder | None" = None,
+        limits: Limits = DEFAULT,
+        defects: "Defects | None" = None,
+    ) -> "DwarfSource | None":
+        """The types of a binary, from itself or its separate debug file; None where neither has DWARF."""
+        defects = Defects() if defects is None else defects
+        lines = DebugLines.open(
+            elf, debug_elf, find_alt=find_alt, find_split=find_split, limits=limits, defects=defects
+        )
+        if lines is None:
+            return None
+        graph = TypeGraph(pointer_size=8 if elf.is_64 else 4, limits=limits, defects=defects, subject=elf.path)
+        return cls(lines, lines.file, elf, graph)
+
+    # Functions ---------------------------------------------------------------------------------------------
+
+    def _unit_of(self, pc: int) -> int | None:
+        addresses, units, unsure = self._lines.unit_index()
+        at = bisect_right(addresses, pc) - 1
+        if at >= 0 and units[at] != 0xFFFFFFFF:
+            return units[at]
+        for unit in unsure:
+            starts, ends, _dies, _space, _number, _base = self._ranges(unit)
+            k = bisect_right(starts, pc) - 1
+            if k >= 0 and pc < ends[k]:
+                return unit
+        return None
+
+    def _ranges(self, unit: int) -> FunctionRanges:
+        found = self._units.get(unit)
+        if found is not None:
+            self._units.move_to_end(unit)
+            return found
+        base = self._lines.set_bases(unit)
+        file, number = self._lines.source_of(unit)
+        space = self._spaces.of(file)
+        if file is not self._file:
+            self._spaces.note_split(space, number, unit)
+        functions = space.info.functions(number)
+        dies, inlined = functions["die"], functions["inlined"]
+        rows = sorted(
+            (start, end, dies[of])
+            for start, end, of in zip(functions["start"], functions["end"], functions["of"], strict=True)
+            if not inlined[of]
+        )
+        found = [row[0] for row in rows], [row[1] for row in rows], [row[2] for row in rows], space, number, base
+        self._units[unit] = found
+        if len(self._units) > KEPT_UNITS:
+            self._units.popitem(last=False)
+        return found
+
+    def _place(self, pc: int) -> "tuple[FunctionRanges, int, int] | None":
+        """The unit's functions, which of them holds ``pc``, and the unit."""
+        unit = self._unit_of(pc)
+        if unit is None:
+            return None
+        ranges = self._ranges(unit)
+        at = bisect_right(ranges[0], pc) - 1
+        # Functions may lie within each other, where the compiler nests them.
+        for k in range(at, max(at - 8, -1), -1):
+            if pc < ranges[1][k]:
+                return ranges, k, unit
+        return None
+
+    def _scopes(self, pc: int) -> FunctionScopes | None:
+        place = self._place(pc)
+        if place is None:
+            return None
+        (_starts, _ends, dies, space, number, base), k, unit = place
+        key = (unit, dies[k])
+        found = self._functions.get(key)
+        if found is not None:
+            self._functions.move_to_end(key)
+            return found
+        entry = space.entry_in(number, dies[k])
+        if entry is None:
+            return None
+        # What lists of ranges are relative to is that of the unit which was read last.
+        self._lines.source_of(unit)
+        found = self._functions[key] = FunctionScopes(self.types, entry, base)
+        if len(self._functions) > KEPT_FUNCTIONS:
+            self._functions.popitem(last=False)
+        return found
+
+    def function_range(self, pc: int) -> "tuple[int, int] | None":
+        """The contiguous code of the function that holds ``pc``."""
+        place = self._place(pc)
+        if place is None:
+            return None
+        (starts, ends, _dies, _space, _number, _base), k, _unit = place
+        return starts[k], ends[k]
+
+    def places(self, pc: int) -> list[list[Place]]:
+        """The variables that have a place at ``pc``, by scope, the innermost first."""
+        function = self._scopes(pc)
+        if function is None:
+            return []
+        found = [
+            (scope.depth, [place for place in scope.places if place.low <= pc < place.high])
+            for scope in function.scopes
+            if scope.holds(pc)
+        ]
+        found.sort(key=lambda one: -one[0])
+        return [places for _depth, places in found if places]
+
+    def function_places(self, low: int, high: int) -> list[Place]:
+        """All places that are valid somewhere in a range of one function, those of outer scopes first."""
+        function = self._scopes(low)
+        if function is None:
+            return []
+        return [
+            place
+            for scope in sorted(function.scopes, key=lambda one: one.depth)
+            for place in scope.places
+            if place.low < high and place.high > low
+        ]
+
+    # Prototypes --------------------------------------------------------------------------------------------
+
+    def prototype_at(self, address: int) -> "Prototype | None":
+        """The function that begins at an address."""
+        if address not in self._prototypes:
+            place = self._place(address)
+            found = None
+            if place is not None and place[0][0][place[1]] == address:
+                (_starts, _ends, dies, space, number, _base), k, _unit = place
+                entry = space.entry_in(number, dies[k])
+                found = self._prototype(entry, address) if entry is not None else None
+            self._prototypes[address] = found
+        return self._prototypes[address]
+
+    def _prototype(self, entry: Entry, low: int) -> Prototype:
+        named = entry
+        noreturn = False
+        parameters, variadic = self.types.parameters(entry)
+        symbol = self.symbols.functions.get(low, "")
+        for _hop in range(8):
+            noreturn = noreturn or named.flag(NORETURN)
+            further = named.reference(ABSTRACT_ORIGIN) or named.reference(SPECIFICATION)
+            if not parameters:
+                parameters, variadic = self.types.parameters(named)
+            if further is None:
+                break
+            named = further
+        name = symbol or entry.string(LINKAGE_NAME) or named.string(LINKAGE_NAME) or name_of_entry(entry)
+        return Prototype(name, self.types.of(entry), parameters, low, noreturn, variadic, trusted=not is_clone(symbol))
+
+    @cached_property
+    def _declared_functions(self) -> dict[str, tuple[Space, int, int]]:
+        """Where functions of each symbol name are declared."""
+        found: dict[str, tuple[Space, int, int]] = {}
+        for space, unit in self._all_units():
+            rows = space.declared(unit)
+            tags, dies = rows["tag"], rows["die"]
+            for k, tag in enumerate(tags):
+                if tag != _SUBPROGRAM or rows["parent"][k] == 0xFFFFFFFE:
+                    continue
+                kind, at = rows["linkage_kind"][k], rows["linkage"][k]
+                if kind and at != 0xFFFFFFFF:
+                    name = space.file.string(kind, at, unit, space.data)
+                else:
+                    name = space.row_name(unit, k)
+                if name:
+                    found.setdefault(name, (space, unit, dies[k]))
+        return found
+
+    def prototype_named(self, name: str) -> "Prototype | None":
+        """A function by its symbol's name, such as one that is declared here and defined in a library."""
+        place = self._declared_functions.get(name.partition("@")[0])
+        if place is None:
+            return None
+        space, unit, die = place
+        entry = space.entry_in(unit, die)
+        return self._prototype(entry, -1) if entry is not None else None
+
+    # Variables at fixed addresses --------------------------------------------------------------------------
+
+    def _all_units(self) -> list[tuple[Space, int]]:
+        found = [(self._spaces.main, unit) for unit in range(self._spaces.main.info.count)]
+        if len(self._file.section("debug_info")):
+            for unit in range(self._file.info.count):
+                file, number = self._lines.source_of(unit)
+                if file is not self._file:
+                    space = self._spaces.of(file)
+                    self._spaces.note_split(space, number, unit)
+                    found.append((space, number))
+        alternative = self._spaces.alternative(self._spaces.main)
+        if alternative is not None:
+            found += [(alternative, unit) for unit in range(alternative.info.count)]
+        return found
+
+    @cached_property
+    def _fixed(self) -> tuple[list[tuple[int, Space, int, int]], list[tuple[int, Space, int, int]]]:
+        """(address, space, unit, entry) of variables in memory, and of those of threads, sorted."""
+        memory: list[tuple[int, Space, int, int]] = []
+        thread: list[tuple[int, Space, int, int]] = []
+        for space, unit in self._all_units():
+            rows = space.declared(unit)
+            if not len(rows["of"]):
+                continue
+            dies = rows["die"]
+            for place, kind, of in zip(rows["place"], rows["place_kind"], rows["of"], strict=True):
+                address: int | None = place
+                if kind in (2, 4):
+                    address = self._spaces.indexed_address(space, unit, place)
+                if address is not None:
+                    if kind > 2:
+                        address = self._in_block(address)
+                    (memory if kind < 3 else thread).append((address, space, unit, dies[of]))
+        memory.sort(key=lambda one: one[0])
+        thread.sort(key=lambda one: one[0])
+        return memory, thread
+
+    def _in_block(self, place: int) -> int:
+        """An offset in the block of a thread; GCC's split files have an address in its template instead."""
+        for segment in self._file.main.segments:
+            if segment.type == _PT_TLS and max(segment.address, segment.memory_size) <= place:
+                return place - segment.address
+        return place
+
+    @cached_property
+    def _memory_starts(self) -> list[int]:
+        return [one[0] for one in self._fixed[0]]
+
+    @cached_property
+    def _thread_starts(self) -> list[int]:
+        return [one[0] for one in self._fixed[1]]
+
+    @cached_property
+    def _declared_variables(self) -> dict[str, tuple[Space, int, int]]:
+        found: dict[str, tuple[Space, int, int]] = {}
+        for space, unit in self._all_units():
+            rows = space.declared(unit)
+            for k, tag in enumerate(rows["tag"]):
+                if tag == _VARIABLE and rows["flags"][k] & 1 and rows["parent"][k] == 0xFFFFFFFF:
+                    found.setdefault(space.row_name(unit, k), (space, unit, rows["die"][k]))
+        return found
+
+    def _held(
+        self, rows: list[tuple[int, Space, int, int]], starts: list[int], address: int
+    ) -> "tuple[GlobalVariable, int] | None":
+        at = bisect_right(starts, address) - 1
+        if at < 0:
+            return None
+        start = starts[at]
+        # Several units may describe one variable, and one of them without the bounds of an array.
+        best: GlobalVariable | None = None
+        while at >= 0 and starts[at] == start:
+            _address, space, unit, die = rows[at]
+            at -= 1
+            entry = space.entry_in(unit, die)
+            if entry is None:
+                continue
+            t = self.types.of(entry)
+            size = self.graph.size(t)
+            if best is None or size > best.size:
+                best = GlobalVariable(name_of_entry(entry), t, start, size)
+        if best is not None and (address - start < best.size or address == start):
+            return best, address - start
+        return None
+
+    def global_at(self, address: int) -> "tuple[GlobalVariable, int] | None":
+        """The variable that holds an address: by its own entry, else by its symbol and a declaration of that name."""
+        found = self._held(self._fixed[0], self._memory_starts, address)
+        if found is not None:
+            return found
+        named = self.symbols.variable_at(address)
+        if named is None:
+            return None
+        name, start, size = named
+        place = self._declared_variables.get(name)
+        entry = place[0].entry_in(place[1], place[2]) if place is not None else None
+        if entry is None:
+            return None
+        t = self.types.of(entry)
+        size = self.graph.size(t) or size
+        return (GlobalVariable(name, t, start, size), address - start) if address - start < size else None
+
+    def per_cpu_at(self, offset: int) -> "tuple[GlobalVariable, int] | None":
+        """The per-cpu variable whose address within its section is ``offset``: the linker gives it as its address."""
+        start = self.symbols.section_address(".data..percpu")
+        return self.global_at((start or 0) + offset) if start is not None else None
+
+    def thread_local_at(self, offset: int) -> "tuple[GlobalVariable, int] | None":
+        """The thread-local variable at an offset of the module's block."""
+        return self._held(self._fixed[1], self._thread_starts, offset)

@@ -1,0 +1,378 @@
+"""Where a variable is: location expressions and location lists, told as places.
+
+Source: DWARF 5, 2.5 (expressions), 2.6 (locations), 7.7.3 (location lists); DWARF 4, 7.7.3; GCC's wiki on DebugFission
+for the lists of split files of DWARF 4. Only what can be said without running the program is told: a register, an
+address in one plus a constant, the call frame address plus a constant, a fixed address. All else is no place.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from undwarf.types.places import PlaceKind
+
+_REG, _CFA, _FIXED, _CONST = 1, 2, 3, 4
+"""What a value on the stack is relative to."""
+_NO_REGISTER = -1
+MAX_ENTRIES = 100_000
+"""Entries of one location list that are read."""
+
+Indexed = Callable[[int], "int | None"]
+"""The address that an index stands for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spot:
+    """A place without a name: see :class:`undwarf.types.places.Place`. ``indirect``: what is there is the address."""
+
+    kind: PlaceKind
+    register: int
+    offset: int
+    piece_offset: int = 0
+    piece_size: int = 0
+    indirect: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class FrameBase:
+    """What DW_OP_fbreg counts from: the call frame address (``register`` -1) or a register, plus ``offset``."""
+
+    register: int
+    offset: int
+
+
+@dataclass(slots=True)
+class _Value:
+    """A value that is a base plus a constant; ``loaded`` where it was then read from memory."""
+
+    base: int
+    register: int
+    offset: int
+    loaded: bool = False
+
+
+class _Reader:
+    """Reads numbers of an expression or a list; past the end all are 0 and ``short`` is set."""
+
+    def __init__(self, data: "bytes | memoryview", order: str, at: int = 0) -> None:
+        self.data = data
+        self.order = order
+        self.at = at
+        self.short = False
+
+    @property
+    def more(self) -> bool:
+        """Whether bytes are left."""
+        return self.at < len(self.data) and not self.short
+
+    def fixed(self, size: int, *, signed: bool = False) -> int:
+        """A number of so many bytes."""
+        end = self.at + size
+        if size < 0 or end > len(self.data):
+            self.short = True
+            return 0
+        piece = bytes(self.data[self.at : end])
+        self.at = end
+        return int.from_bytes(piece, "big" if self.order == "big" else "little", signed=signed)
+
+    def uleb(self) -> int:
+        """An unsigned LEB128 number, 64 bits of it."""
+        value, shift = 0, 0
+        while self.at < len(self.data):
+            byte = self.data[self.at]
+            self.at += 1
+            if shift < 64:
+                value |= (byte & 0x7F) << shift
+            shift += 7
+            if byte < 0x80:
+                return value & 0xFFFFFFFFFFFFFFFF
+        self.short = True
+        return 0
+
+    def sleb(self) -> int:
+        """A signed LEB128 number."""
+        start = self.at
+        value = self.uleb()
+        bits = 7 * (self.at - start)
+        if self.at > start and self.data[self.at - 1] & 0x40 and bits < 64:
+            value -= 1 << bits
+        return value - (1 << 64) if value >> 63 and bits >= 64 else value
+
+
+_CONSTANTS = {
+    0x08: (1, False), 0x09: (1, True), 0x0A: (2, False), 0x0B: (2, True), 0x0C: (4, False), 0x0D: (4, True),
+    0x0E: (8, False), 0x0F: (8, True),
+}  # fmt: skip
+
+
+def spots(
+    expression: "bytes | memoryview",
+    *,
+    address_size: int,
+    order: str,
+    frame_base: FrameBase | None,
+    indexed: Indexed,
+    steps: int = 1000,
+) -> list[Spot]:
+    """The places an expression tells, one for each piece; empty where it tells none."""
+    reader = _Reader(expression, order)
+    found: list[Spot] = []
+    stack: list[_Value | None] = []
+    current: Spot | None = None
+    whole = True
+    at_bit = 0
+    while reader.more and steps > 0:
+        steps -= 1
+        op = reader.fixed(1)
+        if 0x50 <= op <= 0x6F or op == 0x90:
+            current = Spot(PlaceKind.REGISTER, op - 0x50 if op != 0x90 else reader.uleb(), 0)
+        elif op == 0x93 or op == 0x9D:  # DW_OP_piece, DW_OP_bit_piece
+            size = reader.uleb() if op == 0x93 else 0
+            bits = 8 * size if op == 0x93 else reader.uleb()
+            skipped = 0 if op == 0x93 else reader.uleb()
+            spot = current if current is not None else _memory(stack)
+            if reader.short or bits > 1 << 40:
+                return found
+            if spot is not None and not bits % 8 and not skipped and not at_bit % 8 and not spot.indirect and bits:
+                found.append(Spot(spot.kind, spot.register, spot.offset, at_bit // 8, bits // 8))
+            at_bit += bits
+            whole = False
+            current = None
+            stack.clear()
+        elif op == 0x9F:  # DW_OP_stack_value
+            current = _value(stack)
+            if current is None:
+                # A value that is computed; in pieces, others may follow.
+                stack.append(None)
+        elif op in (0xE0, 0x9B):  # DW_OP_GNU_push_tls_address, DW_OP_form_tls_address
+            top = stack.pop() if stack else None
+            known = top is not None and top.base in (_CONST, _FIXED) and not top.loaded
+            current = Spot(PlaceKind.THREAD, _NO_REGISTER, top.offset) if top is not None and known else None
+            if current is None:
+                return found
+        elif not _step(op, reader, stack, address_size, frame_base, indexed):
+            stack.append(None)
+            if reader.short:
+                return found
+    if reader.short or steps <= 0:
+        return []
+    if whole:
+        spot = current if current is not None else _memory(stack)
+        return [spot] if spot is not None else []
+    return found
+
+
+def _step(
+    op: int,
+    reader: _Reader,
+    stack: "list[_Value | None]",
+    address_size: int,
+    frame_base: FrameBase | None,
+    indexed: Indexed,
+) -> bool:
+    """One operation on the stack; False for one whose result is not known (its operands are stepped over)."""
+    if op == 0x03:
+        stack.append(_Value(_FIXED, _NO_REGISTER, reader.fixed(address_size)))
+    elif op in (0xA1, 0xFB):  # DW_OP_addrx, DW_OP_GNU_addr_index
+        address = indexed(reader.uleb())
+        stack.append(_Value(_FIXED, _NO_REGISTER, address) if address is not None else None)
+    elif op in (0xA2, 0xFC):  # DW_OP_constx, DW_OP_GNU_const_index
+        constant = indexed(reader.uleb())
+        stack.append(_Value(_CONST, _NO_REGISTER, constant) if constant is not None else None)
+    elif op in _CONSTANTS:
+        size, signed = _CONSTANTS[op]
+        stack.append(_Value(_CONST, _NO_REGISTER, reader.fixed(size, signed=signed)))
+    elif op == 0x10:
+        stack.append(_Value(_CONST, _NO_REGISTER, reader.uleb()))
+    elif op == 0x11:
+        stack.append(_Value(_CONST, _NO_REGISTER, reader.sleb()))
+    elif 0x30 <= op <= 0x4F:
+        stack.append(_Value(_CONST, _NO_REGISTER, op - 0x30))
+    elif 0x70 <= op <= 0x8F:
+        stack.append(_Value(_REG, op - 0x70, reader.sleb()))
+    elif op == 0x92:
+        register = reader.uleb()
+        stack.append(_Value(_REG, register, reader.sleb()))
+    elif op == 0x91:
+        offset = reader.sleb()
+        if frame_base is None:
+            return False
+        base = _CFA if frame_base.register < 0 else _REG
+        stack.append(_Value(base, frame_base.register, frame_base.offset + offset))
+    elif op == 0x9C:
+        stack.append(_Value(_CFA, _NO_REGISTER, 0))
+    elif op == 0x23:
+        offset = reader.uleb()
+        top = stack.pop() if stack else None
+        known = top is not None and not top.loaded
+        stack.append(_Value(top.base, top.register, top.offset + offset) if top is not None and known else None)
+    elif op in (0x22, 0x1C):  # DW_OP_plus, DW_OP_minus
+        second = stack.pop() if stack else None
+        first = stack.pop() if stack else None
+        stack.append(_sum(first, second, -1 if op == 0x1C else 1))
+    elif op in (0x06, 0x94):  # DW_OP_deref, DW_OP_deref_size
+        size = reader.fixed(1) if op == 0x94 else address_size
+        top = stack.pop() if stack else None
+        known = top is not None and not top.loaded and size == address_size
+        stack.append(_Value(top.base, top.register, top.offset, True) if top is not None and known else None)
+    elif op == 0x96:
+        pass
+    else:
+        _skip(op, reader, address_size)
+        return False
+    return True
+
+
+def _sum(first: _Value | None, second: _Value | None, sign: int) -> _Value | None:
+    if first is None or second is None or first.loaded or second.loaded:
+        return None
+    if second.base == _CONST:
+        return _Value(first.base, first.register, first.offset + sign * second.offset)
+    if first.base == _CONST and sign > 0:
+        return _Value(second.base, second.register, first.offset + second.offset)
+    return None
+
+
+def _skip(op: int, reader: _Reader, address_size: int) -> None:
+    """Step over the operands of an operation that is not evaluated."""
+    if op in (0x15, 0x95):  # DW_OP_pick, DW_OP_xderef_size
+        reader.fixed(1)
+    elif op in (0x28, 0x2F, 0x98):  # DW_OP_bra, DW_OP_skip, DW_OP_call2: what is told would depend on the run
+        reader.short = True
+    elif op in (0x9E, 0xA3, 0xF3):  # DW_OP_implicit_value, DW_OP_entry_value and its GNU form
+        size = reader.uleb()
+        reader.at += size
+        reader.short = reader.short or reader.at > len(reader.data)
+    elif op in (0xA0, 0xF2):  # DW_OP_implicit_pointer and its GNU form
+        reader.fixed(address_size if op == 0xF2 and address_size != 8 else 4)
+        reader.sleb()
+    elif op in (0xA8, 0xA9, 0xF7, 0xF9):  # DW_OP_convert, DW_OP_reinterpret
+        reader.uleb()
+    elif op in (0xA5, 0xF5):  # DW_OP_regval_type
+        reader.uleb()
+        reader.uleb()
+    elif op in (0xA6, 0xF6):  # DW_OP_deref_type
+        reader.fixed(1)
+        reader.uleb()
+    elif op in (0xA4, 0xF4):  # DW_OP_const_type
+        reader.uleb()
+        size = reader.fixed(1)
+        reader.at += size
+        reader.short = reader.short or reader.at > len(reader.data)
+    elif op in (0xFA,):  # DW_OP_GNU_parameter_ref
+        reader.fixed(4)
+    elif op in (0x99, 0x9A) or op >= 0xE1:
+        reader.short = True
+
+
+def _memory(stack: "list[_Value | None]") -> Spot | None:
+    """The object is where the top of the stack says."""
+    top = stack[-1] if stack else None
+    if top is None or top.base == _CONST:
+        return None
+    kind = {_REG: PlaceKind.MEMORY, _CFA: PlaceKind.CFA, _FIXED: PlaceKind.ADDRESS}[top.base]
+    return Spot(kind, top.register, top.offset, indirect=top.loaded)
+
+
+def _value(stack: "list[_Value | None]") -> Spot | None:
+    """The value is the top of the stack."""
+    top = stack[-1] if stack else None
+    if top is None:
+        return None
+    if top.loaded:
+        kind = {_REG: PlaceKind.MEMORY, _CFA: PlaceKind.CFA, _FIXED: PlaceKind.ADDRESS}.get(top.base)
+        return Spot(kind, top.register, top.offset) if kind is not None else None
+    kind = {
+        _REG: PlaceKind.VALUE, _CFA: PlaceKind.CFA_VALUE, _FIXED: PlaceKind.CONSTANT, _CONST: PlaceKind.CONSTANT,
+    }[top.base]  # fmt: skip
+    return Spot(kind, top.register, top.offset)
+
+
+Entry = tuple[int, int, memoryview]
+"""Start and end of a range, and the expression that holds there."""
+
+
+def old_list(data: memoryview, at: int, base: int, address_size: int, order: str) -> list[Entry]:
+    """A list of `.debug_loc` (DWARF 2 to 4)."""
+    reader = _Reader(data, order, at)
+    found: list[Entry] = []
+    highest = (1 << 8 * address_size) - 1
+    while reader.more and len(found) < MAX_ENTRIES:
+        start, end = reader.fixed(address_size), reader.fixed(address_size)
+        if reader.short or (start == 0 and end == 0):
+            break
+        if start == highest:
+            base = end
+            continue
+        size = reader.fixed(2)
+        found.append(((base + start) & highest, (base + end) & highest, data[reader.at : reader.at + size]))
+        reader.at += size
+    return found
+
+
+def split_list(data: memoryview, at: int, indexed: Indexed, order: str) -> list[Entry]:
+    """A list of `.debug_loc.dwo` as GCC wrote it before DWARF 5."""
+    reader = _Reader(data, order, at)
+    found: list[Entry] = []
+    base = 0
+    while reader.more and len(found) < MAX_ENTRIES:
+        kind = reader.fixed(1)
+        if kind == 0:
+            break
+        if kind == 1:
+            base = indexed(reader.uleb()) or 0
+            continue
+        if kind == 2:
+            start, end = indexed(reader.uleb()) or 0, indexed(reader.uleb()) or 0
+        elif kind == 3:
+            start = indexed(reader.uleb()) or 0
+            end = start + reader.fixed(4)
+        elif kind == 4:
+            start, end = base + reader.fixed(4), base + reader.fixed(4)
+        else:
+            break
+        size = reader.fixed(2)
+        found.append((start, end, data[reader.at : reader.at + size]))
+        reader.at += size
+    return found
+
+
+def new_list(data: memoryview, at: int, base: int, address_size: int, order: str, indexed: Indexed) -> list[Entry]:
+    """A list of `.debug_loclists` (DWARF 5)."""
+    reader = _Reader(data, order, at)
+    found: list[Entry] = []
+    while reader.more and len(found) < MAX_ENTRIES:
+        kind = reader.fixed(1)
+        if kind == 0:
+            break
+        if kind == 1:
+            base = indexed(reader.uleb()) or 0
+            continue
+        if kind == 6:
+            base = reader.fixed(address_size)
+            continue
+        if kind == 9:  # GCC's pair of views, which says nothing of addresses
+            reader.uleb()
+            reader.uleb()
+            continue
+        if kind == 2:
+            start, end = indexed(reader.uleb()) or 0, indexed(reader.uleb()) or 0
+        elif kind == 3:
+            start = indexed(reader.uleb()) or 0
+            end = start + reader.uleb()
+        elif kind == 4:
+            start, end = base + reader.uleb(), base + reader.uleb()
+        elif kind == 5:
+            start, end = 0, (1 << 8 * address_size) - 1
+        elif kind == 7:
+            start, end = reader.fixed(address_size), reader.fixed(address_size)
+        elif kind == 8:
+            start = reader.fixed(address_size)
+            end = start + reader.uleb()
+        else:
+            break
+        size = reader.uleb()
+        if reader.short or size > len(data) - reader.at:
+            break
+        found.append((start, end, data[reader.at : reader.at + size]))
+        reader.at += size
+    return found

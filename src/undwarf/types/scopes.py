@@ -1,0 +1,212 @@
+"""The scopes of a function and what is declared in each: blocks, inlined functions, variables with their places."""
+
+from dataclasses import dataclass, field
+
+from undwarf.dwarf.constants import Root, ValueClass
+from undwarf.types.dwarf_types import DwarfTypes
+from undwarf.types.entries import (
+    ABSTRACT_ORIGIN,
+    FRAME_BASE,
+    HIGH_PC,
+    LOCATION,
+    LOW_PC,
+    NAME,
+    RANGES,
+    SPECIFICATION,
+    Entry,
+    Space,
+)
+from undwarf.types.locations import FrameBase, Spot, new_list, old_list, split_list, spots
+from undwarf.types.places import Place, PlaceKind
+
+_SUBPROGRAM, _INLINED, _BLOCK, _TRY, _CATCH = 0x2E, 0x1D, 0x0B, 0x32, 0x25
+_VARIABLE, _PARAMETER = 0x34, 0x05
+_NESTED = frozenset((_INLINED, _BLOCK, _TRY, _CATCH))
+MAX_PLACES = 200_000
+"""Places of one function that are kept."""
+MAX_ENTRIES = 1 << 20
+"""Entries of one function that are gone through."""
+
+
+@dataclass(slots=True)
+class Scope:
+    """Code ranges of a scope, how deep it is (0 the function), and the places of what is declared directly in it."""
+
+    depth: int
+    ranges: list[tuple[int, int]]
+    places: list[Place] = field(default_factory=list)
+
+    def holds(self, pc: int) -> bool:
+        """Whether an address is in the scope."""
+        return any(low <= pc < high for low, high in self.ranges)
+
+
+class FunctionScopes:
+    """The scopes of one function, outermost first. ``entry`` is its concrete entry; ``base`` its unit's low address."""
+
+    def __init__(self, types: DwarfTypes, entry: Entry, base: int) -> None:
+        self.entry = entry
+        self._types = types
+        self._base = base
+        self._space: Space = entry.space
+        self._unit = entry.unit
+        self._order = entry.space.file.elf.byte_order
+        self._address_size: int = entry.space.columns["address"][entry.unit]
+        self._version: int = entry.space.columns["version"][entry.unit]
+        self._left = MAX_PLACES
+        self.scopes: list[Scope] = []
+        self.ranges = self._ranges_of(entry) or []
+        self._frame_base = self._read_frame_base(entry)
+        self._walk(entry)
+
+    # Code --------------------------------------------------------------------------------------------------
+
+    def _ranges_of(self, entry: Entry) -> "list[tuple[int, int]] | None":
+        """The code of an entry; None where it does not say."""
+        listed = entry.attributes.get(RANGES)
+        if listed is not None:
+            found: list[tuple[int, int]] = self._space.info.ranges_of(self._unit, listed.kind, listed.value)
+            return found
+        low_value, high_value = entry.attributes.get(LOW_PC), entry.attributes.get(HIGH_PC)
+        if low_value is None:
+            return None
+        low = self._address(low_value.kind, low_value.value)
+        if low is None:
+            return None
+        if high_value is None:
+            return [(low, low + 1)]
+        high = self._address(high_value.kind, high_value.value)
+        if high is None:
+            high = low + high_value.value
+        return [(low, high)] if low < high else []
+
+    def _address(self, kind: int, value: int) -> int | None:
+        if kind == ValueClass.ADDRESS:
+            return value
+        return self._indexed(value) if kind == ValueClass.ADDRX else None
+
+    def _indexed(self, index: int) -> int | None:
+        return self._types.spaces.indexed_address(self._space, self._unit, index)
+
+    # Places ------------------------------------------------------------------------------------------------
+
+    def _spots(self, expression: "bytes | memoryview", frame_base: FrameBase | None) -> list[Spot]:
+        return spots(
+            expression,
+            address_size=self._address_size,
+            order=self._order,
+            frame_base=frame_base,
+            indexed=self._indexed,
+            steps=self._types.graph.limits.expression_steps,
+        )
+
+    def _read_frame_base(self, entry: Entry) -> FrameBase | None:
+        block = entry.block(FRAME_BASE)
+        if block is None:
+            return None
+        found = self._spots(block, None)
+        if len(found) != 1 or found[0].indirect:
+            return None
+        spot = found[0]
+        if spot.kind == PlaceKind.REGISTER:
+            return FrameBase(spot.register, 0)
+        if spot.kind in (PlaceKind.MEMORY, PlaceKind.VALUE):
+            return FrameBase(spot.register, spot.offset)
+        if spot.kind in (PlaceKind.CFA, PlaceKind.CFA_VALUE):
+            return FrameBase(-1, spot.offset)
+        return None
+
+    def _list(self, kind: int, value: int) -> "list[tuple[int, int, memoryview]]":
+        space, file = self._space, self._space.file
+        if self._version >= 5:
+            data = file.section("debug_loclists")
+            if kind == ValueClass.LOCLISTX:
+                width = space.columns["width"][self._unit]
+                start = file.roots.value(self._unit, Root.LOCLISTS_BASE)
+                if start is None:
+                    start = 12 if width == 4 else 20
+                at = start + value * width
+                if at + width > len(data):
+                    return []
+                value = start + int.from_bytes(data[at : at + width], self._order)
+            return new_list(data, value, self._base, self._address_size, self._order, self._indexed)
+        data = file.section("debug_loc")
+        if file.split:
+            return split_list(data, value, self._indexed, self._order)
+        return old_list(data, value, self._base, self._address_size, self._order)
+
+    def _variable(self, entry: Entry, scope: Scope) -> None:
+        location = entry.attributes.get(LOCATION)
+        if location is None:
+            return
+        name = name_of_entry(entry)
+        t = self._types.of(entry)
+        if location.kind == ValueClass.BLOCK:
+            block = entry.block(LOCATION)
+            found = self._spots(block, self._frame_base) if block is not None else []
+            for low, high in scope.ranges:
+                self._add(scope, name, t, found, low, high)
+        elif location.kind in (ValueClass.SEC_OFFSET, ValueClass.LOCLISTX, ValueClass.UNSIGNED):
+            for low, high, expression in self._list(location.kind, location.value):
+                if low < high:
+                    self._add(scope, name, t, self._spots(expression, self._frame_base), low, high)
+
+    def _add(self, scope: Scope, name: str, t: int, found: list[Spot], low: int, high: int) -> None:
+        for spot in found:
+            if self._left <= 0:
+                self._types.graph.defects.add("too many places of variables", self._types.graph.subject)
+                return
+            self._left -= 1
+            of = self._types.graph.pointer_to(t) if spot.indirect else t
+            scope.places.append(
+                Place(name, of, spot.kind, spot.register, spot.offset, low, high, spot.piece_offset, spot.piece_size)
+            )
+
+    # Walking -----------------------------------------------------------------------------------------------
+
+    def _walk(self, entry: Entry) -> None:
+        space, unit = self._space, self._unit
+        outermost = Scope(0, self.ranges)
+        self.scopes.append(outermost)
+        if not entry.has_children:
+            return
+        # What the entries at each depth are declared in; None for what is not a scope of this function.
+        inside: list[Scope | None] = [outermost]
+        at = entry.behind
+        for _ in range(MAX_ENTRIES):
+            child = space.entry_in(unit, at)
+            if child is None:
+                return
+            at = child.behind
+            if child.tag == 0:
+                inside.pop()
+                if not inside:
+                    return
+                continue
+            scope = inside[-1]
+            below: Scope | None = None
+            if scope is not None:
+                if child.tag in (_VARIABLE, _PARAMETER):
+                    self._variable(child, scope)
+                elif child.tag in _NESTED:
+                    ranges = self._ranges_of(child)
+                    below = Scope(scope.depth + 1, scope.ranges if ranges is None else ranges)
+                    self.scopes.append(below)
+            if child.has_children:
+                if len(inside) > 1000:
+                    return
+                inside.append(below)
+        self._types.graph.defects.add("too many entries of a function", self._types.graph.subject)
+
+
+def name_of_entry(entry: Entry) -> str:
+    """An entry's plain name, from its origin or specification where it has none itself."""
+    for _hop in range(8):
+        name = entry.string(NAME)
+        if name:
+            return name
+        further = entry.reference(ABSTRACT_ORIGIN) or entry.reference(SPECIFICATION)
+        if further is None:
+            return ""
+        entry = further
+    return ""

@@ -1,0 +1,346 @@
+"""Types, variables and prototypes of compiled programs: gcc, clang, rustc; DWARF 4 and 5; split, shared, type units."""
+
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from undwarf.elf import ElfFile
+from undwarf.types import Kind, PlaceKind
+from undwarf.types.from_dwarf import DwarfSource
+
+C_SOURCE = r"""
+#include <stdint.h>
+struct node { struct node *next; long key; int hits; short color; double weight; };
+struct flags { unsigned a : 3, b : 5; unsigned long c : 40; };
+union both { struct { uint16_t low, high; } half; uint32_t raw; float f; };
+typedef struct { int n; union both u; struct flags f; double data[]; } packet_t;
+struct ops { struct node *(*pick)(struct node *, int); };
+struct grid { int cells[4][8]; };
+int counters[256];
+static struct grid grid;
+struct node head;
+struct ops ops;
+__thread int mine = 4;
+const struct ops *the_ops = &ops;
+__attribute__((noinline)) long walk(struct node *n, int limit) {
+    long sum = 0;
+    for (; n && limit; n = n->next, limit--) { long twice = 2 * n->key; sum += twice; n->hits++; }
+    return sum;
+}
+__attribute__((noinline)) struct node *use(packet_t *p, union both *b, const struct ops *const o) {
+    static long calls; calls++;
+    counters[p->n & 255]++; grid.cells[p->n & 3][1]++; mine++;
+    return o->pick(&head, b->raw + p->f.b + (int)p->data[1]);
+}
+__attribute__((noreturn, noinline)) void stop(int code) { for (;;) __asm__ volatile("" :: "r"(code)); }
+int main(int argc, char **argv) {
+    if (argc > 5) stop(argc);
+    return (int)walk(&head, argc) + (argc > 2 && use(0, 0, the_ops));
+}
+"""
+
+CXX_SOURCE = r"""
+namespace geo {
+struct Base { int id; virtual ~Base() {} virtual int area() const { return id; } };
+struct Mixin { long tags; };
+class Shape : public Base, public Mixin {
+public:
+    double w; static int count; int area() const override { return (int)w; }
+};
+template <class T> struct Box { T *first; T value; };
+enum class Color : short { red };
+struct Late : virtual Mixin { int x; };
+}
+int geo::Shape::count = 1;
+geo::Late late;
+__attribute__((noinline)) double total(geo::Shape &s, geo::Box<int> &&b, geo::Color c, geo::Shape copy) {
+    return s.w + b.value + (int)c + s.tags + copy.w + late.x;
+}
+int main(int argc, char **) {
+    geo::Shape s{}; geo::Box<int> b{&argc, argc};
+    return (int)total(s, static_cast<geo::Box<int> &&>(b), geo::Color::red, s);
+}
+"""
+
+RUST_SOURCE = r"""
+pub struct Node { key: u64, next: Option<Box<Node>>, tag: u8 }
+pub enum Shape { Circle(f64), Rect { w: f64, h: f64 }, Nothing }
+#[inline(never)] pub fn sum(xs: &[u32]) -> u64 { let mut t = 0; for x in xs { t += *x as u64; } t }
+#[inline(never)] pub fn walk(n: &Node) -> u64 {
+    let mut t = n.key;
+    let mut c = &n.next;
+    while let Some(b) = c { t += b.key + b.tag as u64; c = &b.next; }
+    t
+}
+#[inline(never)] pub fn area(s: &Shape) -> f64 {
+    match s { Shape::Circle(r) => *r, Shape::Rect { w, h } => w * h, Shape::Nothing => 0.0 }
+}
+fn main() {
+    let n = std::env::args().count() as u64;
+    let xs: Vec<u32> = (0..n as u32).collect();
+    let all = area(&Shape::Rect { w: n as f64, h: 1.0 }) + area(&Shape::Circle(1.0)) + area(&Shape::Nothing);
+    println!("{} {} {}", sum(&xs), walk(&Node { key: n, next: None, tag: 1 }), all);
+}
+"""
+
+Build = Callable[..., DwarfSource]
+
+
+@pytest.fixture(scope="module")
+def build(tmp_path_factory: pytest.TempPathFactory) -> Build:
+    """Compiles a source with a compiler and flags, once each; what DWARF says of it."""
+    made: dict[tuple[str, ...], Path] = {}
+    place = tmp_path_factory.mktemp("programs")
+
+    def program(compiler: str, source: str, *flags: str) -> Path:
+        key = (compiler, source, *flags)
+        if key not in made:
+            tool = shutil.which(compiler) or shutil.which(str(Path.home() / ".cargo/bin" / compiler))
+            if tool is None:
+                pytest.skip(f"no {compiler}")
+            suffix = {C_SOURCE: "c", CXX_SOURCE: "cc", RUST_SOURCE: "rs"}[source]
+            text = place / f"p{len(made)}.{suffix}"
+            text.write_text(source)
+            made[key] = text.with_suffix("")
+            subprocess.run([tool, "-g", *flags, "-o", made[key], text], check=True, cwd=place, capture_output=True)
+        return made[key]
+
+    def source_of(compiler: str, source: str, *flags: str) -> DwarfSource:
+        elf = ElfFile.open(program(compiler, source, *flags))
+
+        def find_split(name: str, directory: str, identity: int) -> ElfFile | None:
+            path = Path(directory) / name
+            return ElfFile.open(path) if path.exists() else None
+
+        found = DwarfSource.open(elf, find_split=find_split)
+        assert found is not None
+        return found
+
+    return source_of
+
+
+C_BUILDS = [
+    ("gcc", "-O2"),
+    ("gcc", "-O0"),
+    ("gcc", "-O2", "-gdwarf-4"),
+    ("gcc", "-O2", "-gdwarf-4", "-fdebug-types-section"),
+    ("gcc", "-O2", "-fdebug-types-section"),
+    ("gcc", "-O2", "-gsplit-dwarf"),
+    ("gcc", "-O2", "-gdwarf-4", "-gsplit-dwarf"),
+    ("clang", "-O2"),
+    ("clang", "-O0"),
+    ("clang", "-O2", "-gdwarf-4"),
+    ("clang", "-O2", "-gsplit-dwarf", "-gdwarf-5"),
+]
+
+
+@pytest.fixture(params=C_BUILDS, ids=" ".join)
+def c_program(request: pytest.FixtureRequest, build: Build) -> DwarfSource:
+    compiler, *flags = request.param
+    return build(compiler, C_SOURCE, *flags)
+
+
+def start_of(source: DwarfSource, name: str) -> int:
+    return next(at for at, symbol in source.symbols.functions.items() if name in symbol and "cold" not in symbol)
+
+
+def parameter(source: DwarfSource, function: str, name: str) -> int:
+    prototype = source.prototype_at(start_of(source, function))
+    assert prototype is not None
+    return dict(prototype.parameters)[name]
+
+
+def test_a_structure_has_its_members(c_program: DwarfSource) -> None:
+    graph = c_program.graph
+    node = graph.target(parameter(c_program, "walk", "n"))
+    assert graph.canonical_name(node) == "struct node"
+    assert [(m.name, m.offset, m.size) for m in graph.members(node)] == [
+        ("next", 0, 8),
+        ("key", 8, 8),
+        ("hits", 16, 4),
+        ("color", 20, 2),
+        ("weight", 24, 8),
+    ]
+
+
+def test_bit_fields_unions_and_a_flexible_array(c_program: DwarfSource) -> None:
+    graph = c_program.graph
+    packet = graph.target(parameter(c_program, "use", "p"))
+    assert graph.canonical_name(packet) == "packet_t"
+    flags = next(m for m in graph.members(packet) if m.name == "f")
+    assert [(m.name, m.bit_offset, m.bit_size) for m in graph.members(flags.type)] == [
+        ("a", 0, 3),
+        ("b", 3, 5),
+        ("c", 8, 40),
+    ]
+    data = graph.member_at(packet, graph.size(packet) + 8, 8)
+    assert data is not None
+    assert data.path == "data[]"
+    assert graph.name(graph.strip(graph.member_at(packet, 4, 4).type)) in ("unsigned int", "float")  # type: ignore[union-attr]
+
+
+def test_globals_are_found_by_address(c_program: DwarfSource) -> None:
+    graph = c_program.graph
+    for name, offset, expected, size in (
+        ("counters", 800, "int[]", 1024),
+        ("grid", 36, "struct grid", 128),
+        ("head", 8, "struct node", 32),
+        ("the_ops", 0, "struct ops*", 8),
+        ("calls", 0, "long int", 8),
+    ):
+        [address] = [
+            at for symbol, places in c_program.symbols.variables.items() if name in symbol.split(".") for at in places
+        ]
+        found = c_program.global_at(address + offset)
+        assert found is not None, name
+        variable, within = found
+        spelt = graph.canonical_name(variable.type).replace("long int", "long").replace("long", "long int")
+        assert (variable.name, spelt, variable.size, within) == (name, expected, size, offset)
+
+
+def test_variables_of_threads_are_found_by_offset(c_program: DwarfSource) -> None:
+    found = c_program.thread_local_at(2)
+    assert found is not None
+    assert (found[0].name, found[1]) == ("mine", 2)
+
+
+def test_prototypes_say_what_is_returned(c_program: DwarfSource) -> None:
+    graph = c_program.graph
+    used = c_program.prototype_at(start_of(c_program, "use"))
+    stop = c_program.prototype_at(start_of(c_program, "stop"))
+    assert used is not None and stop is not None
+    assert graph.canonical_name(used.returns) == "struct node*"
+    assert stop.noreturn
+    ops = graph.target(dict(used.parameters)["o"])
+    pick = graph.value_at(ops, 0, 8)
+    assert graph.canonical_name(graph.returns(pick)) == "struct node*"
+
+
+def test_the_first_parameter_has_a_place(c_program: DwarfSource) -> None:
+    low, high = c_program.function_range(start_of(c_program, "walk")) or (0, 0)
+    assert low < high
+    places = [place for place in c_program.function_places(low, high) if place.name == "n"]
+    assert places
+    kinds = {place.kind for place in places}
+    # Without optimization it is in the frame, by the call frame address or by a frame register.
+    assert kinds <= {PlaceKind.REGISTER, PlaceKind.CFA, PlaceKind.MEMORY}
+    first = c_program.places(low)
+    if PlaceKind.REGISTER in kinds:
+        assert (5, "struct node*") in {
+            (place.register, c_program.graph.canonical_name(place.type)) for scope in first for place in scope
+        }
+
+
+def test_scopes_are_innermost_first(build: Build) -> None:
+    source = build("gcc", C_SOURCE, "-O0")
+    low, high = source.function_range(start_of(source, "walk")) or (0, 0)
+    names = [[place.name for place in scope] for pc in range(low, high) for scope in [*source.places(pc)][:1]]
+    assert ["twice"] in names
+    inside = next(source.places(pc) for pc in range(low, high) if [p.name for p in source.places(pc)[0]] == ["twice"])
+    assert {place.name for place in inside[1]} == {"n", "limit", "sum"}
+
+
+def test_clones_are_not_trusted(build: Build) -> None:
+    source = build("gcc", C_SOURCE, "-O2")
+    prototypes = [source.prototype_at(at) for at, name in source.symbols.functions.items() if ".constprop" in name]
+    assert all(one is not None and not one.trusted for one in prototypes)
+
+
+@pytest.mark.parametrize(
+    ("compiler", "flags"), [("g++", ("-O2",)), ("g++", ("-O0", "-fdebug-types-section")), ("clang++", ("-O2",))]
+)
+class TestCxx:
+    def test_bases_are_members(self, build: Build, compiler: str, flags: tuple[str, ...]) -> None:
+        source = build(compiler, CXX_SOURCE, *flags)
+        graph = source.graph
+        reference = parameter(source, "_Z5total", "s")
+        shape = graph.target(reference)
+        assert graph.kind(graph.strip(reference)) == Kind.REFERENCE
+        assert graph.canonical_name(shape) == "class geo::Shape"
+        paths = [graph.member_at(shape, at, size) for at, size in ((8, 4), (16, 8), (24, 8))]
+        assert [one.path for one in paths if one is not None] == ["id", "tags", "w"]
+        assert "count" not in {m.name for m in graph.members(shape)}
+
+    def test_templates_keep_their_arguments(self, build: Build, compiler: str, flags: tuple[str, ...]) -> None:
+        source = build(compiler, CXX_SOURCE, *flags)
+        assert source.graph.canonical_name(parameter(source, "_Z5total", "b")) == "struct geo::Box<int>&&"
+        assert source.graph.canonical_name(parameter(source, "_Z5total", "c")) == "enum geo::Color"
+
+    def test_a_virtual_base_is_nowhere(self, build: Build, compiler: str, flags: tuple[str, ...]) -> None:
+        source = build(compiler, CXX_SOURCE, *flags)
+        found = source.global_at(source.symbols.variables["late"][0])
+        assert found is not None
+        assert [m.name for m in source.graph.members(found[0].type) if not m.name.startswith("_vptr")] == ["x"]
+
+    def test_static_members_are_variables(self, build: Build, compiler: str, flags: tuple[str, ...]) -> None:
+        source = build(compiler, CXX_SOURCE, *flags)
+        [address] = source.symbols.variables["_ZN3geo5Shape5countE"]
+        found = source.global_at(address)
+        assert found is not None
+        assert (found[0].name, source.graph.canonical_name(found[0].type)) == ("count", "int")
+
+
+class TestRust:
+    def test_a_slice_is_in_two_registers(self, build: Build) -> None:
+        source = build("rustc", RUST_SOURCE, "-O")
+        graph = source.graph
+        low, high = source.function_range(start_of(source, "3sum17h")) or (0, 0)
+        pieces = {
+            (place.register, place.piece_offset, place.piece_size)
+            for place in source.function_places(low, low + 1)
+            if place.name == "xs"
+        }
+        assert pieces == {(5, 0, 8), (4, 8, 8)}
+        slice_type = parameter(source, "3sum17h", "xs")
+        assert graph.canonical_name(graph.target(graph.value_at(slice_type, 0, 8))) == "u32"
+        assert high > low
+
+    def test_the_pointer_in_an_option_is_a_pointer(self, build: Build) -> None:
+        source = build("rustc", RUST_SOURCE, "-O")
+        graph = source.graph
+        node = graph.target(parameter(source, "4walk17h", "n"))
+        assert graph.canonical_name(node).endswith("::Node")
+        next_member = next(m for m in graph.members(node) if m.name == "next")
+        assert graph.kind(next_member.type) == Kind.VARIANT
+        assert graph.canonical(graph.target(graph.value_at(node, next_member.offset, 8))) == graph.canonical(node)
+
+    def test_variants_lie_over_each_other(self, build: Build) -> None:
+        source = build("rustc", RUST_SOURCE, "-O")
+        graph = source.graph
+        shape = graph.target(parameter(source, "4area17h", "s"))
+        found = graph.member_at(shape, 8, 8)
+        assert found is not None
+        assert {"Circle.__0", "Rect.w"} <= set(found.candidates)
+
+
+def test_declarations_are_resolved_in_other_units(tmp_path: Path) -> None:
+    if shutil.which("gcc") is None:
+        pytest.skip("no gcc")
+    (tmp_path / "a.c").write_text(
+        "struct late; long use(struct late *p); struct late *kept;\nint main(void) { return (int)use(kept); }"
+    )
+    (tmp_path / "b.c").write_text("struct late { long a, b; };\nlong use(struct late *p) { return p ? p->b : 0; }")
+    subprocess.run(["gcc", "-g", "-o", "p", "a.c", "b.c"], check=True, cwd=tmp_path)
+    source = DwarfSource.open(ElfFile.open(tmp_path / "p"))
+    assert source is not None
+    found = source.global_at(source.symbols.variables["kept"][0])
+    assert found is not None
+    assert [m.name for m in source.graph.members(source.graph.target(found[0].type))] == ["a", "b"]
+
+
+def test_common_parts_that_dwz_moved_are_found(tmp_path: Path) -> None:
+    if shutil.which("gcc") is None or shutil.which("dwz") is None:
+        pytest.skip("no gcc or no dwz")
+    (tmp_path / "p.c").write_text(C_SOURCE)
+    for name in ("p1", "p2"):
+        subprocess.run(["gcc", "-g", "-O1", "-o", name, "p.c"], check=True, cwd=tmp_path)
+    subprocess.run(["dwz", "-m", "common", "p1", "p2"], check=True, cwd=tmp_path)
+    source = DwarfSource.open(ElfFile.open(tmp_path / "p1"), find_alt=lambda _elf: ElfFile.open(tmp_path / "common"))
+    assert source is not None
+    graph = source.graph
+    node = graph.target(parameter(source, "walk", "n"))
+    assert [m.name for m in graph.members(node)] == ["next", "key", "hits", "color", "weight"]
+    assert graph.canonical_name(node) == "struct node"
