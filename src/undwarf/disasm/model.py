@@ -194,6 +194,13 @@ class Decoder(Protocol):
         """All instructions of a stretch of code; bytes that are none become one STOP of one unit each."""
 
 
+class Boundaries(Protocol):
+    """Machine code -> where its instructions begin."""
+
+    def __call__(self, code: bytes, address: int, /) -> list[int]:
+        """Ascending addresses, those of bytes that are no code included."""
+
+
 class Machine:
     """What a tracker must know about a machine and its calling convention (register numbers are DWARF's)."""
 
@@ -210,6 +217,7 @@ class Machine:
         "parameters",
         "result",
         "stack_pointer",
+        "starts",
         "thread_segments",
         "wide_result",
     )
@@ -229,10 +237,13 @@ class Machine:
         lost_in_calls: frozenset[int],
         entry_offset: int,
         instruction_unit: int,
+        starts: Boundaries | None = None,
         link: int = NONE,
     ) -> None:
         self.name = name
         self.decode = decode
+        self.starts: Boundaries = starts or (lambda code, address: list(range(address, address + len(code), 4)))
+        """Where instructions begin, quicker than decoding them; by default every four bytes."""
         self.names = names
         self.general = general
         self.stack_pointer = stack_pointer

@@ -378,11 +378,17 @@ def fused(before: Instruction, branch: Instruction) -> bool:
     return True
 
 
+def starts(code: bytes, address: int) -> list[int]:
+    """Where instructions begin; behind bytes that are none it goes on at the next byte, as the decoder does."""
+    return [instruction.ip for instruction in Decoder(64, code, ip=address)]
+
+
 _NAMES = ("rax", "rdx", "rcx", "rbx", "rsi", "rdi", "rbp", "rsp", *(f"r{i}" for i in range(8, 16)), "rip")
 
 MACHINE = Machine(
     "x86_64",
     decode,
+    starts=starts,
     names=_NAMES,
     general=frozenset(range(16)),
     stack_pointer=RSP,

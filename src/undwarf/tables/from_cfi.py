@@ -1,6 +1,5 @@
 """Unwind information from an ELF file's `.eh_frame` and `.debug_frame`."""
 
-from collections.abc import Callable, Sequence
 from functools import cache
 
 from undwarf.diagnostics import Defects
@@ -10,6 +9,7 @@ from undwarf.tables import entries as scanning
 from undwarf.tables.cfi import Programs, RuleSet
 from undwarf.tables.eh_frame_hdr import EhFrameHeader, find_header
 from undwarf.tables.entries import Entries
+from undwarf.tables.sources import Provider, Request
 
 EH_FRAME = 1
 DEBUG_FRAME = 2
@@ -53,26 +53,15 @@ class CfiSource:
         return int(self._programs.compile_all())
 
 
-Provider = Callable[[], CfiSource | None]
-
-
-def sources(
-    elf: ElfFile,
-    wanted: Sequence[int],
-    debug_elf: "Callable[[], ElfFile | None]",
-    rules: RuleSet,
-    limits: Limits,
-    defects: Defects,
-    *,
-    quick: bool,
-) -> list[Provider]:
+def providers(request: Request) -> list[Provider]:
     """What can be asked for functions, best first; a file is read when it is asked.
 
     ``quick`` begins with the search table of `.eh_frame`, as gcc's unwinder does at run time. All of `.eh_frame` is
-    then read only where the table has proved wrong, or to see which holes a `.debug_frame` is to fill.
+    then read only where the table has proved wrong, or to see which holes another source is to fill.
     """
+    elf, rules, limits, defects = request.elf, request.rules, request.limits, request.defects
     found: list[Provider] = []
-    separate = cache(debug_elf)
+    separate = cache(request.debug_elf)
     by_table: list[CfiSource] = []
 
     def indexed() -> CfiSource | None:
@@ -82,25 +71,29 @@ def sources(
         return source
 
     def whole() -> CfiSource | None:
-        if by_table and not by_table[0].damaged and not (DEBUG_FRAME in wanted and has_debug_frame()):
+        if by_table and not by_table[0].damaged and not request.followed and not has_debug_frame():
             return None
         return _from_eh_frame(elf, rules, limits, defects)
 
     def has_debug_frame() -> bool:
+        if "debug-frame" not in request.kinds:
+            return False
         other = separate()
         return any(one is not None and one.section(".debug_frame") is not None for one in (elf, other))
+
+    def from_main_file() -> CfiSource | None:
+        return _from_debug_frame(elf, elf, rules, limits, defects)
 
     def from_debug_file() -> CfiSource | None:
         other = separate()
         return _from_debug_frame(other, elf, rules, limits, defects) if other is not None else None
 
-    if EH_FRAME in wanted:
-        if quick:
-            found.append(indexed)
-        found.append(whole)
-    if DEBUG_FRAME in wanted:
-        found.append(lambda: _from_debug_frame(elf, elf, rules, limits, defects))
-        found.append(from_debug_file)
+    for kind in request.kinds:
+        if kind == "debug-frame":
+            found += [from_main_file, from_debug_file]
+        else:
+            # The quick pass is replaced by the whole section, so that nothing may come before it.
+            found += [indexed, whole] if request.quick and not found else [whole]
     return found
 
 

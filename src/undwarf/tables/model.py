@@ -8,21 +8,24 @@ then four numbers an entry: register, kind (1 undefined; 2 saved at cfa + value;
 `value`; 5 saved at base + value; 6 saved at the value of expression `value`; 7 is the value of expression `value`),
 value, base. The return address comes first. A register without an entry is unchanged; the stack pointer is then the
 call frame address.
+
+Where functions and rules come from is a list of sources: :mod:`undwarf.tables.sources` says what one has to offer and
+how a new kind is added.
 """
 
 import os
 from bisect import bisect_right
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from undwarf.buffers import zeros
 from undwarf.diagnostics import Defects
 from undwarf.elf import ElfFile
-from undwarf.errors import UsageError
 from undwarf.limits import DEFAULT, Limits
-from undwarf.tables import from_cfi, registers_aarch64, registers_x86_64
+from undwarf.tables import registers_aarch64, registers_s390x, registers_x86_64
 from undwarf.tables.cfi import RuleSet
 from undwarf.tables.ranges import fill_holes
+from undwarf.tables.sources import Provider, Source, parse_order, providers
 
 __all__ = ["NO_RULE", "Rule", "RuleSet", "UnwindTable", "describe"]
 
@@ -31,15 +34,12 @@ NO_RULE = 0xFFFFFFFF
 
 SOURCES = {1: "eh_frame", 2: "debug_frame", 3: "sframe", 4: "orc", 5: "code"}
 
-_NAMES: dict[int, tuple[str, ...]] = {62: registers_x86_64.NAMES, 183: registers_aarch64.NAMES}
-"""Register names by ELF machine; those of others are numbered."""
-
-_WANTED = {
-    None: (from_cfi.EH_FRAME, from_cfi.DEBUG_FRAME),
-    "cfi": (from_cfi.EH_FRAME, from_cfi.DEBUG_FRAME),
-    "eh_frame": (from_cfi.EH_FRAME,),
-    "debug_frame": (from_cfi.DEBUG_FRAME,),
+_NAMES: dict[int, tuple[str, ...]] = {
+    22: registers_s390x.NAMES,
+    62: registers_x86_64.NAMES,
+    183: registers_aarch64.NAMES,
 }
+"""Register names by ELF machine; those of others are numbered."""
 
 _X86_64 = 62
 
@@ -108,7 +108,7 @@ class Functions:
         starts: memoryview,
         ends: memoryview,
         where: memoryview | None,
-        sources: "tuple[from_cfi.CfiSource, ...]",
+        sources: tuple[Source, ...],
     ) -> None:
         self.starts = starts
         self.ends = ends
@@ -126,7 +126,7 @@ class Functions:
         source = self._sources[where >> 32]
         return source.rows(where & 0xFFFFFFFF, self.starts[function], self.ends[function])
 
-    def joined(self, source: "from_cfi.CfiSource") -> "Functions":
+    def joined(self, source: Source) -> "Functions":
         """These, and what a further source knows beside them; the same object if that is nothing."""
         if not self._sources or self._sources[0].indexed:
             # What a search table said gives way to the section itself.
@@ -157,7 +157,7 @@ class UnwindTable:
     knows it.
     """
 
-    def __init__(self, rules: RuleSet, providers: "list[from_cfi.Provider]", machine: int = _X86_64) -> None:
+    def __init__(self, rules: RuleSet, providers: list[Provider], machine: int = _X86_64) -> None:
         self.rules = rules
         self.machine = machine
         self.version = 0
@@ -171,7 +171,7 @@ class UnwindTable:
     def from_elf(
         cls,
         elf: "ElfFile | str | os.PathLike[str]",
-        source: str | None = None,
+        source: "str | Iterable[str] | None" = None,
         *,
         debug_elf: "Callable[[], ElfFile | None] | None" = None,
         rules: RuleSet | None = None,
@@ -181,22 +181,22 @@ class UnwindTable:
     ) -> "UnwindTable":
         """The table of a binary, from its `.eh_frame` and, for what that leaves open, `.debug_frame`.
 
-        ``source`` limits it to ``"eh_frame"`` or ``"debug_frame"`` (``"cfi"`` and None mean both). ``debug_elf`` finds
-        the separate debug file; it is called when an address is met that the binary itself does not know. Bad data is
-        counted in ``defects``. Raises ElfError if the file cannot be read and UsageError for an unknown source.
+        ``source`` names other sources, in the order they are asked (``"cfi,sframe"``; :mod:`undwarf.tables.sources`
+        has the names); each fills what those before it leave open. ``debug_elf`` finds the separate debug file; it is
+        called when an address is met that the binary itself does not know. Bad data is counted in ``defects``. Raises
+        ElfError if the file cannot be read and UsageError for an unknown source.
 
         ``quick`` starts with the search table of `.eh_frame` alone, for callers that look up few functions of many:
         ranges then go on to the next function, with a hole at the end of their rows, and whoever meets a hole asks
         :meth:`more`.
         """
-        if source not in _WANTED:
-            raise UsageError(f"no unwind tables from {source!r}", "the sources are cfi, eh_frame and debug_frame")
+        order = parse_order(source)
         main = elf if isinstance(elf, ElfFile) else ElfFile.open(elf, limits=limits, defects=defects)
         known = rules if rules is not None else RuleSet(limits)
         found = defects if defects is not None else Defects()
         finder = debug_elf if debug_elf is not None else _nothing
-        providers = from_cfi.sources(main, _WANTED[source], finder, known, limits, found, quick=quick)
-        return cls(known, providers, main.machine)
+        asked = providers(order, main, finder, known, limits, found, quick=quick)
+        return cls(known, asked, main.machine)
 
     def _next(self) -> bool:
         """Merge in what the next source knows of addresses that have no function yet; False when none is left."""
@@ -240,6 +240,14 @@ class UnwindTable:
     def compile_all(self) -> int:
         """Make all rows of the sources consulted so far at once; how many there are."""
         return self.functions.compile_all()
+
+    def complete(self) -> int:
+        """Consult all sources and make all rows; how many functions there are."""
+        while self._next():
+            pass
+        with self.rules.lock:
+            self.functions.compile_all()
+        return len(self)
 
     def rule_at(self, address: int) -> Rule | None:
         """The rule for an ELF virtual address, or None where there is none."""

@@ -1,0 +1,106 @@
+"""``undwarf tables``"""
+
+import sys
+
+import click
+
+from undwarf.cli.common import SHOWN_DEFECTS, talk
+from undwarf.tables.sources import NAMES
+
+SOURCE = click.option(
+    "--source",
+    metavar="NAMES",
+    default=None,
+    help=f"Where rules come from: {', '.join(NAMES)}; several as in A,B, each filling what those before leave open. "
+    "Default: cfi.",
+)
+PLACE = click.argument("place", metavar="[FUNCTION|ADDRESS|START-END]", required=False)
+
+
+def _warn(binary: "object") -> None:
+    """Say on stderr what damage was met."""
+    defects = list(binary.defects)  # type: ignore[attr-defined]
+    for defect in defects[:SHOWN_DEFECTS]:
+        talk("warning", str(defect))
+
+
+@click.group("tables")
+def command() -> None:
+    """Unwind tables of a binary: print, measure, compare, convert.
+
+    \b
+    Examples:
+      undwarf tables dump /bin/ls 0x4000-0x5000
+      undwarf tables sizes /usr/lib/x86_64-linux-gnu/libc.so.6
+      undwarf tables verify ./program --source cfi --against sframe
+      undwarf tables convert ./program --to sframe -o program.sframe
+    """
+
+
+@command.command()
+@click.argument("elf", metavar="ELF")
+@PLACE
+@SOURCE
+@click.option("--json", "as_json", is_flag=True, help="A list of rows, for machines.")
+def dump(elf: str, place: str | None, source: str | None, as_json: bool) -> None:
+    """Print rules by address.
+
+    \b
+    Examples:
+      undwarf tables dump /bin/ls
+      undwarf tables dump /usr/lib/x86_64-linux-gnu/libc.so.6 qsort
+      undwarf tables dump --source sframe --json ./program 0x1000-0x1400 | jq '.[0]'
+    """
+    from undwarf.outputs.unwind_rows import RowOptions, write
+    from undwarf.views.unwind_rows import Binary, rows_of
+
+    binary = Binary.open(elf)
+    write(binary, rows_of(binary, source, place), sys.stdout, RowOptions(as_json))
+    _warn(binary)
+
+
+@command.command()
+@click.argument("elf", metavar="ELF")
+@SOURCE
+@click.option("--json", "as_json", is_flag=True, help="Numbers for machines.")
+def sizes(elf: str, source: str | None, as_json: bool) -> None:
+    """Rows, rules, and bytes in each format.
+
+    \b
+    Examples:
+      undwarf tables sizes /bin/ls
+    """
+    from undwarf.outputs.table_sizes import SizeOptions, write
+    from undwarf.views.table_sizes import sizes_of
+    from undwarf.views.unwind_rows import Binary
+
+    binary = Binary.open(elf)
+    write(sizes_of(binary, source), sys.stdout, SizeOptions(as_json))
+    _warn(binary)
+
+
+@command.command()
+@click.argument("elf", metavar="ELF")
+@click.argument("place", metavar="[FUNCTION|ADDRESS|START-END]", required=False)
+@click.option("--source", default="cfi", show_default=True, metavar="NAMES", help=f"One side: {', '.join(NAMES)}.")
+@click.option("--against", required=True, metavar="NAMES", help="The other side.")
+@click.option("--limit", default=50, show_default=True, type=click.IntRange(0), help="Places shown.")
+@click.option("--json", "as_json", is_flag=True, help="Everything, for machines.")
+def verify(elf: str, place: str | None, source: str, against: str, limit: int, as_json: bool) -> None:
+    """Compare two sources at every instruction.
+
+    Lists where they disagree about the call frame address, the return address or a saved register, with the
+    instructions; one of the two is then wrong. What only one of them describes is counted as missing.
+
+    \b
+    Examples:
+      undwarf tables verify ./program --source cfi --against sframe
+      undwarf tables verify libcrypto.so --source eh-frame --against debug-frame --json
+    """
+    from undwarf.outputs.table_verify import VerifyOptions, write
+    from undwarf.views.table_verify import verify as compare
+    from undwarf.views.unwind_rows import Binary
+
+    binary = Binary.open(elf)
+    write(compare(binary, source, against, place=place, shown=limit), sys.stdout, VerifyOptions(as_json))
+    _warn(binary)

@@ -1,0 +1,35 @@
+"""Sizes of unwind tables as text or JSON."""
+
+import json
+from dataclasses import dataclass
+from typing import TextIO
+
+from undwarf.views.table_sizes import Sizes
+
+
+@dataclass(frozen=True, slots=True)
+class SizeOptions:
+    """``json``: one object."""
+
+    json: bool = False
+
+
+def write(sizes: Sizes, sink: TextIO, options: SizeOptions) -> None:
+    """Counts of the table, then a line for each format."""
+    if options.json:
+        json.dump(sizes.as_json(), sink, indent=2)
+        sink.write("\n")
+        return
+    sink.write(f"{sizes.functions:,} functions, {sizes.rows:,} rows, {sizes.rules:,} distinct rules\n\n")
+    sink.write(f"{'in the file':<22} {'bytes':>14}\n")
+    for one in sizes.in_file:
+        sink.write(f"  {one.name:<20} {one.bytes:>14,}\n")
+    base = sum(one.bytes for one in sizes.in_file if one.name.startswith(".eh_frame"))
+    if base:
+        sink.write(f"  {'.eh_frame and _hdr':<20} {base:>14,}\n")
+    if sizes.written:
+        sink.write(f"\n{'written by undwarf':<22} {'bytes':>14} {'of eh_frame':>12} {'rows left out':>14}\n")
+    for one in sizes.written:
+        share = f"{one.bytes / base:.2f}x" if base else ""
+        left = f"{one.rows_left_out:,}" if one.rows_left_out is not None else ""
+        sink.write(f"  {one.name:<20} {one.bytes:>14,} {share:>12} {left:>14}".rstrip() + "\n")

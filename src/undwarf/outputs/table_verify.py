@@ -1,0 +1,43 @@
+"""Disagreements between two sources of unwind information as text or JSON."""
+
+import json
+from dataclasses import dataclass
+from typing import TextIO
+
+from undwarf.outputs.escape import printable
+from undwarf.views.table_verify import Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class VerifyOptions:
+    """``json``: one object."""
+
+    json: bool = False
+
+
+def write(verdict: Verdict, sink: TextIO, options: VerifyOptions) -> None:
+    """A summary by kind, then the places with their code."""
+    if options.json:
+        json.dump(verdict.as_json(), sink, indent=1)
+        sink.write("\n")
+        return
+    both = verdict.instructions - verdict.only_one - verdict.only_other
+    share = f" ({100 * verdict.agreed / both:.3f} %)" if both else ""
+    sink.write(f"{verdict.one} against {verdict.other}: {verdict.instructions:,} instructions\n")
+    sink.write(f"  described by both {both:,}, agreed on {verdict.agreed:,}{share}\n")
+    sink.write(f"  only by {verdict.one} {verdict.only_one:,}, only by {verdict.other} {verdict.only_other:,}\n")
+    if verdict.expressions:
+        sink.write(f"  by an expression, not compared {verdict.expressions:,}\n")
+    if verdict.pairs:
+        sink.write(f"\n{'instructions':>12}  what      {verdict.one:<20} {verdict.other}\n")
+    for (kind, one, other), count in verdict.pairs.most_common(30):
+        sink.write(f"{count:>12,}  {kind:<8}  {one:<20} {other}\n")
+    for found in verdict.disagreements:
+        name = printable(found.function) or "?"
+        sink.write(f"\n{found.start:#x}-{found.end:#x} {name}: {found.kind} is {found.one} or {found.other}")
+        sink.write(f", {found.instructions:,} instructions\n")
+        for pc, text in found.code:
+            sink.write(f"  {pc:12x}  {text}\n")
+    rest = verdict.places - len(verdict.disagreements)
+    if rest > 0:
+        sink.write(f"\n{rest:,} more places: --limit shows more\n")

@@ -1,0 +1,137 @@
+"""The kinds of unwind information a table can be made of, by name, and the order in which they are asked.
+
+A further kind is one module ``tables/from_NAME.py`` and one line in :data:`MODULES`. The module offers::
+
+    def providers(request: Request) -> list[Provider]
+
+Each provider is a function without arguments that gives a :class:`Source`, or None where the file has nothing of the
+kind; it is called when all before it have left an address open, so a file is read no sooner than needed. Rules go into
+``request.rules`` (:class:`undwarf.tables.cfi.RuleSet`, `add`); their word [5] is the kind's number in
+:data:`undwarf.tables.model.SOURCES`, which is also the provenance of the frames they unwind. Damage is counted in
+``request.defects`` and leaves a hole; limits come from ``request.limits``. With that, `undwarf tables --source NAME`,
+`--unwind NAME` and ``UnwindTable.from_elf(elf, "NAME")`` work.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Protocol
+
+from undwarf.diagnostics import Defects
+from undwarf.elf import ElfFile
+from undwarf.errors import UsageError
+from undwarf.limits import Limits
+from undwarf.tables.cfi import RuleSet
+
+__all__ = ["FRAME_POINTERS", "MODULES", "NAMES", "Provider", "Request", "Source", "parse_order", "providers"]
+
+FRAME_POINTERS = "fp"
+"""In an order of sources: where no rule is left, the walk steps by the frame pointer. Tables know nothing of it."""
+
+MODULES = {
+    "eh-frame": "undwarf.tables.from_cfi",
+    "debug-frame": "undwarf.tables.from_cfi",
+}
+"""Which module reads a kind; it is imported when the kind is asked for."""
+
+_GROUPS = {"cfi": ("eh-frame", "debug-frame")}
+"""Names that stand for several kinds."""
+
+NAMES = (*_GROUPS, *MODULES)
+"""What users may write."""
+
+DEFAULT_ORDER = ("eh-frame", "debug-frame")
+"""The order for a table when nothing else is said."""
+
+
+class Source(Protocol):
+    """Functions and their rules from one place, as :class:`undwarf.tables.from_cfi.CfiSource` has them.
+
+    ``starts`` and ``ends`` (Q) are sorted, disjoint, non-empty ranges of ELF virtual addresses. ``indexed`` is False,
+    except for the quick first pass over `.eh_frame`. All calls come with ``rules.lock`` held or from one thread.
+    """
+
+    starts: memoryview
+    ends: memoryview
+    indexed: bool
+
+    def rows(self, piece: int, start: int, end: int, /) -> tuple[memoryview, memoryview]:
+        """(addresses Q, rule numbers I) of range number ``piece``: ascending addresses, the first one ``start``, all
+        below ``end``; rule 0xffffffff marks a hole. Made at the first call. ``start`` and ``end`` may be a part of the
+        range, where another source covers the rest."""
+
+    def compile_all(self) -> int:
+        """Make all rows at once; how many there are."""
+
+
+Provider = Callable[[], Source | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What a kind's module is given.
+
+    ``kinds`` are the wanted kinds among those the module reads, in order. ``debug_elf`` finds the separate debug file.
+    ``quick``: few functions of many will be asked for. ``followed``: other kinds are asked after these, for what
+    lies between functions.
+    """
+
+    elf: ElfFile
+    kinds: tuple[str, ...]
+    debug_elf: Callable[[], ElfFile | None]
+    rules: RuleSet
+    limits: Limits
+    defects: Defects
+    quick: bool
+    followed: bool
+
+
+def parse_order(source: "str | Iterable[str] | None") -> tuple[str, ...]:
+    """Kinds in the order they are asked, from names or ``"cfi,sframe,fp"``; ``fp`` stays where it is.
+
+    Raises UsageError for names that are not known.
+    """
+    if source is None:
+        return DEFAULT_ORDER
+    names = source.split(",") if isinstance(source, str) else list(source)
+    found: list[str] = []
+    for name in names:
+        kind = name.strip().lower().replace("_", "-")
+        if kind not in _GROUPS and kind not in MODULES and kind != FRAME_POINTERS:
+            raise UsageError(f"no unwind tables from {name!r}", f"the sources are {', '.join(NAMES)}")
+        found += [one for one in _GROUPS.get(kind, (kind,)) if one not in found]
+    return tuple(found)
+
+
+def providers(
+    order: tuple[str, ...],
+    elf: ElfFile,
+    debug_elf: Callable[[], ElfFile | None],
+    rules: RuleSet,
+    limits: Limits,
+    defects: Defects,
+    *,
+    quick: bool,
+) -> list[Provider]:
+    """What can be asked for functions, in order; neighbours that one module reads are asked of it together."""
+    kinds = [kind for kind in order if kind != FRAME_POINTERS]
+    found: list[Provider] = []
+    at = 0
+    while at < len(kinds):
+        module = MODULES[kinds[at]]
+        end = at + 1
+        while end < len(kinds) and MODULES[kinds[end]] == module:
+            end += 1
+        request = Request(
+            elf,
+            tuple(kinds[at:end]),
+            debug_elf,
+            rules,
+            limits,
+            defects,
+            quick=quick and at == 0,
+            followed=end < len(kinds),
+        )
+        found += import_module(module).providers(request)
+        at = end
+    return found

@@ -1,0 +1,71 @@
+"""The formats that an unwind table can be written in, by name.
+
+A further format is one module ``tables/to_NAME.py`` and one line in :data:`MODULES`. The module offers::
+
+    VERSIONS = ("3", "2")           # what --version may say, the default first; () where there is one
+    def write(table: UnwindTable, elf: ElfFile, version: str) -> Written
+
+With that, `undwarf tables convert --to NAME` and a line of `undwarf tables sizes` work. A format that is no section of
+an ELF file (the store) has a line in `undwarf tables sizes` only: see :data:`SIZES`.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from undwarf.errors import UsageError
+
+if TYPE_CHECKING:
+    from undwarf.elf import ElfFile
+    from undwarf.tables.model import UnwindTable
+
+MODULES: dict[str, str] = {}
+"""Which module writes a format; it is imported when the format is asked for."""
+
+SIZES: dict[str, str] = {}
+"""Formats for `undwarf tables sizes` alone: name -> ``"module:function"``, where ``function(table, elf)`` gives bytes,
+or None where the format cannot hold the table."""
+
+
+@dataclass(slots=True)
+class NewSection:
+    """A section to be written: ``place(addresses)`` gives its ``size`` bytes once the addresses of all new sections
+    are known, by name. ``segment`` is the type of a program header that is to point to it, 0 for none."""
+
+    name: str
+    type: int
+    flags: int
+    align: int
+    size: int
+    place: "Callable[[dict[str, int]], bytes]"
+    segment: int = 0
+
+
+@dataclass(slots=True)
+class Written:
+    """What became of a table: its sections, how many functions and rows they hold, and what they leave out (rows, by
+    reason)."""
+
+    sections: list[NewSection]
+    functions: int = 0
+    rows: int = 0
+    left_out: dict[str, int] = field(default_factory=dict)
+
+
+def writer(name: str) -> Any:
+    """The module of a format; raises UsageError for one that is not known."""
+    if name not in MODULES:
+        raise UsageError(f"cannot write {name!r}", f"the formats are {', '.join(MODULES)}")
+    return import_module(MODULES[name])
+
+
+def write(name: str, table: "UnwindTable", elf: "ElfFile", version: str | None = None) -> Written:
+    """A table in another format. Raises UsageError for a version that the format does not have."""
+    module = writer(name)
+    versions: tuple[str, ...] = module.VERSIONS
+    if version is not None and version not in versions:
+        has = f"it has {', '.join(versions)}" if versions else "it has none"
+        raise UsageError(f"{name} has no version {version!r}", has)
+    made: Written = module.write(table, elf, version or (versions[0] if versions else ""))
+    return made

@@ -1,0 +1,119 @@
+"""``undwarf tables`` on programs that the compiler makes here."""
+
+import json
+import shutil
+import subprocess
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from cli.conftest import Run
+
+CODE = """
+int twice(int x) __attribute__((noinline));
+int twice(int x) { volatile int a[64]; a[x & 63] = x; return a[x & 63] * 2; }
+int main(int argc, char **argv) { (void)argv; return twice(argc) + twice(argc + 1); }
+"""
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An optimised program with names."""
+    if shutil.which("gcc") is None:
+        pytest.skip("no gcc")
+    directory = tmp_path_factory.mktemp("tables")
+    (directory / "p.c").write_text(CODE)
+    subprocess.run(["gcc", "-O1", "-o", "p", "p.c"], cwd=directory, check=True)
+    return directory / "p"
+
+
+def rows(undwarf: Run, *arguments: object) -> list[dict[str, object]]:
+    found: list[dict[str, object]] = json.loads(undwarf("tables", "dump", "--json", *arguments).stdout)
+    return found
+
+
+def test_a_row_has_the_registers_of_its_rule(undwarf: Run, program: Path) -> None:
+    first = rows(undwarf, program, "twice")[0]
+    assert list(first) == ["pc", "end", "cfa", "ra", "rbx", "rbp", "r12", "r13", "r14", "r15", "signal", "source"]
+    assert (first["cfa"], first["ra"], first["rbp"]) == ("rsp+8", "cfa-8", "same")
+    assert (first["signal"], first["source"]) == (False, "cfi")
+
+
+def test_rows_of_a_function_are_those_within_its_range(undwarf: Run, program: Path) -> None:
+    found = rows(undwarf, program, "twice")
+    everything = rows(undwarf, program)
+    assert found[0]["pc"] in [row["pc"] for row in everything] or len(found) > 1
+    assert all(a["end"] == b["pc"] for a, b in pairwise(found))
+
+
+def test_adjacent_rows_differ(undwarf: Run, program: Path) -> None:
+    found = rows(undwarf, program)
+    for before, after in pairwise(found):
+        if before["end"] == after["pc"]:
+            said = [{key: row[key] for key in row if key not in ("pc", "end")} for row in (before, after)]
+            assert said[0] != said[1]
+
+
+def test_a_stretch_of_addresses_is_cut_out(undwarf: Run, program: Path) -> None:
+    start = int(str(rows(undwarf, program, "twice")[0]["pc"]))
+    assert [(row["pc"], row["end"]) for row in rows(undwarf, program, f"{start:#x}+1")] == [(start, start + 1)]
+    assert [(row["pc"], row["end"]) for row in rows(undwarf, program, hex(start))] == [(start, start + 1)]
+
+
+def test_text_names_the_function(undwarf: Run, program: Path) -> None:
+    done = undwarf("tables", "dump", program, "twice")
+    assert done.returncode == 0
+    assert "twice at 0x" in done.stdout
+    assert "rsp+8" in done.stdout
+
+
+def test_unknown_source_and_function_are_usage_errors(undwarf: Run, program: Path) -> None:
+    assert undwarf("tables", "dump", program, "--source", "tarot").returncode == 2
+    done = undwarf("tables", "dump", program, "no_such_function")
+    assert (done.returncode, "no function" in done.stderr) == (2, True)
+
+
+def test_a_file_without_tables_is_nothing_usable(undwarf: Run, program: Path, tmp_path: Path) -> None:
+    assert undwarf("tables", "dump", program, "--source", "debug-frame").returncode == 1
+    (tmp_path / "text").write_text("no ELF file")
+    assert undwarf("tables", "dump", tmp_path / "text").returncode == 3
+
+
+def test_sizes_are_those_of_the_sections(undwarf: Run, program: Path) -> None:
+    found = json.loads(undwarf("tables", "sizes", "--json", program).stdout)
+    listed = subprocess.run(["readelf", "-SW", program], capture_output=True, text=True).stdout
+    size = next(int(line.split("]")[1].split()[4], 16) for line in listed.splitlines() if " .eh_frame " in line)
+    assert found["in_file"][0] == {"name": ".eh_frame", "bytes": size}
+    assert found["rows"] >= found["functions"] >= 3
+
+
+def test_a_source_agrees_with_itself(undwarf: Run, program: Path) -> None:
+    done = undwarf("tables", "verify", program, "--source", "cfi", "--against", "eh-frame", "--json")
+    found = json.loads(done.stdout)
+    assert found["agreed"] == found["instructions"] > 20
+    assert found["disagreements"] == []
+
+
+def test_a_wrong_rule_is_found_at_its_instruction(undwarf: Run, tmp_path: Path) -> None:
+    """.eh_frame says what the code does, .debug_frame forgets the push."""
+    if shutil.which("gcc") is None:
+        pytest.skip("no gcc")
+    body = (
+        "f:\n.cfi_startproc\n push %rbx\n{}.cfi_adjust_cfa_offset 8\n nop\n pop %rbx\n ret\n.cfi_endproc\n.size f,.-f\n"
+    )
+    head = ".text\n.globl f\n.type f,@function\n"
+    (tmp_path / "good.s").write_text(".cfi_sections .eh_frame\n" + head + body.format(""))
+    (tmp_path / "bad.s").write_text(
+        ".cfi_sections .debug_frame\n" + head + body.format("").replace("offset 8", "offset 16")
+    )
+    for name in ("good", "bad"):
+        subprocess.run(["gcc", "-shared", "-nostdlib", "-o", f"{name}.so", f"{name}.s"], cwd=tmp_path, check=True)
+    subprocess.run(["objcopy", "--dump-section", ".debug_frame=frames", "bad.so", "bad2.so"], cwd=tmp_path, check=True)
+    subprocess.run(["objcopy", "--add-section", ".debug_frame=frames", "good.so"], cwd=tmp_path, check=True)
+    done = undwarf("tables", "verify", "good.so", "--source", "eh-frame", "--against", "debug-frame", "--json")
+    found = json.loads(done.stdout)
+    assert found["kinds"] == {"cfa": 3}
+    only = found["disagreements"][0]
+    assert (only["function"], only["source"], only["against"], only["instructions"]) == ("f", "rsp+16", "rsp+24", 3)
+    assert [line["text"].split()[0] for line in only["code"]] == ["nop", "pop", "ret"]
