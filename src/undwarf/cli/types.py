@@ -1,0 +1,100 @@
+"""``undwarf types``"""
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from undwarf.cli.common import OPTIONS, SHARED, Job
+from undwarf.errors import NothingUsable, UsageError
+
+if TYPE_CHECKING:
+    from undwarf.types.resolve import Resolver
+
+
+def _addresses(_context: click.Context, _parameter: click.Parameter, value: str | None) -> tuple[int, ...]:
+    if not value:
+        return ()
+    if value.startswith("@"):
+        with open(value[1:], encoding="ascii", errors="replace") as file:
+            value = file.read().replace("\n", ",")
+    try:
+        found = tuple(int(part, 16) for part in value.replace(" ", ",").split(",") if part.strip())
+    except ValueError:
+        raise click.BadParameter(f"{value[:60]!r} is no list of hexadecimal addresses") from None
+    if any(not 0 <= address < 1 << 64 for address in found):
+        raise click.BadParameter("an address is out of range")
+    return found
+
+
+def _shared(command: Any) -> Any:
+    for option in reversed(OPTIONS):
+        command = option(command)
+    return command
+
+
+@click.command(
+    "types",
+    epilog="""\b
+Examples:
+  undwarf types perf.data
+  undwarf types --type 'struct node' perf.data
+  undwarf types --code --json perf.data
+  undwarf types --binary ./program --at 1500,1504 --json""",
+)
+@click.option("--binary", metavar="ELF", default=None, help="Answer for a binary instead of a recording.")
+@click.option("--at", "addresses", metavar="ADDR,...", callback=_addresses, help="Addresses in --binary; or @FILE.")
+@click.option("--btf", metavar="FILE", default="", help="Take the types of --binary from this BTF file.")
+@click.option("--json", "as_json", is_flag=True, help="Numbers for machines.")
+@_shared
+def command(binary: str | None, addresses: tuple[int, ...], btf: str, as_json: bool, **options: Any) -> None:
+    """Which types and members the samples touch.
+
+    Every sample's instruction is decoded, what its memory operand leads to is followed through the function, and the
+    member there is charged. What could not be told is shown with the reason.
+    """
+    if binary is not None:
+        _answer(binary, addresses, btf, as_json, options)
+        return
+    if addresses or btf:
+        raise UsageError("--at and --btf go with --binary", "", "undwarf types --binary ./program --at 1500")
+    shared = {key: options.pop(key) for key in SHARED}
+    shared["file"] = shared["also_file"] or shared["file"]
+    with Job(shared) as job:
+        job.profile()
+        raise NothingUsable("not yet")
+
+
+def _answer(binary: str, addresses: tuple[int, ...], btf: str, as_json: bool, options: dict[str, Any]) -> None:
+    """The list for addresses of one binary."""
+    from undwarf.outputs.accesses import write, write_json
+
+    if not addresses:
+        raise UsageError("--binary needs --at", "", "undwarf types --binary ./program --at 1500,1504")
+    resolver = _resolver(binary, btf, options)
+    found = [access for address in addresses for access in resolver.at(address)]
+    (write_json if as_json else write)(found, sys.stdout)
+
+
+def _resolver(binary: str, btf: str, options: dict[str, Any]) -> "Resolver":
+    from undwarf.elf import ElfFile
+    from undwarf.images.finder import Finder
+    from undwarf.types.opening import open_resolver
+
+    elf = ElfFile.open(binary)
+    finder = Finder(options["symfs"] or "", (*options["debug_dirs"], "/usr/lib/debug"))
+    debug = None if btf or elf.section(".debug_info") is not None else finder.debug_file(elf, binary)
+    found = open_resolver(
+        elf,
+        debug,
+        btf=btf,
+        find_alt=lambda file: finder.alt_file(file, binary),
+        find_split=lambda name, directory, _identity: finder.dwo_file(name, directory, elf, binary),
+    )
+    if found is None:
+        raise NothingUsable(
+            f"nothing says the types of {binary}", "it has neither DWARF nor BTF", "build it with -g, or give --btf"
+        )
+    if found.machine is None:
+        raise NothingUsable(f"cannot decode the code of {binary}", "types are followed on x86-64 and AArch64")
+    return found
