@@ -2,10 +2,10 @@
 
 Usage: python bench/types_truth.py FOLDER [--btf] [-v] [PROGRAM...]
 
-FOLDER holds one folder a program: the binary, and `truth.json` with the type and offset of every executed memory operand
-of its hot functions. An answer is right if it names the type, or one around or inside it that holds the same byte, at
-the offset there; weak if it names only the scalar at the end; wrong if it names anything else; a miss if it names
-nothing. With --btf only the detached BTF beside the binary is used.
+FOLDER holds one folder a program: the binary, and `truth.json` with the type and offset of every executed memory
+operand of its hot functions. An answer is right if it names the type, or one around or inside it that holds the same
+byte, at the offset there; weak if it names only the scalar at the end; wrong if it names anything else; a miss if it
+names nothing. With --btf only the detached BTF beside the binary is used.
 """
 
 import json

@@ -17,10 +17,10 @@ COMMANDS = {
     "flamegraph": "A flame graph as one self-contained page.",
     "fold": "Folded stacks, root first, for flame-graph tools.",
     "info": "What a recording holds, how whole its stacks are and why not.",
-    "types": "Which types and members the samples touch.",
     "report": "Hot functions and call tree in the terminal.",
     "script": "Every sample as text, in the shape of perf script.",
     "tables": "Unwind tables of a binary: print, measure, compare, convert.",
+    "types": "Which types and members the samples touch.",
 }
 
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from undwarf.cli.common import OPTIONS, SHARED, Job
+from undwarf.cli.common import OPTIONS
 from undwarf.errors import NothingUsable, UsageError
 
 if TYPE_CHECKING:
@@ -37,9 +37,6 @@ def _shared(command: Any) -> Any:
     "types",
     epilog="""\b
 Examples:
-  undwarf types perf.data
-  undwarf types --type 'struct node' perf.data
-  undwarf types --code --json perf.data
   undwarf types --binary ./program --at 1500,1504 --json""",
 )
 @click.option("--binary", metavar="ELF", default=None, help="Answer for a binary instead of a recording.")
@@ -58,11 +55,7 @@ def command(binary: str | None, addresses: tuple[int, ...], btf: str, as_json: b
         return
     if addresses or btf:
         raise UsageError("--at and --btf go with --binary", "", "undwarf types --binary ./program --at 1500")
-    shared = {key: options.pop(key) for key in SHARED}
-    shared["file"] = shared["also_file"] or shared["file"]
-    with Job(shared) as job:
-        job.profile()
-        raise NothingUsable("not yet")
+    raise UsageError("--binary is needed", "", "undwarf types --binary ./program --at 1500")
 
 
 def _answer(binary: str, addresses: tuple[int, ...], btf: str, as_json: bool, options: dict[str, Any]) -> None:

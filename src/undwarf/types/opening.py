@@ -28,15 +28,13 @@ def open_resolver(
 ) -> Resolver | None:
     """A resolver for one binary; None where nothing says its types.
 
-    A file named as ``btf`` wins; else DWARF of the binary or its debug file, its `.BTF` section, a file `NAME.btf` beside
-    it. Raises UnreadableInput if the named file is no BTF.
+    A file named as ``btf`` wins; else DWARF of the binary or its debug file, its `.BTF` section, a file `NAME.btf`
+    beside it. Raises UnreadableInput if the named file is no BTF.
     """
     if btf:
         return Resolver(elf, BtfSource(BtfTypes(open_btf(btf, limits=limits)), elf), complete=True, kernel=kernel)
     defects = Defects() if defects is None else defects
-    source = DwarfSource.open(
-        elf, debug_elf, find_alt=find_alt, find_split=find_split, limits=limits, defects=defects
-    )
+    source = DwarfSource.open(elf, debug_elf, find_alt=find_alt, find_split=find_split, limits=limits, defects=defects)
     if source is not None:
         return Resolver(elf, source, debug=debug_elf, kernel=kernel)
     file = _btf_of(elf, limits)
