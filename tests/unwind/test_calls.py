@@ -2,7 +2,7 @@
 
 import pytest
 
-from undwarf.unwind.x86_64.calls import ends_with_call
+from undwarf.unwind.x86_64.calls import ends_with_call, is_return
 from undwarf.unwind.x86_64.registers import slots
 
 
@@ -37,3 +37,13 @@ def test_registers_of_a_dwarf_recording_stand_where_perf_puts_them() -> None:
 
 def test_register_that_was_not_sampled_is_absent() -> None:
     assert slots(1 << 8)[7] == 255
+
+
+@pytest.mark.parametrize("code", [b"\xc3\x90", b"\xc2\x08", b"\xf3\xc3", b"\xf2\xc3"])
+def test_returns(code: bytes) -> None:
+    assert is_return(code)
+
+
+@pytest.mark.parametrize("code", [b"", b"\xf3", b"\xcb\xc3", b"\x90\xc3", b"\xff\xe1"])
+def test_what_is_no_return(code: bytes) -> None:
+    assert not is_return(code)

@@ -11,7 +11,7 @@ from undwarf import __version__
 from undwarf.errors import UndwarfError
 
 COMMANDS = {
-    "addr2line": "The function, file and line of addresses in a binary.",
+    "addr2line": "Say which function, file and line addresses of a binary come from.",
     "completion": "Print the completion script of a shell.",
     "doctor": "What this machine offers: perf events, debug files, caches.",
     "flamegraph": "A flame graph as one self-contained page.",

@@ -89,6 +89,14 @@ class Sources:
         code = image.read(address - calls.LONGEST, calls.LONGEST)
         return 1 if code is not None and calls.ends_with_call(bytes(code)) else 2
 
+    def return_at(self, number: int, address: int) -> int:
+        """Whether the instruction at ``address`` returns: 1 yes, 2 no or not to be read."""
+        image = self.image(number)
+        if image.kind in (ImageKind.ANON, ImageKind.JIT, ImageKind.BPF):
+            return 2
+        code = image.read(address, calls.RETURN_LONGEST)
+        return 1 if code is not None and calls.is_return(bytes(code)) else 2
+
     def read(self, number: int, address: int) -> int | None:
         """The 8-byte word of read-only file data at an image's address; None where there is none."""
         if address == 0:

@@ -415,6 +415,7 @@ class Walker:
     memo_top: cython.ulonglong
     top: cython.ulonglong
     odd: cython.bint
+    ended_at_zero: cython.bint
     fresh_count: cython.Py_ssize_t
     tail_count: cython.Py_ssize_t
     tail_node: cython.uint
@@ -1359,6 +1360,33 @@ class Walker:
     @cython.cfunc
     @cython.nogil
     @cython.exceptval(-1)
+    def call_proof(self) -> cython.int:
+        """Whether a call ends at the return address found last: 1 yes, 2 no, 3 where its code cannot be read."""
+        proof: cython.int = self.stacks.frame_proof[self.found_frame] & 3
+        if proof == 0:
+            with cython.gil:
+                proof = self.source.call_before(self.found_image, self.stacks.frame_address[self.found_frame] + 1)
+            self.stacks.frame_proof[self.found_frame] |= cython.cast(cython.uchar, proof)
+        return proof
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1)
+    def is_return(self, frame: cython.uint) -> cython.bint:
+        """Whether the instruction at a sampled address returns."""
+        proof: cython.int = self.stacks.frame_proof[frame] >> 2
+        image: cython.uint = self.stacks.frame_image[frame]
+        if image == NOTHING:
+            return False
+        if proof == 0:
+            with cython.gil:
+                proof = self.source.return_at(image, self.stacks.frame_address[frame])
+            self.stacks.frame_proof[frame] |= cython.cast(cython.uchar, proof << 2)
+        return proof == 1
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1)
     def step_by_frame_pointer(self, depth: cython.Py_ssize_t) -> cython.int:
         """Go to the caller by the frame pointer, if all that can be checked speaks for it; 0 or a stop reason.
 
@@ -1386,11 +1414,7 @@ class Walker:
         self.find(back - 1, back)
         if self.found_rule == RULE_UNMAPPED:
             return STOP_NO_RULE
-        proof = self.stacks.frame_proof[self.found_frame]
-        if proof == 0:
-            with cython.gil:
-                proof = self.source.call_before(self.found_image, self.stacks.frame_address[self.found_frame] + 1)
-            self.stacks.frame_proof[self.found_frame] = cython.cast(cython.uchar, proof)
+        proof = self.call_proof()
         # Where code cannot be read, an unbroken chain of frame pointers has to speak for itself.
         if proof == 2 or (proof == 3 and upper and upper <= pointer):
             return STOP_NO_RULE
@@ -1467,7 +1491,16 @@ class Walker:
         self.tail_node = NOTHING
         if self.open_dump(s, record, mode):
             walked = True
-            count = self.user_part(count)
+            count = self.user_part(count, False)
+            if (
+                (self.ended_at_zero or self.stop == STOP_UNMAPPED or self.stop == STOP_BAD_CFA)
+                and 0 < count - kernel_count <= 3
+                and self.open_dump(s, record, mode)
+            ):
+                count = self.user_part(kernel_count, True)
+                if self.stop != STOP_ROOT or self.ended_at_zero:
+                    self.open_dump(s, record, mode)
+                    count = self.user_part(kernel_count, False)
             stop = self.stop
             node = self.tail_node
             if (
@@ -1728,8 +1761,12 @@ class Walker:
     @cython.cfunc
     @cython.nogil
     @cython.exceptval(-1)
-    def user_part(self, count: cython.Py_ssize_t) -> cython.Py_ssize_t:
-        """Walk the dump, appending frames to the chain; sets ``stop`` and ``stop_image``."""
+    def user_part(self, count: cython.Py_ssize_t, second_look: cython.bint) -> cython.Py_ssize_t:
+        """Walk the dump, appending frames to the chain; sets ``stop`` and ``stop_image``.
+
+        A second look reads the code too. A return instruction means what it means, whatever its rule says; and behind
+        no call lies no return address: execution goes on at just that address, as where an exception lands.
+        """
         depth: cython.Py_ssize_t = 0
         exact: cython.bint = True
         pc: cython.ulonglong
@@ -1744,7 +1781,8 @@ class Walker:
         compared: cython.bint = False
         at: cython.Py_ssize_t
         self.top = 0
-        self.odd = False
+        self.odd = second_look
+        self.ended_at_zero = False
         self.fresh_count = 0
         self.tail_count = 0
         if self.memo_count and self.memo_space == self.space and self.high >= self.memo_top:
@@ -1782,6 +1820,7 @@ class Walker:
                         reason = STOP_ROOT
                         break
             if pc == 0 and depth:
+                self.ended_at_zero = True
                 reason = STOP_ROOT
                 break
             self.find(pc if exact else pc - 1, pc)
@@ -1814,7 +1853,15 @@ class Walker:
             count += 1
             depth += 1
             sp = self.regs[RSP]
-            if rule < RULE_LIMIT:
+            if second_look and depth == 1 and self.is_return(self.found_frame):
+                self.fault = 0
+                self.regs[RIP] = self.load(sp)
+                if self.fault:
+                    reason = self.fault
+                    break
+                self.regs[RSP] = sp + 8
+                exact = False
+            elif rule < RULE_LIMIT:
                 reason = self.step(rule)
                 if reason:
                     break
@@ -1830,6 +1877,9 @@ class Walker:
                         reason = STOP_NO_FILE if rule == RULE_NO_FILE else STOP_UNMAPPED
                     break
                 exact = False
+            if second_look and not exact:
+                self.find(self.regs[RIP] - 1, self.regs[RIP])
+                exact = self.found_rule != RULE_UNMAPPED and self.call_proof() == 2
             if self.regs[RSP] <= sp:
                 # Down is where only signal stacks and coroutines go; a stack that keeps doing so is going in circles.
                 turns += 1

@@ -1,10 +1,13 @@
-"""Call instructions of x86-64, to tell a return address from a number that looks like one.
+"""Call and return instructions of x86-64: to tell a return address from a number that looks like one.
 
-Source: Intel SDM volume 2, CALL: ``E8 rel32`` and ``FF /2`` with its addressing forms.
+Source: Intel SDM volume 2, CALL: ``E8 rel32`` and ``FF /2`` with its addressing forms; RET: ``C3`` and ``C2 iw``.
 """
 
 LONGEST = 7
 """Bytes of the longest call instruction without needless prefixes."""
+
+RETURN_LONGEST = 2
+"""Bytes that tell a return instruction."""
 
 
 def ends_with_call(code: bytes) -> bool:
@@ -25,3 +28,8 @@ def ends_with_call(code: bytes) -> bool:
         if size == length:
             return True
     return False
+
+
+def is_return(code: bytes) -> bool:
+    """Whether code starts with a near return, bare or behind the prefixes that compilers pad it with."""
+    return code[:1] in (b"\xc3", b"\xc2") or code[:2] in (b"\xf3\xc3", b"\xf2\xc3")
