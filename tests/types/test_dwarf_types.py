@@ -111,9 +111,9 @@ def build(tmp_path_factory: pytest.TempPathFactory) -> Build:
     def source_of(compiler: str, source: str, *flags: str) -> DwarfSource:
         elf = ElfFile.open(program(compiler, source, *flags))
 
-        def find_split(name: str, directory: str, identity: int) -> ElfFile | None:
+        def find_split(name: str, directory: str, identity: int) -> list[ElfFile]:
             path = Path(directory) / name
-            return ElfFile.open(path) if path.exists() else None
+            return [ElfFile.open(path)] if path.exists() else []
 
         found = DwarfSource.open(elf, find_split=find_split)
         assert found is not None

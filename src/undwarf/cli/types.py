@@ -82,7 +82,7 @@ def _resolver(binary: str, btf: str, options: dict[str, Any]) -> "Resolver":
         debug,
         btf=btf,
         find_alt=lambda file: finder.alt_file(file, binary),
-        find_split=lambda name, directory, _identity: finder.dwo_file(name, directory, elf, binary),
+        find_split=lambda name, directory, _identity: finder.split_files(name, directory, elf, binary),
     )
     if found is None:
         raise NothingUsable(

@@ -5,6 +5,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from undwarf.buffers import zeros
 from undwarf.diagnostics import Defects
@@ -13,6 +14,7 @@ from undwarf.dwarf.info import strings_at
 from undwarf.dwarf.line import LineProgram
 from undwarf.dwarf.nesting import ChainColumns, flatten, gather, group, look_up, row_of, sorted_by_start
 from undwarf.dwarf.sections import DwarfFile
+from undwarf.dwarf.split import SplitFinder, SplitUnits
 from undwarf.elf import ElfFile
 from undwarf.limits import DEFAULT, Limits
 
@@ -20,8 +22,6 @@ NONE = 0xFFFFFFFF
 
 AltFinder = Callable[[ElfFile], "ElfFile | None"]
 """Finds the supplementary file that a file's `.gnu_debugaltlink` names."""
-SplitFinder = Callable[[str, str, int], "ElfFile | None"]
-"""Finds a split unit's file by its name, its compilation directory and its id (DW_AT_dwo_id); a package may serve."""
 
 
 @dataclass(slots=True)
@@ -132,18 +132,17 @@ class DebugLines:
         self._file = file
         self._limits = limits
         self._defects = Defects() if defects is None else defects
-        self._find_split = find_split
+        self._split = SplitUnits(file, find_split, limits=limits, defects=self._defects)
         self._kept: OrderedDict[int, _Unit] = OrderedDict()
         self._kept_bytes = 0
         self._tables: dict[int, _Table] = {}
         self._names: list[str] = []
         self._numbers: dict[str, int] = {}
         # By file, the numbers of names by their place in .debug_str.
-        self._string_numbers: dict[int, dict[int, int]] = {}
+        self._string_numbers: WeakKeyDictionary[DwarfFile, dict[int, int]] = WeakKeyDictionary()
         self._file_numbers: dict[str, int] = {}
         self._index: tuple[memoryview, memoryview, list[int]] | None = None
-        self._split_files: dict[str, DwarfFile | None] = {}
-        self._damaged = 0
+        self._damaged: WeakKeyDictionary[DwarfFile, int] = WeakKeyDictionary()
 
     @classmethod
     def open(
@@ -176,13 +175,12 @@ class DebugLines:
         self._string_numbers.clear()
         self._names.clear()
         self._numbers.clear()
-        self._damaged = 0
-        splits = [split for split in self._split_files.values() if split is not None]
-        self._split_files.clear()
-        for file in (self._file, self._file.alt, *splits):
+        self._damaged.clear()
+        for file in (self._file, self._file.alt):
             if file is not None:
                 file.elf.release()
         self._file = self._file.again()
+        self._split.release(self._file)
 
     @property
     def file(self) -> DwarfFile:
@@ -257,7 +255,9 @@ class DebugLines:
         while self._kept_bytes > self._limits.dwarf_bytes and len(self._kept) > 1:
             _number, oldest = self._kept.popitem(last=False)
             self._kept_bytes -= oldest.size
-        self._count_damage()
+        self._count_damage(self._file)
+        if made.file is not self._file:
+            self._count_damage(made.file)
         return made
 
     def _read_unit(self, unit: int) -> _Unit:
@@ -276,7 +276,7 @@ class DebugLines:
         """The file that has the entries of a unit, and which of its units they are; its bases are set."""
         file = self._file
         base = self.set_bases(unit)
-        split = self.split_unit(unit)
+        split = self._split.unit(unit)
         if split is None:
             return file, unit
         source, number = split
@@ -315,37 +315,11 @@ class DebugLines:
             self._tables[offset] = table
         return table
 
-    def split_unit(self, unit: int) -> tuple[DwarfFile, int] | None:
-        """The unit that a skeleton stands for, in the file that has it."""
-        roots = self._file.roots
-        kind, value = roots.raw(unit, Root.DWO_NAME)
-        if not kind or self._find_split is None:
-            return None
-        name = self._file.string(kind, value, unit)
-        directory = self._file.string(*roots.raw(unit, Root.COMP_DIR), unit)
-        identity = roots.value(unit, Root.DWO_ID) or 0
-        if name not in self._split_files:
-            elf = self._find_split(name, directory, identity)
-            split = DwarfFile(elf, main=self._file.main, split=True, limits=self._limits) if elf is not None else None
-            if split is not None:
-                split.skeleton = self._file
-            else:
-                self._defects.add("split debugging information not found", self._file.elf.path, detail=name)
-            self._split_files[name] = split
-        split = self._split_files[name]
-        if split is None:
-            return None
-        for number in range(split.info.count):
-            own = split.roots.value(number, Root.DWO_ID)
-            if split.columns["kind"][number] != UnitKind.SPLIT_TYPE and (own == identity or split.info.count == 1):
-                return split, number
-        return None
-
-    def _count_damage(self) -> None:
-        damaged = self._file.info.damaged
-        if damaged > self._damaged:
-            self._defects.add("damaged debugging information", self._file.elf.path, damaged - self._damaged)
-            self._damaged = damaged
+    def _count_damage(self, file: DwarfFile) -> None:
+        damaged, before = file.info.damaged, self._damaged.get(file, 0)
+        if damaged > before:
+            self._defects.add("damaged debugging information", file.elf.path, damaged - before)
+            self._damaged[file] = damaged
 
     # Asking ------------------------------------------------------------------------------------------------
 
@@ -409,7 +383,7 @@ class DebugLines:
         """Find the names of the functions that are needed and not known yet."""
         functions, names = read.functions, read.names
         kinds, origins = functions["kind"], functions["origin"]
-        known = self._string_numbers.setdefault(id(read.file), {})
+        known = self._string_numbers.setdefault(read.file, {})
         new, left = read.file.info.number_names(wanted, kinds, origins, names, known, len(self._names))
         self._names += strings_at(read.file.strings, new)
         for record in left:
@@ -439,4 +413,4 @@ class DebugLines:
         return fallback
 
 
-__all__ = ["DebugLines", "InlineChains"]
+__all__ = ["AltFinder", "DebugLines", "InlineChains", "SplitFinder"]

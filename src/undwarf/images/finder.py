@@ -282,6 +282,16 @@ class Finder:
         """The first of :meth:`dwp_files` that ``accept`` says is the right one."""
         return next((file for file in self.dwp_files(elf, recorded) if accept(file)), None)
 
+    def split_files(
+        self, name: str, comp_dir: str, elf: ElfFile, recorded: str = "", debug_elf: "ElfFile | None" = None
+    ) -> Iterator[ElfFile]:
+        """Files that may hold a split unit of ``elf``: those of :meth:`dwo_files`, then packages of it and its debug
+        file."""
+        yield from self.dwo_files(name, comp_dir, elf, recorded)
+        yield from self.dwp_files(elf, recorded)
+        if debug_elf is not None:
+            yield from self.dwp_files(debug_elf)
+
     def _each(self, elf: ElfFile, places: list[str]) -> Iterator[ElfFile]:
         """The ELF files among these places, each once; a place counts below the root that ``elf`` was found in."""
         seen = {elf.path}

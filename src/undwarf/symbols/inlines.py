@@ -1,6 +1,6 @@
 """Finds the inlined functions and source lines behind frames, image by image, from debugging information."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from undwarf.buffers import zeros
@@ -48,8 +48,8 @@ class ImageLines:
         def alt(file: ElfFile) -> ElfFile | None:
             return self._finder.alt_file(file, image.path)
 
-        def split(name: str, directory: str, _identity: int) -> ElfFile | None:
-            return self._finder.dwo_file(name, directory, elf, image.path)
+        def split(name: str, directory: str, _identity: int) -> Iterator[ElfFile]:
+            return self._finder.split_files(name, directory, elf, image.path, debug_elf)
 
         return DebugLines.open(
             elf, debug_elf, find_alt=alt, find_split=split, limits=self._limits, defects=self._defects
