@@ -1,27 +1,29 @@
 """The way in: open a recording, ask for its profile."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property
 from types import TracebackType
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, BinaryIO, Literal
 
 from undwarf.diagnostics import Defects
 from undwarf.images import Finder, ImageStore
 from undwarf.images.containers import Containers
 from undwarf.limits import DEFAULT, Limits
 from undwarf.perfdata import EventAttr, Features, PerfData, Records, open_perf_data
-from undwarf.profile.build import Progress, Spaces, build_profile, replay_spaces
-from undwarf.profile.filters import Filters
+from undwarf.profile.build import Progress, Spaces, build_profile, comms_of, replay_spaces
+from undwarf.profile.filters import Filters, select
 from undwarf.profile.jit import with_jit_code
 from undwarf.profile.model import Profile
 from undwarf.symbols.inlines import ImageLines
 from undwarf.symbols.resolver import ResolverOptions
 from undwarf.unwind.sources import Sources
+from undwarf.unwind.unwinder import walk_samples
 
 if TYPE_CHECKING:
     from undwarf.images.debuginfod import Debuginfod
+    from undwarf.unwind.stitched import Stitched
 
 
 class Recording:
@@ -118,6 +120,55 @@ class Recording:
             lines_of=self.lines if inline or lines else None,
             inline=inline,
             progress=progress,
+        )
+
+    def shrink(
+        self,
+        sink: BinaryIO,
+        *,
+        form: Literal["file", "pipe"] = "file",
+        zstd_level: int = 0,
+        filters: Filters | None = None,
+        jobs: int | None = None,
+        max_stack: int | None = None,
+        progress: Progress | None = None,
+    ) -> "Stitched":
+        """Write this recording to ``sink`` with whole call chains in place of registers and stack dumps.
+
+        File form needs a ``sink`` that can seek. ``zstd_level`` 0 does not compress.
+        """
+        limits = self._limits if max_stack is None else replace(self._limits, max_frames=max(1, max_stack))
+        comms, comm_of = comms_of(self.records, self.spaces.comm_of)
+        selected, _order = select(filters, self.records, self.events, comms, comm_of, False)
+        from undwarf import __version__
+        from undwarf.unwind.stitched import write_stitched
+
+        def step(what: str) -> Callable[[int, int], None] | None:
+            return (lambda done, total: progress(what, done, total)) if progress is not None else None
+
+        walked = walk_samples(
+            self.data,
+            self.records,
+            self.spaces.replay,
+            self.spaces.space_of,
+            self.spaces.kernel_of,
+            self.sources,
+            selected,
+            limits=limits,
+            jobs=jobs,
+            runtime=True,
+            progress=step("walking stacks"),
+        )
+        return write_stitched(
+            self.data,
+            self.records,
+            walked,
+            selected,
+            sink,
+            version=__version__,
+            form=form,
+            zstd_level=zstd_level,
+            progress=step("writing"),
         )
 
     def close(self) -> None:

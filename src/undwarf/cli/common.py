@@ -225,6 +225,17 @@ class Job:
         return limit
 
     @property
+    def jobs(self) -> int | None:
+        """Threads that walk, if limited."""
+        limit: int | None = self._options["jobs"]
+        return limit
+
+    @property
+    def progress(self) -> "Progress":
+        """Where work that takes long shows how far it is."""
+        return self._progress
+
+    @property
     def stack_dump(self) -> int:
         """The largest stack dump that the recording asked for, in bytes; 0 if none."""
         return max((event.sample_stack_user for event in self.recording.events), default=0)

@@ -19,6 +19,7 @@ COMMANDS = {
     "info": "What a recording holds, how whole its stacks are and why not.",
     "report": "Hot functions and call tree in the terminal.",
     "script": "Every sample as text, in the shape of perf script.",
+    "shrink": "A small recording with whole call chains in place of stack dumps.",
     "tables": "Unwind tables of a binary: print, measure, compare, convert.",
     "types": "Which types and members the samples touch.",
 }

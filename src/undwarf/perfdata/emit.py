@@ -23,6 +23,9 @@ ROOM = cython.declare(cython.Py_ssize_t, 1 << 17)
 """Bytes that must be free before one record is made; no record is larger."""
 STOP_SHIFT = cython.declare(cython.uint, 8)
 STOP_MASK = cython.declare(cython.uint, 0xF00)
+DATA = cython.declare(cython.uint, 1 << 13)
+"""Bit of ``misc`` of a mapping that is not executable."""
+FAR = cython.declare(cython.ulonglong, 1 << 62)
 NO_DUMP = cython.declare(cython.uint, 8)
 DEFERRED = cython.declare(cython.uint, 14)
 
@@ -148,20 +151,23 @@ class Emitter:
         register_words="const unsigned int[::1]",
         stacks="const unsigned int[::1]",
         stops="const unsigned char[::1]",
+        selected="const unsigned char[::1]",
         skipped="const unsigned char[::1]",
     )
     def rewrite(
         self, view: Any, position: int, samples: Any, types: Any, register_words: Any, stacks: Any, stops: Any,
-        skipped: Any,
+        selected: Any, skipped: Any, code_only: bool,
     ) -> bool:  # fmt: skip
         """Copy the records in ``view`` (stream position ``position``) from ``at`` on, samples with their new chains
         and without user registers and stack; False where a record claims a size that it cannot have.
 
         ``types``: each event's sample_type ('Q'); ``register_words``: user registers in its samples ('I'). ``stacks``
         and ``stops``: by sample, as the walk gave them. ``skipped`` ('B', by record type below 256) marks records that
-        are left out. ``at`` then stands at the first record that is not wholly in the view, ``next`` at the first
-        sample that was not met.
+        are left out, samples that are not ``selected`` ('B') are too; with ``code_only``, mappings of data as well.
+        ``at`` then stands at the first record that is not wholly in the view, which may lie behind its end, ``next`` at
+        the first sample that was not met.
         """
+        only_code: cython.bint = code_only
         positions = samples.position
         chain_at = samples.callchain_at
         regs_at = samples.regs_at
@@ -178,6 +184,7 @@ class Emitter:
         misc: cython.uint
         n: cython.Py_ssize_t
         fine: cython.bint = True
+        extra: cython.ulonglong = 0
         self.at = 0
         with cython.nogil:
             while self.at <= size - 8:
@@ -198,28 +205,39 @@ class Emitter:
                         self.next += 1
                     if self.next < total and positions[self.next] == base + self.at:
                         n = self.next
-                        self.sample(
-                            cython.address(view[self.at]),
-                            length,
-                            misc,
-                            types[events[n]],
-                            chain_at[n],
-                            raw_at[n],
-                            branch_at[n],
-                            regs_at[n],
-                            stack_at[n],
-                            register_words[events[n]],
-                            stacks[n],
-                            stops[n],
-                        )
                         self.next = n + 1
+                        if selected[n]:
+                            self.sample(
+                                cython.address(view[self.at]),
+                                length,
+                                misc,
+                                types[events[n]],
+                                chain_at[n],
+                                raw_at[n],
+                                branch_at[n],
+                                regs_at[n],
+                                stack_at[n],
+                                register_words[events[n]],
+                                stacks[n],
+                                stops[n],
+                            )
                     else:
                         # The decoder could not make sense of it; with its event's new fields nobody could.
                         self.dropped += 1
-                elif kind >= 256 or not skipped[kind]:
+                elif kind >= 256 or not (skipped[kind] or (only_code and misc & DATA and (kind == 1 or kind == 10))):
                     self.out[self.used + length - 1] = 0
                     memcpy(cython.address(self.out[self.used]), cython.address(view[self.at]), length)
                     self.used += length
+                if kind == 66 and length >= 12:
+                    # What follows these two is not part of their size.
+                    memcpy(cython.address(extra), cython.address(view[self.at + 8]), 8)
+                    length += cython.cast(cython.Py_ssize_t, ((extra & NOTHING) + 7) & ~7)
+                elif kind == 71 and length >= 16:
+                    memcpy(cython.address(extra), cython.address(view[self.at + 8]), 8)
+                    if extra > FAR:
+                        fine = False
+                        break
+                    length += cython.cast(cython.Py_ssize_t, extra)
                 self.at += length
         return fine
 

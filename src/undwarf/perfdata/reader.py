@@ -19,7 +19,7 @@ from undwarf.perfdata import file_form
 from undwarf.perfdata.assemble import assemble
 from undwarf.perfdata.decode import BROKEN, FULL, MORE, RARE, Decoder
 from undwarf.perfdata.events import EventAttr, attr_bytes, decoder_table, parse_attr
-from undwarf.perfdata.features import Features, parse_build_id, parse_feature, text
+from undwarf.perfdata.features import RAW_BYTES, Feature, Features, parse_build_id, parse_feature, text
 from undwarf.perfdata.header import HINT, SIZE, ByteOrder, order_mark, parse_header
 from undwarf.perfdata.records import Records, RecordType
 from undwarf.perfdata.spool import Spool, data_files, regular_file
@@ -237,7 +237,10 @@ class PerfData:
                 self._apply(kind, misc, os.pread(file, size - 8, position + 8))
                 self._head_applied += 1
             elif kind == RecordType.HEADER_TRACING_DATA:
-                size += self._tracing_bytes(os.pread(file, size, position), self.byte_order)
+                extra = self._tracing_bytes(os.pread(file, size, position), self.byte_order)
+                if 0 < extra <= RAW_BYTES:
+                    self.features.raw[Feature.TRACING_DATA] = os.pread(file, extra, position + size)
+                size += extra
             position += size
 
     def _tracing_bytes(self, record: "bytes | memoryview", byte_order: ByteOrder) -> int:

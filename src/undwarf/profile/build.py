@@ -73,7 +73,7 @@ def build_profile(
     ``lines_of`` opens an image's debugging information; without it there are no source lines and no inlined functions.
     ``inline`` makes inlined functions frames of their own.
     """
-    comms, comm_of = _comms(records, spaces.comm_of)
+    comms, comm_of = comms_of(records, spaces.comm_of)
     chosen, order = select(filters, records, data.events, comms, comm_of, by_time)
     step = (lambda done, total: progress("walking stacks", done, total)) if progress is not None else None
     walked = walk_samples(
@@ -191,7 +191,7 @@ def _text(name: bytes) -> str:
     return name.decode("utf-8", "replace")
 
 
-def _comms(records: Records, comm_of: memoryview) -> tuple[list[str], memoryview]:
+def comms_of(records: Records, comm_of: memoryview) -> tuple[list[str], memoryview]:
     """Thread names as a list of their own; pid 0 is the idle task, which no record names."""
     used = sorted(set(comm_of))
     comms = [_text(records.names[number]) for number in used if number != NONE]

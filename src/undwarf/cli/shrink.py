@@ -1,0 +1,83 @@
+"""``undwarf shrink``"""
+
+import stat
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from undwarf.cli.common import Job, recording_command, talk
+from undwarf.cli.flamegraph import whole_file
+from undwarf.errors import UsageError
+from undwarf.outputs.escape import printable
+
+LEVEL = 3
+"""zstd's own default: higher levels cost more than they save here."""
+
+
+@recording_command(
+    "shrink",
+    epilog="""\b
+Examples:
+  undwarf shrink perf.data -o small.data && perf report -i small.data
+  undwarf shrink --no-zstd --comm 'postgres*' perf.data -o postgres.data
+  undwarf shrink perf.data -o - | perf script -i -""",
+)
+@click.option("-o", "--output", metavar="FILE", required=True, help="The recording to write; - for standard output.")
+@click.option("--zstd/--no-zstd", default=True, show_default=True, help="Compress records, as perf record -z does.")
+def command(job: Job, output: str, zstd: bool) -> None:
+    """A small recording with whole call chains in place of stack dumps, which every perf tool opens."""
+    recording = job.recording
+    if output == "-":
+        if sys.stdout.isatty():
+            raise UsageError("a recording is no text", "standard output is a terminal", "give -o FILE, or pipe it on")
+        done = recording.shrink(sys.stdout.buffer, form="pipe", zstd_level=LEVEL if zstd else 0, **_options(job))
+        sys.stdout.buffer.flush()
+        _tell(job, done.shortened, done.dropped)
+        return
+    target = Path(output)
+    if _same(recording.path, target):
+        raise UsageError(f"{output} is the recording itself", "", "write to another -o")
+    try:
+        if target.exists() and not stat.S_ISREG(target.stat().st_mode):
+            with open(target, "wb") as sink:
+                done = recording.shrink(sink, form="pipe", zstd_level=LEVEL if zstd else 0, **_options(job))
+        else:
+            with whole_file(target) as sink:
+                done = recording.shrink(sink, zstd_level=LEVEL if zstd else 0, **_options(job))
+    except OSError as error:
+        raise UsageError(f"cannot write {output}", error.strerror or str(error), "choose another -o") from error
+    _tell(job, done.shortened, done.dropped)
+    if target.is_file():
+        before, after = _size(recording.path), target.stat().st_size
+        times = f", {before / after:,.0f} times smaller" if before > after else ""
+        click.echo(f"wrote {printable(output)} ({after / 1e6:,.1f} MB{times})", err=True)
+
+
+def _options(job: Job) -> dict[str, Any]:
+    return {"filters": job.filters, "jobs": job.jobs, "max_stack": job.max_stack, "progress": job.progress}
+
+
+def _tell(job: Job, shortened: int, dropped: int) -> None:
+    job.warn()
+    if shortened:
+        talk("warning", f"{shortened:,} chains were cut, since a record holds no more than 8,000 addresses")
+    if dropped:
+        talk("warning", f"{dropped:,} damaged samples were left out")
+
+
+def _same(source: str, target: Path) -> bool:
+    """Whether writing the target would destroy the source (or a part of it, where that is a directory)."""
+    try:
+        return Path(source).samefile(target) or Path(source).resolve() in target.resolve().parents
+    except OSError:
+        return False
+
+
+def _size(path: str) -> int:
+    try:
+        found = Path(path)
+        return sum(one.stat().st_size for one in found.iterdir()) if found.is_dir() else found.stat().st_size
+    except OSError:
+        return 0

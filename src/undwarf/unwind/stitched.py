@@ -1,0 +1,138 @@
+"""Writes a recording again with whole call chains in place of registers and stack dumps.
+
+Everything else stays: side band, other sample fields, events with their ids, feature sections. Addresses of callers
+are stored as perf prints unwound frames, less one: who takes them as they are (perf) names the caller and not what
+follows a call that never returns; who subtracts one again still finds the call.
+"""
+
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import BinaryIO, Literal
+
+from undwarf.buffers import zeros
+from undwarf.perfdata import EventAttr, PerfData, Records, RecordType, SampleField
+from undwarf.perfdata.emit import Emitter
+from undwarf.perfdata.feature_bytes import encode_features, string
+from undwarf.perfdata.features import Feature, Features
+from undwarf.perfdata.reader import STITCHED_BY
+from undwarf.perfdata.writer import PerfWriter
+from undwarf.unwind.unwinder import Walked
+
+WINDOW = 16 << 20
+
+_REGISTERS_AND_STACK = SampleField.REGS_USER | SampleField.STACK_USER
+_EXCLUDE_USER_CHAIN, _MMAP_DATA, _DEFER, _DEFER_OUTPUT = 22, 17, 38, 39
+_LEFT_OUT = (
+    # What the writer puts in anew.
+    RecordType.HEADER_ATTR,
+    RecordType.HEADER_EVENT_TYPE,
+    RecordType.HEADER_TRACING_DATA,
+    RecordType.HEADER_BUILD_ID,
+    RecordType.HEADER_FEATURE,
+    RecordType.COMPRESSED,
+    RecordType.COMPRESSED2,
+    # What is now in the samples.
+    RecordType.CALLCHAIN_DEFERRED,
+    # Traces of other kinds, which refer to each other by file offset.
+    RecordType.AUXTRACE_INFO,
+    RecordType.AUXTRACE,
+    RecordType.AUXTRACE_ERROR,
+)
+_OF_THE_FILE = (Feature.COMPRESSED, Feature.DIR_FORMAT, Feature.AUXTRACE, Feature.BUILD_ID, Feature.EVENT_DESC)
+
+
+@dataclass(frozen=True, slots=True)
+class Stitched:
+    """What was written: bytes of records before compression, chains cut to fit a record, samples left out since their
+    fields did not fit their record."""
+
+    record_bytes: int
+    shortened: int
+    dropped: int
+
+
+def stitched_event(event: EventAttr) -> EventAttr:
+    """The event as its samples are without registers and stack."""
+    kind = event.sample_type
+    if kind & _REGISTERS_AND_STACK:
+        kind = kind & ~_REGISTERS_AND_STACK | SampleField.CALLCHAIN
+    flags = event.flags
+    for bit in (_EXCLUDE_USER_CHAIN, _DEFER, _DEFER_OUTPUT):
+        flags &= ~(1 << bit)
+    return replace(event, sample_type=int(kind), flags=flags, sample_regs_user=0, sample_stack_user=0)
+
+
+def stitched_features(found: Features, events: Sequence[EventAttr], version: str, native: bool) -> dict[int, bytes]:
+    """The feature sections of a stitched recording; ``version`` is ours."""
+    sections = encode_features(found, events)
+    if native:
+        # Sections nobody takes apart are copied; in a foreign byte order they would mean something else.
+        for number, payload in found.raw.items():
+            if number not in _OF_THE_FILE:
+                sections.setdefault(number, payload)
+    before = found.version or ""
+    if not before.startswith(STITCHED_BY):
+        of = f", of perf {before}" if before else ""
+        sections[Feature.VERSION] = string(f"{STITCHED_BY}{version}{of}")
+    return sections
+
+
+def write_stitched(
+    data: PerfData,
+    records: Records,
+    walked: Walked,
+    selected: "memoryview[int]",
+    sink: BinaryIO,
+    *,
+    version: str,
+    form: Literal["file", "pipe"] = "file",
+    zstd_level: int = 0,
+    progress: Callable[[int, int], None] | None = None,
+) -> Stitched:
+    """Write ``data`` to ``sink`` with the chains of ``walked`` (made with ``runtime``), without samples that are not
+    ``selected`` ('B').
+
+    Mappings of data are kept only where samples have data addresses: else only the unwinding needed them.
+    """
+    events = [stitched_event(event) for event in data.events]
+    features = stitched_features(data.features, events, version, data.byte_order == sys.byteorder)
+    types, words = zeros("Q", len(events)), zeros("I", len(events))
+    for number, event in enumerate(data.events):
+        types[number] = event.sample_type
+        words[number] = event.sample_regs_user.bit_count()
+    left_out = zeros("B", 256)
+    for kind in _LEFT_OUT:
+        left_out[kind] = 1
+    if data.form == "directory":
+        # Each of its streams has rounds of its own; one after another they promise what is not true.
+        left_out[RecordType.FINISHED_ROUND] = 1
+    code_only = not any(event.sample_type & SampleField.ADDR for event in data.events)
+    emitter = Emitter(walked.columns)
+    with PerfWriter(sink, events, features=features, form=form, zstd_level=zstd_level) as writer:
+        position = 0
+        while position < data.stream_size:
+            end = data.segment_end(position)
+            with data.window(position, WINDOW) as view:
+                length = len(view)
+                fine = emitter.rewrite(
+                    view,
+                    position,
+                    records.samples,
+                    types,
+                    words,
+                    walked.stack,
+                    walked.stop,
+                    selected,
+                    left_out,
+                    code_only,
+                )
+                writer.write(emitter.take())
+                used = emitter.at
+            if not fine or used == 0 or (position + length >= end and used < length):
+                position = end
+            else:
+                position += used
+            if progress is not None:
+                progress(min(position, data.stream_size), data.stream_size)
+    return Stitched(writer.size, emitter.shortened, emitter.dropped)
