@@ -344,3 +344,44 @@ def test_common_parts_that_dwz_moved_are_found(tmp_path: Path) -> None:
     node = graph.target(parameter(source, "walk", "n"))
     assert [m.name for m in graph.members(node)] == ["next", "key", "hits", "color", "weight"]
     assert graph.canonical_name(node) == "struct node"
+
+
+def compiled(place: Path, compiler: str, text: str, *flags: str, suffix: str = "c") -> DwarfSource:
+    if shutil.which(compiler) is None:
+        pytest.skip(f"no {compiler}")
+    (place / f"p.{suffix}").write_text(text)
+    subprocess.run([compiler, "-g", *flags, "-o", "p", f"p.{suffix}"], check=True, cwd=place)
+    source = DwarfSource.open(ElfFile.open(place / "p"))
+    assert source is not None
+    return source
+
+
+@pytest.mark.parametrize("compiler", ["g++", "clang++"])
+def test_a_type_without_a_name_goes_by_the_typedef_beside_it(tmp_path: Path, compiler: str) -> None:
+    text = """
+    namespace n { typedef struct { int x, y; } point_t; }
+    template <class T> struct Row { typedef T value_type; value_type *first; value_type last; };
+    Row<n::point_t> row; int main() { return row.last.y; }
+    """
+    source = compiled(tmp_path, compiler, text, suffix="cc")
+    graph = source.graph
+    found = source.global_at(source.symbols.variables["row"][0])
+    assert found is not None
+    first, last = graph.members(found[0].type)
+    assert graph.canonical_name(last.type) == "n::point_t"
+    assert graph.canonical_name(first.type) == "n::point_t*"
+
+
+def test_a_variable_in_pieces_is_found_at_each(tmp_path: Path) -> None:
+    text = """
+    static struct { int a, b; long *p; } pair = {1, 2, 0};
+    __attribute__((noinline)) int add(int k) { pair.a += k; return pair.a; }
+    __attribute__((noinline)) long set(long *k) { pair.p = k; return *pair.p; }
+    int main(int c, char **v) { long l = c; return add(c) + set(&l); }
+    """
+    source = compiled(tmp_path, "clang", text, "-O2")
+    places = [at for name, ats in source.symbols.variables.items() if name.startswith("pair") for at in ats]
+    if len(places) < 2:
+        pytest.skip("the compiler left the variable whole")
+    found = [source.global_at(at) for at in sorted(places)]
+    assert {(one[0].name, one[1]) for one in found if one is not None} >= {("pair", 0), ("pair", 8)}

@@ -1281,10 +1281,11 @@ class Info:
 
         ``die`` (Q), ``tag`` (I), ``parent`` (I, number of the namespace or type it is in, 0xffffffff for none,
         0xfffffffe for a function), ``flags`` (B: 1 a declaration, 2 names come from another entry), ``kind`` (B) and
-        ``name`` (Q) its name's class and value, ``linkage_kind`` and ``linkage`` (I, 0xffffffff where it is too large).
-        Of variables with an address: ``of`` (I, the number above), ``place`` (Q, address or index), ``place_kind`` (Q:
-        1 an address, 2 an index, 3 an offset for a thread, 4 the index of one). Variables that are declared only are
-        among the rows, those with neither address nor declaration are not.
+        ``name`` (Q) its name's class and value, ``linkage_kind`` and ``linkage`` (I, 0xffffffff where it is too large;
+        of a typedef the reference to its type instead). Of variables with an address: ``of`` (I, the number above),
+        ``place`` (Q, address or index), ``place_kind`` (Q: 1 an address, 2 an index, 3 an offset for a thread, 4 the
+        index of one, 5 more than that, such as pieces). Variables that are declared only are among the rows, those
+        with neither address nor declaration are not.
         """
         depth: cython.Py_ssize_t = 0
         decl: cython.Py_ssize_t
@@ -1331,10 +1332,10 @@ class Info:
                 break
             tag = self.decl_tag[decl]
             outer = self.enclosing[depth]
-            # Structures, unions, classes, enumerations, interfaces, variables, functions, namespaces, base types.
+            # Structures, unions, classes, enumerations, interfaces, variables, functions, namespaces, typedefs.
             wanted = (
                 tag == 0x13 or tag == 0x17 or tag == 0x02 or tag == 0x04 or tag == 0x38 or tag == 0x34 or tag == 0x2E
-                or tag == 0x39
+                or tag == 0x39 or tag == 0x16
             )  # fmt: skip
             if not wanted:
                 if self.decl_fixed[decl] >= 0:
@@ -1360,6 +1361,7 @@ class Info:
                     if (
                         attribute == 0x03 or attribute == 0x6E or attribute == 0x2007 or attribute == 0x3C
                         or attribute == 0x47 or attribute == 0x31 or (attribute == 0x02 and tag == 0x34)
+                        or (attribute == 0x49 and tag == 0x16)
                     ):  # fmt: skip
                         self.read(self.spec_form[i], self.spec_constant[i])
                         if self.at > self.end:
@@ -1405,11 +1407,11 @@ class Info:
                             else:
                                 place_kind = 0
                             if place_kind and k < m:
-                                # Only the operation that makes an address of a thread's may follow.
+                                # The operation that makes an address of a thread's, or others, such as pieces.
                                 if m - k == 1 and (self.data[k] == 0xE0 or self.data[k] == 0x9B):
                                     place_kind = 3 if place_kind == 1 or place_kind == 3 else 4
                                 else:
-                                    place_kind = 0
+                                    place_kind = 5 if place_kind < 3 else 0
                             elif place_kind > 2:
                                 place_kind = 0
                     elif self.spec_size[i] != 255:

@@ -218,7 +218,8 @@ class DwarfTypes:
         further = entry.reference(SPECIFICATION)
         if further is not None:
             named, name = further, name or further.string(NAME)
-        full = self._full_name(named, name)
+        keyword = self._keyword(entry, "enum") if name else ""
+        full = self._full_name(named, name or entry.space.given_name(entry.unit, entry.offset))
         size = _size(entry)
         if size < 0 and not entry.flag(DECLARATION):
             size = self.graph.size(self.of(entry))
@@ -226,7 +227,9 @@ class DwarfTypes:
             whole = self._defined_elsewhere(entry, name, full)
             if whole:
                 return TypeRecord(Kind.TAG, target=whole)
-        return TypeRecord(Kind.ENUM, full, size, keyword=self._keyword(entry, "enum"))
+        if not full:
+            keyword = self._keyword(entry, "enum")
+        return TypeRecord(Kind.ENUM, full, size, keyword=keyword)
 
     def _aggregate(self, entry: Entry, name: str) -> TypeRecord:
         kind, keyword = _AGGREGATES[entry.tag]
@@ -235,7 +238,8 @@ class DwarfTypes:
         if further is not None:
             # It was declared where it belongs, and is described elsewhere.
             named, name = further, name or further.string(NAME)
-        full = self._full_name(named, name)
+        given = "" if name else entry.space.given_name(entry.unit, entry.offset)
+        full = self._full_name(named, name or given)
         if entry.flag(DECLARATION) or SIGNATURE in entry.attributes:
             whole = self._defined_elsewhere(entry, name, full)
             if whole:
@@ -247,7 +251,7 @@ class DwarfTypes:
             full,
             max(_size(entry), -1),
             members=tuple(members),
-            keyword=self._keyword(entry, keyword),
+            keyword="" if given else self._keyword(entry, keyword),
             by_reference=entry.number(CALLING_CONVENTION) == _PASS_BY_REFERENCE,
         )
 

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from undwarf.dwarf import DwarfFile
 from undwarf.dwarf.constants import Root, UnitKind, ValueClass
+from undwarf.types.kept import Kept
 
 # DW_AT_*
 NAME, LOCATION, BYTE_SIZE, BIT_OFFSET, BIT_SIZE, LOW_PC, HIGH_PC = 0x03, 0x02, 0x0B, 0x0C, 0x0D, 0x11, 0x12
@@ -92,7 +93,7 @@ class Space:
         self.data = data
         self.number = number
         self.columns: dict[str, memoryview] = info.units()
-        self._declared: dict[int, dict[str, memoryview]] = {}
+        self._named: dict[int, dict[int, str]] = {}
 
     def entry(self, offset: int) -> Entry | None:
         """The entry at an offset; None where there is none that can be read."""
@@ -151,10 +152,40 @@ class Space:
         return found
 
     def declared(self, unit: int) -> dict[str, memoryview]:
-        """What a unit declares (:meth:`undwarf.dwarf.info.Info.declared`), remembered."""
-        found = self._declared.get(unit)
+        """What a unit declares (:meth:`undwarf.dwarf.info.Info.declared`), kept for a while."""
+        kept = self.spaces.declared
+        found = kept.get((self.number, unit))
         if found is None:
-            found = self._declared[unit] = self.info.declared(unit)
+            found = self.info.declared(unit)
+            kept.put((self.number, unit), found, sum(column.nbytes for column in found.values()))
+        return found
+
+    def given_name(self, unit: int, offset: int) -> str:
+        """The name that a typedef gives to a type without one, as ``typedef struct {...} name_t`` does; else empty.
+
+        Of several the first that is declared where the type itself is.
+        """
+        found = self._named.get(unit)
+        if found is None:
+            found = self._named[unit] = self._given_names(unit)
+        return found.get(offset, "")
+
+    def _given_names(self, unit: int) -> dict[int, str]:
+        rows = self.declared(unit)
+        tags, kinds, parents = rows["tag"].tolist(), rows["kind"].tolist(), rows["parent"].tolist()
+        dies = rows["die"].tolist()
+        nameless = {
+            dies[k]: parents[k] for k, tag in enumerate(tags) if not kinds[k] and tag in (0x13, 0x17, 0x02, 0x04)
+        }
+        found: dict[int, str] = {}
+        if not nameless:
+            return found
+        for k, tag in enumerate(tags):
+            target = rows["linkage"][k]
+            if tag != 0x16 or rows["linkage_kind"][k] != ValueClass.REF or target in found or not kinds[k]:
+                continue
+            if nameless.get(target, -1) == parents[k]:
+                found[target] = self.row_name(unit, k)
         return found
 
     def language(self, unit: int) -> int:
@@ -210,6 +241,8 @@ class Spaces:
         self.main = Space(self, file, file.info, file.section("debug_info"), 0)
         self.all: list[Space] = [self.main]
         self._of: dict[tuple[int, bool], Space] = {(id(file), False): self.main}
+        self.declared: Kept[tuple[int, int], dict[str, memoryview]] = Kept(file.limits.dwarf_bytes // 2)
+        """What units declare, by space and unit; few at a time."""
         self._signatures: dict[int, tuple[Space, int]] | None = None
         self._split: dict[tuple[int, int], int] = {}
 

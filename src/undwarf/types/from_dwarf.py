@@ -1,7 +1,6 @@
 """DWARF as a source of types for one binary: variables by scope, globals by address, prototypes by function."""
 
 from bisect import bisect_right
-from collections import OrderedDict
 from functools import cached_property
 
 from undwarf.diagnostics import Defects
@@ -12,19 +11,31 @@ from undwarf.limits import DEFAULT, Limits
 from undwarf.types.calling import is_clone
 from undwarf.types.data_symbols import DataSymbols
 from undwarf.types.dwarf_types import DwarfTypes
-from undwarf.types.entries import ABSTRACT_ORIGIN, LINKAGE_NAME, NORETURN, SPECIFICATION, Entry, Space, Spaces
+from undwarf.types.entries import (
+    ABSTRACT_ORIGIN,
+    LINKAGE_NAME,
+    LOCATION,
+    NORETURN,
+    SPECIFICATION,
+    Entry,
+    Space,
+    Spaces,
+)
+from undwarf.types.kept import Kept
+from undwarf.types.locations import spots
 from undwarf.types.model import TypeGraph
-from undwarf.types.places import GlobalVariable, Place, Prototype
+from undwarf.types.places import GlobalVariable, Place, PlaceKind, Prototype
 from undwarf.types.scopes import FunctionScopes, name_of_entry
 
 _PT_TLS = 7
 _VARIABLE, _SUBPROGRAM = 0x34, 0x2E
-KEPT_FUNCTIONS = 256
-"""Functions whose scopes are kept, least recently used first to go."""
-KEPT_UNITS = 64
+_FUNCTION_COST, _PLACE_COST, _SCOPE_COST = 150, 250, 300
+"""Bytes, about, that we keep for a function's ranges, for a place of a variable, for a scope."""
 
 FunctionRanges = tuple[list[int], list[int], list[int], Space, int, int]
 """Starts, ends and entries of a unit's functions, where their entries are, the unit's number there, its low address."""
+Fixed = tuple[int, Space, int, int, int, int]
+"""An address, where the variable's entry is: space, unit, offset; first byte and size of the piece there, 0 for all."""
 
 
 class DwarfSource:
@@ -37,8 +48,8 @@ class DwarfSource:
         self._spaces = Spaces(file)
         self.types = DwarfTypes(self._spaces, graph)
         self.symbols = DataSymbols(elf)
-        self._functions: OrderedDict[tuple[int, int], FunctionScopes] = OrderedDict()
-        self._units: OrderedDict[int, FunctionRanges] = OrderedDict()
+        self._functions: Kept[tuple[int, int], FunctionScopes] = Kept(file.limits.dwarf_bytes // 4)
+        self._units: Kept[int, FunctionRanges] = Kept(file.limits.dwarf_bytes // 4)
         self._prototypes: dict[int, Prototype | None] = {}
 
     @classmethod
@@ -79,7 +90,6 @@ class DwarfSource:
     def _ranges(self, unit: int) -> FunctionRanges:
         found = self._units.get(unit)
         if found is not None:
-            self._units.move_to_end(unit)
             return found
         base = self._lines.set_bases(unit)
         file, number = self._lines.source_of(unit)
@@ -94,9 +104,7 @@ class DwarfSource:
             if not inlined[of]
         )
         found = [row[0] for row in rows], [row[1] for row in rows], [row[2] for row in rows], space, number, base
-        self._units[unit] = found
-        if len(self._units) > KEPT_UNITS:
-            self._units.popitem(last=False)
+        self._units.put(unit, found, _FUNCTION_COST * len(rows))
         return found
 
     def _place(self, pc: int) -> "tuple[FunctionRanges, int, int] | None":
@@ -120,16 +128,15 @@ class DwarfSource:
         key = (unit, dies[k])
         found = self._functions.get(key)
         if found is not None:
-            self._functions.move_to_end(key)
             return found
         entry = space.entry_in(number, dies[k])
         if entry is None:
             return None
         # What lists of ranges are relative to is that of the unit which was read last.
         self._lines.source_of(unit)
-        found = self._functions[key] = FunctionScopes(self.types, entry, base)
-        if len(self._functions) > KEPT_FUNCTIONS:
-            self._functions.popitem(last=False)
+        found = FunctionScopes(self.types, entry, base)
+        size = sum(_SCOPE_COST + _PLACE_COST * len(scope.places) for scope in found.scopes)
+        self._functions.put(key, found, size)
         return found
 
     def function_range(self, pc: int) -> "tuple[int, int] | None":
@@ -240,10 +247,10 @@ class DwarfSource:
         return found
 
     @cached_property
-    def _fixed(self) -> tuple[list[tuple[int, Space, int, int]], list[tuple[int, Space, int, int]]]:
-        """(address, space, unit, entry) of variables in memory, and of those of threads, sorted."""
-        memory: list[tuple[int, Space, int, int]] = []
-        thread: list[tuple[int, Space, int, int]] = []
+    def _fixed(self) -> tuple[list[Fixed], list[Fixed]]:
+        """Variables in memory, and those of threads, by address."""
+        memory: list[Fixed] = []
+        thread: list[Fixed] = []
         for space, unit in self._all_units():
             rows = space.declared(unit)
             if not len(rows["of"]):
@@ -251,15 +258,38 @@ class DwarfSource:
             dies = rows["die"]
             for place, kind, of in zip(rows["place"], rows["place_kind"], rows["of"], strict=True):
                 address: int | None = place
+                if kind == 5:
+                    memory += self._parts(space, unit, dies[of])
+                    continue
                 if kind in (2, 4):
                     address = self._spaces.indexed_address(space, unit, place)
                 if address is not None:
                     if kind > 2:
                         address = self._in_block(address)
-                    (memory if kind < 3 else thread).append((address, space, unit, dies[of]))
+                    (memory if kind < 3 else thread).append((address, space, unit, dies[of], 0, 0))
         memory.sort(key=lambda one: one[0])
         thread.sort(key=lambda one: one[0])
         return memory, thread
+
+    def _parts(self, space: Space, unit: int, die: int) -> list[Fixed]:
+        """Where a variable is whose address is computed, or whose pieces are at several."""
+        entry = space.entry_in(unit, die)
+        block = entry.block(LOCATION) if entry is not None else None
+        if block is None:
+            return []
+        found = spots(
+            block,
+            address_size=space.columns["address"][unit],
+            order=space.file.elf.byte_order,
+            frame_base=None,
+            indexed=lambda index: self._spaces.indexed_address(space, unit, index),
+            steps=self.graph.limits.expression_steps,
+        )
+        return [
+            (spot.offset, space, unit, die, spot.piece_offset, spot.piece_size)
+            for spot in found
+            if spot.kind == PlaceKind.ADDRESS and not spot.indirect and spot.offset >= 0
+        ]
 
     def _in_block(self, place: int) -> int:
         """An offset in the block of a thread; GCC's split files have an address in its template instead."""
@@ -286,17 +316,16 @@ class DwarfSource:
                     found.setdefault(space.row_name(unit, k), (space, unit, rows["die"][k]))
         return found
 
-    def _held(
-        self, rows: list[tuple[int, Space, int, int]], starts: list[int], address: int
-    ) -> "tuple[GlobalVariable, int] | None":
+    def _held(self, rows: list[Fixed], starts: list[int], address: int) -> "tuple[GlobalVariable, int] | None":
         at = bisect_right(starts, address) - 1
         if at < 0:
             return None
         start = starts[at]
         # Several units may describe one variable, and one of them without the bounds of an array.
         best: GlobalVariable | None = None
+        room = 0
         while at >= 0 and starts[at] == start:
-            _address, space, unit, die = rows[at]
+            _address, space, unit, die, piece, piece_size = rows[at]
             at -= 1
             entry = space.entry_in(unit, die)
             if entry is None:
@@ -304,9 +333,10 @@ class DwarfSource:
             t = self.types.of(entry)
             size = self.graph.size(t)
             if best is None or size > best.size:
-                best = GlobalVariable(name_of_entry(entry), t, start, size)
-        if best is not None and (address - start < best.size or address == start):
-            return best, address - start
+                best = GlobalVariable(name_of_entry(entry), t, start - piece, size)
+                room = piece_size or size
+        if best is not None and (address - start < room or address == start):
+            return best, address - best.address
         return None
 
     def global_at(self, address: int) -> "tuple[GlobalVariable, int] | None":
