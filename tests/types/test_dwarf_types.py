@@ -361,7 +361,7 @@ def test_a_type_without_a_name_goes_by_the_typedef_beside_it(tmp_path: Path, com
     text = """
     namespace n { typedef struct { int x, y; } point_t; }
     template <class T> struct Row { typedef T value_type; value_type *first; value_type last; };
-    Row<n::point_t> row; int main() { return row.last.y; }
+    Row<n::point_t> row; n::point_t one; int main() { return row.last.y + one.x; }
     """
     source = compiled(tmp_path, compiler, text, suffix="cc")
     graph = source.graph

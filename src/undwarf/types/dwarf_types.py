@@ -132,6 +132,8 @@ class DwarfTypes:
         tag = entry.tag
         name = entry.string(NAME)
         if tag in _THROUGH:
+            if tag == TAG_TYPEDEF:
+                name = self._full_name(entry, name)
             return TypeRecord(_THROUGH[tag], name, target=self.of(entry))
         if tag in (TAG_POINTER, TAG_REFERENCE, TAG_RVALUE_REFERENCE):
             size = _size(entry)
