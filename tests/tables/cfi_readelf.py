@@ -71,3 +71,42 @@ def plain(cfa: str, registers: dict[str, str]) -> tuple[str, dict[str, str]]:
         if (rule not in ("u", "s") or name == "ra") and not name.startswith("xmm")
     }
     return cfa, kept
+
+
+@dataclass
+class SFrameFunction:
+    """One function's rows: (address, call frame address, frame pointer, return address) as printed, an outermost row
+    with three times ``undefined``. ``masked`` rows repeat; their addresses are those of the first block."""
+
+    start: int
+    size: int
+    masked: bool = False
+    rows: list[tuple[int, str, str, str]] = field(default_factory=list)
+
+
+_INDEX = re.compile(r"^\s+func idx \[\d+\]: pc = 0x([0-9a-f]+), size = (\d+) bytes")
+_FRAME_ROW = re.compile(r"^\s+([0-9a-f]{16})\s+(.*)$")
+
+
+def sframe_rows(tool: str, path: "str | Path") -> Iterator[SFrameFunction]:
+    """The functions that ``readelf --sframe`` prints."""
+    done = subprocess.run([tool, "--sframe", str(path)], capture_output=True, text=True, check=False)
+    function: SFrameFunction | None = None
+    for line in done.stdout.splitlines():
+        found = _INDEX.match(line)
+        if found:
+            if function is not None:
+                yield function
+            function = SFrameFunction(int(found[1], 16), int(found[2]))
+        elif function is not None and line.lstrip().startswith("STARTPC"):
+            function.masked = "[m]" in line
+        elif function is not None:
+            row = _FRAME_ROW.match(line)
+            if row:
+                pc = int(row[1], 16) + (function.start if function.masked else 0)
+                words = row[2].split()
+                if words[0] == "RA":
+                    words = ["undefined"] * 3
+                function.rows.append((pc, words[0], words[1], words[2]))
+    if function is not None:
+        yield function

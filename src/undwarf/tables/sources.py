@@ -31,6 +31,7 @@ FRAME_POINTERS = "fp"
 MODULES = {
     "eh-frame": "undwarf.tables.from_cfi",
     "debug-frame": "undwarf.tables.from_cfi",
+    "sframe": "undwarf.tables.from_sframe",
 }
 """Which module reads a kind; it is imported when the kind is asked for."""
 
