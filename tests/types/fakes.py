@@ -70,6 +70,9 @@ class Fake:
     def function_places(self, low: int, high: int) -> list[Place]:
         return [place for place in self.variables if place.low < high and place.high > low]
 
+    def related(self, pc: int) -> tuple[list[int], list[int]]:
+        return [], []
+
     def global_at(self, address: int) -> tuple[GlobalVariable, int] | None:
         for one in self.globals:
             if one.address <= address < one.address + one.size:

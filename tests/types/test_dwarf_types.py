@@ -385,3 +385,36 @@ def test_a_variable_in_pieces_is_found_at_each(tmp_path: Path) -> None:
         pytest.skip("the compiler left the variable whole")
     found = [source.global_at(at) for at in sorted(places)]
     assert {(one[0].name, one[1]) for one in found if one is not None} >= {("pair", 0), ("pair", 8)}
+
+
+def test_a_buffer_of_the_library_holds_an_object(tmp_path: Path) -> None:
+    text = """
+    #include <map>
+    struct Order { int id; double price; };
+    __attribute__((noinline)) double sum(std::map<int, Order> &m) {
+        double s = 0; for (auto &p : m) s += p.second.price; return s;
+    }
+    int main(int c, char **) { std::map<int, Order> m; m[c].price = c; return sum(m); }
+    """
+    source = compiled(tmp_path, "g++", text, "-O0", suffix="cc")
+    graph = source.graph
+    pc = next(at for at, name in source.symbols.functions.items() if name.startswith("_ZNSt13_Rb_tree_nodeI"))
+    direct, _indirect = source.related(pc)
+    [node] = [t for t in direct if graph.name(t).startswith("std::_Rb_tree_node<")]
+    found = graph.member_at(node, 48, 8)
+    assert found is not None
+    assert (graph.name(found.type), found.path.rpartition(".")[2]) == ("double", "price")
+
+
+def test_a_function_speaks_of_what_its_variables_lead_to(tmp_path: Path) -> None:
+    text = """
+    struct Inner { int a; }; struct Base { Base *next; }; template <class T> struct Node : Base { T value; };
+    template <class T> struct List { typedef Node<T> node_type; Base *head; node_type *at(int); };
+    __attribute__((noinline)) int first(List<Inner> *l) { return ((Node<Inner> *)l->head)->value.a; }
+    int main() { Node<Inner> n{}; List<Inner> l{&n}; return first(&l); }
+    """
+    source = compiled(tmp_path, "g++", text, "-O2", suffix="cc")
+    graph = source.graph
+    direct, indirect = source.related(start_of(source, "first"))
+    assert [graph.name(t) for t in direct] == ["List<Inner>"]
+    assert {"Node<Inner>", "Inner"} <= {graph.name(t) for t in indirect}

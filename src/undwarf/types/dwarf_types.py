@@ -4,6 +4,7 @@ Source: DWARF 5, chapter 5 (types), 3.3 (what functions take), 4.1 of the append
 DWARF 2 and 3, DW_AT_bit_offset counts from the most significant bit of the storage unit.
 """
 
+from bisect import bisect_left
 from functools import cached_property
 
 from undwarf.dwarf.constants import ValueClass
@@ -43,7 +44,7 @@ TAG_MEMBER, TAG_PARAMETER, TAG_ELLIPSIS, TAG_VARIANT, TAG_VARIANT_PART, TAG_INTE
     0x33,
     0x38,
 )
-TAG_SUBPROGRAM, TAG_RVALUE_REFERENCE = 0x2E, 0x42
+TAG_SUBPROGRAM, TAG_RVALUE_REFERENCE, TAG_TYPE_PARAMETER = 0x2E, 0x42, 0x2F
 
 _THROUGH = {
     TAG_TYPEDEF: Kind.TYPEDEF, 0x43: Kind.TYPEDEF, 0x26: Kind.CONST, 0x35: Kind.VOLATILE, 0x37: Kind.RESTRICT,
@@ -62,6 +63,8 @@ _CXX = frozenset((0x04, 0x1A, 0x21, 0x2B, 0x3A, 0x11))
 """DW_LANG_* of C++; these and C say ``struct`` before a structure's name."""
 _PASS_BY_REFERENCE = 4
 MAX_MEMBERS = 100_000
+_BUFFERS = ("__aligned_membuf<", "__aligned_buffer<")
+"""Templates of GNU's C++ library that hold an object of their parameter as bytes."""
 
 
 class DwarfTypes:
@@ -72,6 +75,7 @@ class DwarfTypes:
         self.graph = graph
         self._numbers: dict[tuple[int, int], int] = {}
         self._places: list[tuple[Space, int]] = []
+        self._given: list[int] = []
         self._languages: dict[tuple[int, int], int] = {}
         self._definitions: dict[str, list[tuple[Space, int, int]]] | None = None
 
@@ -105,7 +109,21 @@ class DwarfTypes:
         if found is None:
             self._places.append((space, offset))
             found = self._numbers[key] = self.graph.reserve(self, len(self._places) - 1)
+            # Ascending, as numbers are given out; past the limit of types they are all void.
+            self._given.append(found or (self._given[-1] if self._given else 0))
         return found
+
+    def spoken_of(self, t: int) -> list[int]:
+        """Types that a class names inside of itself: its typedefs and the parameters of its template."""
+        at = bisect_left(self._given, t)
+        if not t or at >= len(self._given) or self._given[at] != t:
+            return []
+        space, offset = self._places[at]
+        entry = space.entry(offset)
+        if entry is None or entry.tag not in _AGGREGATES:
+            return []
+        children = space.children(entry)[:MAX_MEMBERS]
+        return [self.of(child) for child in children if child.tag in (TAG_TYPEDEF, TAG_TYPE_PARAMETER)]
 
     def language(self, entry: Entry) -> int:
         """DW_LANG_* of an entry's unit."""
@@ -248,6 +266,10 @@ class DwarfTypes:
                 return TypeRecord(Kind.TAG, target=whole)
             return TypeRecord(Kind.FORWARD, full, keyword=self._keyword(entry, keyword))
         members, variants = self._members(entry)
+        if name.startswith(_BUFFERS) and len(members) == 1:
+            held = self._first_parameter(entry)
+            if held and 0 < self.graph.size(held) <= self.graph.size(members[0].type):
+                members[0] = members[0]._replace(type=held)
         return TypeRecord(
             Kind.VARIANT if variants else kind,
             full,
@@ -256,6 +278,13 @@ class DwarfTypes:
             keyword="" if given else self._keyword(entry, keyword),
             by_reference=entry.number(CALLING_CONVENTION) == _PASS_BY_REFERENCE,
         )
+
+    def _first_parameter(self, entry: Entry) -> int:
+        """The first type that a generic type was made for."""
+        for child in entry.space.children(entry)[:MAX_MEMBERS]:
+            if child.tag == TAG_TYPE_PARAMETER:
+                return self.of(child)
+        return VOID
 
     def _members(self, entry: Entry) -> tuple[list[Member], bool]:
         found: list[Member] = []

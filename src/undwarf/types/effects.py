@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 from undwarf.disasm import NONE, Action, Flow, Instruction, Memory
 from undwarf.types.flow import FunctionFlow
+from undwarf.types.kin import Kin
 from undwarf.types.locate import Located, locate
 from undwarf.types.model import VOID, Kind
 from undwarf.types.places import Place, PlaceKind
@@ -56,6 +57,7 @@ class Effects:
         places = program.source.function_places(low, high)
         self._places = _Segments(places)
         self._has_variables = bool(places)
+        self._kin = Kin(self.graph, lambda: program.source.related(low))
         self._escaped: set[int] = set()
         self._globals: dict[int, tuple[int, int, str] | None] = {}
 
@@ -185,7 +187,11 @@ class Effects:
     def locate(self, value: Value, size: int) -> Located | str:
         """What is at an address inside an object or a global."""
         if value[0] == OBJECT:
-            return locate(self.graph, value[1], value[2], value[4], size, self.program.embedders)
+            located = locate(self.graph, value[1], value[2], value[4], size, self.program.embedders)
+            if isinstance(located, str) and not value[2]:
+                # What derives from the class, as far as this function knows it.
+                located = self._kin.locate(value[1], value[4], size) or located
+            return located
         if value[0] == ADDRESS:
             found = self.global_at(value[4])
             if found is None:

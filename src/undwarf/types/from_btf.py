@@ -70,6 +70,10 @@ class BtfSource:
         ]
         return [one.address for one in found], found
 
+    def related(self, pc: int) -> tuple[list[int], list[int]]:
+        """Nothing: BTF does not say what a function's variables are, nor does it know of bases."""
+        return [], []
+
     def global_at(self, address: int) -> "tuple[GlobalVariable, int] | None":
         """The variable that holds an address."""
         return _held(*self._globals, address)

@@ -32,6 +32,10 @@ _VARIABLE, _SUBPROGRAM = 0x34, 0x2E
 _FUNCTION_COST, _PLACE_COST, _SCOPE_COST = 150, 250, 300
 """Bytes, about, that we keep for a function's ranges, for a place of a variable, for a scope."""
 
+MAX_RELATED = 1000
+"""Aggregates that one function speaks of."""
+MAX_RELATED_DEPTH = 5
+
 FunctionRanges = tuple[list[int], list[int], list[int], Space, int, int]
 """Starts, ends and entries of a unit's functions, where their entries are, the unit's number there, its low address."""
 Fixed = tuple[int, Space, int, int, int, int]
@@ -171,6 +175,33 @@ class DwarfSource:
             for place in scope.places
             if place.low < high and place.high > low
         ]
+
+    def related(self, pc: int) -> tuple[list[int], list[int]]:
+        """The aggregates a function speaks of: its variables' and what these lead to; what they contain and name."""
+        function = self._scopes(pc)
+        direct: dict[int, None] = {}
+        found: dict[int, None] = {}
+        queue = [(t, 0) for t in function.types] if function is not None else []
+        graph = self.graph
+        for t, depth in queue:
+            if len(found) >= MAX_RELATED:
+                break
+            for _hop in range(4):
+                if not (graph.is_pointer(t) or graph.is_array(t)):
+                    break
+                t = graph.target(t)
+            t = graph.strip(t)
+            if not graph.is_aggregate(t):
+                continue
+            if not depth:
+                direct[t] = None
+            if t in found:
+                continue
+            found[t] = None
+            if depth < MAX_RELATED_DEPTH:
+                queue += [(member.type, depth + 1) for member in graph.members(t)]
+                queue += [(inner, depth + 1) for inner in self.types.spoken_of(t)]
+        return list(direct), list(found)
 
     # Prototypes --------------------------------------------------------------------------------------------
 

@@ -97,7 +97,12 @@ def locate(
     found = graph.member_at(t, offset, size) if offset >= 0 else None
     if found is not None and _absorbed(graph, found, step):
         return Located(t, offset, found)
-    arrays = [(at, stride) for at, stride, total in _arrays(graph, t) if not step % stride and step < max(total, 1)]
+    # Elements are read one by one when the index is biased: what is wider is no element.
+    arrays = [
+        (at, stride)
+        for at, stride, total in _arrays(graph, t)
+        if not step % stride and step < max(total, 1) and size <= stride
+    ]
     if len(arrays) == 1:
         at, stride = arrays[0]
         place = at + (offset - at) % stride

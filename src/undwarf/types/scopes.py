@@ -55,6 +55,8 @@ class FunctionScopes:
         self._version: int = entry.space.columns["version"][entry.unit]
         self._left = MAX_PLACES
         self.scopes: list[Scope] = []
+        self.types: dict[int, None] = {}
+        """Types of all variables and parameters, those without a place too."""
         self.ranges = self._ranges_of(entry) or []
         self._frame_base = self._read_frame_base(entry)
         self._walk(entry)
@@ -137,10 +139,11 @@ class FunctionScopes:
 
     def _variable(self, entry: Entry, scope: Scope) -> None:
         location = entry.attributes.get(LOCATION)
+        t = self._types.of(entry)
+        self.types[t] = None
         if location is None:
             return
         name = name_of_entry(entry)
-        t = self._types.of(entry)
         if location.kind == ValueClass.BLOCK:
             block = entry.block(LOCATION)
             found = self._spots(block, self._frame_base) if block is not None else []

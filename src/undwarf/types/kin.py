@@ -1,0 +1,87 @@
+"""Classes by what they derive from, among those that one function speaks of.
+
+A pointer to a base class may be used for what the object really is: library containers keep pointers to the common
+part of their nodes and cast them. Which class is meant can be told where the function speaks of one only that fits.
+"""
+
+from collections.abc import Callable, Iterable
+
+from undwarf.types.locate import Located
+from undwarf.types.model import TypeGraph
+
+__all__ = ["Kin"]
+
+_Derived = dict[int, list[tuple[int, int]]]
+"""By class, the classes derived from it, directly or not, and where it is in them."""
+_MOST = 512
+"""Classes of one function that are looked at."""
+
+
+class Kin:
+    """The classes of one function by their bases.
+
+    ``mentioned`` gives the types it speaks of, asked once if at all: those its variables are of or lead to, and what
+    these contain and name.
+    """
+
+    def __init__(self, graph: TypeGraph, mentioned: Callable[[], tuple[Iterable[int], Iterable[int]]]) -> None:
+        self._graph = graph
+        self._mentioned = mentioned
+        self._derived: tuple[_Derived, _Derived] | None = None
+
+    def _index(self, types: Iterable[int]) -> "_Derived":
+        graph = self._graph
+        found: _Derived = {}
+        seen: set[int] = set()
+        for t in types:
+            canonical = graph.canonical(t)
+            if canonical in seen or len(seen) >= _MOST:
+                continue
+            seen.add(canonical)
+            queue = [(t, 0)]
+            for _step in range(64):
+                if not queue:
+                    break
+                inner, begin = queue.pop()
+                for member in graph.members(inner):
+                    if member.base:
+                        found.setdefault(graph.canonical(member.type), []).append((t, begin + member.offset))
+                        queue.append((member.type, begin + member.offset))
+        return found
+
+    def locate(self, t: int, offset: int, size: int) -> Located | None:
+        """An access outside of a class, in the only class derived from it where it fits; None for none or several."""
+        if not self._graph.is_aggregate(t):
+            return None
+        if self._derived is None:
+            direct, indirect = self._mentioned()
+            self._derived = self._index(direct), self._index(indirect)
+        canonical = self._graph.canonical(t)
+        for derived in self._derived:
+            fitting = self._fitting(derived.get(canonical, []), offset, size)
+            if fitting:
+                return self._only(fitting)
+        return None
+
+    def _fitting(self, classes: list[tuple[int, int]], offset: int, size: int) -> list[Located]:
+        graph = self._graph
+        fitting: list[Located] = []
+        for derived, begin in classes:
+            place = offset + begin
+            found = graph.member_at(derived, place, size) if place >= 0 else None
+            if found is not None and not found.offset % (size or 1) and (not size or size <= graph.size(found.type)):
+                fitting.append(Located(derived, place, found, "container"))
+        whole = [one for one in fitting if graph.size(one.field.type) == size]
+        return whole or fitting
+
+    def _only(self, fitting: list[Located]) -> Located | None:
+        """The least derived of a line of classes, which says enough; None where they are not of one line."""
+        graph = self._graph
+        first = min(fitting, key=lambda one: graph.size(one.type))
+        canonical = graph.canonical(first.type)
+        for one in fitting:
+            if graph.canonical(one.type) == canonical:
+                continue
+            if all(graph.canonical(t) != canonical for t, _begin in one.field.containers):
+                return None
+        return first

@@ -1,0 +1,61 @@
+"""Accesses behind a base class, in the class that is meant."""
+
+from undwarf.types.kin import Kin
+from undwarf.types.model import Kind, Member, TypeGraph, TypeRecord
+
+
+def build() -> tuple[TypeGraph, int, int, int, int]:
+    """A base of 8 bytes; two nodes derived from it, with an int or a long behind; one derived from the first node."""
+    graph = TypeGraph()
+    number = graph.add(TypeRecord(Kind.INT, "int", 4))
+    large = graph.add(TypeRecord(Kind.INT, "long", 8))
+    base = graph.add(TypeRecord(Kind.STRUCT, "base", 8, members=(Member("next", 0, -1, 0, 0, large),)))
+    nodes = [
+        graph.add(
+            TypeRecord(
+                Kind.STRUCT,
+                f"node{size}",
+                16,
+                members=(Member("", 0, -1, 0, 0, base, base=True), Member("value", 8, -1, 64, 0, t)),
+            )
+        )
+        for size, t in ((4, number), (8, large))
+    ]
+    further = graph.add(TypeRecord(Kind.STRUCT, "further", 24, members=(Member("", 0, -1, 0, 0, nodes[0], base=True),)))
+    return graph, base, nodes[0], nodes[1], further
+
+
+def test_the_only_derived_class_is_meant() -> None:
+    graph, base, node, _other, _further = build()
+    found = Kin(graph, lambda: ([node], [])).locate(base, 8, 4)
+    assert found is not None
+    assert (found.type, found.offset, found.field.path) == (node, 8, "value")
+
+
+def test_the_size_of_the_access_tells_classes_apart() -> None:
+    graph, base, node, other, _further = build()
+    kin = Kin(graph, lambda: ([node, other], []))
+    assert [kin.locate(base, 8, size).type for size in (4, 8)] == [node, other]  # type: ignore[union-attr]
+
+
+def test_two_classes_that_fit_are_none() -> None:
+    graph, base, node, other, _further = build()
+    assert Kin(graph, lambda: ([node, other], [])).locate(base, 8, 2) is None
+
+
+def test_of_a_line_of_classes_the_first_counts() -> None:
+    graph, base, node, _other, further = build()
+    found = Kin(graph, lambda: ([further, node], [])).locate(base, 8, 4)
+    assert found is not None and found.type == node
+
+
+def test_what_variables_are_comes_before_what_is_only_named() -> None:
+    graph, base, node, other, _further = build()
+    found = Kin(graph, lambda: ([other], [node])).locate(base, 8, 4)
+    assert found is not None and found.type == other
+
+
+def test_without_a_derived_class_there_is_none() -> None:
+    graph, base, _node, _other, _further = build()
+    assert Kin(graph, lambda: ([base], [])).locate(base, 8, 4) is None
+    assert Kin(graph, lambda: ([], [])).locate(base, 200, 4) is None
