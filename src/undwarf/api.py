@@ -18,6 +18,7 @@ from undwarf.profile.jit import with_jit_code
 from undwarf.profile.model import Profile
 from undwarf.symbols.inlines import ImageLines
 from undwarf.symbols.resolver import ResolverOptions
+from undwarf.tables.sources import parse_order
 from undwarf.unwind.sources import Sources
 from undwarf.unwind.unwinder import walk_samples
 
@@ -29,8 +30,17 @@ if TYPE_CHECKING:
 class Recording:
     """An opened perf.data; nothing is unwound until :meth:`profile`. Use as a context manager, or ``close``."""
 
-    def __init__(self, data: PerfData, finder: Finder, options: ResolverOptions, limits: Limits) -> None:
+    def __init__(
+        self,
+        data: PerfData,
+        finder: Finder,
+        options: ResolverOptions,
+        limits: Limits,
+        unwind: "str | Sequence[str]" = "auto",
+    ) -> None:
+        parse_order(unwind)
         self.data = data
+        self._unwind = unwind
         self._finder = finder
         self._options = options
         self._limits = limits
@@ -81,7 +91,7 @@ class Recording:
     @cached_property
     def sources(self) -> Sources:
         """Unwind tables by image."""
-        return Sources(self.images, self.spaces.replay.keys())
+        return Sources(self.images, self.spaces.replay.keys(), self._unwind)
 
     def profile(
         self,
@@ -194,14 +204,17 @@ def open_recording(
     vmlinux: "str | os.PathLike[str] | None" = None,
     debug_dirs: "Sequence[str | os.PathLike[str]]" = (),
     debuginfod: "bool | Debuginfod" = False,
+    unwind: "str | Sequence[str]" = "auto",
     limits: Limits = DEFAULT,
 ) -> Recording:
     """Open a perf.data file, directory, stream, or ``"-"`` for standard input.
 
     ``symfs`` is a directory that holds the recorded machine's files, ``debug_dirs`` further directories with separate
     debug files. ``debuginfod`` lets files that are not here be fetched from the servers that ``$DEBUGINFOD_URLS``
-    names, or by a client of your own; nothing else uses the network. Raises UnreadableInput if the source cannot be
-    read or is no recording.
+    names, or by a client of your own; nothing else uses the network. ``unwind`` names the kinds of unwind information
+    that are used, in order, each where those before it have no rule, as in ``"sframe"`` or ``"sframe,cfi,fp"``
+    (fp: step by the frame pointer). Raises UsageError for an unknown kind, UnreadableInput if the source cannot be read
+    or is no recording.
     """
     data = open_perf_data(source, limits=limits)
     if debuginfod is True:
@@ -219,4 +232,4 @@ def open_recording(
         limits=limits,
         defects=data.defects,
     )
-    return Recording(data, finder, ResolverOptions(), limits)
+    return Recording(data, finder, ResolverOptions(), limits, unwind)

@@ -93,13 +93,21 @@ OPTIONS: tuple[Callable[[Any], Any], ...] = (
         "--max-stack", metavar="N", type=click.IntRange(1), default=None, help="User frames of a stack at most."
     ),
     click.option("--no-inline", is_flag=True, help="Leave inlined functions in those they are inlined in."),
+    click.option(
+        "--unwind",
+        "unwind_order",
+        metavar="KINDS",
+        default="auto",
+        show_default=True,
+        help="Unwind information to use, each where those before have no rule: cfi, eh-frame, debug-frame, sframe, fp.",
+    ),
     click.option("--jobs", metavar="N", type=click.IntRange(1, 64), default=None, help="Threads that walk stacks."),
 )
 
 
 SHARED = (
     "file", "also_file", "symfs", "debug_dirs", "debuginfod", "kallsyms", "vmlinux", "span", "pids", "tids", "cpus",
-    "comms", "events", "max_stack", "no_inline", "jobs",
+    "comms", "events", "max_stack", "no_inline", "unwind_order", "jobs",
 )  # fmt: skip
 
 
@@ -162,6 +170,7 @@ class Job:
             vmlinux=options["vmlinux"],
             debug_dirs=options["debug_dirs"],
             debuginfod=self._debuginfod or False,
+            unwind=options["unwind_order"],
         )
 
     def __enter__(self) -> "Job":

@@ -23,7 +23,10 @@ from undwarf.errors import UsageError
 from undwarf.limits import Limits
 from undwarf.tables.cfi import RuleSet
 
-__all__ = ["FRAME_POINTERS", "MODULES", "NAMES", "Provider", "Request", "Source", "parse_order", "providers"]
+__all__ = [
+    "FRAME_POINTERS", "MODULES", "NAMES", "UNWIND_NAMES", "UNWIND_ORDER", "Provider", "Request", "Source",
+    "parse_order", "providers",
+]  # fmt: skip
 
 FRAME_POINTERS = "fp"
 """In an order of sources: where no rule is left, the walk steps by the frame pointer. Tables know nothing of it."""
@@ -35,11 +38,20 @@ MODULES = {
 }
 """Which module reads a kind; it is imported when the kind is asked for."""
 
-_GROUPS = {"cfi": ("eh-frame", "debug-frame")}
+_SECTIONS = {"sframe": (".sframe", 0x6474E554)}
+"""The section, and the type of the program header, without which a file has nothing of a kind."""
+
+UNWIND_ORDER = ("eh-frame", "debug-frame", "sframe", FRAME_POINTERS)
+"""The order for walking stacks when nothing else is said: what restores most registers comes first."""
+
+_GROUPS = {"cfi": ("eh-frame", "debug-frame"), "auto": UNWIND_ORDER}
 """Names that stand for several kinds."""
 
-NAMES = (*_GROUPS, *MODULES)
+NAMES = ("cfi", *MODULES)
 """What users may write."""
+
+UNWIND_NAMES = ("auto", *NAMES, FRAME_POINTERS)
+"""What users may write where stacks are walked."""
 
 DEFAULT_ORDER = ("eh-frame", "debug-frame")
 """The order for a table when nothing else is said."""
@@ -87,13 +99,14 @@ class Request:
     followed: bool
 
 
-def parse_order(source: "str | Iterable[str] | None") -> tuple[str, ...]:
-    """Kinds in the order they are asked, from names or ``"cfi,sframe,fp"``; ``fp`` stays where it is.
+def parse_order(source: "str | Iterable[str] | None", default: tuple[str, ...] = DEFAULT_ORDER) -> tuple[str, ...]:
+    """Kinds in the order they are asked, from names or ``"cfi,sframe,fp"``; ``fp`` stays where it is. ``auto`` is the
+    order for walking stacks.
 
     Raises UsageError for names that are not known.
     """
     if source is None:
-        return DEFAULT_ORDER
+        return default
     names = source.split(",") if isinstance(source, str) else list(source)
     found: list[str] = []
     for name in names:
@@ -115,7 +128,7 @@ def providers(
     quick: bool,
 ) -> list[Provider]:
     """What can be asked for functions, in order; neighbours that one module reads are asked of it together."""
-    kinds = [kind for kind in order if kind != FRAME_POINTERS]
+    kinds = [kind for kind in order if kind != FRAME_POINTERS and _may_have(elf, kind)]
     found: list[Provider] = []
     at = 0
     while at < len(kinds):
@@ -136,3 +149,11 @@ def providers(
         found += import_module(module).providers(request)
         at = end
     return found
+
+
+def _may_have(elf: ElfFile, kind: str) -> bool:
+    """Whether a file may have something of a kind; a kind that it lacks does not make others be read in full."""
+    if kind not in _SECTIONS:
+        return True
+    name, segment = _SECTIONS[kind]
+    return any(one.type == segment for one in elf.segments) or elf.section(name) is not None

@@ -1,13 +1,14 @@
 """What the walk asks for when it meets an image for the first time; shared by all walking threads."""
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from undwarf.elf import ElfFile
 from undwarf.elf.headers import ET_DYN, PT_DYNAMIC
 from undwarf.images import Image, ImageKind, ImageStore
 from undwarf.tables.from_jitdump import table_of_jitdump
 from undwarf.tables.model import RuleSet, UnwindTable
+from undwarf.tables.sources import FRAME_POINTERS, UNWIND_ORDER, parse_order
 from undwarf.unwind.x86_64 import calls, registers
 
 HAS_TABLE = 1
@@ -22,10 +23,20 @@ Loaded = tuple[int, Segments, UnwindTable | None, int]
 class Sources:
     """Images and unwind tables by image number, each made once.
 
-    ``keys`` are the recording's (name index, identity index) by image number. Calls come with the GIL held.
+    ``keys`` are the recording's (name index, identity index) by image number. ``order`` names the kinds of unwind
+    information that are used, in order (:mod:`undwarf.tables.sources`); ``fp`` among them lets the walk step by the
+    frame pointer where there is no rule. Calls come with the GIL held. Raises UsageError for an unknown kind.
     """
 
-    def __init__(self, store: ImageStore, keys: Sequence[tuple[int, int]]) -> None:
+    def __init__(
+        self,
+        store: ImageStore,
+        keys: Sequence[tuple[int, int]],
+        order: "str | Iterable[str] | None" = None,
+    ) -> None:
+        kinds = parse_order(order, UNWIND_ORDER)
+        self.frame_pointers = FRAME_POINTERS in kinds
+        self._order = tuple(kind for kind in kinds if kind != FRAME_POINTERS)
         self.rules = RuleSet()
         self.lock = threading.RLock()
         """Held while a table is changed."""
@@ -66,14 +77,14 @@ class Sources:
         table = self._tables.get(image.number)
         if table is None:
             table = self._tables[image.number] = UnwindTable.from_elf(
-                elf, debug_elf=lambda: image.debug_elf, rules=self.rules, quick=True
+                elf, self._order, debug_elf=lambda: image.debug_elf, rules=self.rules, quick=True
             )
             elf.release()
         return HAS_TABLE, segments, table, _entry(elf)
 
     def _load_dump(self, image: Image) -> Loaded:
         """Just-in-time compiled code: its addresses are offsets in the dump."""
-        dump = image.jitdump
+        dump = image.jitdump if "eh-frame" in self._order else None
         if dump is None or dump.machine != registers.ELF_MACHINE:
             return UNUSABLE, [], None, 0
         table = self._tables.get(image.number)

@@ -327,6 +327,7 @@ class Walker:
 
     stacks = cython.declare(Stacks, visibility="readonly")
     source: Any
+    frame_pointers: cython.bint
     rules: Any
     kernel_image: cython.uint
     # address spaces (undwarf.spaces.replay.Replay.columns)
@@ -443,6 +444,7 @@ class Walker:
         kernel_image: int = 0xFFFFFFFF,
     ) -> None:
         self.source = source
+        self.frame_pointers = source.frame_pointers
         self.rules = rules
         # The kernel's mapping leaves out its start-up code, which the idle tasks still return to.
         self.kernel_image = kernel_image
@@ -1397,7 +1399,7 @@ class Walker:
         upper: cython.ulonglong
         back: cython.ulonglong
         proof: cython.int
-        if not self.known >> RBP & 1:
+        if not self.frame_pointers or not self.known >> RBP & 1:
             return STOP_NO_RULE
         if pointer == 0:
             # The System V ABI marks the outermost frame by a frame pointer of zero; where code was interrupted, a
