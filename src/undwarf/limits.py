@@ -45,6 +45,10 @@ class Limits:
     """Address ranges of the functions of one unit."""
     dwarf_rows: int = 1 << 25
     """Rows of one line table."""
+    source_bytes: int = 16 << 20
+    """Bytes of a source file that is shown."""
+    listed_code_bytes: int = 1 << 20
+    """Bytes of code that are disassembled to show one function."""
     text_map_bytes: int = 512 << 20
     """Size of a kallsyms or perf-PID.map file."""
     module_bytes: int = 1 << 30

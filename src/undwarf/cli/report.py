@@ -6,7 +6,8 @@ from typing import Literal
 
 import click
 
-from undwarf.cli.common import Job, recording_command
+from undwarf.cli.common import Job, recording_command, talk
+from undwarf.errors import UsageError
 
 
 def _graph(_context: click.Context, _parameter: click.Parameter, value: str) -> tuple[str, float | None]:
@@ -28,6 +29,8 @@ Examples:
   undwarf report --no-children --sort dso,sym perf.data
   undwarf report -g callee --comm cc1plus perf.data
   undwarf report -g caller,1 --percent-limit 2 perf.data
+  undwarf report --source parse_line perf.data
+  undwarf report --source 'std::vector<int>::push_back' --asm perf.data
   undwarf report --json perf.data | jq '.events[0].rows[:5]'""",
 )
 @click.option(
@@ -64,6 +67,14 @@ Examples:
 )
 @click.option("--weight", type=click.Choice(["period", "samples"]), default="period", help="What is added up.")
 @click.option("-n", "--show-nr-samples", is_flag=True, help="A column with the number of samples.")
+@click.option(
+    "--source",
+    "function",
+    metavar="FUNCTION",
+    default=None,
+    help="Show this function's source instead, with the weight of each line.",
+)
+@click.option("--asm", is_flag=True, help="With --source: the instructions below each line.")
 @click.option("--json", "as_json", is_flag=True, help="Numbers for machines.")
 def command(
     job: Job,
@@ -74,6 +85,8 @@ def command(
     rows: int | None,
     weight: Literal["period", "samples"],
     show_nr_samples: bool,
+    function: str | None,
+    asm: bool,
     as_json: bool,
 ) -> None:
     """Hot functions and call tree in the terminal."""
@@ -81,6 +94,11 @@ def command(
     from undwarf.outputs.report import ReportOptions
     from undwarf.views.hot import SOURCE_KEYS, parse_keys
 
+    if asm and function is None:
+        raise UsageError("--asm needs --source FUNCTION", "", "name the function whose instructions are wanted")
+    if function is not None:
+        _show_source(job, function, weight, asm, as_json)
+        return
     keys = parse_keys(sort)
     profile = job.profile(lines=bool(SOURCE_KEYS.intersection(keys)))
     recording = job.recording
@@ -105,3 +123,26 @@ def command(
     else:
         from undwarf.outputs.report import write
     write(profile, sys.stdout, options)
+
+
+def _show_source(job: Job, function: str, weight: Literal["period", "samples"], asm: bool, as_json: bool) -> None:
+    """``--source``: a function's lines, and instructions if asked for."""
+    from undwarf.limits import DEFAULT
+    from undwarf.outputs.paint import wants_colour
+    from undwarf.outputs.source import SourceOptions, write, write_json
+    from undwarf.views.source_code import Disassembly
+
+    profile = job.profile(lines=True)
+    recording = job.recording
+    code = Disassembly(recording.images.images.__getitem__, recording.lines) if asm else None
+    options = SourceOptions(
+        function=function,
+        weight=weight,
+        path=recording.path,
+        colour=wants_colour(sys.stdout),
+        width=shutil.get_terminal_size((120, 40)).columns if sys.stdout.isatty() else None,
+        source_bytes=DEFAULT.source_bytes,
+    )
+    (write_json if as_json else write)(profile, sys.stdout, options, code)
+    if code is not None and code.left:
+        talk("note", f"{code.left:,} bytes of code are not shown: the functions are too large")

@@ -296,6 +296,12 @@ class SymbolTable:
         found: int = self._find(address)
         return None if found < 0 else found
 
+    def extent(self, symbol: cython.Py_ssize_t) -> tuple[int, int]:
+        """Where a symbol starts, and where it ends (the address behind)."""
+        if not 0 <= symbol < self.count:
+            raise IndexError(symbol)
+        return self.starts[symbol], self.ends[symbol]
+
     @cython.locals(
         addresses="const unsigned long long[::1]",
         order="const unsigned int[::1]",

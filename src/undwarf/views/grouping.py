@@ -509,6 +509,24 @@ def rows_from(column: Any, least: int) -> Any:
     return result
 
 
+@cython.locals(column="const unsigned int[::1]", out="unsigned int[::1]")
+def rows_set(column: Any) -> Any:
+    """The indexes at which a column of typecode I is not 0, ascending."""
+    n: cython.Py_ssize_t = column.shape[0]
+    index: cython.Py_ssize_t
+    count: cython.Py_ssize_t = 0
+    for index in range(n):
+        count += column[index] != 0
+    result = zeros("I", count)
+    out = result
+    count = 0
+    for index in range(n):
+        if column[index] != 0:
+            out[count] = cython.cast("unsigned int", index)
+            count += 1
+    return result
+
+
 @cython.locals(column="const unsigned int[::1]", out="unsigned int[::1]", instead="unsigned int")
 def without_none(column: Any, instead: int) -> Any:
     """The column with ``instead`` where it has NONE; the column itself if it has none."""

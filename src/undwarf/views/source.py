@@ -1,0 +1,274 @@
+"""A function's source with the weight of each line, and the instructions that were made of it."""
+
+import difflib
+import stat
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from undwarf.buffers import zeros
+from undwarf.errors import NothingUsable
+from undwarf.profile.model import NONE, Profile
+from undwarf.symbols.resolver import UNKNOWN
+from undwarf.views.grouping import Pairs, inclusive, look_up, rows_set, sums
+from undwarf.views.labels import dso
+from undwarf.views.selection import Selection, Weight
+
+AROUND = 3
+"""Lines shown before the first and behind the last that is known to belong to the function."""
+CLOSE = 5
+"""Names offered where none is the one asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    """One instruction: its address as the ELF file states it, its text, and the function inlined there, if any.
+
+    ``self_weight`` is of samples taken there, ``total_weight`` of all stacks that pass there.
+    """
+
+    address: int
+    text: str
+    self_weight: int = 0
+    total_weight: int = 0
+    inlined: str = ""
+
+
+@dataclass(slots=True)
+class Line:
+    """One line: ``text`` is None where the source is not here, ``number`` 0 where debugging information tells none."""
+
+    number: int
+    text: str | None = None
+    self_weight: int = 0
+    total_weight: int = 0
+    code: list[Code] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Listing:
+    """A function of one binary in one source file: ``lines`` ascending, without gaps where the source is here.
+
+    Weights are the function's, of a profile that weighs ``whole``. ``problem`` says what is wrong with the source.
+    """
+
+    function: str
+    dso: str
+    file: str
+    whole: int
+    self_weight: int
+    total_weight: int
+    lines: list[Line]
+    problem: str = ""
+
+
+@dataclass(slots=True)
+class Target:
+    """One function of one image: where its frames are (``rows``, ascending), and the weight of each of them.
+
+    ``line_weights`` has (own, total) weights by (file number, line).
+    """
+
+    name: str
+    image: int
+    rows: list[int]
+    own: list[int]
+    total: list[int]
+    whole_total: int
+    line_weights: dict[tuple[int, int], tuple[int, int]]
+
+
+Disassemble = Callable[[Profile, Target], list[tuple[str, int, Code]]]
+"""Gives a function's instructions, ascending, each with the source file and line of the function it belongs to."""
+
+
+def find_function(profile: Profile, wanted: str) -> list[str]:
+    """The names that ``wanted`` means: just so, else without parameters, else without template arguments and return
+    type, else without what encloses it.
+
+    Raises NothingUsable where no sample passed such a function.
+    """
+    names = sorted(set(profile.functions.name) - {UNKNOWN})
+    ways: tuple[Callable[[str], str], ...] = (
+        str,
+        without_parameters,
+        plain_name,
+        lambda name: plain_name(name).rpartition("::")[2],
+    )
+    for short in ways:
+        found = [name for name in names if short(name) == wanted]
+        if found:
+            return found
+    close = [name for name in names if wanted in name][:CLOSE] or difflib.get_close_matches(wanted, names, CLOSE)
+    hint = "close to it: " + "; ".join(close) if close else "undwarf report shows which functions there are"
+    raise NothingUsable(f"no sample passed a function called {wanted}", "", hint)
+
+
+def without_parameters(name: str) -> str:
+    """What stands before the parameters: ``ns::f(int) const`` is ``ns::f``; ``(anonymous namespace)::f`` stays."""
+    depth = 0
+    for i, char in enumerate(name):
+        if char == "<":
+            depth += 1
+        elif char == ">":
+            depth -= 1
+        elif char == "(" and not depth and i and not name.startswith("(anonymous", i):
+            return name[:i]
+    return name
+
+
+def plain_name(name: str) -> str:
+    """Without parameters, template arguments and return type: ``void ns::f<int>(char)`` is ``ns::f``."""
+    depth = 0
+    kept = []
+    for char in without_parameters(name):
+        if char == ">" and depth:
+            depth -= 1
+        elif char == "<":
+            depth += 1
+        elif not depth:
+            kept.append(char)
+    return "".join(kept).replace("(anonymous namespace)", "(anonymous)").rpartition(" ")[2]
+
+
+def listings(
+    profile: Profile,
+    wanted: str,
+    weight: Weight = "period",
+    *,
+    event: int | None = None,
+    disassemble: Disassemble | None = None,
+    source_bytes: int = 16 << 20,
+) -> list[Listing]:
+    """A listing for each binary and source file in which a function called ``wanted`` has samples, heaviest first.
+
+    With ``disassemble``, instructions stand below their lines. Source files of more than ``source_bytes`` are not read.
+    Raises NothingUsable where there is no such function, ValueError for a profile without source lines.
+    """
+    names = set(find_function(profile, wanted))
+    selection = Selection(profile, event, weight)
+    wanted_functions: dict[tuple[str, int], list[int]] = {}
+    for i, (name, image) in enumerate(zip(profile.functions.name, profile.functions.image, strict=True)):
+        if name in names:
+            wanted_functions.setdefault((name, image), []).append(i)
+    made: list[Listing] = []
+    for (name, image), numbers in wanted_functions.items():
+        target = _target(profile, selection, name, image, numbers)
+        code = disassemble(profile, target) if disassemble is not None and image != NONE else []
+        made += _listings_of(profile, selection, target, code)
+    for listing in made:
+        _add_source(listing, source_bytes)
+    made.sort(key=lambda listing: (-listing.total_weight, -listing.self_weight, listing.function, listing.file))
+    return made
+
+
+def _target(profile: Profile, selection: Selection, name: str, image: int, functions: list[int]) -> Target:
+    """Weigh the frames of some functions that are one to the reader (one with code of its own, others inlined)."""
+    frames, stacks = profile.frames, profile.stacks
+    if frames.file is None or frames.line is None:
+        raise ValueError("a profile without source lines")
+    flags = zeros("I", len(profile.functions))
+    for number in functions:
+        flags[number] = 1
+    mine = look_up(frames.function, flags)
+    rows = list(rows_set(mine))
+    by_frame, by_line = zeros("I", len(frames)), zeros("I", len(frames))
+    lines: dict[tuple[int, int], int] = {}
+    for k, row in enumerate(rows, 1):
+        by_frame[row] = k
+        by_line[row] = lines.setdefault((frames.file[row], frames.line[row]), len(lines) + 1)
+    paths = Pairs(1024)
+    path = paths.column(zeros("I", len(selection)), selection.stacks)
+    weights = sums(path, selection.weights, len(paths))
+    groups, nodes = paths.high(), paths.low()
+
+    def passing(of_frame: memoryview, count: int) -> list[int]:
+        """The weight of all stacks that hold each of ``count`` things; frames have number 0 if they are none."""
+        found = [0] * (count + 1)
+        of_node = look_up(stacks.frame, of_frame)
+        for _group, what, amount in zip(
+            *inclusive(groups, nodes, weights, stacks.parent, of_node, count + 1), strict=True
+        ):
+            found[what] = amount
+        return found
+
+    leaf = look_up(selection.stacks, stacks.frame)
+    own = list(sums(look_up(leaf, by_frame), selection.weights, len(rows) + 1))
+    own_of_line = list(sums(look_up(leaf, by_line), selection.weights, len(lines) + 1))
+    total_of_line = passing(by_line, len(lines))
+    return Target(
+        name,
+        image,
+        rows,
+        own[1:],
+        passing(by_frame, len(rows))[1:],
+        passing(mine, 1)[1],
+        {place: (own_of_line[i], total_of_line[i]) for place, i in lines.items()},
+    )
+
+
+def _listings_of(
+    profile: Profile, selection: Selection, target: Target, code: list[tuple[str, int, Code]]
+) -> list[Listing]:
+    """One listing for each source file, without source text."""
+    label = dso(profile.images[target.image]) if target.image != NONE else UNKNOWN
+    by_file: dict[str, dict[int, Line]] = {}
+    for (number, line), (own, total) in target.line_weights.items():
+        if total:
+            file = profile.files[number] if number != NONE else ""
+            by_file.setdefault(file, {})[line] = Line(line, None, own, total)
+    for file, line, instruction in code:
+        by_file.setdefault(file, {}).setdefault(line, Line(line)).code.append(instruction)
+    made = []
+    for file, lines in by_file.items():
+        own = sum(line.self_weight for line in lines.values())
+        ordered = [lines[number] for number in sorted(lines)]
+        if not file and not any(line.total_weight for line in ordered):
+            continue
+        made.append(Listing(target.name, label, file, selection.total, own, target.whole_total, ordered))
+    return made
+
+
+def _add_source(listing: Listing, most: int) -> None:
+    """Put the source's text to the lines, and the lines between them."""
+    if not listing.file:
+        listing.problem = "no debugging information tells its lines"
+        return
+    try:
+        text, newer = _read(listing.file, listing.dso, most)
+    except OSError as error:
+        listing.problem = f"the source is not to be read: {error.strerror or error}"
+        return
+    known = {line.number: line for line in listing.lines}
+    numbers = [number for number in known if number]
+    if not numbers:
+        return
+    if max(numbers) > len(text):
+        listing.problem = f"the source has only {len(text)} lines: it is not what the binary was made from"
+        return
+    if newer:
+        listing.problem = "the source is newer than the binary: lines may have moved"
+    first, last = max(1, min(numbers) - AROUND), min(len(text), max(numbers) + AROUND)
+    lines = [known[0]] if 0 in known else []
+    for number in range(first, last + 1):
+        line = known.get(number) or Line(number)
+        line.text = text[number - 1]
+        lines.append(line)
+    listing.lines = lines
+
+
+def _read(path: str, binary: str, most: int) -> tuple[list[str], bool]:
+    """A source file's lines, and whether it is newer than the binary; OSError if it is no file or too large."""
+    # Debugging information may name anything, so nothing that could block is opened.
+    status = Path(path).stat()
+    if not stat.S_ISREG(status.st_mode):
+        raise OSError("not a regular file")
+    if status.st_size > most:
+        raise OSError(f"{status.st_size:,} bytes are too many")
+    with open(path, encoding="utf-8", errors="replace") as source:
+        text = source.read(most).split("\n")
+    try:
+        newer = status.st_mtime > Path(binary).stat().st_mtime
+    except OSError:
+        newer = False
+    return text[:-1] if text and not text[-1] else text, newer

@@ -1,0 +1,49 @@
+"""Which functions a name means, and the limits of a listing."""
+
+from pathlib import Path
+
+import pytest
+
+from outputs.synthetic import S, make_profile
+from undwarf.errors import NothingUsable
+from undwarf.views.source import Line, Listing, _add_source, find_function, plain_name, without_parameters
+
+
+@pytest.mark.parametrize(
+    ("name", "short", "plain"),
+    [
+        ("main", "main", "main"),
+        ("ns::f(int, char) const", "ns::f", "ns::f"),
+        ("(anonymous namespace)::f(int)", "(anonymous namespace)::f", "(anonymous)::f"),
+        ("void ns::f<int, (anonymous namespace)::g>(char)", "void ns::f<int, (anonymous namespace)::g>", "ns::f"),
+        ("<alloc::vec::Vec<T> as core::Clone>::clone", "<alloc::vec::Vec<T> as core::Clone>::clone", "::clone"),
+        (
+            "std::function<void (int)>::operator()(int) const",
+            "std::function<void (int)>::operator",
+            "std::function::operator",
+        ),
+    ],
+)
+def test_shorter_names(name: str, short: str, plain: str) -> None:
+    assert without_parameters(name) == short
+    assert plain_name(name) == plain
+
+
+def test_what_a_name_means() -> None:
+    profile = make_profile([S("f@app g@app"), S("ns::g(int)@app other::g(char)@app f2@app")])
+    assert find_function(profile, "g") == ["g"]
+    assert find_function(profile, "ns::g") == ["ns::g(int)"]
+    assert find_function(profile, "f2") == ["f2"]
+    with pytest.raises(NothingUsable) as caught:
+        find_function(profile, "ff")
+    assert "f2" in caught.value.hint or "f" in caught.value.hint
+
+
+def test_a_source_file_that_is_too_large(tmp_path: Path) -> None:
+    path = tmp_path / "large.c"
+    path.write_text("int a;\n" * 100)
+    listing = Listing("f", "nowhere", str(path), 1, 1, 1, [Line(2, None, 1, 1)])
+    _add_source(listing, 699)
+    assert "700 bytes are too many" in listing.problem
+    _add_source(listing, 700)
+    assert [line.text for line in listing.lines] == ["int a;"] * 5
