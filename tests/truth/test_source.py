@@ -66,11 +66,11 @@ def test_weight_lies_on_the_lines_that_cost(recorded: Path) -> None:
     main = by_line(listed(recorded, "--source", "main"))
     total = sum(line["self_weight"] for line in inner.values())
     assert inner[HOT]["text"] == "        value = value * 31 + (value >> 7); /* hot */"
-    assert inner[HOT]["self_weight"] + inner[HOT - 1]["self_weight"] >= 0.95 * total
+    assert inner[HOT]["self_weight"] + inner[HOT - 1]["self_weight"] >= 0.9 * total
     # What is inlined counts as passing the line that calls it, and as nothing of its own.
-    assert outer[CALL]["total_weight"] == total
+    assert total <= outer[CALL]["total_weight"] <= 1.1 * total
     assert main[WORK]["total_weight"] >= total
-    assert main[WORK]["self_weight"] <= 0.05 * total
+    assert main[WORK]["self_weight"] <= 0.1 * total
 
 
 def test_instructions_stand_below_their_lines(recorded: Path) -> None:
