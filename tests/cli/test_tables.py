@@ -117,3 +117,38 @@ def test_a_wrong_rule_is_found_at_its_instruction(undwarf: Run, tmp_path: Path) 
     only = found["disagreements"][0]
     assert (only["function"], only["source"], only["against"], only["instructions"]) == ("f", "rsp+16", "rsp+24", 3)
     assert [line["text"].split()[0] for line in only["code"]] == ["nop", "pop", "ret"]
+
+
+def test_a_converted_table_is_read_as_the_source(undwarf: Run, program: Path, tmp_path: Path) -> None:
+    alone, copy = tmp_path / "alone", tmp_path / "copy"
+    done = undwarf("tables", "convert", program, "--to", "sframe", "-o", alone, "--into", copy)
+    assert (done.returncode, "functions" in done.stderr) == (0, True)
+    found = json.loads(undwarf("tables", "verify", copy, "--against", "sframe", "--json").stdout)
+    assert found["agreed"] == found["instructions"] > 20
+    first = rows(undwarf, alone, "--source", "sframe")[0]
+    assert (first["source"], first["rbx"]) == ("sframe", "undefined")
+    assert subprocess.run([copy], check=False).returncode == subprocess.run([program], check=False).returncode
+    listed = subprocess.run(["readelf", "-SlW", copy], capture_output=True, text=True, check=False)
+    assert (listed.stderr, ".sframe" in listed.stdout) == ("", True)
+
+
+def test_convert_tells_what_is_wrong(undwarf: Run, program: Path, tmp_path: Path) -> None:
+    for arguments in (
+        ("--to", "sframe"),
+        ("--to", "tarot", "-o", tmp_path / "x"),
+        ("--to", "sframe", "--version", "7", "-o", tmp_path / "x"),
+        ("--to", "sframe", "-o", program),
+        ("--to", "sframe", "-o", tmp_path / "no" / "such"),
+    ):
+        assert undwarf("tables", "convert", program, *arguments).returncode == 2
+    assert not list(tmp_path.iterdir())
+
+
+def test_sizes_have_the_formats_that_can_be_written(undwarf: Run, program: Path, tmp_path: Path) -> None:
+    found = json.loads(undwarf("tables", "sizes", "--json", program).stdout)
+    written = {one["name"]: one["bytes"] for one in found["written"]}
+    undwarf("tables", "convert", program, "--to", "sframe", "-o", tmp_path / "alone")
+    in_file = json.loads(undwarf("tables", "sizes", "--json", "--source", "sframe", tmp_path / "alone").stdout)[
+        "in_file"
+    ]
+    assert in_file == [{"name": ".sframe", "bytes": written["sframe 3"]}]

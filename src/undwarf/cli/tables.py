@@ -5,6 +5,7 @@ import sys
 import click
 
 from undwarf.cli.common import SHOWN_DEFECTS, talk
+from undwarf.errors import UsageError
 from undwarf.tables.sources import NAMES
 
 SOURCE = click.option(
@@ -103,4 +104,44 @@ def verify(elf: str, place: str | None, source: str, against: str, limit: int, a
 
     binary = Binary.open(elf)
     write(compare(binary, source, against, place=place, shown=limit), sys.stdout, VerifyOptions(as_json))
+    _warn(binary)
+
+
+@command.command()
+@click.argument("elf", metavar="ELF")
+@SOURCE
+@click.option("--to", "target", required=True, metavar="FORMAT", help="What to write: sframe, orc.")
+@click.option("--version", default=None, metavar="N", help="The format's version; sframe: 3 (the default) or 2.")
+@click.option("-o", "--output", metavar="FILE", default=None, help="An ELF file with the new sections alone.")
+@click.option("--into", metavar="COPY", default=None, help="A copy of ELF that carries the new sections.")
+def convert(
+    elf: str, source: str | None, target: str, version: str | None, output: str | None, into: str | None
+) -> None:
+    """Write a table in another format.
+
+    What the format cannot state is left out and counted. A copy has the sections in a segment of their own, so that
+    they are there at run time; an older section of the same name gives way.
+
+    \b
+    Examples:
+      undwarf tables convert ./program --to sframe -o program.sframe
+      undwarf tables convert libc.so.6 --to sframe --version 2 --into libc-sframe.so.6
+    """
+    from undwarf.outputs.table_files import write_carrying, write_sections
+    from undwarf.tables.writers import write, writer
+    from undwarf.views.unwind_rows import Binary, whole_table
+
+    writer(target)
+    if output is None and into is None:
+        raise UsageError("convert has nothing to write to", "", "give -o FILE, or --into COPY")
+    binary = Binary.open(elf)
+    made = write(target, whole_table(binary, source), binary.elf, version)
+    if output is not None:
+        write_sections(binary.elf, made.sections, output)
+    if into is not None:
+        write_carrying(binary.elf, made.sections, into)
+    size = sum(section.size for section in made.sections)
+    talk("note", f"{made.functions:,} functions, {made.rows:,} rows, {size:,} bytes")
+    for reason, count in sorted(made.left_out.items(), key=lambda pair: -pair[1]):
+        talk("note", f"{count:,} rows left out: {reason}")
     _warn(binary)

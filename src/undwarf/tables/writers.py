@@ -9,37 +9,25 @@ With that, `undwarf tables convert --to NAME` and a line of `undwarf tables size
 an ELF file (the store) has a line in `undwarf tables sizes` only: see :data:`SIZES`.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from undwarf.elf.writer import NewSection
 from undwarf.errors import UsageError
 
 if TYPE_CHECKING:
     from undwarf.elf import ElfFile
     from undwarf.tables.model import UnwindTable
 
-MODULES: dict[str, str] = {}
+__all__ = ["MODULES", "SIZES", "NewSection", "Written", "write", "writer"]
+
+MODULES: dict[str, str] = {"sframe": "undwarf.tables.to_sframe"}
 """Which module writes a format; it is imported when the format is asked for."""
 
 SIZES: dict[str, str] = {}
 """Formats for `undwarf tables sizes` alone: name -> ``"module:function"``, where ``function(table, elf)`` gives bytes,
 or None where the format cannot hold the table."""
-
-
-@dataclass(slots=True)
-class NewSection:
-    """A section to be written: ``place(addresses)`` gives its ``size`` bytes once the addresses of all new sections
-    are known, by name. ``segment`` is the type of a program header that is to point to it, 0 for none."""
-
-    name: str
-    type: int
-    flags: int
-    align: int
-    size: int
-    place: "Callable[[dict[str, int]], bytes]"
-    segment: int = 0
 
 
 @dataclass(slots=True)

@@ -183,10 +183,15 @@ class Rows:
                 yield max(start, low), min(end, high), rule
 
 
-def rows_of(binary: Binary, source: str | None, place: str | None = None) -> Rows:
-    """The rows of a file. Raises NothingUsable where it has no functions from this source."""
+def whole_table(binary: Binary, source: str | None) -> UnwindTable:
+    """The table of a file. Raises NothingUsable where it has no functions from this source."""
     table = binary.table(source)
     if not len(table):
         kind = source or "cfi"
         raise NothingUsable(f"{binary.path} has no unwind table from {kind}", "", "try another --source")
-    return Rows(table, *binary.place(place))
+    return table
+
+
+def rows_of(binary: Binary, source: str | None, place: str | None = None) -> Rows:
+    """The rows of a file. Raises NothingUsable where it has no functions from this source."""
+    return Rows(whole_table(binary, source), *binary.place(place))
