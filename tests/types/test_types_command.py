@@ -91,3 +91,93 @@ def test_a_binary_without_types_is_told(tmp_path: Path) -> None:
     binary = build(tmp_path, LIST, "list.c", "-g0")
     result = CliRunner().invoke(undwarf, ["types", "--binary", str(binary), "--at", "1000"])
     assert result.exit_code != 0
+
+
+CONTAINERS = """
+#include <map>
+#include <vector>
+#include <cstdlib>
+struct Item { int key; double weight; short flags; };
+struct Base { virtual ~Base() {} long id; };
+struct Sized : Base { double side; };
+__attribute__((noinline)) long find(const std::map<int, Item> &m, int k)
+{
+	auto it = m.find(k);
+	return it == m.end() ? 0 : it->second.key + it->second.flags;
+}
+__attribute__((noinline)) double total(const std::vector<Item> &v)
+{
+	double s = 0;
+	for (auto &i : v) s += i.weight;
+	return s;
+}
+__attribute__((noinline)) double sized(const Sized &s) { return s.side * s.id; }
+int main(int argc, char **)
+{
+	std::map<int, Item> m;
+	m[argc] = Item{1, 2, 3};
+	std::vector<Item> v(4);
+	Sized s;
+	return find(m, argc) + total(v) + sized(s);
+}
+"""
+
+RUST = """
+use std::collections::BTreeMap;
+pub struct Body { pub mass: f64, pub id: u32, pub live: bool }
+pub struct World { pub bodies: Vec<Body>, pub rows: Vec<Vec<u32>>, pub index: BTreeMap<u32, Body> }
+pub enum Shape { Circle(f64), Square { side: u32, wide: u64 } }
+#[no_mangle] #[inline(never)] pub fn masses(b: &[Body]) -> f64 {
+    let mut s = 0.0; for x in b { if x.live { s += x.mass } } s
+}
+#[no_mangle] #[inline(never)]
+pub fn rows(w: &World) -> u32 { w.rows.iter().flatten().sum() }
+#[no_mangle] #[inline(never)]
+pub fn bodies(w: &World) -> f64 { w.bodies.iter().map(|b| b.mass).sum() }
+#[no_mangle] #[inline(never)]
+pub fn look(w: &World, k: u32) -> f64 { w.index.get(&k).map_or(0.0, |b| b.mass) }
+#[no_mangle] #[inline(never)] pub fn area(s: &Shape) -> f64 {
+    match s { Shape::Circle(r) => r * r, Shape::Square { side, wide } => (*side as u64 + wide) as f64 }
+}
+fn main() {
+    let w = World { bodies: vec![], rows: vec![vec![1]], index: BTreeMap::new() };
+    let s = if w.rows.len() > 1 { Shape::Circle(1.0) } else { Shape::Square { side: 1, wide: 2 } };
+    println!("{}", masses(&w.bodies) + rows(&w) as f64 + bodies(&w) + look(&w, 1) + area(&s));
+}
+"""
+
+
+def touched(binary: Path, name: str) -> set[tuple[str, str]]:
+    """(type, member) of what a function touches that is not the stack's, tables' or constants'."""
+    found = [one for one in answers(binary, name) if one["how"] not in ("stack", "constant", "table", "spill")]
+    return {(one["type"], one["field"]) for one in found}
+
+
+@pytest.mark.parametrize("level", ["-O0", "-O2"])
+def test_what_cxx_inherits_refers_to_and_contains(tmp_path: Path, level: str) -> None:
+    binary = build(tmp_path, CONTAINERS, "containers.cc", level, compiler="g++")
+    total = touched(binary, "_Z5totalRKSt6vectorI4ItemSaIS0_EE")
+    assert ("struct Item", "weight") in total or level == "-O0"
+    sized = touched(binary, "_Z5sizedRK5Sized")
+    assert {("struct Sized", "side"), ("struct Sized", "id")} <= sized
+    found = {field for _t, field in touched(binary, "_Z4findRKSt3mapIi4ItemSt4lessIiESaISt4pairIKiS0_EEEi")}
+    assert any(field.endswith("flags") for field in found)
+    assert None not in found
+
+
+@pytest.mark.parametrize("level", ["0", "2"])
+def test_slices_vectors_trees_and_enums_of_rust(tmp_path: Path, level: str) -> None:
+    if shutil.which("rustc") is None:
+        pytest.skip("no rustc")
+    (tmp_path / "world.rs").write_text(RUST)
+    flags = ["-g", "-C", f"opt-level={level}", "-C", "overflow-checks=off"]
+    made = tmp_path / "program"
+    done = subprocess.run(["rustc", *flags, "-o", made, tmp_path / "world.rs"], capture_output=True, check=False)
+    if done.returncode:
+        pytest.skip("rustc does not build this")
+    fields = {(t, field) for name in ("masses", "bodies", "area") for t, field in touched(made, name) if t}
+    assert {("world::Body", "mass"), ("world::Body", "live")} <= fields or level == "0"
+    assert any(t == "world::Shape" for t, _field in fields)
+    if level == "2":
+        assert not [one for one in touched(made, "masses") | touched(made, "bodies") if one[0] is None]
+        assert ("u32", "") in touched(made, "rows")

@@ -165,6 +165,9 @@ def _describe(made: Instruction, native: Native) -> None:
     if mnemonic == Mnemonic.HLT:
         flow = Flow.STOP
     made.flow = flow
+    if mnemonic == Mnemonic.NOP:
+        # Its operand is only there to make it longer.
+        return
     if flow in (Flow.JUMP, Flow.BRANCH, Flow.CALL):
         made.target = native.near_branch_target
     info = _info(native)

@@ -270,6 +270,7 @@ class DwarfTypes:
             held = self._first_parameter(entry)
             if held and 0 < self.graph.size(held) <= self.graph.size(members[0].type):
                 members[0] = members[0]._replace(type=held)
+        holds = self._first_parameter(entry) if name.startswith("RawVec<") else VOID
         return TypeRecord(
             Kind.VARIANT if variants else kind,
             full,
@@ -277,6 +278,7 @@ class DwarfTypes:
             members=tuple(members),
             keyword="" if given else self._keyword(entry, keyword),
             by_reference=entry.number(CALLING_CONVENTION) == _PASS_BY_REFERENCE,
+            holds=holds,
         )
 
     def _first_parameter(self, entry: Entry) -> int:

@@ -5,16 +5,11 @@ says so); nothing stale survives. Variables of the debugging information are put
 callees return what their prototypes say.
 """
 
-from bisect import bisect_right
-from collections.abc import Callable
-
 from undwarf.disasm import NONE, Action, Flow, Instruction, Memory
-from undwarf.types.flow import FunctionFlow
-from undwarf.types.kin import Kin
-from undwarf.types.locate import Located, locate
-from undwarf.types.model import VOID, Kind
-from undwarf.types.places import Place, PlaceKind
-from undwarf.types.program import Program
+from undwarf.types.addresses import Addresses, State
+from undwarf.types.locate import locate
+from undwarf.types.model import VOID
+from undwarf.types.places import PlaceKind
 from undwarf.types.values import (
     ADDRESS,
     FRAME,
@@ -27,15 +22,11 @@ from undwarf.types.values import (
     add,
     constant,
     difference,
-    join,
     scaled,
     unknown,
 )
 
 __all__ = ["Effects", "State", "slot"]
-
-State = dict[int, Value]
-"""Values by register number, and by :func:`slot` for the stack."""
 
 _SLOT = 1 << 40
 _EVERYTHING = 1 << 20
@@ -46,226 +37,8 @@ def slot(offset: int, size: int) -> int:
     return _SLOT + 2 * offset + (size == 8)
 
 
-class Effects:
+class Effects(Addresses):
     """The instructions of one function, and what they do to a state."""
-
-    def __init__(self, program: Program, flow: FunctionFlow, low: int, high: int) -> None:
-        self.program = program
-        self.flow = flow
-        self.graph = program.graph
-        self._machine = program.machine
-        places = program.source.function_places(low, high)
-        self._places = _Segments(places)
-        self._has_variables = bool(places)
-        self._kin = Kin(self.graph, lambda: program.source.related(low))
-        self._escaped: set[int] = set()
-        self._globals: dict[int, tuple[int, int, str] | None] = {}
-
-    def _join(self, left: Value, right: Value | None) -> Value | None:
-        if right is None or left == right:
-            return right
-        if ADDRESS in (left[0], right[0]) and left[0] in (ADDRESS, OBJECT) and right[0] in (ADDRESS, OBJECT):
-            # Two globals, or a global and something else: an object of the type they share.
-            a, b = self._as_object(left), self._as_object(right)
-            if a is None or b is None:
-                return None
-            if left[0] == right[0] and self._variable_at(left[4]) == self._variable_at(right[4]):
-                return join(left, right, self.graph)
-            return join(a, b, self.graph)
-        if left == NULL and right[0] == ADDRESS:
-            return right
-        if right == NULL and left[0] == ADDRESS:
-            return left
-        return join(left, right, self.graph)
-
-    def _variable_at(self, address: int) -> tuple[int, int]:
-        found = self.global_at(address)
-        return (found[0], address - found[1]) if found is not None else (VOID, address)
-
-    def _as_object(self, value: Value) -> Value | None:
-        if value[0] != ADDRESS:
-            return value
-        found = self.global_at(value[4])
-        if found is None:
-            return None
-        return self._element((OBJECT, found[0], value[2], 0, found[1]))
-
-    def _element(self, value: Value) -> Value:
-        """A pointer into an array as one to its element."""
-        t, step, offset = value[1], value[2], value[4]
-        graph = self.graph
-        if graph.is_array(t):
-            stride = graph.stride(t)
-            if stride and not step % stride:
-                return (OBJECT, graph.target(t), step, 0, offset % stride)
-        return value
-
-    def address_of(self, state: State, operand: Memory) -> Value | None:
-        """Where an operand is."""
-        if operand.segment:
-            if operand.base == NONE and operand.index == NONE:
-                if self.program.kernel:
-                    return (PERCPU, 0, 0, 0, operand.displacement)
-                return (THREAD, 0, 0, 0, operand.displacement)
-            inner = self._sum(state, operand)
-            if inner is None or inner[0] not in (NUMBER, ADDRESS):
-                return None
-            return (PERCPU if self.program.kernel else THREAD, 0, *inner[2:])
-        if operand.absolute:
-            return (ADDRESS, 0, 0, 0, operand.displacement)
-        return self._sum(state, operand)
-
-    def _sum(self, state: State, operand: Memory) -> Value | None:
-        base = state.get(operand.base) if operand.base != NONE else constant(0)
-        if operand.index == NONE:
-            if not operand.displacement:
-                return base
-            if base is None:
-                return None
-            return (base[0], base[1], base[2], base[3], base[4] + operand.displacement)
-        index = state.get(operand.index)
-        if operand.index == operand.base and (base is None or base[0] == NUMBER):
-            total = scaled(base, 1 + operand.scale)
-        else:
-            part = index if operand.scale == 1 else scaled(index, operand.scale)
-            total = add(base, part)
-        if operand.base == NONE and operand.displacement and (total is None or total[0] == NUMBER):
-            # table(,%rax,8): the displacement is the address.
-            total = total or (NUMBER, 0, operand.scale, 0, 0)
-            if self.program.is_data(operand.displacement & 0xFFFFFFFFFFFFFFFF):
-                return (ADDRESS, 0, total[2], total[3], total[4] + operand.displacement)
-        if total is None:
-            return None
-        if total[0] == NUMBER and base is None:
-            # The base may have been the pointer.
-            return None
-        return (total[0], total[1], total[2], total[3], total[4] + operand.displacement)
-
-    def global_at(self, address: int) -> tuple[int, int, str] | None:
-        """(type, offset in it, name) of the global variable at an address."""
-        found = self._globals.get(address, 0)
-        if found == 0:
-            got = self.program.source.global_at(address & 0xFFFFFFFFFFFFFFFF)
-            found = None if got is None else (got[0].type, got[1], got[0].name)
-            if len(self._globals) < 4096:
-                self._globals[address] = found
-        return found  # type: ignore[return-value]
-
-    def places_at(self, pc: int) -> list[Place]:
-        """Variables that have a place at an address, the outermost scope's first."""
-        return self._places.at(pc)
-
-    def stack_variable(self, state: State, k: int, offset: int) -> tuple[Place, int] | None:
-        """The innermost variable that holds an offset from the call frame address, and the offset in it."""
-        pc = self.flow.instructions[k].address
-        for place in reversed(self._places.at(pc)):
-            if place.kind == PlaceKind.CFA:
-                begin = place.offset
-            elif place.kind == PlaceKind.MEMORY:
-                base = state.get(place.register)
-                if base is None or base[0] != FRAME or base[2]:
-                    continue
-                begin = base[4] + place.offset
-            else:
-                continue
-            size = place.piece_size or self.graph.size(place.type) or 1
-            if begin <= offset < begin + size:
-                return place, offset - begin + place.piece_offset
-        return None
-
-    def memory_variable(self, k: int, operand: Memory) -> tuple[Place, int] | None:
-        """A variable whose place is said by the very register an operand has as its base, whatever that holds."""
-        if operand.index != NONE or operand.base == NONE:
-            return None
-        for place in reversed(self._places.at(self.flow.instructions[k].address)):
-            if place.kind == PlaceKind.MEMORY and place.register == operand.base:
-                offset = operand.displacement - place.offset
-                if 0 <= offset < (place.piece_size or self.graph.size(place.type)):
-                    return place, offset + place.piece_offset
-        return None
-
-    def locate(self, value: Value, size: int) -> Located | str:
-        """What is at an address inside an object or a global."""
-        if value[0] == OBJECT:
-            located = locate(self.graph, value[1], value[2], value[4], size, self.program.embedders)
-            if isinstance(located, str) and not value[2]:
-                # What derives from the class, as far as this function knows it.
-                located = self._kin.locate(value[1], value[4], size) or located
-            return located
-        if value[0] == ADDRESS:
-            found = self.global_at(value[4])
-            if found is None:
-                return "no variable"
-            return locate(self.graph, found[0], value[2], found[1], size, None)
-        return "no pointer"
-
-    def _value_of_type(self, t: int, offset: int, size: int) -> Value | None:
-        """What a register holds when it holds `size` bytes of a value of a type; None unless that is an address."""
-        graph = self.graph
-        if not graph.is_scalar(t):
-            t = graph.value_at(t, offset, size)
-        elif offset:
-            return None
-        if not t or not graph.is_pointer(t):
-            return None
-        target = graph.target(t)
-        if graph.kind(graph.strip(target)) == Kind.VOID:
-            return None
-        return (OBJECT, target, 0, 0, 0)
-
-    def seed(self, state: State, k: int) -> None:
-        """Put the variables that are in registers at an instruction into the state."""
-        for register, value in self._places.values(self.flow.instructions[k].address, self._value_of_place):
-            known = state.get(register)
-            if known != value:
-                state[register] = self._reconciled(known, value)
-
-    def _value_of_place(self, place: Place) -> tuple[int, Value] | None:
-        if place.kind not in (PlaceKind.REGISTER, PlaceKind.VALUE) or place.register < 0:
-            return None
-        value = self._value_of_type(place.type, place.piece_offset, place.piece_size or 8)
-        if value is None:
-            return None
-        if place.kind == PlaceKind.VALUE:
-            value = (OBJECT, value[1], 0, 0, -place.offset)
-        return place.register, value
-
-    def _reconciled(self, known: Value | None, said: Value) -> Value:
-        """What a register holds, given what was tracked and what a variable says."""
-        if known is None:
-            return said
-        base = known[0]
-        if base == FRAME or known == NULL:
-            return known
-        if base == ADDRESS:
-            return known if self.global_at(known[4]) is not None else said
-        if base != OBJECT:
-            return said
-        graph = self.graph
-        if known[1] == said[1] or graph.canonical(known[1]) == graph.canonical(said[1]):
-            whole = graph.size(known[1])
-            if said[4] == known[4]:
-                return known
-            if known[2] and whole and not known[2] % whole and not (known[4] - said[4]) % whole:
-                return known
-            return said
-        if not known[2] and known[4] >= said[4] and graph.object_at(known[1], known[4] - said[4], said[1]):
-            return known
-        if not said[4] - known[4] < 0 and graph.object_at(said[1], said[4] - known[4], known[1]):
-            return said
-        if known[2] and not said[4] and self._inside_array(known, said[1]):
-            return known
-        if said[4]:
-            return said
-        # Neither is a part of the other: a cast; the larger is what was meant.
-        return known if graph.size(known[1]) > graph.size(said[1]) and not known[4] and not known[2] else said
-
-    def _inside_array(self, known: Value, element: int) -> bool:
-        found = self.graph.member_at(known[1], known[4]) if known[4] >= 0 else None
-        canonical = self.graph.canonical(element)
-        return found is not None and any(
-            not left and self.graph.canonical(container) == canonical for container, left in found.containers
-        )
 
     def apply(self, state: State, k: int) -> None:
         """Change a state into the one behind an instruction."""
@@ -441,6 +214,10 @@ class Effects:
             return None
         if left is None or left[0] == NUMBER:
             lowest = mask & -mask
+            if mask < 0 and made.width == 8 and (left is None or left[2] == 1):
+                # It may be an address that is aligned: a symbol below zero says so.
+                self._forget_symbol(state, -made.address)
+                return (NUMBER, 0, lowest, -made.address, 0)
             return (NUMBER, 0, max(lowest, 1), 0, 0) if mask else NULL
         if left[0] == OBJECT and -16 <= mask < 0 and not left[4] and not left[2]:
             # Flags in a pointer's low bits.
@@ -511,6 +288,8 @@ class Effects:
                         value = state.get(made.left)
                         if value is None or value[0] == NUMBER:
                             value = self._named(state, made.left, value or unknown(0), made.address)
+                            if operand.size == 8 and value[3] and value[2] == 1:
+                                value = self._learn(state, k, made, where[4], value)
                         elif value[0] == FRAME:
                             self._escaped.add(value[4])
                 self._put(state, where[4], operand.size, value)
@@ -520,6 +299,19 @@ class Effects:
                     if stored is not None and stored[0] == FRAME:
                         self._escaped.add(stored[4])
                 self._lose_escaped(state, k)
+
+    def _learn(self, state: State, k: int, made: Instruction, offset: int, value: Value) -> Value:
+        """An unknown value goes into a variable that is a pointer: that is what it was, wherever else it is."""
+        found = self.stack_variable(state, k, offset, made.next_address)
+        if found is None or value[4]:
+            return value
+        said = self._value_of_type(found[0].type, found[1], 8)
+        if said is None:
+            return value
+        for key, other in state.items():
+            if other == value:
+                state[key] = said
+        return said
 
     def _spoil(self, state: State, k: int, offset: int) -> None:
         """A store somewhere into an array of the frame."""
@@ -555,8 +347,15 @@ class Effects:
             return None
         located = self.locate(where, size)
         if isinstance(located, str):
-            return None
+            return self._either(where, size)
         return self._pointer_at(located.type, located.offset, size)
+
+    def _either(self, where: Value, size: int) -> Value | None:
+        """One of two members side by side, chosen by an index: a pointer, if both are the same."""
+        if where[0] != OBJECT or not 8 <= where[2] <= 64:
+            return None
+        first = self._pointer_at(where[1], where[4], size)
+        return first if first is not None and first == self._pointer_at(where[1], where[4] + where[2], size) else None
 
     def in_block(self, where: Value) -> tuple[int, int] | None:
         """(type, offset in it) of the per-cpu or thread-local variable at a place of its block."""
@@ -665,30 +464,3 @@ def _set(state: State, register: int, value: Value | None) -> None:
         state.pop(register, None)
     else:
         state[register] = value
-
-
-class _Segments:
-    """Places by address: between two addresses where one begins or ends, the same are valid."""
-
-    def __init__(self, places: list[Place]) -> None:
-        self._all = places
-        self._bounds = sorted({bound for place in places for bound in (place.low, place.high)})
-        self._found: dict[int, list[Place]] = {}
-        self._values: dict[int, list[tuple[int, Value]]] = {}
-
-    def at(self, pc: int) -> list[Place]:
-        """Those valid at an address, the outermost scope's first."""
-        segment = bisect_right(self._bounds, pc)
-        found = self._found.get(segment)
-        if found is None:
-            found = self._found[segment] = [place for place in self._all if place.low <= pc < place.high]
-        return found
-
-    def values(self, pc: int, value_of: Callable[[Place], tuple[int, Value] | None]) -> list[tuple[int, Value]]:
-        """(register, value) of those that are in registers at an address."""
-        segment = bisect_right(self._bounds, pc)
-        found = self._values.get(segment)
-        if found is None:
-            made = (value_of(place) for place in self.at(pc))
-            found = self._values[segment] = [one for one in made if one is not None]
-        return found

@@ -14,6 +14,8 @@ __all__ = ["Block", "FunctionFlow"]
 _LOOK_BACK = 12
 """Instructions before an indirect jump among which its table is looked for."""
 _TABLE_ENTRIES = 1024
+_TABLES = 64
+"""Addresses that are tried as tables for one jump."""
 
 
 class Block:
@@ -50,6 +52,7 @@ class FunctionFlow:
         self._read = read
         self._never_returns = never_returns
         self.open = False
+        self._addresses: dict[int, list[int]] | None = None
         self.tables: set[int] = set()
         """Addresses of jump tables that were read."""
         self.blocks: list[Block] = []
@@ -141,22 +144,34 @@ class FunctionFlow:
             for operand in made.memory
             if operand.base < 0 <= operand.index and operand.scale == 8
         ]
-        scaled = 0
         for k in range(jump - 1, max(-1, jump - _LOOK_BACK), -1):
             before = self.instructions[k]
             for operand in before.memory:
-                if operand.access == "r" and operand.index >= 0 and operand.scale in (4, 8) and not scaled:
-                    scaled = operand.scale
-                    if operand.base < 0 and scaled == 8:
+                if operand.access == "r" and operand.index >= 0 and operand.scale in (4, 8):
+                    if operand.base < 0:
                         tables.append((operand.displacement & 0xFFFFFFFFFFFFFFFF, 8))
-                if before.action == Action.ADDRESS and operand.absolute and not operand.segment and scaled:
-                    tables.append((operand.displacement & 0xFFFFFFFFFFFFFFFF, scaled))
+                    else:
+                        tables += [(address, operand.scale) for address in self._addresses_of(operand.base)]
+            if tables:
+                break
+        whole: dict[int, None] = {}
         for address, size in tables:
             found = self._entries(address, size)
             if found:
                 self.tables.add(address)
-                return found
-        return []
+                whole.update(dict.fromkeys(found))
+        return list(whole)
+
+    def _addresses_of(self, register: int) -> list[int]:
+        """The fixed addresses that are put into a register anywhere in the function."""
+        if self._addresses is None:
+            self._addresses = {}
+            for made in self.instructions:
+                if made.action == Action.ADDRESS and made.memory[0].absolute and not made.memory[0].segment:
+                    at = self._addresses.setdefault(made.destination, [])
+                    if len(at) < _TABLES:
+                        at.append(made.memory[0].displacement & 0xFFFFFFFFFFFFFFFF)
+        return self._addresses.get(register, [])
 
     def _entries(self, table: int, size: int) -> list[int]:
         found: list[int] = []

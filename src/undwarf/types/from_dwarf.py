@@ -143,6 +143,14 @@ class DwarfSource:
         self._functions.put(key, found, size)
         return found
 
+    def place(self, pc: int) -> "tuple[Space, int, int] | None":
+        """(space, unit, offset) of the entry of the function that holds ``pc``."""
+        place = self._place(pc)
+        if place is None:
+            return None
+        (_starts, _ends, dies, space, number, _base), k, _unit = place
+        return space, number, dies[k]
+
     def function_range(self, pc: int) -> "tuple[int, int] | None":
         """The contiguous code of the function that holds ``pc``."""
         place = self._place(pc)

@@ -6,6 +6,7 @@ unknown: a negative offset is most often a pointer to a member, and the whole ar
 """
 
 from collections import defaultdict
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from undwarf.types.model import Field, Kind, TypeGraph
@@ -31,36 +32,75 @@ class Located(NamedTuple):
 class Embedders:
     """Which aggregates have a member of a type, by value and not in an array; made when it is first asked for.
 
-    Right only if every type of the program is in the graph from the start, as with BTF.
+    `types` gives all types that are to be looked at, or None where they are too many. `wanted` are those that go before
+    others: what the function's own variables are of. `bases_only`: a pointer to a part becomes one to the whole only
+    from a base class to what is derived from it, as in C++; `wanted_only`: only to what its variables are of.
     """
 
-    def __init__(self, graph: TypeGraph, complete: bool) -> None:
+    def __init__(
+        self,
+        graph: TypeGraph,
+        types: Callable[[], Iterable[int] | None] | None,
+        *,
+        bases_only: bool = False,
+        wanted_only: bool = False,
+    ) -> None:
         self._graph = graph
-        self.complete = complete
+        self._bases_only = bases_only
+        self._wanted_only = wanted_only
+        self._types = types
         self._direct: dict[int, list[tuple[int, int]]] | None = None
+        self._shared = self
+        self._wanted: Callable[[], frozenset[int]] | None = None
+
+    def preferring(self, wanted: Callable[[], frozenset[int]]) -> "Embedders":
+        """The same, for one function."""
+        made = Embedders(self._graph, self._types, bases_only=self._bases_only, wanted_only=self._wanted_only)
+        made._shared = self._shared
+        made._wanted = wanted
+        return made
+
+    @property
+    def complete(self) -> bool:
+        """Whether the types are known; else nothing can be said."""
+        shared = self._shared
+        if shared._types is None:
+            return False
+        if shared._direct is None:
+            shared._direct = shared._index(shared._types())
+        return shared._types is not None
+
+    def wanted(self) -> frozenset[int]:
+        """Canonical types that go before others."""
+        return self._wanted() if self._wanted is not None else frozenset()
 
     def of(self, t: int) -> list[tuple[int, int]]:
         """(aggregate, offset of the member in it), also through aggregates in between."""
         if not self.complete:
             return []
-        if self._direct is None:
-            self._direct = self._index()
+        direct = self._shared._direct or {}
         found: dict[tuple[int, int], None] = {}
         queue = [(self._graph.canonical(t), 0)]
         while queue and len(found) < 4096:
             inner, below = queue.pop()
-            for outer, offset in self._direct.get(inner, ()):
+            for outer, offset in direct.get(inner, ()):
                 key = (outer, offset + below)
                 if key not in found:
                     found[key] = None
                     queue.append((self._graph.canonical(outer), offset + below))
+        if self._wanted_only and found:
+            wanted = self.wanted()
+            return [one for one in found if self._graph.canonical(one[0]) in wanted]
         return list(found)
 
-    def _index(self) -> dict[int, list[tuple[int, int]]]:
+    def _index(self, types: Iterable[int] | None) -> dict[int, list[tuple[int, int]]]:
         graph = self._graph
         direct: dict[int, list[tuple[int, int]]] = defaultdict(list)
         seen: set[int] = set()
-        for t in range(1, len(graph)):
+        if types is None:
+            self._types = None
+            return direct
+        for t in types:
             if graph.kind(t) not in _AGGREGATES:
                 continue
             canonical = graph.canonical(t)
@@ -68,7 +108,7 @@ class Embedders:
                 continue
             seen.add(canonical)
             for member in graph.members(t):
-                if graph.is_aggregate(member.type):
+                if graph.is_aggregate(member.type) and (member.base or not self._bases_only):
                     direct[graph.canonical(member.type)].append((t, member.offset))
         return direct
 
@@ -86,7 +126,7 @@ def locate(
             offset %= whole
         step, how = 0, "array"
     if graph.is_scalar(t):
-        return _in_scalars(graph, t, step, offset, size, whole)
+        return _in_scalars(graph, t, step, offset, size, whole, walked=bool(how))
     if not step:
         found = graph.member_at(t, offset, size) if offset >= 0 else None
         if found is not None:
@@ -112,14 +152,16 @@ def locate(
     return "index not understood"
 
 
-def _in_scalars(graph: TypeGraph, t: int, step: int, offset: int, size: int, whole: int) -> Located | str:
+def _in_scalars(
+    graph: TypeGraph, t: int, step: int, offset: int, size: int, whole: int, *, walked: bool
+) -> Located | str:
     """One of several scalars in a row: what a pointer to a scalar leads to is one, or an array of them."""
     if not whole:
         return "incomplete type"
     within = offset % whole
     if size > whole:
         # Several at once: vectors of them, but hardly eight characters.
-        if whole == 1 and size < 16:
+        if whole == 1 and size < 16 and not walked:
             return "wider than its type"
         if size % whole or within:
             return "wider than its type"
@@ -153,6 +195,12 @@ def _around(graph: TypeGraph, t: int, offset: int, size: int, whole: int, embedd
     # Of containers in containers the innermost that fits says enough.
     fitting.sort(key=lambda one: graph.size(one.type))
     names = {graph.canonical(one.type) for one in fitting}
+    if len(names) > 1:
+        wanted = embedders.wanted()
+        chosen = [one for one in fitting if graph.canonical(one.type) in wanted]
+        if chosen:
+            fitting = chosen
+            names = {graph.canonical(one.type) for one in fitting}
     if len(names) == 1:
         return fitting[0]
     if fitting and all(_within(graph, one, fitting[0]) for one in fitting[1:]):

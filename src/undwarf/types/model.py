@@ -96,6 +96,8 @@ class TypeRecord:
     signed: bool = False
     by_reference: bool = False
     """A C++ class that is passed by its address, whatever its size."""
+    holds: int = VOID
+    """What the bytes are that an address inside leads to, where its own type does not say (Rust's `RawVec<T>`)."""
 
 
 class Loader(Protocol):
@@ -453,10 +455,21 @@ class TypeGraph:
         for score, one in search.found:
             if score < 4 or not self.is_scalar(one.type):
                 continue
-            if found and self.canonical(found) != self.canonical(one.type):
+            leaf = self._typed_bytes(one) or one.type
+            if found and self.canonical(found) != self.canonical(leaf):
                 return VOID
-            found = one.type
+            found = leaf
         return found
+
+    def _typed_bytes(self, found: Field) -> int:
+        """The type of a pointer to bytes in something that says what these are; void for others."""
+        if not self.is_pointer(found.type) or self.size(self.target(found.type)) != 1:
+            return VOID
+        for container, _offset in found.containers:
+            holds = self.record(self.strip(container)).holds
+            if holds:
+                return self.pointer_to(holds)
+        return VOID
 
     def object_at(self, t: int, offset: int, wanted: int) -> bool:
         """Whether an object of type ``wanted`` begins at ``offset`` of ``t``."""

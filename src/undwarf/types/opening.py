@@ -10,6 +10,7 @@ from undwarf.limits import DEFAULT, Limits
 from undwarf.types.btf import BtfFile, BtfTypes, open_btf
 from undwarf.types.from_btf import BtfSource
 from undwarf.types.from_dwarf import DwarfSource
+from undwarf.types.neighbours import Neighbours
 from undwarf.types.resolve import Resolver
 
 __all__ = ["open_resolver"]
@@ -36,7 +37,7 @@ def open_resolver(
     defects = Defects() if defects is None else defects
     source = DwarfSource.open(elf, debug_elf, find_alt=find_alt, find_split=find_split, limits=limits, defects=defects)
     if source is not None:
-        return Resolver(elf, source, debug=debug_elf, kernel=kernel)
+        return Resolver(elf, source, debug=debug_elf, embedders_at=Neighbours(source).embedders, kernel=kernel)
     file = _btf_of(elf, limits)
     if file is None:
         return None

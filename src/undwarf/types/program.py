@@ -14,7 +14,9 @@ class Program:
     """What the tracker asks about the binary a function is in.
 
     `frame_rule(pc)` gives (register, offset) such that the call frame address is their sum; `callee(address)` the
-    prototype of what is called there, by address or by the name of its symbol.
+    prototype of what is called there, by address or by the name of its symbol. `complete`: every type of the program is
+    in the graph from the start, as with BTF; else `embedders_at(pc)` says what has what as a member, as far as a
+    function may mean it.
     """
 
     def __init__(
@@ -27,6 +29,7 @@ class Program:
         is_data: Callable[[int], bool] | None = None,
         indirections: dict[int, int] | None = None,
         complete: bool = False,
+        embedders_at: Callable[[int], Embedders] | None = None,
         kernel: bool = False,
         thread_block: int = 0,
     ) -> None:
@@ -38,7 +41,8 @@ class Program:
         self.is_data = is_data or (lambda _address: False)
         self.indirections = indirections or {}
         """Addresses in the global offset table -> what they lead to."""
-        self.embedders = Embedders(self.graph, complete)
+        whole = Embedders(self.graph, lambda: range(1, len(self.graph))) if complete else Embedders(self.graph, None)
+        self.embedders_at: Callable[[int], Embedders] = embedders_at or (lambda _pc: whole)
         self.kernel = kernel
         self.thread_block = thread_block
         """Bytes from the begin of the module's thread-local block to the thread pointer (x86-64)."""

@@ -6,6 +6,7 @@ says how it was found, or why it was not.
 
 from bisect import bisect_right
 from collections import OrderedDict
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from undwarf.disasm import Instruction, Machine, Memory, machine_of
@@ -16,7 +17,7 @@ from undwarf.symbols.plt import Stubs
 from undwarf.tables.cfi import RuleSet
 from undwarf.tables.model import NO_RULE, UnwindTable
 from undwarf.types.flow import FunctionFlow
-from undwarf.types.locate import Located, candidates, locate
+from undwarf.types.locate import Embedders, Located, candidates, locate
 from undwarf.types.model import VOID, Kind
 from undwarf.types.places import PlaceKind, Prototype, TypeSource
 from undwarf.types.program import Program
@@ -114,6 +115,7 @@ class Resolver:
         *,
         debug: ElfFile | None = None,
         complete: bool = False,
+        embedders_at: Callable[[int], Embedders] | None = None,
         kernel: bool = False,
     ) -> None:
         self._elf = elf
@@ -147,6 +149,7 @@ class Resolver:
                 is_data=self._is_data if fixed else None,
                 indirections=self._indirections(),
                 complete=complete,
+                embedders_at=embedders_at,
                 kernel=kernel,
                 thread_block=self._thread_block(),
             )
@@ -345,7 +348,7 @@ class Resolver:
         if base == OBJECT:
             located = tracker.locate(where, size)
             if isinstance(located, str):
-                return self._outside(made, operand, size, where, located)
+                return self._outside(function, made, operand, size, where, located)
             if self._is_table(where):
                 return _access(made, operand, size, how="table", reason="table of functions")
             how = located.how if located.how == "container" else self._provenance(function, k, operand, where)
@@ -404,11 +407,13 @@ class Resolver:
                 return _access(made, operand, size, how="constant", reason="constant without a name")
         return _access(made, operand, size, how="", reason="no variable at this address")
 
-    def _outside(self, made: Instruction, operand: Memory, size: int, where: Value, reason: str) -> Access:
+    def _outside(
+        self, function: _Function, made: Instruction, operand: Memory, size: int, where: Value, reason: str
+    ) -> Access:
         names: tuple[str, ...] = ()
         if not where[2]:
             graph = self.graph
-            found = candidates(graph, where[1], where[4], size, self.program.embedders)
+            found = candidates(graph, where[1], where[4], size, function.tracker.embedders)
             names = tuple(dict.fromkeys(f"{graph.canonical_name(t)}+{offset:#x}" for t, offset in found))
         return _access(made, operand, size, how="", reason=reason, candidates=names)
 
