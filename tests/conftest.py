@@ -1,9 +1,13 @@
 """Snapshots: what a command prints, kept beside the tests; ``pytest --refresh`` writes them anew."""
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
+# Tests start without what other runs kept, and leave nothing where users keep it.
+os.environ["UNDWARF_CACHE_DIR"] = "off"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -19,6 +19,7 @@ from undwarf.profile.model import Profile
 from undwarf.symbols.inlines import ImageLines
 from undwarf.symbols.resolver import ResolverOptions
 from undwarf.tables.sources import parse_order
+from undwarf.tables.store import Store
 from undwarf.unwind.sources import Sources
 from undwarf.unwind.unwinder import walk_samples
 
@@ -37,6 +38,7 @@ class Recording:
         options: ResolverOptions,
         limits: Limits,
         unwind: "str | Sequence[str]" = "auto",
+        tables: Store | None = None,
     ) -> None:
         parse_order(unwind)
         self.data = data
@@ -44,6 +46,7 @@ class Recording:
         self._finder = finder
         self._options = options
         self._limits = limits
+        self._tables = tables
 
     @property
     def path(self) -> str:
@@ -91,7 +94,7 @@ class Recording:
     @cached_property
     def sources(self) -> Sources:
         """Unwind tables by image."""
-        return Sources(self.images, self.spaces.replay.keys(), self._unwind)
+        return Sources(self.images, self.spaces.replay.keys(), self._unwind, self._tables, self._limits)
 
     def profile(
         self,
@@ -182,7 +185,9 @@ class Recording:
         )
 
     def close(self) -> None:
-        """Close the file, and connections to debuginfod servers."""
+        """Close the file, and connections to debuginfod servers; keep what was learnt of unwind tables."""
+        if "sources" in self.__dict__:
+            self.sources.keep_tables()
         if self._finder.debuginfod is not None:
             self._finder.debuginfod.close()
         self.data.close()
@@ -205,6 +210,7 @@ def open_recording(
     debug_dirs: "Sequence[str | os.PathLike[str]]" = (),
     debuginfod: "bool | Debuginfod" = False,
     unwind: "str | Sequence[str]" = "auto",
+    cache: bool = True,
     limits: Limits = DEFAULT,
 ) -> Recording:
     """Open a perf.data file, directory, stream, or ``"-"`` for standard input.
@@ -213,8 +219,9 @@ def open_recording(
     debug files. ``debuginfod`` lets files that are not here be fetched from the servers that ``$DEBUGINFOD_URLS``
     names, or by a client of your own; nothing else uses the network. ``unwind`` names the kinds of unwind information
     that are used, in order, each where those before it have no rule, as in ``"sframe"`` or ``"sframe,cfi,fp"``
-    (fp: step by the frame pointer). Raises UsageError for an unknown kind, UnreadableInput if the source cannot be read
-    or is no recording.
+    (fp: step by the frame pointer). Rows of unwind tables are kept below ``$UNDWARF_CACHE_DIR`` (default:
+    ``~/.cache/undwarf``), unless ``cache`` is False or that variable is ``off``. Raises UsageError for an unknown kind,
+    UnreadableInput if the source cannot be read or is no recording.
     """
     data = open_perf_data(source, limits=limits)
     if debuginfod is True:
@@ -232,4 +239,5 @@ def open_recording(
         limits=limits,
         defects=data.defects,
     )
-    return Recording(data, finder, ResolverOptions(), limits, unwind)
+    tables = Store.from_environment(limits, data.defects) if cache else None
+    return Recording(data, finder, ResolverOptions(), limits, unwind, tables)

@@ -21,6 +21,8 @@ class Limits:
     """Nesting of DW_CFA_remember_state."""
     rules: int = 1 << 18
     """Distinct unwind rules of one run; each costs 640 bytes."""
+    store_bytes: int = 512 << 20
+    """Bytes of all tables kept on disk; those used least recently go first."""
     fdes: int = 20_000_000
     """Frame description entries in one section."""
     section_bytes: int = 4 << 30

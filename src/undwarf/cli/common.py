@@ -92,6 +92,7 @@ OPTIONS: tuple[Callable[[Any], Any], ...] = (
     click.option(
         "--max-stack", metavar="N", type=click.IntRange(1), default=None, help="User frames of a stack at most."
     ),
+    click.option("--no-cache", is_flag=True, help="Neither use unwind tables of earlier runs nor keep them for later."),
     click.option("--no-inline", is_flag=True, help="Leave inlined functions in those they are inlined in."),
     click.option(
         "--unwind",
@@ -107,7 +108,7 @@ OPTIONS: tuple[Callable[[Any], Any], ...] = (
 
 SHARED = (
     "file", "also_file", "symfs", "debug_dirs", "debuginfod", "kallsyms", "vmlinux", "span", "pids", "tids", "cpus",
-    "comms", "events", "max_stack", "no_inline", "unwind_order", "jobs",
+    "comms", "events", "max_stack", "no_cache", "no_inline", "unwind_order", "jobs",
 )  # fmt: skip
 
 
@@ -171,6 +172,7 @@ class Job:
             debug_dirs=options["debug_dirs"],
             debuginfod=self._debuginfod or False,
             unwind=options["unwind_order"],
+            cache=not options["no_cache"],
         )
 
     def __enter__(self) -> "Job":

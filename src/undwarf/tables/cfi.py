@@ -139,6 +139,26 @@ class RuleSet:
         return list(self.rules[STRIDE * rule : STRIDE * rule + STRIDE])
 
     @property
+    def states(self) -> memoryview:
+        """What the rules are made of, 40 words (Q) each; :mod:`undwarf.tables.pack` writes and reads them."""
+        return memoryview(self._states)
+
+    @cython.locals(given="const unsigned long long[::1]", numbers="unsigned int[::1]", rule=cython.longlong)
+    def take(self, states: memoryview) -> memoryview:
+        """The numbers (I) of rules given as states; 0xffffffff where the set is full."""
+        i: cython.Py_ssize_t
+        n: cython.Py_ssize_t = len(states) // STATE
+        given = states
+        made = zeros("I", n)
+        numbers = made
+        with self.lock:
+            for i in range(n):
+                registers: cython.Py_ssize_t = cython.cast(cython.Py_ssize_t, given[STATE * i + STATE - 1] >> 32)
+                rule = self.intern(cython.address(given[STATE * i]), min(registers, STATE - 4))
+                numbers[i] = NOTHING if rule < 0 else cython.cast(cython.uint, rule)
+        return made
+
+    @property
     def expression_bytes(self) -> memoryview:
         """The bytes of all expressions, one behind the other."""
         found: memoryview = self.expressions.data
@@ -460,11 +480,79 @@ class Programs:
     def compile_all(self) -> int:
         """Compile what has not been compiled; how many rows there are in all."""
         entry: cython.Py_ssize_t
-        with self.lock:
+        with self.lock, cython.nogil:
             for entry in range(self._count.shape[0]):
                 if self._count[entry] == 0:
                     self.compile(entry)
         return int(self.total)
+
+    @cython.locals(
+        starts="const unsigned long long[::1]",
+        ends="const unsigned long long[::1]",
+        entry="const unsigned int[::1]",
+        addresses="unsigned long long[::1]",
+        rules="unsigned int[::1]",
+    )
+    def flatten(self, ranges_start: Any, ranges_end: Any, ranges_entry: Any) -> Any:
+        """All rows of sorted, disjoint ranges as two columns (:mod:`undwarf.tables.columns`), compiled where they are
+        not; 0xffffffff stands where there is no rule or no range. ``ranges_entry`` is None if ranges are entries.
+        """
+        i: cython.Py_ssize_t
+        k: cython.Py_ssize_t
+        n: cython.Py_ssize_t
+        one: cython.Py_ssize_t
+        first: cython.Py_ssize_t
+        last: cython.Py_ssize_t
+        at: cython.Py_ssize_t = 0
+        rule: cython.uint
+        before: cython.uint = NOTHING
+        here: cython.ulonglong
+        end: cython.ulonglong = 0
+        given: cython.bint = ranges_entry is not None
+        self.compile_all()
+        starts = ranges_start
+        ends = ranges_end
+        if given:
+            entry = ranges_entry
+        n = starts.shape[0]
+        room: cython.Py_ssize_t = n + 2
+        for i in range(n):
+            one = entry[i] if given else i
+            room += self._count[one]
+        made = zeros("Q", room)
+        made_rules = zeros("I", room)
+        addresses = made
+        rules = made_rules
+        with cython.nogil:
+            if n == 0 or starts[0]:
+                addresses[0] = 0
+                rules[0] = NOTHING
+                at = 1
+            for i in range(n):
+                one = entry[i] if given else i
+                if end < starts[i] and before != NOTHING:
+                    addresses[at] = end
+                    rules[at] = before = NOTHING
+                    at += 1
+                end = ends[i]
+                first = self._first[one]
+                last = first + self._count[one]
+                while last - first > 1 and self._addresses[first + 1] <= starts[i]:
+                    first += 1
+                while last - first > 1 and self._addresses[last - 1] >= end:
+                    last -= 1
+                for k in range(first, last):
+                    rule = self._rules[k]
+                    here = starts[i] if k == first else self._addresses[k]
+                    if rule != before or at == 0:
+                        addresses[at] = here
+                        rules[at] = before = rule
+                        at += 1
+            if before != NOTHING:
+                addresses[at] = end
+                rules[at] = NOTHING
+                at += 1
+        return memoryview(made)[:at], memoryview(made_rules)[:at]
 
     @cython.locals(
         old="unsigned long long[::1]",

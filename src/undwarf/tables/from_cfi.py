@@ -42,15 +42,26 @@ class CfiSource:
         """(addresses, rule numbers) of one range's rows, compiled at the first call, from ``start`` to ``end``."""
         entry = piece if self._entry is None else self._entry[piece]
         found: tuple[memoryview, memoryview] = self._programs.rows(entry, start, end)
-        damaged = self._programs.damaged
-        if damaged != self.damaged:
-            self._defects.add("damaged call frame program", self._subject, damaged - self.damaged)
-            self.damaged = damaged
+        self._count_damage()
         return found
 
     def compile_all(self) -> int:
         """Compile all functions at once; the number of rows."""
-        return int(self._programs.compile_all())
+        total = int(self._programs.compile_all())
+        self._count_damage()
+        return total
+
+    def flatten(self) -> tuple[memoryview, memoryview]:
+        """All rows as columns (:mod:`undwarf.tables.columns`); no other source is to follow."""
+        found: tuple[memoryview, memoryview] = self._programs.flatten(self.starts, self.ends, self._entry)
+        self._count_damage()
+        return found
+
+    def _count_damage(self) -> None:
+        damaged = self._programs.damaged
+        if damaged != self.damaged:
+            self._defects.add("damaged call frame program", self._subject, damaged - self.damaged)
+            self.damaged = damaged
 
 
 def providers(request: Request) -> list[Provider]:

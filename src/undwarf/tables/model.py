@@ -22,8 +22,9 @@ from undwarf.buffers import zeros
 from undwarf.diagnostics import Defects
 from undwarf.elf import ElfFile
 from undwarf.limits import DEFAULT, Limits
-from undwarf.tables import registers_aarch64, registers_s390x, registers_x86_64
+from undwarf.tables import columns, registers_aarch64, registers_s390x, registers_x86_64
 from undwarf.tables.cfi import RuleSet
+from undwarf.tables.pack import PackedRows
 from undwarf.tables.ranges import fill_holes
 from undwarf.tables.sources import Provider, Source, parse_order, providers
 
@@ -31,6 +32,12 @@ __all__ = ["NO_RULE", "Rule", "RuleSet", "UnwindTable", "describe"]
 
 NO_RULE = 0xFFFFFFFF
 """In a table's rows: this stretch of a function has no rule."""
+
+UNKNOWN = 0xFFFFFFFE
+"""In columns of a file's rows: they say nothing of this stretch."""
+
+Columns = tuple[memoryview, memoryview]
+"""Rows of a file (:mod:`undwarf.tables.columns`)."""
 
 SOURCES = {1: "eh_frame", 2: "debug_frame", 3: "sframe", 4: "orc", 5: "code"}
 
@@ -98,10 +105,11 @@ class Functions:
     """The functions a table knows at one time: it never changes, so that their numbers stay valid.
 
     ``starts`` and ``ends`` are their ranges as ELF virtual addresses, sorted and disjoint. ``where`` tells for each
-    (number of its source) << 32 | its number there; None with one source.
+    (number of its source) << 32 | its number there; None with one source. ``asked`` are those whose rows were asked
+    for.
     """
 
-    __slots__ = ("_sources", "ends", "starts", "where")
+    __slots__ = ("_sources", "asked", "ends", "starts", "where")
 
     def __init__(
         self,
@@ -113,6 +121,7 @@ class Functions:
         self.starts = starts
         self.ends = ends
         self.where = where
+        self.asked: set[int] = set()
         self._sources = sources
 
     def at(self, address: int) -> int | None:
@@ -122,6 +131,7 @@ class Functions:
 
     def rows(self, function: int) -> tuple[memoryview, memoryview]:
         """(addresses, rule numbers) of a function's rows, ascending from its start; NO_RULE marks a hole."""
+        self.asked.add(function)
         where = function if self.where is None else self.where[function]
         source = self._sources[where >> 32]
         return source.rows(where & 0xFFFFFFFF, self.starts[function], self.ends[function])
@@ -130,18 +140,39 @@ class Functions:
         """These, and what a further source knows beside them; the same object if that is nothing."""
         if not self._sources or self._sources[0].indexed:
             # What a search table said gives way to the section itself.
-            return Functions(source.starts, source.ends, None, (source,))
+            return Functions(source.starts, source.ends, None, (source,))._asked_as(self)
         where = self.where
         if where is None:
             where = zeros("Q", len(self.starts))
             for function in range(len(where)):
                 where[function] = function
         found = fill_holes(self.starts, self.ends, where, source.starts, source.ends, len(self._sources))
-        return Functions(*found[:3], (*self._sources, source)) if found[3] else self
+        return Functions(*found[:3], (*self._sources, source))._asked_as(self) if found[3] else self
+
+    def _asked_as(self, other: "Functions") -> "Functions":
+        """These, where those have been asked for that have been there."""
+        found = (self.at(other.starts[function]) for function in other.asked)
+        self.asked.update(function for function in found if function is not None)
+        return self
 
     def compile_all(self) -> int:
         """Make all rows at once; how many there are."""
         return sum(source.compile_all() for source in self._sources)
+
+    def columns(self, wanted: "Iterable[int]", *, settled: bool) -> Columns:
+        """The rows of some functions. ``settled``: where there is no rule, there is none in any other source."""
+        parts = [(self.ends[function], *self.rows(function)) for function in sorted(wanted)]
+        found = columns.gather(parts, settled)
+        return columns.overlay(found, columns.outside(self.starts, self.ends)) if settled else found
+
+    def all_columns(self) -> Columns:
+        """The rows of all functions, made at once; no other source is to follow."""
+        if len(self._sources) == 1 and self.where is None:
+            whole = getattr(self._sources[0], "flatten", None)
+            if whole is not None:
+                found: Columns = whole()
+                return found
+        return self.columns(range(len(self.starts)), settled=True)
 
 
 class UnwindTable:
@@ -151,20 +182,33 @@ class UnwindTable:
     function's first use. ``version`` grows when a further source adds functions, which gives functions new numbers:
     threads that keep numbers keep the :class:`Functions` they are of.
 
-    ``flat``, where it is not None, has the rows of the whole file as two columns: the ascending addresses where they
-    start, and rule numbers (NO_RULE where the code up to the next row has none). A walk searches these without asking
-    for single functions. Whatever they leave open it asks :meth:`more` for, which makes ``flat`` None again if a source
-    knows it.
+    ``flat``, where it is not None, are columns of the file's rows (:mod:`undwarf.tables.columns`). A walk searches
+    these without asking for single functions, and looks in those where the columns leave something open. Whatever no
+    function covers either it asks :meth:`more` for.
+
+    ``kept`` are rows of an earlier run; sources are then asked for what these leave open. ``holds`` tells whether their
+    holes still are holes; it is asked at the first one that is met. ``built`` counts the sources that were read.
     """
 
-    def __init__(self, rules: RuleSet, providers: list[Provider], machine: int = _X86_64) -> None:
+    def __init__(
+        self,
+        rules: RuleSet,
+        providers: list[Provider],
+        machine: int = _X86_64,
+        *,
+        kept: PackedRows | None = None,
+        holds: "Callable[[], bool] | None" = None,
+    ) -> None:
         self.rules = rules
         self.machine = machine
         self.version = 0
-        self.flat: tuple[memoryview, memoryview] | None = None
+        self.built = 0
+        self.flat: Columns | None = kept.unpack() if kept is not None else None
         self.functions = Functions(zeros("Q", 0), zeros("Q", 0), None, ())
+        self.kept = kept
+        self._holds = holds
         self._providers = providers
-        while not len(self) and self._next():
+        while kept is None and not len(self) and self._next():
             pass
 
     @classmethod
@@ -178,6 +222,8 @@ class UnwindTable:
         limits: Limits = DEFAULT,
         defects: Defects | None = None,
         quick: bool = False,
+        kept: PackedRows | None = None,
+        holds: "Callable[[], bool] | None" = None,
     ) -> "UnwindTable":
         """The table of a binary, from its `.eh_frame` and, for what that leaves open, `.debug_frame`.
 
@@ -188,7 +234,7 @@ class UnwindTable:
 
         ``quick`` starts with the search table of `.eh_frame` alone, for callers that look up few functions of many:
         ranges then go on to the next function, with a hole at the end of their rows, and whoever meets a hole asks
-        :meth:`more`.
+        :meth:`more`. ``kept`` and ``holds`` are those of the class.
         """
         order = parse_order(source)
         main = elf if isinstance(elf, ElfFile) else ElfFile.open(elf, limits=limits, defects=defects)
@@ -196,7 +242,7 @@ class UnwindTable:
         found = defects if defects is not None else Defects()
         finder = debug_elf if debug_elf is not None else _nothing
         asked = providers(order, main, finder, known, limits, found, quick=quick)
-        return cls(known, asked, main.machine)
+        return cls(known, asked, main.machine, kept=kept, holds=holds)
 
     def _next(self) -> bool:
         """Merge in what the next source knows of addresses that have no function yet; False when none is left."""
@@ -205,12 +251,23 @@ class UnwindTable:
                 return False
             made = self._providers.pop(0)()
             if made is not None:
+                self.built += 1
                 joined = self.functions.joined(made)
                 if joined is not self.functions:
                     self.functions = joined
-                    self.flat = None
                     self.version += 1
             return True
+
+    def _forget(self) -> None:
+        """Go on without the rows of an earlier run."""
+        with self.rules.lock:
+            self.flat = self.kept = None
+            self.version += 1
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether all sources have been consulted."""
+        return not self._providers
 
     @property
     def starts(self) -> memoryview:
@@ -224,10 +281,16 @@ class UnwindTable:
 
     def more(self, address: int) -> bool:
         """Ask the sources not consulted yet for a rule at this address; whether there is one now."""
-        while self._rule(address) == NO_RULE:
+        while True:
+            kept = self._kept_rule(address)
+            if kept == NO_RULE:
+                if self._holds is None or self._holds():
+                    return False
+                self._forget()
+            elif kept != UNKNOWN or self._made_rule(address) != NO_RULE:
+                return True
             if not self._next():
-                return False
-        return True
+                return self._made_rule(address) != NO_RULE
 
     def function_at(self, address: int) -> int | None:
         """The number of the function that covers an address, None if no source consulted so far knows one."""
@@ -237,23 +300,37 @@ class UnwindTable:
         """(addresses, rule numbers) of a function's rows, ascending from its start; NO_RULE marks a hole."""
         return self.functions.rows(function)
 
+    def complete(self) -> int:
+        """Consult all sources and make all rows; how many functions there are."""
+        while True:
+            with self.rules.lock:
+                # What damage is met here decides what the next source has to do.
+                self.functions.compile_all()
+            if not self._next():
+                return len(self)
+
+    def known(self) -> Columns:
+        """The rows of the functions that were asked for, and those kept; where all sources have been consulted, also
+        that there are none outside of functions."""
+        found = self.functions.columns(self.functions.asked, settled=self.exhausted)
+        return columns.overlay(found, self.flat) if self.flat is not None else found
+
     def compile_all(self) -> int:
         """Make all rows of the sources consulted so far at once; how many there are."""
         return self.functions.compile_all()
-
-    def complete(self) -> int:
-        """Consult all sources and make all rows; how many functions there are."""
-        while self._next():
-            pass
-        with self.rules.lock:
-            self.functions.compile_all()
-        return len(self)
 
     def rule_at(self, address: int) -> Rule | None:
         """The rule for an ELF virtual address, or None where there is none."""
         return describe(self.rules, self._rule(address), self.machine) if self.more(address) else None
 
     def _rule(self, address: int) -> int:
+        kept = self._kept_rule(address)
+        return kept if kept != UNKNOWN else self._made_rule(address)
+
+    def _kept_rule(self, address: int) -> int:
+        return int(self.kept.rule_at(address)) if self.kept is not None else UNKNOWN
+
+    def _made_rule(self, address: int) -> int:
         functions = self.functions
         function = functions.at(address)
         if function is None:

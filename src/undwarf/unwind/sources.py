@@ -1,14 +1,18 @@
 """What the walk asks for when it meets an image for the first time; shared by all walking threads."""
 
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache
 
 from undwarf.elf import ElfFile
 from undwarf.elf.headers import ET_DYN, PT_DYNAMIC
 from undwarf.images import Image, ImageKind, ImageStore
+from undwarf.limits import DEFAULT, Limits
 from undwarf.tables.from_jitdump import table_of_jitdump
 from undwarf.tables.model import RuleSet, UnwindTable
 from undwarf.tables.sources import FRAME_POINTERS, UNWIND_ORDER, parse_order
+from undwarf.tables.store import NO_DEBUG, NOT_ASKED, Key, Store, fingerprint, key_of
 from undwarf.unwind.x86_64 import calls, registers
 
 HAS_TABLE = 1
@@ -20,12 +24,22 @@ Segments = list[tuple[int, int, int]]
 Loaded = tuple[int, Segments, UnwindTable | None, int]
 
 
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """A table that the store may keep: what its holes rest on now, and in the store (None: it is not there)."""
+
+    table: UnwindTable
+    debug_mark: Callable[[], bytes]
+    stored_mark: bytes | None
+
+
 class Sources:
     """Images and unwind tables by image number, each made once.
 
     ``keys`` are the recording's (name index, identity index) by image number. ``order`` names the kinds of unwind
     information that are used, in order (:mod:`undwarf.tables.sources`); ``fp`` among them lets the walk step by the
-    frame pointer where there is no rule. Calls come with the GIL held. Raises UsageError for an unknown kind.
+    frame pointer where there is no rule. ``disk`` is where rows are kept from run to run. Calls come with the GIL held.
+    Raises UsageError for an unknown kind.
     """
 
     def __init__(
@@ -33,15 +47,20 @@ class Sources:
         store: ImageStore,
         keys: Sequence[tuple[int, int]],
         order: "str | Iterable[str] | None" = None,
+        disk: Store | None = None,
+        limits: Limits = DEFAULT,
     ) -> None:
         kinds = parse_order(order, UNWIND_ORDER)
         self.frame_pointers = FRAME_POINTERS in kinds
         self._order = tuple(kind for kind in kinds if kind != FRAME_POINTERS)
-        self.rules = RuleSet()
+        self.rules = RuleSet(limits)
         self.lock = threading.RLock()
         """Held while a table is changed."""
         self._store = store
         self._keys = keys
+        self._disk = disk
+        self._limits = limits
+        self._kept: dict[Key, _Kept] = {}
         self._loaded: dict[int, Loaded] = {}
         self._tables: dict[int, UnwindTable] = {}
 
@@ -76,11 +95,71 @@ class Sources:
         segments = [(offset, size, address) for offset, size, address, _flags in image.load_segments()]
         table = self._tables.get(image.number)
         if table is None:
-            table = self._tables[image.number] = UnwindTable.from_elf(
-                elf, self._order, debug_elf=lambda: image.debug_elf, rules=self.rules, quick=True
-            )
+            table = self._tables[image.number] = self._table(image, elf)
             elf.release()
         return HAS_TABLE, segments, table, _entry(elf)
+
+    def _table(self, image: Image, elf: ElfFile) -> UnwindTable:
+        @cache
+        def debug_elf() -> ElfFile | None:
+            return image.debug_elf
+
+        @cache
+        def debug_mark() -> bytes:
+            found = debug_elf()
+            return (fingerprint(found) or NO_DEBUG) if found is not None else NO_DEBUG
+
+        key = key_of(elf, self._order) if self._disk is not None else None
+        if key is not None and key in self._kept:
+            return self._kept[key].table
+        stored = self._disk.load(key, self.rules) if self._disk is not None and key is not None else None
+        table = UnwindTable.from_elf(
+            elf,
+            self._order,
+            debug_elf=debug_elf,
+            rules=self.rules,
+            limits=self._limits,
+            quick=True,
+            kept=stored.rows if stored is not None else None,
+            holds=(lambda: debug_mark() == stored.debug_mark) if stored is not None else None,
+        )
+        if key is not None:
+            self._kept[key] = _Kept(table, debug_mark, stored.debug_mark if stored is not None else None)
+        return table
+
+    @property
+    def tables(self) -> list[UnwindTable]:
+        """The tables met so far."""
+        return list(self._tables.values())
+
+    @property
+    def built(self) -> int:
+        """How many sections of unwind information were read so far because no kept table had what was asked for."""
+        return sum(table.built for table in {id(table): table for table in self._tables.values()}.values())
+
+    def keep_tables(self) -> int:
+        """Keep on disk what is known of the tables and was not there yet; how many files were written."""
+        if self._disk is None:
+            return 0
+        before = self._disk.written
+        for key, kept in list(self._kept.items()):
+            table = kept.table
+            if table.kept is not None and not table.built:
+                continue
+            with self.lock:
+                mark = NOT_ASKED
+                if table.exhausted:
+                    mark = kept.debug_mark()
+                elif table.kept is not None and kept.stored_mark is not None:
+                    mark = kept.stored_mark
+                if table.kept is not None and kept.stored_mark not in (mark, NOT_ASKED):
+                    # Its holes rest on another debug file.
+                    continue
+                if self._disk.save(key, table.known(), self.rules, mark):
+                    self._kept[key] = _Kept(table, kept.debug_mark, mark)
+        if self._disk.written > before:
+            self._disk.trim()
+        return self._disk.written - before
 
     def _load_dump(self, image: Image) -> Loaded:
         """Just-in-time compiled code: its addresses are offsets in the dump."""

@@ -13,6 +13,8 @@ import cython
 from undwarf.buffers import zeros
 
 NOTHING = cython.declare(cython.uint, 0xFFFFFFFF)
+UNKNOWN = cython.declare(cython.uint, 0xFFFFFFFE)
+"""In an image's columns: they say nothing of this stretch."""
 MULTIPLIER = cython.declare(cython.ulonglong, 0x9E3779B97F4A7C15)
 MARKERS = cython.declare(cython.ulonglong, 0xFFFFFFFFFFFFF001)
 """Call chain entries from here on are context markers (PERF_CONTEXT_MAX is -4095)."""
@@ -372,6 +374,8 @@ class Walker:
     image_row_addresses = cython.declare("unsigned long long[::1]")
     image_row_rules = cython.declare("unsigned long long[::1]")
     image_row_count = cython.declare("unsigned long long[::1]")
+    # 1 while the image's table has sources that have not been consulted.
+    image_open = cython.declare("unsigned char[::1]")
     tables: list[Any]
     flat: list[Any]
     versions: list[int]
@@ -477,6 +481,7 @@ class Walker:
         self.image_row_addresses = zeros("Q", image_count)
         self.image_row_rules = zeros("Q", image_count)
         self.image_row_count = zeros("Q", image_count)
+        self.image_open = zeros("B", image_count)
         self.flat = [None] * image_count
         self.tables = [None] * image_count
         self.versions = [0] * image_count
@@ -545,7 +550,7 @@ class Walker:
         rules="const unsigned int[::1]",
     )
     def _see_functions(self, image: cython.Py_ssize_t) -> None:
-        """Learn of a table's rows if it has all of them, else copy its function ranges to where the walk can search."""
+        """Learn of a table's columns, if it has some, and copy its function ranges to where the walk can search."""
         table = self.tables[image]
         with self.source.lock:
             self.functions[image] = table.functions
@@ -553,6 +558,7 @@ class Walker:
             self.flat[image] = table.flat
             self._see_rules()
         self.image_row_count[image] = 0
+        self.image_open[image] = 0 if table.exhausted else 1
         if self.flat[image] is not None:
             addresses, rules = self.flat[image]
             count = min(len(addresses), len(rules))
@@ -560,7 +566,6 @@ class Walker:
                 self.image_row_addresses[image] = cython.cast(cython.ulonglong, cython.address(addresses[0]))
                 self.image_row_rules[image] = cython.cast(cython.ulonglong, cython.address(rules[0]))
                 self.image_row_count[image] = count
-            return
         starts = self.functions[image].starts
         ends = self.functions[image].ends
         count = len(starts)
@@ -680,6 +685,7 @@ class Walker:
             covered = bool(table.more(address))
         if self.versions[image] != table.version:
             self._see_functions(image)
+        self.image_open[image] = 0 if table.exhausted else 1
         if not covered:
             self.image_state[image] = 3
         return covered
@@ -761,7 +767,7 @@ class Walker:
     @cython.nogil
     @cython.exceptval(check=False)
     def flat_rule(self, image: cython.Py_ssize_t, address: cython.ulonglong) -> cython.uint:
-        """The number of the rule in an image's rows, NOTHING where they have none.
+        """The number of the rule in an image's columns, NOTHING where they have none, UNKNOWN where they do not say.
 
         The columns are kept alive by ``flat`` and have ``image_row_count`` entries, below which all indices stay.
         """
@@ -789,13 +795,17 @@ class Walker:
         high: cython.Py_ssize_t
         middle: cython.Py_ssize_t
         covered: cython.bint = True
+        # Whether further sources may know more.
+        ask: cython.bint = self.image_state[image] == 1
         found: cython.uint
         if self.image_row_count[image]:
             found = self.flat_rule(image, address)
-            if found != NOTHING or self.image_state[image] != 1:
+            if found == UNKNOWN:
+                ask = self.image_open[image] != 0
+            elif found != NOTHING or not ask:
                 return RULE_NO if found == NOTHING else cython.cast(cython.longlong, found)
         function = self.function(image, address)
-        if function < 0 and self.image_state[image] == 1:
+        if function < 0 and ask:
             with cython.gil:
                 covered = self._more(image, address)
             if covered:
@@ -818,7 +828,7 @@ class Walker:
                 high = middle
         if low == first:
             return RULE_NO
-        if self.row_rule[low - 1] == NOTHING and self.image_state[image] == 1:
+        if self.row_rule[low - 1] == NOTHING and ask:
             with cython.gil:
                 covered = self._more(image, address)
             if covered:

@@ -1,0 +1,395 @@
+"""Unwind tables kept on disk by build-id, so that the next run starts with the rows that this one needed.
+
+A file holds what is known of one binary's table, as columns (:mod:`undwarf.tables.columns`) in the shape of
+:mod:`undwarf.tables.pack`, little-endian::
+
+    8   magic                   8   bytes of the file
+    4   version                 4   bytes of the header with its two strings
+    16  BLAKE2b of all that follows these 40 bytes
+    16  fingerprint of the binary     16  fingerprint of its debug file, as it was when holes were found to be holes
+    8   first address           4   rows          4   blocks
+    4   bytes of row data       4   rules         4   bytes of the rules
+    4   expressions             4   bytes of the expressions
+    2   bytes of the build-id   2   bytes of the binary's path
+    build-id, path, padding to 8 bytes
+    index, row data, rules, lengths of the expressions (4 bytes each), the expressions
+
+Whoever writes makes a new file beside the old one and renames it, so that readers see an old or a new file, never a
+half. Whatever is not exactly as it should be is a miss, and the table is built again. Files are read, not mapped: they
+are small, and a mapped one that somebody cuts short kills the process.
+"""
+
+import os
+import stat
+import struct
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from hashlib import blake2b
+from pathlib import Path
+
+from undwarf.buffers import zeros
+from undwarf.diagnostics import Defects
+from undwarf.elf import ElfFile
+from undwarf.limits import DEFAULT, Limits
+from undwarf.tables import pack, pack_rules
+from undwarf.tables.cfi import RuleSet
+from undwarf.tables.sources import DEFAULT_ORDER
+
+MAGIC = b"undwarf\xb7"
+VERSION = 1
+"""Grows with the format, and whenever the same binary would give other rows than before."""
+
+_PREFIX = struct.Struct("<8sQII16s")
+_HEAD = struct.Struct("<16s16sQIIIIIIIHH")
+_SUFFIX = ".table"
+_SECTIONS = (".eh_frame", ".eh_frame_hdr", ".debug_frame", ".sframe", ".text")
+_MOST_RULES = 0xFFFF - 2
+_STALE = 3600
+"""Seconds after which a file that a writer left behind is removed."""
+_FRESH = 86400
+"""Seconds for which a file counts as just used: not every run writes to the directory."""
+
+NOT_ASKED = bytes(16)
+"""Instead of a debug file's fingerprint: nobody has looked for one, and no hole is known."""
+NO_DEBUG = b"no debug file..."
+"""Instead of a debug file's fingerprint: there was none."""
+
+REGISTERS = {22: 33, 62: 17, 183: 34}
+"""How many DWARF registers rules may speak of, by ELF machine."""
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """A binary as the store knows it: the name of its file there, build-id, fingerprint, number of registers, path."""
+
+    name: str
+    build_id: bytes
+    mark: bytes
+    registers: int
+    path: str
+
+
+def fingerprint(elf: ElfFile, order: tuple[str, ...] = DEFAULT_ORDER) -> bytes | None:
+    """What tells two files of one build-id apart: headers, and where their unwind information lies. 16 bytes.
+
+    ``order`` says which sources the table is made of.
+
+    Without a build-id it is the file itself too: path, device, inode, size and time of change; None where there is no
+    such file.
+    """
+    places = [(section.name, section.address, section.size) for section in elf.sections if section.name in _SECTIONS]
+    segments = [(one.type, one.flags, one.address, one.file_size, one.memory_size) for one in elf.segments]
+    about: list[object] = [order, elf.machine, elf.kind, places, segments]
+    if not elf.build_id:
+        try:
+            status = Path(elf.path).stat()
+        except (OSError, ValueError):
+            return None
+        if not stat.S_ISREG(status.st_mode) or status.st_size != len(elf.data):
+            return None
+        about += [os.path.realpath(elf.path), status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns]
+    return blake2b(repr(about).encode("utf-8", "backslashreplace"), digest_size=16).digest()
+
+
+def key_of(elf: ElfFile, order: tuple[str, ...] = DEFAULT_ORDER) -> Key | None:
+    """Under what a binary's table of the sources in ``order`` is kept; None if it cannot be."""
+    mark = fingerprint(elf, order)
+    registers = REGISTERS.get(elf.machine, 0)
+    if mark is None or not registers or elf.byte_order != "little":
+        return None
+    # Hexadecimal only: nothing that a file says becomes part of a path.
+    name = f"{elf.build_id.hex()[:64] or 'none'}-{mark.hex()}{_SUFFIX}"
+    return Key(name, elf.build_id, mark, registers, elf.path)
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One file of the store: its name, the binary's path and build-id, rows, rules, bytes, and seconds since the epoch
+    of its last use. Without rows it is damaged, or another version's."""
+
+    name: str
+    path: str
+    build_id: str
+    rows: int
+    rules: int
+    size: int
+    used: float
+
+
+@dataclass(frozen=True, slots=True)
+class StoredTable:
+    """A table from the store: its rows, and the fingerprint of the debug file that its holes rest on."""
+
+    rows: pack.PackedRows
+    debug_mark: bytes
+
+
+class Store:
+    """The tables in one directory, which takes no more than ``limits.store_bytes``.
+
+    ``hits`` and ``misses`` count :meth:`load`, ``written`` counts files written. A file that is not as it should be is
+    counted in ``damaged`` and ``defects``. Nothing here raises for what lies in the directory, or for a directory that
+    cannot be used.
+    """
+
+    def __init__(
+        self, directory: "str | os.PathLike[str]", limits: Limits = DEFAULT, defects: Defects | None = None
+    ) -> None:
+        self.directory = Path(directory)
+        self.hits = 0
+        self.misses = 0
+        self.written = 0
+        self.damaged = 0
+        self.defects = defects if defects is not None else Defects()
+        self._limits = limits
+
+    @classmethod
+    def from_environment(cls, limits: Limits = DEFAULT, defects: Defects | None = None) -> "Store | None":
+        """The user's store: ``$UNDWARF_CACHE_DIR/tables``, else ``undwarf/tables`` below ``$XDG_CACHE_HOME`` or
+        ``~/.cache``; None if ``UNDWARF_CACHE_DIR`` is ``off``."""
+        chosen = os.environ.get("UNDWARF_CACHE_DIR", "")
+        if chosen == "off":
+            return None
+        base = os.environ.get("XDG_CACHE_HOME", "")
+        if chosen:
+            root = Path(chosen)
+        elif base.startswith("/"):
+            root = Path(base) / "undwarf"
+        else:
+            try:
+                root = Path.home() / ".cache" / "undwarf"
+            except RuntimeError:
+                return None
+        return cls(root / "tables", limits, defects)
+
+    # -- reading --------------------------------------------------------------------------------------------------
+
+    def load(self, key: Key, rules: RuleSet) -> StoredTable | None:
+        """The table of a binary, its rules taken into ``rules``; None if there is none that can be used."""
+        path = self.directory / key.name
+        found = None
+        data = _contents(path, self._limits.store_bytes)
+        if data is not None:
+            found = read(data, rules, key)
+            if found is None and not _other_version(data):
+                self.damaged += 1
+                self.defects.add("damaged file in the cache of unwind tables", str(path))
+        if found is None:
+            self.misses += 1
+            return None
+        self.hits += 1
+        with suppress(OSError):
+            if time.time() - path.stat().st_mtime > _FRESH:
+                os.utime(path)
+        return found
+
+    # -- writing --------------------------------------------------------------------------------------------------
+
+    def save(
+        self, key: Key, columns: tuple[memoryview, memoryview], rules: RuleSet, debug_mark: bytes = NOT_ASKED
+    ) -> bool:
+        """Keep columns of rows whose numbers are those of ``rules``; whether that could be done."""
+        made = write(columns, rules, key, debug_mark)
+        if made is None or len(made) > self._limits.store_bytes:
+            return False
+        path = self.directory / key.name
+        draft = self.directory / f".{key.name}.{os.getpid()}.{os.urandom(4).hex()}"
+        try:
+            if not self.directory.is_dir():
+                self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+            handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+            try:
+                with os.fdopen(handle, "wb", buffering=0) as file:
+                    if file.write(made) != len(made):
+                        raise OSError("the disk is full")
+                draft.replace(path)
+            except OSError:
+                draft.unlink(missing_ok=True)
+                raise
+        except OSError:
+            return False
+        self.written += 1
+        return True
+
+    # -- housekeeping ---------------------------------------------------------------------------------------------
+
+    def _files(self) -> list[tuple[float, int, Path]]:
+        """(last use, bytes, path) of all files, of which writers' drafts have a name that starts with a dot."""
+        found = []
+        with suppress(OSError), os.scandir(self.directory) as listing:
+            for one in listing:
+                if one.name.endswith(_SUFFIX) or (one.name.startswith(".") and _SUFFIX + "." in one.name):
+                    with suppress(OSError):
+                        status = one.stat(follow_symlinks=False)
+                        found.append((status.st_mtime, status.st_size, Path(one.path)))
+        return sorted(found)
+
+    def trim(self) -> int:
+        """Remove the files used least recently until the rest keeps to the limit, and old drafts; how many went."""
+        files = self._files()
+        total = sum(size for _used, size, path in files if not path.name.startswith("."))
+        gone = 0
+        for used, size, path in files:
+            if path.name.startswith("."):
+                if time.time() - used < _STALE:
+                    continue
+            elif total > self._limits.store_bytes:
+                total -= size
+            else:
+                continue
+            with suppress(OSError):
+                path.unlink()
+                gone += 1
+        return gone
+
+    def clear(self) -> int:
+        """Remove all tables; how many there were."""
+        gone = 0
+        for _used, _size, path in self._files():
+            with suppress(OSError):
+                path.unlink()
+                gone += not path.name.startswith(".")
+        return gone
+
+    def entries(self) -> list[Entry]:
+        """The tables, those used last first."""
+        found = []
+        for used, size, path in reversed(self._files()):
+            if path.name.startswith("."):
+                continue
+            data = _contents(path, self._limits.store_bytes)
+            about = _about(data) if data is not None else None
+            found.append(
+                Entry(path.name, about[1], about[0].hex(), about[2], about[3], size, used)
+                if about is not None
+                else Entry(path.name, "", "", 0, 0, size, used)
+            )
+        return found
+
+
+def _contents(path: Path, limit: int) -> memoryview | None:
+    """The bytes of a regular file; None if it cannot be read, is empty or too long."""
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except OSError:
+        return None
+    try:
+        status = os.fstat(handle)
+        if not stat.S_ISREG(status.st_mode) or not 0 < status.st_size <= limit:
+            return None
+        with os.fdopen(handle, "rb", buffering=0, closefd=False) as file:
+            data = file.read(status.st_size)
+        return memoryview(data) if data else None
+    except OSError:
+        return None
+    finally:
+        os.close(handle)
+
+
+def _other_version(data: memoryview) -> bool:
+    """Whether a whole file of another version of undwarf may be meant."""
+    if len(data) < _PREFIX.size:
+        return False
+    magic, _size, version, *_rest = _PREFIX.unpack_from(data)
+    return bool(magic == MAGIC and version != VERSION)
+
+
+def _about(data: memoryview) -> tuple[bytes, str, int, int] | None:
+    """Build-id and path of the binary that a file is about, its rows and rules."""
+    if len(data) < _PREFIX.size + _HEAD.size or bytes(data[:8]) != MAGIC or _other_version(data):
+        return None
+    numbers = _HEAD.unpack_from(data, _PREFIX.size)
+    at, middle = _PREFIX.size + _HEAD.size, _PREFIX.size + _HEAD.size + numbers[10]
+    path = bytes(data[middle : middle + numbers[11]])
+    return bytes(data[at:middle]), os.fsdecode(path), numbers[3], numbers[6]
+
+
+def write(
+    columns: tuple[memoryview, memoryview], rules: RuleSet, key: Key, debug_mark: bytes = NOT_ASKED
+) -> bytes | None:
+    """The bytes of a file with these columns; None for a table that the format has no room for."""
+    addresses, rows = columns
+    # What is used most gets the shortest numbers.
+    ranked = pack.ranked(rows, len(rules))
+    if ranked is None or len(ranked) > _MOST_RULES or rules.refused:
+        return None
+    order, numbers = zeros("I", len(ranked)), zeros("I", len(rules))
+    for i, rule in enumerate(ranked):
+        order[i], numbers[rule] = rule, i + 2
+    packed = pack.pack_rows(addresses, rows, numbers)
+    if packed is None:
+        return None
+    index, data = packed
+    rule_bytes, used = pack_rules.pack_rules(rules.states, order, len(rules.expressions))
+    codes = [rules.expressions[i] for i in used]
+    lengths = b"".join(len(code).to_bytes(4, "little") for code in codes)
+    expressions = b"".join(codes)
+    name = os.fsencode(key.path)[:4096]
+    strings = key.build_id + name
+    strings += bytes(-len(strings) % 8)
+    head = _HEAD.pack(
+        key.mark,
+        debug_mark,
+        addresses[0],
+        len(addresses),
+        len(index) // 2,
+        len(data),
+        len(ranked),
+        len(rule_bytes),
+        len(codes),
+        len(expressions),
+        len(key.build_id),
+        len(name),
+    )
+    body = b"".join((head, strings, index, data, rule_bytes, lengths, expressions))
+    digest = blake2b(body, digest_size=16).digest()
+    return _PREFIX.pack(MAGIC, _PREFIX.size + len(body), VERSION, _HEAD.size + len(strings), digest) + body
+
+
+def read(data: memoryview, rules: RuleSet, key: Key) -> StoredTable | None:
+    """What a file holds, its rules taken into ``rules``; None unless it is whole, of this version, and about the
+    binary."""
+    if len(data) < _PREFIX.size + _HEAD.size:
+        return None
+    magic, size, version, header, digest = _PREFIX.unpack_from(data)
+    if magic != MAGIC or version != VERSION or size != len(data):
+        return None
+    body = data[_PREFIX.size :]
+    (
+        mark, debug_mark, first, rows, blocks, data_size, count, rule_size, expressions, expression_size, id_size,
+        path_size,
+    ) = _HEAD.unpack_from(body)  # fmt: skip
+    sizes = (header, 8 * blocks, data_size, rule_size, 4 * expressions, expression_size)
+    if (
+        mark != key.mark
+        or sum(sizes) != len(body)
+        or header - _HEAD.size != (id_size + path_size + 7) // 8 * 8
+        or body[_HEAD.size : _HEAD.size + id_size] != key.build_id
+        or not 0 < rows <= len(body)
+        or first
+        or count > _MOST_RULES
+        or blake2b(body, digest_size=16).digest() != digest
+    ):
+        return None
+    parts = []
+    at = 0
+    for part in sizes:
+        parts.append(body[at : at + part])
+        at += part
+    index, row_data, rule_data, lengths, codes = parts[1:]
+    numbers = zeros("I", expressions)
+    at = 0
+    for i, length in enumerate(struct.unpack(f"<{expressions}I", lengths)):
+        number = rules.expressions.add(bytes(codes[at : at + length])) if length <= len(codes) - at else -1
+        if number < 0:
+            return None
+        numbers[i] = number
+        at += length
+    states = pack_rules.unpack_rules(rule_data, count, key.registers, numbers)
+    if states is None or at != len(codes):
+        return None
+    try:
+        return StoredTable(pack.PackedRows(index.cast("I"), row_data, rules.take(states), first, rows), debug_mark)
+    except ValueError:
+        return None
