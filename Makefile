@@ -17,6 +17,7 @@ $(VENV)/.stamp: pyproject.toml
 
 build: $(VENV)/.stamp
 	$(BIN)/python setup.py --quiet build_ext --inplace
+	$(BIN)/python -m compileall -q src  # start-up must not depend on who may write where later
 
 demo: setup
 	$(BIN)/python examples/demo.py
@@ -38,4 +39,4 @@ fuzz: setup
 
 clean:
 	rm -rf build dist $(VENV) src/*.egg-info
-	find src -name '*.so' -delete
+	find src \( -name '*.so' -o -name '*.pyc' \) -delete

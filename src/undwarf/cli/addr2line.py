@@ -2,7 +2,6 @@
 
 import os
 import sys
-from array import array
 from collections.abc import Iterator
 
 import click
@@ -57,8 +56,8 @@ def command(
     table = Addresses(path, demangle=demangle, finder=finder, defects=defects)
     options = Addr2lineOptions(functions, inlines, show_addresses, pretty, basenames, table.digits)
     sink = sys.stdout.buffer
-    for words in [list(addresses)] if addresses else batches():
-        found = table.locate(parse(words))
+    for text in [" ".join(addresses).encode()] if addresses else batches():
+        found = table.locate(parse(text))
         if as_json:
             write_json(found, sink)
         else:
@@ -68,30 +67,24 @@ def command(
         click.echo(f"{click.style('warning:', fg='yellow')} {defect}", err=True)
 
 
-def parse(words: list[str]) -> memoryview:
+def parse(text: bytes) -> memoryview:
     """A column (Q) of hexadecimal addresses; raises UsageError for what is none."""
-    try:
-        found = [int(word, 16) for word in words]
-        return memoryview(array("Q", found))
-    except (ValueError, OverflowError):
-        bad = next(word for word in words if not _is_address(word))
-    raise UsageError(f"{bad[:40]!r} is no address", "", "addresses are hexadecimal, with or without 0x, of 64 bits")
+    from undwarf.outputs.addr2line_text import parse_addresses
+
+    found = parse_addresses(text)
+    if isinstance(found, memoryview):
+        return found
+    bad = found[:40].decode("utf-8", "replace")
+    raise UsageError(f"{bad!r} is no address", "", "addresses are hexadecimal, with or without 0x, of 64 bits")
 
 
-def _is_address(word: str) -> bool:
-    try:
-        return 0 <= int(word, 16) < 1 << 64
-    except ValueError:
-        return False
-
-
-def batches() -> Iterator[list[str]]:
-    """Words of standard input, as soon as their line is whole: who asks one by one gets answers one by one."""
+def batches() -> Iterator[bytes]:
+    """Whole lines of standard input as soon as they come: who asks one by one gets answers one by one."""
     rest = b""
     while piece := os.read(sys.stdin.fileno(), CHUNK):
         rest += piece
         whole, newline, rest = rest.rpartition(b"\n")
-        if newline and (words := whole.decode("ascii", "replace").split()):
-            yield words
-    if words := rest.decode("ascii", "replace").split():
-        yield words
+        if newline:
+            yield whole
+    if rest:
+        yield rest

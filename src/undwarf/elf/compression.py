@@ -1,6 +1,5 @@
 """Unpacking compressed sections, bounded: the output is never larger than the header says, nor than the limits."""
 
-import lzma
 import struct
 import zlib
 from typing import Any
@@ -73,6 +72,8 @@ def unpack_old_style(packed: memoryview, limits: Limits) -> bytes:
 
 def unpack_xz(packed: memoryview, limits: Limits) -> bytes:
     """The ELF file inside ``.gnu_debugdata`` (xz, whose size is not stated before its end)."""
+    import lzma  # not at the top: few files need it
+
     bound = min(MINI_DEBUG_BYTES, limits.section_bytes, len(packed) * limits.compression_ratio)
     try:
         decoder = lzma.LZMADecompressor(format=lzma.FORMAT_XZ, memlimit=128 << 20)
@@ -98,6 +99,8 @@ def unpack_file(packed: memoryview, limits: Limits) -> bytes:
 
     Raises :class:`CompressionError`.
     """
+    import lzma
+
     bound = min(limits.module_bytes, len(packed) * limits.compression_ratio + 64)
     kind = packed_kind(bytes(packed[:6]))
     if kind == "zstd":

@@ -25,6 +25,46 @@ PIECE = cython.declare(cython.Py_ssize_t, 1 << 18)
 """Text is handed over when there is this much of it."""
 
 
+@cython.locals(
+    data="const unsigned char[::1]",
+    out="unsigned long long[::1]",
+    value="unsigned long long",
+    byte="unsigned char",
+    digit="unsigned int",
+    count="Py_ssize_t",
+    at="Py_ssize_t",
+    start="Py_ssize_t",
+)
+def parse_addresses(text: bytes) -> "memoryview | bytes":
+    """A column (Q) of the hexadecimal numbers in a text, 0x before them or not; the first word that is none, if any."""
+    data = text
+    size: cython.Py_ssize_t = len(text)
+    result = zeros("Q", size // 2 + 1)
+    out = result
+    count = at = 0
+    while True:
+        while at < size and (data[at] == 32 or 9 <= data[at] <= 13):
+            at += 1
+        if at >= size:
+            break
+        start = at
+        if size - at > 2 and data[at] == 48 and data[at + 1] | 32 == 120 and data[at + 2] > 32:
+            at += 2
+        value = 0
+        while at < size and not (data[at] == 32 or 9 <= data[at] <= 13):
+            byte = data[at]
+            digit = byte - 48 if byte <= 57 else (byte | 32) - 87
+            if not (48 <= byte <= 57 or 97 <= byte | 32 <= 102) or value >> 60:
+                while at < size and not (data[at] == 32 or 9 <= data[at] <= 13):
+                    at += 1
+                return text[start:at]
+            value = value << 4 | digit
+            at += 1
+        out[count] = value
+        count += 1
+    return result[:count]
+
+
 @cython.cclass
 class Addr2lineText:
     """Appends lines to a buffer. ``mode`` is a sum of the constants above; the names are (bytes, offsets I) pairs."""
