@@ -152,3 +152,40 @@ def test_sizes_have_the_formats_that_can_be_written(undwarf: Run, program: Path,
         "in_file"
     ]
     assert in_file == [{"name": ".sframe", "bytes": written["sframe 3"]}]
+
+
+SHIPPED = Path(__file__).parent.parent.parent / "examples" / "recording"
+
+
+def test_the_cache_shows_what_a_run_kept(undwarf: Run, tmp_path: Path) -> None:
+    place = {"UNDWARF_CACHE_DIR": str(tmp_path / "cache")}
+    assert json.loads(undwarf("tables", "cache", "--json", **place).stdout)["tables"] == []
+    for sections in ("1 sections read", "0 sections read"):
+        done = undwarf("fold", "--stats", SHIPPED / "words.data", "--symfs", SHIPPED, **place)
+        assert sections in done.stderr
+    (table,) = json.loads(undwarf("tables", "cache", "--json", **place).stdout)["tables"]
+    assert table["path"] == str(SHIPPED / "words") or table["path"].startswith(str(SHIPPED))
+    assert table["rows"] > 0
+    assert table["path"] in undwarf("tables", "cache", **place).stdout
+    assert "1 table removed" in undwarf("tables", "cache", "--clear", **place).stderr
+    assert json.loads(undwarf("tables", "cache", "--json", **place).stdout)["tables"] == []
+
+
+def test_whole_tables_can_be_kept_before_they_are_needed(undwarf: Run, tmp_path: Path, program: Path) -> None:
+    place = {"UNDWARF_CACHE_DIR": str(tmp_path / "cache")}
+    undwarf("tables", "cache", program, **place)
+    (table,) = json.loads(undwarf("tables", "cache", "--json", **place).stdout)["tables"]
+    assert table["path"] == str(program)
+    assert table["rows"] >= len(rows(undwarf, program, "twice"))
+
+
+def test_there_may_be_no_cache(undwarf: Run) -> None:
+    done = undwarf("tables", "cache", UNDWARF_CACHE_DIR="off")
+    assert done.returncode == 2
+    assert "UNDWARF_CACHE_DIR is off" in done.stderr
+
+
+def test_sizes_have_a_line_for_the_cache(undwarf: Run, program: Path) -> None:
+    found = json.loads(undwarf("tables", "sizes", "--json", program).stdout)
+    sizes = {one["name"]: one["bytes"] for one in found["written"]}
+    assert sizes["cache"] > 0

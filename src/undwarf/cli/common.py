@@ -93,6 +93,7 @@ OPTIONS: tuple[Callable[[Any], Any], ...] = (
         "--max-stack", metavar="N", type=click.IntRange(1), default=None, help="User frames of a stack at most."
     ),
     click.option("--no-cache", is_flag=True, help="Neither use unwind tables of earlier runs nor keep them for later."),
+    click.option("--stats", is_flag=True, help="Say on stderr what was read of unwind tables, and what was kept."),
     click.option("--no-inline", is_flag=True, help="Leave inlined functions in those they are inlined in."),
     click.option(
         "--unwind",
@@ -108,7 +109,7 @@ OPTIONS: tuple[Callable[[Any], Any], ...] = (
 
 SHARED = (
     "file", "also_file", "symfs", "debug_dirs", "debuginfod", "kallsyms", "vmlinux", "span", "pids", "tids", "cpus",
-    "comms", "events", "max_stack", "no_cache", "no_inline", "unwind_order", "jobs",
+    "comms", "events", "max_stack", "no_cache", "stats", "no_inline", "unwind_order", "jobs",
 )  # fmt: skip
 
 
@@ -181,6 +182,9 @@ class Job:
     def __exit__(self, *_details: object) -> None:
         self._progress.close()
         self.recording.close()
+        if self._options["stats"] and "sources" in self.recording.__dict__:
+            counts = self.recording.sources.counts()
+            talk("note", "unwind tables: " + ", ".join(f"{count:,} {what}" for what, count in counts.items()))
 
     @property
     def filters(self) -> "Filters":

@@ -34,6 +34,7 @@ def command() -> None:
       undwarf tables dump /bin/ls 0x4000-0x5000
       undwarf tables sizes /usr/lib/x86_64-linux-gnu/libc.so.6
       undwarf tables verify ./program --source cfi --against sframe
+      undwarf tables cache
       undwarf tables convert ./program --to sframe -o program.sframe
     """
 
@@ -145,3 +146,35 @@ def convert(
     for reason, count in sorted(made.left_out.items(), key=lambda pair: -pair[1]):
         talk("note", f"{count:,} rows left out: {reason}")
     _warn(binary)
+
+
+@command.command()
+@click.argument("elf", metavar="[ELF]...", nargs=-1)
+@click.option("--clear", is_flag=True, help="Remove all tables.")
+@click.option("--json", "as_json", is_flag=True, help="For machines.")
+def cache(elf: tuple[str, ...], clear: bool, as_json: bool) -> None:
+    """What is kept of tables from run to run.
+
+    Each run on a recording keeps the rows that it needed, so that the next one finds them. With ELF, the whole tables
+    of these binaries are kept. $UNDWARF_CACHE_DIR is the directory (default: ~/.cache/undwarf; "off": none).
+
+    \b
+    Examples:
+      undwarf tables cache
+      undwarf tables cache /usr/lib/x86_64-linux-gnu/libc.so.6
+      undwarf tables cache --clear
+    """
+    from undwarf.outputs.table_cache import CacheOptions, write
+    from undwarf.tables.store import Store
+    from undwarf.views.table_cache import keep_whole
+
+    store = Store.from_environment()
+    if store is None:
+        raise UsageError("there is no cache of unwind tables", "UNDWARF_CACHE_DIR is off", "name a directory there")
+    if clear:
+        gone = store.clear()
+        talk("note", f"{gone} table{'' if gone == 1 else 's'} removed")
+    for name in elf:
+        keep_whole(store, name)
+    if as_json or not (clear or elf):
+        write(store.entries(), sys.stdout, CacheOptions(str(store.directory), store.limit, as_json))

@@ -34,6 +34,7 @@ from undwarf.elf import ElfFile
 from undwarf.limits import DEFAULT, Limits
 from undwarf.tables import pack, pack_rules
 from undwarf.tables.cfi import RuleSet
+from undwarf.tables.model import UnwindTable
 from undwarf.tables.sources import DEFAULT_ORDER
 
 MAGIC = b"undwarf\xb7"
@@ -144,6 +145,11 @@ class Store:
         self.defects = defects if defects is not None else Defects()
         self._limits = limits
 
+    @property
+    def limit(self) -> int:
+        """Bytes of all tables at most."""
+        return self._limits.store_bytes
+
     @classmethod
     def from_environment(cls, limits: Limits = DEFAULT, defects: Defects | None = None) -> "Store | None":
         """The user's store: ``$UNDWARF_CACHE_DIR/tables``, else ``undwarf/tables`` below ``$XDG_CACHE_HOME`` or
@@ -225,6 +231,11 @@ class Store:
                         found.append((status.st_mtime, status.st_size, Path(one.path)))
         return sorted(found)
 
+    def usage(self) -> tuple[int, int]:
+        """How many tables there are, and their bytes."""
+        sizes = [size for _used, size, path in self._files() if not path.name.startswith(".")]
+        return len(sizes), sum(sizes)
+
     def trim(self) -> int:
         """Remove the files used least recently until the rest keeps to the limit, and old drafts; how many went."""
         files = self._files()
@@ -303,6 +314,13 @@ def _about(data: memoryview) -> tuple[bytes, str, int, int] | None:
     at, middle = _PREFIX.size + _HEAD.size, _PREFIX.size + _HEAD.size + numbers[10]
     path = bytes(data[middle : middle + numbers[11]])
     return bytes(data[at:middle]), os.fsdecode(path), numbers[3], numbers[6]
+
+
+def bytes_of(table: UnwindTable, elf: ElfFile) -> int | None:
+    """What a whole table takes on disk; None if it cannot be kept."""
+    key = Key("", elf.build_id, bytes(16), REGISTERS.get(elf.machine, 0), elf.path)
+    made = write(table.functions.all_columns(), table.rules, key)
+    return len(made) if made is not None else None
 
 
 def write(

@@ -137,6 +137,17 @@ class Sources:
         """How many sections of unwind information were read so far because no kept table had what was asked for."""
         return sum(table.built for table in {id(table): table for table in self._tables.values()}.values())
 
+    def counts(self) -> dict[str, int]:
+        """What became of tables so far, by what it is."""
+        disk = self._disk
+        return {
+            "binaries": len(self._tables),
+            "sections read": self.built,
+            "from the cache": disk.hits if disk is not None else 0,
+            "kept there": disk.written if disk is not None else 0,
+            "damaged there": disk.damaged if disk is not None else 0,
+        }
+
     def keep_tables(self) -> int:
         """Keep on disk what is known of the tables and was not there yet; how many files were written."""
         if self._disk is None:

@@ -40,6 +40,7 @@ def examine() -> list[Finding]:
         _kptr(),
         _machine(),
         *_directories(),
+        _tables(),
         _debuginfod(),
     ]
 
@@ -164,6 +165,16 @@ def _directories() -> list[Finding]:
         else:
             found.append(Finding("note", what, f"{place} does not exist", advice))
     return found
+
+
+def _tables() -> Finding:
+    from undwarf.tables.store import Store
+
+    store = Store.from_environment()
+    if store is None:
+        return Finding("note", "unwind tables", "none are kept from run to run: UNDWARF_CACHE_DIR is off")
+    count, size = store.usage()
+    return Finding("good", "unwind tables", f"{count:,} kept, {size / 1e6:,.1f} MB, in {store.directory}")
 
 
 def _debuginfod() -> Finding:

@@ -1,0 +1,41 @@
+"""What the cache of unwind tables holds, as text or JSON."""
+
+import json
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TextIO
+
+from undwarf.outputs.escape import printable
+from undwarf.tables.store import Entry
+
+
+@dataclass(frozen=True, slots=True)
+class CacheOptions:
+    """``directory`` and ``limit`` (bytes) are those of the cache. ``json``: one object."""
+
+    directory: str
+    limit: int
+    json: bool = False
+
+
+def write(entries: Sequence[Entry], sink: TextIO, options: CacheOptions) -> None:
+    """A line for each table, then the sum."""
+    if options.json:
+        tables = [
+            {"path": one.path, "build_id": one.build_id, "rows": one.rows, "rules": one.rules, "bytes": one.size,
+             "used": one.used, "file": one.name}
+            for one in entries
+        ]  # fmt: skip
+        json.dump({"directory": options.directory, "limit": options.limit, "tables": tables}, sink, indent=2)
+        sink.write("\n")
+        return
+    if entries:
+        sink.write(f"{'bytes':>10} {'rows':>9} {'rules':>6}  {'used':<10}  binary\n")
+    for one in entries:
+        day = time.strftime("%Y-%m-%d", time.localtime(max(0.0, min(one.used, 4e10))))
+        name = printable(one.path) if one.rows else f"{one.name} (damaged, or of another version)"
+        sink.write(f"{one.size:>10,} {one.rows:>9,} {one.rules:>6,}  {day}  {name}\n")
+    total = sum(one.size for one in entries)
+    plural = "" if len(entries) == 1 else "s"
+    sink.write(f"{len(entries)} table{plural}, {total:,} of {options.limit:,} bytes, in {options.directory}\n")
