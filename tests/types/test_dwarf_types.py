@@ -418,3 +418,18 @@ def test_a_function_speaks_of_what_its_variables_lead_to(tmp_path: Path) -> None
     direct, indirect = source.related(start_of(source, "first"))
     assert [graph.name(t) for t in direct] == ["List<Inner>"]
     assert {"Node<Inner>", "Inner"} <= {graph.name(t) for t in indirect}
+
+
+def test_parameters_in_a_pack_are_parameters(tmp_path: Path) -> None:
+    text = """
+    struct Order { int id; double price; };
+    template <class... A> __attribute__((noinline)) double sum(int k, A &&...a) { return (a.price + ... + k); }
+    int main(int c, char **) { Order x{c, 1}, y{c, 2}; return sum(c, x, y); }
+    """
+    source = compiled(tmp_path, "g++", text, "-O1", "-std=c++17", suffix="cc")
+    graph = source.graph
+    low = start_of(source, "_Z3sum")
+    prototype = source.prototype_at(low)
+    assert prototype is not None
+    assert [graph.canonical_name(t) for _name, t in prototype.parameters] == ["int", "struct Order&", "struct Order&"]
+    assert {place.register for scope in source.places(low) for place in scope if graph.is_pointer(place.type)} == {4, 1}

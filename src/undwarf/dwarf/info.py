@@ -788,6 +788,84 @@ class Info:
             found.append((self.spec_attribute[i], self.spec_form[i], self.value_class, self.value, self.value_size))
         return self.decl_tag[decl], self.decl_children[decl] != 0, found, self.at
 
+    @cython.locals(flags="const unsigned char[::1]")
+    def below(self, unit: int, offset: int, tags: Any, limit: int) -> Any:
+        """(offset, depth) of entries below one whose first child is at an offset, in their order, at most ``limit``.
+
+        ``tags`` says by tag (0 to 254) which count: 1 wanted, 2 their children as well (depth one more); what is below
+        others is stepped over. Place 255 is that of DW_TAG_GNU_formal_parameter_pack.
+        """
+        i: cython.Py_ssize_t
+        decl: cython.Py_ssize_t
+        die: cython.Py_ssize_t
+        depth: cython.Py_ssize_t = 0
+        skipped: cython.Py_ssize_t = 0
+        steps: cython.Py_ssize_t = limit
+        sibling: cython.ulonglong
+        code: cython.ulonglong
+        tag: cython.int
+        flag: cython.int
+        flags = tags
+        found: list[tuple[int, int]] = []
+        if flags.shape[0] < 256:
+            return found
+        self.enter(unit)
+        self.at = offset
+        self.end = self.unit_end[unit]
+        if self.at < cython.cast("Py_ssize_t", self.unit_first[unit]):
+            return found
+        while self.at < self.end and steps > 0:
+            die = self.at
+            code = self.uleb()
+            if code == 0:
+                if skipped:
+                    skipped -= 1
+                    continue
+                depth -= 1
+                if depth < 0:
+                    break
+                continue
+            decl = self.declaration(code)
+            if decl < 0:
+                self.damaged += 1
+                break
+            tag = self.decl_tag[decl]
+            if tag == 0x4107:
+                tag = 255
+            flag = flags[tag] if tag < 256 and not skipped else 0
+            if flag & 1:
+                found.append((die, depth))
+                steps -= 1
+            sibling = 0
+            if self.decl_fixed[decl] >= 0 and (flag & 2 or not self.decl_children[decl]):
+                self.at += self.decl_fixed[decl]
+            else:
+                for i in range(self.decl_spec[decl], self.decl_spec[decl] + self.decl_count[decl]):
+                    if self.spec_attribute[i] == 0x01:
+                        self.read(self.spec_form[i], self.spec_constant[i])
+                        if self.value_class == REF:
+                            sibling = self.value
+                    elif self.spec_size[i] != 255:
+                        self.at += self.spec_size[i]
+                    else:
+                        self.skip(self.spec_form[i])
+            if self.at > self.end:
+                self.damaged += 1
+                break
+            if self.decl_children[decl]:
+                if flag & 2:
+                    depth += 1
+                    if depth > MAX_DEPTH:
+                        self.damaged += 1
+                        break
+                elif sibling > cython.cast(cython.ulonglong, self.at) and sibling <= cython.cast(
+                    cython.ulonglong, self.end
+                ):
+                    self.at = cython.cast("Py_ssize_t", sibling)
+                else:
+                    skipped += 1
+        return found
+
     @cython.locals(class_view="unsigned char[::1]", value_view="unsigned long long[::1]")
     def roots(self) -> tuple[memoryview, memoryview]:
         """(classes B, values Q): for each unit ROOT places with what its root says; class 0 where it says nothing.

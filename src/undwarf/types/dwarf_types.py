@@ -26,11 +26,13 @@ from undwarf.types.entries import (
     NAME,
     SIGNATURE,
     SPECIFICATION,
+    TAG_PACK,
     TYPE,
     UPPER_BOUND,
     Entry,
     Space,
     Spaces,
+    tags_of,
 )
 from undwarf.types.model import DISCRIMINANT, VOID, Kind, Member, TypeGraph, TypeRecord
 
@@ -61,6 +63,13 @@ _C = frozenset((0x01, 0x02, 0x0C, 0x1D, 0x2C, 0x3E, 0x10, 0x8001))
 """DW_LANG_* of C, whose types have no namespaces."""
 _CXX = frozenset((0x04, 0x1A, 0x21, 0x2B, 0x3A, 0x11))
 """DW_LANG_* of C++; these and C say ``struct`` before a structure's name."""
+_SPOKEN_OF, _PARAMETERS = (
+    tags_of(TAG_TYPEDEF, TAG_TYPE_PARAMETER),
+    tags_of(TAG_PARAMETER, TAG_ELLIPSIS, into=(TAG_PACK,)),
+)
+_TYPE_PARAMETERS, _MEMBER = tags_of(TAG_TYPE_PARAMETER), tags_of(TAG_MEMBER)
+_MEMBERS, _VARIANTS = tags_of(TAG_MEMBER, TAG_INHERITANCE, TAG_VARIANT_PART), tags_of(TAG_VARIANT, TAG_MEMBER)
+_DIMENSIONS = tags_of(TAG_SUBRANGE, TAG_ENUM)
 _PASS_BY_REFERENCE = 4
 MAX_MEMBERS = 100_000
 _BUFFERS = ("__aligned_membuf<", "__aligned_buffer<")
@@ -122,8 +131,7 @@ class DwarfTypes:
         entry = space.entry(offset)
         if entry is None or entry.tag not in _AGGREGATES:
             return []
-        children = space.children(entry)[:MAX_MEMBERS]
-        return [self.of(child) for child in children if child.tag in (TAG_TYPEDEF, TAG_TYPE_PARAMETER)]
+        return [self.of(child) for child in space.children(entry, _SPOKEN_OF)]
 
     def language(self, entry: Entry) -> int:
         """DW_LANG_* of an entry's unit."""
@@ -178,7 +186,8 @@ class DwarfTypes:
         """(name, type) of a function's parameters, and whether more may follow."""
         found: list[tuple[str, int]] = []
         variadic = False
-        for child in entry.space.children(entry)[:MAX_MEMBERS]:
+        for child in entry.space.children(entry, _PARAMETERS)[:MAX_MEMBERS]:
+            # Those that stand for one in the source are in a pack of their own.
             if child.tag == TAG_PARAMETER:
                 found.append((child.string(NAME), self.of(child)))
             elif child.tag == TAG_ELLIPSIS:
@@ -283,15 +292,14 @@ class DwarfTypes:
 
     def _first_parameter(self, entry: Entry) -> int:
         """The first type that a generic type was made for."""
-        for child in entry.space.children(entry)[:MAX_MEMBERS]:
-            if child.tag == TAG_TYPE_PARAMETER:
-                return self.of(child)
+        for child in entry.space.children(entry, _TYPE_PARAMETERS):
+            return self.of(child)
         return VOID
 
     def _members(self, entry: Entry) -> tuple[list[Member], bool]:
         found: list[Member] = []
         variants = False
-        children = entry.space.children(entry)
+        children = entry.space.children(entry, _MEMBERS)
         if len(children) > MAX_MEMBERS:
             self.graph.defects.add("too many members", self.graph.subject)
             del children[MAX_MEMBERS:]
@@ -300,12 +308,12 @@ class DwarfTypes:
                 member = self._member(child)
                 if member is not None:
                     found.append(member)
-            elif child.tag == TAG_VARIANT_PART:
+            else:
                 variants = True
-                for part in child.space.children(child)[:MAX_MEMBERS]:
-                    of_part = child.space.children(part) if part.tag == TAG_VARIANT else [part]
+                for part in child.space.children(child, _VARIANTS)[:MAX_MEMBERS]:
+                    of_part = child.space.children(part, _MEMBER) if part.tag == TAG_VARIANT else [part]
                     for one in of_part[:MAX_MEMBERS]:
-                        member = self._member(one) if one.tag == TAG_MEMBER else None
+                        member = self._member(one)
                         if member is not None:
                             name = member.name or (DISCRIMINANT if one.flag(ARTIFICIAL) else "")
                             found.append(member._replace(name=name))
@@ -349,7 +357,7 @@ class DwarfTypes:
         return Member(name, bits // 8, -1, bits, width, t)
 
     def _array(self, entry: Entry) -> TypeRecord:
-        counts = [_count(child) for child in entry.space.children(entry)[:64] if child.tag in (TAG_SUBRANGE, TAG_ENUM)]
+        counts = [_count(child) for child in entry.space.children(entry, _DIMENSIONS)[:64]]
         target = self.of(entry)
         for count in reversed(counts[1:]):
             target = self.graph.add(TypeRecord(Kind.ARRAY, target=target, count=count))

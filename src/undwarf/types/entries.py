@@ -5,6 +5,7 @@ another: to the supplementary file that dwz made, to type units, from a split fi
 """
 
 from bisect import bisect_right
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from undwarf.dwarf import DwarfFile
@@ -18,6 +19,9 @@ DECLARATION, ENCODING, EXTERNAL, FRAME_BASE, SPECIFICATION, TYPE, RANGES = 0x3C,
 SIGNATURE, DATA_BIT_OFFSET, LINKAGE_NAME, NORETURN, SIBLING, DISCR = 0x69, 0x6B, 0x6E, 0x87, 0x01, 0x15
 CALLING_CONVENTION, ARTIFICIAL, EXPORT_SYMBOLS = 0x36, 0x34, 0x89
 
+TAG_PACK = 0x4107
+"""DW_TAG_GNU_formal_parameter_pack"""
+
 _STRINGS = frozenset(
     (ValueClass.STRING, ValueClass.STRP, ValueClass.LINE_STRP, ValueClass.STRX, ValueClass.STRP_ALT),
 )
@@ -26,13 +30,25 @@ MAX_CHILDREN = 1 << 20
 """Entries gone through below one entry."""
 
 
-class Value(NamedTuple):
-    """An attribute's value: class, number and size as :meth:`undwarf.dwarf.info.Info.entry` gives them."""
+_as_it_is = tuple.__new__
 
+
+class Value(NamedTuple):
+    """An attribute and its value as :meth:`undwarf.dwarf.info.Info.entry` gives them: class, number and size."""
+
+    attribute: int
     form: int
     kind: int
     value: int
     size: int
+
+
+def tags_of(*wanted: int, into: tuple[int, ...] = ()) -> bytes:
+    """Flags for :meth:`Space.below`: the tags that are wanted, and those of them whose children are looked at too."""
+    flags = bytearray(256)
+    for tag in (*wanted, *into):
+        flags[255 if tag == TAG_PACK else tag] = 3 if tag in into else 1
+    return bytes(flags)
 
 
 class Entry(NamedTuple):
@@ -106,7 +122,8 @@ class Space:
         if found is None:
             return None
         tag, has_children, rows, behind = found
-        attributes = {row[0]: Value(row[1], row[2], row[3], row[4]) for row in rows}
+        # Entries by the hundred thousand: past the named tuple's own way to be made.
+        attributes = {row[0]: _as_it_is(Value, row) for row in rows}
         return Entry(self, unit, offset, tag, has_children, attributes, behind)
 
     def root(self, unit: int) -> Entry | None:
@@ -125,31 +142,19 @@ class Space:
             return place[0].entry(place[1]) if place is not None else None
         return None
 
-    def children(self, entry: Entry) -> list[Entry]:
-        """The entries directly below one, those below them left out."""
-        found: list[Entry] = []
+    def children(self, entry: Entry, tags: bytes) -> list[Entry]:
+        """The entries directly below one, of some tags (:func:`tags_of`)."""
+        return [child for child, _depth in self.below(entry, tags)]
+
+    def below(self, entry: Entry, tags: bytes) -> Iterator[tuple[Entry, int]]:
+        """Entries below one and how deep, as :meth:`undwarf.dwarf.info.Info.below` finds them."""
         if not entry.has_children:
-            return found
-        at, depth, unit = entry.behind, 0, entry.unit
-        for _ in range(MAX_CHILDREN):
-            child = self.entry_in(unit, at)
-            if child is None:
-                break
-            at = child.behind
-            if child.tag == 0:
-                if depth == 0:
-                    break
-                depth -= 1
-                continue
-            if depth == 0:
-                found.append(child)
-            if child.has_children:
-                sibling = child.attributes.get(SIBLING)
-                if sibling is not None and sibling.kind == ValueClass.REF and sibling.value > at:
-                    at = sibling.value
-                else:
-                    depth += 1
-        return found
+            return
+        unit = entry.unit
+        for offset, depth in self.info.below(unit, entry.behind, tags, MAX_CHILDREN):
+            child = self.entry_in(unit, offset)
+            if child is not None:
+                yield child, depth
 
     def declared(self, unit: int) -> dict[str, memoryview]:
         """What a unit declares (:meth:`undwarf.dwarf.info.Info.declared`), kept for a while."""

@@ -5,6 +5,7 @@ from functools import cached_property
 
 from undwarf.diagnostics import Defects
 from undwarf.dwarf import DebugLines, DwarfFile
+from undwarf.dwarf.constants import ValueClass
 from undwarf.dwarf.lines import AltFinder, SplitFinder
 from undwarf.elf import ElfFile
 from undwarf.limits import DEFAULT, Limits
@@ -245,17 +246,24 @@ class DwarfSource:
     def _declared_functions(self) -> dict[str, tuple[Space, int, int]]:
         """Where functions of each symbol name are declared."""
         found: dict[str, tuple[Space, int, int]] = {}
+        # The same names are written at the same place, unit after unit.
+        seen: set[tuple[int, int, int]] = set()
         for space, unit in self._all_units():
             rows = space.declared(unit)
-            tags, dies = rows["tag"], rows["die"]
+            tags, dies, parents = rows["tag"].tolist(), rows["die"], rows["parent"].tolist()
+            kinds, places = rows["linkage_kind"].tolist(), rows["linkage"].tolist()
             for k, tag in enumerate(tags):
-                if tag != _SUBPROGRAM or rows["parent"][k] == 0xFFFFFFFE:
+                if tag != _SUBPROGRAM or parents[k] == 0xFFFFFFFE:
                     continue
-                kind, at = rows["linkage_kind"][k], rows["linkage"][k]
-                if kind and at != 0xFFFFFFFF:
-                    name = space.file.string(kind, at, unit, space.data)
-                else:
-                    name = space.row_name(unit, k)
+                kind, at = kinds[k], places[k]
+                if not kind or at == 0xFFFFFFFF:
+                    kind, at = rows["kind"][k], rows["name"][k]
+                if kind in (ValueClass.STRP, ValueClass.STRP_ALT):
+                    key = (space.number, kind, at)
+                    if key in seen:
+                        continue
+                    seen.add(key)
+                name = space.file.string(kind, at, unit, space.data) if kind else ""
                 if name:
                     found.setdefault(name, (space, unit, dies[k]))
         return found

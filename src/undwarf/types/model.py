@@ -58,6 +58,9 @@ _SCALARS = frozenset(
     (Kind.INT, Kind.FLOAT, Kind.BOOL, Kind.CHAR, Kind.POINTER, Kind.REFERENCE, Kind.ENUM, Kind.OTHER),
 )
 
+_FIELDS_KEPT = 50_000
+"""Answers to where something lies in a type that are kept; the same are asked for at every turn of a loop."""
+
 DISCRIMINANT = "discriminant"
 """Name of the member of a VARIANT that says which of the others is there."""
 
@@ -154,6 +157,7 @@ class TypeGraph:
         self._canonical: dict[int, int] = {}
         self._by_layout: dict[tuple[str, int, int], int] = {}
         self._pointers: dict[int, int] = {}
+        self._fields: dict[tuple[int, int, int], Field | None] = {}
 
     def __len__(self) -> int:
         return len(self._records)
@@ -340,6 +344,14 @@ class TypeGraph:
         """
         if offset < 0:
             return None
+        key = (t, offset, size)
+        if key not in self._fields:
+            if len(self._fields) >= _FIELDS_KEPT:
+                self._fields.clear()
+            self._fields[key] = self._find(t, offset, size)
+        return self._fields[key]
+
+    def _find(self, t: int, offset: int, size: int) -> Field | None:
         search = _Search(self.limits.type_steps, offset, size)
         self._descend(search, t, offset, 0, "", (), 0)
         if not search.found:

@@ -13,8 +13,10 @@ from undwarf.types.entries import (
     NAME,
     RANGES,
     SPECIFICATION,
+    TAG_PACK,
     Entry,
     Space,
+    tags_of,
 )
 from undwarf.types.locations import FrameBase, Spot, new_list, old_list, split_list, spots
 from undwarf.types.places import Place, PlaceKind
@@ -22,10 +24,9 @@ from undwarf.types.places import Place, PlaceKind
 _SUBPROGRAM, _INLINED, _BLOCK, _TRY, _CATCH = 0x2E, 0x1D, 0x0B, 0x32, 0x25
 _VARIABLE, _PARAMETER = 0x34, 0x05
 _NESTED = frozenset((_INLINED, _BLOCK, _TRY, _CATCH))
+_WITHIN = tags_of(_VARIABLE, _PARAMETER, into=(_INLINED, _BLOCK, _TRY, _CATCH, TAG_PACK))
 MAX_PLACES = 200_000
 """Places of one function that are kept."""
-MAX_ENTRIES = 1 << 20
-"""Entries of one function that are gone through."""
 
 
 @dataclass(slots=True)
@@ -168,38 +169,25 @@ class FunctionScopes:
     # Walking -----------------------------------------------------------------------------------------------
 
     def _walk(self, entry: Entry) -> None:
-        space, unit = self._space, self._unit
         outermost = Scope(0, self.ranges)
         self.scopes.append(outermost)
-        if not entry.has_children:
-            return
-        # What the entries at each depth are declared in; None for what is not a scope of this function.
-        inside: list[Scope | None] = [outermost]
-        at = entry.behind
-        for _ in range(MAX_ENTRIES):
-            child = space.entry_in(unit, at)
-            if child is None:
-                return
-            at = child.behind
-            if child.tag == 0:
-                inside.pop()
-                if not inside:
-                    return
+        # What the entries at each depth are declared in.
+        inside = [outermost]
+        for child, depth in self._space.below(entry, _WITHIN):
+            del inside[depth + 1 :]
+            if len(inside) <= depth:
+                # What it is in could not be read.
                 continue
-            scope = inside[-1]
-            below: Scope | None = None
-            if scope is not None:
-                if child.tag in (_VARIABLE, _PARAMETER):
-                    self._variable(child, scope)
-                elif child.tag in _NESTED:
-                    ranges = self._ranges_of(child)
-                    below = Scope(scope.depth + 1, scope.ranges if ranges is None else ranges)
-                    self.scopes.append(below)
-            if child.has_children:
-                if len(inside) > 1000:
-                    return
+            scope = inside[depth]
+            if child.tag in _NESTED:
+                ranges = self._ranges_of(child)
+                below = Scope(scope.depth + 1, scope.ranges if ranges is None else ranges)
+                self.scopes.append(below)
                 inside.append(below)
-        self._types.graph.defects.add("too many entries of a function", self._types.graph.subject)
+            elif child.tag == TAG_PACK:
+                inside.append(scope)
+            else:
+                self._variable(child, scope)
 
 
 def name_of_entry(entry: Entry) -> str:
