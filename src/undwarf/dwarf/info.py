@@ -830,7 +830,7 @@ class Info:
                 self.damaged += 1
                 break
             tag = self.decl_tag[decl]
-            if tag == 0x4107:
+            if tag == 0x4108:
                 tag = 255
             flag = flags[tag] if tag < 256 and not skipped else 0
             if flag & 1:
