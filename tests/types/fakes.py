@@ -70,8 +70,8 @@ class Fake:
     def function_places(self, low: int, high: int) -> list[Place]:
         return [place for place in self.variables if place.low < high and place.high > low]
 
-    def related(self, pc: int) -> tuple[list[int], list[int]]:
-        return [], []
+    def related(self, pc: int) -> list[list[int]]:
+        return []
 
     def global_at(self, address: int) -> tuple[GlobalVariable, int] | None:
         for one in self.globals:

@@ -399,7 +399,7 @@ def test_a_buffer_of_the_library_holds_an_object(tmp_path: Path) -> None:
     source = compiled(tmp_path, "g++", text, "-O0", suffix="cc")
     graph = source.graph
     pc = next(at for at, name in source.symbols.functions.items() if name.startswith("_ZNSt13_Rb_tree_nodeI"))
-    direct, _indirect = source.related(pc)
+    direct = source.related(pc)[0]
     [node] = [t for t in direct if graph.name(t).startswith("std::_Rb_tree_node<")]
     found = graph.member_at(node, 48, 8)
     assert found is not None
@@ -415,9 +415,10 @@ def test_a_function_speaks_of_what_its_variables_lead_to(tmp_path: Path) -> None
     """
     source = compiled(tmp_path, "g++", text, "-O2", suffix="cc")
     graph = source.graph
-    direct, indirect = source.related(start_of(source, "first"))
-    assert [graph.name(t) for t in direct] == ["List<Inner>"]
-    assert {"Node<Inner>", "Inner"} <= {graph.name(t) for t in indirect}
+    direct, named, further = ([graph.name(t) for t in group] for group in source.related(start_of(source, "first")))
+    assert direct == ["List<Inner>"]
+    assert set(named) == {"Node<Inner>", "Inner"}
+    assert {"List<Inner>", "Node<Inner>", "Inner", "Base"} == set(further)
 
 
 def test_parameters_in_a_pack_are_parameters(tmp_path: Path) -> None:

@@ -251,10 +251,23 @@ class Addresses:
             return said
         if known[2] and not said[4] and self._inside_array(known, said[1]):
             return known
+        if not known[2] and self._further(known, said):
+            return known
         if said[4]:
             return said
         # Neither is a part of the other: a cast; the larger is what was meant.
         return known if graph.size(known[1]) > graph.size(said[1]) and not known[4] and not known[2] else said
+
+    def _further(self, known: Value, said: Value) -> bool:
+        """Whether what a variable says is at the end of what is known, or in what derives from it."""
+        graph = self.graph
+        apart, whole, size = known[4] - said[4], graph.size(known[1]), graph.size(said[1])
+        if not whole or apart < whole:
+            return False
+        if apart == whole and size and graph.object_at(known[1], apart - size, said[1]):
+            # The end of an array.
+            return True
+        return self._kin.is_part(known[1], apart, said[1])
 
     def _inside_array(self, known: Value, element: int) -> bool:
         """Whether a pointer that goes through an array inside of something is always at an element of this type."""

@@ -70,9 +70,9 @@ class BtfSource:
         ]
         return [one.address for one in found], found
 
-    def related(self, pc: int) -> tuple[list[int], list[int]]:
+    def related(self, pc: int) -> list[list[int]]:
         """Nothing: BTF does not say what a function's variables are, nor does it know of bases."""
-        return [], []
+        return []
 
     def global_at(self, address: int) -> "tuple[GlobalVariable, int] | None":
         """The variable that holds an address."""

@@ -185,32 +185,40 @@ class DwarfSource:
             if place.low < high and place.high > low
         ]
 
-    def related(self, pc: int) -> tuple[list[int], list[int]]:
-        """The aggregates a function speaks of: its variables' and what these lead to; what they contain and name."""
+    def related(self, pc: int) -> list[list[int]]:
+        """The aggregates a function speaks of: those of its variables or what these lead to; what those name (typedefs,
+        parameters of templates); and what all of them contain and name in turn."""
         function = self._scopes(pc)
-        direct: dict[int, None] = {}
-        found: dict[int, None] = {}
-        queue = [(t, 0) for t in function.types] if function is not None else []
         graph = self.graph
+        direct: dict[int, None] = {}
+        for t in function.types if function is not None else ():
+            self._whole(t, direct)
+        named: dict[int, None] = {}
+        for t in direct:
+            for part in (t, *(member.type for member in graph.members(t) if member.base)):
+                for inner in self.types.spoken_of(part):
+                    self._whole(inner, named)
+        found = direct | named
+        queue = [(t, 0) for t in found]
         for t, depth in queue:
-            if len(found) >= MAX_RELATED:
+            if len(found) >= MAX_RELATED or depth >= MAX_RELATED_DEPTH:
                 break
-            for _hop in range(4):
-                if not (graph.is_pointer(t) or graph.is_array(t)):
-                    break
-                t = graph.target(t)
-            t = graph.strip(t)
-            if not graph.is_aggregate(t):
-                continue
-            if not depth:
-                direct[t] = None
-            if t in found:
-                continue
-            found[t] = None
-            if depth < MAX_RELATED_DEPTH:
-                queue += [(member.type, depth + 1) for member in graph.members(t)]
-                queue += [(inner, depth + 1) for inner in self.types.spoken_of(t)]
-        return list(direct), list(found)
+            for inner in (*(member.type for member in graph.members(t)), *self.types.spoken_of(t)):
+                before = len(found)
+                self._whole(inner, found)
+                if len(found) > before:
+                    queue.append((next(reversed(found)), depth + 1))
+        return [list(direct), list(named), list(found)]
+
+    def _whole(self, t: int, found: dict[int, None]) -> None:
+        """Note the aggregate that a type is, or that pointers lead to."""
+        graph = self.graph
+        for _hop in range(4):
+            if not (graph.is_pointer(t) or graph.is_array(t)):
+                break
+            t = graph.target(t)
+        if graph.is_aggregate(t) and len(found) < MAX_RELATED:
+            found.setdefault(graph.strip(t))
 
     # Prototypes --------------------------------------------------------------------------------------------
 

@@ -20,14 +20,15 @@ _MOST = 512
 class Kin:
     """The classes of one function by their bases.
 
-    ``mentioned`` gives the types it speaks of, asked once if at all: those its variables are of or lead to, and what
-    these contain and name.
+    ``mentioned`` gives the types it speaks of, asked once if at all, in groups of which the first that has what fits
+    counts: those its variables are of or lead to, what these name, and what those contain.
     """
 
-    def __init__(self, graph: TypeGraph, mentioned: Callable[[], tuple[Iterable[int], Iterable[int]]]) -> None:
+    def __init__(self, graph: TypeGraph, mentioned: Callable[[], Iterable[Iterable[int]]]) -> None:
         self._graph = graph
         self._mentioned = mentioned
-        self._derived: tuple[_Derived, _Derived] | None = None
+        self._derived: list[_Derived] | None = None
+        self._located: dict[tuple[int, int, int], Located | None] = {}
 
     def _index(self, types: Iterable[int]) -> "_Derived":
         graph = self._graph
@@ -51,17 +52,28 @@ class Kin:
 
     def locate(self, t: int, offset: int, size: int) -> Located | None:
         """An access outside of a class, in the only class derived from it where it fits; None for none or several."""
-        if not self._graph.is_aggregate(t):
-            return None
+        key = (t, offset, size)
+        if key not in self._located:
+            self._located[key] = self._find(t, offset, size) if self._graph.is_aggregate(t) else None
+        return self._located[key]
+
+    def _find(self, t: int, offset: int, size: int) -> Located | None:
         if self._derived is None:
-            direct, indirect = self._mentioned()
-            self._derived = self._index(direct), self._index(indirect)
+            self._derived = [self._index(types) for types in self._mentioned()]
         canonical = self._graph.canonical(t)
         for derived in self._derived:
             fitting = self._fitting(derived.get(canonical, []), offset, size)
             if fitting:
                 return self._only(fitting)
         return None
+
+    def is_part(self, t: int, offset: int, part: int) -> bool:
+        """Whether an object of another type lies at an offset outside of a class, in what is derived from it."""
+        found = self.locate(t, offset, self._graph.size(part))
+        canonical = self._graph.canonical(part)
+        return found is not None and any(
+            not left and self._graph.canonical(container) == canonical for container, left in found.field.containers
+        )
 
     def _fitting(self, classes: list[tuple[int, int]], offset: int, size: int) -> list[Located]:
         graph = self._graph

@@ -91,8 +91,8 @@ class TypeSource(Protocol):
     def function_places(self, low: int, high: int) -> list[Place]:
         """All places of all scopes that are valid somewhere in [low, high), the outermost scope first."""
 
-    def related(self, pc: int) -> tuple[list[int], list[int]]:
-        """Aggregates the function that holds ``pc`` speaks of: its variables', and what those contain and name."""
+    def related(self, pc: int) -> list[list[int]]:
+        """Aggregates the function that holds ``pc`` speaks of, in groups, those nearest to its variables first."""
 
     def global_at(self, address: int) -> "tuple[GlobalVariable, int] | None":
         """The global variable that holds an address, and the offset in it."""
