@@ -20,12 +20,17 @@ from undwarf.symbols.inlines import ImageLines
 from undwarf.symbols.resolver import ResolverOptions
 from undwarf.tables.sources import parse_order
 from undwarf.tables.store import Store
+from undwarf.types.images import ImageTypes
 from undwarf.unwind.sources import Sources
 from undwarf.unwind.unwinder import walk_samples
 
 if TYPE_CHECKING:
     from undwarf.images.debuginfod import Debuginfod
     from undwarf.unwind.stitched import Stitched
+
+
+_BREAKPOINT = 5
+"""PERF_TYPE_BREAKPOINT."""
 
 
 class Recording:
@@ -90,6 +95,18 @@ class Recording:
     def lines(self) -> ImageLines:
         """Debugging information by image."""
         return ImageLines(self.images, self._limits, self.data.defects)
+
+    @cached_property
+    def types(self) -> ImageTypes:
+        """Data types by image: what instructions touch."""
+        return ImageTypes(self.images, self._limits, self.data.defects)
+
+    @property
+    def event_kinds(self) -> tuple[frozenset[int], frozenset[int]]:
+        """Numbers of the events that stop behind what they watch (breakpoints on data), and of those without skid."""
+        watching = {k for k, event in enumerate(self.events) if event.type == _BREAKPOINT and event.bp_type != 4}
+        exact = {k for k, event in enumerate(self.events) if event.precise_ip > 1}
+        return frozenset(watching), frozenset(exact)
 
     @cached_property
     def sources(self) -> Sources:

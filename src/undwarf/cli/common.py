@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from undwarf.images.debuginfod import Debuginfod
     from undwarf.profile.filters import Filters
     from undwarf.profile.model import Profile
+    from undwarf.views.datatypes import Touch
 
 
 SHOWN_DEFECTS = 8
@@ -224,7 +225,11 @@ class Job:
 
     def profile(self, *, by_time: bool = False, runtime: bool = False, lines: bool = False) -> "Profile":
         """The profile; warns of damage. Raises NothingUsable if it has no samples."""
-        made = self.unwind(by_time=by_time, runtime=runtime, lines=lines)
+        return self._checked(self.unwind(by_time=by_time, runtime=runtime, lines=lines))
+
+    def _checked(self, made: "Profile") -> "Profile":
+        """The profile, if it has samples; warns of damage."""
+        self._progress.close()
         self.warn()
         if not len(made.samples):
             name = printable(self.recording.path)
@@ -232,6 +237,29 @@ class Job:
                 raise NothingUsable(f"no sample of {name} passes the filters", "", "loosen --pid, --comm, --time ...")
             raise NothingUsable(f"{name} holds no samples", "", "record for longer, or with a higher -F")
         return made
+
+    def leaves(self) -> "Profile":
+        """The profile for what looks at innermost frames only: nothing is unwound further, nothing inlined."""
+        made = self.recording.profile(
+            filters=self.filters, jobs=self._options["jobs"], max_stack=1, inline=False, progress=self._progress
+        )
+        return self._checked(made)
+
+    def touch(self, profile: "Profile", *, skid: bool = False) -> "Touch":
+        """What the innermost frames of a profile touch."""
+        from undwarf.views.datatypes import touch
+
+        breakpoints, exact = self.recording.event_kinds
+        found = touch(
+            profile,
+            self.recording.types,
+            skid=skid,
+            breakpoints=breakpoints,
+            exact=exact,
+            progress=self._progress,
+        )
+        self._progress.close()
+        return found
 
     @property
     def max_stack(self) -> int | None:

@@ -1,11 +1,11 @@
 """``undwarf types``"""
 
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from undwarf.cli.common import OPTIONS
+from undwarf.cli.common import OPTIONS, SHARED, Job
 from undwarf.errors import NothingUsable, UsageError
 
 if TYPE_CHECKING:
@@ -37,25 +37,96 @@ def _shared(command: Any) -> Any:
     "types",
     epilog="""\b
 Examples:
+  undwarf types perf.data
+  undwarf types --type 'struct node' perf.data
+  undwarf types --code --skid perf.data
+  undwarf types --json perf.data | jq '.events[0].types[:3]'
   undwarf types --binary ./program --at 1500,1504 --json""",
+)
+@click.option("--type", "type_name", metavar="NAME", default=None, help="Draw this type: members, holes, cache lines.")
+@click.option("--code", is_flag=True, help="Instructions by weight, each with what it touches.")
+@click.option(
+    "--skid",
+    is_flag=True,
+    help="Charge samples at instructions that touch no memory to the load they wait for; shown as inferred.",
 )
 @click.option("--binary", metavar="ELF", default=None, help="Answer for a binary instead of a recording.")
 @click.option("--at", "addresses", metavar="ADDR,...", callback=_addresses, help="Addresses in --binary; or @FILE.")
 @click.option("--btf", metavar="FILE", default="", help="Take the types of --binary from this BTF file.")
+@click.option(
+    "--percent-limit", type=click.FloatRange(0, 100), default=0.5, show_default=True, help="Hide rows below this."
+)
+@click.option("--rows", metavar="N", type=click.IntRange(0), default=0, help="Rows at most; 0: all.")
+@click.option("--weight", type=click.Choice(["period", "samples"]), default="period", help="What is added up.")
 @click.option("--json", "as_json", is_flag=True, help="Numbers for machines.")
 @_shared
-def command(binary: str | None, addresses: tuple[int, ...], btf: str, as_json: bool, **options: Any) -> None:
+def command(
+    type_name: str | None,
+    code: bool,
+    skid: bool,
+    binary: str | None,
+    addresses: tuple[int, ...],
+    btf: str,
+    percent_limit: float,
+    rows: int,
+    weight: Literal["period", "samples"],
+    as_json: bool,
+    **options: Any,
+) -> None:
     """Which types and members the samples touch.
 
-    Every sample's instruction is decoded, what its memory operand leads to is followed through the function, and the
-    member there is charged. What could not be told is shown with the reason.
+    Every sampled instruction is decoded, what its memory operand leads to is followed through the function, and the
+    member there is charged. What could not be told is shown with the reason, apart from what touches no data.
     """
     if binary is not None:
         _answer(binary, addresses, btf, as_json, options)
         return
     if addresses or btf:
         raise UsageError("--at and --btf go with --binary", "", "undwarf types --binary ./program --at 1500")
-    raise UsageError("--binary is needed", "", "undwarf types --binary ./program --at 1500")
+    shared = {key: options.pop(key) for key in SHARED}
+    shared["file"] = shared["also_file"] or shared["file"]
+    with Job(shared) as job:
+        _report(job, type_name, code, skid, percent_limit, rows, weight, as_json)
+
+
+def _report(
+    job: Job,
+    type_name: str | None,
+    code: bool,
+    skid: bool,
+    percent_limit: float,
+    rows: int,
+    weight: Literal["period", "samples"],
+    as_json: bool,
+) -> None:
+    """The numbers of a recording."""
+    from undwarf.outputs import types as text
+    from undwarf.outputs import types_json
+    from undwarf.outputs.paint import wants_colour
+    from undwarf.outputs.report import sections
+    from undwarf.views.datatypes import data_types
+
+    profile = job.leaves()
+    touched = job.touch(profile, skid=skid)
+    shown = text.TypesOptions(percent_limit, rows, wants_colour(sys.stdout), job.recording.path, skid)
+    events = []
+    for k, (event, name) in enumerate(sections(profile, ())):
+        found = data_types(profile, touched, weight, event=event)
+        if type_name is not None:
+            row = text.find_type(found, type_name)
+            if as_json:
+                events.append({"event": name, **types_json.type_as_dict(found, row)})
+            else:
+                text.write_type(found, row, sys.stdout, shown)
+            continue
+        if as_json:
+            events.append(types_json.as_dict(found, name, code=code))
+            continue
+        if k:
+            sys.stdout.write("\n")
+        (text.write_code if code else text.write)(found, name, sys.stdout, shown)
+    if as_json:
+        types_json.write({"file": job.recording.path, "weight": weight, "events": events}, sys.stdout)
 
 
 def _answer(binary: str, addresses: tuple[int, ...], btf: str, as_json: bool, options: dict[str, Any]) -> None:

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from undwarf.disasm import Instruction, Machine, Memory, machine_of
+from undwarf.disasm.x86_64 import fused
 from undwarf.elf import ElfFile
 from undwarf.elf.headers import SHF_EXECINSTR, SHF_WRITE
 from undwarf.symbols.elf_symbols import symbols_of_elf
@@ -21,6 +22,7 @@ from undwarf.types.locate import Embedders, Located, candidates, locate
 from undwarf.types.model import VOID, Kind
 from undwarf.types.places import PlaceKind, Prototype, TypeSource
 from undwarf.types.program import Program
+from undwarf.types.skid import late
 from undwarf.types.tracking import State, Tracker
 from undwarf.types.values import ADDRESS, FRAME, OBJECT, PERCPU, THREAD, Value
 
@@ -28,6 +30,7 @@ __all__ = ["Access", "Resolver"]
 
 _CFA_REGISTER = 1
 _PT_TLS = 7
+_EM_X86_64 = 62
 _KEPT_FUNCTIONS = 256
 _NEVER_RETURN = frozenset(
     (
@@ -299,6 +302,45 @@ class Resolver:
         return function.answers.get(address) or [
             _nothing(address, function.flow.instructions[index].text, "no memory access")
         ]
+
+    def sampled(self, address: int) -> Access:
+        """What a sample at an address is charged to: the first operand that has a type, else the first there is.
+
+        A conditional jump that is carried out as one with the comparison before it stands for that.
+        """
+        found = self.at(address)
+        if found[0].how == "none":
+            before = self._fused_with(address)
+            if before is not None:
+                found = self.at(before)
+        return next((one for one in found if one.typed), found[0])
+
+    def _fused_with(self, address: int) -> int | None:
+        place = self.instruction(address)
+        if place is None or not place[1]:
+            return None
+        instructions, k = place
+        if self._elf.machine != _EM_X86_64 or not fused(instructions[k - 1], instructions[k]):
+            return None
+        return instructions[k - 1].address
+
+    def producer(self, address: int, *, trap_after: bool = False) -> "tuple[Access, bool] | None":
+        """(the load that an instruction without one most likely waited for, whether it consumes what was loaded).
+
+        For events whose instruction pointer is late. ``trap_after``: of breakpoints, which stop behind the access.
+        """
+        place = self.instruction(address)
+        if place is None:
+            return None
+        flow = self.flow_at(address)
+        instructions, k = place
+        if flow is None:
+            return None
+        found = late(flow, k, trap_after=trap_after)
+        if found is None:
+            return None
+        access = self.sampled(instructions[found[0]].address)
+        return (access, found[1]) if access.how != "none" else None
 
     def instruction(self, address: int) -> tuple[list[Instruction], int] | None:
         """(the instructions of the function that holds an address, the number of the one that begins there)."""

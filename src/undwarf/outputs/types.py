@@ -1,0 +1,221 @@
+"""Types and members by weight, one type drawn, and hot instructions with what they touch: for people."""
+
+from dataclasses import dataclass
+from typing import TextIO
+
+from undwarf.errors import UsageError
+from undwarf.outputs.escape import printable
+from undwarf.outputs.paint import Paint, fit, pad
+from undwarf.views.datatypes import Counts, DataTypes, FieldRow, TypeRow
+from undwarf.views.layout import LINE, contention, layout, spread
+
+__all__ = ["TypesOptions", "find_type", "write", "write_code", "write_type"]
+
+_MOST_FIELDS = 24
+
+
+@dataclass(frozen=True, slots=True)
+class TypesOptions:
+    """What is shown: rows from ``percent_limit`` percent of the whole on, ``rows`` types at most (0: all)."""
+
+    percent_limit: float = 0.5
+    rows: int = 0
+    colour: bool = False
+    path: str = ""
+    skid: bool = False
+
+
+def _share(part: int, whole: int) -> str:
+    return f"{100 * part / whole if whole else 0:6.2f}%"
+
+
+def write_head(found: DataTypes, name: str, sink: TextIO, options: TypesOptions) -> None:
+    """The shares: what has a type, what could have one, what has none by nature."""
+    paint = Paint(options.colour)
+    total = found.total or 1
+    sink.write(paint.bold(f"{printable(options.path)}: {printable(name)}"))
+    sink.write(paint.dim(f"  {found.samples:,} samples\n"))
+    outside = sum(found.outside.values())
+    memory = found.total - outside
+    sink.write(f"{_share(memory, total)} of the weight is at instructions that touch the program's data:\n")
+    note = f", of which {_share(found.inferred, total).strip()} inferred" if found.inferred else ""
+    sink.write(f"{_share(found.typed, total)}   typed{note}\n")
+    for reason, weight in sorted(found.unknown.items(), key=lambda one: -one[1]):
+        sink.write(f"{_share(weight, total)}   {paint.warn('not typed: ' + printable(reason))}\n")
+    for reason, weight in sorted(found.outside.items(), key=lambda one: -one[1]):
+        sink.write(paint.dim(f"{_share(weight, total)} {reason}\n"))
+    if found.outside.get("no memory access", 0) > 0.25 * total and not options.skid:
+        sink.write(paint.dim("  → events that are not precise stop behind the access: see --skid\n"))
+
+
+def write(found: DataTypes, name: str, sink: TextIO, options: TypesOptions) -> None:
+    """Types by weight, their members below them."""
+    paint = Paint(options.colour)
+    write_head(found, name, sink, options)
+    total = found.total or 1
+    least = options.percent_limit * total / 100
+    shown = [row for row in found.types if row.counts.weight >= least]
+    if options.rows:
+        del shown[options.rows :]
+    if not shown:
+        return
+    latency = found.has_latency
+    head = f"\n{'Weight':>7} {'Loads':>7} {'Stores':>7} " + (f"{'Latency':>8} " if latency else "") + "Type, member"
+    sink.write(paint.bold(head) + "\n")
+    for row in shown:
+        size = f"  {row.size:,} bytes" if row.size else ""
+        sink.write(_numbers(row.counts, total, paint, latency=latency) + paint.bold(printable(row.name)))
+        sink.write(paint.dim(size) + _inferred(row.counts, paint) + "\n")
+        members = sorted(row.fields.values(), key=lambda one: (-one.counts.weight, one.offset))
+        visible = [one for one in members if one.counts.weight >= least / 4][:_MOST_FIELDS]
+        for one in visible:
+            sink.write(_numbers(one.counts, total, paint, latency=latency) + "  " + _member(one))
+            sink.write(_inferred(one.counts, paint) + "\n")
+        if len(visible) < len(members):
+            sink.write(paint.dim(f"{'':{24 + 9 * latency}}  and {len(members) - len(visible)} more\n"))
+    hidden = len(found.types) - len(shown)
+    if hidden > 0:
+        sink.write(paint.dim(f"and {hidden:,} more types (--percent-limit 0 --rows 0 shows them)\n"))
+    _write_sharing(found, sink, paint)
+
+
+def _numbers(counts: Counts, total: int, paint: Paint, *, latency: bool) -> str:
+    share = counts.weight / total
+    text = paint.share(share, _share(counts.weight, total))
+    text += f" {_share(counts.loads, total)} {_share(counts.stores, total)} "
+    if latency:
+        text += f"{counts.latency / max(counts.samples, 1):8.1f} "
+    return text
+
+
+def _inferred(counts: Counts, paint: Paint) -> str:
+    if not counts.inferred:
+        return ""
+    return paint.dim(f"  inferred: {100 * counts.inferred / (counts.weight or 1):.0f}% of it")
+
+
+def _member(one: FieldRow) -> str:
+    name = printable(one.field) or ("(whole)" if not one.offset else "(padding, or a member not known)")
+    others = [printable(other) for other in one.candidates if other != one.field]
+    also = f"  or {', '.join(others[:3])}" if others else ""
+    return f"+{one.offset:<5} {name}{also}"
+
+
+def _write_sharing(found: DataTypes, sink: TextIO, paint: Paint) -> None:
+    clashes = contention(found.types, found.total)
+    if clashes:
+        sink.write("\n" + paint.bold("Cache lines that cpus take from each other") + "\n")
+        for one in clashes[:10]:
+            sure = "" if one.certain else "  (if they are of one object)"
+            sink.write(f"{_share(one.weight, found.total)} {printable(one.type)}, line {one.line}{paint.dim(sure)}\n")
+            for name, cpus in one.written:
+                sink.write(f"{'':8} {printable(name) or '(whole)'} is written on cpu {_cpus(cpus)}\n")
+            for name, cpus in one.others:
+                sink.write(f"{'':8} {printable(name) or '(whole)'} is used on cpu {_cpus(cpus)}\n")
+            if not one.same_member:
+                sink.write(paint.dim(f"{'':8} → put them {LINE} bytes apart, if they need not be together\n"))
+    far = spread(found.types, found.total)
+    if far:
+        sink.write("\n" + paint.bold("Members used together on several cache lines") + "\n")
+        for two in far[:10]:
+            lines = ", ".join(str(line) for line in two.lines)
+            sink.write(
+                f"{_share(two.weight, found.total)} {printable(two.type)}: lines {lines}, {two.needed} would do\n"
+            )
+            for name, offset, share in two.members:
+                sink.write(f"{'':8} {100 * share:3.0f}% +{offset:<5} {printable(name)}\n")
+            sink.write(paint.dim(f"{'':8} together in {', '.join(printable(name) for name in two.functions)}\n"))
+
+
+def _cpus(cpus: tuple[int, ...]) -> str:
+    shown = ", ".join(str(cpu) for cpu in cpus[:8])
+    return shown + (f" and {len(cpus) - 8} more" if len(cpus) > 8 else "")
+
+
+def find_type(found: DataTypes, name: str) -> TypeRow:
+    """The hottest type of a name, given whole or without ``struct``. Raises UsageError if no sample touches it."""
+    wanted = _plain(name)
+    for row in found.types:
+        if row.name == name or _plain(row.name) == wanted:
+            return row
+    for row in found.types:
+        if wanted in row.name:
+            return row
+    have = ", ".join(row.name for row in found.types[:5])
+    raise UsageError(f"no sample touches a type named {name!r}", f"there is {have}" if have else "", "undwarf types")
+
+
+def _plain(name: str) -> str:
+    for keyword in ("struct ", "class ", "union ", "enum "):
+        name = name.removeprefix(keyword)
+    return name.strip()
+
+
+def write_type(found: DataTypes, row: TypeRow, sink: TextIO, options: TypesOptions) -> None:
+    """One type drawn: members with offsets and sizes, holes, cache lines, and each member's numbers."""
+    paint = Paint(options.colour)
+    total = found.total or 1
+    of_type = row.counts.weight or 1
+    sink.write(paint.bold(printable(row.name)))
+    lines = -(-row.size // LINE)
+    sink.write(f"  {row.size:,} bytes, {lines:,} cache line{'s' if lines != 1 else ''}, ")
+    sink.write(f"{_share(row.counts.weight, total).strip()} of the weight\n")
+    latency = f" {'Latency':>8}" if found.has_latency else ""
+    sink.write(
+        paint.bold(f"{'Weight':>7} {'Loads':>7} {'Stores':>7}{latency} {'Offset':>7} {'Size':>6}  Member") + "\n"
+    )
+    before = -1
+    drawn = layout(row)
+    widths = 24 + (9 if found.has_latency else 0)
+    for one in drawn:
+        line = one.offset // LINE
+        if line != before and row.size > LINE:
+            weight = sum(each.counts.weight for each in row.fields.values() if each.offset // LINE == line)
+            rule = f"── cache line {line}, {_share(weight, of_type).strip()} "
+            sink.write(paint.dim(f"{'':{widths - 1}} {rule:─<48}") + "\n")
+        before = line
+        indent = "  " * one.depth
+        if one.kind == "hole":
+            sink.write(paint.warn(f"{'':{widths}}{one.offset:7} {one.size:6}  {indent}(hole)") + "\n")
+            continue
+        counts = one.counts
+        numbers = " " * widths
+        if counts is not None:
+            numbers = paint.share(counts.weight / of_type, _share(counts.weight, of_type))
+            numbers += f" {_share(counts.loads, of_type)} {_share(counts.stores, of_type)} "
+            if found.has_latency:
+                numbers += f"{counts.latency / max(counts.samples, 1):8.1f} "
+        name = f"{printable(one.name)}{one.bits}"
+        sink.write(f"{numbers}{one.offset:7} {one.size:6}  {indent}{name or '(nameless)'}")
+        sink.write(paint.dim(f"  {printable(one.type)}") + "\n")
+    rest = sum(one.counts.weight for one in row.fields.values() if not one.field)
+    if not drawn or rest:
+        sink.write(f"{_share(rest, of_type)} {'':17}of the whole, or of what has no name\n")
+
+
+def write_code(found: DataTypes, name: str, sink: TextIO, options: TypesOptions) -> None:
+    """Instructions by weight, each with what it touches or why that is not known."""
+    paint = Paint(options.colour)
+    write_head(found, name, sink, options)
+    total = found.total or 1
+    least = options.percent_limit * total / 100
+    shown = [row for row in found.instructions if row.counts.weight >= least]
+    if options.rows:
+        del shown[options.rows :]
+    sink.write("\n" + paint.bold(f"{'Weight':>7} {'Address':>14}  {'Touches':50} Instruction, function") + "\n")
+    for row in shown:
+        access = row.access
+        if access.type is not None:
+            what = f"{access.access:2} {access.type}" + (f" +{access.offset}" if access.offset else "")
+            what += f" ({access.field})" if access.field else ""
+        else:
+            what = f"   {access.reason}"
+        text = pad(fit(printable(what), 50), 50)
+        sink.write(
+            f"{paint.share(row.counts.weight / total, _share(row.counts.weight, total))} {access.address:#14x}  "
+        )
+        sink.write((text if access.type is not None else paint.dim(text)) + f" {printable(access.insn):40} ")
+        sink.write(paint.name(printable(row.function), kernel=False) + _inferred(row.counts, paint) + "\n")
+    hidden = len(found.instructions) - len(shown)
+    if hidden > 0:
+        sink.write(paint.dim(f"and {hidden:,} more (--percent-limit 0 shows them)\n"))

@@ -1,0 +1,117 @@
+"""Types and members by weight, for machines."""
+
+import json
+from typing import Any, TextIO
+
+from undwarf.views.datatypes import Counts, DataTypes, FieldRow, TypeRow
+from undwarf.views.layout import contention, layout, spread
+
+__all__ = ["as_dict", "type_as_dict", "write"]
+
+
+def write(report: dict[str, Any], sink: TextIO) -> None:
+    """One JSON object."""
+    json.dump(report, sink, indent=1)
+    sink.write("\n")
+
+
+def _counts(counts: Counts, *, latency: bool) -> dict[str, int]:
+    found = {"weight": counts.weight, "samples": counts.samples, "loads": counts.loads, "stores": counts.stores}
+    if latency:
+        found["latency"] = counts.latency
+    if counts.inferred:
+        found["inferred"] = counts.inferred
+    return found
+
+
+def _field(one: FieldRow, *, latency: bool) -> dict[str, Any]:
+    return {
+        "offset": one.offset,
+        "field": one.field,
+        "size": one.size,
+        "candidates": list(one.candidates),
+        "readers": sorted(one.readers),
+        "writers": sorted(one.writers),
+        **_counts(one.counts, latency=latency),
+    }
+
+
+def as_dict(found: DataTypes, event: str, *, code: bool) -> dict[str, Any]:
+    """The numbers of one event: shares, types with members, what cpus contend for; with ``code`` instructions."""
+    latency = found.has_latency
+    made: dict[str, Any] = {
+        "event": event,
+        "samples": found.samples,
+        "total": found.total,
+        "typed": found.typed,
+        "inferred": found.inferred,
+        "untyped": dict(found.unknown),
+        "no_data": dict(found.outside),
+        "types": [
+            {
+                "type": row.name,
+                "size": row.size,
+                **_counts(row.counts, latency=latency),
+                "fields": [
+                    _field(one, latency=latency)
+                    for one in sorted(row.fields.values(), key=lambda one: (-one.counts.weight, one.offset))
+                ],
+            }
+            for row in found.types
+        ],
+        "contention": [
+            {
+                "type": one.type,
+                "line": one.line,
+                "weight": one.weight,
+                "written": {name: list(cpus) for name, cpus in one.written},
+                "used": {name: list(cpus) for name, cpus in one.others},
+                "one_object": one.certain,
+            }
+            for one in contention(found.types, found.total)
+        ],
+        "spread": [
+            {
+                "type": two.type,
+                "weight": two.weight,
+                "lines": list(two.lines),
+                "needed": two.needed,
+                "members": [{"field": name, "offset": offset, "share": share} for name, offset, share in two.members],
+                "functions": list(two.functions),
+            }
+            for two in spread(found.types, found.total)
+        ],
+    }
+    if code:
+        made["instructions"] = [
+            {
+                **row.access.as_dict(),
+                "function": row.function,
+                "dso": row.image,
+                **_counts(row.counts, latency=latency),
+            }
+            for row in found.instructions
+        ]
+    return made
+
+
+def type_as_dict(found: DataTypes, row: TypeRow) -> dict[str, Any]:
+    """One type with its layout."""
+    return {
+        "type": row.name,
+        "size": row.size,
+        **_counts(row.counts, latency=found.has_latency),
+        "layout": [
+            {
+                "kind": one.kind,
+                "offset": one.offset,
+                "size": one.size,
+                "depth": one.depth,
+                "name": one.name + one.bits,
+                "type": one.type,
+                "path": one.path,
+                **(_counts(one.counts, latency=found.has_latency) if one.counts is not None else {}),
+            }
+            for one in layout(row)
+        ],
+    }

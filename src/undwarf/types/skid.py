@@ -1,0 +1,59 @@
+"""Which instruction a late sample is about: the load whose value the sampled instruction waits for.
+
+An event that is not precise stops at the next instruction that has not retired. Where that one consumes what a load a
+few instructions before it produced, the load is most likely what took the time.
+"""
+
+from collections.abc import Iterator
+
+from undwarf.disasm import Flow, Instruction
+from undwarf.types.flow import FunctionFlow
+
+__all__ = ["late"]
+
+_LOOK_BACK = 8
+
+
+def late(flow: FunctionFlow, k: int, *, trap_after: bool = False) -> "tuple[int, bool] | None":
+    """(number of the load, whether the instruction consumes what it loads); None where none is near.
+
+    With ``trap_after`` the access is the instruction before, whichever way it came from.
+    """
+    before = _before(flow, k)
+    if trap_after:
+        first = next(before, None)
+        return (first, True) if first is not None and _touches(flow.instructions[first]) else None
+    wanted = set(flow.instructions[k].reads)
+    nearest = None
+    for at in before:
+        made = flow.instructions[at]
+        if made.flow in (Flow.CALL, Flow.INDIRECT_CALL, Flow.RETURN):
+            break
+        loads = any("r" in operand.access and not operand.implicit for operand in made.memory)
+        if wanted.intersection(made.writes):
+            if loads:
+                return at, True
+            wanted.difference_update(made.writes)
+            wanted.update(made.reads)
+        if loads and nearest is None:
+            nearest = at
+    return (nearest, False) if nearest is not None else None
+
+
+def _touches(made: Instruction) -> bool:
+    return any(operand.access and not operand.implicit for operand in made.memory)
+
+
+def _before(flow: FunctionFlow, k: int) -> Iterator[int]:
+    """Instructions before one, backwards, through blocks as long as there is only one way they were come from."""
+    number = flow.block_of(k)
+    at = k
+    for _step in range(_LOOK_BACK):
+        if at == flow.blocks[number].first:
+            ways = flow.blocks[number].predecessors
+            if len(ways) != 1:
+                return
+            number = ways[0]
+            at = flow.blocks[number].end
+        at -= 1
+        yield at

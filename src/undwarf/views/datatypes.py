@@ -1,0 +1,262 @@
+"""Which types and members samples touch: weights by type, member and instruction, and what has no type, by reason.
+
+Every unique instruction that samples stopped at is resolved once; samples are only counted. Weights are periods (or
+samples), as in other views; `latency` adds up the weights that the hardware gave, where the recording has them.
+"""
+
+import sys
+from array import array
+from collections.abc import Callable
+from dataclasses import dataclass
+from dataclasses import field as initially
+
+from undwarf.buffers import zeros
+from undwarf.profile.model import NONE, Profile
+from undwarf.types.model import TypeGraph
+from undwarf.types.resolve import Access, Resolver
+from undwarf.views.grouping import Pairs, look_up, sums, widen
+from undwarf.views.selection import Selection, Weight
+
+__all__ = ["Counts", "DataTypes", "FieldRow", "InstructionRow", "Touch", "TypeRow", "data_types", "touch"]
+
+OUTSIDE = {
+    "none": "no memory access",
+    "stack": "stack operation",
+    "spill": "the compiler's own place on the stack",
+    "canary": "stack canary",
+    "constant": "constant",
+    "table": "table of addresses",
+}
+"""What has no type by nature, by how it was told."""
+_MOST_BYTES = 0xFFFFFFFF
+
+
+@dataclass(slots=True)
+class Touch:
+    """What the innermost frames of a profile touch.
+
+    `access` (I) gives for each frame the number of an entry of `accesses`, NONE for frames at which no sample stopped.
+    `inferred` says of each frame whether the access is that of an instruction before it, as late events are explained,
+    and `consumed` whether the frame's instruction consumes what was loaded there.
+    """
+
+    access: memoryview
+    accesses: list[Access]
+    resolvers: list["Resolver | None"]
+    inferred: bytearray
+    consumed: bytearray
+
+
+def touch(
+    profile: Profile,
+    resolver_of: Callable[[int], "Resolver | str"],
+    *,
+    skid: bool = False,
+    breakpoints: frozenset[int] = frozenset(),
+    exact: frozenset[int] = frozenset(),
+    progress: Callable[[str, int, int], None] | None = None,
+) -> Touch:
+    """Resolve every instruction that samples stopped at.
+
+    ``resolver_of`` gives an image's resolver or why there is none. ``skid``: instructions without a memory operand are
+    charged to the load they wait for; ``breakpoints`` and ``exact`` are numbers of events that stop behind the access,
+    and of those that do not skid (all samples of a recording are taken for what most of its events are).
+    """
+    frames = profile.frames
+    leaves = look_up(profile.samples.stack, profile.stacks.frame)
+    counts = sums(leaves, None, len(frames))
+    wanted = [number for number in range(len(frames)) if counts[number]]
+    wanted.sort(key=lambda number: (frames.image[number], frames.address[number]))
+    column = zeros("I", len(frames))
+    column[:] = memoryview(b"\xff\xff\xff\xff" * len(frames)).cast("I") if len(frames) else column
+    events = set(profile.samples.columns.event.tolist()) if skid else set()
+    trap_after = bool(events) and events <= breakpoints
+    infer = skid and not (events and events <= exact)
+    made = Touch(column, [], [], bytearray(len(frames)), bytearray(len(frames)))
+    known: dict[tuple[int, int], tuple[int, bool, bool]] = {}
+    for done, number in enumerate(wanted):
+        if progress is not None and not done % 256:
+            progress("following types", done, len(wanted))
+        image, address = frames.image[number], frames.address[number]
+        entry = known.get((image, address))
+        if entry is None:
+            entry = known[image, address] = _one(made, image, address, resolver_of, infer, trap_after)
+        column[number], made.inferred[number], made.consumed[number] = entry
+    return made
+
+
+def _one(
+    made: Touch, image: int, address: int, resolver_of: Callable[[int], "Resolver | str"], infer: bool, trap_after: bool
+) -> tuple[int, bool, bool]:
+    resolver = resolver_of(image) if image != NONE else "code of no file"
+    inferred = consumed = False
+    if isinstance(resolver, str):
+        access = Access(address, "", "", None, None, "", 0, "", (), resolver)
+        made.resolvers.append(None)
+    else:
+        access = resolver.sampled(address)
+        if infer and (trap_after or access.how == "none"):
+            late = resolver.producer(address, trap_after=trap_after)
+            if late is not None:
+                access, consumed = late
+                inferred = True
+        made.resolvers.append(resolver)
+    made.accesses.append(access)
+    return len(made.accesses) - 1, inferred, consumed
+
+
+@dataclass(slots=True)
+class Counts:
+    """What was added up: weight, samples, of these loads and stores, the latency, and what was only inferred."""
+
+    weight: int = 0
+    samples: int = 0
+    loads: int = 0
+    stores: int = 0
+    latency: int = 0
+    inferred: int = 0
+
+    def add(self, access: str, weight: int, samples: int, latency: int, inferred: bool) -> None:
+        """One instruction's samples; weights of inferred ones are part of the whole."""
+        self.weight += weight
+        self.samples += samples
+        if "r" in access:
+            self.loads += weight
+        if "w" in access:
+            self.stores += weight
+        self.latency += latency
+        if inferred:
+            self.inferred += weight
+
+
+@dataclass(slots=True)
+class InstructionRow:
+    """One instruction: where it is, what it touches, and its numbers."""
+
+    function: str
+    image: str
+    access: Access
+    counts: Counts
+
+
+@dataclass(slots=True)
+class FieldRow:
+    """One member at one offset of a type."""
+
+    offset: int
+    field: str
+    size: int
+    counts: Counts = initially(default_factory=Counts)
+    readers: set[int] = initially(default_factory=set)
+    writers: set[int] = initially(default_factory=set)
+    functions: dict[str, int] = initially(default_factory=dict)
+    candidates: tuple[str, ...] = ()
+    element: int = 0
+    """Bytes of the member itself; 0 for unknown."""
+
+
+@dataclass(slots=True)
+class TypeRow:
+    """One type: its numbers and its members, by offset. `graph` and `number` lead to its layout."""
+
+    name: str
+    size: int
+    graph: TypeGraph
+    number: int
+    counts: Counts = initially(default_factory=Counts)
+    fields: dict[tuple[int, str], FieldRow] = initially(default_factory=dict)
+    shared: bool = False
+    """Whether one object is meant: a global variable."""
+
+
+@dataclass(slots=True)
+class DataTypes:
+    """The whole: `types` by falling weight; weights without a type by reason, apart those that have none by nature."""
+
+    total: int = 0
+    samples: int = 0
+    typed: int = 0
+    inferred: int = 0
+    types: list[TypeRow] = initially(default_factory=list)
+    unknown: dict[str, int] = initially(default_factory=dict)
+    outside: dict[str, int] = initially(default_factory=dict)
+    instructions: list[InstructionRow] = initially(default_factory=list)
+    has_latency: bool = False
+
+
+def data_types(profile: Profile, touched: Touch, weight: Weight = "period", *, event: int | None = None) -> DataTypes:
+    """Add up by type and member what samples of an event (None: all) touch."""
+    selection = Selection(profile, event, weight)
+    frames, functions = profile.frames, profile.functions
+    leaves = look_up(selection.stacks, profile.stacks.frame)
+    size = len(frames)
+    weights = sums(leaves, selection.weights, size)
+    counts = sums(leaves, None, size)
+    latencies = None
+    if profile.samples.columns.weight is not None and event is None:
+        latencies = sums(leaves, _latency(profile.samples.columns.weight), size)
+    made = DataTypes(selection.total, len(selection), has_latency=latencies is not None)
+    cpus = _cpus(selection, leaves, size)
+    types: dict[tuple[str, int], TypeRow] = {}
+    rows: dict[tuple[int, int], InstructionRow] = {}
+    for number in range(size):
+        if not counts[number]:
+            continue
+        which = touched.access[number]
+        access = touched.accesses[which]
+        inferred = bool(touched.inferred[number])
+        image, function = frames.image[number], functions.name[frames.function[number]]
+        sums_here = (weights[number], counts[number], latencies[number] if latencies is not None else 0, inferred)
+        key = (image, access.address)
+        row = rows.get(key)
+        if row is None:
+            name = profile.images[image].name if image != NONE else ""
+            row = rows[key] = InstructionRow(function, name, access, Counts())
+        row.counts.add(access.access, *sums_here)
+        resolver = touched.resolvers[which]
+        if access.type is None or resolver is None:
+            into, reason = (made.unknown, access.reason) if access.countable else (made.outside, OUTSIDE[access.how])
+            into[reason] = into.get(reason, 0) + weights[number]
+            continue
+        made.typed += weights[number]
+        made.inferred += weights[number] if inferred else 0
+        known = types.get((access.type, access.type_size))
+        if known is None:
+            known = types[access.type, access.type_size] = TypeRow(
+                access.type, access.type_size, resolver.graph, access.type_number
+            )
+        known.counts.add(access.access, *sums_here)
+        known.shared = known.shared or access.how == "global"
+        member = known.fields.get((access.offset or 0, access.field))
+        if member is None:
+            member = known.fields[access.offset or 0, access.field] = FieldRow(
+                access.offset or 0, access.field, access.size, candidates=access.candidates
+            )
+        member.size = max(member.size, access.size)
+        member.counts.add(access.access, *sums_here)
+        member.functions[function] = member.functions.get(function, 0) + weights[number]
+        if not inferred:
+            if "r" in access.access:
+                member.readers |= cpus.get(number, set())
+            if "w" in access.access:
+                member.writers |= cpus.get(number, set())
+    made.types = sorted(types.values(), key=lambda one: (-one.counts.weight, one.name))
+    made.instructions = sorted(rows.values(), key=lambda one: (-one.counts.weight, one.access.address))
+    return made
+
+
+def _latency(column: memoryview) -> memoryview:
+    """The first 32 bits of each weight: with WEIGHT_STRUCT the whole latency, else the weight itself."""
+    halves = column.cast("B").cast("I")[::2] if sys.byteorder == "little" else column.cast("B").cast("I")[1::2]
+    return memoryview(array("Q", halves.tolist()))
+
+
+def _cpus(selection: Selection, leaves: memoryview, size: int) -> dict[int, set[int]]:
+    """The cpus on which each frame was sampled."""
+    pairs = Pairs()
+    pairs.column(leaves, widen(selection.column("cpu")))
+    found: dict[int, set[int]] = {}
+    for frame, cpu in zip(pairs.high(), pairs.low(), strict=True):
+        if frame < size and cpu != NONE:
+            found.setdefault(frame, set()).add(cpu)
+    return found

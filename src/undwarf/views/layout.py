@@ -1,0 +1,208 @@
+"""How a type is laid out, with the weight of its members: lines for members, holes and cache lines; and what the
+weights say about the layout: members of one line that cpus take from each other, members used together but far apart.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from undwarf.types.model import TypeGraph
+from undwarf.views.datatypes import Counts, FieldRow, TypeRow
+
+__all__ = ["LINE", "Contention", "LayoutLine", "Spread", "contention", "layout", "spread"]
+
+LINE = 64
+"""Bytes of a cache line."""
+_DEEPEST = 8
+_MOST_LINES = 4096
+_MOST_STEPS = 20_000
+
+
+@dataclass(slots=True)
+class LayoutLine:
+    """One line of a drawn type: a member, an opened aggregate, a hole. `bits` names a bit field's place."""
+
+    kind: str
+    offset: int
+    size: int
+    depth: int
+    name: str
+    type: str
+    path: str = ""
+    bits: str = ""
+    counts: Counts | None = None
+
+
+def layout(row: TypeRow) -> list[LayoutLine]:
+    """A type's members in order of offset, those of inner aggregates below them; holes where nothing is."""
+    drawn: list[LayoutLine] = []
+    steps = [_MOST_STEPS]
+    _open(row.graph, row.number, 0, "", 0, drawn, steps)
+    _charge(drawn, row)
+    return drawn
+
+
+def _open(
+    graph: TypeGraph, t: int, begin: int, path: str, depth: int, drawn: list[LayoutLine], steps: list[int]
+) -> None:
+    members = sorted(graph.members(t), key=lambda one: (one.bit_offset, one.bit_size))
+    at = begin
+    union = len({member.offset for member in members}) < len(members) and not any(one.bit_size for one in members)
+    for member in members:
+        steps[0] -= 1
+        if steps[0] < 0 or len(drawn) >= _MOST_LINES:
+            return
+        offset = begin + member.offset
+        if offset > at and not member.bit_size:
+            drawn.append(LayoutLine("hole", at, offset - at, depth, "", ""))
+        inner = path if member.base or not member.name else f"{path}.{member.name}" if path else member.name
+        bits = f":{member.bit_size}" if member.bit_size else ""
+        of = graph.canonical_name(member.type)
+        name = member.name or ("" if not member.base else "(base)")
+        drawn.append(LayoutLine("member", offset, member.size, depth, name, of, inner, bits))
+        if graph.is_aggregate(member.type) and not member.bit_size and depth < _DEEPEST:
+            _open(graph, member.type, offset, inner, depth + 1, drawn, steps)
+        end = begin + (member.bit_offset + member.bit_size + 7) // 8 if member.bit_size else offset + member.size
+        at = max(at, end)
+    whole = begin + graph.size(t)
+    if members and not union and at < whole:
+        drawn.append(LayoutLine("hole", at, whole - at, depth, "", ""))
+
+
+def _charge(drawn: list[LayoutLine], row: TypeRow) -> None:
+    """Add the weights to the lines they are at: the innermost one of a member's path."""
+    by_path: dict[str, LayoutLine] = {}
+    for line in drawn:
+        if line.kind == "member":
+            by_path.setdefault(line.path, line)
+    for one in row.fields.values():
+        found = None
+        path = one.field
+        while path:
+            found = by_path.get(path)
+            if found is not None:
+                break
+            # What is inside of an array belongs to the array.
+            path = path.rpartition("[")[0] if path.endswith("]") else path.rpartition(".")[0]
+        if found is None:
+            continue
+        if found.counts is None:
+            found.counts = Counts()
+        found.counts.weight += one.counts.weight
+        found.counts.samples += one.counts.samples
+        found.counts.loads += one.counts.loads
+        found.counts.stores += one.counts.stores
+        found.counts.latency += one.counts.latency
+        found.counts.inferred += one.counts.inferred
+
+
+@dataclass(frozen=True, slots=True)
+class Contention:
+    """A cache line of a type whose members some cpus write while others use them.
+
+    `certain` where the type is that of one object; else it may have been different objects.
+    """
+
+    type: str
+    line: int
+    weight: int
+    written: tuple[tuple[str, tuple[int, ...]], ...]
+    others: tuple[tuple[str, tuple[int, ...]], ...]
+    certain: bool
+    same_member: bool
+
+
+def contention(types: list[TypeRow], total: int, least: float = 0.005) -> list[Contention]:
+    """Lines with at least a share `least` of all weight that are written on one cpu and used on another."""
+    found = []
+    for row in types:
+        if row.size <= 0:
+            continue
+        for line, members in _lines(row):
+            weight = sum(one.counts.weight for one in members)
+            if weight < least * total:
+                continue
+            writers = [one for one in members if one.writers]
+            clashing = [
+                (one, other)
+                for one in writers
+                for other in members
+                if len(one.writers | other.readers | other.writers) > 1
+            ]
+            if not clashing:
+                continue
+            written = {one.field: one.writers for one, _other in clashing}
+            others = {other.field: other.readers | other.writers for _one, other in clashing}
+            found.append(
+                Contention(
+                    row.name,
+                    line,
+                    weight,
+                    tuple((name, tuple(sorted(cpus))) for name, cpus in written.items()),
+                    tuple((name, tuple(sorted(cpus))) for name, cpus in others.items()),
+                    row.shared,
+                    set(written) == set(others) and len(written) == 1,
+                )
+            )
+    found.sort(key=lambda one: (-one.weight, one.type, one.line))
+    return found
+
+
+def _lines(row: TypeRow) -> Iterator[tuple[int, list[FieldRow]]]:
+    by_line: dict[int, list[FieldRow]] = {}
+    for one in row.fields.values():
+        by_line.setdefault(one.offset // LINE, []).append(one)
+    return iter(sorted(by_line.items()))
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """Members that are hot in the same functions and lie on more cache lines than they need.
+
+    `members` are (name, offset, share of the type's weight); `functions` are those that use at least two of them.
+    """
+
+    type: str
+    size: int
+    weight: int
+    members: tuple[tuple[str, int, float], ...]
+    lines: tuple[int, ...]
+    needed: int
+    functions: tuple[str, ...]
+
+
+def spread(types: list[TypeRow], total: int, least: float = 0.02) -> list[Spread]:
+    """Types larger than a cache line, with a share `least` of all weight, whose hot members could be closer."""
+    found = []
+    for row in types:
+        if row.size <= LINE or row.counts.weight < least * total:
+            continue
+        hot = [one for one in row.fields.values() if one.field and one.counts.weight >= 0.1 * row.counts.weight]
+        plain = [one for one in hot if "[" not in one.field]
+        if len(plain) < 2:
+            continue
+        shared: dict[str, int] = {}
+        for one in plain:
+            for name in one.functions:
+                shared[name] = shared.get(name, 0) + 1
+        functions = tuple(sorted((name for name, count in shared.items() if count > 1), key=lambda name: -shared[name]))
+        together = [one for one in plain if any(name in functions for name in one.functions)]
+        lines = tuple(sorted({one.offset // LINE for one in together}))
+        needed = -(-sum(max(one.size, 1) for one in together) // LINE)
+        if len(together) < 2 or len(lines) <= needed:
+            continue
+        found.append(
+            Spread(
+                row.name,
+                row.size,
+                sum(one.counts.weight for one in together),
+                tuple(
+                    (one.field, one.offset, one.counts.weight / row.counts.weight)
+                    for one in sorted(together, key=lambda one: -one.counts.weight)
+                ),
+                lines,
+                needed,
+                functions[:4],
+            )
+        )
+    found.sort(key=lambda one: -one.weight)
+    return found

@@ -1,0 +1,137 @@
+"""`undwarf types` on recordings whose samples are put at chosen instructions of a program compiled here."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+from test_types_command import LIST, answers, build
+
+from perfdata.build import PLAIN, Attr, Build
+from undwarf.cli.main import undwarf
+from undwarf.elf import ElfFile
+
+BASE = 0x5555_0000_0000
+WIDE = """
+struct wide { long hot; char gap[120]; long far; struct { int in; } inner; };
+struct wide one; int done;
+__attribute__((noinline)) void work(struct wide *w, long k) { w->hot += k; w->far += w->inner.in; done = 1; }
+int main(int argc, char **argv) { work(&one, argc); return 0; }
+"""
+
+Run = Callable[..., Any]
+
+
+def recording(folder: Path, binary: Path, samples: list[tuple[int, int, int]]) -> Path:
+    """A recording with samples (address in the binary, cpu, how many)."""
+    b, attr = Build(), Attr(sample_type=PLAIN, type=1, config=0, period=1000)
+    elf = ElfFile.open(binary)
+    records = [b.comm(attr, b"program")]
+    for segment in elf.loads:
+        if segment.flags & 1:
+            start = BASE + segment.address - segment.offset
+            records.append(
+                b.mmap2(
+                    attr, str(binary).encode(), start=start + segment.offset // 4096 * 4096, length=0x10000,
+                    pgoff=segment.offset // 4096 * 4096, build_id=bytes(elf.build_id),
+                )
+            )  # fmt: skip
+    time = 1000
+    for address, cpu, count in samples:
+        for _ in range(count):
+            time += 1
+            records.append(b.sample(attr, ip=BASE + address, pid=10, tid=10, time=time, cpu=cpu, period=1000, misc=2))
+    path = folder / "perf.data"
+    path.write_bytes(b.file([attr], records))
+    return path
+
+
+@pytest.fixture
+def run() -> Run:
+    def call(*arguments: object) -> Any:
+        result = CliRunner().invoke(undwarf, ["types", *map(str, arguments)])
+        assert result.exit_code == 0, result.output
+        return json.loads(result.stdout) if "--json" in arguments else result.stdout
+
+    return call
+
+
+def place(binary: Path, function: str, t: str, member: str, access: str) -> int:
+    """The address of the first instruction of a function that touches a member."""
+    for one in answers(binary, function):
+        if one["type"] == t and one["field"] == member and set(access) <= set(one["access"]):
+            return int(one["address"], 16)
+    pytest.skip("the compiler made something else of it")
+
+
+def test_members_have_the_weight_of_their_instructions(tmp_path: Path, run: Run) -> None:
+    binary = build(tmp_path, LIST, "list.c", "-O2")
+    at_key = place(binary, "walk", "struct node", "key", "r")
+    at_next = place(binary, "walk", "struct node", "next", "r")
+    data = recording(tmp_path, binary, [(at_key, 0, 3), (at_next, 1, 5)])
+    (event,) = run("--json", data)["events"]
+    assert event["typed"] == event["total"] == 8000
+    (row,) = event["types"]
+    assert (row["type"], row["weight"], row["samples"], row["stores"]) == ("struct node", 8000, 8, 0)
+    assert [(one["field"], one["weight"]) for one in row["fields"]] == [("next", 5000), ("key", 3000)]
+
+
+def test_what_touches_no_memory_is_apart_and_with_skid_inferred(tmp_path: Path, run: Run) -> None:
+    binary = build(tmp_path, LIST, "list.c", "-O2")
+    at_next = place(binary, "walk", "struct node", "next", "r")
+    result = CliRunner().invoke(undwarf, ["types", "--binary", str(binary), "--json", "--at", "0"])
+    after = at_next
+    for step in range(1, 9):
+        result = CliRunner().invoke(
+            undwarf, ["types", "--binary", str(binary), "--json", "--at", f"{at_next + step:x}"]
+        )
+        (one, *_rest) = json.loads(result.stdout)
+        if one["reason"] == "no memory access":
+            after = at_next + step
+            break
+    assert after > at_next
+    data = recording(tmp_path, binary, [(after, 0, 4)])
+    (event,) = run("--json", data)["events"]
+    assert event["no_data"] == {"no memory access": 4000}
+    (event,) = run("--json", "--skid", data)["events"]
+    assert event["inferred"] == event["typed"] == 4000
+    assert event["types"][0]["fields"][0]["field"] == "next"
+
+
+def test_a_type_is_drawn_with_holes_and_cache_lines(tmp_path: Path, run: Run) -> None:
+    binary = build(tmp_path, WIDE, "wide.c", "-O2")
+    hot = place(binary, "work", "struct wide", "hot", "w")
+    far = place(binary, "work", "struct wide", "far", "w")
+    data = recording(tmp_path, binary, [(hot, 0, 3), (far, 1, 1), (hot, 1, 1)])
+    text = run("--type", "wide", data)
+    assert "cache line 0" in text
+    assert "cache line 2" in text
+    assert "(hole)" in text
+    row = next(line for line in text.splitlines() if "  hot" in line)
+    assert row.split()[0] == "80.00%"
+    (event,) = run("--type", "struct wide", "--json", data)["events"]
+    assert {"kind": "hole", "offset": 140, "size": 4} in [
+        {key: one[key] for key in ("kind", "offset", "size")} for one in event["layout"]
+    ]
+    (event,) = run("--json", data)["events"]
+    (clash,) = event["contention"]
+    assert (clash["type"], clash["line"], clash["written"]) == ("struct wide", 0, {"hot": [0, 1]})
+    (far_apart,) = event["spread"]
+    assert (far_apart["lines"], far_apart["needed"]) == ([0, 2], 1)
+
+
+def test_code_shows_what_each_instruction_touches(tmp_path: Path, run: Run) -> None:
+    binary = build(tmp_path, LIST, "list.c", "-O2")
+    at_key = place(binary, "walk", "struct node", "key", "r")
+    text = run("--code", recording(tmp_path, binary, [(at_key, 0, 2)]))
+    assert any("struct node (key)" in line and "walk" in line for line in text.splitlines())
+
+
+def test_a_type_nobody_touches_is_told(tmp_path: Path) -> None:
+    binary = build(tmp_path, LIST, "list.c", "-O2")
+    data = recording(tmp_path, binary, [(place(binary, "walk", "struct node", "key", "r"), 0, 2)])
+    result = CliRunner().invoke(undwarf, ["types", "--type", "no_such", str(data)])
+    assert result.exit_code != 0
+    assert "no_such" in str(result.exception or result.output)
