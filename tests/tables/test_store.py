@@ -348,6 +348,35 @@ def test_holes_are_looked_at_again_when_they_rest_on_another_debug_file(tmp_path
     assert table.rule_at(at["leaf"]) is not None
 
 
+@needs_gcc
+def test_rows_of_another_build_of_undwarf_are_no_damage_and_not_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = program(tmp_path)
+    at = places(path)
+    learnt(path, (at["leaf"],), tmp_path / "store")
+    monkeypatch.setattr("undwarf.tables.store.maker", lambda: b"another")
+    key = key_of(ElfFile.open(path))
+    assert key is not None
+    store = Store(tmp_path / "store")
+    assert (store.directory / key.name).exists()
+    assert store.load(key, RuleSet()) is None
+    assert store.damaged == 0
+    learnt(path, (at["leaf"],), tmp_path / "store")
+    assert store.load(key, RuleSet()) is not None
+    assert len(store.entries()) == 1
+
+
+def test_a_home_of_somebody_else_is_left_alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delenv("UNDWARF_CACHE_DIR")
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert Store.from_environment() is not None
+    owner = tmp_path.stat().st_uid
+    monkeypatch.setattr(os, "geteuid", lambda: owner + 1)
+    assert Store.from_environment() is None
+
+
 @pytest.mark.parametrize(
     ("variables", "expected"),
     [

@@ -25,6 +25,7 @@ import struct
 import time
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cache
 from hashlib import blake2b
 from pathlib import Path
 
@@ -39,7 +40,7 @@ from undwarf.tables.sources import DEFAULT_ORDER
 
 MAGIC = b"undwarf\xb7"
 VERSION = 1
-"""Grows with the format, and whenever the same binary would give other rows than before."""
+"""Grows with the format."""
 
 _PREFIX = struct.Struct("<8sQII16s")
 _HEAD = struct.Struct("<16s16sQIIIIIIIHH")
@@ -60,9 +61,23 @@ REGISTERS = {22: 33, 62: 17, 183: 34}
 """How many DWARF registers rules may speak of, by ELF machine."""
 
 
+@cache
+def maker() -> bytes:
+    """What tells two builds of undwarf apart that may make other rows of the same binary: names, sizes and times of the
+    files of this package."""
+    about = []
+    with suppress(OSError), os.scandir(Path(__file__).parent) as listing:
+        for one in listing:
+            if one.name.endswith((".py", ".so")):
+                status = one.stat()
+                about.append((one.name, status.st_size, status.st_mtime_ns))
+    return repr(sorted(about)).encode()
+
+
 @dataclass(frozen=True, slots=True)
 class Key:
-    """A binary as the store knows it: the name of its file there, build-id, fingerprint, number of registers, path."""
+    """A binary as the store knows it: the name of its file there, build-id, fingerprint (of the binary, and of this
+    build of undwarf), number of registers, path."""
 
     name: str
     build_id: bytes
@@ -101,7 +116,8 @@ def key_of(elf: ElfFile, order: tuple[str, ...] = DEFAULT_ORDER) -> Key | None:
         return None
     # Hexadecimal only: nothing that a file says becomes part of a path.
     name = f"{elf.build_id.hex()[:64] or 'none'}-{mark.hex()}{_SUFFIX}"
-    return Key(name, elf.build_id, mark, registers, elf.path)
+    made = blake2b(mark + maker(), digest_size=16).digest()
+    return Key(name, elf.build_id, made, registers, elf.path)
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,21 +169,22 @@ class Store:
     @classmethod
     def from_environment(cls, limits: Limits = DEFAULT, defects: Defects | None = None) -> "Store | None":
         """The user's store: ``$UNDWARF_CACHE_DIR/tables``, else ``undwarf/tables`` below ``$XDG_CACHE_HOME`` or
-        ``~/.cache``; None if ``UNDWARF_CACHE_DIR`` is ``off``."""
+        ``~/.cache``; None if ``UNDWARF_CACHE_DIR`` is ``off``, or if the latter belong to somebody else (sudo may leave
+        HOME as it was)."""
         chosen = os.environ.get("UNDWARF_CACHE_DIR", "")
         if chosen == "off":
             return None
-        base = os.environ.get("XDG_CACHE_HOME", "")
         if chosen:
-            root = Path(chosen)
-        elif base.startswith("/"):
-            root = Path(base) / "undwarf"
-        else:
-            try:
-                root = Path.home() / ".cache" / "undwarf"
-            except RuntimeError:
+            return cls(Path(chosen) / "tables", limits, defects)
+        base = os.environ.get("XDG_CACHE_HOME", "")
+        try:
+            owned = Path(base) if base.startswith("/") else Path.home()
+            if owned.exists() and owned.stat().st_uid != os.geteuid():
                 return None
-        return cls(root / "tables", limits, defects)
+        except (OSError, RuntimeError):
+            return None
+        root = owned if base.startswith("/") else owned / ".cache"
+        return cls(root / "undwarf" / "tables", limits, defects)
 
     # -- reading --------------------------------------------------------------------------------------------------
 
@@ -178,7 +195,7 @@ class Store:
         data = _contents(path, self._limits.store_bytes)
         if data is not None:
             found = read(data, rules, key)
-            if found is None and not _other_version(data):
+            if found is None and not _whole(data):
                 self.damaged += 1
                 self.defects.add("damaged file in the cache of unwind tables", str(path))
         if found is None:
@@ -299,11 +316,25 @@ def _contents(path: Path, limit: int) -> memoryview | None:
 
 
 def _other_version(data: memoryview) -> bool:
-    """Whether a whole file of another version of undwarf may be meant."""
+    """Whether a file of another version of undwarf may be meant."""
     if len(data) < _PREFIX.size:
         return False
     magic, _size, version, *_rest = _PREFIX.unpack_from(data)
     return bool(magic == MAGIC and version != VERSION)
+
+
+def _whole(data: memoryview) -> bool:
+    """Whether a file is as somebody wrote it: for another version or build of undwarf, or for another binary."""
+    if _other_version(data):
+        return True
+    if len(data) < _PREFIX.size:
+        return False
+    magic, size, _version, _header, digest = _PREFIX.unpack_from(data)
+    return bool(magic == MAGIC and size == len(data) and digest == _digest(data[_PREFIX.size :]))
+
+
+def _digest(body: "memoryview | bytes") -> bytes:
+    return blake2b(body, digest_size=16).digest()
 
 
 def _about(data: memoryview) -> tuple[bytes, str, int, int] | None:
@@ -361,8 +392,7 @@ def write(
         len(name),
     )
     body = b"".join((head, strings, index, data, rule_bytes, lengths, expressions))
-    digest = blake2b(body, digest_size=16).digest()
-    return _PREFIX.pack(MAGIC, _PREFIX.size + len(body), VERSION, _HEAD.size + len(strings), digest) + body
+    return _PREFIX.pack(MAGIC, _PREFIX.size + len(body), VERSION, _HEAD.size + len(strings), _digest(body)) + body
 
 
 def read(data: memoryview, rules: RuleSet, key: Key) -> StoredTable | None:
@@ -387,7 +417,7 @@ def read(data: memoryview, rules: RuleSet, key: Key) -> StoredTable | None:
         or not 0 < rows <= len(body)
         or first
         or count > _MOST_RULES
-        or blake2b(body, digest_size=16).digest() != digest
+        or _digest(body) != digest
     ):
         return None
     parts = []
