@@ -79,6 +79,9 @@ class Fake:
                 return one, address - one.address
         return None
 
+    def variable_named(self, name: str) -> int:
+        return 0
+
     def per_cpu_at(self, offset: int) -> tuple[GlobalVariable, int] | None:
         return None
 

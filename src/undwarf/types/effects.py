@@ -336,6 +336,9 @@ class Effects(Addresses):
             leads = self.program.indirections.get(where[4])
             if leads is not None:
                 return (ADDRESS, 0, 0, 0, leads)
+            other = self.program.elsewhere(where[4])
+            if other:
+                return (OBJECT, other, 0, 0, 0)
         if size != 8:
             return None
         if where[0] == THREAD and not where[2] and not where[4] and operand.segment:

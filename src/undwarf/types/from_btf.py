@@ -78,6 +78,10 @@ class BtfSource:
         """The variable that holds an address."""
         return _held(*self._globals, address)
 
+    def variable_named(self, name: str) -> int:
+        """Nothing: BTF describes variables of its own sections only."""
+        return VOID
+
     def per_cpu_at(self, offset: int) -> "tuple[GlobalVariable, int] | None":
         """The per-cpu variable at an offset of the section."""
         return _held(*self._per_cpu, offset)

@@ -24,7 +24,7 @@ from undwarf.types.entries import (
 )
 from undwarf.types.kept import Kept
 from undwarf.types.locations import spots
-from undwarf.types.model import TypeGraph
+from undwarf.types.model import VOID, TypeGraph
 from undwarf.types.places import GlobalVariable, Place, PlaceKind, Prototype
 from undwarf.types.scopes import FunctionScopes, name_of_entry
 
@@ -410,6 +410,12 @@ class DwarfSource:
         t = self.types.of(entry)
         size = self.graph.size(t) or size
         return (GlobalVariable(name, t, start, size), address - start) if address - start < size else None
+
+    def variable_named(self, name: str) -> int:
+        """The type of a variable that is declared here and defined elsewhere; void where there is none."""
+        place = self._declared_variables.get(name)
+        entry = place[0].entry_in(place[1], place[2]) if place is not None else None
+        return self.types.of(entry) if entry is not None else VOID
 
     def per_cpu_at(self, offset: int) -> "tuple[GlobalVariable, int] | None":
         """The per-cpu variable whose address within its section is ``offset``: the linker gives it as its address."""

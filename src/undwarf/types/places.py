@@ -97,6 +97,9 @@ class TypeSource(Protocol):
     def global_at(self, address: int) -> "tuple[GlobalVariable, int] | None":
         """The global variable that holds an address, and the offset in it."""
 
+    def variable_named(self, name: str) -> int:
+        """The type of a variable that is defined in another file, by its symbol's name; void where it is not known."""
+
     def per_cpu_at(self, offset: int) -> "tuple[GlobalVariable, int] | None":
         """The per-cpu variable at an offset of the per-cpu section, and the offset in it."""
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from undwarf.disasm import Machine
+from undwarf.types.got import OffsetTable
 from undwarf.types.locate import Embedders
 from undwarf.types.model import TypeGraph
 from undwarf.types.places import Prototype, TypeSource
@@ -27,7 +28,8 @@ class Program:
         frame_rule: Callable[[int], tuple[int, int] | None] | None = None,
         callee: Callable[[int], Prototype | None] | None = None,
         is_data: Callable[[int], bool] | None = None,
-        indirections: dict[int, int] | None = None,
+        elsewhere: Callable[[int], int] | None = None,
+        indirections: OffsetTable | dict[int, int] | None = None,
         complete: bool = False,
         embedders_at: Callable[[int], Embedders] | None = None,
         kernel: bool = False,
@@ -39,7 +41,9 @@ class Program:
         self.frame_rule = frame_rule or (lambda _pc: None)
         self.callee = callee or source.prototype_at
         self.is_data = is_data or (lambda _address: False)
-        self.indirections = indirections or {}
+        self.elsewhere = elsewhere or (lambda _slot: 0)
+        """The type of another file's variable whose address is in a slot of the global offset table; void for none."""
+        self.indirections = {} if indirections is None else indirections
         """Addresses in the global offset table -> what they lead to."""
         whole = Embedders(self.graph, lambda: range(1, len(self.graph))) if complete else Embedders(self.graph, None)
         self.embedders_at: Callable[[int], Embedders] = embedders_at or (lambda _pc: whole)

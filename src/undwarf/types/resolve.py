@@ -9,7 +9,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from undwarf.disasm import Instruction, Machine, Memory, machine_of
+from undwarf.disasm import Flow, Instruction, Machine, Memory, machine_of
 from undwarf.disasm.x86_64 import fused
 from undwarf.elf import ElfFile
 from undwarf.elf.headers import SHF_EXECINSTR, SHF_WRITE
@@ -18,6 +18,7 @@ from undwarf.symbols.plt import Stubs
 from undwarf.tables.cfi import RuleSet
 from undwarf.tables.model import NO_RULE, UnwindTable
 from undwarf.types.flow import FunctionFlow
+from undwarf.types.got import OffsetTable
 from undwarf.types.locate import Embedders, Located, candidates, locate
 from undwarf.types.model import VOID, Kind
 from undwarf.types.places import PlaceKind, Prototype, TypeSource
@@ -133,6 +134,7 @@ class Resolver:
         if self._symbols is None:
             self._symbols = symbols_of_elf(elf)
         self._stubs = Stubs(elf, self._symbols)
+        self._slots = OffsetTable(elf)
         self._rules = RuleSet(elf.limits)
         self._table: UnwindTable | None = None
         self._callees: dict[int, Prototype | None] = {}
@@ -150,7 +152,8 @@ class Resolver:
                 frame_rule=self._frame_rule,
                 callee=self._callee,
                 is_data=self._is_data if fixed else None,
-                indirections=self._indirections(),
+                elsewhere=self._elsewhere,
+                indirections=self._slots,
                 complete=complete,
                 embedders_at=embedders_at,
                 kernel=kernel,
@@ -181,9 +184,17 @@ class Resolver:
                 return (segment.memory_size + align - 1) // align * align
         return 0
 
-    def _indirections(self) -> dict[int, int]:
-        """Slots of the global offset table that lead into this file."""
-        return {}
+    def _elsewhere(self, slot: int) -> int:
+        name = self._slots.name(slot)
+        return self.source.variable_named(name) if name else VOID
+
+    def _through_slots(self, instructions: list[Instruction]) -> None:
+        """Calls through the global offset table are calls of what is behind the slot."""
+        for made in instructions:
+            if made.flow == Flow.INDIRECT_CALL and made.memory and made.memory[0].absolute:
+                target = self._slots.function(made.memory[0].displacement)
+                if target is not None:
+                    made.flow, made.target = Flow.CALL, target
 
     def _frame_rule(self, pc: int) -> tuple[int, int] | None:
         if self._table is None:
@@ -215,6 +226,9 @@ class Resolver:
         stub = self._stubs.find(address)
         if stub is not None:
             return stub[1]
+        named = self._slots.name(address)
+        if named:
+            return named
         if self._symbols is None:
             return ""
         number = self._symbols.find(address)
@@ -263,6 +277,7 @@ class Resolver:
         if code is None or not self._executable(low):
             return "no code here"
         instructions = self.machine.decode(bytes(code[:size]), low)
+        self._through_slots(instructions)
         flow = FunctionFlow(instructions, self.machine, self._read, self._never_returns)
         made = _Function(low, high, flow, Tracker(self.program, flow, low, high))
         self._functions[low] = made
