@@ -6,11 +6,11 @@ from typing import Any
 from undwarf.buffers import zeros
 from undwarf.dwarf.constants import PLACES, Root, ValueClass
 from undwarf.dwarf.info import Info
+from undwarf.dwarf.relocations import ObjectSections
 from undwarf.elf import ElfFile
-from undwarf.elf.headers import PT_LOAD
+from undwarf.elf.headers import ET_REL, PT_LOAD
 from undwarf.limits import DEFAULT, Limits
 
-_ET_REL = 1
 _PF_X = 1
 MAX_STRING = 1 << 16
 """Bytes of a name that are looked at."""
@@ -34,6 +34,7 @@ class DwarfFile:
         """The supplementary file that dwz made, where it is needed and known."""
         self.skeleton: DwarfFile | None = None
         """Of a split file, the one whose addresses it uses."""
+        self._objects = ObjectSections(elf) if elf.kind == ET_REL else None
 
     def again(self) -> "DwarfFile":
         """The same file, with nothing read yet."""
@@ -44,13 +45,16 @@ class DwarfFile:
 
     def section(self, name: str) -> memoryview:
         """A section by its name without the dot, such as ``debug_info``; empty where it is absent."""
-        data = self.elf.section_data("." + name + (".dwo" if self.split else ""))
+        name = "." + name + (".dwo" if self.split else "")
+        if self._objects is not None:
+            return self._objects.section(name)
+        data = self.elf.section_data(name)
         return data if data is not None else memoryview(b"")
 
     @cached_property
     def code(self) -> memoryview:
         """Start and end of each segment that is run; empty for a file that is not linked."""
-        if self.main.kind == _ET_REL:
+        if self.main.kind == ET_REL:
             return zeros("Q", 0)
         found = [
             (segment.address, segment.address + segment.memory_size)

@@ -11,7 +11,7 @@ from undwarf.images import Finder, ImageStore
 from undwarf.limits import DEFAULT, Limits
 from undwarf.symbols.demangle import demangle_all
 from undwarf.symbols.inlines import ImageLines
-from undwarf.symbols.resolver import UNKNOWN, Resolver, ResolverOptions
+from undwarf.symbols.resolver import UNKNOWN, Functions, Resolver, ResolverOptions
 
 NONE = 0xFFFFFFFF
 
@@ -74,6 +74,8 @@ class Addresses:
         chains = lines.inline_chains(addresses) if lines is not None else _no_chains(count)
         functions = self._resolver.resolve(zeros("I", count), addresses)
         names = ["" if name == UNKNOWN else name for name in functions.symbol]
+        if functions.aliases:
+            _choose_aliases(names, functions, chains)
         if self._demangle:
             chains.names = self._all_demangled(chains.names)
             names = self._all_demangled(names)
@@ -85,6 +87,18 @@ class Addresses:
         new = [name for name in names if name not in known]
         known.update(zip(new, demangle_all(new, self._limits), strict=True))
         return [known[name] for name in names]
+
+
+def _choose_aliases(names: list[str], functions: Functions, chains: InlineChains) -> None:
+    """Where symbols share an address and one of them is what the compiler called the function, take that one."""
+    some_address = dict(zip(functions.number.tolist(), range(len(functions.number)), strict=True))
+    for number, aliases in functions.aliases.items():
+        at = some_address.get(number, -1)
+        last = chains.first[at + 1] - 1 if at >= 0 else -1
+        if last >= 0 and chains.first[at] <= last and chains.name[last] != NONE:
+            name = chains.names[chains.name[last]]
+            if name in aliases:
+                names[number] = name
 
 
 def _no_chains(count: int) -> InlineChains:

@@ -6,6 +6,7 @@ from undwarf.elf.headers import (
     EM_AARCH64,
     EM_ARM,
     EM_RISCV,
+    ET_REL,
     SHF_ALLOC,
     SHF_EXECINSTR,
     SHT_DYNSYM,
@@ -14,6 +15,7 @@ from undwarf.elf.headers import (
     SHT_SYMTAB_SHNDX,
     Section,
 )
+from undwarf.elf.layout import section_addresses
 from undwarf.images import Image
 from undwarf.images.jitdump import JitDump
 from undwarf.limits import DEFAULT, Limits
@@ -97,7 +99,7 @@ def table_of(sources: list[Source], limits: Limits = DEFAULT) -> SymbolTable | N
         texts.append(strings)
         if data is None or (section.entry_size not in (0, _entry_size(elf))):
             continue
-        bits, ends = _section_columns(elf)
+        bits, ends, bases = _section_columns(elf)
         filled = read_symbols(
             data,
             strings,
@@ -106,6 +108,7 @@ def table_of(sources: list[Source], limits: Limits = DEFAULT) -> SymbolTable | N
             elf.byte_order == "big",
             bits,
             ends,
+            bases,
             _extended_indexes(elf, section),
             number,
             elf.machine in (EM_ARM, EM_AARCH64, EM_RISCV),
@@ -140,11 +143,15 @@ def _extended_indexes(elf: ElfFile, table: Section) -> memoryview:
     return memoryview(b"")
 
 
-def _section_columns(elf: ElfFile) -> "tuple[memoryview[int], memoryview[int]]":
-    """What each section may hold (bits) and where it ends (address, 0 for unknown), by section number."""
+def _section_columns(elf: ElfFile) -> "tuple[memoryview[int], memoryview[int], memoryview[int]]":
+    """What each section may hold (bits), where it ends (address, 0 for unknown) and what its symbols' values count
+    from, by section number."""
     sections = elf.sections
     bits = zeros("B", len(sections))
     ends = zeros("Q", len(sections))
+    bases = zeros("Q", len(sections))
+    apart = elf.kind == ET_REL
+    places = section_addresses(elf) if apart else bases
     for section in sections:
         if section.flags & SHF_ALLOC:
             what = SECTION_LOADED
@@ -153,6 +160,6 @@ def _section_columns(elf: ElfFile) -> "tuple[memoryview[int], memoryview[int]]":
             if "text" in section.name or "data" in section.name:
                 what |= SECTION_LABELS
             bits[section.index] = what
-            end = section.address + section.size
+            end = (places[section.index] if apart else section.address) + section.size
             ends[section.index] = end if end < 1 << 64 else 0
-    return bits, ends
+    return bits, ends, places

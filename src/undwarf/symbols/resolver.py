@@ -1,7 +1,7 @@
 """Names frames: once for each unique (image, address), in batches, each image's symbols in one go."""
 
 import threading
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from undwarf.buffers import zeros
@@ -45,7 +45,8 @@ class Functions:
 
     ``number`` (I, one a frame) is the frame's function. By function number: ``name`` (demangled, ``[unknown]`` for
     an image's code without a symbol), ``symbol`` (as in the file), ``image`` (I, as passed in, 0xffffffff for none)
-    and ``address`` (Q, where it starts, in the same addresses as the frames'; 0 for unknown).
+    and ``address`` (Q, where it starts, in the same addresses as the frames'; 0 for unknown). ``aliases`` are the
+    symbols to choose from, of functions that have more than one that is as good as the others.
     """
 
     number: "memoryview[int]"
@@ -53,6 +54,7 @@ class Functions:
     symbol: list[str]
     image: "memoryview[int]"
     address: "memoryview[int]"
+    aliases: dict[int, list[str]] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.name)
@@ -227,7 +229,8 @@ class _Batch:
         for i, start in enumerate(self.function_starts):
             starts[i] = start
         symbols, names = self._names()
-        return Functions(self.functions, names, symbols, images, starts)
+        aliases = {number: symbol for number, symbol in enumerate(self.symbols) if not isinstance(symbol, str)}
+        return Functions(self.functions, names, symbols, images, starts, aliases)
 
     def _names(self) -> tuple[list[str], list[str]]:
         """(symbols, names). Aliases are chosen by their demangled names; all are demangled in one go."""

@@ -56,6 +56,7 @@ def _number(data: Any, at: cython.Py_ssize_t, size: cython.Py_ssize_t, big: cyth
     strings="const unsigned char[::1]",
     allowed="const unsigned char[::1]",
     section_ends="const unsigned long long[::1]",
+    bases="const unsigned long long[::1]",
     extended="const unsigned char[::1]",
     values="unsigned long long[::1]",
     sizes="unsigned long long[::1]",
@@ -93,6 +94,7 @@ def read_symbols(
     big_endian: bool,
     section_bits: Any,
     ends_of_sections: Any,
+    section_bases: Any,
     extended_indexes: Any,
     text_number: int,
     mapping_symbols: bool,
@@ -102,13 +104,15 @@ def read_symbols(
 ) -> int:
     """Appends the symbols that count to ``columns`` (values, sizes, limits, names, ranks), from ``filled`` on.
 
-    ``section_bits`` B and ``ends_of_sections`` Q go by section number; ``extended_indexes`` are the bytes of
-    SHT_SYMTAB_SHNDX. Returns how many entries the columns hold then; the columns have room for all of ``table``.
+    ``section_bits`` B, ``ends_of_sections`` Q and ``section_bases`` Q (added to values) go by section number;
+    ``extended_indexes`` are the bytes of SHT_SYMTAB_SHNDX. Returns how many entries the columns hold then; the columns
+    have room for all of ``table``.
     """
     data = table
     strings = string_table
     allowed = section_bits
     section_ends = ends_of_sections
+    bases = section_bases
     extended = extended_indexes
     values, sizes, limits, names, ranks = columns
     wide = is_64
@@ -171,7 +175,7 @@ def read_symbols(
                 rank |= C_STRONG
             if binding == GLOBAL:
                 rank |= C_GLOBAL
-            values[made] = value
+            values[made] = value + bases[section]
             sizes[made] = size
             limits[made] = section_ends[section]
             names[made] = source | name

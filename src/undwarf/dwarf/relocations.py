@@ -1,0 +1,187 @@
+"""Debugging sections of files that are not linked (`.o`, `.ko`, `.dwo`): joined by name and relocated.
+
+Sources: the gABI, "Relocation"; the psABI supplements of x86-64, i386, AArch64, Arm, RISC-V, s390x, PowerPC 64 and
+LoongArch for what each type of relocation does. Only what occurs in debugging sections is known.
+"""
+
+from functools import cached_property
+
+from undwarf.diagnostics import Defects
+from undwarf.dwarf.patching import patch, symbol_values
+from undwarf.elf import ElfFile
+from undwarf.elf.headers import (
+    SHF_ALLOC,
+    SHT_NULL,
+    SHT_REL,
+    SHT_RELA,
+    SHT_SYMTAB,
+    SHT_SYMTAB_SHNDX,
+    Section,
+)
+from undwarf.elf.layout import section_addresses
+
+_ABSOLUTE, _RELATIVE, _ADD, _SUBTRACT, _SET_LOW, _SUBTRACT_LOW, _SET_LEB, _SUBTRACT_LEB, _KEEP = range(1, 10)
+
+_OPERATIONS: dict[int, dict[int, tuple[int, int]]] = {
+    # x86-64: offsets of thread-local variables (DTPOFF) count from the start of the module's block.
+    62: {
+        0: (_KEEP, 0), 1: (_ABSOLUTE, 8), 2: (_RELATIVE, 4), 10: (_ABSOLUTE, 4), 11: (_ABSOLUTE, 4), 12: (_ABSOLUTE, 2),
+        14: (_ABSOLUTE, 1), 17: (_ABSOLUTE, 8), 21: (_ABSOLUTE, 4), 24: (_RELATIVE, 8),
+    },
+    3: {
+        0: (_KEEP, 0), 1: (_ABSOLUTE, 4), 2: (_RELATIVE, 4), 20: (_ABSOLUTE, 2), 22: (_ABSOLUTE, 1),
+        32: (_ABSOLUTE, 4),
+    },
+    183: {
+        0: (_KEEP, 0), 257: (_ABSOLUTE, 8), 258: (_ABSOLUTE, 4), 259: (_ABSOLUTE, 2), 260: (_RELATIVE, 8),
+        261: (_RELATIVE, 4), 262: (_RELATIVE, 2), 1029: (_ABSOLUTE, 8),
+    },
+    40: {
+        0: (_KEEP, 0), 2: (_ABSOLUTE, 4), 3: (_RELATIVE, 4), 5: (_ABSOLUTE, 2), 8: (_ABSOLUTE, 1),
+        106: (_ABSOLUTE, 4),
+    },
+    243: {
+        0: (_KEEP, 0), 1: (_ABSOLUTE, 4), 2: (_ABSOLUTE, 8), 8: (_ABSOLUTE, 4), 9: (_ABSOLUTE, 8), 33: (_ADD, 1),
+        34: (_ADD, 2), 35: (_ADD, 4), 36: (_ADD, 8), 37: (_SUBTRACT, 1), 38: (_SUBTRACT, 2), 39: (_SUBTRACT, 4),
+        40: (_SUBTRACT, 8), 52: (_SUBTRACT_LOW, 1), 53: (_SET_LOW, 1), 54: (_ABSOLUTE, 1), 55: (_ABSOLUTE, 2),
+        56: (_ABSOLUTE, 4), 57: (_RELATIVE, 4), 60: (_SET_LEB, 1), 61: (_SUBTRACT_LEB, 1),
+    },
+    22: {
+        0: (_KEEP, 0), 1: (_ABSOLUTE, 1), 3: (_ABSOLUTE, 2), 4: (_ABSOLUTE, 4), 5: (_RELATIVE, 4), 22: (_ABSOLUTE, 8),
+        23: (_RELATIVE, 8), 52: (_ABSOLUTE, 4), 53: (_ABSOLUTE, 8),
+    },
+    21: {
+        0: (_KEEP, 0), 1: (_ABSOLUTE, 4), 3: (_ABSOLUTE, 2), 26: (_RELATIVE, 4), 38: (_ABSOLUTE, 8), 44: (_RELATIVE, 8),
+        78: (_ABSOLUTE, 8),
+    },
+    258: {
+        0: (_KEEP, 0), 1: (_ABSOLUTE, 4), 2: (_ABSOLUTE, 8), 47: (_ADD, 1), 48: (_ADD, 2), 50: (_ADD, 4), 51: (_ADD, 8),
+        52: (_SUBTRACT, 1), 53: (_SUBTRACT, 2), 55: (_SUBTRACT, 4), 56: (_SUBTRACT, 8), 99: (_RELATIVE, 4),
+        107: (_SET_LEB, 1), 108: (_SUBTRACT_LEB, 1),
+    },
+}  # fmt: skip
+"""By machine and type of relocation, what it does and to how many bytes."""
+
+
+class ObjectSections:
+    """The debugging sections of a file that is not linked, as they would be after linking it alone.
+
+    Sections of one name, such as the type units that each have a section of their own, are joined in the file's order.
+    What is loaded lies where :func:`undwarf.elf.layout.section_addresses` says. What cannot be relocated is counted and
+    stays as it is.
+    """
+
+    def __init__(self, elf: ElfFile, defects: "Defects | None" = None) -> None:
+        self._elf = elf
+        self._defects = elf.defects if defects is None else defects
+        self._known: dict[str, memoryview] = {}
+        self._values: dict[int, memoryview] = {}
+
+    def section(self, name: str) -> memoryview:
+        """All sections of a name (with its dot); empty where there is none."""
+        found = self._known.get(name)
+        if found is None:
+            found = self._known[name] = self._read(name)
+        return found
+
+    @cached_property
+    def _by_name(self) -> dict[str, list[Section]]:
+        found: dict[str, list[Section]] = {}
+        for section in self._elf.sections:
+            if section.type == SHT_NULL or section.flags & SHF_ALLOC:
+                continue
+            name = ".debug_" + section.name[8:] if section.name.startswith(".zdebug_") else section.name
+            found.setdefault(name, []).append(section)
+        return found
+
+    @cached_property
+    def _relocations(self) -> dict[int, list[Section]]:
+        """By section, the sections that have relocations for it."""
+        found: dict[int, list[Section]] = {}
+        for section in self._elf.sections:
+            if section.type in (SHT_REL, SHT_RELA):
+                found.setdefault(section.info, []).append(section)
+        return found
+
+    @cached_property
+    def _bases(self) -> memoryview:
+        """By section, where it begins: an address of what is loaded, else a place among those of its name."""
+        column = section_addresses(self._elf)
+        for group in self._by_name.values():
+            at = 0
+            if len(group) > 1 and group[0].name.startswith((".debug_", ".zdebug_")):
+                for section in group:
+                    column[section.index] = at
+                    at += len(self._elf.section_data(section) or b"")
+        return column
+
+    def _read(self, name: str) -> memoryview:
+        pieces = []
+        for section in self._by_name.get(name, ()):
+            data = self._elf.section_data(section)
+            if data is not None and len(data):
+                pieces.append(self._relocated(section, data))
+        if len(pieces) == 1:
+            return pieces[0]
+        if sum(map(len, pieces)) > self._elf.limits.section_bytes:
+            self._defects.add("sections too large to join", self._elf.path, detail=name)
+            return memoryview(b"")
+        return memoryview(b"".join(pieces))
+
+    def _relocated(self, section: Section, data: memoryview) -> memoryview:
+        """A section's bytes with its relocations applied; the bytes themselves where it has none."""
+        elf = self._elf
+        made: bytearray | None = None
+        for entries in self._relocations.get(section.index, ()):
+            relocations = elf.section_data(entries)
+            if relocations is None:
+                continue
+            if made is None:
+                made = bytearray(data)
+            left = patch(
+                made,
+                relocations,
+                self._symbols(entries.link),
+                operations_of(elf.machine),
+                wide=elf.is_64,
+                big=elf.byte_order == "big",
+                addends=entries.type == SHT_RELA,
+                base=self._bases[section.index],
+            )
+            if left:
+                self._defects.add("relocations of debugging information not understood", elf.path, left)
+        return data if made is None else memoryview(made).toreadonly()
+
+    def _symbols(self, table: int) -> memoryview:
+        found = self._values.get(table)
+        if found is None:
+            elf = self._elf
+            sections = elf.sections
+            data = elf.section_data(sections[table]) if 0 < table < len(sections) else None
+            if data is None or sections[table].type != SHT_SYMTAB:
+                data = memoryview(b"")
+            extended = next((one for one in sections if one.type == SHT_SYMTAB_SHNDX and one.link == table), None)
+            indexes = elf.section_data(extended) if extended is not None else None
+            found = self._values[table] = symbol_values(
+                data,
+                self._bases,
+                indexes if indexes is not None else memoryview(b""),
+                wide=elf.is_64,
+                big=elf.byte_order == "big",
+            )
+        return found
+
+
+_COLUMNS: dict[int, memoryview] = {}
+
+
+def operations_of(machine: int) -> memoryview:
+    """What each type of relocation of a machine does, as :func:`undwarf.dwarf.patching.patch` wants it."""
+    found = _COLUMNS.get(machine)
+    if found is None:
+        known = _OPERATIONS.get(machine, {})
+        column = bytearray(max(known, default=-1) + 1)
+        for number, (what, size) in known.items():
+            column[number] = what << 4 | size
+        found = _COLUMNS[machine] = memoryview(bytes(column))
+    return found
