@@ -81,7 +81,12 @@ class Tools:
         self.perf = shutil.which(options.perf)
 
     def ours(self, command: str, file: Path) -> tuple[str, list[str]]:
-        return f"undwarf {command}", [*self.undwarf, command, str(file)]
+        """A first run: nothing is kept of earlier ones."""
+        return f"undwarf {command}", [*self.undwarf, command, "--no-cache", str(file)]
+
+    def again(self, command: str, file: Path) -> tuple[str, list[str]]:
+        """A run after one on the same file, which kept rows of unwind tables."""
+        return f"undwarf {command}, again", [*self.undwarf, command, str(file)]
 
     def peers(self, file: Path) -> Iterator[tuple[str, list[str]]]:
         if self.samply:
@@ -191,7 +196,10 @@ def run(options: argparse.Namespace, directory: Path) -> int:
     slices = growth_files(file, directory, options)
     samples = slices[-1][1] if slices else None
     size = file.stat().st_size
-    commands = [tools.ours("fold", file), tools.ours("report", file), *tools.peers(file)]
+    os.environ["UNDWARF_CACHE_DIR"] = str(directory / "cache")
+    again = tools.again("fold", file)
+    measure(again[1])
+    commands = [tools.ours("fold", file), again, tools.ours("report", file), *tools.peers(file)]
     figures = compare(commands, options.rounds, options.perf_rounds)
     note("")
     show(f"whole file: {size / 1e6:.0f} MB, {samples or '?'} samples", figures, samples)
