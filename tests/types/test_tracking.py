@@ -248,3 +248,46 @@ def test_scalars_in_a_row(fake: Fake) -> None:
 def test_an_access_wider_than_a_scalar(fake: Fake) -> None:
     assert isinstance(locate(fake.graph, fake.double, 0, 0, 16), Located)
     assert isinstance(locate(fake.graph, fake.double, 0, 4, 8), str)
+
+
+def test_padding_between_parts_of_a_loop_leads_nowhere(fake: Fake, touched: Touched) -> None:
+    fake.takes((RDI, fake.node))
+    assert touched(
+        "jmp 2f\n nopl (%rax)\n 1: mov (%rdi), %rdi\n 2: mov 8(%rdi), %rax\n test %rdi, %rdi\n jne 1b\n ret"
+    ) == [
+        "node.next",
+        "node.key",
+    ]
+
+
+def test_an_index_is_no_pointer_whatever_a_variable_says(fake: Fake, touched: Touched) -> None:
+    fake.takes((RDI, fake.node))
+    fake.variables.append(Place("it", fake.graph.pointer_to(fake.node), PlaceKind.REGISTER, RAX, 0, 2, 100))
+    fake.variables.append(Place("p", fake.graph.pointer_to(fake.node), PlaceKind.REGISTER, RDI, 0, 0, 100))
+    code = "xor %eax, %eax\n 1: mov 8(%rdi,%rax), %rcx\n add $32, %rax\n cmp %rsi, %rax\n jne 1b\n ret"
+    assert touched(code) == ["node.key"]
+
+
+def test_a_pointer_chosen_by_a_condition_from_memory(fake: Fake, touched: Touched) -> None:
+    fake.takes((RDI, fake.node), (RSI, fake.node))
+    assert touched("mov %rsi, %rax\n cmove (%rdi), %rax\n mov 8(%rax), %rcx\n ret") == ["node.next", "node.key"]
+
+
+def test_a_pointer_in_the_frame_may_be_advanced_there(fake: Fake, touched: Touched) -> None:
+    fake.takes((RDI, fake.node))
+    code = "mov %rdi, -8(%rsp)\n addq $32, -8(%rsp)\n mov -8(%rsp), %rax\n mov 16(%rax), %ecx\n ret"
+    assert touched(code)[-1] in ("node.hits", "?")
+
+
+def test_or_of_bits_that_are_clear_is_a_sum(fake: Fake, touched: Touched) -> None:
+    fake.takes((RDI, fake.table))
+    code = "shl $4, %rcx\n or $8, %rcx\n movsd (%rdi,%rcx), %xmm0\n ret"
+    assert touched(code) == ["table.of[]"]
+
+
+def test_what_a_variable_in_memory_is_stored_from_is_what_it_says(fake: Fake, touched: Touched) -> None:
+    to_node = fake.graph.pointer_to(fake.node)
+    fake.variables.append(Place("n", to_node, PlaceKind.CFA, -1, -24, 0, 100))
+    code = "nop\n mov %rdi, -32(%rsp)\n mov %rdi, -16(%rsp)\n mov 8(%rdi), %rax\n"
+    code += "mov -32(%rsp), %rcx\n mov 16(%rcx), %edx\n ret"
+    assert touched(code)[-3:] == ["node.key", "frame-40", "node.hits"]

@@ -59,7 +59,7 @@ class Action(IntEnum):
     EXTEND = 11
     """destination = left, of `width` bytes, sign or zero extended: a number from here on."""
     SELECT = 12
-    """destination = left or right, by a condition."""
+    """destination = left or right, or left or memory[0] where right is NONE, by a condition."""
     EXCHANGE = 13
     """left and right change places."""
     PUSH = 14
@@ -74,6 +74,10 @@ class Action(IntEnum):
     """destination, right = two words from memory[0] on."""
     STORE_PAIR = 19
     """two words from memory[0] on = left, right."""
+    OR = 20
+    """destination = left | immediate."""
+    UPDATE = 21
+    """memory[0] += left, or the immediate where left is NONE."""
 
 
 class Memory:

@@ -105,6 +105,7 @@ _ARITHMETIC: dict[int, Action] = {
     Mnemonic.SUB: Action.SUBTRACT,
     Mnemonic.AND: Action.AND,
 }
+_UPDATES = frozenset((Mnemonic.ADD, Mnemonic.SUB, Mnemonic.INC, Mnemonic.DEC))
 _ADDRESS_ONLY = frozenset((Mnemonic.LEA, Mnemonic.NOP, Mnemonic.ENDBR64, Mnemonic.ENDBR32))
 _NO_ACCESS = frozenset(
     value
@@ -261,8 +262,13 @@ def _act(made: Instruction, native: Native, mnemonic: int) -> None:
             made.action, made.destination, made.width = Action.ADDRESS, _NUMBER[into], width
     elif mnemonic in _WIDENING:
         _widen(made, native, mnemonic, second, into, width)
+    elif mnemonic in _UPDATES and first == OpKind.MEMORY and made.memory:
+        _update(made, native, mnemonic, second)
     elif mnemonic in _ARITHMETIC and width >= 4:
         _arithmetic(made, native, _ARITHMETIC[mnemonic], second, into, width)
+    elif mnemonic == Mnemonic.OR and width >= 4 and second in _IMMEDIATES:
+        made.action, made.destination, made.left = Action.OR, _NUMBER[into], _NUMBER[into]
+        made.immediate, made.width = _immediate(native, 1), width
     elif mnemonic in (Mnemonic.INC, Mnemonic.DEC) and width >= 4:
         made.action, made.destination, made.left = Action.ADD, _NUMBER[into], _NUMBER[into]
         made.immediate, made.width = 1 if mnemonic == Mnemonic.INC else -1, width
@@ -281,9 +287,8 @@ def _act(made: Instruction, native: Native, mnemonic: int) -> None:
         if second == OpKind.REGISTER and native.op_register(1) == into:
             made.action, made.destination, made.immediate, made.width = Action.CONSTANT, _NUMBER[into], 0, width
     elif mnemonic in _CONDITIONAL_MOVES and width == 8:
-        if second == OpKind.REGISTER:
-            made.action, made.destination, made.left = Action.SELECT, _NUMBER[into], _NUMBER[into]
-            made.right = _register(native, 1)
+        made.action, made.destination, made.left = Action.SELECT, _NUMBER[into], _NUMBER[into]
+        made.right = _register(native, 1)
     elif mnemonic == Mnemonic.XCHG and width == 8 and second == OpKind.REGISTER:
         made.action, made.left, made.right = Action.EXCHANGE, _NUMBER[into], _register(native, 1)
     elif mnemonic == Mnemonic.PUSH:
@@ -347,6 +352,19 @@ def _arithmetic(made: Instruction, native: Native, action: Action, second: int, 
     else:
         return
     made.action, made.destination, made.left, made.width = action, register, register, width
+
+
+def _update(made: Instruction, native: Native, mnemonic: int, second: int) -> None:
+    """A sum in memory; the difference with a register is left to the list of what is written."""
+    if mnemonic in (Mnemonic.INC, Mnemonic.DEC):
+        made.immediate = 1 if mnemonic == Mnemonic.INC else -1
+    elif second in _IMMEDIATES:
+        made.immediate = _immediate(native, 1) if mnemonic == Mnemonic.ADD else -_immediate(native, 1)
+    elif mnemonic == Mnemonic.ADD and second == OpKind.REGISTER:
+        made.left = _NUMBER[native.op_register(1)]
+    else:
+        return
+    made.action, made.width = Action.UPDATE, made.memory[0].size
 
 
 def _move_word(made: Instruction, native: Native, first: int, second: int) -> None:

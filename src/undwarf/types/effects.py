@@ -47,7 +47,7 @@ class Effects(Addresses):
         if made.flow in (Flow.CALL, Flow.INDIRECT_CALL):
             self._call(state, k, made)
             return
-        if action == Action.OTHER:
+        if action in (Action.OTHER, Action.UPDATE):
             self._stores(state, k, made)
             for register in made.writes:
                 state.pop(register, None)
@@ -127,13 +127,21 @@ class Effects(Addresses):
             return self._number(scaled(state.get(made.left), 1 << made.immediate))
         if action == Action.AND:
             return self._masked(state, made)
+        if action == Action.OR:
+            value = state.get(made.left)
+            bits = 1 << max(made.immediate, 0).bit_length()
+            if value is None or value[0] != NUMBER or made.immediate < 0 or value[2] % bits or value[4] % bits:
+                return None
+            # Bits that were 0: as good as a sum.
+            return add(value, constant(made.immediate))
         if action == Action.EXTEND:
             value = state.get(made.left) or unknown(0)
             if value[0] != NUMBER or made.width < 4:
                 return None
             return self._named(state, made.left, value, made.address)
         if action == Action.SELECT:
-            left, other = state.get(made.left), state.get(made.right)
+            other = state.get(made.right) if made.right != NONE else self._load(state, k, made, made.memory[0])
+            left = state.get(made.left)
             return self._join(left, other) if left is not None else None
         return None
 
@@ -292,6 +300,10 @@ class Effects(Addresses):
                                 value = self._learn(state, k, made, where[4], value)
                         elif value[0] == FRAME:
                             self._escaped.add(value[4])
+                elif made.action == Action.UPDATE and operand.size in (4, 8):
+                    value = add(state.get(slot(where[4], operand.size)), self._addend(state, made))
+                    if value is not None and operand.size == 4 and value[0] != NUMBER:
+                        value = None
                 self._put(state, where[4], operand.size, value)
             elif where is None or where[0] not in (ADDRESS, THREAD, PERCPU):
                 if made.action == Action.STORE and made.left != NONE:
@@ -299,6 +311,10 @@ class Effects(Addresses):
                     if stored is not None and stored[0] == FRAME:
                         self._escaped.add(stored[4])
                 self._lose_escaped(state, k)
+
+    @staticmethod
+    def _addend(state: State, made: Instruction) -> Value | None:
+        return state.get(made.left) if made.left != NONE else constant(made.immediate)
 
     def _learn(self, state: State, k: int, made: Instruction, offset: int, value: Value) -> Value:
         """An unknown value goes into a variable that is a pointer: that is what it was, wherever else it is."""
@@ -358,7 +374,10 @@ class Effects(Addresses):
         if where[0] != OBJECT or not 8 <= where[2] <= 64:
             return None
         first = self._pointer_at(where[1], where[4], size)
-        return first if first is not None and first == self._pointer_at(where[1], where[4] + where[2], size) else None
+        if first is None:
+            return None
+        beside = (where[4] + where[2], where[4] - where[2])
+        return first if any(first == self._pointer_at(where[1], at, size) for at in beside) else None
 
     def in_block(self, where: Value) -> tuple[int, int] | None:
         """(type, offset in it) of the per-cpu or thread-local variable at a place of its block."""
@@ -419,7 +438,12 @@ class Effects(Addresses):
             if value is not None and value[0] == FRAME:
                 self._escaped.add(value[4])
         self._lose_escaped(state, k)
-        for register in self._machine.lost_in_calls:
+        lost = self._machine.lost_in_calls
+        if made.flow == Flow.CALL and made.target is not None and not self._has_variables:
+            # Compilers that know what a callee leaves alone make use of it.
+            changed = program.changed_by(made.target)
+            lost = lost if changed is None else changed
+        for register in lost:
             state.pop(register, None)
         if returns:
             self._returned(state, returns)

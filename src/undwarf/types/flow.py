@@ -147,7 +147,11 @@ class FunctionFlow:
         for k in range(jump - 1, max(-1, jump - _LOOK_BACK), -1):
             before = self.instructions[k]
             for operand in before.memory:
-                if operand.access == "r" and operand.index >= 0 and operand.scale in (4, 8):
+                if operand.access == "r" and operand.index >= 0 and operand.scale == 1 and operand.size == 4:
+                    # Both are added: either may be the table.
+                    found = self._addresses_of(operand.base) + self._addresses_of(operand.index)
+                    tables += [(address, 4) for address in found]
+                elif operand.access == "r" and operand.index >= 0 and operand.scale in (4, 8):
                     if operand.base < 0:
                         tables.append((operand.displacement & 0xFFFFFFFFFFFFFFFF, 8))
                     else:

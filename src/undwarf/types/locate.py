@@ -231,7 +231,7 @@ def _absorbed(graph: TypeGraph, found: Field, step: int) -> bool:
         if graph.is_array(t):
             stride = graph.stride(t)
             total = graph.size(t)
-            if stride and not step % stride and (not total or abs(step) < total or step == stride):
+            if stride and not step % stride and (not total or abs(step) <= total or step == stride):
                 return True
     return False
 

@@ -27,6 +27,7 @@ class Program:
         *,
         frame_rule: Callable[[int], tuple[int, int] | None] | None = None,
         callee: Callable[[int], Prototype | None] | None = None,
+        changed_by: Callable[[int], frozenset[int] | None] | None = None,
         is_data: Callable[[int], bool] | None = None,
         elsewhere: Callable[[int], int] | None = None,
         indirections: OffsetTable | dict[int, int] | None = None,
@@ -40,6 +41,8 @@ class Program:
         self.machine = machine
         self.frame_rule = frame_rule or (lambda _pc: None)
         self.callee = callee or source.prototype_at
+        self.changed_by = changed_by or (lambda _address: None)
+        """General registers that a function may leave changed, of those a caller does not count on; None for all."""
         self.is_data = is_data or (lambda _address: False)
         self.elsewhere = elsewhere or (lambda _slot: 0)
         """The type of another file's variable whose address is in a slot of the global offset table; void for none."""

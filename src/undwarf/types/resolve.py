@@ -33,6 +33,8 @@ _CFA_REGISTER = 1
 _PT_TLS = 7
 _EM_X86_64 = 62
 _KEPT_FUNCTIONS = 256
+_SMALL = 1024
+"""Bytes of functions whose changes are looked for in their code."""
 _NEVER_RETURN = frozenset(
     (
         "abort", "exit", "_exit", "_Exit", "quick_exit", "__stack_chk_fail", "__assert_fail", "__fortify_fail",
@@ -137,6 +139,7 @@ class Resolver:
         self._slots = OffsetTable(elf)
         self._rules = RuleSet(elf.limits)
         self._table: UnwindTable | None = None
+        self._changed: dict[int, frozenset[int] | None] = {}
         self._callees: dict[int, Prototype | None] = {}
         self._no_data: list[tuple[int, int, str]] = sorted(
             (one.address, one.address + one.size, one.name)
@@ -151,6 +154,7 @@ class Resolver:
                 machine,
                 frame_rule=self._frame_rule,
                 callee=self._callee,
+                changed_by=self._changed_by,
                 is_data=self._is_data if fixed else None,
                 elsewhere=self._elsewhere,
                 indirections=self._slots,
@@ -220,6 +224,28 @@ class Resolver:
                     found = self.source.prototype_named(name.removesuffix("@plt")) or Prototype(name, VOID, ())
             self._callees[address] = found
         return found
+
+    def _changed_by(self, address: int) -> frozenset[int] | None:
+        """What a small function that calls nothing changes; None where it is not one."""
+        found = self._changed.get(address)
+        if found is None and address not in self._changed:
+            found = self._changed[address] = self._changes(address)
+        return found
+
+    def _changes(self, address: int) -> frozenset[int] | None:
+        machine, place = self.machine, self._range_of(address)
+        if machine is None or place is None or place[0] != address or place[1] - address > _SMALL:
+            return None
+        code = self._read(address, place[1] - address)
+        if code is None or self._stubs.find(address) is not None:
+            return None
+        changed: set[int] = set()
+        for made in machine.decode(code, address):
+            leaves = made.target is not None and not address <= made.target < place[1]
+            if made.flow in (Flow.CALL, Flow.INDIRECT_CALL, Flow.INDIRECT_JUMP) or (made.flow != Flow.NEXT and leaves):
+                return None
+            changed.update(made.writes)
+        return machine.lost_in_calls & changed
 
     def name_at(self, address: int) -> str:
         """The symbol or stub at an address, else empty."""
