@@ -189,3 +189,17 @@ def test_sizes_have_a_line_for_the_cache(undwarf: Run, program: Path) -> None:
     found = json.loads(undwarf("tables", "sizes", "--json", program).stdout)
     sizes = {one["name"]: one["bytes"] for one in found["written"]}
     assert sizes["cache"] > 0
+
+
+def test_registers_that_sframe_does_not_follow_are_no_disagreement(undwarf: Run, tmp_path: Path) -> None:
+    if shutil.which("gcc") is None:
+        pytest.skip("no gcc")
+    body = (
+        "push %rdi\n.cfi_adjust_cfa_offset 8\n.cfi_rel_offset rdi, 0\nnop\npop %rdi\n.cfi_adjust_cfa_offset -8\nret\n"
+    )
+    text = f".text\n.globl f\n.type f,@function\nf:\n.cfi_startproc\n{body}.cfi_endproc\n.size f,.-f\n"
+    (tmp_path / "f.s").write_text(text)
+    subprocess.run(["gcc", "-shared", "-nostdlib", "-o", "f.so", "f.s"], cwd=tmp_path, check=True)
+    assert undwarf("tables", "convert", "f.so", "--to", "sframe", "--into", "g.so").returncode == 0
+    found = json.loads(undwarf("tables", "verify", "g.so", "--against", "sframe", "--json").stdout)
+    assert (found["agreed"], found["instructions"], found["kinds"]) == (4, 4, {})

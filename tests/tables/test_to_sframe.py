@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from sframe_builder import AARCH64, AARCH64_BIG, AMD64, FP, MACHINES, S390X, SP, Function, SFrame
+from sframe_compare import compare
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "elf"))
 from elf_builder import Elf, Section, Segment, program
@@ -297,3 +298,16 @@ def test_what_is_converted_says_what_the_source_says(compiled: Path, version: st
     assert (missing == 0) == (version == "3")
     if version == "3":
         assert not made.left_out
+
+
+@pytest.mark.parametrize("version", ["2", "3"])
+def test_readelf_reads_what_is_written(compiled: Path, tmp_path: Path, version: str) -> None:
+    if shutil.which("readelf") is None:
+        pytest.skip("no readelf")
+    elf = ElfFile.open(compiled)
+    made = write("sframe", UnwindTable.from_elf(elf), elf, version)
+    (tmp_path / "copy").write_bytes(carrying(elf, made.sections))
+    found = compare("readelf", tmp_path / "copy")
+    if not found.rows:
+        pytest.skip("readelf does not print this version")
+    assert (found.rows, found.differences) == (made.rows, [])

@@ -2,5 +2,6 @@
 
 NAMES = (*(f"x{number}" for number in range(31)), "sp")
 RETURN_ADDRESS = 30
+FRAME_POINTER = 29
 KEPT = tuple(range(19, 30))
 """General registers that a function gives back; the stack pointer aside."""

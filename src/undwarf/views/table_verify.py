@@ -9,13 +9,18 @@ from undwarf.disasm import machine_of
 from undwarf.elf import ElfFile
 from undwarf.errors import NothingUsable
 from undwarf.tables.model import NO_RULE, UnwindTable, describe
-from undwarf.views.unwind_rows import Binary
+from undwarf.views.unwind_rows import REGISTERS, Binary
 
 _PLT = 3
 _EXPRESSION_KINDS = (6, 7)
 
-Words = tuple[str, dict[str, str], int | None]
-"""Call frame address, registers that have a rule, and where that address is by the stack pointer, if it is."""
+_FOLLOWED = {"sframe": False, "orc": False, "code": True}
+"""Sources that know of some registers only: the return address and the frame pointer, and with True those that a
+function gives back."""
+
+Words = tuple[str, dict[str, str], int | None, frozenset[str] | None]
+"""Call frame address, registers that have a rule, where that address is by the stack pointer, if it is, and the
+registers that the source follows (None: all)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,8 +192,15 @@ class _Comparer:
             at = raw[2] if raw[0] == 1 and table.machine == 62 and raw[1] == 7 else None
             registers = dict(rule.registers)
             registers["ra"] = rule.return_address
-            found = self._words[key] = cfa, registers, at
+            found = self._words[key] = cfa, registers, at, self._followed(table.machine, rule.source)
         return found
+
+    def _followed(self, machine: int, source: str) -> frozenset[str] | None:
+        known = REGISTERS.get(machine)
+        if source not in _FOLLOWED or known is None:
+            return None
+        kept = known.KEPT if _FOLLOWED[source] else ()
+        return frozenset(("ra", known.NAMES[known.FRAME_POINTER], *(known.NAMES[number] for number in kept)))
 
     def _threshold(self, side: int, number: int) -> int:
         raw = self._tables[side].rules.words(number)
@@ -221,7 +233,7 @@ class _Comparer:
                 found.append(("cfa", one[0], other[0]))
         for name in dict.fromkeys((*one[1], *other[1])):
             a, b = one[1].get(name, "same"), other[1].get(name, "same")
-            if a == b:
+            if a == b or any(side[3] is not None and name not in side[3] for side in (one, other)):
                 continue
             if name != "ra":
                 if "undefined" in (a, b):

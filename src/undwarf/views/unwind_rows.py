@@ -20,7 +20,8 @@ KINDS = {"eh_frame": "cfi", "debug_frame": "cfi"}
 
 _PLACE = re.compile(r"(0[xX][0-9a-fA-F]{1,16}|[0-9]{1,20})(?:([-+])(0[xX][0-9a-fA-F]{1,16}|[0-9]{1,20}))?")
 
-_KEPT = {22: registers_s390x, 62: registers_x86_64, 183: registers_aarch64}
+REGISTERS = {22: registers_s390x, 62: registers_x86_64, 183: registers_aarch64}
+"""What is known of registers, by ELF machine."""
 
 
 @dataclass(slots=True)
@@ -112,7 +113,7 @@ def words_of(table: UnwindTable, number: int) -> RowWords:
     of a register for a value that is in it, ``val(cfa-8)`` for one that is an address in the frame."""
     rule = describe(table.rules, number, table.machine)
     registers = {"ra": rule.return_address}
-    kept = _KEPT.get(table.machine)
+    kept = REGISTERS.get(table.machine)
     if kept is not None:
         for register in kept.KEPT:
             name = kept.NAMES[register]
