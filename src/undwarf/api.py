@@ -203,11 +203,13 @@ class Recording:
 
     def close(self) -> None:
         """Close the file, and connections to debuginfod servers; keep what was learnt of unwind tables."""
-        if "sources" in self.__dict__:
-            self.sources.keep_tables()
-        if self._finder.debuginfod is not None:
-            self._finder.debuginfod.close()
-        self.data.close()
+        try:
+            if "sources" in self.__dict__:
+                self.sources.keep_tables()
+        finally:
+            if self._finder.debuginfod is not None:
+                self._finder.debuginfod.close()
+            self.data.close()
 
     def __enter__(self) -> "Recording":
         return self
