@@ -135,3 +135,31 @@ def test_a_type_nobody_touches_is_told(tmp_path: Path) -> None:
     result = CliRunner().invoke(undwarf, ["types", "--type", "no_such", str(data)])
     assert result.exit_code != 0
     assert "no_such" in str(result.exception or result.output)
+
+
+def test_reports_sort_by_type_offset_and_cache_line(tmp_path: Path) -> None:
+    binary = build(tmp_path, WIDE, "wide.c", "-O2")
+    hot = place(binary, "work", "struct wide", "hot", "w")
+    far = place(binary, "work", "struct wide", "far", "w")
+    data = recording(tmp_path, binary, [(hot, 0, 3), (far, 1, 1)])
+    arguments = ["report", "-g", "none", "--json", "--percent-limit", "0", "-s", "type,typeoff,typecln,sym", str(data)]
+    result = CliRunner().invoke(undwarf, arguments)
+    assert result.exit_code == 0, result.output
+    (event,) = json.loads(result.stdout)["events"]
+    found = {(row["type"], row["typeoff"], row["typecln"], row["sym"]): row["self"] for row in event["rows"]}
+    assert found == {
+        ("struct wide", "struct wide +0 (hot)", "struct wide: cache-line 0", "work"): 3000,
+        ("struct wide", "struct wide +128 (far)", "struct wide: cache-line 2", "work"): 1000,
+    }
+
+
+def test_stacks_can_begin_with_the_type_and_the_member(tmp_path: Path) -> None:
+    binary = build(tmp_path, WIDE, "wide.c", "-O2")
+    hot = place(binary, "work", "struct wide", "hot", "w")
+    data = recording(tmp_path, binary, [(hot, 0, 3)])
+    result = CliRunner().invoke(undwarf, ["fold", "--root", "none", "--by", "type", str(data)])
+    assert result.stdout == "struct wide;.hot;work 3\n"
+    page = tmp_path / "page.html"
+    result = CliRunner().invoke(undwarf, ["flamegraph", "--by", "type", "-o", str(page), str(data)])
+    assert result.exit_code == 0, result.output
+    assert "struct wide" in page.read_text()

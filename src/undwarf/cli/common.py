@@ -108,6 +108,15 @@ OPTIONS: tuple[Callable[[Any], Any], ...] = (
 )
 
 
+BY = click.option(
+    "--by",
+    type=click.Choice(["stack", "type"]),
+    default="stack",
+    show_default=True,
+    help="What stands at the root: nothing more, or the data type and member that the innermost instruction touches.",
+)
+"""The option of commands that draw stacks."""
+
 SHARED = (
     "file", "also_file", "symfs", "debug_dirs", "debuginfod", "kallsyms", "vmlinux", "span", "pids", "tids", "cpus",
     "comms", "events", "max_stack", "no_cache", "stats", "no_inline", "unwind_order", "jobs",
@@ -244,6 +253,15 @@ class Job:
             filters=self.filters, jobs=self._options["jobs"], max_stack=1, inline=False, progress=self._progress
         )
         return self._checked(made)
+
+    def grouped(self, by: str) -> "Profile":
+        """The profile with what ``--by`` asks for at the root of its stacks."""
+        made = self.profile()
+        if by == "type":
+            from undwarf.views.typed_stacks import by_type
+
+            made = by_type(made, self.touch(made))
+        return made
 
     def touch(self, profile: "Profile", *, skid: bool = False) -> "Touch":
         """What the innermost frames of a profile touch."""

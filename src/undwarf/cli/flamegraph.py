@@ -10,7 +10,7 @@ from typing import BinaryIO
 
 import click
 
-from undwarf.cli.common import Job, recording_command
+from undwarf.cli.common import BY, Job, recording_command
 from undwarf.errors import UsageError
 from undwarf.outputs.escape import printable
 
@@ -36,6 +36,7 @@ def whole_file(target: Path) -> Iterator[BinaryIO]:
     epilog="""\b
 Examples:
   undwarf flamegraph perf.data -o flames.html
+  undwarf flamegraph --by type perf.data -o data.html
   undwarf flamegraph --comm 'cc1*' --event cycles perf.data -o compile.html""",
 )
 @click.option(
@@ -47,11 +48,12 @@ Examples:
     help="The page to write; - for standard output.",
 )
 @click.option("--title", metavar="TEXT", default=None, help="The page's title; the recording's name if not given.")
-def command(job: Job, output: str, title: str | None) -> None:
+@BY
+def command(job: Job, output: str, title: str | None, by: str) -> None:
     """A flame graph as one self-contained page."""
     from undwarf.outputs.flamegraph import FlamegraphOptions, write
 
-    profile = job.profile()
+    profile = job.grouped(by)
     options = FlamegraphOptions(title=title or Path(job.recording.path).name, dump=job.stack_dump)
     if output == "-":
         write(profile, sys.stdout.buffer, options)

@@ -27,6 +27,7 @@ def _graph(_context: click.Context, _parameter: click.Parameter, value: str) -> 
 Examples:
   undwarf report perf.data
   undwarf report --no-children --sort dso,sym perf.data
+  undwarf report -g none -s type,typeoff perf.data
   undwarf report -g callee --comm cc1plus perf.data
   undwarf report -g caller,1 --percent-limit 2 perf.data
   undwarf report --source parse_line perf.data
@@ -39,7 +40,7 @@ Examples:
     default="comm,dso,sym",
     show_default=True,
     metavar="KEYS",
-    help="What makes a row: comm, pid, tid, cpu, event, dso, sym, srcline, srcfile.",
+    help="What makes a row: comm, pid, tid, cpu, event, dso, sym, srcline, srcfile; type, typeoff, typecln: what data.",
 )
 @click.option(
     "--children/--no-children",
@@ -92,7 +93,7 @@ def command(
     """Hot functions and call tree in the terminal."""
     from undwarf.outputs.paint import wants_colour
     from undwarf.outputs.report import ReportOptions
-    from undwarf.views.hot import SOURCE_KEYS, parse_keys
+    from undwarf.views.hot import LABEL_KEYS, SOURCE_KEYS, parse_keys
 
     if asm and function is None:
         raise UsageError("--asm needs --source FUNCTION", "", "name the function whose instructions are wanted")
@@ -101,6 +102,10 @@ def command(
         return
     keys = parse_keys(sort)
     profile = job.profile(lines=bool(SOURCE_KEYS.intersection(keys)))
+    if set(LABEL_KEYS).intersection(keys):
+        from undwarf.views.typed_stacks import add_labels
+
+        add_labels(profile, job.touch(profile))
     recording = job.recording
     kind, tree_limit = graph
     options = ReportOptions(

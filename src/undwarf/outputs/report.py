@@ -21,6 +21,9 @@ TITLES = {
     "event": "Event",
     "dso": "Shared Object",
     "sym": "Symbol",
+    "type": "Data Type",
+    "typeoff": "Data Type Offset",
+    "typecln": "Data Type Cacheline",
 }
 TREE_DEPTH = 200
 

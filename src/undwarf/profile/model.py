@@ -191,6 +191,8 @@ class Profile:
         """Source files, as debugging information names them."""
         self.deferred = deferred
         """Samples whose user chain was to come later and never came."""
+        self.labels: dict[str, tuple[Column, list[str]]] = {}
+        """Further keys of samples by their innermost frame: a number for each frame, and the text of each number."""
         self.later = later or {}
         """What became of deferred chains and of the samples that wait for them (undwarf.unwind.deferred.match)."""
 

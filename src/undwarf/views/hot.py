@@ -11,6 +11,8 @@ from undwarf.views.selection import Selection, Weight
 
 SAMPLE_KEYS = ("comm", "pid", "tid", "cpu", "event")
 FRAME_KEYS = ("dso", "sym", "srcline", "srcfile")
+LABEL_KEYS = ("type", "typeoff", "typecln")
+"""Keys that say what the innermost frame's instruction touches; the profile has them where they were asked for."""
 NO_FRAME = "[no frame]"
 
 SOURCE_KEYS = frozenset({"srcline", "srcfile"})
@@ -52,8 +54,8 @@ def parse_keys(text: str) -> tuple[str, ...]:
         name = _ALIASES.get(part.strip(), part.strip())
         if not name:
             continue
-        if name not in SAMPLE_KEYS + FRAME_KEYS:
-            known = ", ".join(SAMPLE_KEYS + FRAME_KEYS)
+        if name not in SAMPLE_KEYS + FRAME_KEYS + LABEL_KEYS:
+            known = ", ".join(SAMPLE_KEYS + FRAME_KEYS + LABEL_KEYS)
             raise UsageError(f"unknown sort key {name!r}", "", f"sort keys are {known}")
         if name not in keys:
             keys.append(name)
@@ -122,7 +124,16 @@ def _sample_groups(
     group: memoryview = zeros("I", len(selection))
     texts: list[tuple[str, ...]] = [()]
     for key in keys:
-        if key in SAMPLE_KEYS:
+        if key in LABEL_KEYS:
+            pairs = Pairs()
+            of_frame, known = profile.labels[key]
+            label = look_up(look_up(selection.stacks, profile.stacks.frame), of_frame)
+            group = pairs.column(group, label)
+            texts = [
+                (*texts[before], known[value] if value != NONE else NO_FRAME)
+                for before, value in zip(pairs.high(), pairs.low(), strict=True)
+            ]
+        elif key in SAMPLE_KEYS:
             pairs = Pairs()
             group = pairs.column(group, selection.column(key))
             texts = [
@@ -203,4 +214,4 @@ def _by_frame(
 def _in_order(keys: tuple[str, ...], outer: tuple[str, ...], inner: tuple[str, ...]) -> tuple[str, ...]:
     """The texts of sample and frame keys in the order in which the keys were given."""
     of_samples, of_frames = iter(outer), iter(inner)
-    return tuple(next(of_samples if key in SAMPLE_KEYS else of_frames) for key in keys)
+    return tuple(next(of_frames if key in FRAME_KEYS else of_samples) for key in keys)

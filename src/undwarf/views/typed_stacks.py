@@ -1,0 +1,144 @@
+"""Data types as keys of reports and as roots of stacks."""
+
+from typing import Literal
+
+from undwarf.buffers import zeros
+from undwarf.profile.model import NONE, FrameColumns, FunctionTable, Profile, StackColumns
+from undwarf.types.resolve import Access
+from undwarf.views.datatypes import OUTSIDE, Touch
+from undwarf.views.grouping import Pairs, look_up
+from undwarf.views.layout import LINE
+
+__all__ = ["add_labels", "by_type"]
+
+_Kind = Literal["B", "I", "Q"]
+
+_CERTAIN = ("stack", "canary", "constant", "table", "spill", "none")
+
+
+def _without(access: Access) -> str:
+    """What stands for the type where there is none."""
+    return f"({OUTSIDE[access.how]})" if access.how in _CERTAIN else "(unknown)"
+
+
+def _texts(access: Access) -> tuple[str, str, str]:
+    """The keys type, typeoff and typecln of an access."""
+    if access.type is None:
+        nothing = _without(access)
+        return nothing, nothing, nothing
+    offset = access.offset or 0
+    return (
+        access.type,
+        f"{access.type} +{offset} ({access.field or 'no field'})",
+        f"{access.type}: cache-line {offset // LINE}",
+    )
+
+
+def add_labels(profile: Profile, touched: Touch) -> None:
+    """Let reports sort by `type`, `typeoff` (with offset and member) and `typecln` (with the cache line)."""
+    columns = [zeros("I", len(profile.frames)) for _key in range(3)]
+    numbers: list[dict[str, int]] = [{}, {}, {}]
+    of_access = [
+        tuple(known.setdefault(text, len(known)) for known, text in zip(numbers, _texts(access), strict=True))
+        for access in touched.accesses
+    ]
+    for frame, which in enumerate(touched.access):
+        if which != NONE:
+            for column, number in zip(columns, of_access[which], strict=True):
+                column[frame] = number
+    for key, column, known in zip(("type", "typeoff", "typecln"), columns, numbers, strict=True):
+        profile.labels[key] = (column, list(known) or [""])
+
+
+def by_type(profile: Profile, touched: Touch) -> Profile:
+    """The profile with two frames at the root of every stack: the type and the member its innermost frame touches."""
+    numbers: dict[tuple[str, ...], int] = {}
+    of_access = zeros("I", max(len(touched.accesses), 1))
+    for number, access in enumerate(touched.accesses):
+        path = (access.type, f".{access.field}" if access.field else "(whole)") if access.type else (_without(access),)
+        of_access[number] = numbers.setdefault(path, len(numbers))
+    stacks, frames = profile.stacks, profile.frames
+    pairs = Pairs(1024)
+    group = look_up(look_up(look_up(profile.samples.stack, stacks.frame), touched.access), of_access)
+    column = pairs.column(profile.samples.stack, group)
+    names: list[str] = []
+    parents: list[int] = []
+    of_node: list[int] = []
+    roots: dict[tuple[str, ...], int] = {}
+
+    def root(path: tuple[str, ...]) -> int:
+        if not path:
+            return NONE
+        if path not in roots:
+            above = root(path[:-1])
+            names.append(path[-1])
+            parents.append(above)
+            of_node.append(len(frames) + len(names) - 1)
+            roots[path] = len(parents) - 1
+        return roots[path]
+
+    tops = [root(path) for path in numbers]
+    copies: dict[tuple[int, int], int] = {}
+    node_of = zeros("I", max(len(pairs), 1))
+    for number, (node, which) in enumerate(zip(pairs.high(), pairs.low(), strict=True)):
+        if node == NONE or which == NONE:
+            node_of[number] = NONE
+            continue
+        way: list[int] = []
+        while node != NONE and (node, which) not in copies:
+            way.append(node)
+            node = stacks.parent[node]
+        at = copies[node, which] if node != NONE else tops[which]
+        for inner in reversed(way):
+            parents.append(at)
+            of_node.append(stacks.frame[inner])
+            at = copies[inner, which] = len(parents) - 1
+        node_of[number] = at
+    made = Profile(
+        profile.samples.columns,
+        StackColumns(_column("I", parents), _column("I", of_node)),
+        _longer(frames, len(names), len(profile.functions)),
+        FunctionTable(
+            profile.functions.name + names,
+            _joined(profile.functions.image, "I", NONE, len(names)),
+            _joined(profile.functions.address, "Q", 0, len(names)),
+        ),
+        profile.images,
+        profile.comms,
+        profile.events,
+        files=profile.files,
+    )
+    made.samples.columns.stack = look_up(column, node_of)
+    return made
+
+
+def _column(kind: _Kind, values: list[int]) -> memoryview:
+    made = zeros(kind, len(values))
+    for k, value in enumerate(values):
+        made[k] = value
+    return made
+
+
+def _joined(column: memoryview, kind: _Kind, value: int, count: int) -> memoryview:
+    made = zeros(kind, len(column) + count)
+    made[: len(column)] = column
+    for k in range(len(column), len(made)):
+        made[k] = value
+    return made
+
+
+def _longer(frames: FrameColumns, count: int, function: int) -> FrameColumns:
+    """The frames with `count` more, of functions from a number on."""
+    functions = _joined(frames.function, "I", 0, count)
+    for k in range(count):
+        functions[len(frames) + k] = function + k
+    return FrameColumns(
+        _joined(frames.image, "I", NONE, count),
+        _joined(frames.address, "Q", 0, count),
+        _joined(frames.provenance, "B", 0, count),
+        functions,
+        None,
+        _joined(frames.inline_depth, "B", 0, count),
+        _joined(frames.file, "I", NONE, count) if frames.file is not None else None,
+        _joined(frames.line, "I", 0, count) if frames.line is not None else None,
+    )
