@@ -64,13 +64,15 @@ REGISTERS = {22: 33, 62: 17, 183: 34}
 @cache
 def maker() -> bytes:
     """What tells two builds of undwarf apart that may make other rows of the same binary: names, sizes and times of the
-    files of this package."""
+    files that read unwind information and code."""
     about = []
-    with suppress(OSError), os.scandir(Path(__file__).parent) as listing:
-        for one in listing:
-            if one.name.endswith((".py", ".so")):
-                status = one.stat()
-                about.append((one.name, status.st_size, status.st_mtime_ns))
+    for part in ("tables", "disasm", "elf"):
+        for folder, _folders, names in os.walk(Path(__file__).parent.parent / part):
+            for name in names:
+                if name.endswith((".py", ".so")):
+                    with suppress(OSError):
+                        status = (Path(folder) / name).stat()
+                        about.append((folder, name, status.st_size, status.st_mtime_ns))
     return repr(sorted(about)).encode()
 
 
