@@ -6,6 +6,8 @@ the suffix of a clone. Any of them counts as the same function; how many agree t
 Builds programs of all kinds (compilers, languages, DWARF versions, split, packed, shared by dwz, not linked), or takes
 binaries given by ``--binary``; asks for random addresses of their code; and counts those whose whole chain (function,
 file and line of every frame) is what at least one of GNU addr2line, elfutils' and llvm-symbolizer says.
+
+GNU_ADDR2LINE (a second one), EU_ADDR2LINE and OBJCOPY (one that packs with zstd) may name others than in the path.
 """
 
 import argparse
@@ -27,8 +29,8 @@ Chain = list[tuple[str, str, int]]
 
 OTHERS = {
     "gnu": "addr2line",
-    "gnu-new": os.environ.get("GNU_ADDR2LINE", "/opt/peers/sid/usr/bin/addr2line"),
-    "elfutils": os.environ.get("EU_ADDR2LINE", "/opt/peers/bin/eu-addr2line-new"),
+    "gnu-new": os.environ.get("GNU_ADDR2LINE", ""),
+    "elfutils": os.environ.get("EU_ADDR2LINE", "eu-addr2line"),
     "llvm": "llvm-symbolizer",
 }
 OPTIONS = {"elfutils": ["-A"], "llvm": ["--no-demangle", "--output-style=GNU"]}
@@ -82,7 +84,7 @@ CASES: dict[str, tuple[str, ...]] = {
     "zdebug": ("g++ -O2 -g template.cpp -o {out}", "objcopy --compress-debug-sections=zlib-gnu {out}"),
     "zstd": (
         "g++ -O2 -g template.cpp -o {out}",
-        "objcopy --compress-debug-sections=zstd {out}",
+        "{objcopy} --compress-debug-sections=zstd {out}",
     ),
 }
 
@@ -94,7 +96,8 @@ def build(name: str, folder: Path) -> Path:
         for source in (HERE / "sources").glob("*"):
             shutil.copy(source, folder)
         for line in CASES[name]:
-            subprocess.run(line.format(out=out).split(), cwd=folder, check=True, capture_output=True, text=True)
+            line = line.format(out=out, objcopy=os.environ.get("OBJCOPY", "objcopy"))
+            subprocess.run(line.split(), cwd=folder, check=True, capture_output=True, text=True)
     return out
 
 

@@ -59,6 +59,11 @@ MAX_DEPTH = cython.declare(cython.Py_ssize_t, 1024)
 """Nesting of entries that is followed."""
 MAX_STRING = cython.declare(cython.Py_ssize_t, 1 << 16)
 """Bytes of a name that are looked at."""
+MAX_ATTRIBUTES = cython.declare(cython.Py_ssize_t, 256)
+"""Attributes of one abbreviation; the largest that compilers write have some forty. Entries that take no room at all
+could have more, each time they occur."""
+SPARSE = cython.declare(cython.ulonglong, 256)
+"""How far the codes of an abbreviation table may go beyond eight for each entry; they are dense."""
 MAX_HOPS = cython.declare(cython.int, 32)
 """References followed from an entry to the one that has its name."""
 
@@ -97,6 +102,8 @@ class Info:
     map_first = cython.declare("unsigned int[::1]")
     map_size = cython.declare("unsigned int[::1]")
     table_total: cython.Py_ssize_t
+    table_bytes: cython.ulonglong
+    list_bytes: cython.ulonglong
     code_map = cython.declare("unsigned int[::1]")
     code_total: cython.Py_ssize_t
     decl_tag = cython.declare("unsigned short[::1]")
@@ -179,6 +186,8 @@ class Info:
         self.map_first = zeros("I", 16)
         self.map_size = zeros("I", 16)
         self.table_total = 0
+        self.table_bytes = 0
+        self.list_bytes = 0
         self.code_map = zeros("I", 1024)
         self.code_total = 0
         self.decl_tag = zeros("H", 256)
@@ -452,6 +461,7 @@ class Info:
         known="Py_ssize_t",
         i="Py_ssize_t",
         constant="long long",
+        start="Py_ssize_t",
     )
     def _abbreviations(self, offset: cython.ulonglong) -> cython.Py_ssize_t:
         """Read an abbreviation table for units of the width and address size at hand; its number."""
@@ -468,6 +478,11 @@ class Info:
         self.at = (
             self.end + 1 if offset > cython.cast(cython.ulonglong, self.end) else cython.cast("Py_ssize_t", offset)
         )
+        start = self.at
+        if self.table_bytes > 4 * cython.cast("unsigned long long", self.end) + 65536:
+            # Tables do not overlap, but that one serves units of several shapes: this is damage.
+            self.damaged += 1
+            self.at = self.end + 1
         while self.at < self.end:
             code = self.uleb()
             if code == 0:
@@ -486,6 +501,10 @@ class Info:
                 attribute = self.uleb()
                 form = self.uleb()
                 if self.at > self.end or (attribute == 0 and form == 0):
+                    break
+                if self.spec_total - cython.cast("Py_ssize_t", self.decl_spec[self.decl_total]) >= MAX_ATTRIBUTES:
+                    self.damaged += 1
+                    self.at = self.end + 1
                     break
                 constant = cython.cast("long long", self.sleb()) if form == 0x21 else 0
                 size = self.sizes[form] if form < 0x2D else 254 if form == 0x1F20 or form == 0x1F21 else 255
@@ -517,13 +536,15 @@ class Info:
             codes[known] = code
             known += 1
             highest = max(highest, code)
+        if self.at > start:
+            self.table_bytes += cython.cast("unsigned long long", self.at - start)
         self.data = kept
         self.at = kept_at
         self.end = kept_end
         # Codes are dense in all that compilers write; those far beyond the number of entries are damage.
-        if highest > cython.cast(cython.ulonglong, 8 * known + 65536):
+        if highest > 8 * cython.cast(cython.ulonglong, known) + SPARSE:
             self.damaged += 1
-            highest = 8 * known + 65536
+            highest = 8 * cython.cast(cython.ulonglong, known) + SPARSE
         first_code = self.code_total
         size_of_map = first_code + cython.cast("Py_ssize_t", highest) + 1
         if size_of_map > self.code_map.shape[0]:
@@ -975,6 +996,11 @@ class Info:
     def add_list(self, kind: cython.int, value: cython.ulonglong, record: cython.uint) -> cython.int:
         """Keep the ranges of a DW_AT_ranges value of the unit at hand."""
         at: cython.ulonglong = value
+        size: cython.Py_ssize_t = self.ranges_data.shape[0] + self.rnglists.shape[0]
+        if self.list_bytes > 16 * cython.cast(cython.ulonglong, size) + 65536:
+            # Entries share few lists: this many are damage.
+            self.damaged += 1
+            return 0
         if self.version < 5:
             return self.add_old_list(value + self.ranges_base, record)
         if kind == RNGLISTX:
@@ -1002,6 +1028,7 @@ class Info:
             return 0
         at = cython.cast("Py_ssize_t", offset)
         while n - at >= 2 * size:
+            self.list_bytes += 2 * size
             start = self.fixed(self.ranges_data, at, size)
             stop = self.fixed(self.ranges_data, at + size, size)
             at += 2 * size
@@ -1018,7 +1045,7 @@ class Info:
 
     @cython.cfunc
     @cython.exceptval(-1)
-    @cython.locals(kept="const unsigned char[::1]")
+    @cython.locals(kept="const unsigned char[::1]", start_at="Py_ssize_t")
     def add_new_list(self, offset: cython.ulonglong, record: cython.uint) -> cython.int:
         """A list in `.debug_rnglists`."""
         kept_at: cython.Py_ssize_t = self.at
@@ -1033,6 +1060,7 @@ class Info:
         self.end = self.rnglists.shape[0]
         op = 1
         self.at = cython.cast("Py_ssize_t", offset) if offset < cython.cast(cython.ulonglong, self.end) else self.end
+        start_at = self.at
         while self.at < self.end and self.range_total < self.range_limit:
             op = self.data[self.at]
             self.at += 1
@@ -1069,6 +1097,8 @@ class Info:
                 self.add_range(start, stop, record)
         if op != 0:
             self.damaged += 1
+        if self.at > start_at:
+            self.list_bytes += cython.cast(cython.ulonglong, self.at - start_at)
         self.data = kept
         self.at = kept_at
         self.end = kept_end
@@ -1140,6 +1170,7 @@ class Info:
         code: cython.ulonglong
         outer: cython.uint
         tag: cython.int
+        self.list_bytes = 0
         self._reset_records(64)
         self.enter(unit)
         self.at = self.unit_first[unit]

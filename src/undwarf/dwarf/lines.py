@@ -354,6 +354,8 @@ class DebugLines:
             names[at : at + len(part)] = part
             at += len(part)
         made: dict[str, memoryview] = columns.finish(names)
+        # Roots that cannot be read leave no unit to read.
+        self._count_damage(self._file)
         return InlineChains(
             made["first"], made["name"], made["file"], made["line"], made["column"],
             list(self._names), list(self._file_numbers),

@@ -1,0 +1,56 @@
+"""Expressions and lists of locations from any bytes: places that can be, or none."""
+
+from mutate import main
+
+from undwarf.types.locations import new_list, old_list, split_list, spots
+
+ADDRESSES = {0: 0x1000, 1: 0x2000}
+
+
+def one_input(data: bytes) -> None:
+    """The first byte chooses the byte order, the address size and which kind of list is read beside."""
+    shape = data[0] if data else 0
+    size = 4 if shape & 2 else 8
+    rest = memoryview(data[1:])
+    order = "big" if shape & 1 else "little"
+    check(rest, size, order)
+    if shape & 4:
+        entries = old_list(rest, shape >> 5, 0x1000, size, order)
+    elif shape & 8:
+        entries = split_list(rest, shape >> 5, ADDRESSES.get, order)
+    else:
+        entries = new_list(rest, shape >> 5, 0x1000, size, order, ADDRESSES.get)
+    for _start, _end, expression in entries[:50]:
+        check(expression, size, order)
+
+
+def check(expression: memoryview, size: int, order: str) -> None:
+    """What an expression tells is a place of bounded numbers."""
+    for spot in spots(expression, address_size=size, order=order, frame_base=None, indexed=ADDRESSES.get):
+        assert -(1 << 64) <= spot.offset < 1 << 65, "offsets are of 64 bits"
+
+
+def seeds() -> list[bytes]:
+    """Expressions that compilers write, alone and in lists."""
+    found = [
+        bytes((0x91, 0x68)),
+        bytes((0x03,)) + (0x404040).to_bytes(8, "little"),
+        bytes((0x50, 0x93, 8, 0x51, 0x93, 8)),
+        bytes((0x75, 0, 0x23, 8, 0x06, 0x9F)),
+        bytes((0x31, 0x9F)),
+        bytes((0xA3, 1, 0x55, 0x9F)),
+        bytes((0x0E,)) + bytes(8) + bytes((0xE0,)),
+        bytes((0xA1, 1)),
+        bytes((0x12, 0x13, 0x20, 0x28, 0xFD, 0xFF, 0x2F, 0xF8, 0xFF)),
+    ]
+    pairs = b"\4\x10\x20\2\x91\x68\4\x20\x30\1\x50\7" + (0x2000).to_bytes(8, "little") + b"\x20\2\x31\x9f\0"
+    old = b"".join(
+        a.to_bytes(8, "little") + b.to_bytes(8, "little") + len(e).to_bytes(2, "little") + e
+        for a, b, e in ((0, 16, b"\x50"), (16, 32, b"\x91\x68"))
+    )
+    split = b"\3\0\x20\0\0\0\1\0\x50\3\1\x10\0\0\0\2\0\x91\x68\0"
+    return [b"\0" + one for one in [*found, pairs]] + [b"\4" + old + bytes(16), b"\x08" + split]
+
+
+if __name__ == "__main__":
+    main(one_input, seeds())
