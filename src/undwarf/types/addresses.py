@@ -35,6 +35,10 @@ State = dict[int, Value]
 """Values by register number, and by :func:`undwarf.types.effects.slot` for the stack."""
 
 
+_REGISTERS = (PlaceKind.REGISTER, PlaceKind.VALUE)
+_FRAMES = (PlaceKind.CFA, PlaceKind.MEMORY)
+
+
 class Addresses:
     """The variables of one function, and the addresses its operands stand for."""
 
@@ -46,6 +50,8 @@ class Addresses:
         self.embedders = program.embedders_at(low)
         places = program.source.function_places(low, high)
         self._places = _Segments(places)
+        self._in_registers = _Segments([place for place in places if place.kind in _REGISTERS])
+        self._in_frame = _Segments([place for place in places if place.kind in _FRAMES])
         self._has_variables = bool(places)
         self._kin = Kin(self.graph, lambda: program.source.related(low))
         self._escaped: set[int] = set()
@@ -149,7 +155,7 @@ class Addresses:
         """The innermost variable that holds an offset from the call frame address, and the offset in it."""
         if pc < 0:
             pc = self.flow.instructions[k].address
-        for place in reversed(self._places.at(pc)):
+        for place in reversed(self._in_frame.at(pc)):
             if place.kind == PlaceKind.CFA:
                 begin = place.offset
             elif place.kind == PlaceKind.MEMORY:
@@ -168,7 +174,7 @@ class Addresses:
         """A variable whose place is said by the very register an operand has as its base, whatever that holds."""
         if operand.index != NONE or operand.base == NONE:
             return None
-        for place in reversed(self._places.at(self.flow.instructions[k].address)):
+        for place in reversed(self._in_frame.at(self.flow.instructions[k].address)):
             if place.kind == PlaceKind.MEMORY and place.register == operand.base:
                 offset = operand.displacement - place.offset
                 if 0 <= offset < (place.piece_size or self.graph.size(place.type)):
@@ -207,7 +213,7 @@ class Addresses:
 
     def seed(self, state: State, k: int) -> None:
         """Put the variables that are in registers at an instruction into the state."""
-        for register, value in self._places.values(self.flow.instructions[k].address, self._value_of_place):
+        for register, value in self._in_registers.values(self.flow.instructions[k].address, self._value_of_place):
             known = state.get(register)
             if known != value:
                 state[register] = self._reconciled(known, value)
@@ -280,12 +286,17 @@ class Addresses:
         )
 
 
+_NEAR = 32
+"""Segments whose places are looked for at a time."""
+
+
 class _Segments:
     """Places by address: between two addresses where one begins or ends, the same are valid."""
 
     def __init__(self, places: list[Place]) -> None:
         self._all = places
         self._bounds = sorted({bound for place in places for bound in (place.low, place.high)})
+        self._near: dict[int, list[Place]] = {}
         self._found: dict[int, list[Place]] = {}
         self._values: dict[int, list[tuple[int, Value]]] = {}
 
@@ -294,7 +305,18 @@ class _Segments:
         segment = bisect_right(self._bounds, pc)
         found = self._found.get(segment)
         if found is None:
-            found = self._found[segment] = [place for place in self._all if place.low <= pc < place.high]
+            found = self._found[segment] = [place for place in self._around(segment) if place.low <= pc < place.high]
+        return found
+
+    def _around(self, segment: int) -> list[Place]:
+        """Those that are valid in one of the segments near one."""
+        near = segment // _NEAR
+        found = self._near.get(near)
+        if found is None:
+            bounds = self._bounds
+            low = bounds[near * _NEAR - 1] if near else -1
+            high = bounds[near * _NEAR + _NEAR - 1] if near * _NEAR + _NEAR - 1 < len(bounds) else 1 << 64
+            found = self._near[near] = [place for place in self._all if place.low < high and place.high > low]
         return found
 
     def values(self, pc: int, value_of: Callable[[Place], tuple[int, Value] | None]) -> list[tuple[int, Value]]:

@@ -242,7 +242,7 @@ class Effects(Addresses):
     def _extent(self, k: int, offset: int) -> int:
         """Where the object that an escaped address leads to ends."""
         pc = self.flow.instructions[k].address
-        for place in self._places.at(pc):
+        for place in self._in_frame.at(pc):
             if place.kind == PlaceKind.CFA and place.offset <= offset < place.offset + self.graph.size(place.type):
                 return place.offset + self.graph.size(place.type)
         return offset + _EVERYTHING

@@ -156,6 +156,9 @@ class TypeGraph:
         self._members: dict[int, tuple[Member, ...]] = {}
         self._canonical: dict[int, int] = {}
         self._by_layout: dict[tuple[str, int, int], int] = {}
+        self._stripped: dict[int, int] = {}
+        self._sizes: dict[int, int] = {}
+        self._loading = 0
         self._pointers: dict[int, int] = {}
         self._fields: dict[tuple[int, int, int], Field | None] = {}
 
@@ -198,7 +201,11 @@ class TypeGraph:
             # A loader that comes back to this type while it makes it finds an unknown one.
             records[t] = TypeRecord(Kind.OTHER)
             loader, key = self._source(t)
-            found = loader.load(key) if loader is not None else None
+            self._loading += 1
+            try:
+                found = loader.load(key) if loader is not None else None
+            finally:
+                self._loading -= 1
             if found is None:
                 self.defects.add("type without a description", self.subject)
                 found = TypeRecord(Kind.OTHER)
@@ -225,9 +232,16 @@ class TypeGraph:
 
     def strip(self, t: int) -> int:
         """The type below typedefs and qualifiers; void where they lead nowhere or in a circle."""
+        known = self._stripped.get(t)
+        if known is not None:
+            return known
+        first = t
         for _hop in range(self.limits.type_depth):
             record = self.record(t)
             if record.kind not in _THROUGH:
+                if not self._loading:
+                    # What is being made looks unknown until it is.
+                    self._stripped[first] = t
                 return t
             t = record.target
         self.defects.add("typedef of itself", self.subject)
@@ -263,6 +277,14 @@ class TypeGraph:
 
     def size(self, t: int) -> int:
         """Bytes of a value; 0 where that is not known (void, functions, declarations, arrays without bounds)."""
+        known = self._sizes.get(t)
+        if known is None:
+            known = self._size_of(t)
+            if not self._loading:
+                self._sizes[t] = known
+        return known
+
+    def _size_of(self, t: int) -> int:
         total = 1
         for _hop in range(self.limits.type_depth):
             t = self.strip(t)
