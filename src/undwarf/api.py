@@ -8,18 +8,21 @@ from types import TracebackType
 from typing import TYPE_CHECKING, BinaryIO, Literal
 
 from undwarf.diagnostics import Defects
+from undwarf.errors import UsageError
 from undwarf.images import Finder, ImageStore
 from undwarf.images.containers import Containers
 from undwarf.limits import DEFAULT, Limits
 from undwarf.perfdata import EventAttr, Features, PerfData, Records, open_perf_data
 from undwarf.profile.build import Progress, Spaces, build_profile, comms_of, replay_spaces
 from undwarf.profile.filters import Filters, select
+from undwarf.profile.given_text import image_name, with_given_text
 from undwarf.profile.jit import with_jit_code
 from undwarf.profile.model import Profile
 from undwarf.symbols.inlines import ImageLines
 from undwarf.symbols.resolver import ResolverOptions
 from undwarf.tables.sources import parse_order
 from undwarf.tables.store import Store
+from undwarf.tables.text_ranges import TextRanges
 from undwarf.types.images import ImageTypes
 from undwarf.unwind.sources import Sources
 from undwarf.unwind.unwinder import walk_samples
@@ -48,6 +51,7 @@ class Recording:
         parse_order(unwind)
         self.data = data
         self._unwind = unwind
+        self._given: dict[int, TextRanges] = {}
         self._finder = finder
         self._options = options
         self._limits = limits
@@ -75,8 +79,23 @@ class Recording:
 
     @cached_property
     def records(self) -> Records:
-        """All records, decoded into columns."""
-        return self.data.records()
+        """All records, decoded into columns, with the code given by :meth:`add_text`."""
+        return self._with_given(self.data.records())
+
+    def _with_given(self, records: Records) -> Records:
+        return with_given_text(records, self._given, self.data.defects)
+
+    def add_text(self, pid: int, start: int, end: int, section: "bytes | memoryview", address: int) -> None:
+        """Unwind a process's code that no file describes, by an SFrame section that its maker had in memory.
+
+        The code ran at ``start`` to ``end``, in executable memory without a file, and its section lay at ``address``;
+        all are addresses of that process. To be called before anything is unwound. Raises UsageError for a range that
+        overlaps another one, and afterwards.
+        """
+        if "records" in self.__dict__:
+            raise UsageError("the recording is read already", "", "add code before asking for the profile")
+        ranges = self._given.setdefault(pid, TextRanges(limits=self._limits, defects=self.data.defects))
+        ranges.add(start, end, section, address)
 
     @cached_property
     def spaces(self) -> Spaces:
@@ -111,7 +130,8 @@ class Recording:
     @cached_property
     def sources(self) -> Sources:
         """Unwind tables by image."""
-        return Sources(self.images, self.spaces.replay.keys(), self._unwind, self._tables, self._limits)
+        given = {image_name(pid): ranges for pid, ranges in self._given.items()}
+        return Sources(self.images, self.spaces.replay.keys(), self._unwind, self._tables, self._limits, given)
 
     def profile(
         self,
@@ -134,7 +154,8 @@ class Recording:
         limits = self._limits if max_stack is None else replace(self._limits, max_frames=max(1, max_stack))
         if progress is not None and "records" not in self.__dict__:
             show = progress
-            self.__dict__["records"] = self.data.records(lambda done, total: show("reading records", done, total))
+            made = self.data.records(lambda done, total: show("reading records", done, total))
+            self.__dict__["records"] = self._with_given(made)
         return build_profile(
             self.data,
             self.records,

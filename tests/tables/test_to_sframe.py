@@ -5,6 +5,7 @@ import shutil
 import struct
 import subprocess
 import sys
+from array import array
 from pathlib import Path
 
 import pytest
@@ -102,6 +103,30 @@ def test_flexible_rows_come_back() -> None:
     assert (made.functions, made.rows) == (1, 1)
     assert made.left_out == {"register": 4, "indirect call frame address": 1}
     assert again(table, AMD64, "2") == words(table)[:1]
+
+
+def test_a_signal_trampoline_is_stated() -> None:
+    """glibc's `__restore_rt`: all registers come from the context on the stack, the stack pointer as well."""
+    rules = RuleSet()
+    registers = {16: (5, 168, 7), 6: (5, 120, 7), 7: (5, 160, 7), 3: (5, 128, 7)}
+    number = rules.add((2, 7, 160, 0), registers, column=16, source=1, signal=True)
+    other = rules.add((2, 7, 160, 0), {**registers, 7: (5, 152, 7)}, column=16, source=1, signal=True)
+
+    class Trampoline:
+        indexed = False
+        starts, ends = memoryview(array("Q", [0x1000])), memoryview(array("Q", [0x1010]))
+
+        def rows(self, _piece: int, _start: int, _end: int) -> tuple[memoryview, memoryview]:
+            return memoryview(array("Q", [0x1000, 0x1009])), memoryview(array("I", [number, other]))
+
+        def compile_all(self) -> int:
+            return 2
+
+    table = UnwindTable(rules, [Trampoline], 62)
+    ((start, end, cfa, found, signal, _, _),) = again(table, AMD64, "3")
+    assert (start, end, cfa, signal) == (0x1000, 0x1009, "*(rsp+160)", True)
+    assert (found["ra"], found["rbp"]) == ("*(rsp+168)", "*(rsp+120)")
+    assert write("sframe", table, elf_of(AMD64)).left_out == {"stack pointer": 1}
 
 
 def test_flexible_rows_of_s390x_come_back() -> None:

@@ -1,13 +1,20 @@
 """Stacks walked by SFrame alone, and by SFrame with others behind it."""
 
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 import undwarf
-from truth.conftest import bare
+
+from .conftest import bare
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tables"))
+from sframe_builder import SP, Function, SFrame
+
+pytestmark = pytest.mark.records
 
 
 @pytest.fixture
@@ -50,3 +57,46 @@ def test_others_fill_what_sframe_leaves_open(recorded: tuple[Path, Path]) -> Non
 def test_kinds_of_unwind_information_are_checked(recorded: tuple[Path, Path]) -> None:
     with pytest.raises(undwarf.UndwarfError, match="tarot"):
         undwarf.open(recorded[1], unwind="tarot")
+
+
+def test_given_sections_unwind_code_without_a_file(
+    build: Callable[..., Path], record: Callable[..., Path], tmp_path: Path
+) -> None:
+    program = build("gcc", "given.c", "-O2", "-fomit-frame-pointer")
+    path = record([program, "300", "0", tmp_path / "place"])
+    pid, start, size = map(int, (tmp_path / "place").read_text().split())
+    rows = [(0, SP, (8,)), (4, SP, (48,)), (5, SP, (56, -56)), (13, SP, (48,)), (17, SP, (8,))]
+    section = SFrame(address=start + 0x10000, functions=[Function(start, size, rows)])
+
+    def burning(given: bool) -> list[tuple[list[str], undwarf.StopReason]]:
+        with undwarf.open(path) as recording:
+            if given:
+                recording.add_text(pid, start, start + size, section.build(), section.address)
+            found = []
+            for sample in recording.profile(inline=False).samples:
+                names = [bare(frame.name) for frame in sample.stack if not frame.dso.startswith("[kernel")]
+                if names and names[0] == "burn":
+                    found.append((names, undwarf.StopReason(sample.stop)))
+            return found
+
+    without, with_section = burning(False), burning(True)
+    assert len(without) == len(with_section)
+    if not without:
+        pytest.skip("the machine is too busy for the program to be sampled")
+    for names, stop in without:
+        assert (len(names), stop) == (2, undwarf.StopReason.NO_RULE)
+    for names, stop in with_section:
+        assert names[2:4] == ["turn", "main"]
+        assert stop is undwarf.StopReason.ROOT
+
+
+def test_code_is_given_before_the_recording_is_read(recorded: tuple[Path, Path]) -> None:
+    section = SFrame(functions=[Function(0x1000, 9, [(0, SP, (8,))])])
+    with undwarf.open(recorded[1]) as recording:
+        recording.add_text(1, 0x1000, 0x1009, section.build(), section.address)
+        with pytest.raises(undwarf.UndwarfError, match="overlaps"):
+            recording.add_text(1, 0x1008, 0x1010, section.build(), section.address)
+        recording.profile()
+        assert "given code is nowhere mapped" in [defect.kind for defect in recording.defects]
+        with pytest.raises(undwarf.UndwarfError, match="already"):
+            recording.add_text(1, 0x2000, 0x2010, section.build(), section.address)

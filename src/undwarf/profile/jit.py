@@ -19,12 +19,9 @@ from undwarf.images import ImageKind, ImageStore
 from undwarf.images.jitdump import JitDump, Placement
 from undwarf.images.kinds import kind_of_name
 from undwarf.perfdata import PerfData, Records
-from undwarf.perfdata.ordering import take, time_order
+from undwarf.profile.added_rows import EXEC, MMAP, READ, USER, WRITE, AddedRows
 
 CLOCK_MONOTONIC = 1
-MMAP = 1
-USER = 2
-READ, WRITE, EXEC = 1, 2, 4
 
 NEAR = 60 * 10**9
 """ns by which the marker and the first code of one run may differ, where both tell the same clock."""
@@ -76,7 +73,7 @@ def with_jit_code(data: PerfData, records: Records, store: ImageStore) -> Record
     markers = _markers(records)
     if not markers:
         return records
-    added = _Added()
+    added = AddedRows()
     side = records.sideband
     lengths = zeros("Q", len(side))
     lengths[:] = side.b
@@ -138,30 +135,6 @@ def _clock(dump: JitDump, marked: int, records: Records, exact: bool) -> int | N
     return 0 if first <= records.last_time + NEAR and last + NEAR >= records.first_time else None
 
 
-class _Added:
-    """Rows to be added to the side band."""
-
-    def __init__(self) -> None:
-        self.rows: list[tuple[int, int, int, int, int, int, int, int]] = []
-        """Time, pid, start, length, offset, protection, name, identity."""
-
-    def merged(self, side: Any, lengths: "memoryview[int]") -> Any:
-        """The side band with these rows, in time order; of equal times, added rows come last."""
-        old, new = len(side), len(self.rows)
-        columns: dict[str, Any] = {}
-        for key in ("kind", "misc", "time", "position", "pid", "tid", "a", "b", "c", "d", "name", "identity"):
-            source: Any = lengths if key == "b" else getattr(side, key)
-            columns[key] = zeros(source.format, old + new)
-            columns[key][:old] = source
-        for i, (time, pid, start, length, offset, protection, name, identity) in enumerate(self.rows, old):
-            columns["kind"][i], columns["misc"][i], columns["time"][i] = MMAP, USER, time
-            columns["pid"][i] = columns["tid"][i] = pid
-            columns["a"][i], columns["b"][i], columns["c"][i] = start, length, offset
-            columns["d"][i], columns["name"][i], columns["identity"][i] = protection, name, identity
-        order = time_order(columns["time"])
-        return replace(side, count=old + new, **{key: take(column, order) for key, column in columns.items()})
-
-
 def _place(
     side: Any,
     rows: Sequence[int],
@@ -170,7 +143,7 @@ def _place(
     dump: JitDump,
     shift: int | None,
     lengths: "memoryview[int]",
-    added: _Added,
+    added: AddedRows,
 ) -> None:
     """Adds one process's code, and takes out of its anonymous mappings what is covered by then."""
     pid, name, identity = side.pid[marker], side.name[marker], side.identity[marker]

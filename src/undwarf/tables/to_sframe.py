@@ -113,7 +113,10 @@ class _Encoder:
             found.plain = found.flexible = b"\x01" if self._version == 2 else b"\x00"
             return found
         entries = {words[8 + 4 * k]: tuple(words[9 + 4 * k : 12 + 4 * k]) for k in range(count)}
-        if self._sp in entries and (self._abi != S390X or entries[self._sp] != (3, -160, 0)):
+        below = 160 if self._abi == S390X else 0
+        indirect = (5, offset, base) if kind == 2 and not extra else None
+        if self._sp in entries and entries[self._sp] not in ((3, -below, 0), indirect):
+            # SFrame knows one stack pointer only, that of the call frame address.
             return "stack pointer"
         back, frame = entries.get(column, (0, 0, 0)), entries.get(self._fp, (0, 0, 0))
         if frame[0] == 1 or back[0] == 1:

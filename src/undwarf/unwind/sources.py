@@ -1,7 +1,7 @@
 """What the walk asks for when it meets an image for the first time; shared by all walking threads."""
 
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
@@ -13,6 +13,7 @@ from undwarf.tables.from_jitdump import table_of_jitdump
 from undwarf.tables.model import RuleSet, UnwindTable
 from undwarf.tables.sources import FRAME_POINTERS, UNWIND_ORDER, parse_order
 from undwarf.tables.store import NO_DEBUG, NOT_ASKED, Key, Store, fingerprint, key_of
+from undwarf.tables.text_ranges import TextRanges
 from undwarf.unwind.x86_64 import calls, registers
 
 HAS_TABLE = 1
@@ -38,7 +39,8 @@ class Sources:
 
     ``keys`` are the recording's (name index, identity index) by image number. ``order`` names the kinds of unwind
     information that are used, in order (:mod:`undwarf.tables.sources`); ``fp`` among them lets the walk step by the
-    frame pointer where there is no rule. ``disk`` is where rows are kept from run to run. Calls come with the GIL held.
+    frame pointer where there is no rule. ``disk`` is where rows are kept from run to run. ``given`` has
+    what processes gave at run time, by the name of their image. Calls come with the GIL held.
     Raises UsageError for an unknown kind.
     """
 
@@ -49,6 +51,7 @@ class Sources:
         order: "str | Iterable[str] | None" = None,
         disk: Store | None = None,
         limits: Limits = DEFAULT,
+        given: Mapping[bytes, TextRanges] | None = None,
     ) -> None:
         kinds = parse_order(order, UNWIND_ORDER)
         self.frame_pointers = FRAME_POINTERS in kinds
@@ -59,6 +62,7 @@ class Sources:
         self._store = store
         self._keys = keys
         self._disk = disk
+        self._given = given or {}
         self._limits = limits
         self._kept: dict[Key, _Kept] = {}
         self._loaded: dict[int, Loaded] = {}
@@ -83,6 +87,8 @@ class Sources:
         return loaded
 
     def _load(self, image: Image) -> Loaded:
+        if image.name in self._given and "sframe" in self._order:
+            return HAS_TABLE, [], self._given[image.name].table_with(self.rules), 0
         if image.kind in (ImageKind.ANON, ImageKind.JIT, ImageKind.BPF):
             return ANONYMOUS, [], None, 0
         if image.kind is ImageKind.MODULE:

@@ -1,0 +1,36 @@
+"""Mappings that no record tells of, put into the side band."""
+
+from dataclasses import replace
+from typing import Any
+
+from undwarf.buffers import zeros
+from undwarf.perfdata.ordering import take, time_order
+
+MMAP = 1
+"""A mapping's kind in the side band."""
+USER = 2
+READ, WRITE, EXEC = 1, 2, 4
+
+
+class AddedRows:
+    """Rows to be added to the side band."""
+
+    def __init__(self) -> None:
+        self.rows: list[tuple[int, int, int, int, int, int, int, int]] = []
+        """Time, pid, start, length, offset, protection, name, identity."""
+
+    def merged(self, side: Any, lengths: "memoryview[int]") -> Any:
+        """The side band with these rows, in time order; of equal times, added rows come last."""
+        old, new = len(side), len(self.rows)
+        columns: dict[str, Any] = {}
+        for key in ("kind", "misc", "time", "position", "pid", "tid", "a", "b", "c", "d", "name", "identity"):
+            source: Any = lengths if key == "b" else getattr(side, key)
+            columns[key] = zeros(source.format, old + new)
+            columns[key][:old] = source
+        for i, (time, pid, start, length, offset, protection, name, identity) in enumerate(self.rows, old):
+            columns["kind"][i], columns["misc"][i], columns["time"][i] = MMAP, USER, time
+            columns["pid"][i] = columns["tid"][i] = pid
+            columns["a"][i], columns["b"][i], columns["c"][i] = start, length, offset
+            columns["d"][i], columns["name"][i], columns["identity"][i] = protection, name, identity
+        order = time_order(columns["time"])
+        return replace(side, count=old + new, **{key: take(column, order) for key, column in columns.items()})
