@@ -98,6 +98,7 @@ class Effects(Addresses):
             self._stores(state, k, made)
             return None
         if action == Action.ADDRESS:
+            self._name_index(state, made)
             value = self.address_of(state, made.memory[0])
             if value is not None and made.width < 8 and value[0] not in (NUMBER, ADDRESS):
                 return None
@@ -199,6 +200,15 @@ class Effects(Addresses):
         if value[0] == FRAME:
             self._note_escape(made, value)
         return value
+
+    def _name_index(self, state: State, made: Instruction) -> None:
+        """An index that goes into a sum may be added to it again, as in multiples by 3 made of two additions."""
+        index = made.memory[0].index
+        if index == NONE or index == made.destination:
+            return
+        value = state.get(index) or unknown(0)
+        if value[0] == NUMBER:
+            self._named(state, index, value, made.address)
 
     def _named(self, state: State, register: int, value: Value, address: int) -> Value:
         """An unknown number that is now in two places, so that sums of the two can be told."""
