@@ -15,6 +15,8 @@ __all__ = ["Embedders", "Located", "locate", "value_of"]
 
 _AGGREGATES = (Kind.STRUCT, Kind.UNION, Kind.CLASS, Kind.VARIANT)
 _CANDIDATES = 16
+_MANY = 64
+"""Aggregates that have a type as a part, above which not all of them are looked at."""
 
 
 class Located(NamedTuple):
@@ -52,6 +54,10 @@ class Embedders:
         self._direct: dict[int, list[tuple[int, int]]] | None = None
         self._shared = self
         self._wanted: Callable[[], frozenset[int]] | None = None
+        self._known_wanted: frozenset[int] | None = None
+        self._around: dict[int, list[tuple[int, int]]] = {}
+        self.located: dict[tuple[int, int, int], Located | str] = {}
+        """Answers of this function for accesses outside of types."""
 
     def preferring(self, wanted: Callable[[], frozenset[int]]) -> "Embedders":
         """The same, for one function."""
@@ -72,15 +78,28 @@ class Embedders:
 
     def wanted(self) -> frozenset[int]:
         """Canonical types that go before others."""
-        return self._wanted() if self._wanted is not None else frozenset()
+        if self._known_wanted is None:
+            self._known_wanted = self._wanted() if self._wanted is not None else frozenset()
+        return self._known_wanted
 
     def of(self, t: int) -> list[tuple[int, int]]:
         """(aggregate, offset of the member in it), also through aggregates in between."""
         if not self.complete:
             return []
-        direct = self._shared._direct or {}
+        shared = self._shared
+        canonical = self._graph.canonical(t)
+        found = shared._around.get(canonical)
+        if found is None:
+            found = shared._around[canonical] = list(shared._wholes(canonical))
+        if self._wanted_only and found:
+            wanted = self.wanted()
+            return [one for one in found if self._graph.canonical(one[0]) in wanted]
+        return found
+
+    def _wholes(self, t: int) -> dict[tuple[int, int], None]:
+        direct = self._direct or {}
         found: dict[tuple[int, int], None] = {}
-        queue = [(self._graph.canonical(t), 0)]
+        queue = [(t, 0)]
         while queue and len(found) < 4096:
             inner, below = queue.pop()
             for outer, offset in direct.get(inner, ()):
@@ -88,10 +107,7 @@ class Embedders:
                 if key not in found:
                     found[key] = None
                     queue.append((self._graph.canonical(outer), offset + below))
-        if self._wanted_only and found:
-            wanted = self.wanted()
-            return [one for one in found if self._graph.canonical(one[0]) in wanted]
-        return list(found)
+        return found
 
     def _index(self, types: Iterable[int] | None) -> dict[int, list[tuple[int, int]]]:
         graph = self._graph
@@ -177,6 +193,14 @@ def _around(graph: TypeGraph, t: int, offset: int, size: int, whole: int, embedd
     """An exact offset outside of a type: in what the object is a part of, or in a neighbour of an array."""
     if embedders is None or not embedders.complete or graph.is_array(t):
         return "outside of the type"
+    key = (t, offset, size)
+    known = embedders.located.get(key)
+    if known is None:
+        known = embedders.located[key] = _in_wholes(graph, t, offset, size, whole, embedders)
+    return known
+
+
+def _in_wholes(graph: TypeGraph, t: int, offset: int, size: int, whole: int, embedders: Embedders) -> Located | str:
     outer = embedders.of(t)
     if not outer:
         if not whole:
@@ -184,6 +208,10 @@ def _around(graph: TypeGraph, t: int, offset: int, size: int, whole: int, embedd
         place = offset % whole
         found = graph.member_at(t, place, size)
         return Located(t, place, found, "array") if found is not None else "outside of the type"
+    if len(outer) > _MANY:
+        # What is a part of so many may be a part of anything: only what the function's own variables are of.
+        wanted = embedders.wanted()
+        outer = [one for one in outer if graph.canonical(one[0]) in wanted]
     fitting: list[Located] = []
     for container, at in outer:
         place = offset + at
