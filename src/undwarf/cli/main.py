@@ -17,6 +17,7 @@ COMMANDS = {
     "flamegraph": "A flame graph as one self-contained page.",
     "fold": "Folded stacks, root first, for flame-graph tools.",
     "info": "What a recording holds, how whole its stacks are and why not.",
+    "record": "Sample programs and unwind them at once, into a small recording with whole call chains.",
     "report": "Hot functions and call tree in the terminal.",
     "script": "Every sample as text, in the shape of perf script.",
     "shrink": "A small recording with whole call chains in place of stack dumps.",

@@ -10,7 +10,7 @@ from undwarf.perfdata.ordering import take, time_order
 from undwarf.perfdata.records import NO_IDENTITY, FileIdentity, Records, Samples, Sideband, type_name
 
 
-def _identity(key: bytes) -> FileIdentity:
+def identity_of(key: bytes) -> FileIdentity:
     """The identity behind one of ``Decoder.identities``."""
     if not key:
         return NO_IDENTITY
@@ -55,7 +55,7 @@ def assemble(decoder: Decoder, events: Sequence[EventAttr], path: str, defects: 
         samples=samples,
         sideband=sideband,
         names=decoder.names(),
-        identities=[_identity(key) for key in decoder.identities()],
+        identities=[identity_of(key) for key in decoder.identities()],
         counts=counts,
         lost=decoder.lost,
         sample_order=order,

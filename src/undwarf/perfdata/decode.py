@@ -257,11 +257,16 @@ class Interner:
         self.count += 1
         return number
 
-    def entries(self) -> list[bytes]:
-        """All strings by number."""
-        data = bytes(self._arena[: self._used])
-        ends = [int(self._ends[i]) for i in range(self.count)]
-        return [b"", *(data[ends[i - 1] : ends[i]] for i in range(1, self.count))]
+    def entries(self, first: int = 0) -> list[bytes]:
+        """The strings by number, from ``first`` on."""
+        begin: cython.Py_ssize_t = max(first - 1, 0)
+        if first >= self.count:
+            return []
+        base = int(self._ends[begin])
+        data = bytes(self._arena[base : self._used])
+        ends = [int(self._ends[i]) - base for i in range(begin, self.count)]
+        found = [data[ends[i - 1] : ends[i]] for i in range(1, len(ends))]
+        return found if first > 0 else [b"", *found]
 
 
 @cython.final
@@ -352,6 +357,25 @@ class Decoder:
         self.bad_stacks = self.bad_records = self.no_event = 0
         self.first_bad = -1
         self.new_segment()
+
+    @cython.locals(words="unsigned long long[::1]", shorts="unsigned short[::1]")
+    def restart(self) -> None:
+        """Forget samples and side band, for those who take them round by round; names, identities and counts stay."""
+        i: cython.Py_ssize_t
+        k: cython.Py_ssize_t
+        words = self._q
+        shorts = self._h
+        # Not every record writes all columns.
+        for k in range(len(SAMPLE_WORDS)):
+            if (self._wanted_words >> k) & 1:
+                for i in range(self.samples):
+                    words[k * self._capacity + i] = 0
+        for k in range(len(SAMPLE_SHORTS)):
+            if (self._wanted_shorts >> k) & 1:
+                for i in range(self.samples):
+                    shorts[k * self._capacity + i] = 0
+        self.samples = 0
+        self.sideband = 0
 
     def new_segment(self) -> None:
         """Rounds start anew: another file of a directory is another writer."""
@@ -1079,13 +1103,14 @@ class Decoder:
                 found[name] = whole[number * self._side_capacity : number * self._side_capacity + n]
         return found
 
-    def names(self) -> list[bytes]:
-        """Names by number; number 0 is the empty one."""
-        return self._names.entries()
+    def names(self, first: int = 0) -> list[bytes]:
+        """Names by number, from number ``first`` on; number 0 is the empty one."""
+        return self._names.entries(first)
 
-    def identities(self) -> list[bytes]:
-        """Keys of file identities by number: b"\\1" and the build-id part, or b"\\2" and device and inode."""
-        return self._identities.entries()
+    def identities(self, first: int = 0) -> list[bytes]:
+        """Keys of file identities by number, from ``first`` on: b"\\1" and the build-id part, or b"\\2" and device and
+        inode."""
+        return self._identities.entries(first)
 
     def counts(self) -> dict[int, int]:
         """Records by type number; 2**32 for types beyond the first OTHER_TYPES unknown ones."""

@@ -66,6 +66,10 @@ class Emitter:
         self.addresses = stacks["runtime"]
         self.provenances = stacks["provenance"]
 
+    def restart(self) -> None:
+        """Expect samples from number 0 on again."""
+        self.next = 0
+
     def take(self) -> Any:
         """The records made since the last call; the view is good until the next record is made."""
         used = self.used

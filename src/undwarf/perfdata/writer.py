@@ -4,6 +4,7 @@ In file form the header says "not finished" (no data size) until ``finish``: wha
 is read to its end, by perf and by us. Source: ``tools/perf/util/header.c``.
 """
 
+import os
 import struct
 from collections.abc import Mapping, Sequence
 from types import TracebackType
@@ -19,6 +20,8 @@ from undwarf.perfdata.records import RecordType
 CHUNK = 256 << 10
 """Bytes of records compressed at once. perf unpacks each compressed record into a buffer of the announced size."""
 ANNOUNCED = 2 * CHUNK
+ADOPTED = 1 << 20
+"""Bytes copied at once."""
 PIECE = 65000
 """Compressed bytes in one record; its size field has 16 bits."""
 LAST_IN_PIPE = Feature.PMU_CAPS
@@ -79,6 +82,16 @@ class PerfWriter:
         self._pending += records
         while len(self._pending) >= CHUNK:
             self._compress(CHUNK)
+
+    def adopt(self, descriptor: int, start: int, end: int) -> None:
+        """Append bytes of a file that another writer made of the same events: whole records, or compressed ones of the
+        same level. Nothing may have been written before."""
+        while start < end:
+            chunk = os.pread(descriptor, min(ADOPTED, end - start), start)
+            if not chunk:
+                break
+            self._put(chunk)
+            start += len(chunk)
 
     def flush(self) -> None:
         """Hand everything so far to the system, so that it outlives this process."""
@@ -184,7 +197,19 @@ class PerfWriter:
                 name = event.name.encode("utf-8", "surrogateescape") + b"\0"
                 body = struct.pack("=QQ", _NAME_UPDATE, event.ids[0]) + name + bytes(-len(name) % 8)
                 parts.append(record(RecordType.EVENT_UPDATE, body))
-        self._sink.write(b"".join(parts))
+        head = b"".join(parts)
+        self._start = len(head)
+        self._sink.write(head)
+
+    @property
+    def records_at(self) -> int:
+        """Where in the file the records begin."""
+        return self._start
+
+    @property
+    def written(self) -> int:
+        """Bytes of records in the file so far, after compression."""
+        return self._written
 
 
 def _build_id_records(section: bytes) -> bytes:

@@ -722,6 +722,83 @@ class Replay:
                 self.insert(process, a, end, 0, cython.cast(cython.uint, self.image(name, 0, pid)), EXECUTABLE)
         return 0
 
+    @cython.locals(
+        old_count="unsigned int[::1]",
+        old_starts="unsigned long long[::1]",
+        old_ends="unsigned long long[::1]",
+        old_offsets="unsigned long long[::1]",
+        old_images="unsigned int[::1]",
+        old_flags="unsigned char[::1]",
+        old_work="unsigned int[::1]",
+    )
+    def compact(self, gone: set[int]) -> None:
+        """Forget all snapshots, and the mappings of the processes ``gone``; numbers of images stay.
+
+        For those who replay without end, and have no sample left that refers to a snapshot.
+        """
+        old_count = self._chunk_count
+        old_starts = self._starts
+        old_ends = self._ends
+        old_offsets = self._offsets
+        old_images = self._images
+        old_flags = self._flags
+        old_work = self._work
+        process: cython.Py_ssize_t
+        at: cython.Py_ssize_t
+        count: cython.Py_ssize_t
+        source: cython.Py_ssize_t
+        target: cython.Py_ssize_t
+        i: cython.Py_ssize_t
+        k: cython.Py_ssize_t
+        for pid in gone:
+            found: cython.longlong = self._by_pid.get(pid)
+            if found >= 0:
+                self.clear(found)
+        needed: cython.Py_ssize_t = 256
+        for process in range(self.processes):
+            needed += self._process_count[process]
+        room: cython.Py_ssize_t = 256
+        while room < needed:
+            room *= 2
+        self._chunk_count = zeros("I", room)
+        self._chunk_owner = zeros("I", room)
+        self._starts = zeros("Q", room * CHUNK)
+        self._ends = zeros("Q", room * CHUNK)
+        self._offsets = zeros("Q", room * CHUNK)
+        self._images = zeros("I", room * CHUNK)
+        self._flags = zeros("B", room * CHUNK)
+        self._work = zeros("I", 4 * room)
+        self._lists = zeros("I", 1024)
+        self._snapshot_at = zeros("I", 256)
+        self._snapshot_count = zeros("I", 256)
+        self.chunks = 0
+        self.worked = 0
+        self.listed = 0
+        self.snapshots = 0
+        for process in range(self.processes):
+            at = self._process_at[process]
+            count = self._process_count[process]
+            self._process_at[process] = 0
+            self._process_count[process] = 0
+            self._process_room[process] = 0
+            self._process_frozen[process] = NOTHING
+            if not count:
+                continue
+            self.make_room(process, count)
+            for i in range(count):
+                source = cython.cast(cython.Py_ssize_t, old_work[at + i]) * CHUNK
+                target = self.new_chunk(process)
+                self._chunk_count[target] = old_count[source // CHUNK]
+                self._work[self._process_at[process] + i] = cython.cast(cython.uint, target)
+                target *= CHUNK
+                for k in range(CHUNK):
+                    self._starts[target + k] = old_starts[source + k]
+                    self._ends[target + k] = old_ends[source + k]
+                    self._offsets[target + k] = old_offsets[source + k]
+                    self._images[target + k] = old_images[source + k]
+                    self._flags[target + k] = old_flags[source + k]
+            self._process_count[process] = cython.cast(cython.uint, count)
+
     # -- what came of it ----------------------------------------------------------------------------------------
 
     def columns(self) -> dict[str, memoryview]:
@@ -741,6 +818,23 @@ class Replay:
     def keys(self) -> list[tuple[int, int]]:
         """(name index, identity index) of every image, by image number."""
         return [(self._key_names[i], self._key_identities[i]) for i in range(self.keyed)]
+
+    def image_total(self) -> int:
+        """How many images were met."""
+        return self.keyed
+
+    @cython.locals(i=cython.Py_ssize_t)
+    def pids(self) -> list[int]:
+        """The processes that have a mapping (-1: the kernel)."""
+        return [
+            cython.cast(cython.longlong, self._by_pid.keys[i])
+            for i in range(self._by_pid.keys.shape[0])
+            if self._by_pid.used[i] and self._process_count[self._by_pid.values[i]]
+        ]
+
+    def mapping_room(self) -> int:
+        """Mappings that the snapshots so far have room for, each of which costs 30 bytes."""
+        return self.chunks * CHUNK
 
     def key_pids(self) -> list[int | None]:
         """The process of each image that is private memory, None for the others."""

@@ -67,6 +67,8 @@ class Sources:
         self._kept: dict[Key, _Kept] = {}
         self._loaded: dict[int, Loaded] = {}
         self._tables: dict[int, UnwindTable] = {}
+        self._kernel = 0xFFFFFFFF
+        self._searched = 0
 
     def image(self, number: int) -> Image:
         """The image with this number."""
@@ -74,10 +76,11 @@ class Sources:
 
     def kernel_image(self) -> int:
         """The number of the kernel's image, 0xffffffff if the recording maps none."""
-        for number in range(len(self._keys)):
-            if self.image(number).kind is ImageKind.KERNEL:
-                return number
-        return 0xFFFFFFFF
+        while self._kernel == 0xFFFFFFFF and self._searched < len(self._keys):
+            if self.image(self._searched).kind is ImageKind.KERNEL:
+                self._kernel = self._searched
+            self._searched += 1
+        return self._kernel
 
     def load(self, number: int) -> Loaded:
         """State, loadable segments as (file offset, bytes, address), unwind table and entry address of an image."""

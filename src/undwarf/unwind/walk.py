@@ -91,6 +91,15 @@ KERNEL_KEY = cython.declare(cython.ulonglong, 1 << 40)
 """Set in the cache's keys of kernel addresses."""
 ENTRY = cython.declare(cython.ulonglong, 96)
 """Bytes of start-up code behind an entry point that call the rest and never return."""
+LIVE_UNUSED = cython.declare(cython.int, 0)
+LIVE_OPEN = cython.declare(cython.int, 1)
+LIVE_REFUSED = cython.declare(cython.int, 2)
+LIVE_BLOCK = cython.declare(cython.ulonglong, 1 << 16)
+"""Bytes read at once of a process's memory behind the end of a dump."""
+LIVE_REACH = cython.declare(cython.ulonglong, 8 << 20)
+"""How far behind the end of a dump memory is read: the usual limit of a stack."""
+LIVE_PROOF = cython.declare(cython.Py_ssize_t, 4)
+"""Return addresses that must still be where they were."""
 EVALUATION = cython.declare(cython.int, 64)
 """Depth of the expression evaluator's stack."""
 
@@ -293,6 +302,10 @@ class Stacks:
                 )
         return mapped
 
+    def nodes_total(self) -> int:
+        """How many nodes there are."""
+        return self.nodes
+
     @cython.locals(parents="unsigned int[::1]", frames="unsigned int[::1]", i=cython.Py_ssize_t)
     def columns(self) -> dict[str, memoryview]:
         """``parent`` and ``frame`` by node; ``image``, ``address``, ``runtime`` and ``provenance`` by frame."""
@@ -429,6 +442,15 @@ class Walker:
     max_frames: cython.Py_ssize_t
     max_chain: cython.Py_ssize_t
     max_steps: cython.Py_ssize_t
+    # Memory of the process itself, where it still is what it was when the dump was made.
+    live: Any
+    live_block = cython.declare("const unsigned char[::1]")
+    live_low: cython.ulonglong
+    live_high: cython.ulonglong
+    live_state: cython.int
+    number: cython.Py_ssize_t
+    completed = cython.declare(cython.Py_ssize_t, visibility="readonly")
+    changed = cython.declare(cython.Py_ssize_t, visibility="readonly")
     deferred = cython.declare(cython.Py_ssize_t, visibility="readonly")
     damaged = cython.declare(cython.Py_ssize_t, visibility="readonly")
 
@@ -505,6 +527,9 @@ class Walker:
         self.fresh = zeros("Q", STATE * (self.max_frames + 1))
         self.runtime = runtime
         self.stitched = False
+        self.live = None
+        self.live_block = zeros("B", 0)
+        self.live_state = LIVE_UNUSED
         self.set_later(zeros("Q", 0), zeros("I", 0), zeros("Q", 0))
         self.reset()
         self._see_rules()
@@ -520,6 +545,66 @@ class Walker:
         """Take the user chains of samples that carry a stop reason as already unwound: no address is a raw return
         address (undwarf.perfdata.emit)."""
         self.stitched = True
+
+    def see(self, samples: Any, space_of: memoryview, kernel_of: memoryview, selected: memoryview) -> None:
+        """Walk these samples from now on."""
+        self.positions = samples.position
+        self.miscs = samples.misc
+        self.ips = samples.ip
+        self.events = samples.event
+        self.chain_at = samples.callchain_at
+        self.regs_at = samples.regs_at
+        self.stack_at = samples.stack_at
+        self.space_of = space_of
+        self.kernel_of = kernel_of
+        self.selected = selected
+
+    def see_spaces(self, spaces: dict[str, memoryview], kernel_image: int, *, renumbered: bool = False) -> None:
+        """Take mappings from these columns, which hold more than those before or, if ``renumbered``, others."""
+        self.kernel_image = kernel_image
+        self.chunk_count = spaces["chunk_count"]
+        self.starts = spaces["starts"]
+        self.ends = spaces["ends"]
+        self.offsets = spaces["offsets"]
+        self.images = spaces["images"]
+        self.flags = spaces["flags"]
+        self.lists = spaces["lists"]
+        self.snapshot_at = spaces["snapshot_at"]
+        self.snapshot_count = spaces["snapshot_count"]
+        if renumbered:
+            self.memo_count = 0
+            for i in range(CACHE):
+                self.cache[4 * i + 1] = ALL_ONES
+
+    def see_live(self, memory: Any) -> None:
+        """Go on reading where a dump ends: ``memory(sample, start, end)`` gives the bytes of the sample's process from
+        ``start`` on, to ``end`` at least, or None."""
+        self.live = memory
+
+    def see_images(self, count: int) -> None:
+        """Make room for that many images."""
+        known: cython.Py_ssize_t = len(self.image_state)
+        if count <= known:
+            return
+        count = max(count, 2 * known)
+        self.image_state = self._longer("B", self.image_state, count)
+        self.image_entry = self._longer("Q", self.image_entry, count)
+        self.image_segments = self._longer("I", self.image_segments, count)
+        self.image_segment_count = self._longer("I", self.image_segment_count, count)
+        self.image_functions = self._longer("I", self.image_functions, count)
+        self.image_function_count = self._longer("I", self.image_function_count, count)
+        self.image_row_addresses = self._longer("Q", self.image_row_addresses, count)
+        self.image_row_rules = self._longer("Q", self.image_row_rules, count)
+        self.image_row_count = self._longer("Q", self.image_row_count, count)
+        self.flat += [None] * (count - known)
+        self.tables += [None] * (count - known)
+        self.versions += [0] * (count - known)
+        self.functions += [None] * (count - known)
+
+    def _longer(self, kind: Any, column: Any, count: int) -> memoryview:
+        grown = zeros(kind, count)
+        grown[: len(column)] = memoryview(column)
+        return grown
 
     def reset(self) -> None:
         """Forget all stacks (their memory goes with the :class:`Stacks` that others may still hold)."""
@@ -974,6 +1059,13 @@ class Walker:
         offset: cython.ulonglong
         value: cython.ulonglong = 0
         self.odd = True
+        if self.live_state != LIVE_REFUSED and address >= self.high and address - self.high < LIVE_REACH:
+            if self.live_state == LIVE_UNUSED:
+                self.live_state = LIVE_REFUSED
+                if self.live is not None and self.high > self.low:
+                    self.open_live(address)
+            if self.live_state == LIVE_OPEN:
+                return self.load_live(address)
         entry = self.mapping(self.space, address)
         if entry < 0:
             self.fault = STOP_TRUNCATED if address >= self.high and self.high - self.low > 0 else STOP_UNREADABLE
@@ -989,6 +1081,89 @@ class Walker:
             else:
                 value = found
         return value
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1)
+    def read_live(self, start: cython.ulonglong, end: cython.ulonglong) -> cython.bint:
+        """Read the process's memory from ``start`` to behind ``end``; False if that cannot be done."""
+        done: cython.bint = False
+        with cython.gil:
+            block = self.live(self.number, start, end + LIVE_BLOCK)
+            if block is not None and len(block) >= end - start:
+                self.live_block = block
+                done = True
+        if done:
+            self.live_low = start
+            self.live_high = start + cython.cast(cython.ulonglong, self.live_block.shape[0])
+        return done
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1)
+    def live_word(self, address: cython.ulonglong) -> cython.ulonglong:
+        """The word at an address of the block that was read; 0 outside, which no return address is."""
+        if address < self.live_low or address >= self.live_high or self.live_high - address < 8:
+            return 0
+        return cython.cast(
+            cython.p_ulonglong, cython.address(self.live_block[cython.cast(cython.Py_ssize_t, address - self.live_low)])
+        )[0]
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1)
+    def open_live(self, address: cython.ulonglong) -> cython.int:
+        """Whether the process's stack behind the dump can be used, for the word at ``address`` first.
+
+        Callers stay where they are as long as what they called has not returned. So the return addresses of the last
+        frames found in the dump are looked at again in the process: those that are still there were not returned to.
+        Without one there is no proof.
+        """
+        first: cython.Py_ssize_t = self.fresh_count - LIVE_PROOF
+        i: cython.Py_ssize_t
+        slot: cython.ulonglong
+        lowest: cython.ulonglong = self.high
+        proven: cython.bint = False
+        if first < 1:
+            first = 1
+        for i in range(first, self.fresh_count):
+            slot = self.fresh[STATE * i + 1] - 8
+            if slot >= self.low and slot < lowest:
+                lowest = slot
+        if self.fresh_count < 2 or lowest >= self.high or not self.read_live(lowest, address + 8):
+            return 0
+        for i in range(first, self.fresh_count):
+            slot = self.fresh[STATE * i + 1] - 8
+            # Frames entered by signals, and those on other stacks, have no such slot.
+            if slot < self.low or slot >= self.high or self.high - slot < 8:
+                continue
+            if (
+                cython.cast(
+                    cython.p_ulonglong,
+                    cython.address(self.window[self.dump + cython.cast(cython.Py_ssize_t, slot - self.low)]),
+                )[0]
+                != self.fresh[STATE * i]
+            ):
+                continue
+            if self.live_word(slot) != self.fresh[STATE * i]:
+                self.changed += 1
+                return 0
+            proven = True
+        if proven:
+            self.live_state = LIVE_OPEN
+        return 0
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1)
+    def load_live(self, address: cython.ulonglong) -> cython.ulonglong:
+        """A word of the process's own memory behind the dump."""
+        inside: cython.bint = self.live_low <= address and address < self.live_high and self.live_high - address >= 8
+        if not inside and not self.read_live(address, address + 8):
+            self.live_state = LIVE_REFUSED
+            self.fault = STOP_TRUNCATED
+            return 0
+        return self.live_word(address)
 
     # -- rules --------------------------------------------------------------------------------------------------
 
@@ -1486,6 +1661,8 @@ class Walker:
         mode: cython.uint = self.miscs[s] & 7
         walked: cython.bint = False
         self.stop_image = NOTHING
+        self.number = s
+        self.live_state = LIVE_UNUSED
         self.space = self.space_of[s]
         if self.positions[s] < self.base or self.positions[s] - self.base > cython.cast(
             cython.ulonglong, self.window.shape[0]
@@ -1515,6 +1692,8 @@ class Walker:
                     count = self.user_part(kernel_count, False)
             stop = self.stop
             node = self.tail_node
+            if self.live_state == LIVE_OPEN:
+                self.completed += stop == STOP_ROOT
             if (
                 stop != STOP_ROOT
                 and self.deferred_here

@@ -1,0 +1,332 @@
+"""Events as the kernel counts and samples them: perf's names for them, ``perf_event_open``, and what may go wrong.
+
+Sources: perf_event_open(2), ``include/uapi/linux/perf_event.h`` and perf-list(1).
+"""
+
+import ctypes
+import errno
+import fcntl
+import os
+import platform
+import re
+import struct
+from dataclasses import replace
+from pathlib import Path
+
+from undwarf.errors import UndwarfError, UsageError
+from undwarf.perfdata.events import (
+    BREAKPOINT,
+    HARDWARE,
+    HW_CACHE,
+    RAW,
+    SOFTWARE,
+    TRACEPOINT,
+    EventAttr,
+    default_name,
+    encode_attr,
+)
+
+_NUMBERS = {"x86_64": 298, "aarch64": 241, "riscv64": 241, "ppc64le": 319, "s390x": 331}
+CLOEXEC = 8
+ENABLE, DISABLE, SET_OUTPUT = 0x2400, 0x2401, 0x2405
+_ID = 0x80082407
+
+DISABLED, INHERIT, EXCLUDE_USER, EXCLUDE_KERNEL, EXCLUDE_HV = 1 << 0, 1 << 1, 1 << 4, 1 << 5, 1 << 6
+MMAP, COMM, FREQ, ENABLE_ON_EXEC, TASK, WATERMARK = 1 << 8, 1 << 9, 1 << 10, 1 << 12, 1 << 13, 1 << 14
+PRECISE_IP_SHIFT = 15
+MMAP_DATA, SAMPLE_ID_ALL = 1 << 17, 1 << 18
+EXCLUDE_CALLCHAIN_USER, MMAP2, COMM_EXEC, USE_CLOCKID = 1 << 22, 1 << 23, 1 << 24, 1 << 25
+CONTEXT_SWITCH, KSYMBOL, BPF_EVENT, BUILD_ID = 1 << 26, 1 << 29, 1 << 30, 1 << 34
+DEFER_CALLCHAIN, DEFER_OUTPUT = 1 << 38, 1 << 39
+FORMAT_LOST = 1 << 4
+
+CONTEXT_SWITCHES, DUMMY = 3, 9
+"""Configs of software events."""
+
+_ALIASES = {
+    "cpu-cycles": "cycles",
+    "branch-instructions": "branches",
+    "idle-cycles-frontend": "stalled-cycles-frontend",
+    "idle-cycles-backend": "stalled-cycles-backend",
+    "faults": "page-faults",
+    "cs": "context-switches",
+    "migrations": "cpu-migrations",
+}
+_TRACEFS = ("/sys/kernel/tracing", "/sys/kernel/debug/tracing")
+_BREAKPOINT = re.compile(r"mem:(0x[0-9a-fA-F]+|[0-9]+)(?:/([1248]))?(?::([rwx]+))?((?::[ukhpP]+)?)\Z")
+_TRACEPOINT = re.compile(r"([A-Za-z0-9_-]+):([A-Za-z0-9_.-]+)((?::[ukh]+)?)\Z")
+_ACCESS = {"r": 1, "w": 2, "x": 4}
+
+
+def _blank(kind: int, config: int) -> EventAttr:
+    return EventAttr(
+        name="",
+        type=kind,
+        config=config,
+        sample_period=0,
+        freq=False,
+        sample_type=0,
+        read_format=0,
+        flags=0,
+        sample_id_all=True,
+        config1=0,
+        config2=0,
+        branch_sample_type=0,
+        sample_regs_user=0,
+        sample_stack_user=0,
+        clockid=None,
+        sample_regs_intr=0,
+        sample_max_stack=0,
+        ids=(),
+    )
+
+
+def software(config: int, name: str) -> EventAttr:
+    """A software event under a name of ours."""
+    return replace(_blank(SOFTWARE, config), name=name)
+
+
+def _names() -> dict[str, tuple[int, int]]:
+    found = {}
+    for kind, count in ((HARDWARE, 10), (SOFTWARE, 12)):
+        for config in range(count):
+            found[default_name(_blank(kind, config))] = (kind, config)
+    for config in ((cache | use << 8 | result << 16) for cache in range(7) for use in range(3) for result in (0, 1)):
+        found[default_name(_blank(HW_CACHE, config))] = (HW_CACHE, config)
+    return found
+
+
+def _modified(event: EventAttr, modifiers: str) -> EventAttr:
+    """The event for the modes that ``modifiers`` (":u", ":kpp" ...) name."""
+    letters = modifiers.removeprefix(":")
+    flags = event.flags
+    modes = set(letters) & {"u", "k", "h"}
+    if modes:
+        for letter, bit in (("u", EXCLUDE_USER), ("k", EXCLUDE_KERNEL), ("h", EXCLUDE_HV)):
+            if letter not in modes:
+                flags |= bit
+    flags |= min(3, letters.count("p") + 3 * letters.count("P")) << PRECISE_IP_SHIFT
+    return replace(event, flags=flags)
+
+
+def split_events(text: str) -> list[str]:
+    """The names in a list with commas."""
+    return [part.strip() for part in text.split(",") if part.strip()]
+
+
+def parse_event(text: str) -> EventAttr:
+    """An event by perf's name: cpu-clock, cycles:u, LLC-load-misses, r1a8, sched:sched_switch, mem:0x1234/8:w.
+
+    Raises UsageError for a name that means nothing, and UndwarfError where this machine has no such tracepoint.
+    """
+    found = _BREAKPOINT.match(text)
+    if found:
+        address, length, access, modes = (part or "" for part in found.groups())
+        kinds = sum(_ACCESS[letter] for letter in set(access or "rw"))
+        if kinds & 4 and kinds != 4:
+            raise UsageError(f"{text}: a breakpoint waits for execution or for accesses, not both")
+        size = int(length) if length else (8 if kinds == 4 else 4)
+        event = replace(
+            _blank(BREAKPOINT, 0), name=text, bp_type=kinds, config1=int(address, 0), config2=size, sample_period=1
+        )
+        return _modified(event, modes)
+    plain, _colon, modifiers = text.partition(":")
+    known = _names().get(_ALIASES.get(plain, plain))
+    if known and re.fullmatch(r"[ukhpP]*", modifiers):
+        return replace(_modified(_blank(*known), modifiers), name=text)
+    raw = re.fullmatch(r"r([0-9a-fA-F]+)", plain)
+    if raw and re.fullmatch(r"[ukhpP]*", modifiers):
+        return replace(_modified(_blank(RAW, int(raw[1], 16)), modifiers), name=text)
+    found = _TRACEPOINT.match(text)
+    if found and not known and plain != "mem":
+        system, name, modifiers = found.groups()
+        event = replace(_blank(TRACEPOINT, tracepoint_id(system, name)), name=f"{system}:{name}", sample_period=1)
+        return _modified(event, modifiers)
+    raise UsageError(
+        f"unknown event {text!r}",
+        "",
+        "as perf names them: cpu-clock, task-clock, cycles, page-faults, sched:sched_switch, mem:0x1234:w",
+    )
+
+
+def tracefs() -> str:
+    """Where the kernel describes its tracepoints; empty where that is not mounted or may not be read."""
+    return next((path for path in _TRACEFS if os.access(f"{path}/events", os.R_OK | os.X_OK)), "")
+
+
+def tracepoint_id(system: str, name: str) -> int:
+    """The number of a tracepoint. Raises UndwarfError."""
+    root = tracefs()
+    what = f"no tracepoint {system}:{name}"
+    if not root:
+        why = "tracefs is not mounted at /sys/kernel/tracing, or you may not read it"
+        raise UndwarfError(what, why, "mount -t tracefs nodev /sys/kernel/tracing, as root")
+    try:
+        return int(Path(f"{root}/events/{system}/{name}/id").read_text(encoding="ascii"))
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        raise UndwarfError(what, reason or "", f"ls {root}/events has those of this kernel") from error
+
+
+def tracing_data(events: list[EventAttr]) -> bytes:
+    """The TRACING_DATA section, which tells perf the fields of the tracepoints among ``events``; empty without any.
+
+    Layout: ``tools/perf/util/trace-event-info.c``.
+    """
+    wanted: dict[str, list[str]] = {}
+    for event in events:
+        if event.type == TRACEPOINT:
+            system, _colon, name = event.name.partition(":")
+            wanted.setdefault(system, []).append(name)
+    root = tracefs()
+    if not wanted or not root:
+        return b""
+
+    def content(path: str) -> bytes:
+        try:
+            return Path(f"{root}/{path}").read_bytes()
+        except OSError:
+            return b""
+
+    def sized(data: bytes) -> bytes:
+        return struct.pack("=Q", len(data)) + data
+
+    out = [b"\x17\x08\x44tracing", b"0.6\0", struct.pack("=BBI", 0, 8, os.sysconf("SC_PAGE_SIZE"))]
+    out += [b"header_page\0", sized(content("events/header_page"))]
+    out += [b"header_event\0", sized(content("events/header_event"))]
+    out.append(struct.pack("=I", 0))
+    out.append(struct.pack("=I", len(wanted)))
+    for system, names in wanted.items():
+        out += [system.encode() + b"\0", struct.pack("=I", len(names))]
+        out += [sized(content(f"events/{system}/{name}/format")) for name in names]
+    # Kernel symbols, formats of trace_printk, saved names of threads: perf does without.
+    out.append(struct.pack("=IIQ", 0, 0, 0))
+    return b"".join(out)
+
+
+# -- the system call -------------------------------------------------------------------------------------------------
+
+
+def open_event(
+    event: EventAttr, pid: int, cpu: int, *, watermark: int = 0, flags: int = CLOEXEC, size: int | None = None
+) -> int:
+    """The descriptor of an event on a thread (-1: all) and a CPU (-1: all). Raises OSError.
+
+    ``watermark``: bytes in the ring buffer that make it readable for poll.
+    """
+    number = _NUMBERS.get(platform.machine())
+    if number is None:
+        raise OSError(errno.ENOSYS, "no perf events on this machine's architecture yet")
+    raw = bytearray(encode_attr(event))
+    if watermark:
+        struct.pack_into("=I", raw, 48, watermark)
+    libc = ctypes.CDLL(None, use_errno=True)
+    buffer = (ctypes.c_char * len(raw)).from_buffer(raw)
+    result = libc.syscall(
+        ctypes.c_long(number), buffer, ctypes.c_int(pid), ctypes.c_int(cpu), ctypes.c_int(-1), ctypes.c_ulong(flags)
+    )
+    if result < 0:
+        code = ctypes.get_errno()
+        raise OSError(code, os.strerror(code))
+    return int(result)
+
+
+def event_id(descriptor: int) -> int:
+    """The number that samples of the event carry."""
+    (number,) = struct.unpack("=Q", fcntl.ioctl(descriptor, _ID, bytes(8)))
+    return int(number)
+
+
+def lost_samples(descriptor: int) -> int:
+    """Samples of an event opened with FORMAT_LOST that found no room."""
+    data = os.read(descriptor, 64)
+    return int(struct.unpack_from("=Q", data, 8)[0]) if len(data) >= 16 else 0
+
+
+# -- what is allowed -------------------------------------------------------------------------------------------------
+
+
+def _number(path: str, default: int) -> int:
+    try:
+        return int(Path(path).read_text(encoding="ascii"))
+    except (OSError, ValueError):
+        return default
+
+
+def paranoid() -> int:
+    """kernel.perf_event_paranoid: from -1 (everything is allowed) to 2, on some distributions 4 (nothing is)."""
+    return _number("/proc/sys/kernel/perf_event_paranoid", 2)
+
+
+def may_everything() -> bool:
+    """Whether this process has CAP_PERFMON or CAP_SYS_ADMIN."""
+    try:
+        status = Path("/proc/self/status").read_text(encoding="ascii", errors="replace")
+    except OSError:
+        return os.geteuid() == 0
+    found = re.search(r"^CapEff:\s*([0-9a-f]+)", status, re.MULTILINE)
+    mask = int(found[1], 16) if found else 0
+    return bool(mask >> 38 & 1 or mask >> 21 & 1)
+
+
+def may_see_kernel() -> bool:
+    """Whether samples inside the kernel are allowed."""
+    return may_everything() or paranoid() < 2
+
+
+def locked_bytes() -> int:
+    """Bytes of ring buffer that a process without privileges may have for each CPU."""
+    return _number("/proc/sys/kernel/perf_event_mlock_kb", 516) * 1024
+
+
+def largest_rate() -> int:
+    """The highest sampling rate that the kernel accepts, in Hz."""
+    return _number("/proc/sys/kernel/perf_event_max_sample_rate", 100_000)
+
+
+def online_cpus() -> list[int]:
+    """The numbers of the CPUs that run."""
+    try:
+        text = Path("/sys/devices/system/cpu/online").read_text(encoding="ascii").strip()
+        found: list[int] = []
+        for part in text.split(","):
+            first, _dash, last = part.partition("-")
+            found += range(int(first), int(last or first) + 1)
+        return found
+    except (OSError, ValueError):
+        return list(range(os.cpu_count() or 1))
+
+
+def refusal(error: OSError, event: EventAttr, whom: str) -> UndwarfError:
+    """Why the kernel would not sample ``event`` on ``whom``, and what to do about it."""
+    what = f"cannot sample {event.name} on {whom}"
+    level = paranoid()
+    if error.errno in (errno.EACCES, errno.EPERM):
+        if level > 2:
+            allowed = "nobody but root may use perf events"
+        elif level == 2:
+            allowed = "you may sample your own processes, outside of the kernel"
+        elif level >= 0:
+            allowed = "you may sample your own processes" + (", and whole CPUs" if level == 0 else "")
+        else:
+            allowed = "everything is allowed, but the process is not yours"
+        why = f"the kernel forbids it: kernel.perf_event_paranoid is {level}, {allowed}"
+        hint = "run as root, or with CAP_PERFMON; or as root: sysctl kernel.perf_event_paranoid=-1"
+        return UndwarfError(what, why, hint)
+    if error.errno in (errno.ENOENT, errno.EOPNOTSUPP, errno.ENODEV):
+        why = "this machine has no such event"
+        hint = "virtual machines often have no hardware counters: -e cpu-clock works everywhere"
+        if event.type == BREAKPOINT:
+            why, hint = "this machine has no such breakpoints", "their address must be a multiple of their size"
+        return UndwarfError(what, why, hint)
+    if error.errno == errno.EMFILE:
+        why = "too many open files: each thread needs one event for each CPU"
+        return UndwarfError(what, why, "raise it with ulimit -n, or record with -a")
+    if error.errno == errno.ENOSPC:
+        return UndwarfError(what, "all breakpoint registers of the CPU are in use", "ask for fewer breakpoints")
+    if error.errno == errno.ENOSYS:
+        return UndwarfError(what, error.strerror or "the kernel has no perf events", "record on another machine")
+    if error.errno == errno.EINVAL:
+        why = "the kernel refuses the event as it was asked for"
+        return UndwarfError(what, why, f"the highest rate is {largest_rate()} Hz; try -e cpu-clock")
+    return UndwarfError(what, error.strerror or str(error))

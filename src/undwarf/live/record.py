@@ -1,0 +1,518 @@
+"""Records: samples come out of ring buffers, are unwound at once, and go into a perf.data with whole chains.
+
+While it is made the file is in pipe form, which can be read up to wherever its writer was stopped; at the end it takes
+its place again in file form, with the same records.
+"""
+
+import os
+import signal
+import time
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from types import FrameType
+from typing import Any, BinaryIO
+
+from undwarf.buffers import zeros
+from undwarf.errors import UndwarfError
+from undwarf.images.containers import Containers
+from undwarf.images.finder import Finder
+from undwarf.limits import DEFAULT, Limits
+from undwarf.live import perf_event as pe
+from undwarf.live import record_system as system
+from undwarf.live.record_rings import OpenEvents, Target, ring_and_dump
+from undwarf.live.record_target import Workload
+from undwarf.live.record_unwind import LiveUnwinder, Round
+from undwarf.live.ring_blocked import Blocked
+from undwarf.perfdata import EventAttr, Features, RecordType, SampleField
+from undwarf.perfdata.emit import Emitter
+from undwarf.perfdata.encode import RecordEncoder, finished_round
+from undwarf.perfdata.events import BREAKPOINT, HARDWARE, TRACEPOINT
+from undwarf.perfdata.feature_bytes import event_desc
+from undwarf.perfdata.features import Feature
+from undwarf.perfdata.reader import STITCHED_BY
+from undwarf.perfdata.writer import PerfWriter
+from undwarf.unwind.stitched import stitched_event
+
+MODES = ("live", "cfi", "sframe", "fp", "dump")
+"""How user stacks come about: unwound here by all sources, by one of them, by the kernel, or dumped as perf does."""
+ROUND = 0.2
+"""Seconds between two rounds, if no buffer fills up before."""
+SLACK = 5_000_000
+"""How old, in ns, a record must be: a younger one may have older neighbours that are still being written."""
+FLUSH = 1.0
+"""Seconds after which what was recorded is in the file, whatever happens to us."""
+LEVEL = 1
+"""Of zstd, while recording: higher levels cost more than they save."""
+PERF_DUMP = 8192
+REGISTERS = 0xFF0FFF
+"""What perf asks for on x86-64: general registers, ip, flags, cs, ss."""
+FOREVER = (1 << 64) - 1
+OFF_CPU = "offcpu-time"
+"""perf's name for time spent blocked."""
+_FIELDS = SampleField.IP | SampleField.TID | SampleField.TIME | SampleField.CPU | SampleField.PERIOD
+_SIDE_BAND = (
+    pe.MMAP | pe.MMAP2 | pe.COMM | pe.COMM_EXEC | pe.TASK | pe.KSYMBOL | pe.BPF_EVENT | pe.BUILD_ID
+)  # fmt: skip
+
+
+@dataclass(slots=True)
+class Settings:
+    """What to record. ``pids`` and ``tids`` are of running processes and threads; with ``everything``, whole CPUs; else
+    what ``command`` starts. ``period``: events a sample, in place of ``frequency`` in Hz."""
+
+    command: Sequence[str] = ()
+    pids: Sequence[int] = ()
+    tids: Sequence[int] = ()
+    everything: bool = False
+    events: Sequence[str] = ()
+    frequency: int = 999
+    period: int | None = None
+    mode: str = "live"
+    off_cpu: bool = False
+    off_cpu_least: int = 0
+    """Shortest wait, in ns, that makes a sample."""
+    inherit: bool = True
+    dump: int | None = None
+    """Bytes of a stack dump."""
+    buffer: int | None = None
+    """Bytes of the ring buffer of one CPU."""
+    zstd: bool = True
+    seconds: float | None = None
+    """When to stop, if nothing else ends before."""
+    command_line: list[str] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Summary:
+    """What was recorded, and what could not be.
+
+    ``completed``: stacks deeper than their dump that were followed in the process's own memory; ``changed``: those
+    where it was not any more what it had been. ``wakeups``: rounds.
+    """
+
+    samples: int = 0
+    blocked: int = 0
+    lost: int = 0
+    throttled: int = 0
+    exits: int = 0
+    completed: int = 0
+    changed: int = 0
+    shortened: int = 0
+    dropped: int = 0
+    broken_rings: int = 0
+    forgotten: int = 0
+    rounds: int = 0
+    stops: list[int] = field(default_factory=lambda: [0] * 16)
+    notes: list[str] = field(default_factory=list)
+    status: int = 0
+    """Exit code of the command."""
+    ring: int = 0
+    dump: int = 0
+
+
+class Sampler:
+    """Events on a target, and the loop that takes what they bring: what ``record`` and ``top`` have in common."""
+
+    def __init__(self, settings: Settings, limits: Limits = DEFAULT) -> None:
+        self.settings = settings
+        self.summary = Summary()
+        self.limits = limits
+        self.stopped = False
+        self.walks = settings.mode in ("live", "cfi", "sframe")
+        self._owned = ExitStack()
+        self.workload = Workload(settings.command) if settings.command else None
+        if self.workload is not None:
+            self._owned.callback(self.workload.close)
+        try:
+            self._begin()
+        except BaseException:
+            self._owned.close()
+            raise
+
+    # -- events ---------------------------------------------------------------------------------------------------
+
+    def _begin(self) -> None:
+        settings = self.settings
+        self._kernel = pe.may_see_kernel()
+        chosen = self._chosen()
+        rate = settings.frequency if settings.period is None else 1000
+        self.ring_bytes, dump = ring_and_dump(
+            rate,
+            len(pe.online_cpus()),
+            system.memory_bytes(),
+            settings.dump if self.walks else settings.dump or PERF_DUMP,
+            settings.buffer,
+        )
+        target = self._target()
+        # A program that starts now has its side band with its first event; else it must be on before we look around.
+        alone = target.on_exec
+        events = [self._sampling(event, dump) for event in chosen]
+        self.off_cpu: int | None = None
+        if settings.off_cpu:
+            self.off_cpu = len(events)
+            # The thread waits while we look at it, so that the rest of its stack can still be read.
+            events.append(self._sampling(self._switching(), min(dump, PERF_DUMP)))
+        if not alone:
+            events.append(replace(pe.software(pe.DUMMY, "dummy:u"), flags=pe.EXCLUDE_KERNEL, sample_period=1))
+        tracking = 0 if alone else len(events) - 1
+        with_id = SampleField.IDENTIFIER if len(events) > 1 else SampleField(0)
+        for number, event in enumerate(events):
+            flags = event.flags | pe.USE_CLOCKID
+            if number == tracking:
+                flags |= _SIDE_BAND
+                if self.walks:
+                    flags |= pe.MMAP_DATA
+                if self.off_cpu is not None:
+                    flags |= pe.CONTEXT_SWITCH
+            events[number] = replace(
+                event,
+                flags=flags,
+                clockid=system.CLOCK_MONOTONIC,
+                sample_type=int(event.sample_type | _FIELDS | with_id),
+                read_format=pe.FORMAT_LOST,
+                sample_id_all=True,
+            )
+        self.open = self._opened(events, tracking, target)
+        self._owned.callback(self.open.close)
+        self.summary.ring, self.summary.dump = self.open.ring_bytes, dump if settings.mode != "fp" else 0
+        self.tracking = tracking
+        self.events = self.open.events
+
+    def _opened(self, events: list[EventAttr], tracking: int, target: Target) -> OpenEvents:
+        """The events, opened; without hardware counters, the default event is the clock."""
+        try:
+            return OpenEvents(events, tracking, target, self.ring_bytes)
+        except UndwarfError:
+            if self.settings.events or events[0].type != HARDWARE:
+                raise
+        clock = pe.parse_event("cpu-clock")
+        self.summary.notes.append("no hardware counters here: the event is cpu-clock")
+        name = events[0].name.replace("cycles", "cpu-clock")
+        first = replace(events[0], type=clock.type, config=clock.config, name=name)
+        return OpenEvents([first, *events[1:]], tracking, target, self.ring_bytes)
+
+    def _chosen(self) -> list[EventAttr]:
+        chosen = []
+        for name in self.settings.events or ("cycles",):
+            event = pe.parse_event(name)
+            if not self._kernel and not event.flags & (pe.EXCLUDE_USER | pe.EXCLUDE_KERNEL):
+                event = replace(event, flags=event.flags | pe.EXCLUDE_KERNEL, name=f"{event.name}:u")
+            chosen.append(event)
+        if not self._kernel:
+            self.summary.notes.append(
+                f"without the kernel's part: kernel.perf_event_paranoid is {pe.paranoid()}, and you are not root"
+            )
+        return chosen
+
+    def _switching(self) -> EventAttr:
+        if not self._kernel:
+            why = f"a thread leaves its CPU inside the kernel; kernel.perf_event_paranoid is {pe.paranoid()}"
+            raise UndwarfError("--off-cpu is not allowed", why, "run as root, or sysctl kernel.perf_event_paranoid=1")
+        return replace(pe.software(pe.CONTEXT_SWITCHES, OFF_CPU), sample_period=1)
+
+    def _sampling(self, event: EventAttr, dump: int) -> EventAttr:
+        """The event with what its samples are to hold."""
+        settings = self.settings
+        flags, period, freq = event.flags, event.sample_period, False
+        if not period:
+            if settings.period is not None:
+                period = settings.period
+            else:
+                period, freq = min(settings.frequency, pe.largest_rate()), True
+                if period < settings.frequency:
+                    self.summary.notes.append(f"sampling at {period} Hz: kernel.perf_event_max_sample_rate")
+        elif settings.period is not None and event.name != OFF_CPU:
+            period = settings.period
+        fields = SampleField.CALLCHAIN
+        if event.type == TRACEPOINT:
+            fields |= SampleField.RAW
+        if event.type == BREAKPOINT or "fault" in event.name:
+            fields |= SampleField.ADDR
+        if settings.mode != "fp":
+            fields |= SampleField.REGS_USER | SampleField.STACK_USER
+            flags |= pe.EXCLUDE_CALLCHAIN_USER
+        return replace(
+            event,
+            flags=flags | (pe.FREQ if freq else 0),
+            freq=freq,
+            sample_period=period,
+            sample_type=int(fields),
+            sample_regs_user=REGISTERS if settings.mode != "fp" else 0,
+            sample_stack_user=dump if settings.mode != "fp" else 0,
+        )
+
+    def _target(self) -> Target:
+        settings = self.settings
+        if settings.everything:
+            return Target([], False, False, "all CPUs")
+        if settings.pids or settings.tids:
+            tids = list(settings.tids)
+            for pid in settings.pids:
+                found = system.threads_of(pid)
+                if not found:
+                    raise UndwarfError(f"cannot sample process {pid}", "there is no such process", "see ps -e")
+                tids += found
+            names = ", ".join(str(number) for number in [*settings.pids, *settings.tids])
+            return Target(tids, settings.inherit and not settings.tids, False, f"process {names}")
+        assert self.workload is not None
+        return Target([self.workload.pid], settings.inherit, True, f"the new process {settings.command[0]}")
+
+    # -- the loop -------------------------------------------------------------------------------------------------
+
+    def describe(self) -> bytes:
+        """Records of what runs already, and of the kernel."""
+        settings = self.settings
+        encoder = RecordEncoder(replace(self.events[self.tracking], ids=self.events[self.tracking].ids[:1]))
+        build_ids = system.BuildIds()
+        out = [system.describe_kernel(encoder)] if self._kernel else []
+        if settings.everything:
+            pids = system.all_processes()
+        elif self.workload is not None:
+            pids = []
+            out.append(encoder.comm(b"undwarf-exec", self.workload.pid, self.workload.pid))
+        else:
+            pids = sorted({*settings.pids, *(_process_of(tid) for tid in settings.tids)})
+        out.append(system.describe_processes(encoder, pids, build_ids))
+        return b"".join(out)
+
+    def run(self, begin: Callable[[bytes], None], take: Callable[[list[memoryview]], None]) -> None:
+        """Sample until the target ends, a signal comes or ``stopped`` is set.
+
+        ``begin`` gets the records of what runs already, ``take`` those of each round.
+        """
+        watched = self.workload.watch if self.workload is not None else self._watch_pids()
+        if watched >= 0:
+            self.open.poller.register(watched)
+        before = {number: signal.signal(number, self._stop) for number in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            if self.workload is None or self.settings.everything:
+                # First what tells of changes, then what is: what changes in between is told twice, not never.
+                self.open.enable(self.tracking)
+            begin(self.describe())
+            if self.workload is None or self.settings.everything:
+                self.open.enable(*(number for number in range(len(self.events)) if number != self.tracking))
+            if self.workload is not None:
+                self.workload.start()
+            self._loop(watched, take)
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+        if self.workload is not None:
+            self.summary.status = self.workload.wait()
+
+    def _loop(self, watched: int, take: Callable[[list[memoryview]], None]) -> None:
+        end = time.monotonic() + self.settings.seconds if self.settings.seconds is not None else None
+        last = False
+        while not last:
+            wait = ROUND if end is None else max(0.0, min(ROUND, end - time.monotonic()))
+            for descriptor, what in self.open.poller.poll(wait * 1000):
+                if descriptor == watched:
+                    last = True
+                elif not what & 1:
+                    self.open.unpoll(descriptor)
+            last = last or self.stopped or (end is not None and time.monotonic() >= end)
+            if last:
+                self.open.disable()
+            self._take(FOREVER if last else time.monotonic_ns() - SLACK, take)
+
+    def _take(self, until: int, take: Callable[[list[memoryview]], None]) -> None:
+        views = []
+        for ring in self.open.rings:
+            views += ring.take(until)
+        if views or until == FOREVER:
+            self.summary.rounds += 1
+            take(views)
+        views.clear()
+        for ring in self.open.rings:
+            ring.done()
+
+    def _watch_pids(self) -> int:
+        """What becomes readable when the only process that is sampled ends; -1 if there are more."""
+        if len(self.settings.pids) == 1 and not self.settings.tids:
+            with suppress(OSError):
+                watch = os.pidfd_open(self.settings.pids[0])
+                self._owned.callback(os.close, watch)
+                return watch
+        return -1
+
+    def _stop(self, _number: int, _frame: FrameType | None) -> None:
+        self.stopped = True
+
+    def unwinder(self, features: Any = None) -> LiveUnwinder:
+        """What walks this sampler's samples."""
+        finder = Finder(limits=self.limits)
+        order = {"cfi": "cfi", "sframe": "sframe"}.get(self.settings.mode)
+        made = LiveUnwinder(
+            self.events, finder, features, order=order, switches=self.off_cpu is not None, limits=self.limits
+        )
+        finder.containers = Containers(lambda: [pid for pid in made.replay.pids() if pid > 0])
+        self._owned.callback(made.close)
+        return made
+
+    def close(self) -> None:
+        """Close events, and end a program that was never let go."""
+        if self.open is not None:
+            self.summary.broken_rings = sum(bool(ring.broken) for ring in self.open.rings)
+            self.summary.lost = max(self.summary.lost, self.open.lost())
+        self._owned.close()
+
+
+def _process_of(tid: int) -> int:
+    """The process of a thread; the thread itself where it is gone."""
+    with suppress(OSError, ValueError, IndexError):
+        for line in Path(f"/proc/{tid}/status").read_text(encoding="utf-8", errors="replace").splitlines():
+            if line.startswith("Tgid:"):
+                return int(line.split()[1])
+    return tid
+
+
+class Recorder:
+    """Writes what a :class:`Sampler` brings to ``sink``, in pipe form."""
+
+    def __init__(self, sampler: Sampler, sink: BinaryIO, version: str) -> None:
+        self.sampler = sampler
+        self.summary = sampler.summary
+        self.events = self._output_events()
+        features = system.describe_machine(
+            self.events,
+            sampler.settings.command_line,
+            f"{STITCHED_BY}{version}" if sampler.walks or sampler.settings.mode == "fp" else version,
+            pe.tracing_data(self.events),
+        )
+        self.features = features
+        level = LEVEL if sampler.settings.zstd else 0
+        self.level = level
+        self.writer = PerfWriter(sink, self.events, features=features, form="pipe", zstd_level=level)
+        self._unwinder: LiveUnwinder | None = None
+        self._emitter: Emitter | None = None
+        self._blocked: Blocked | None = None
+        self._flushed = time.monotonic()
+        self._first = self._last = 0
+        if sampler.walks:
+            self._start_walking()
+
+    def _output_events(self) -> list[EventAttr]:
+        events = list(self.sampler.events)
+        if self.sampler.walks:
+            events = [stitched_event(event) for event in events]
+        return [replace(event, flags=event.flags & ~(pe.MMAP_DATA | pe.CONTEXT_SWITCH)) for event in events]
+
+    def _start_walking(self) -> None:
+        events = self.sampler.events
+        features = Features()
+        features.osrelease = os.uname().release
+        self._unwinder = self.sampler.unwinder(features)
+        self._emitter = Emitter(self._unwinder.stacks)
+        self._types, self._words, self._skipped = zeros("Q", len(events)), zeros("I", len(events)), zeros("B", 256)
+        for number, event in enumerate(events):
+            self._types[number] = event.sample_type
+            self._words[number] = event.sample_regs_user.bit_count()
+        if self.sampler.off_cpu is not None:
+            self._blocked = Blocked(self.sampler.settings.off_cpu_least)
+            self._unwinder.renewed.append(self._renewed)
+            self._skipped[RecordType.SWITCH] = self._skipped[RecordType.SWITCH_CPU_WIDE] = 1
+
+    def _renewed(self) -> None:
+        if self._blocked is not None:
+            self.summary.forgotten += self._blocked.away
+            self._blocked.forget()
+
+    def run(self) -> None:
+        """Record until it is over, and write what is left."""
+        self.sampler.run(self._begin, self._take)
+        if self._unwinder is not None:
+            if self._blocked is not None:
+                self._blocked.finish(time.monotonic_ns())
+                self._write_blocked()
+            counts = self._unwinder.decoder.counts()
+            self.summary.exits = counts.get(RecordType.EXIT, 0)
+            self.summary.throttled = counts.get(RecordType.THROTTLE, 0)
+            self.summary.lost = max(self.summary.lost, self._unwinder.decoder.lost)
+            assert self._emitter is not None
+            self.summary.shortened, self.summary.dropped = self._emitter.shortened, self._emitter.dropped
+            self.summary.completed, self.summary.changed = self._unwinder.completed, self._unwinder.changed
+        else:
+            self.summary.samples = sum(ring.samples for ring in self.sampler.open.rings)
+        self.writer.write(finished_round())
+        self.writer.flush()
+
+    def as_file(self, source: int, sink: BinaryIO) -> None:
+        """Write what was recorded to ``sink`` in file form; ``source`` is a descriptor of what was written."""
+        features = dict(self.features)
+        features[Feature.EVENT_DESC] = event_desc(self.events)
+        with PerfWriter(sink, self.events, features=features, zstd_level=self.level) as whole:
+            whole.adopt(source, self.writer.records_at, self.writer.records_at + self.writer.written)
+
+    def _begin(self, records: bytes) -> None:
+        if self._unwinder is not None:
+            self._finish_round(self._unwinder.unwind([memoryview(records)]))
+        else:
+            self.writer.write(records)
+
+    def _take(self, views: list[memoryview]) -> None:
+        if self._unwinder is not None:
+            done = self._unwinder.unwind(views)
+            self._finish_round(done)
+            done.spans.clear()
+        else:
+            for view in views:
+                self.writer.write(view)
+        self.writer.write(finished_round())
+        now = time.monotonic()
+        if now - self._flushed > FLUSH:
+            self._flushed = now
+            self.writer.flush()
+
+    def _finish_round(self, done: Round) -> None:
+        """Write the records of a round with their new chains."""
+        emitter, unwinder = self._emitter, self._unwinder
+        assert emitter is not None
+        assert unwinder is not None
+        emitter.see(unwinder.stacks)
+        emitter.restart()
+        selected = done.everything
+        if self._blocked is not None and self.sampler.off_cpu is not None:
+            selected = self._blocked.without(done.samples.event, self.sampler.off_cpu)
+            self._blocked.run(
+                done.samples,
+                done.order,
+                done.sideband,
+                self.sampler.off_cpu,
+                done.stack,
+                done.stop,
+                done.comm,
+                done.sideband.tid,
+            )
+        for view, position, _first, _end in done.spans:
+            emitter.rewrite(
+                view,
+                position,
+                done.samples,
+                self._types,
+                self._words,
+                done.stack,
+                done.stop,
+                selected,
+                self._skipped,
+                True,
+            )
+        self.writer.write(emitter.take())
+        if self._blocked is not None:
+            self._write_blocked()
+        self.summary.samples += len(done.samples)
+
+    def _write_blocked(self) -> None:
+        assert self._blocked is not None
+        assert self._emitter is not None
+        assert self.sampler.off_cpu is not None
+        count = self._blocked.made
+        if not count:
+            return
+        event = self.events[self.sampler.off_cpu]
+        columns: dict[str, Any] = self._blocked.take()
+        columns["identifier"] = memoryview(event.ids[0].to_bytes(8, "little") * count).cast("Q")
+        self._emitter.samples(event.sample_type, columns, 0, count)
+        self.writer.write(self._emitter.take())
+        self.summary.blocked += count

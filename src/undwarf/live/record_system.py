@@ -1,0 +1,229 @@
+"""What a recording says of the system it begins on: the machine, running processes and their mappings, the kernel."""
+
+import os
+import platform
+import re
+import socket
+import struct
+import time
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+
+from undwarf.elf import ElfFile
+from undwarf.errors import ElfError
+from undwarf.perfdata import EventAttr
+from undwarf.perfdata.encode import RecordEncoder
+from undwarf.perfdata.feature_bytes import encode_features
+from undwarf.perfdata.features import ClockData, Feature, Features
+from undwarf.perfdata.records import CpuMode
+
+_MAPPING = re.compile(
+    rb"([0-9a-f]+)-([0-9a-f]+) ([r-])([w-])([x-])([ps]) ([0-9a-f]+) ([0-9a-f]+):([0-9a-f]+) (\d+) *(.*)\Z"
+)
+_GNU_BUILD_ID = b"GNU\0"
+MAX_MAPS = 1 << 26
+"""Bytes of one process's /proc/PID/maps that are read."""
+CLOCK_MONOTONIC = 1
+
+
+def threads_of(pid: int) -> list[int]:
+    """The threads of a process; none where it is gone."""
+    try:
+        return sorted(int(name) for name in os.listdir(f"/proc/{pid}/task"))  # noqa: PTH208
+    except (OSError, ValueError):
+        return []
+
+
+def all_processes() -> list[int]:
+    """The processes that run."""
+    return sorted(int(name) for name in os.listdir("/proc") if name.isdigit())  # noqa: PTH208
+
+
+def _read(path: str, limit: int = MAX_MAPS) -> bytes:
+    try:
+        with open(path, "rb") as file:
+            return file.read(limit)
+    except OSError:
+        return b""
+
+
+class BuildIds:
+    """Build-ids of mapped files, each file read once."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[bytes, int, int, int], bytes] = {}
+
+    def of(self, pid: int, path: bytes, major: int, minor: int, inode: int) -> bytes:
+        """The build-id of the file at ``path`` as the process sees it; empty where there is none to be had."""
+        key = (path, major, minor, inode)
+        if key not in self._known:
+            self._known[key] = self._find(pid, path, inode)
+        return self._known[key]
+
+    def _find(self, pid: int, path: bytes, inode: int) -> bytes:
+        if not path.startswith(b"/") or path.endswith(b" (deleted)") or path.startswith((b"/dev/", b"/memfd:")):
+            return b""
+        for root in (b"", b"/proc/%d/root" % pid):
+            name = os.fsdecode(root + path)
+            try:
+                if os.stat(name).st_ino != inode:  # noqa: PTH116
+                    continue
+                elf = ElfFile.open(name)
+            except (OSError, ElfError):
+                continue
+            found = elf.build_id
+            elf.release()
+            return found
+        return b""
+
+
+def describe_processes(encoder: RecordEncoder, pids: Iterable[int], build_ids: BuildIds) -> bytes:
+    """Records of the threads of running processes, with their names and mappings."""
+    out = []
+    for pid in pids:
+        for tid in threads_of(pid):
+            name = _read(f"/proc/{pid}/task/{tid}/comm", 64).rstrip(b"\n")
+            if name:
+                out.append(encoder.comm(name, pid, tid))
+        out.append(describe_mappings(encoder, pid, _read(f"/proc/{pid}/maps"), build_ids))
+    return b"".join(out)
+
+
+def describe_mappings(encoder: RecordEncoder, pid: int, maps: bytes, build_ids: BuildIds) -> bytes:
+    """Records of the mappings that a process's /proc/PID/maps lists: code, and data of files that cannot be written."""
+    out = []
+    for line in maps.split(b"\n"):
+        found = _MAPPING.match(line)
+        if not found:
+            continue
+        start, end, offset = (int(found[i], 16) for i in (1, 2, 7))
+        major, minor, inode = int(found[8], 16), int(found[9], 16), int(found[10])
+        name = found[11]
+        protection = (found[3] == b"r") | (found[4] == b"w") << 1 | (found[5] == b"x") << 2
+        if not protection & 4 and (protection & 2 or not inode):
+            continue
+        name = name.replace(rb"\012", b"\n") or b"//anon"
+        if name.startswith(b"[stack"):
+            continue
+        out.append(
+            encoder.mmap2(
+                name,
+                pid,
+                pid,
+                start,
+                end - start,
+                offset,
+                build_id=build_ids.of(pid, name, major, minor, inode),
+                device=(major, minor),
+                inode=(inode, 0),
+                protection=protection,
+                flags=1 if found[6] == b"s" else 2,
+            )
+        )
+    return b"".join(out)
+
+
+def kernel_build_id() -> bytes:
+    """The running kernel's build-id, from its ELF notes."""
+    return _note_build_id(_read("/sys/kernel/notes", 1 << 16))
+
+
+def _note_build_id(notes: bytes) -> bytes:
+    at = 0
+    while at + 12 <= len(notes):
+        name_size, size, kind = struct.unpack_from("=III", notes, at)
+        name_at = at + 12
+        at = name_at + (name_size + 3) // 4 * 4
+        if kind == 3 and notes[name_at : name_at + name_size] == _GNU_BUILD_ID:
+            return notes[at : at + min(size, 20)]
+        at += (size + 3) // 4 * 4
+    return b""
+
+
+def describe_kernel(encoder: RecordEncoder) -> bytes:
+    """Records of the kernel's own mapping and of its modules; empty where their addresses are hidden."""
+    symbols = _read("/proc/kallsyms")
+    places = {}
+    for name in (b"_text", b"_stext", b"_etext"):
+        found = re.search(rb"^([0-9a-f]+) \w " + name + rb"$", symbols, re.MULTILINE)
+        if found:
+            places[name] = int(found[1], 16)
+    start = places.get(b"_text") or places.get(b"_stext") or 0
+    if not start:
+        return b""
+    end = places.get(b"_etext", 0)
+    name = b"[kernel.kallsyms]" + (b"_text" if places.get(b"_text") else b"_stext")
+    out = [
+        encoder.mmap2(
+            name,
+            -1,
+            0,
+            start,
+            end - start if end > start else (1 << 64) - 4096 - start,
+            start,
+            build_id=kernel_build_id(),
+            flags=0,
+            misc=CpuMode.KERNEL,
+        )
+    ]
+    for line in _read("/proc/modules").split(b"\n"):
+        parts = line.split()
+        if len(parts) < 6 or not parts[5].startswith(b"0x"):
+            continue
+        address = int(parts[5], 16)
+        if address:
+            note = _read(f"/sys/module/{os.fsdecode(parts[0])}/notes/.note.gnu.build-id", 256)
+            out.append(
+                encoder.mmap2(
+                    b"[" + parts[0] + b"]",
+                    -1,
+                    0,
+                    address,
+                    int(parts[1]),
+                    build_id=_note_build_id(note),
+                    flags=0,
+                    misc=CpuMode.KERNEL,
+                )
+            )
+    return b"".join(out)
+
+
+def describe_machine(events: list[EventAttr], command: list[str], version: str, tracing: bytes) -> dict[int, bytes]:
+    """Feature sections about this machine, by number."""
+    system = os.uname()
+    features = Features()
+    features.hostname = socket.gethostname()
+    features.osrelease = system.release
+    features.version = version
+    features.arch = platform.machine()
+    features.nrcpus = (os.cpu_count() or 1, len(os.sched_getaffinity(0)))
+    cpu = re.search(rb"^model name\s*:\s*(.*)$", _read("/proc/cpuinfo"), re.MULTILINE)
+    if cpu:
+        features.cpudesc = cpu[1].decode("utf-8", "replace")
+    memory = re.search(rb"^MemTotal:\s*(\d+) kB$", _read("/proc/meminfo"), re.MULTILINE)
+    if memory:
+        features.total_mem = int(memory[1])
+    features.cmdline = command
+    kinds = "/sys/bus/event_source/devices"
+    with suppress(OSError):
+        for name in sorted(os.listdir(kinds)):  # noqa: PTH208
+            number = _read(f"{kinds}/{name}/type", 16).strip()
+            if number.isdigit():
+                features.pmu_mappings[int(number)] = name
+    features.clockid = max(1, int(time.clock_getres(time.CLOCK_MONOTONIC) * 1e9))
+    features.clock_data = ClockData(CLOCK_MONOTONIC, time.time_ns(), time.monotonic_ns())
+    sections = encode_features(features, events)
+    if tracing:
+        sections[Feature.TRACING_DATA] = tracing
+    return sections
+
+
+def memory_bytes() -> int:
+    """The machine's memory."""
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+
+
+def exists(path: str) -> bool:
+    """Whether a file is there."""
+    return Path(path).exists()

@@ -1,0 +1,81 @@
+"""The program that is recorded: started when the events are in place, watched until it ends."""
+
+import os
+import signal
+import struct
+from collections.abc import Sequence
+from contextlib import suppress
+
+from undwarf.errors import UsageError
+
+
+class Workload:
+    """A program that waits to be let go. ``status`` is its exit code once it ended (128 + signal if that ended it)."""
+
+    def __init__(self, command: Sequence[str]) -> None:
+        self.command = list(command)
+        self.status: int | None = None
+        wait_read, self._go = os.pipe()
+        self._failed, failed_write = os.pipe()
+        self.pid = os.fork()
+        if self.pid == 0:
+            self._child(wait_read, failed_write)
+        os.close(wait_read)
+        os.close(failed_write)
+        self.watch = os.pidfd_open(self.pid)
+        """Readable when the program has ended."""
+
+    def _child(self, wait: int, failed: int) -> None:
+        """In the new process: wait, then become the program."""
+        try:
+            os.close(self._go)
+            for number in (signal.SIGINT, signal.SIGTERM, signal.SIGPIPE):
+                signal.signal(number, signal.SIG_DFL)
+            if os.read(wait, 1):
+                os.execvp(self.command[0], self.command)
+        except OSError as error:
+            with suppress(OSError):
+                os.write(failed, struct.pack("=i", error.errno or 0))
+        finally:
+            os._exit(127)
+
+    def start(self) -> None:
+        """Let it go. Raises UsageError if there is no such program."""
+        os.write(self._go, b"x")
+        os.close(self._go)
+        self._go = -1
+        answer = os.read(self._failed, 4)
+        os.close(self._failed)
+        self._failed = -1
+        if answer:
+            (number,) = struct.unpack("=i", answer)
+            self.wait()
+            raise UsageError(f"cannot run {self.command[0]}", os.strerror(number), "give the program after --")
+
+    def ended(self) -> bool:
+        """Whether it ended."""
+        if self.status is None:
+            pid, status = os.waitpid(self.pid, os.WNOHANG)
+            if pid:
+                self._note(status)
+        return self.status is not None
+
+    def wait(self) -> int:
+        """Wait for its end; its exit code."""
+        if self.status is None:
+            self._note(os.waitpid(self.pid, 0)[1])
+        return self.status or 0
+
+    def _note(self, status: int) -> None:
+        code = os.waitstatus_to_exitcode(status)
+        self.status = code if code >= 0 else 128 - code
+
+    def close(self) -> None:
+        """End it, if it was never let go."""
+        for descriptor in (self._go, self._failed, self.watch):
+            if descriptor >= 0:
+                with suppress(OSError):
+                    os.close(descriptor)
+        if self._go >= 0:
+            self.wait()
+        self._go = self._failed = self.watch = -1

@@ -1,0 +1,260 @@
+"""Unwinds samples round by round, as they come out of the ring buffers.
+
+The parts are those of a recording that was read from a file, except that nothing of a round is kept but its stacks:
+columns are used again, address spaces are compacted, and stacks are forgotten when they are many.
+"""
+
+import os
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from undwarf.buffers import zeros
+from undwarf.diagnostics import Defects
+from undwarf.images import ImageKind, ImageStore
+from undwarf.images.finder import Finder
+from undwarf.images.kinds import kind_of_name
+from undwarf.limits import DEFAULT, Limits
+from undwarf.perfdata import EventAttr, FileIdentity
+from undwarf.perfdata.assemble import identity_of
+from undwarf.perfdata.decode import RARE, Decoder
+from undwarf.perfdata.events import OPTIONAL_COLUMNS, decoder_table, has_column
+from undwarf.perfdata.ordering import take, time_order
+from undwarf.perfdata.records import Samples, Sideband
+from undwarf.spaces.replay import Replay
+from undwarf.unwind.sources import Sources
+from undwarf.unwind.walk import Walker
+from undwarf.unwind.x86_64 import registers
+
+MAX_NODES = 250_000
+"""Stack nodes after which all are forgotten: their columns are made anew in each round."""
+MAX_ROOM = 1 << 20
+"""Mappings (30 bytes each) in the snapshots after which those are forgotten."""
+OPEN_PROCESSES = 64
+"""Processes whose memory is kept open."""
+NONE = 0xFFFFFFFF
+
+
+class LiveMemory:
+    """Reads the memory of running processes, through /proc/PID/mem.
+
+    Called by the walk with a sample's number; ``pids`` are those of the samples at hand.
+    """
+
+    def __init__(self) -> None:
+        self.pids: Any = zeros("i", 0)
+        self.denied = 0
+        """Times that a process was gone, or its memory not for us to read."""
+        self._open: OrderedDict[int, int] = OrderedDict()
+
+    def __call__(self, sample: int, start: int, end: int) -> bytes | None:
+        """The bytes from ``start`` on, to ``end`` at most; None where there are none."""
+        pid = self.pids[sample]
+        data = self._read(pid, start, end - start) or self._read(pid, start, end - start)
+        if not data:
+            self.denied += 1
+        return data or None
+
+    def _read(self, pid: int, start: int, size: int) -> bytes:
+        file = self._open.get(pid)
+        if file is None:
+            try:
+                file = os.open(f"/proc/{pid}/mem", os.O_RDONLY | os.O_CLOEXEC)
+            except OSError:
+                return b""
+            self._open[pid] = file
+            if len(self._open) > OPEN_PROCESSES:
+                os.close(self._open.popitem(last=False)[1])
+        else:
+            self._open.move_to_end(pid)
+        try:
+            data = os.pread(file, size, start)
+        except (OSError, OverflowError):
+            data = b""
+        if not data:
+            # After an exec the old program's memory stays behind the descriptor, empty.
+            os.close(self._open.pop(pid))
+        return data
+
+    def close(self) -> None:
+        """Close what is open."""
+        for file in self._open.values():
+            os.close(file)
+        self._open.clear()
+
+
+@dataclass(slots=True)
+class Round:
+    """Samples of one round and what became of them; all columns are good until the next one.
+
+    ``spans`` are (records, stream position, first sample, end sample). ``stack``, ``stop`` and ``comm`` (an index of
+    ``LiveUnwinder.names``) are by sample.
+    """
+
+    spans: list[tuple[memoryview, int, int, int]]
+    samples: Samples
+    order: memoryview
+    sideband: Sideband
+    stack: memoryview
+    stop: memoryview
+    comm: memoryview
+    everything: memoryview
+    """B, 1 for each sample."""
+
+
+class LiveUnwinder:
+    """Takes the records of all CPUs up to one moment, a round, and gives its stacks.
+
+    ``order`` names the sources of unwind tables (:mod:`undwarf.tables.sources`). ``live`` lets the walk go on in the
+    memory of the running process where a dump ends.
+    """
+
+    def __init__(
+        self,
+        events: Sequence[EventAttr],
+        finder: Finder,
+        features: Any = None,
+        *,
+        order: str | None = None,
+        live: bool = True,
+        switches: bool = False,
+        limits: Limits = DEFAULT,
+    ) -> None:
+        self.defects = Defects()
+        self.names: list[bytes] = []
+        self.identities: list[FileIdentity] = []
+        self.keys: list[tuple[int, int]] = []
+        self.store = ImageStore(self.names, self.identities, features, finder)
+        self.sources = Sources(self.store, self.keys, order)
+        self.memory = LiveMemory()
+        self.replay = Replay()
+        self.decoder = Decoder(limits.records, switches)
+        self.decoder.set_events(*decoder_table(events))
+        self.renewed: list[Callable[[], None]] = []
+        """Called when all stacks are forgotten."""
+        self._events = list(events)
+        self._limits = limits
+        self._live = live
+        self._private = b""
+        self._walker: Walker | None = None
+        self._slots = memoryview(b"".join(registers.slots(event.sample_regs_user) for event in events))
+        self._sample_types = 0
+        for event in events:
+            self._sample_types |= event.sample_type
+        self._position = 0
+        self._room = 0
+        self._gone: set[int] = set()
+        self._ones = zeros("B", 0)
+
+    def unwind(self, views: Sequence[memoryview]) -> Round:
+        """Take records, and walk their samples; the records of a view are whole, and in the order they came."""
+        decoder = self.decoder
+        decoder.restart()
+        self._tidy()
+        spans = []
+        for view in views:
+            decoder.at = 0
+            first = decoder.samples
+            while decoder.scan(view, self._position) == RARE:
+                # No such record comes from the kernel; whatever it is, its header says how long.
+                decoder.at += int.from_bytes(view[decoder.at + 6 : decoder.at + 8], "little")
+            spans.append((view, self._position, first, decoder.samples))
+            self._position += len(view)
+        columns: dict[str, Any] = dict(decoder.sample_columns())
+        for name in OPTIONAL_COLUMNS:
+            if not has_column(name, self._sample_types):
+                columns[name] = None
+        samples = Samples(decoder.samples, **columns)
+        order = time_order(samples.time)
+        side = decoder.side_columns()
+        side_order = time_order(side["time"])
+        sideband = Sideband(decoder.sideband, **{name: take(column, side_order) for name, column in side.items()})
+        self._see_names()
+        spaces = self.replay.run(sideband, samples, order, memoryview(self._private))
+        stack, stop, stop_image = zeros("I", len(samples)), zeros("B", len(samples)), zeros("I", len(samples))
+        if len(samples) > len(self._ones):
+            self._ones = memoryview(bytearray(b"\1" * (2 * len(samples))))
+        ones = self._ones[: len(samples)]
+        if len(samples):
+            walker = self._walker_for(samples, spaces, ones)
+            self.memory.pids = samples.pid
+            for view, position, first, end in spans:
+                if end > first:
+                    walker.walk(view, position, first, end, stack, stop, stop_image)
+        return Round(spans, samples, order, sideband, stack, stop, spaces[2], ones)
+
+    @property
+    def stacks(self) -> dict[str, memoryview]:
+        """Columns of all stacks so far (:class:`undwarf.unwind.walk.Stacks`)."""
+        if self._walker is None:
+            nothing = {name: zeros("I", 0) for name in ("parent", "frame", "image")}
+            return {**nothing, "address": zeros("Q", 0), "runtime": zeros("Q", 0), "provenance": zeros("B", 0)}
+        columns: dict[str, memoryview] = self._walker.stacks.columns()
+        return columns
+
+    @property
+    def completed(self) -> int:
+        """Stacks deeper than their dump that were followed to their root in the process's own memory."""
+        return self._walker.completed if self._walker is not None else 0
+
+    @property
+    def changed(self) -> int:
+        """Stacks deeper than their dump whose memory was no longer what it had been."""
+        return self._walker.changed if self._walker is not None else 0
+
+    def close(self) -> None:
+        """Close the memory of processes."""
+        self.memory.close()
+
+    def _see_names(self) -> None:
+        """Learn of the names, files and images that are new."""
+        new = self.decoder.names(len(self.names))
+        self.names += new
+        if new:
+            # The replay still holds the old ones.
+            self._private += bytes(kind_of_name(name) is ImageKind.ANON for name in new)
+        self.identities += [identity_of(key) for key in self.decoder.identities(len(self.identities))]
+
+    def _walker_for(self, samples: Samples, spaces: tuple[Any, Any, Any], selected: memoryview) -> Walker:
+        total = self.replay.image_total()
+        if total > len(self.keys):
+            self.keys += self.replay.keys()[len(self.keys) :]
+        columns = self.replay.columns()
+        if self._walker is None:
+            self._walker = Walker(
+                self.sources,
+                self.sources.rules,
+                columns,
+                samples,
+                spaces[0],
+                spaces[1],
+                self._slots,
+                selected,
+                max(64, total),
+                self._limits,
+                True,
+            )
+            if self._live:
+                self._walker.see_live(self.memory)
+        self._walker.see_images(total)
+        self._walker.see(samples, spaces[0], spaces[1], selected)
+        self._walker.see_spaces(columns, self.sources.kernel_image())
+        return self._walker
+
+    def _tidy(self) -> None:
+        """Between rounds, when nothing refers to them: forget stacks and snapshots that are many."""
+        if self._walker is None:
+            return
+        if self._walker.stacks.nodes_total() > MAX_NODES:
+            self._walker.reset()
+            for tell in self.renewed:
+                tell()
+        room = self.replay.mapping_room()
+        if room > MAX_ROOM and room > 4 * self._room:
+            # A process that is gone may have samples still on their way: it goes with the next time.
+            gone = {pid for pid in self.replay.pids() if pid > 0 and not os.access(f"/proc/{pid}", os.F_OK)}
+            self.replay.compact(gone & self._gone)
+            self._gone = gone
+            self._room = self.replay.mapping_room()
+            self._walker.see_spaces(self.replay.columns(), self.sources.kernel_image(), renumbered=True)

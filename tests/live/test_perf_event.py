@@ -1,0 +1,111 @@
+"""Names of events, as perf has them, and what is said where the kernel refuses."""
+
+import errno
+import os
+
+import pytest
+
+from undwarf.errors import UndwarfError, UsageError
+from undwarf.live import perf_event as pe
+from undwarf.live.record_rings import LARGEST_DUMP, ring_and_dump
+from undwarf.perfdata.events import BREAKPOINT, HARDWARE, HW_CACHE, RAW, SOFTWARE
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "config"),
+    [
+        ("cycles", HARDWARE, 0),
+        ("cpu-cycles", HARDWARE, 0),
+        ("instructions", HARDWARE, 1),
+        ("cpu-clock", SOFTWARE, 0),
+        ("task-clock", SOFTWARE, 1),
+        ("page-faults", SOFTWARE, 2),
+        ("faults", SOFTWARE, 2),
+        ("cs", SOFTWARE, 3),
+        ("LLC-load-misses", HW_CACHE, 2 | 1 << 16),
+        ("r1a8", RAW, 0x1A8),
+    ],
+)
+def test_names_are_those_of_perf(name: str, kind: int, config: int):
+    event = pe.parse_event(name)
+    assert (event.type, event.config, event.name) == (kind, config, name)
+
+
+def test_modifiers_leave_out_the_other_modes():
+    assert pe.parse_event("cycles:u").flags == pe.EXCLUDE_KERNEL | pe.EXCLUDE_HV
+    assert pe.parse_event("cycles:k").flags == pe.EXCLUDE_USER | pe.EXCLUDE_HV
+    assert pe.parse_event("cycles:uk").flags == pe.EXCLUDE_HV
+    assert pe.parse_event("cycles:pp").precise_ip == 2
+    assert pe.parse_event("cycles:uppp").precise_ip == 3
+
+
+@pytest.mark.parametrize(
+    ("name", "access", "address", "length"),
+    [("mem:0x1000", 3, 0x1000, 4), ("mem:4096/8:w", 2, 4096, 8), ("mem:0x2000:x", 4, 0x2000, 8)],
+)
+def test_breakpoints(name: str, access: int, address: int, length: int):
+    event = pe.parse_event(name)
+    assert (event.type, event.bp_type, event.config1, event.config2) == (BREAKPOINT, access, address, length)
+    assert event.sample_period == 1
+
+
+@pytest.mark.parametrize("name", ["", "bicycles", "cycles:z", "mem:zero", "mem:0x1:rx", "mem:0x1/3", "r", ":"])
+def test_a_name_that_means_nothing_is_a_usage_error(name: str):
+    with pytest.raises(UsageError):
+        pe.parse_event(name)
+
+
+def test_a_tracepoint_that_is_not_there_says_where_to_look(monkeypatch: pytest.MonkeyPatch, tmp_path):
+    monkeypatch.setattr(pe, "_TRACEFS", (str(tmp_path),))
+    with pytest.raises(UndwarfError, match="tracefs is not mounted"):
+        pe.parse_event("sched:sched_switch")
+    (tmp_path / "events" / "sched" / "sched_wakeup").mkdir(parents=True)
+    (tmp_path / "events" / "sched" / "sched_wakeup" / "id").write_text("317\n")
+    assert pe.parse_event("sched:sched_wakeup").config == 317
+    with pytest.raises(UndwarfError, match="no tracepoint sched:nothing"):
+        pe.parse_event("sched:nothing")
+
+
+def test_tracing_data_has_the_formats_of_the_tracepoints(monkeypatch: pytest.MonkeyPatch, tmp_path):
+    monkeypatch.setattr(pe, "_TRACEFS", (str(tmp_path),))
+    folder = tmp_path / "events" / "sched" / "sched_wakeup"
+    folder.mkdir(parents=True)
+    (folder / "id").write_text("317\n")
+    (folder / "format").write_text("name: sched_wakeup\n")
+    data = pe.tracing_data([pe.parse_event("sched:sched_wakeup")])
+    assert data.startswith(b"\x17\x08\x44tracing0.6\0")
+    assert b"sched\0\x01\0\0\0" in data
+    assert b"name: sched_wakeup\n" in data
+    assert pe.tracing_data([pe.parse_event("cpu-clock")]) == b""
+
+
+@pytest.mark.parametrize("level", [-1, 0, 1, 2, 3])
+def test_a_refusal_says_what_is_allowed(monkeypatch: pytest.MonkeyPatch, level: int):
+    monkeypatch.setattr(pe, "paranoid", lambda: level)
+    error = pe.refusal(PermissionError(errno.EACCES, "no"), pe.parse_event("cpu-clock"), "all CPUs")
+    assert error.what == "cannot sample cpu-clock on all CPUs"
+    assert f"perf_event_paranoid is {level}" in error.why
+    assert "CAP_PERFMON" in error.hint
+
+
+@pytest.mark.parametrize("number", [errno.ENOENT, errno.EMFILE, errno.ENOSPC, errno.EINVAL, errno.EIO])
+def test_other_refusals_have_a_reason(number: int):
+    error = pe.refusal(OSError(number, os.strerror(number)), pe.parse_event("cycles"), "process 1")
+    assert error.why
+
+
+@pytest.mark.parametrize("rate", [1, 99, 999, 20_000])
+def test_ring_buffers_hold_many_dumps_within_their_bounds(rate: int):
+    ring, dump = ring_and_dump(rate, 4, 16 << 30, None, None)
+    assert ring & (ring - 1) == 0
+    assert dump <= LARGEST_DUMP
+    assert dump % 8 == 0
+    assert ring >= 16 * dump
+
+
+def test_without_privileges_the_locked_memory_is_the_limit(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(pe, "may_everything", lambda: False)
+    monkeypatch.setattr(pe, "paranoid", lambda: 2)
+    monkeypatch.setattr(pe, "locked_bytes", lambda: 516 << 10)
+    ring, dump = ring_and_dump(999, 4, 16 << 30, None, None)
+    assert (ring, dump) == (512 << 10, 32 << 10)

@@ -1,0 +1,216 @@
+"""undwarf record, of programs that run here: facts that hold however busy the machine is."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import undwarf
+from undwarf.cli.main import run
+from undwarf.live import perf_event as pe
+from undwarf.unwind.stop import StopReason
+
+PROGRAM = """
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+volatile unsigned long sink;
+__attribute__((noinline)) void leaf(void) { for (int i = 0; i < 100000; i++) sink += i; }
+__attribute__((noinline)) void deep(int n) {
+    char pad[1000];
+    memset(pad, n, sizeof pad);
+    if (n) deep(n - 1); else for (int i = 0; i < 2000; i++) leaf();
+    sink += pad[n & 255];
+}
+int main(int count, char **arguments) {
+    if (!strcmp(arguments[1], "forever")) { puts("ready"); fflush(stdout); for (;;) leaf(); }
+    if (!strcmp(arguments[1], "sleep")) { for (int i = 0; i < 5; i++) { leaf(); usleep(20000); } return 3; }
+    deep(atoi(arguments[1]));
+    return 0;
+}
+"""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def allowed() -> None:
+    try:
+        os.close(pe.open_event(pe.parse_event("cpu-clock"), os.getpid(), -1))
+    except OSError as error:
+        pytest.skip(f"perf_event_open is not allowed here: {error}")
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory: pytest.TempPathFactory) -> str:
+    compiler = shutil.which("gcc") or shutil.which("cc")
+    if not compiler:
+        pytest.skip("no C compiler")
+    folder = tmp_path_factory.mktemp("program")
+    (folder / "prog.c").write_text(PROGRAM)
+    subprocess.run(
+        [compiler, "-O1", "-fomit-frame-pointer", "-o", folder / "prog", folder / "prog.c"], check=True, cwd=folder
+    )
+    return str(folder / "prog")
+
+
+@pytest.fixture(scope="module")
+def recorded(program: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Twenty calls deep, for some hundreds of milliseconds of CPU."""
+    path = tmp_path_factory.mktemp("recorded") / "perf.data"
+    assert run(["record", "-q", "-e", "cpu-clock", "-o", str(path), "--", program, "20"]) == 0
+    return path
+
+
+def names(sample: "undwarf.Sample") -> list[str]:
+    return [frame.name for frame in sample.stack]
+
+
+def test_chains_go_from_the_sampled_function_to_the_program_s_start(recorded: Path):
+    with undwarf.open(recorded) as recording:
+        profile = recording.profile(inline=False)
+        inside = [sample for sample in profile.samples if "leaf" in names(sample)]
+        assert inside
+        for sample in inside:
+            called = names(sample)
+            assert called[called.index("leaf") + 1 :][:22] == ["deep"] * 21 + ["main"]
+            assert called[-1] == "_start"
+            assert sample.stop == StopReason.ROOT
+
+
+def test_nothing_but_the_recording_is_left(recorded: Path):
+    assert [path.name for path in recorded.parent.iterdir()] == ["perf.data"]
+
+
+def test_the_recording_is_far_smaller_than_one_with_dumps(recorded: Path):
+    with undwarf.open(recorded) as recording:
+        samples = len(recording.records.samples)
+    # What would have been 8 KiB a sample; the mappings and the machine's description do not grow with them.
+    assert recorded.stat().st_size < 8192 + samples * 8192 / 50
+
+
+@pytest.mark.parametrize("mode", ["cfi", "fp", "dump"])
+def test_other_ways_to_unwind_make_recordings_too(program: str, tmp_path: Path, mode: str):
+    path = tmp_path / "perf.data"
+    assert run(["record", "-q", "-e", "cpu-clock", "--unwind", mode, "-o", str(path), "--", program, "3"]) == 0
+    with undwarf.open(path) as recording:
+        assert any("leaf" in names(sample) for sample in recording.profile().samples)
+
+
+def test_stacks_deeper_than_their_dump_are_followed_in_the_process(program: str, tmp_path: Path, capsys):
+    path = tmp_path / "perf.data"
+    command = ["record", "-e", "cpu-clock", "--stack-size", "4096", "-o", str(path), "--", program, "40"]
+    assert run(command) == 0
+    assert "were followed to their root in the running process" in capsys.readouterr().err
+    with undwarf.open(path) as recording:
+        whole = [sample for sample in recording.profile().samples if names(sample).count("deep") == 41]
+        # While the leaf runs, nothing of what lies above it changes.
+        assert any(sample.stop == StopReason.ROOT and names(sample)[-1] == "_start" for sample in whole)
+
+
+def test_waits_come_as_an_event_of_their_own(program: str, tmp_path: Path):
+    path = tmp_path / "perf.data"
+    assert run(["record", "-q", "-e", "cpu-clock", "--off-cpu", "-o", str(path), "--", program, "sleep"]) == 3
+    with undwarf.open(path) as recording:
+        assert [event.name for event in recording.events] == ["cpu-clock", "offcpu-time"]
+        waits = [sample for sample in recording.profile().samples if sample.event == "offcpu-time"]
+        slept = [sample for sample in waits if "usleep" in names(sample) and "main" in names(sample)]
+        assert len(slept) == 5
+        assert all(sample.period >= 20_000_000 for sample in slept)
+
+
+def test_a_running_process_is_sampled_with_the_mappings_it_had(program: str, tmp_path: Path):
+    path = tmp_path / "perf.data"
+    with subprocess.Popen([program, "forever"], stdout=subprocess.PIPE) as process:
+        try:
+            assert process.stdout is not None
+            process.stdout.readline()
+            command = ["record", "-q", "-e", "cpu-clock", "--duration", "0.5", "-o", str(path), "-p", str(process.pid)]
+            assert run(command) == 0
+        finally:
+            process.kill()
+    with undwarf.open(path) as recording:
+        found = recording.profile().samples
+        assert {sample.comm for sample in found} <= {"prog"}
+        assert any(names(sample)[-1] == "_start" and "leaf" in names(sample) for sample in found)
+
+
+def test_a_recorder_that_is_killed_leaves_what_it_had(program: str, tmp_path: Path):
+    path = tmp_path / "perf.data"
+    arguments = [sys.executable, "-m", "undwarf", "record", "-q", "-e", "cpu-clock", "-o", str(path)]
+    with subprocess.Popen([*arguments, "--", program, "forever"], stdout=subprocess.PIPE) as recorder:
+        assert recorder.stdout is not None
+        recorder.stdout.readline()
+        try:
+            deadline = time.monotonic() + 60
+            start = path.stat().st_size
+            while path.stat().st_size <= start + 512 and time.monotonic() < deadline:
+                time.sleep(0.1)
+        finally:
+            children = Path(f"/proc/{recorder.pid}/task/{recorder.pid}/children").read_text().split()
+            recorder.send_signal(signal.SIGKILL)
+            for child in children:
+                os.kill(int(child), signal.SIGKILL)
+    assert [one.name for one in tmp_path.iterdir()] == ["perf.data"]
+    with undwarf.open(path) as recording:
+        assert any("leaf" in names(sample) for sample in recording.profile().samples)
+
+
+def test_perf_shows_the_same_stacks(recorded: Path):
+    perf = shutil.which("perf")
+    if not perf:
+        pytest.skip("perf is not installed")
+    shown = subprocess.run(
+        [perf, "script", "-F", "comm,tid,time,event,ip,sym", "--no-inline", "-i", str(recorded)],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    ours = subprocess.run(
+        [sys.executable, "-m", "undwarf", "script", "-F", "comm,tid,time,event,ip,sym", "--no-inline", str(recorded)],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+
+    def without_addresses(text: str) -> list[list[str]]:
+        # Some versions of perf print addresses of the file, others those of the process.
+        return [line.split()[1:] if line.startswith("\t") else line.split() for line in text.splitlines()]
+
+    assert without_addresses(ours) == without_addresses(shown)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["record"],
+        ["record", "-p", "1", "-a"],
+        ["record", "-p", "x"],
+        ["record", "-F", "10", "-c", "10", "--", "true"],
+        ["record", "-e", "bicycles", "--", "true"],
+        ["record", "--stack-size", "100000", "--", "true"],
+        ["record", "--off-cpu", "--unwind", "dump", "--", "true"],
+    ],
+)
+def test_what_does_not_go_together_is_a_usage_error(arguments: list[str], tmp_path: Path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert run(arguments) == 2
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_program_that_is_not_there_is_a_usage_error(tmp_path: Path, capsys):
+    path = tmp_path / "perf.data"
+    assert run(["record", "-e", "cpu-clock", "-o", str(path), "--", "/no/such/program"]) == 2
+    assert "cannot run /no/such/program" in capsys.readouterr().err
+
+
+def test_a_process_that_is_gone_is_a_clean_error(tmp_path: Path, capsys):
+    with subprocess.Popen(["true"]) as process:
+        process.wait()
+    assert run(["record", "-e", "cpu-clock", "-o", str(tmp_path / "perf.data"), "-p", str(process.pid)]) == 1
+    assert "no such process" in capsys.readouterr().err
