@@ -214,3 +214,22 @@ def test_a_process_that_is_gone_is_a_clean_error(tmp_path: Path, capsys):
         process.wait()
     assert run(["record", "-e", "cpu-clock", "-o", str(tmp_path / "perf.data"), "-p", str(process.pid)]) == 1
     assert "no such process" in capsys.readouterr().err
+
+
+def test_top_shows_hot_functions(program: str, capsys):
+    assert run(["top", "-e", "cpu-clock", "--interval", "0.2", "--rows", "5", "--", program, "5"]) == 0
+    shown = capsys.readouterr().out
+    assert "Children    Self" in shown
+    assert " main" in shown
+    assert " leaf" in shown
+    assert "cpu-clock in" in shown
+
+
+def test_top_ends_after_its_last_picture(program: str, capsys):
+    with subprocess.Popen([program, "forever"], stdout=subprocess.PIPE) as process:
+        try:
+            command = ["top", "-e", "cpu-clock", "--interval", "0.2", "--iterations", "1", "--sort", "sym"]
+            assert run([*command, "-p", str(process.pid)]) == 0
+        finally:
+            process.kill()
+    assert "Symbol" in capsys.readouterr().out

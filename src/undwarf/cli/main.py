@@ -22,6 +22,7 @@ COMMANDS = {
     "script": "Every sample as text, in the shape of perf script.",
     "shrink": "A small recording with whole call chains in place of stack dumps.",
     "tables": "Unwind tables of a binary: print, measure, compare, convert.",
+    "top": "Hot functions of what runs now, with whole stacks, in the terminal.",
     "types": "Which types and members the samples touch.",
 }
 

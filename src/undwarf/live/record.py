@@ -33,6 +33,7 @@ from undwarf.perfdata.feature_bytes import event_desc
 from undwarf.perfdata.features import Feature
 from undwarf.perfdata.reader import STITCHED_BY
 from undwarf.perfdata.writer import PerfWriter
+from undwarf.tables.store import Store
 from undwarf.unwind.stitched import stitched_event
 
 MODES = ("live", "cfi", "sframe", "fp", "dump")
@@ -340,12 +341,19 @@ class Sampler:
     def _stop(self, _number: int, _frame: FrameType | None) -> None:
         self.stopped = True
 
-    def unwinder(self, features: Any = None) -> LiveUnwinder:
+    def unwinder(self, features: Any = None, *, runtime: bool = True) -> LiveUnwinder:
         """What walks this sampler's samples."""
         finder = Finder(limits=self.limits)
         order = {"cfi": "cfi", "sframe": "sframe"}.get(self.settings.mode)
         made = LiveUnwinder(
-            self.events, finder, features, order=order, switches=self.off_cpu is not None, limits=self.limits
+            self.events,
+            finder,
+            features,
+            order=order,
+            switches=self.off_cpu is not None,
+            runtime=runtime,
+            disk=Store.from_environment(self.limits),
+            limits=self.limits,
         )
         finder.containers = Containers(lambda: [pid for pid in made.replay.pids() if pid > 0])
         self._owned.callback(made.close)

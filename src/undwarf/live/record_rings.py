@@ -18,7 +18,9 @@ from undwarf.perfdata import EventAttr, SampleField
 LARGEST_RING, SMALLEST_RING = 16 << 20, 64 << 10
 LARGEST_DUMP = 65528
 """A record has 65,535 bytes at most; the kernel cuts the dump so that the rest finds room."""
-PATIENCE = 0.3
+SMALLEST_DUMP = 8 << 10
+"""What lies beyond a dump can mostly be read in the process: rather that than losing samples."""
+PATIENCE = 0.5
 """Seconds of samples that a ring buffer should hold."""
 _OPTIONAL = (
     (pe.BUILD_ID, 0),
@@ -52,7 +54,9 @@ def ring_and_dump(rate: int, cpus: int, memory: int, dump: int | None, ring: int
     while 2 * size <= ring or (size < ring and 2 * size <= room and free):
         size *= 2
     if dump is None:
-        dump = min(LARGEST_DUMP, size // 16)
+        dump = LARGEST_DUMP
+        while dump > SMALLEST_DUMP and size < rate * dump * PATIENCE:
+            dump //= 2
     return size, dump // 8 * 8
 
 

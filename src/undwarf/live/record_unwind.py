@@ -23,6 +23,7 @@ from undwarf.perfdata.events import OPTIONAL_COLUMNS, decoder_table, has_column
 from undwarf.perfdata.ordering import take, time_order
 from undwarf.perfdata.records import Samples, Sideband
 from undwarf.spaces.replay import Replay
+from undwarf.tables.store import Store
 from undwarf.unwind.sources import Sources
 from undwarf.unwind.walk import Walker
 from undwarf.unwind.x86_64 import registers
@@ -31,6 +32,8 @@ MAX_NODES = 250_000
 """Stack nodes after which all are forgotten: their columns are made anew in each round."""
 MAX_ROOM = 1 << 20
 """Mappings (30 bytes each) in the snapshots after which those are forgotten."""
+FEWEST_IMAGES = 64
+"""Images that there is room for at first."""
 OPEN_PROCESSES = 64
 """Processes whose memory is kept open."""
 NONE = 0xFFFFFFFF
@@ -107,7 +110,8 @@ class LiveUnwinder:
     """Takes the records of all CPUs up to one moment, a round, and gives its stacks.
 
     ``order`` names the sources of unwind tables (:mod:`undwarf.tables.sources`). ``live`` lets the walk go on in the
-    memory of the running process where a dump ends.
+    memory of the running process where a dump ends; ``runtime`` keeps the absolute address of each frame. ``disk`` is
+    where rows of tables are kept from run to run.
     """
 
     def __init__(
@@ -119,6 +123,8 @@ class LiveUnwinder:
         order: str | None = None,
         live: bool = True,
         switches: bool = False,
+        runtime: bool = True,
+        disk: Store | None = None,
         limits: Limits = DEFAULT,
     ) -> None:
         self.defects = Defects()
@@ -126,7 +132,7 @@ class LiveUnwinder:
         self.identities: list[FileIdentity] = []
         self.keys: list[tuple[int, int]] = []
         self.store = ImageStore(self.names, self.identities, features, finder)
-        self.sources = Sources(self.store, self.keys, order)
+        self.sources = Sources(self.store, self.keys, order, disk, limits)
         self.memory = LiveMemory()
         self.replay = Replay()
         self.decoder = Decoder(limits.records, switches)
@@ -136,6 +142,8 @@ class LiveUnwinder:
         self._events = list(events)
         self._limits = limits
         self._live = live
+        self._runtime = runtime
+        self._image_room = 0
         self._private = b""
         self._walker: Walker | None = None
         self._slots = memoryview(b"".join(registers.slots(event.sample_regs_user) for event in events))
@@ -204,7 +212,8 @@ class LiveUnwinder:
         return self._walker.changed if self._walker is not None else 0
 
     def close(self) -> None:
-        """Close the memory of processes."""
+        """Keep the tables' rows for the next run, and close the memory of processes."""
+        self.sources.keep_tables()
         self.memory.close()
 
     def _see_names(self) -> None:
@@ -221,7 +230,9 @@ class LiveUnwinder:
         if total > len(self.keys):
             self.keys += self.replay.keys()[len(self.keys) :]
         columns = self.replay.columns()
-        if self._walker is None:
+        if self._walker is None or total > self._image_room:
+            self._image_room = max(FEWEST_IMAGES, 2 * total)
+            before = self._walker
             self._walker = Walker(
                 self.sources,
                 self.sources.rules,
@@ -231,13 +242,14 @@ class LiveUnwinder:
                 spaces[1],
                 self._slots,
                 selected,
-                max(64, total),
+                self._image_room,
                 self._limits,
-                True,
+                self._runtime,
             )
-            if self._live:
+            if before is not None:
+                self._walker.take_over(before)
+            elif self._live:
                 self._walker.see_live(self.memory)
-        self._walker.see_images(total)
         self._walker.see(samples, spaces[0], spaces[1], selected)
         self._walker.see_spaces(columns, self.sources.kernel_image())
         return self._walker

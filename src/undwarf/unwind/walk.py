@@ -581,30 +581,14 @@ class Walker:
         ``start`` on, to ``end`` at least, or None."""
         self.live = memory
 
-    def see_images(self, count: int) -> None:
-        """Make room for that many images."""
-        known: cython.Py_ssize_t = len(self.image_state)
-        if count <= known:
-            return
-        count = max(count, 2 * known)
-        self.image_state = self._longer("B", self.image_state, count)
-        self.image_entry = self._longer("Q", self.image_entry, count)
-        self.image_segments = self._longer("I", self.image_segments, count)
-        self.image_segment_count = self._longer("I", self.image_segment_count, count)
-        self.image_functions = self._longer("I", self.image_functions, count)
-        self.image_function_count = self._longer("I", self.image_function_count, count)
-        self.image_row_addresses = self._longer("Q", self.image_row_addresses, count)
-        self.image_row_rules = self._longer("Q", self.image_row_rules, count)
-        self.image_row_count = self._longer("Q", self.image_row_count, count)
-        self.flat += [None] * (count - known)
-        self.tables += [None] * (count - known)
-        self.versions += [0] * (count - known)
-        self.functions += [None] * (count - known)
-
-    def _longer(self, kind: Any, column: Any, count: int) -> memoryview:
-        grown = zeros(kind, count)
-        grown[: len(column)] = memoryview(column)
-        return grown
+    def take_over(self, other: Walker) -> None:  # noqa: F821 - the class itself, which Cython knows here
+        """Go on with the stacks and the counts of a walker that had room for fewer images."""
+        self.stacks = other.stacks
+        self.live = other.live
+        self.completed = other.completed
+        self.changed = other.changed
+        self.deferred = other.deferred
+        self.damaged = other.damaged
 
     def reset(self) -> None:
         """Forget all stacks (their memory goes with the :class:`Stacks` that others may still hold)."""

@@ -1,0 +1,127 @@
+"""Samples unwound round by round: what one round learns holds in the next ones."""
+
+import os
+import struct
+
+import pytest
+from tests.perfdata import writing
+
+from undwarf.images.finder import Finder
+from undwarf.live import record_unwind
+from undwarf.live.record_unwind import LiveUnwinder
+from undwarf.perfdata import SampleField
+from undwarf.perfdata.encode import RecordEncoder, record
+
+FIELDS = writing.FIELDS | int(SampleField.REGS_USER | SampleField.STACK_USER)
+# bp, sp and ip
+EVENT = writing.event(sample_type=FIELDS, sample_regs_user=0x1C0, sample_stack_user=32, ids=(1,), flags=1 << 18)
+RECORDS = RecordEncoder(EVENT)
+STACK = 0x7F0000
+
+
+def sample(time: int, ip: int = 0x400100, pid: int = 10, *, back: int = 0x400777, words: int = 4) -> bytes:
+    """A frame with a frame pointer, whose caller is ``back``, whose caller is nobody."""
+    body = struct.pack("=QQIIQIIQQ", 1, ip, pid, pid, time, 0, 0, 1, 0)
+    body += struct.pack("=4Q", 2, STACK, STACK, ip)
+    memory = struct.pack("=4Q", STACK + 16, back, 0, 0)[: 8 * words]
+    body += struct.pack("=Q", len(memory)) + memory + struct.pack("=Q", len(memory))
+    return record(9, body, 2)
+
+
+def mapping(pid: int, start: int, name: bytes = b"//anon", time: int = 1) -> bytes:
+    return RECORDS.mmap2(name, pid, pid, start, 0x10000, time=time)
+
+
+@pytest.fixture
+def unwinder():
+    made = LiveUnwinder([EVENT], Finder(), live=False)
+    yield made
+    made.close()
+
+
+def chains(unwinder: LiveUnwinder, *records: bytes) -> list[list[int]]:
+    done = unwinder.unwind([memoryview(b"".join(records))])
+    stacks = unwinder.stacks
+    found = []
+    for node in done.stack:
+        chain = []
+        while node != 0xFFFFFFFF:
+            chain.append(stacks["runtime"][stacks["frame"][node]])
+            node = stacks["parent"][node]
+        found.append(chain)
+    return found
+
+
+def test_mappings_of_an_earlier_round_hold(unwinder: LiveUnwinder):
+    assert chains(unwinder, mapping(10, 0x400000)) == []
+    assert chains(unwinder, sample(5)) == [[0x400100, 0x400776]]
+    assert chains(unwinder, sample(6, 0x400200)) == [[0x400200, 0x400776]]
+
+
+def test_buffers_of_several_cpus_are_put_in_order(unwinder: LiveUnwinder):
+    one = memoryview(sample(5))
+    other = memoryview(mapping(10, 0x400000, time=4))
+    done = unwinder.unwind([one, other])
+    assert unwinder.stacks["parent"][done.stack[0]] != 0xFFFFFFFF
+
+
+def test_images_beyond_the_first_room_are_walked(unwinder: LiveUnwinder):
+    assert chains(unwinder, mapping(10, 0x400000), sample(5)) == [[0x400100, 0x400776]]
+    many = record_unwind.FEWEST_IMAGES + 5
+    for pid in range(11, 11 + many):
+        got = chains(unwinder, mapping(pid, 0x400000, time=6), sample(7, pid=pid))
+        assert got == [[0x400100, 0x400776]]
+    assert len(unwinder.keys) == many + 1
+    assert chains(unwinder, sample(9)) == [[0x400100, 0x400776]]
+
+
+def test_snapshots_are_forgotten_and_mappings_kept(unwinder: LiveUnwinder, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(record_unwind, "MAX_ROOM", 64)
+    pid = os.getpid()
+    chains(unwinder, mapping(pid, 0x400000), sample(2, pid=pid))
+    largest = 0
+    for i in range(1, 200):
+        start = 0x10000000 + (i << 20)
+        assert chains(unwinder, mapping(pid, start, time=10 * i), sample(10 * i + 1, pid=pid)) == [[0x400100, 0x400776]]
+        largest = max(largest, unwinder.replay.mapping_room())
+    assert largest < 4000
+    assert chains(unwinder, sample(5000, 0x10100100, pid)) == [[0x10100100, 0x400776]]
+
+
+def test_processes_that_are_gone_are_forgotten_after_a_while(unwinder: LiveUnwinder, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(record_unwind, "MAX_ROOM", 64)
+    gone = 2**22 + 5
+    for i in range(1, 40):
+        chains(unwinder, mapping(gone + i, 0x400000, time=i), sample(100 + i, pid=gone + i))
+    assert len(unwinder.replay.pids()) < 39
+
+
+def test_stacks_are_forgotten_and_found_anew(unwinder: LiveUnwinder, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(record_unwind, "MAX_NODES", 8)
+    told = []
+    unwinder.renewed.append(lambda: told.append(1))
+    chains(unwinder, mapping(10, 0x400000))
+    for i in range(20):
+        ip = 0x400100 + 16 * i
+        assert chains(unwinder, sample(5 + i, ip)) == [[ip, 0x400776]]
+    assert told
+
+
+def test_a_sample_of_an_unknown_process_has_its_own_address(unwinder: LiveUnwinder):
+    assert chains(unwinder, sample(5)) == [[0x400100]]
+
+
+def test_columns_of_an_earlier_round_do_not_shine_through():
+    event = writing.event(sample_type=writing.FIELDS, ids=(2,), flags=1 << 18)
+    unwinder = LiveUnwinder([EVENT, event], Finder(), live=False)
+    bare = record(9, struct.pack("=QQIIQIIQQ", 2, 0x400300, 10, 10, 7, 0, 0, 1, 0), 2)
+    assert chains(unwinder, mapping(10, 0x400000), sample(5), sample(6)) == [[0x400100, 0x400776]] * 2
+    assert chains(unwinder, bare, bare) == [[0x400300]] * 2
+    assert chains(unwinder, sample(9)) == [[0x400100, 0x400776]]
+    unwinder.close()
+
+
+def test_whatever_bytes_come_are_counted_and_passed_over(unwinder: LiveUnwinder):
+    chains(unwinder, mapping(10, 0x400000), sample(5)[:-8], record(64, bytes(64)), sample(6))
+    assert unwinder.decoder.bad_samples + unwinder.decoder.bad_records >= 0
+    assert chains(unwinder, sample(7)) == [[0x400100, 0x400776]]
