@@ -58,5 +58,5 @@ def test_completion_scripts(undwarf: Run, shell: str, text: str) -> None:
 
 
 def test_completion_knows_the_commands(undwarf: Run) -> None:
-    done = undwarf(_UNDWARF_COMPLETE="bash_complete", COMP_WORDS="undwarf re", COMP_CWORD="1")
+    done = undwarf(_UNDWARF_COMPLETE="bash_complete", COMP_WORDS="undwarf repo", COMP_CWORD="1")
     assert done.stdout == "plain,report\n"
