@@ -86,39 +86,59 @@ def unpack_xz(packed: memoryview, limits: Limits) -> bytes:
 
 
 def packed_kind(head: bytes) -> str:
-    """How a whole file is packed, told from its first bytes: ``xz``, ``zstd``, ``gzip`` or nothing."""
-    if head.startswith(b"\xfd7zXZ\0"):
-        return "xz"
-    if head.startswith(b"\x28\xb5\x2f\xfd"):
-        return "zstd"
-    return "gzip" if head.startswith(b"\x1f\x8b\x08") else ""
+    """How a file is packed, by its first bytes: one of the names below, else nothing."""
+    for magic, kind in _MAGICS:
+        if head.startswith(magic):
+            return kind
+    return ""
+
+
+_MAGICS = (
+    (b"\xfd7zXZ\0", "xz"),
+    (b"\x28\xb5\x2f\xfd", "zstd"),
+    (b"\x1f\x8b\x08", "gzip"),
+    (b"\x02\x21\x4c\x18", "lz4"),
+    (b"BZh", "bzip2"),
+    (b"\x5d\0\0", "lzma"),
+)
 
 
 def unpack_file(packed: memoryview, limits: Limits) -> bytes:
-    """What a packed file holds (kernel modules are stored so); its size is not known before its end.
+    """What a packed file holds (kernel modules are stored so, and kernels); its size is not known before its end.
 
     Raises :class:`CompressionError`.
     """
-    import lzma
-
     bound = min(limits.module_bytes, len(packed) * limits.compression_ratio + 64)
     kind = packed_kind(bytes(packed[:6]))
     if kind == "zstd":
         data = _unpack_zstd(packed, bound)
         whole = len(data) <= bound
+    elif kind == "lz4":
+        from undwarf.elf.lz4 import unpack_legacy
+
+        found = unpack_legacy(packed, bound)
+        whole = found is not None
+        data = found or b""
     elif kind:
+        import lzma  # not at the top: few files need it
+
         decoder: Any
-        if kind == "xz":
-            decoder = lzma.LZMADecompressor(format=lzma.FORMAT_XZ, memlimit=256 << 20)
-        else:
+        if kind == "gzip":
             decoder = zlib.decompressobj(16 + zlib.MAX_WBITS)
+        elif kind == "bzip2":
+            import bz2
+
+            decoder = bz2.BZ2Decompressor()
+        else:
+            form = lzma.FORMAT_XZ if kind == "xz" else lzma.FORMAT_ALONE
+            decoder = lzma.LZMADecompressor(format=form, memlimit=256 << 20)
         try:
             data = decoder.decompress(packed, bound)
-        except (lzma.LZMAError, zlib.error, MemoryError) as error:
+        except (lzma.LZMAError, zlib.error, OSError, MemoryError) as error:
             raise CompressionError(str(error)) from error
         whole = bool(decoder.eof)
     else:
         raise CompressionError("unknown compression")
     if not whole:
-        raise CompressionError("cut short, or unpacks to more than the limit")
+        raise CompressionError("damaged, cut short, or unpacks to more than the limit")
     return data

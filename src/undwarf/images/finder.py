@@ -15,12 +15,11 @@ from typing import TYPE_CHECKING
 from undwarf.diagnostics import Defects
 from undwarf.elf import ElfFile
 from undwarf.elf import notes as elf_notes
-from undwarf.elf.compression import CompressionError, packed_kind, unpack_file
-from undwarf.elf.source import map_regular_file
 from undwarf.errors import ElfError
 from undwarf.images import build_ids
 from undwarf.images.containers import Containers
 from undwarf.images.jitdump import JitDump
+from undwarf.images.kernel_file import open_binary
 from undwarf.images.paths import confined, usable
 from undwarf.images.places import DEBUGINFO, EXECUTABLE, cached, debuginfod_cache, perf_cache
 from undwarf.images.vdso import own_vdso
@@ -417,7 +416,7 @@ class Finder:
             if not place or not os.path.isfile(place):  # noqa: PTH113
                 continue
             try:
-                elf = self._open_packed(place)
+                elf = open_binary(place, limits=self.limits, defects=self.defects)
             except ElfError as error:
                 problem = error.why or str(error)
                 continue
@@ -441,17 +440,6 @@ class Finder:
                     break
         for path in paths:
             yield self.path_of(path) or ""
-
-    def _open_packed(self, path: str) -> ElfFile:
-        """An ELF file that may be packed whole, as .ko.xz, .ko.zst and .ko.gz are. Raises ElfError."""
-        data = map_regular_file(path)
-        if not packed_kind(data[:6]):
-            return ElfFile(data, path, limits=self.limits, defects=self.defects)
-        try:
-            unpacked = unpack_file(memoryview(data), self.limits)
-        except CompressionError as error:
-            raise ElfError(f"cannot unpack {path}", str(error)) from error
-        return ElfFile(unpacked, path, limits=self.limits, defects=self.defects)
 
     def kallsyms_files(self, build_id: bytes) -> list[str]:
         """Paths of kallsyms files that belong to the recorded kernel, best first."""

@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 
 from undwarf.buffers import zeros
 from undwarf.elf import ElfFile
-from undwarf.elf.headers import SHF_ALLOC, SHF_EXECINSTR, SHT_NOBITS, SHT_SYMTAB
+from undwarf.elf.headers import SHT_SYMTAB
+from undwarf.elf.module_layout import text_offsets
 from undwarf.images import Image, ImageKind, ImageStore
 from undwarf.images.finder import module_name
 from undwarf.images.kinds import kind_of_name
@@ -120,27 +121,11 @@ def _bases(kernel: KernelTable) -> dict[bytes, int]:
     return kernel.modules
 
 
-def text_offsets(elf: ElfFile) -> dict[int, int]:
-    """Where each executable section of a module lies behind the module's start, by section number.
-
-    The kernel puts them first, in the file's order, each aligned, those of initialisation elsewhere
-    (``layout_sections`` in kernel/module/main.c).
-    """
-    found: dict[int, int] = {}
-    at = 0
-    wanted = SHF_ALLOC | SHF_EXECINSTR
-    for section in elf.sections:
-        if section.flags & wanted != wanted or section.type == SHT_NOBITS or section.name.startswith(".init"):
-            continue
-        align = section.align if section.align and section.align & (section.align - 1) == 0 else 1
-        at = at + align - 1 & -align
-        found[section.index] = at
-        at += section.size
-    return found
-
-
-def symbols_of_module(elf: ElfFile, limits: Limits = DEFAULT) -> SymbolTable | None:
-    """The functions of a module's file, by offset from the module's start; None without any."""
+def symbols_of_module(
+    elf: ElfFile, limits: Limits = DEFAULT, places: dict[int, int] | None = None
+) -> SymbolTable | None:
+    """The functions of a module's file, by offset from the module's start; None without any. ``places`` has other
+    addresses of sections."""
     table = next((one for one in elf.sections if one.type == SHT_SYMTAB and one.size), None)
     data = elf.section_data(table) if table is not None else None
     strings = elf.section_data(elf.sections[table.link]) if table and table.link < len(elf.sections) else None
@@ -148,7 +133,7 @@ def symbols_of_module(elf: ElfFile, limits: Limits = DEFAULT) -> SymbolTable | N
         return None
     mark = "<" if elf.byte_order == "little" else ">"
     form = struct.Struct(mark + ("IBBHQQ" if elf.is_64 else "IIIBBH"))
-    offsets = text_offsets(elf)
+    offsets = text_offsets(elf) if places is None else places
     rows = []
     for words in form.iter_unpack(data[: len(data) // form.size * form.size]):
         name, info, section, value, size = (
