@@ -25,6 +25,8 @@ class Limits:
     """Bytes of all tables kept on disk; those used least recently go first."""
     fdes: int = 20_000_000
     """Frame description entries in one section."""
+    orc_entries: int = 50_000_000
+    """Entries of one ORC table."""
     section_bytes: int = 4 << 30
     """Size of one section after decompression."""
     compression_ratio: int = 2000

@@ -9,6 +9,9 @@ from typing import TextIO
 from undwarf.outputs.escape import printable
 from undwarf.views.unwind_rows import Binary, Rows, RowWords
 
+SILENT = ("same", "undefined")
+"""What text leaves out of registers, but for the return address."""
+
 BATCH = 4096
 """Rows that are joined before they are written."""
 
@@ -50,7 +53,7 @@ def _write_json(rows: Rows, sink: TextIO) -> None:
 
 def _shown(words: RowWords) -> str:
     """The registers that have something to say."""
-    found = [f"{name}={text}" for name, text in words.registers.items() if text != "same" or name == "ra"]
+    found = [f"{name}={text}" for name, text in words.registers.items() if name == "ra" or text not in SILENT]
     return " ".join(found) + ("  signal frame" if words.signal else "")
 
 

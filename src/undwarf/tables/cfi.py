@@ -179,10 +179,11 @@ class RuleSet:
         source: int,
         signal: bool = False,
         signed: bool = False,
+        flags: int = 0,
     ) -> int:
         """The number of a rule: ``cfa`` as (kind, register, offset, extra), ``registers`` as {DWARF register below 36:
         (kind, value, base)}, ``column`` the return address's register, whose kind 1 (undefined) marks the outermost
-        frame. OverflowError when the set is full."""
+        frame; ``flags`` are further ones of those that a rule has. OverflowError when the set is full."""
         state = cython.declare("unsigned long long[40]")
         i: cython.Py_ssize_t
         for i in range(STATE):
@@ -195,7 +196,7 @@ class RuleSet:
                 raise ValueError(f"register {number}")
             i = 2 + number
             state[i] = how | base << 8 | (value & 0xFFFFFFFF) << 32
-        state[STATE - 1] = (1 if signal else 0) | source << 8 | column << 16 | 36 << 32
+        state[STATE - 1] = (1 if signal else 0) | (flags & 0xF8) | source << 8 | column << 16 | 36 << 32
         rule: cython.longlong = -1
         with self.lock:
             rule = self.intern(cython.address(state[0]), 36)

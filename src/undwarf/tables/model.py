@@ -3,7 +3,8 @@
 A rule is 80 numbers of 32 bits: [0] kind of the call frame address (0 undefined; 1 register + offset; 2 the word at
 register + offset, plus extra; 3 a lazy procedure linkage table: rsp + offset, 8 more where pc & 15 >= extra; 4 the
 expression numbered extra), [1] its register, [2] offset, [3] extra, [4] flags (1 signal frame, 2 outermost, 4 return
-address signed, 8 has an expression), [5] source, [6] how many registers have an entry, [7] the return address's column,
+address signed, 8 has an expression, 32 made by an
+interruption of x86-64: behind the return address lies the code segment, whose two lowest bits are 0 in the kernel), [5] source, [6] how many registers have an entry, [7] the return address's column,
 then four numbers an entry: register, kind (1 undefined; 2 saved at cfa + value; 3 is cfa + value; 4 is in register
 `value`; 5 saved at base + value; 6 saved at the value of expression `value`; 7 is the value of expression `value`),
 value, base. The return address comes first. A register without an entry is unchanged; the stack pointer is then the
@@ -22,7 +23,7 @@ from undwarf.buffers import zeros
 from undwarf.diagnostics import Defects
 from undwarf.elf import ElfFile
 from undwarf.limits import DEFAULT, Limits
-from undwarf.tables import columns, registers_aarch64, registers_s390x, registers_x86_64
+from undwarf.tables import columns, registers_aarch64, registers_loongarch, registers_s390x, registers_x86_64
 from undwarf.tables.cfi import RuleSet
 from undwarf.tables.pack import PackedRows
 from undwarf.tables.ranges import fill_holes
@@ -45,6 +46,7 @@ _NAMES: dict[int, tuple[str, ...]] = {
     22: registers_s390x.NAMES,
     62: registers_x86_64.NAMES,
     183: registers_aarch64.NAMES,
+    258: registers_loongarch.NAMES,
 }
 """Register names by ELF machine; those of others are numbered."""
 
@@ -135,6 +137,11 @@ class Functions:
         where = function if self.where is None else self.where[function]
         source = self._sources[where >> 32]
         return source.rows(where & 0xFFFFFFFF, self.starts[function], self.ends[function])
+
+    @property
+    def only(self) -> Source | None:
+        """The source that all functions are of; None where there are several."""
+        return self._sources[0] if len(self._sources) == 1 else None
 
     def joined(self, source: Source) -> "Functions":
         """These, and what a further source knows beside them; the same object if that is nothing."""

@@ -18,7 +18,7 @@ def disjoint(starts: Any, ends: Any) -> tuple[memoryview, memoryview, memoryview
 
     Where ranges overlap, the one that starts last wins; of those that start together the longest; of equals the first.
     """
-    order = _sorted(starts)
+    order = ascending(starts)
     whole = _gather(starts, ends, order)
     return whole if whole is not None else _flatten(starts, ends, order)
 
@@ -39,8 +39,8 @@ def disjoint(starts: Any, ends: Any) -> tuple[memoryview, memoryview, memoryview
     shift=cython.int,
     ordered=cython.bint,
 )
-def _sorted(keys: Any) -> Any:
-    """The ranges' numbers by ascending start (radix sort, stable)."""
+def ascending(keys: Any) -> Any:
+    """The ranges' numbers by ascending start, or those of other numbers (radix sort, stable)."""
     n = keys.shape[0]
     a = zeros("I", n)
     ordered = True

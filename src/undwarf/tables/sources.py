@@ -35,6 +35,7 @@ MODULES = {
     "eh-frame": "undwarf.tables.from_cfi",
     "debug-frame": "undwarf.tables.from_cfi",
     "sframe": "undwarf.tables.from_sframe",
+    "orc": "undwarf.tables.from_orc",
 }
 """Which module reads a kind; it is imported when the kind is asked for."""
 
@@ -53,7 +54,7 @@ NAMES = ("cfi", *MODULES)
 UNWIND_NAMES = ("auto", *NAMES, FRAME_POINTERS)
 """What users may write where stacks are walked."""
 
-DEFAULT_ORDER = ("eh-frame", "debug-frame")
+DEFAULT_ORDER = ("eh-frame", "debug-frame", "orc")
 """The order for a table when nothing else is said."""
 
 

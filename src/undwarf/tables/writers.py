@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["MODULES", "SIZES", "NewSection", "Written", "write", "writer"]
 
-MODULES: dict[str, str] = {"sframe": "undwarf.tables.to_sframe"}
+MODULES: dict[str, str] = {"sframe": "undwarf.tables.to_sframe", "orc": "undwarf.tables.to_orc"}
 """Which module writes a format; it is imported when the format is asked for."""
 
 SIZES: dict[str, str] = {"cache": "undwarf.tables.store:bytes_of"}

@@ -71,11 +71,12 @@ def sizes_of(binary: Binary, source: str | None) -> Sizes:
     written = []
     for name in writers.MODULES:
         module = writers.writer(name)
-        for version in module.VERSIONS or ("",):
+        for version in getattr(module, "SIZED", module.VERSIONS) or ("",):
             made = writers.write(name, table, binary.elf, version or None)
             total = sum(section.size for section in made.sections)
             if made.sections:
-                written.append(Size(f"{name} {version}".strip(), total, sum(made.left_out.values())))
+                label = name if len(getattr(module, "SIZED", ())) == 1 else f"{name} {version}".strip()
+                written.append(Size(label, total, sum(made.left_out.values())))
     for name, where in writers.SIZES.items():
         module_name, _, function_name = where.partition(":")
         bytes_of = getattr(import_module(module_name), function_name)(table, binary.elf)

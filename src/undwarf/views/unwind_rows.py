@@ -7,12 +7,16 @@ from dataclasses import dataclass, field
 
 from undwarf.diagnostics import Defects
 from undwarf.elf import ElfFile
+from undwarf.elf.headers import ET_REL
+from undwarf.elf.module_layout import code_addresses
 from undwarf.errors import NothingUsable, UsageError
 from undwarf.images import Finder
+from undwarf.images.kernel_file import open_binary
 from undwarf.limits import DEFAULT, Limits
 from undwarf.symbols.elf_symbols import symbols_of_elf
+from undwarf.symbols.modules import symbols_of_module
 from undwarf.symbols.table import SymbolTable
-from undwarf.tables import registers_aarch64, registers_s390x, registers_x86_64
+from undwarf.tables import registers_aarch64, registers_loongarch, registers_s390x, registers_x86_64
 from undwarf.tables.model import NO_RULE, UnwindTable, describe
 
 KINDS = {"eh_frame": "cfi", "debug_frame": "cfi"}
@@ -20,7 +24,7 @@ KINDS = {"eh_frame": "cfi", "debug_frame": "cfi"}
 
 _PLACE = re.compile(r"(0[xX][0-9a-fA-F]{1,16}|[0-9]{1,20})(?:([-+])(0[xX][0-9a-fA-F]{1,16}|[0-9]{1,20}))?")
 
-REGISTERS = {22: registers_s390x, 62: registers_x86_64, 183: registers_aarch64}
+REGISTERS = {22: registers_s390x, 62: registers_x86_64, 183: registers_aarch64, 258: registers_loongarch}
 """What is known of registers, by ELF machine."""
 
 
@@ -38,7 +42,7 @@ class Binary:
     def open(cls, path: str) -> "Binary":
         """Raises ElfError where the file is none that can be read."""
         defects = Defects()
-        return cls(path, ElfFile.open(path, defects=defects), defects=defects)
+        return cls(path, open_binary(path, defects=defects), defects=defects)
 
     def debug_elf(self) -> ElfFile | None:
         """The separate debug file."""
@@ -56,6 +60,9 @@ class Binary:
     def symbols(self) -> SymbolTable | None:
         """The functions' names."""
         if isinstance(self._symbols, str):
+            if self.elf.kind == ET_REL:
+                self._symbols = symbols_of_module(self.elf, self.limits, code_addresses(self.elf))
+                return self._symbols
             found = symbols_of_elf(self.elf, self.limits)
             other = self.debug_elf() if found is None or self.elf.section(".symtab") is None else None
             if other is not None:
