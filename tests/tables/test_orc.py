@@ -236,7 +236,7 @@ def test_a_table_that_is_not_sorted_is_sorted_as_the_kernel_does():
 
 def test_a_call_forgets_what_orc_does_not_follow():
     rule = at(table_of(linked([(TEXT, PUSHED_3), (TEXT + 8, 0)]))[0], TEXT)
-    unknown = {name: "undefined" for name in ("rax", "rdx", "rdi", "r10")}
+    unknown = dict.fromkeys(("rax", "rdx", "rdi", "r10"), "undefined")
     assert rule.registers == {
         **unknown,
         "ra": "cfa-8", "rbp": "cfa-16", "rbx": "undefined",

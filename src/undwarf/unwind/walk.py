@@ -39,6 +39,7 @@ CFA_PLT = cython.declare(cython.int, 3)
 CFA_EXPRESSION = cython.declare(cython.int, 4)
 FLAG_SIGNAL = cython.declare(cython.int, 1)
 FLAG_OUTERMOST = cython.declare(cython.int, 2)
+FLAG_INTERRUPTED = cython.declare(cython.int, 32)
 KIND_UNDEFINED = cython.declare(cython.int, 1)
 KIND_AT_CFA = cython.declare(cython.int, 2)
 KIND_IS_CFA = cython.declare(cython.int, 3)
@@ -1435,6 +1436,13 @@ class Walker:
         number = self.words[at + 7]
         if saved < 1 or saved > REGISTERS or number != RIP or self.words[at + 8] != RIP:
             return STOP_BAD_RULE
+        if flags & FLAG_INTERRUPTED:
+            amount = cython.cast(cython.ulonglong, cython.cast(cython.longlong, self.words[at + 10]))
+            value = self.load(cfa + amount + 8)
+            if not self.fault and value & 3:
+                # The code segment of user mode: this is where the kernel was entered.
+                return STOP_ROOT
+            self.fault = 0
         # Most rules only say where registers were saved, so that their order does not matter; the others read
         # registers of this frame while those of the caller are written.
         for i in range(saved):
