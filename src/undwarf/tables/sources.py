@@ -39,8 +39,8 @@ MODULES = {
 }
 """Which module reads a kind; it is imported when the kind is asked for."""
 
-_SECTIONS = {"sframe": (".sframe", 0x6474E554)}
-"""The section, and the type of the program header, without which a file has nothing of a kind."""
+_SECTIONS = {"sframe": (".sframe", 0x6474E554), "orc": (".orc_unwind", -1)}
+"""The section, and the type of the program header (-1: none), without which a file has nothing of a kind."""
 
 UNWIND_ORDER = ("eh-frame", "debug-frame", "sframe", FRAME_POINTERS)
 """The order for walking stacks when nothing else is said: what restores most registers comes first."""
