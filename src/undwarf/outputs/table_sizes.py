@@ -23,7 +23,8 @@ def write(sizes: Sizes, sink: TextIO, options: SizeOptions) -> None:
     sink.write(f"{sizes.functions:,} functions, {sizes.rows:,} rows, {sizes.rules:,} distinct rules\n\n")
     sink.write(f"{'in the file':<22} {'bytes':>14}\n")
     for one in sizes.in_file:
-        sink.write(f"  {one.name:<20} {one.bytes:>14,}\n")
+        entries = f"  {one.entries:,} entries" if one.entries is not None else ""
+        sink.write(f"  {one.name:<20} {one.bytes:>14,}{entries}\n")
     base = sum(one.bytes for one in sizes.in_file if one.name.startswith(".eh_frame"))
     if base:
         sink.write(f"  {'.eh_frame and _hdr':<20} {base:>14,}\n")

@@ -9,6 +9,7 @@ NAMES = (
     "fp", *(f"s{number}" for number in range(9)), "pc",
 )  # fmt: skip
 RETURN_ADDRESS = 1
+FRAME_POINTER = 22
 PC = 32
 KEPT = tuple(range(22, 32))
 """General registers that a function gives back; the stack pointer aside."""

@@ -15,14 +15,19 @@ IN_FILE = (
     (".orc_unwind", (".orc_unwind", ".orc_unwind_ip")),
 )
 
+_ENTRY_SIZES = {".orc_unwind": 10}
+"""A slot and an entry of x86-64."""
+
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """One format: its bytes, and what it leaves out of the table (rows), None where that is not known."""
+    """One format: its bytes, and what it leaves out of the table (rows), None where that is not known. ``entries`` is
+    how many it has, where all are of one size."""
 
     name: str
     bytes: int
     rows_left_out: int | None = None
+    entries: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +47,10 @@ class Sizes:
             "functions": self.functions,
             "rows": self.rows,
             "rules": self.rules,
-            "in_file": [{"name": one.name, "bytes": one.bytes} for one in self.in_file],
+            "in_file": [
+                {"name": one.name, "bytes": one.bytes} | ({"entries": one.entries} if one.entries is not None else {})
+                for one in self.in_file
+            ],
             "written": written,
         }
 
@@ -58,7 +66,7 @@ def sizes_of(binary: Binary, source: str | None) -> Sizes:
                 found = (elf.section_data(part) for part in parts)
                 size = sum(len(data) for data in found if data is not None)
         if size:
-            in_file.append(Size(name, size))
+            in_file.append(Size(name, size, entries=size // _ENTRY_SIZES[name] if name in _ENTRY_SIZES else None))
     table = binary.table(source)
     rows = 0
     rules: set[int] = set()
