@@ -95,6 +95,7 @@ class Memory:
         "base",
         "displacement",
         "element",
+        "floating",
         "implicit",
         "index",
         "pre",
@@ -127,6 +128,8 @@ class Memory:
         self.implicit = implicit
         self.element = element or size
         self.absolute = base == NONE and index == NONE
+        self.floating = False
+        """One floating-point number is read or written."""
         self.writeback = 0
         self.pre = False
 

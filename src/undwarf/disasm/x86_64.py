@@ -7,11 +7,13 @@ address; for all others the decoder's list of written registers says what is no 
 from typing import Any
 
 from iced_x86 import (
+    ConditionCode,
     Decoder,
     FlowControl,
     Formatter,
     FormatterSyntax,
     InstructionInfoFactory,
+    MemorySize,
     MemorySizeExt,
     Mnemonic,
     OpAccess,
@@ -113,6 +115,8 @@ _NO_ACCESS = frozenset(
     if isinstance(value, int) and (name.startswith("PREFETCH") or name in ("CLFLUSH", "CLFLUSHOPT", "CLWB", "INVLPG"))
 )
 _WORD_MOVES = frozenset((Mnemonic.MOVQ, Mnemonic.VMOVQ))
+_FLOATING = frozenset((MemorySize.FLOAT32, MemorySize.FLOAT64))
+_SIGNED_CONDITIONS = frozenset((ConditionCode.L, ConditionCode.GE, ConditionCode.LE, ConditionCode.G))
 _SIZES: dict[int, int] = {}
 _ELEMENTS: dict[int, int] = {}
 _info = InstructionInfoFactory().info
@@ -227,6 +231,7 @@ def _memory(native: Native, mnemonic: int, used_memory: Any) -> tuple[Memory, ..
             element=element,
             implicit=stack and segment == Register.SS and base in (RSP, RBP) and not _names_memory(native, base),
         )
+        operand.floating = kind in _FLOATING
         (implicit if operand.implicit else explicit).append(operand)
     return (*explicit, *implicit)
 
@@ -402,6 +407,16 @@ def fused(before: Instruction, branch: Instruction) -> bool:
 def starts(code: bytes, address: int) -> list[int]:
     """Where instructions begin; behind bytes that are none it goes on at the next byte, as the decoder does."""
     return [instruction.ip for instruction in Decoder(64, code, ip=address)]
+
+
+def compares_signed(before: Instruction, branch: Instruction) -> bool:
+    """A comparison of two numbers with sign, and the branch that depends on it."""
+    if branch.flow != Flow.BRANCH or before.flow != Flow.NEXT:
+        return False
+    native, after = before._native, branch._native
+    if not isinstance(native, Native) or not isinstance(after, Native) or native.mnemonic != Mnemonic.CMP:
+        return False
+    return after.condition_code in _SIGNED_CONDITIONS
 
 
 _NAMES = ("rax", "rdx", "rcx", "rbx", "rsi", "rdi", "rbp", "rsp", *(f"r{i}" for i in range(8, 16)), "rip")

@@ -52,7 +52,7 @@ class Addresses:
         self._places = _Segments(places)
         self._in_registers = _Segments([place for place in places if place.kind in _REGISTERS])
         self._in_frame = _Segments([place for place in places if place.kind in _FRAMES])
-        self._has_variables = bool(places)
+        self.has_variables = bool(places)
         self._kin = Kin(self.graph, lambda: program.source.related(low))
         self._escaped: set[int] = set()
         self._globals: dict[int, tuple[int, int, str] | None] = {}

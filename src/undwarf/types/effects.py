@@ -443,13 +443,15 @@ class Effects(Addresses):
                         returns = self._returned_through(state, prototype.name[21:])
         else:
             returns = self._called(state, k, made)
+        if prototype is not None and prototype.trusted:
+            self._passed(state, prototype.arguments)
         for register in self._machine.parameters:
             value = state.get(register)
             if value is not None and value[0] == FRAME:
                 self._escaped.add(value[4])
         self._lose_escaped(state, k)
         lost = self._machine.lost_in_calls
-        if made.flow == Flow.CALL and made.target is not None and not self._has_variables:
+        if made.flow == Flow.CALL and made.target is not None and not self.has_variables:
             # Compilers that know what a callee leaves alone make use of it.
             changed = program.changed_by(made.target)
             lost = lost if changed is None else changed
@@ -457,6 +459,18 @@ class Effects(Addresses):
             state.pop(register, None)
         if returns:
             self._returned(state, returns)
+
+    def _passed(self, state: State, arguments: tuple[tuple[int, int, int], ...]) -> None:
+        """An unknown value that is passed for a pointer is one, wherever else it is."""
+        for register, t, piece in arguments:
+            value = state.get(register)
+            if value is None or value[0] != NUMBER or value[2] != 1 or not value[3] or value[4]:
+                continue
+            said = self._value_of_type(t, piece, 8)
+            if said is not None:
+                for key, other in state.items():
+                    if other == value:
+                        state[key] = said
 
     def _returned_through(self, state: State, name: str) -> int:
         names = self._machine.names

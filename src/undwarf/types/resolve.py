@@ -24,6 +24,7 @@ from undwarf.types.model import VOID, Kind
 from undwarf.types.places import PlaceKind, Prototype, TypeSource
 from undwarf.types.program import Program
 from undwarf.types.skid import late
+from undwarf.types.slots import SlotTypes
 from undwarf.types.tracking import State, Tracker
 from undwarf.types.values import ADDRESS, FRAME, OBJECT, PERCPU, THREAD, Value
 
@@ -51,9 +52,9 @@ class Access:
 
     `type` is a name such as `struct node`, None where it is not known; `offset` the first byte's place in it, `field`
     the path of the member there, empty for the whole; `size` in bytes, 0 if registers say it. `how` tells what the
-    answer rests on: variable, tracking, global, thread, percpu, container (the only aggregate it can be a part of); or,
-    for what has no type by nature, stack (push, call, return), spill, canary, constant, table. `reason` says why there
-    is none.
+    answer rests on: variable, tracking, global, thread, percpu, container (the only aggregate it can be a part of),
+    frame (a variable on the stack that nothing names, by what goes into it); or, for what has no type by nature, stack
+    (push, call, return), spill, canary, constant, table. `reason` says why there is none.
     """
 
     address: int
@@ -106,6 +107,7 @@ class _Function:
         self.high = high
         self.flow = flow
         self.tracker = tracker
+        self.slots = SlotTypes(tracker, tracker.program.source.prototype_at(low))
         self.done: set[int] = set()
         self.answers: dict[int, list[Access]] = {}
 
@@ -465,6 +467,10 @@ class Resolver:
         self, function: _Function, state: State, k: int, made: Instruction, operand: Memory, where: Value, size: int
     ) -> Access:
         found = function.tracker.stack_variable(state, k, where[4])
+        if found is None and not function.tracker.has_variables and not where[2]:
+            slot = function.slots.at(where[4], size, operand.base)
+            if slot is not None:
+                return self._typed(made, operand, size, locate(self.graph, slot[0], 0, slot[1], size), "frame")
         if found is None:
             return _access(made, operand, size, how="spill", reason="the compiler's own place on the stack")
         place, offset = found

@@ -105,7 +105,7 @@ class Tracker(Effects):
     def _at_entry(self) -> State:
         machine = self._machine
         state: State = {machine.stack_pointer: (FRAME, 0, 0, 0, machine.entry_offset)}
-        if not self._has_variables:
+        if not self.has_variables:
             prototype = self.program.source.prototype_at(self._low)
             if prototype is not None and prototype.trusted:
                 for register, t, piece in prototype.arguments:
