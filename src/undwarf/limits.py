@@ -19,6 +19,14 @@ class Limits:
     """Rows one function's call frame program may make."""
     remember_depth: int = 64
     """Nesting of DW_CFA_remember_state."""
+    code_bytes: int = 64 << 20
+    """Bytes of one program's code that are searched for calls and jumps."""
+    code_function_bytes: int = 1 << 20
+    """Size of one function whose code is analysed."""
+    code_total_bytes: int = 8 << 20
+    """Code of one program that is analysed because other sources leave it open."""
+    code_steps: int = 2_000_000
+    """Instructions gone through to analyse one function."""
     rules: int = 1 << 18
     """Distinct unwind rules of one run; each costs 640 bytes."""
     store_bytes: int = 512 << 20

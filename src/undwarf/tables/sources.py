@@ -36,13 +36,14 @@ MODULES = {
     "debug-frame": "undwarf.tables.from_cfi",
     "sframe": "undwarf.tables.from_sframe",
     "orc": "undwarf.tables.from_orc",
+    "code": "undwarf.tables.from_code",
 }
 """Which module reads a kind; it is imported when the kind is asked for."""
 
 _SECTIONS = {"sframe": (".sframe", 0x6474E554), "orc": (".orc_unwind", -1)}
 """The section, and the type of the program header (-1: none), without which a file has nothing of a kind."""
 
-UNWIND_ORDER = ("eh-frame", "debug-frame", "sframe", FRAME_POINTERS)
+UNWIND_ORDER = ("eh-frame", "debug-frame", "sframe", "code", FRAME_POINTERS)
 """The order for walking stacks when nothing else is said: what restores most registers comes first."""
 
 _GROUPS = {"cfi": ("eh-frame", "debug-frame"), "auto": UNWIND_ORDER}
@@ -87,7 +88,7 @@ class Request:
 
     ``kinds`` are the wanted kinds among those the module reads, in order. ``debug_elf`` finds the separate debug file.
     ``quick``: few functions of many will be asked for. ``followed``: other kinds are asked after these, for what
-    lies between functions.
+    lies between functions. ``first``: none are asked before.
     """
 
     elf: ElfFile
@@ -98,6 +99,7 @@ class Request:
     defects: Defects
     quick: bool
     followed: bool
+    first: bool = True
 
 
 def parse_order(source: "str | Iterable[str] | None", default: tuple[str, ...] = DEFAULT_ORDER) -> tuple[str, ...]:
@@ -146,6 +148,7 @@ def providers(
             defects,
             quick=quick and at == 0,
             followed=end < len(kinds),
+            first=at == 0,
         )
         found += import_module(module).providers(request)
         at = end

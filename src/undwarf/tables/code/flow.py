@@ -1,0 +1,615 @@
+"""The flow of control through one function, and the stack's state along it.
+
+Blocks are run from their first instruction with what holds on all ways to it, until nothing changes any more. A block
+that is reached with two depths of the stack has no known depth, unless one of the ways comes out of a call: compilers
+let stacks differ only where they know that the call does not return.
+"""
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable
+from heapq import heappop, heappush
+from typing import Protocol
+
+from undwarf.tables.code import decoding as do
+from undwarf.tables.code.stack_state import (
+    ANCHORS,
+    CFA,
+    CONSTANT,
+    HALF,
+    KINDS,
+    OFFSET,
+    RETURN,
+    SPAN,
+    TARGET,
+    WORD,
+    RuleWords,
+    State,
+    entry_state,
+    merge,
+    rule_of,
+)
+
+__all__ = ["Flow", "Program", "agreed"]
+
+_CLOBBERED = (0, 1, 2, 4, 5, 8, 9, 10, 11)
+"""Registers that a call does not keep (System V ABI, 3.2.1)."""
+
+_MASK = 0xFFFFFFFFFFFFFFFF
+
+
+class Program(Protocol):
+    """What the flow asks of the whole binary."""
+
+    def range_at(self, address: int) -> tuple[int, int] | None:
+        """The function, or piece of one, that holds an address."""
+
+    def operations(self, start: int, end: int) -> list[do.Operation] | None:
+        """What a stretch of code does; None where it is too large."""
+
+    def code(self, start: int, end: int) -> bytes:
+        """Bytes of code."""
+
+    def never_returns(self, address: int, pointer: int) -> bool:
+        """Whether a function, given by its address or by where a pointer to it lies, is known never to return."""
+
+    def changed_by(self, address: int) -> set[int] | None:
+        """The registers that a function without calls of its own changes; None where that is not known."""
+
+    def table(self, kind: int, address: int, base: int, count: int, start: int, end: int) -> list[int]:
+        """Where the entries of a jump table lead to; ``base`` is what its offsets are from."""
+
+    def landing_pads(self, start: int, end: int) -> list[tuple[int, int, int]]:
+        """(first, behind, target) of calls that may end at a landing pad."""
+
+
+class Flow:
+    """One function with all pieces of code that it reaches with a frame of its own.
+
+    ``rows`` are (address, rule) ascending; None where nothing is known. ``unknown`` has the addresses of jumps that
+    lead nobody knows where, ``defect`` the limit that was hit.
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        start: int,
+        end: int,
+        *,
+        entries: "list[tuple[int, int]] | None" = None,
+        stubs: bool = False,
+    ) -> None:
+        self.program = program
+        self.start = start
+        self.end = end
+        self.entries = entries if entries is not None else [(start, 8)]
+        """Where it is entered, and how far below the call frame address the stack pointer then is."""
+        self.stubs = stubs
+        """Whether these are the linker's, each padded."""
+        self.operations: list[do.Operation] = []
+        self.pieces: list[tuple[int, int]] = []
+        self.states: dict[int, State] = {}
+        self.blocks: dict[int, tuple[list[tuple[int, RuleWords | None]], int]] = {}
+        self.via: dict[int, int] = {}
+        self.dead_calls: set[int] = set()
+        self.leaders: set[int] = {address for address, _ in self.entries}
+        self.unknown: set[int] = set()
+        self.left: dict[tuple[int, int], State] = {}
+        """Other functions it goes on with when it has taken down its frame."""
+        self.framed: set[tuple[int, int]] = set()
+        """Pieces of code elsewhere that it enters with a frame on the stack."""
+        self.anchors: dict[int, int] = {}
+        self._tables: dict[tuple[int, int], int] = {}
+        self.returns = False
+        self.keeps_stack = False
+        """No instruction changes the stack pointer."""
+        self.defect = ""
+        self._queue: list[int] = []
+        self._again = False
+        self._new: list[do.Operation] = []
+        self._pads: list[tuple[int, int, int]] = []
+        self._rules: dict[object, RuleWords | None] = {}
+
+    # -- code ---------------------------------------------------------------------------------------------------
+
+    def _take(self, start: int, end: int) -> None:
+        """Add the operations of a piece of code."""
+        self.pieces.append((start, end))
+        found = self.program.operations(start, end)
+        if found is None:
+            self.defect = "too much code"
+            found = [(start, do.STOP, 0, 0, 0, end)]
+        targets = {one[2] for one in found if one[1] in (do.BRANCH, do.JUMP) and start <= one[2] < end}
+        self._pads += self.program.landing_pads(start, end)
+        self.leaders |= targets
+        merged = [*self.operations, *found, (end, do.END, 0, 0, 0, end)]
+        merged += [(at, do.LEADER, 0, 0, 0, at) for at in targets]
+        merged += [(at, do.LEADER, 0, 0, 0, at) for at in self.leaders - targets if start <= at < end]
+        merged.sort()
+        self.operations = merged
+
+    def _inside(self, address: int) -> bool:
+        return any(start <= address < end for start, end in self.pieces)
+
+    # -- running ------------------------------------------------------------------------------------------------
+
+    def run(self, *, rounds: int = 40, steps: int = 2_000_000, pieces: int = 64) -> None:
+        """Find the state at every instruction that can be reached."""
+        self._take(self.start, self.end)
+        self.keeps_stack = all(one[1] not in do.STACK and one[2] != do.RSP for one in self.operations)
+        self._limit = pieces
+        for _ in range(rounds):
+            self._again = False
+            if self._new:
+                self.operations = sorted({*self.operations, *self._new})
+                self._new = []
+            self.states.clear()
+            self.blocks.clear()
+            self.via.clear()
+            self.unknown.clear()
+            self.left.clear()
+            self._queue = []
+            for entry, depth in self.entries:
+                self._reach(entry, entry_state(depth), 0)
+            while self._queue:
+                block = heappop(self._queue)
+                steps -= self._block(block)
+                if steps < 0:
+                    self.defect = "too many steps"
+                    self.states.clear()
+                    self.blocks.clear()
+                    return
+            if not self._again and not self._new:
+                return
+        self.defect = "no end"
+        self.states.clear()
+        self.blocks.clear()
+
+    def _reach(self, target: int, state: State, call: int) -> None:
+        """A way leads to a block; ``call`` is where it comes out of a call without doing anything else, else 0."""
+        known = self.states.get(target)
+        if known is None:
+            if target not in self.leaders:
+                # Blocks that run over this place are to end here.
+                self.leaders.add(target)
+                self._new.append((target, do.LEADER, 0, 0, 0, target))
+            self.states[target] = (list(state[0]), dict(state[1]))
+            self.via[target] = call
+            heappush(self._queue, target)
+            return
+        mine = known[0][7]
+        other = state[0][7]
+        if mine != other and mine and other:
+            if call:
+                self.dead_calls.add(call)
+                return
+            if self.via.get(target):
+                self.dead_calls.add(self.via[target])
+                self._again = True
+                return
+        if not call:
+            self.via[target] = 0
+        if self._both(target, known[0], state[0]) | merge(known, state):
+            heappush(self._queue, target)
+
+    def _both(self, target: int, mine: list[int], other: list[int]) -> bool:
+        """Give the stack and frame pointer values of their own where two ways to a block have different ones, so that
+        what is stored there from then on is known; whether that changed anything."""
+        changed = False
+        for r in (6, 7):
+            if mine[r] != other[r] and HALF <= mine[r] < ANCHORS and HALF <= other[r] < ANCHORS:
+                value = self.anchors.setdefault(-2 * target - r, len(self.anchors) + 2) * SPAN
+                changed = changed or mine[r] != value
+                mine[r] = other[r] = value
+        return changed
+
+    def _go(self, target: int, state: State, call: int = 0) -> None:
+        """A jump to another place."""
+        if self.start <= target < self.end:
+            self._reach(target, state, call)
+            return
+        registers = state[0]
+        if self._inside(target):
+            if registers[7] != CFA - 8:
+                self.framed.add(next(one for one in self.pieces if one[0] <= target < one[1]))
+            self._reach(target, state, call)
+            return
+        found = self.program.range_at(target)
+        if found is None:
+            return
+        start, end = found
+        if registers[7] == CFA - 8 and target == start:
+            # Most likely a call of another function in place of a return; else its rules are known when others show
+            # that it is a piece of this one.
+            self.left.setdefault((start, end), (list(registers), dict(state[1])))
+            return
+        if len(self.pieces) >= self._limit:
+            self.defect = "too many pieces"
+            return
+        if registers[7] != CFA - 8:
+            self.framed.add(found)
+        self.leaders.add(target)
+        self._take(start, end)
+        left = self.left.get(found)
+        if left is not None:
+            self.leaders.add(start)
+            self._new.append((start, do.LEADER, 0, 0, 0, start))
+            self._reach(start, left, 0)
+        self._reach(target, state, call)
+
+    def _rule(self, state: State) -> RuleWords | None:
+        registers, words = state
+        key = (tuple(registers), tuple(words.items()))
+        try:
+            return self._rules[key]
+        except KeyError:
+            rule = self._rules[key] = rule_of(state)
+            return rule
+
+    def state_at(self, address: int) -> State | None:
+        """What holds before the instruction at an address; None where it is not reached."""
+        for block, (_, behind) in self.blocks.items():
+            if block <= address < behind:
+                self._found: State | None = None
+                self._block(block, address)
+                return self._found
+        return None
+
+    def _block(self, start: int, until: int = 1 << 70) -> int:
+        """Run one block and pass its last state on; how many operations it has. ``until`` stops it, to look at its
+        state there."""
+        known = self.states[start]
+        registers = list(known[0])
+        words = dict(known[1])
+        state = (registers, words)
+        operations = self.operations
+        first = at = bisect_right(operations, (start, do.LEADER, 1 << 70))
+        rule = self._rule(state)
+        rows: list[tuple[int, RuleWords | None]] = [(start, rule)]
+        called = 0
+        table_limit = 0
+        compared: tuple[int, int] | None = None
+        while True:
+            address, kind, a, b, c, behind = operations[at]
+            if address >= until:
+                self._found = state
+                return 0
+            at += 1
+            changed = False
+            if kind == 0:  # KILL
+                old = registers[a]
+                if old:
+                    registers[a] = 0
+                    changed = True
+            elif kind == 2:  # LOAD
+                base = registers[b]
+                old = registers[a]
+                new = words.get(base + c, 0) if HALF <= base < ANCHORS else 0
+                if new != old:
+                    registers[a] = new
+                    changed = True
+            elif kind == 1:  # MOVE
+                old = registers[a]
+                new = registers[b]
+                if new != old:
+                    registers[a] = new
+                    changed = True
+            elif kind == 12:  # CONSTANT
+                registers[a] = CONSTANT + c
+                changed = a in (3, 6, 7, 10, 12, 13, 14, 15)
+            elif kind == 3:  # STORE
+                base = registers[b]
+                if HALF <= base < ANCHORS:
+                    value = registers[a]
+                    if value:
+                        words[base + c] = value
+                        changed = value < ANCHORS
+                    elif base + c in words:
+                        del words[base + c]
+                        changed = True
+            elif kind == 4:  # CALL
+                if a == behind:
+                    # Only to learn where it is.
+                    registers[7] -= 8
+                    words.pop(registers[7], None)
+                    changed = True
+                else:
+                    if self._pads:
+                        self._throw(address, state)
+                    if address in self.dead_calls or self.program.never_returns(a, b):
+                        self.blocks[start] = rows, behind
+                        return at - first
+                    for r in self._clobbered(a, registers):
+                        if HALF <= registers[r] < ANCHORS:
+                            changed = True
+                        registers[r] = 0
+                    called = address
+            elif kind == 5:  # BRANCH
+                if compared is not None and at >= 2 and operations[at - 2][1] == do.COMPARE:
+                    # The loop that touches a large frame's pages ends when both are equal.
+                    taken = (list(registers), dict(words))
+                    self._go(a, taken)
+                    x, y = compared
+                    other = y if x == 7 else x
+                    if HALF <= registers[other] < ANCHORS and registers[7] != registers[other]:
+                        registers[7] = registers[other]
+                        changed = True
+                else:
+                    self._go(a, state)
+            elif kind == 8:  # PUSH
+                if registers[7]:
+                    value = registers[a] if a >= 0 else 0
+                    stack = registers[7] = registers[7] - 8
+                    if value:
+                        words[stack] = value
+                    elif stack in words:
+                        del words[stack]
+                    changed = True
+            elif kind == 9:  # POP
+                stack = registers[7]
+                value = words.pop(stack, 0) if stack else 0
+                if stack:
+                    registers[7] = stack + 8
+                if a >= 0:
+                    registers[a] = value
+                if stack == CFA - 8 and value == RETURN and a < 0:
+                    words[stack] = value
+                changed = True
+            elif kind == -1:  # LEADER
+                call = called if called and self._leads_on(operations[at - 2], called, address) else 0
+                self._reach(address, state, call)
+                self.blocks[start] = rows, address
+                return at - first
+            elif kind == 6:  # JUMP
+                self._go(a, state)
+                self.blocks[start] = rows, behind
+                return at - first
+            elif kind == 10:  # ADD
+                old = registers[a]
+                if old:
+                    new = old + c if HALF <= old < ANCHORS else CONSTANT + ((old - CONSTANT + c) & _MASK)
+                    registers[a] = new if old >= HALF and old < OFFSET else 0
+                    changed = True
+            elif kind == 11:  # ADDRESS
+                base = registers[b]
+                registers[a] = base + c if HALF <= base < ANCHORS else 0
+                changed = True
+            elif kind == 26:  # ELEMENT
+                x, y = registers[b], registers[c]
+                high = max(x, y)
+                registers[a] = high - CONSTANT + OFFSET if CONSTANT <= high < OFFSET and min(x, y) < CONSTANT else 0
+                changed = True
+            elif kind == 27:  # EXTEND
+                x = registers[b]
+                registers[a] = x if OFFSET <= x < TARGET else 0
+                changed = True
+            elif kind == 25:  # HALT
+                if self._inside(behind) and not do.only_padding(self.program.code(behind, behind + 2), behind):
+                    self._reach(behind, state, 0)
+                self.blocks[start] = rows, behind
+                return at - first
+            elif kind == 15 or kind == 16:  # RETURN, STOP
+                if kind == 15:
+                    self.returns = True
+                self.blocks[start] = rows, behind
+                return at - first
+            elif kind == 7:  # INDIRECT
+                self._indirect(address, a, b, c, state, table_limit)
+                self.blocks[start] = rows, behind
+                return at - first
+            elif kind == 17:  # SUM
+                x = registers[b]
+                y = registers[c]
+                if x >= OFFSET or y >= OFFSET:
+                    low, high = (x, y) if x < y else (y, x)
+                    if CONSTANT <= low < OFFSET <= high < TARGET:
+                        pair = high - OFFSET, low - CONSTANT
+                        registers[a] = TARGET + self._tables.setdefault(pair, len(self._tables))
+                    else:
+                        registers[a] = 0
+                elif CONSTANT <= y < OFFSET and HALF <= x < ANCHORS:
+                    registers[a] = x + (((y - CONSTANT) ^ (1 << 63)) - (1 << 63))
+                elif a == 7 and HALF <= x < ANCHORS:
+                    registers[a] = self._anchor(address, state)
+                else:
+                    registers[a] = 0
+                changed = True
+            elif kind == 18:  # DIFFERENCE
+                x = registers[a]
+                y = registers[b]
+                if CONSTANT <= y < OFFSET and HALF <= x < ANCHORS and y - CONSTANT < 1 << 31:
+                    registers[a] = x - (y - CONSTANT)
+                elif HALF <= x < ANCHORS and y < CONSTANT:
+                    registers[a] = self._anchor(address, state)
+                else:
+                    registers[a] = 0
+                changed = True
+            elif kind == 19:  # OFFSETS
+                base = registers[b] if b >= 0 else CONSTANT
+                registers[a] = OFFSET + ((base - CONSTANT + c) & _MASK) if CONSTANT <= base < OFFSET else 0
+                changed = True
+            elif kind == 20:  # WORDS
+                base = registers[b] if b >= 0 else CONSTANT
+                registers[a] = WORD + ((base - CONSTANT + c) & _MASK) if CONSTANT <= base < OFFSET else 0
+                changed = True
+            elif kind == 23:  # LIMIT
+                table_limit = c
+            elif kind == 22:  # COMPARE
+                compared = (a, b)
+            elif kind == 14:  # LEAVE
+                frame = registers[6]
+                if HALF <= frame < ANCHORS:
+                    registers[6] = words.pop(frame, 0)
+                    registers[7] = frame + 8
+                else:
+                    registers[6] = registers[7] = 0
+                changed = True
+            elif kind == 13:  # ALIGN
+                registers[a] = self._anchor(address, state) if HALF <= registers[b] < ANCHORS else 0
+                changed = True
+            elif kind == 21:  # EXCHANGE
+                registers[a], registers[b] = registers[b], registers[a]
+                changed = True
+            elif kind == 24:  # ENTER
+                if registers[7] and c >= 0:
+                    stack = registers[7] - 8
+                    words[stack] = registers[6]
+                    registers[6] = stack
+                    registers[7] = stack - c
+                else:
+                    registers[6] = registers[7] = 0
+                changed = True
+            else:  # END
+                call = called if called and self._leads_on(operations[at - 2], called, address) else 0
+                if self._inside(address) or (registers[7] != CFA - 8 and not call):
+                    self._go(address, state, call)
+                self.blocks[start] = rows, address
+                return at - first
+            if changed:
+                now = self._rule(state)
+                if kind == 11 and registers[a] == CFA and now is not None and operations[at][1:3] == (do.ALIGN, 7):
+                    # Compilers name the call frame by this register from here on.
+                    now = (1, a, 0, 0), now[1]
+                if now != rule:
+                    rule = now
+                    rows.append((behind, rule))
+
+    def _clobbered(self, address: int, registers: list[int]) -> Iterable[int]:
+        """The registers that a call may change. Functions written by hand that call each other keep to no convention,
+        so look where it matters."""
+        if address and any(HALF <= registers[r] < CFA + HALF for r in _CLOBBERED):
+            if HALF <= registers[7] < CFA + HALF:
+                return _CLOBBERED
+            changed = self.program.changed_by(address)
+            if changed is not None:
+                return [r for r in _CLOBBERED if r in changed]
+        return _CLOBBERED
+
+    def _anchor(self, address: int, state: State) -> int:
+        """A new value for what an instruction makes of the stack pointer; what was known by the value that it made the
+        last time is forgotten."""
+        registers, words = state
+        value = self.anchors.setdefault(address, len(self.anchors) + 2) * SPAN
+        low, high = value - HALF, value + HALF
+        for r in range(16):
+            if low <= registers[r] < high:
+                registers[r] = 0
+        for where in [where for where, what in words.items() if low <= where < high or low <= what < high]:
+            del words[where]
+        return value
+
+    def _leads_on(self, previous: do.Operation, call: int, address: int) -> bool:
+        """Whether there is nothing but padding between a call and an address."""
+        behind = previous[5]
+        if previous[0] != call:
+            return False
+        return behind == address or do.only_padding(self.program.code(behind, address), behind)
+
+    # -- jumps --------------------------------------------------------------------------------------------------
+
+    def _indirect(self, address: int, a: int, b: int, c: int, state: State, limit: int) -> None:
+        """A jump through a register or memory: by a table, to another function, or nobody knows where."""
+        registers = state[0]
+        value = 0
+        if a >= 0:
+            value = registers[a]
+        elif a == -2:
+            base = registers[b] if b >= 0 else CONSTANT
+            if CONSTANT <= base < OFFSET:
+                value = WORD + ((base - CONSTANT + c) & _MASK)
+        if TARGET <= value < KINDS:
+            if value < WORD:
+                table, base = list(self._tables)[value - TARGET]
+                kind = do.OFFSETS
+            else:
+                table, base, kind = value - WORD, 0, do.WORDS
+            start, end = next(((s, e) for s, e in self.pieces if s <= address < e), (self.start, self.end))
+            targets = self.program.table(kind, table, base, self._bound(address), start, end)
+            if targets:
+                for target in sorted(set(targets)):
+                    self._go(target, state)
+                return
+        if CONSTANT <= value < OFFSET:
+            self._go(value - CONSTANT, state)
+            return
+        if registers[7] != CFA - 8:
+            self.unknown.add(address)
+
+    def _bound(self, address: int) -> int:
+        """How many entries a jump's table has by the comparison before it; 0 if there is none."""
+        operations = self.operations
+        at = bisect_left(operations, (address, do.LEADER, 0))
+        branch = False
+        for i in range(at - 1, max(at - 24, -1), -1):
+            kind = operations[i][1]
+            if kind == do.BRANCH:
+                branch = True
+            elif kind == do.LIMIT and branch:
+                count = operations[i][4]
+                return count + 1 if count < 1 << 16 else 0
+            elif kind in (do.CALL, do.JUMP, do.RETURN, do.INDIRECT, do.STOP):
+                return 0
+        return 0
+
+    def _throw(self, address: int, state: State) -> None:
+        """Exceptions thrown by a call arrive at its landing pad with the frame as it is."""
+        for first, behind, target in self._pads:
+            if first <= address < behind:
+                self._go(target, state)
+
+    def _ends(self, address: int, end: int) -> bool:
+        """Whether the code from the last block that is reached to the end of the range has no rule."""
+        padding = do.only_padding(self.program.code(address, end), address)
+        if self.stubs:
+            return not padding
+        return padding or not self.keeps_stack
+
+    # -- result -------------------------------------------------------------------------------------------------
+
+    def rows(self, start: int, end: int) -> list[tuple[int, RuleWords | None]]:
+        """(address, rule) of a range, ascending; None where nothing is known."""
+        if self.defect:
+            return [(start, None)]
+        found: list[tuple[int, RuleWords | None]] = []
+        if self.keeps_stack:
+            # So all of it has the rule of the entry, also what is reached nobody knows how.
+            found.append((start, self._rule(entry_state())))
+        upto = start
+        for block in sorted(self.blocks):
+            if not start <= block < end:
+                continue
+            rows, behind = self.blocks[block]
+            # Nobody runs padding; compilers give it the rule of what is before it.
+            known = self.keeps_stack or (found and do.only_padding(self.program.code(upto, block), upto))
+            if block > upto and not known:
+                found.append((upto, None))
+            found += rows
+            upto = behind
+        if upto < end and self._ends(upto, end):
+            found.append((upto, None))
+        merged: list[tuple[int, RuleWords | None]] = []
+        for row in found:
+            if row[0] >= end:
+                break
+            if merged and merged[-1][0] == row[0]:
+                merged[-1] = row
+            elif not merged or merged[-1][1] != row[1]:
+                merged.append(row)
+        return merged
+
+
+def agreed(found: "list[list[tuple[int, RuleWords | None]]]") -> "list[tuple[int, RuleWords | None]]":
+    """One list of rows of several: what all say that say anything."""
+    made = found[0]
+    for other in found[1:]:
+        merged: list[tuple[int, RuleWords | None]] = []
+        i = j = 0
+        while i < len(made) or j < len(other):
+            at = min(made[i][0] if i < len(made) else 1 << 64, other[j][0] if j < len(other) else 1 << 64)
+            i += i < len(made) and made[i][0] == at
+            j += j < len(other) and other[j][0] == at
+            one, two = made[i - 1][1], other[j - 1][1]
+            rule = one if two is None or one == two else two if one is None else None
+            if not merged or merged[-1][1] != rule:
+                merged.append((at, rule))
+        made = merged
+    return made

@@ -1,0 +1,132 @@
+"""Where functions are in a linked x86-64 program: symbols, stubs, the program's entry; else what the code refers to."""
+
+from bisect import bisect_right
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from struct import iter_unpack
+
+from undwarf.elf import ElfFile
+from undwarf.limits import Limits
+from undwarf.tables.code.decoding import sweep
+
+__all__ = ["Functions", "find_functions"]
+
+_SHF_EXECUTABLE = 4
+_SHT_PROGBITS = 1
+_FUNCTIONS = (2, 10)
+"""STT_FUNC and STT_GNU_IFUNC."""
+_PF_X = 1
+_STUBS = {".plt": 16, ".plt.sec": 16, ".plt.got": 8, ".plt.bnd": 16, ".iplt": 16}
+
+
+@dataclass
+class Functions:
+    """Sorted, disjoint ranges of code: each from a function's start to the next. ``names`` are those known by address;
+    ``stubs`` the ranges that hold a linker's stubs, and how many bytes each has."""
+
+    starts: list[int] = field(default_factory=list)
+    ends: list[int] = field(default_factory=list)
+    names: dict[int, str] = field(default_factory=dict)
+    stubs: dict[int, int] = field(default_factory=dict)
+    code: list[tuple[int, int]] = field(default_factory=list)
+
+    def at(self, address: int) -> int | None:
+        """The number of the range that holds an address."""
+        number = bisect_right(self.starts, address) - 1
+        return number if number >= 0 and address < self.ends[number] else None
+
+
+def _symbols(elf: ElfFile, limits: Limits) -> Iterable[tuple[int, int, str]]:
+    """(address, size, name) of functions."""
+    for table_name, strings_name in ((".symtab", ".strtab"), (".dynsym", ".dynstr")):
+        table = elf.section_data(table_name)
+        strings = elf.section_data(strings_name)
+        if table is None or strings is None or len(table) // 24 > limits.symbols:
+            continue
+        text = bytes(strings)
+        for at, info, _other, section, value, size in iter_unpack("<IBBHQQ", table[: len(table) // 24 * 24]):
+            if info & 15 in _FUNCTIONS and section and value:
+                end = text.find(b"\0", at)
+                yield value, size, text[at:end].decode("ascii", "replace") if end >= 0 else ""
+
+
+def find_functions(
+    elf: ElfFile,
+    others: Iterable[ElfFile],
+    limits: Limits,
+    *,
+    known: Iterable[int] = (),
+) -> Functions:
+    """The functions of a program. ``others`` are files with further symbols of it, ``known`` starts of functions from
+    elsewhere. Without any of these the code itself is searched for what it calls and takes the address of."""
+    found = Functions()
+    code: list[tuple[int, int]] = []
+    starts: set[int] = set()
+    stubs: list[tuple[int, int]] = []
+    for section in elf.sections:
+        if section.flags & _SHF_EXECUTABLE and section.type == _SHT_PROGBITS and section.size:
+            end = section.address + section.size
+            code.append((section.address, end))
+            step = _STUBS.get(section.name)
+            if step is not None:
+                # The linker's own: .plt.got entries have 8 bytes, or 16 where they begin with endbr64.
+                if step == 8 and bytes(elf.read(section.address, 4) or b"") == b"\xf3\x0f\x1e\xfa":
+                    step = 16
+                found.stubs[section.address] = step
+                stubs.append((section.address, end))
+    if not code:
+        code = [(one.address, one.address + one.file_size) for one in elf.loads if one.flags & _PF_X]
+    code.sort()
+
+    def inside(address: int) -> bool:
+        at = bisect_right(code, (address, 1 << 64)) - 1
+        return at >= 0 and code[at][0] <= address < code[at][1]
+
+    for one in (elf, *others):
+        for address, _size, name in _symbols(one, limits):
+            if inside(address):
+                starts.add(address)
+                if name and (address not in found.names or name.startswith("__")):
+                    found.names[address] = name
+    starts |= {address for address in known if inside(address)}
+    named = bool(starts)
+    if inside(elf.entry):
+        starts.add(elf.entry)
+    for table in (".init_array", ".fini_array"):
+        data = elf.section_data(table)
+        if data is not None:
+            starts |= {word for (word,) in iter_unpack("<Q", data[: len(data) // 8 * 8]) if inside(word)}
+    if not named or len(starts) < 8:
+        starts |= _discovered(elf, code, limits, inside)
+    for start, end in stubs:
+        starts -= {address for address in starts if start < address < end}
+    for start, _ in code:
+        # What lies before a section's first function is its own.
+        starts.add(start)
+    ordered = sorted(starts)
+    ends = [end for _, end in code]
+    for i, start in enumerate(ordered):
+        end = ends[bisect_right(ends, start)] if bisect_right(ends, start) < len(ends) else start
+        end = min(end, ordered[i + 1]) if i + 1 < len(ordered) else end
+        if end > start:
+            found.starts.append(start)
+            found.ends.append(end)
+    found.code = code
+    return found
+
+
+def _discovered(elf: ElfFile, code: list[tuple[int, int]], limits: Limits, inside) -> set[int]:  # type: ignore[no-untyped-def]
+    """Addresses that the code calls, and those it takes that look like a function's."""
+    found: set[int] = set()
+    budget = limits.code_bytes
+    for start, end in code:
+        if end - start > budget:
+            continue
+        budget -= end - start
+        data = elf.read(start, end - start)
+        if data is None:
+            continue
+        called, taken, _jumps = sweep(bytes(data), start)
+        found |= {address for address in called if inside(address)}
+        found |= {address for address in taken if inside(address)}
+    return found

@@ -1,0 +1,133 @@
+"""Unwind rules from machine code, for functions that no section describes (x86-64)."""
+
+from undwarf.buffers import zeros
+from undwarf.diagnostics import Defects
+from undwarf.elf import ElfFile
+from undwarf.elf.headers import ET_REL
+from undwarf.tables.cfi import RuleSet
+from undwarf.tables.code.binary import Binary
+from undwarf.tables.code.exceptions import LandingPads
+from undwarf.tables.code.stack_state import RuleWords
+from undwarf.tables.eh_frame_hdr import find_header
+from undwarf.tables.sources import Provider, Request
+
+__all__ = ["CODE", "CodeSource", "providers", "source"]
+
+CODE = 5
+_NO_RULE = 0xFFFFFFFF
+_X86_64 = 62
+_RETURN_ADDRESS = 16
+_LONGEST_PADDING = 64
+
+
+class CodeSource:
+    """The functions of a program: ``starts`` and ``ends`` are sorted, disjoint ranges of ELF virtual addresses. A
+    function is analysed when its rows are first asked for."""
+
+    indexed = False
+
+    def __init__(self, binary: Binary, rules: RuleSet, defects: Defects) -> None:
+        self.binary = binary
+        count = len(binary.functions.starts)
+        self.starts: memoryview = zeros("Q", count)
+        self.ends: memoryview = zeros("Q", count)
+        for i in range(count):
+            self.starts[i] = binary.functions.starts[i]
+            self.ends[i] = binary.functions.ends[i]
+        self._rules = rules
+        self._defects = defects
+        self._refused = 0
+        self._numbers: dict[RuleWords, int] = {}
+        self._rows: dict[int, list[tuple[int, int]]] = {}
+
+    def _number(self, rule: RuleWords | None) -> int:
+        if rule is None:
+            return _NO_RULE
+        number = self._numbers.get(rule)
+        if number is None:
+            cfa, registers = rule
+            words = {register: (kind, value, base) for register, kind, value, base in registers}
+            try:
+                number = self._rules.add(cfa, words, column=_RETURN_ADDRESS, source=CODE)
+            except OverflowError:
+                number = _NO_RULE
+            self._numbers[rule] = number
+        return number
+
+    def _made(self, piece: int) -> list[tuple[int, int]]:
+        made = self._rows.get(piece)
+        if made is None:
+            made = self._rows[piece] = [(at, self._number(rule)) for at, rule in self.binary.rows(piece)]
+            refused = self.binary.refused - self._refused
+            if refused:
+                self._defects.add("code not analysed", self.binary.elf.path, refused, "it is over a limit")
+                self._refused += refused
+        return made
+
+    def rows(self, piece: int, start: int, end: int) -> tuple[memoryview, memoryview]:
+        """(addresses, rule numbers) of one range's rows from ``start`` to ``end``; NO_RULE where nothing is known."""
+        found: list[tuple[int, int]] = [(start, _NO_RULE)]
+        if not (end - start < _LONGEST_PADDING and start > self.starts[piece] and self.binary.is_padding(start, end)):
+            for at, rule in self._made(piece):
+                if at >= end:
+                    break
+                if at <= start:
+                    found = [(start, rule)]
+                else:
+                    found.append((at, rule))
+        addresses = zeros("Q", len(found))
+        numbers = zeros("I", len(found))
+        for i, (at, rule) in enumerate(found):
+            addresses[i] = at
+            numbers[i] = rule
+        return addresses, numbers
+
+    def compile_all(self) -> int:
+        """Analyse all functions; the number of rows."""
+        return sum(len(self._made(piece)) for piece in range(len(self.starts)))
+
+
+class HoleSource(CodeSource):
+    """As CodeSource behind other sources: only what they leave open is analysed."""
+
+    def compile_all(self) -> int:
+        """The number of rows made so far; further ones when they are asked for."""
+        return sum(map(len, self._rows.values()))
+
+
+def providers(request: Request) -> list[Provider]:
+    """What can be asked for functions: those of a linked x86-64 program."""
+    return [lambda: source(request)]
+
+
+def source(request: Request) -> CodeSource | None:
+    """The functions of a program; None where its machine is another one. Where functions start is also known from
+    `.eh_frame`, and where exceptions arrive, but no rule is taken from it."""
+    elf, limits = request.elf, request.limits
+    if elf.machine != _X86_64 or not elf.is_64 or elf.kind == ET_REL or elf.byte_order != "little":
+        return None
+    entries = _entries(elf)
+    separate = request.debug_elf() if elf.section(".symtab") is None else None
+    binary = Binary(
+        elf,
+        limits,
+        others=[separate] if separate is not None else [],
+        known=entries,
+        pads=LandingPads(elf, limits, entries),
+        most=limits.code_total_bytes if request.quick or not request.first else None,
+    )
+    if not binary.functions.starts:
+        return None
+    made = CodeSource if request.first else HoleSource
+    return made(binary, request.rules, request.defects)
+
+
+def _entries(elf: ElfFile) -> dict[int, int]:
+    """For each function start in the search table of `.eh_frame` where its entry is."""
+    header = find_header(elf)
+    if header is None or not header.is_usual:
+        return {}
+    size = min(header.count * 8, (len(header.data) - header.table) & -8)
+    words = header.data[header.table : header.table + size].cast("i")
+    base = header.address
+    return {base + start: base + entry for start, entry in zip(words[::2], words[1::2], strict=True)}

@@ -1,0 +1,350 @@
+"""Unwind rules from machine code beside those that the compiler wrote for the same code, and limits."""
+
+import os
+import shutil
+import subprocess
+from bisect import bisect_right
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from iced_x86 import Decoder
+
+from undwarf.diagnostics import Defects
+from undwarf.elf import ElfFile
+from undwarf.limits import DEFAULT, Limits
+from undwarf.tables.model import NO_RULE, RuleSet, UnwindTable
+
+pytestmark = pytest.mark.skipif(os.uname().machine != "x86_64", reason="programs for x86-64 are compiled")
+
+SWITCH = """
+volatile long sink;
+__attribute__((noinline)) long leaf(long n) { long s = 0; for (long i = 0; i < n; i++) s += i * sink; return s; }
+__attribute__((noinline)) long pick(long k, long m) {
+    switch (k) {
+    case 0: return leaf(m) + 1;
+    case 1: return leaf(m * 3) * 3;
+    case 2: return leaf(m) ^ leaf(m + 1);
+    case 3: return leaf(m) - leaf(9);
+    case 4: sink += leaf(8); return leaf(m) + 7;
+    case 5: return leaf(m) * k;
+    case 6: return leaf(k) + 11;
+    case 7: return leaf(m) / (k + 1);
+    default: return leaf(3);
+    }
+}
+int main(int count, char **words) { return (int)pick(count, count * 3) + words[0][0]; }
+"""
+
+NEVER_RETURNS = """
+#include <stdlib.h>
+#include <stdio.h>
+volatile long sink;
+__attribute__((noinline, cold)) static void fail(const char *what, long n) {
+    char text[300];
+    snprintf(text, sizeof text, "%s %ld", what, n);
+    fputs(text, stderr);
+    exit(1);
+}
+__attribute__((noinline)) long checked(long a, long b, long c) {
+    if (a == 7) fail("seven", b);
+    if (b == 9) abort();
+    sink += a;
+    if (c == 3 && a > 100) { sink += b; fail("three", c); }
+    return a * b + c;
+}
+__attribute__((noinline)) long many(long *v, long n) {
+    long a = v[0], b = v[1], c = v[2], d = v[3], e = v[4], f = v[5];
+    for (long i = 0; i < n; i++) { a += checked(b, c, d); b ^= e; if (__builtin_expect(a == 12345, 0)) fail("a", f); }
+    return a + b + c + d + e + f;
+}
+int main(int count, char **words) {
+    long v[6] = {count, count + 1, 2, 3, 4, words[0][0]};
+    return (int)many(v, count);
+}
+"""
+
+TAIL_CALLS = """
+volatile long sink;
+typedef long (*step)(long, long);
+__attribute__((noinline)) long one(long a, long b) { sink += a; return a + b; }
+__attribute__((noinline)) long two(long a, long b) { sink += b; return one(b, a); }
+__attribute__((noinline)) long three(step s, long a, long b) {
+    long keep = two(a, b);
+    sink += keep;
+    return s(keep, b);
+}
+int main(int count, char **words) { return (int)three(count > 1 ? one : two, count, words[0][0]); }
+"""
+
+FRAMES = """
+#include <alloca.h>
+#include <string.h>
+volatile long sink;
+__attribute__((noinline)) void use(void *p, long n) { memset(p, (int)n, n); sink += *(char *)p; }
+__attribute__((noinline)) long variable(long n) { char b[n]; use(b, n); return b[n / 2] + sink; }
+__attribute__((noinline)) long allocated(long n) {
+    long t = 0;
+    for (long i = 1; i < n; i++) { char *p = alloca(i * 16); use(p, i); t += p[0]; }
+    return t;
+}
+__attribute__((noinline)) long realigned(long n, long a, long b, long c, long d, long e, long f, long g) {
+    char wide[256] __attribute__((aligned(64)));
+    use(wide, 200);
+    return wide[n & 63] + a + b + c + d + e + f + g;
+}
+__attribute__((noinline)) long realigned_variable(long n, long a, long b, long c, long d, long e, long f, long g) {
+    char wide[64] __attribute__((aligned(64)));
+    char b2[n];
+    use(wide, 60);
+    use(b2, n);
+    return wide[n & 31] + b2[0] + a + b + c + d + e + f + g;
+}
+__attribute__((noinline)) long large(long n) { char b[70000]; use(b, n); return b[n]; }
+__attribute__((noinline)) long shrunk(long *v, long n) {
+    if (n < 3) return v[0];
+    long a = v[1], b = v[2], c = v[3];
+    for (long i = 0; i < n; i++) { use(v, 8); a += b * c; b ^= v[i % 4]; }
+    return a + b + c;
+}
+int main(int count, char **words) {
+    long v[8] = {count, 1, 2, 3, 4, 5, 6, words[0][0]};
+    long n = count + 20;
+    return (int)(variable(n) + allocated(n) + realigned(n, 1, 2, 3, 4, 5, 6, 7) + large(n) + shrunk(v, n)
+                 + realigned_variable(n, 1, 2, 3, 4, 5, 6, 7));
+}
+"""
+
+EXCEPTIONS = """
+#include <stdexcept>
+#include <string>
+#include <vector>
+volatile long sink;
+__attribute__((noinline)) long risky(long n) {
+    if (n % 5 == 0) throw std::runtime_error("five " + std::to_string(n));
+    return n * 2;
+}
+__attribute__((noinline)) long guarded(long n) {
+    std::vector<std::string> kept;
+    try {
+        for (long i = 0; i < n; i++) { kept.push_back(std::to_string(risky(i + 1))); }
+    } catch (const std::runtime_error &e) {
+        sink += e.what()[0];
+        return kept.size();
+    } catch (...) { sink++; throw; }
+    return sink;
+}
+int main(int count, char **) { return (int)guarded(count + 3); }
+"""
+
+PROGRAMS = {
+    "switch": (SWITCH, "c"),
+    "never-returns": (NEVER_RETURNS, "c"),
+    "tail-calls": (TAIL_CALLS, "c"),
+    "frames": (FRAMES, "c"),
+    "exceptions": (EXCEPTIONS, "cpp"),
+}
+WAYS = {
+    "gcc": ("gcc", "-O2"),
+    "gcc-O0": ("gcc", "-O0"),
+    "gcc-no-pie-stripped": ("gcc", "-O2", "-fno-pie", "-no-pie", "-s"),
+    "gcc-frame-pointers": ("gcc", "-O2", "-fno-omit-frame-pointer", "-fcf-protection"),
+    "clang": ("clang", "-O2"),
+    "clang-O1": ("clang", "-O1", "-fno-pie", "-no-pie"),
+}
+
+
+def build(place: Path, text: str, kind: str, compiler: str, *flags: str) -> Path:
+    found = shutil.which({"gcc": "g++", "clang": "clang++"}[compiler] if kind == "cpp" else compiler)
+    if found is None:
+        pytest.skip(f"no {compiler} for {kind}")
+    source = place / f"program.{kind}"
+    source.write_text(text)
+    subprocess.run([found, *flags, str(source), "-o", str(place / "program")], check=True, capture_output=True)
+    return place / "program"
+
+
+def rows_of(table: UnwindTable) -> tuple[list[int], list[int]]:
+    """The starts of all rows and gaps of a table, ascending, and their rules."""
+    at: list[int] = []
+    rules: list[int] = []
+    for function in range(len(table)):
+        addresses, numbers = table.rows(function)
+        at += [*addresses, table.ends[function]]
+        rules += [*numbers, NO_RULE]
+    return at, rules
+
+
+def essence(words: list[int], address: int) -> tuple[object, ...]:
+    """The call frame address and where the return address is; what a lazy stub's rule means at an address."""
+    kind, register, offset, extra = words[:4]
+    if kind == 3:
+        kind, offset, extra = 1, offset + (8 if address & 15 >= extra else 0), 0
+    return kind, register, offset, extra if kind == 2 else 0, tuple(words[9:11]) if words[6] else ()
+
+
+def compare(path: Path, debug: bool = False) -> Iterator[tuple[int, str, object, object]]:
+    """(address, instruction, by `.eh_frame`, by code) at every instruction of the functions that `.eh_frame` covers."""
+    elf = ElfFile.open(path)
+    rules = RuleSet()
+    stated = UnwindTable.from_elf(elf, "eh-frame", rules=rules)
+    found = UnwindTable.from_elf(elf, "code", rules=rules)
+    at, numbers = rows_of(found)
+    for function in range(len(stated)):
+        start, end = stated.starts[function], stated.ends[function]
+        addresses, theirs = stated.rows(function)
+        code = elf.read(start, end - start)
+        assert code is not None
+        for one in Decoder(64, bytes(code), ip=start):
+            number = theirs[bisect_right(addresses, one.ip) - 1]
+            words = rules.words(number) if number != NO_RULE else None
+            if words is None or words[0] == 4 or words[4] & 2:
+                continue
+            i = bisect_right(at, one.ip) - 1
+            mine = numbers[i] if i >= 0 else NO_RULE
+            got = essence(rules.words(mine), one.ip) if mine != NO_RULE else None
+            yield one.ip, str(one), essence(words, one.ip), got
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_agrees_with_the_compiler_at_every_instruction(program: str, way: str, tmp_path: Path) -> None:
+    compiler, *flags = WAYS[way]
+    path = build(tmp_path, *PROGRAMS[program], compiler, *flags)
+    everything = list(compare(path))
+    different = [(hex(at), *rest) for at, *rest in everything if rest[1] != rest[2]]
+    assert len(everything) > 30
+    assert not different
+
+
+@pytest.mark.parametrize(
+    "flags", [("-Wl,-z,lazy",), ("-Wl,-z,now",), ("-Wl,-z,lazy", "-fcf-protection", "-Wl,-z,ibtplt")]
+)
+def test_stubs_have_the_linkers_rules(flags: tuple[str, ...], tmp_path: Path) -> None:
+    path = build(tmp_path, NEVER_RETURNS, "c", "gcc", "-O2", *flags)
+    elf = ElfFile.open(path)
+    stubs = [one for one in elf.sections if one.name.startswith(".plt")]
+    seen = 0
+    for at, _, stated, found in compare(path):
+        if any(one.address <= at < one.address + one.size for one in stubs):
+            seen += 1
+            assert found == stated, hex(at)
+    assert seen >= 4
+
+
+ASSEMBLY = """
+    .text
+    .globl main, outer, moved, lost
+    .type main, @function
+main:
+    push %rbx
+    call outer
+    pop %rbx
+    ret
+    .size main, .-main
+    .type outer, @function
+outer:
+    mov %rsp, %rax
+    push %r12
+    push %r13
+    sub $64, %rsp
+    and $-64, %rsp
+    mov %rax, 8(%rsp)
+    call moved
+after:
+    mov 8(%rsp), %rax
+    mov -16(%rax), %r13
+    mov -8(%rax), %r12
+    mov %rax, %rsp
+last:
+    ret
+    .size outer, .-outer
+    .type moved, @function
+moved:
+    push %rbp
+    mov %rsp, %rbp
+    sub $32, %rsp
+    xor %eax, %eax
+inside:
+    leave
+left:
+    ret
+    .size moved, .-moved
+    .type lost, @function
+lost:
+    mov (%rdi), %rsp
+nowhere:
+    nop
+    ret
+    .size lost, .-lost
+    .section .note.GNU-stack, "", @progbits
+"""
+
+
+@pytest.fixture(scope="module")
+def assembled(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, int]]:
+    place = tmp_path_factory.mktemp("assembly")
+    nm = shutil.which("nm")
+    if nm is None:
+        pytest.skip("no nm")
+    path = build(place, ASSEMBLY, "s", "gcc", "-no-pie")
+    listed = subprocess.run([nm, str(path)], check=True, capture_output=True, text=True).stdout
+    return path, {line.split()[2]: int(line.split()[0], 16) for line in listed.splitlines() if line[0] != " "}
+
+
+@pytest.mark.parametrize(
+    ("label", "cfa", "registers"),
+    [
+        ("outer", "rsp+8", {"ra": "cfa-8"}),
+        ("after", "*(rsp+8)+8", {"ra": "cfa-8", "r12": "cfa-16", "r13": "cfa-24"}),
+        ("last", "rsp+8", {"ra": "cfa-8"}),
+        ("inside", "rbp+16", {"ra": "cfa-8", "rbp": "cfa-16"}),
+        ("left", "rsp+8", {"ra": "cfa-8"}),
+    ],
+)
+def test_assembly(assembled: tuple[Path, dict[str, int]], label: str, cfa: str, registers: dict[str, str]) -> None:
+    path, labels = assembled
+    rule = UnwindTable.from_elf(path).rule_at(labels[label])
+    assert rule is None
+    rule = UnwindTable.from_elf(path, "cfi,code").rule_at(labels[label])
+    assert rule is not None
+    assert (rule.cfa, rule.registers, rule.source) == (cfa, registers, "code")
+
+
+def test_a_stack_from_elsewhere_has_no_rule(assembled: tuple[Path, dict[str, int]]) -> None:
+    path, labels = assembled
+    table = UnwindTable.from_elf(path, "code")
+    assert table.rule_at(labels["lost"]) is not None
+    assert table.rule_at(labels["nowhere"]) is None
+
+
+def test_padding_between_functions_is_not_analysed(assembled: tuple[Path, dict[str, int]]) -> None:
+    path, _ = assembled
+    elf = ElfFile.open(path)
+    table = UnwindTable.from_elf(elf, "cfi,code")
+    start = table.ends[0]
+    assert table.function_at(start) is None or table.rule_at(start) is None
+
+
+@pytest.mark.parametrize(
+    "limits",
+    [
+        replace(DEFAULT, code_function_bytes=4),
+        replace(DEFAULT, code_steps=1),
+        replace(DEFAULT, code_total_bytes=4),
+    ],
+)
+def test_limits(assembled: tuple[Path, dict[str, int]], limits: Limits) -> None:
+    path, labels = assembled
+    defects = Defects()
+    table = UnwindTable.from_elf(path, "cfi,code", limits=limits, defects=defects)
+    assert table.rule_at(labels["inside"]) is None
+    assert any("not analysed" in str(one) for one in defects)
+
+
+def test_code_that_is_too_large_is_not_searched(tmp_path: Path) -> None:
+    path = build(tmp_path, FRAMES, "c", "gcc", "-O2", "-s", "-fno-asynchronous-unwind-tables", "-fno-unwind-tables")
+    everything = UnwindTable.from_elf(path, "code")
+    little = UnwindTable.from_elf(path, "code", limits=replace(DEFAULT, code_bytes=16))
+    assert len(little) < len(everything)
