@@ -204,3 +204,24 @@ def test_a_type_without_a_description_is_counted(graph: TypeGraph) -> None:
     t = graph.reserve(_Nothing(), 7)
     assert graph.kind(t) == Kind.OTHER
     assert [defect.kind for defect in graph.defects] == ["type without a description"]
+
+
+def test_many_members_are_found_as_few_are() -> None:
+    graph = TypeGraph()
+    number = graph.add(TypeRecord(Kind.INT, "int", 4))
+    empty = graph.add(TypeRecord(Kind.ARRAY, target=number, count=0))
+    members = [Member(f"m{k}", 8 * k, -1, 64 * k, 0, number) for k in range(40)]
+    members.insert(7, Member("none", 56, -1, 448, 0, empty))
+    wide = graph.add(TypeRecord(Kind.STRUCT, "wide", 320, members=(*members, Member("rest", 316, -1, 0, 0, empty))))
+    paths = [graph.member_at(wide, at, 4) for at in (0, 56, 312, 60, 316, 400)]
+    assert [one.path if one is not None else None for one in paths] == ["m0", "m7", "m39", "", "rest[]", "rest[]"]
+    assert graph.member_at(wide, 320, 4) is not None
+
+
+def test_members_over_each_other_are_all_found() -> None:
+    graph = TypeGraph()
+    number = graph.add(TypeRecord(Kind.INT, "int", 4))
+    members = tuple(Member(f"m{k}", 4 * (k // 2), -1, 0, 0, number) for k in range(40))
+    found = graph.member_at(graph.add(TypeRecord(Kind.UNION, "over", 80, members=members)), 40, 4)
+    assert found is not None
+    assert found.candidates == ("m20", "m21")

@@ -244,8 +244,11 @@ def _within(graph: TypeGraph, outer: Located, inner: Located) -> bool:
 
 def candidates(graph: TypeGraph, t: int, offset: int, size: int, embedders: Embedders | None) -> list[tuple[int, int]]:
     """(aggregate, offset in it) of all that an access outside of a type may be in, if it is a part of something."""
-    found = []
-    for container, at in embedders.of(t) if embedders is not None else ():
+    found: list[tuple[int, int]] = []
+    outer = embedders.of(t) if embedders is not None else []
+    if embedders is not None and len(outer) > _MANY:
+        outer = [one for one in outer if graph.canonical(one[0]) in embedders.wanted()]
+    for container, at in outer:
         place = offset + at
         inside = graph.member_at(container, place, size) if place >= 0 else None
         if inside is not None and (not size or graph.size(inside.type) == size):

@@ -7,6 +7,7 @@ the input says: a cycle, an array that cannot be, a reference to nothing are cou
 being looked at.
 """
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import IntEnum
@@ -60,6 +61,9 @@ _SCALARS = frozenset(
 
 _FIELDS_KEPT = 50_000
 """Answers to where something lies in a type that are kept; the same are asked for at every turn of a loop."""
+
+_FEW_MEMBERS = 12
+"""Members of an aggregate up to which all are looked at to find those at an offset."""
 
 DISCRIMINANT = "discriminant"
 """Name of the member of a VARIANT that says which of the others is there."""
@@ -160,6 +164,7 @@ class TypeGraph:
         self._sizes: dict[int, int] = {}
         self._loading = 0
         self._pointers: dict[int, int] = {}
+        self._starts: dict[int, list[int]] = {}
         self._fields: dict[tuple[int, int, int], Field | None] = {}
 
     def __len__(self) -> int:
@@ -420,7 +425,8 @@ class TypeGraph:
             known = len(search.found)
             members = self.members(t)
             last = len(members) - 1
-            for k, member in enumerate(members):
+            for k in range(last + 1) if last < _FEW_MEMBERS else self._near(t, members, offset):
+                member = members[k]
                 if member.bit_size:
                     first = 8 * offset
                     width = 8 * max(search.width, 1)
@@ -459,6 +465,29 @@ class TypeGraph:
             score -= 1
         search.found.append((score, Field(path, t, offset, begin, whole, containers=here)))
         return True
+
+    def _near(self, t: int, members: tuple[Member, ...], offset: int) -> range | list[int]:
+        """Numbers of the members that may be at an offset; all of them where they lie over each other."""
+        starts = self._starts.get(t)
+        if starts is None:
+            starts = []
+            end = 0
+            for member in members:
+                if member.bit_size or member.offset < end:
+                    starts = []
+                    break
+                starts.append(member.offset)
+                end = member.offset + member.size
+            self._starts[t] = starts
+        if not starts:
+            return range(len(members))
+        at = bisect_right(starts, offset)
+        if not at:
+            return range(0)
+        found = list(range(bisect_left(starts, starts[at - 1]), at))
+        if at < len(members) and members[-1].offset <= offset:
+            found.append(len(members) - 1)
+        return found
 
     @staticmethod
     def _prefer_values(search: _Search, known: int, path: str) -> None:
