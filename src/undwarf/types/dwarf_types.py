@@ -59,7 +59,7 @@ _AGGREGATES = {
 _BASES = {0x02: Kind.BOOL, 0x04: Kind.FLOAT, 0x03: Kind.FLOAT, 0x06: Kind.CHAR, 0x08: Kind.CHAR, 0x10: Kind.CHAR}
 _SIGNED_ENCODINGS = frozenset((0x05, 0x06, 0x0D))
 
-_C = frozenset((0x01, 0x02, 0x0C, 0x1D, 0x2C, 0x3E, 0x10, 0x8001))
+C_LANGUAGES = frozenset((0x01, 0x02, 0x0C, 0x1D, 0x2C, 0x3E, 0x10, 0x8001))
 """DW_LANG_* of C, whose types have no namespaces."""
 _CXX = frozenset((0x04, 0x1A, 0x21, 0x2B, 0x3A, 0x11))
 """DW_LANG_* of C++; these and C say ``struct`` before a structure's name."""
@@ -195,13 +195,13 @@ class DwarfTypes:
         return tuple(found), variadic
 
     def _full_name(self, entry: Entry, name: str) -> str:
-        if not name or self.language(entry) in _C:
+        if not name or self.language(entry) in C_LANGUAGES:
             return name
         return entry.space.qualified(entry.unit, entry.offset, name)
 
     def _keyword(self, entry: Entry, keyword: str) -> str:
         language = self.language(entry)
-        return keyword if language in _C or language in _CXX else ""
+        return keyword if language in C_LANGUAGES or language in _CXX else ""
 
     def _defined_elsewhere(self, entry: Entry, name: str, full: str) -> int:
         """The type that a declaration stands for; void where it is not found."""

@@ -1,6 +1,7 @@
 """DWARF as a source of types for one binary: variables by scope, globals by address, prototypes by function."""
 
 from bisect import bisect_right
+from collections.abc import Iterable
 from functools import cached_property
 
 from undwarf.diagnostics import Defects
@@ -11,7 +12,7 @@ from undwarf.elf import ElfFile
 from undwarf.limits import DEFAULT, Limits
 from undwarf.types.calling import is_clone
 from undwarf.types.data_symbols import DataSymbols
-from undwarf.types.dwarf_types import DwarfTypes
+from undwarf.types.dwarf_types import C_LANGUAGES, DwarfTypes
 from undwarf.types.entries import (
     ABSTRACT_ORIGIN,
     LINKAGE_NAME,
@@ -185,13 +186,21 @@ class DwarfSource:
             if place.low < high and place.high > low
         ]
 
+    def types_of_variables(self, pc: int) -> Iterable[int]:
+        """Types of the variables and parameters of a function, those of what is inlined in it too."""
+        function = self._scopes(pc)
+        return function.types if function is not None else ()
+
     def related(self, pc: int) -> list[list[int]]:
         """The aggregates a function speaks of: those of its variables or what these lead to; what those name (typedefs,
         parameters of templates); and what all of them contain and name in turn."""
         function = self._scopes(pc)
+        if function is None or function.entry.space.language(function.entry.unit) in C_LANGUAGES:
+            # Where nothing derives from anything.
+            return []
         graph = self.graph
         direct: dict[int, None] = {}
-        for t in function.types if function is not None else ():
+        for t in function.types:
             self._whole(t, direct)
         named: dict[int, None] = {}
         for t in direct:

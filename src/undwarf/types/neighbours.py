@@ -5,16 +5,17 @@ They answer which whole a pointer to a part may be in: a base class of something
 
 from collections.abc import Sequence
 
+from undwarf.dwarf.constants import ValueClass
 from undwarf.types.from_dwarf import DwarfSource
 from undwarf.types.locate import Embedders
 
 __all__ = ["Neighbours"]
 
 _AGGREGATES = frozenset((0x13, 0x17, 0x02))
-_VARIABLES = frozenset((0x34, 0x05))
 _MOST_AGGREGATES = 4096
 """Aggregates of a unit that are looked through; of larger units nothing is said."""
-_MOST_ENTRIES = 50_000
+_OUTERMOST = 0xFFFFFFFF
+_SHARED_STRINGS = frozenset((ValueClass.STRP, ValueClass.STRP_ALT))
 _KEPT = 16
 _C = frozenset((0x01, 0x02, 0x0C, 0x1D, 0x2C, 0x3E))
 _CXX = frozenset((0x04, 0x1A, 0x21, 0x2B, 0x3A))
@@ -27,6 +28,7 @@ class Neighbours:
     def __init__(self, source: DwarfSource) -> None:
         self._source = source
         self._units: dict[tuple[int, int], Embedders] = {}
+        self._seen: dict[tuple[int, int, int, int], int] = {}
 
     def embedders(self, pc: int) -> Embedders:
         """What has what as a member, among the types of the unit of an address; the function's own types first."""
@@ -59,36 +61,24 @@ class Neighbours:
         wanted = [k for k, tag in enumerate(tags) if tag in _AGGREGATES and not flags[k] & 1]
         if len(wanted) > _MOST_AGGREGATES:
             return None
-        return [self._source.types.number(space, dies[k]) for k in wanted]
+        # Headers' types are in unit after unit: one of a name, written at the same place, serves for all.
+        kinds, names, parents = rows["kind"], rows["name"], rows["parent"]
+        found: list[int] = []
+        for k in wanted:
+            key = (space.number, tags[k], kinds[k], names[k])
+            number = self._seen.get(key) if parents[k] == _OUTERMOST and kinds[k] in _SHARED_STRINGS else None
+            if number is None:
+                number = self._source.types.number(space, dies[k])
+                if parents[k] == _OUTERMOST:
+                    self._seen[key] = number
+            found.append(number)
+        return found
 
     def _mentioned(self, pc: int) -> frozenset[int]:
         """Types that variables and parameters of a function have, or lead to, wherever they are (inlined ones too)."""
-        place = self._source.place(pc)
-        if place is None:
-            return frozenset()
-        space, unit, offset = place
-        graph, types = self._source.graph, self._source.types
-        entry = space.entry_in(unit, offset)
-        if entry is None or not entry.has_children:
-            return frozenset()
-        found: set[int] = set()
-        at, depth = entry.behind, 0
-        for _count in range(_MOST_ENTRIES):
-            child = space.entry_in(unit, at)
-            if child is None:
-                break
-            at = child.behind
-            if child.tag == 0:
-                if not depth:
-                    break
-                depth -= 1
-                continue
-            if child.tag in _VARIABLES:
-                found.add(types.of(child))
-            if child.has_children:
-                depth += 1
+        graph = self._source.graph
         wholes: set[int] = set()
-        for t in found:
+        for t in self._source.types_of_variables(pc):
             for _hop in range(3):
                 if not graph.is_pointer(t):
                     break
