@@ -34,6 +34,7 @@ USUAL = (
     LIBRARIES / "libstdc++.so.6",
     LIBRARIES / "libcrypto.so.3",
     Path("/usr/bin/python3"),
+    Path("/usr/aarch64-linux-gnu/lib/libc.so.6"),
     *sorted(Path("/usr/lib/gcc/x86_64-linux-gnu").glob("*/cc1")),
 )
 

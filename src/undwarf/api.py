@@ -20,7 +20,7 @@ from undwarf.profile.jit import with_jit_code
 from undwarf.profile.model import Profile
 from undwarf.symbols.inlines import ImageLines
 from undwarf.symbols.resolver import ResolverOptions
-from undwarf.tables.sources import parse_order
+from undwarf.tables.sources import UNWIND_ORDER, parse_order
 from undwarf.tables.store import Store
 from undwarf.tables.text_ranges import TextRanges
 from undwarf.types.images import ImageTypes
@@ -48,7 +48,7 @@ class Recording:
         unwind: "str | Sequence[str]" = "auto",
         tables: Store | None = None,
     ) -> None:
-        parse_order(unwind)
+        parse_order(unwind, UNWIND_ORDER)
         self.data = data
         self._unwind = unwind
         self._given: dict[int, TextRanges] = {}

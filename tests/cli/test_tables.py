@@ -203,3 +203,15 @@ def test_registers_that_sframe_does_not_follow_are_no_disagreement(undwarf: Run,
     assert undwarf("tables", "convert", "f.so", "--to", "sframe", "--into", "g.so").returncode == 0
     found = json.loads(undwarf("tables", "verify", "g.so", "--against", "sframe", "--json").stdout)
     assert (found["agreed"], found["instructions"], found["kinds"]) == (4, 4, {})
+
+
+def test_stacks_are_walked_by_what_unwind_names(undwarf: Run) -> None:
+    place = {"UNDWARF_CACHE_DIR": "off"}
+    recording = (SHIPPED / "words.data", "--symfs", SHIPPED)
+    usual = undwarf("fold", *recording, **place).stdout
+    assert undwarf("fold", "--unwind", "auto", *recording, **place).stdout == usual
+    assert undwarf("fold", "--unwind", "debug-frame", *recording, **place).stdout != usual
+    done = undwarf("fold", "--unwind", "tarot", *recording, **place)
+    assert done.returncode == 2
+    for name in ("auto", "cfi", "sframe", "fp"):
+        assert name in done.stderr

@@ -55,6 +55,9 @@ def compare(tool: str, path: "str | Path", source: str = "eh_frame") -> Outcome:
             rule = rules[bisect_right(addresses, address) - 1]
             expected = plain(cfa, registers)
             found = ("none", {}) if rule == NO_RULE else ours(rule)
+            if table.machine != 62:
+                # Where the return address may be in a register, ``u`` stands for no rule as well.
+                expected, found = without_undefined(expected), without_undefined(found)
             if "exp" in (expected[0], *expected[1].values()) or "vexp" in expected[1].values():
                 outcome.expressions += 1
                 if expected[0] == "exp" and found[0] not in ("expr", "plt") and not found[0].startswith("*"):
@@ -63,6 +66,11 @@ def compare(tool: str, path: "str | Path", source: str = "eh_frame") -> Outcome:
             if expected != found:
                 outcome.differences.append(f"{address:#x}: {expected} but {found}")
     return outcome
+
+
+def without_undefined(row: tuple[str, dict[str, str]]) -> tuple[str, dict[str, str]]:
+    """A row without the return address where that is ``u`` or ``s``."""
+    return row[0], {name: text for name, text in row[1].items() if name != "ra" or text not in ("u", "s")}
 
 
 def in_readelf_words(table: UnwindTable, number: int) -> tuple[str, dict[str, str]]:

@@ -8,9 +8,10 @@ from pathlib import Path
 
 _FDE = re.compile(r"^[0-9a-f]+ [0-9a-f]+ [0-9a-f]+ FDE cie=([0-9a-f]+) pc=([0-9a-f]+)\.\.([0-9a-f]+)")
 _CIE = re.compile(r"^([0-9a-f]+) [0-9a-f]+ [0-9a-f]+ CIE")
-_ROW = re.compile(r"^([0-9a-f]{8,16}) (\S+)\s+(.*)$")
+_ROW = re.compile(r"^([0-9a-f]{8,16}) (\S+)\s*(.*)$")
 _NAMED = re.compile(r"r\d+ \((\w+)\)")
 """A register as the value of another: its number and its name."""
+_VECTOR = re.compile(r"(xmm|v)\d+")
 
 
 @dataclass
@@ -33,7 +34,7 @@ def frames(tool: str, path: "str | Path", source: str) -> Iterator[Function]:
         assert process.stdout is not None
         function: Function | None = None
         rows: list[tuple[int, str, dict[str, str]]] = []
-        columns: list[str] = []
+        columns: list[str] | None = None
         wanted = False
         for line in process.stdout:
             if line.startswith("Contents of the "):
@@ -45,15 +46,16 @@ def frames(tool: str, path: "str | Path", source: str) -> Iterator[Function]:
                     yield function
                 function = Function(int(found[2], 16), int(found[3], 16))
                 function.rows = [(function.start, *row[1:]) for row in initial.get(found[1], [])]
-                rows, columns = [], []
+                rows, columns = [], None
             elif found := _CIE.match(line):
                 if function is not None:
                     yield function
                 function = None
                 rows = initial[found[1]] = []
+                columns = None
             elif line.lstrip().startswith("LOC "):
                 columns = line.split()[2:]
-            elif columns and (found := _ROW.match(line)) and found[2] != "ZERO":
+            elif columns is not None and (found := _ROW.match(line)) and found[2] != "ZERO":
                 printed = _NAMED.sub(r"\1", found[3]).split()
                 rows.append((int(found[1], 16), found[2], dict(zip(columns, printed, strict=True))))
                 if function is not None:
@@ -68,7 +70,7 @@ def plain(cfa: str, registers: dict[str, str]) -> tuple[str, dict[str, str]]:
     kept = {
         name: rule
         for name, rule in registers.items()
-        if (rule not in ("u", "s") or name == "ra") and not name.startswith("xmm")
+        if (rule not in ("u", "s") or name == "ra") and not _VECTOR.fullmatch(name)
     }
     return cfa, kept
 

@@ -37,7 +37,10 @@ def _in_our_words(text: str, machine: int, *, is_cfa: bool) -> str:
         return f"cfa{offset}"
     if indirect:
         return f"*({name}{offset})"
-    return f"{name}{offset}" if is_cfa or int(offset) else name
+    if is_cfa:
+        return f"{name}{offset}"
+    # A register plus an offset takes an expression.
+    return "expr" if int(offset) else name
 
 
 def differs(rule: Rule, machine: int, pc: int, row: tuple[str, str, str]) -> bool:

@@ -102,7 +102,7 @@ OPTIONS: tuple[Callable[[Any], Any], ...] = (
         metavar="KINDS",
         default="auto",
         show_default=True,
-        help="Unwind information to use, each where those before have no rule: cfi, eh-frame, debug-frame, sframe, fp.",
+        help="Unwind information to use, each where those before have no rule, as in sframe,cfi,fp.",
     ),
     click.option("--jobs", metavar="N", type=click.IntRange(1, 64), default=None, help="Threads that walk stacks."),
 )

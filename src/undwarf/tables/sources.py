@@ -104,7 +104,7 @@ class Request:
 
 def parse_order(source: "str | Iterable[str] | None", default: tuple[str, ...] = DEFAULT_ORDER) -> tuple[str, ...]:
     """Kinds in the order they are asked, from names or ``"cfi,sframe,fp"``; ``fp`` stays where it is. ``auto`` is the
-    order for walking stacks.
+    order for walking stacks, None stands for ``default``.
 
     Raises UsageError for names that are not known.
     """
@@ -115,7 +115,8 @@ def parse_order(source: "str | Iterable[str] | None", default: tuple[str, ...] =
     for name in names:
         kind = name.strip().lower().replace("_", "-")
         if kind not in _GROUPS and kind not in MODULES and kind != FRAME_POINTERS:
-            raise UsageError(f"no unwind tables from {name!r}", f"the sources are {', '.join(NAMES)}")
+            known = NAMES if default == DEFAULT_ORDER else UNWIND_NAMES
+            raise UsageError(f"no unwind tables from {name!r}", f"the sources are {', '.join(known)}")
         found += [one for one in _GROUPS.get(kind, (kind,)) if one not in found]
     return tuple(found)
 
