@@ -87,7 +87,9 @@ def check(path: str) -> int:
     defects = Defects()
     found = read_orc(elf, DEFAULT, defects)
     read = time.process_time() - before
-    assert found is not None
+    if found is None:
+        print(f"{path.rpartition('/')[2]}: no ORC")
+        return len(entries)
     table = UnwindTable.from_elf(elf, "orc", defects=defects)
     table.complete()
     whole = time.process_time() - before - read

@@ -51,6 +51,8 @@ def dump(elf: str, place: str | None, source: str | None, as_json: bool) -> None
     Examples:
       undwarf tables dump /bin/ls
       undwarf tables dump /usr/lib/x86_64-linux-gnu/libc.so.6 qsort
+      undwarf tables dump /boot/vmlinuz --source orc
+      undwarf tables dump xfs.ko.xz xfs_iread_extents
       undwarf tables dump --source sframe --json ./program 0x1000-0x1400 | jq '.[0]'
     """
     from undwarf.outputs.unwind_rows import RowOptions, write
@@ -126,6 +128,7 @@ def convert(
     \b
     Examples:
       undwarf tables convert ./program --to sframe -o program.sframe
+      undwarf tables convert ./program --to orc --version 3 -o program.orc
       undwarf tables convert libc.so.6 --to sframe --version 2 --into libc-sframe.so.6
     """
     from undwarf.outputs.table_files import write_carrying, write_sections
