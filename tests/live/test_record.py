@@ -12,7 +12,9 @@ import pytest
 
 import undwarf
 from undwarf.cli.main import run
+from undwarf.images.finder import Finder
 from undwarf.live import perf_event as pe
+from undwarf.live.record_unwind import LiveUnwinder
 from undwarf.unwind.stop import StopReason
 
 PROGRAM = """
@@ -120,8 +122,8 @@ def test_waits_come_as_an_event_of_their_own(program: str, tmp_path: Path):
         assert [event.name for event in recording.events] == ["cpu-clock", "offcpu-time"]
         waits = [sample for sample in recording.profile().samples if sample.event == "offcpu-time"]
         slept = [sample for sample in waits if "usleep" in names(sample) and "main" in names(sample)]
-        assert len(slept) == 5
-        assert all(sample.period >= 20_000_000 for sample in slept)
+        # A sleep may be more than one wait, where something else came first.
+        assert sum(sample.period for sample in slept) > 5 * 18_000_000
 
 
 def test_a_running_process_is_sampled_with_the_mappings_it_had(program: str, tmp_path: Path):
@@ -130,7 +132,7 @@ def test_a_running_process_is_sampled_with_the_mappings_it_had(program: str, tmp
         try:
             assert process.stdout is not None
             process.stdout.readline()
-            command = ["record", "-q", "-e", "cpu-clock", "--duration", "0.5", "-o", str(path), "-p", str(process.pid)]
+            command = ["record", "-q", "-e", "cpu-clock", "--duration", "1", "-o", str(path), "-p", str(process.pid)]
             assert run(command) == 0
         finally:
             process.kill()
@@ -148,9 +150,10 @@ def test_a_recorder_that_is_killed_leaves_what_it_had(program: str, tmp_path: Pa
         recorder.stdout.readline()
         try:
             deadline = time.monotonic() + 60
-            start = path.stat().st_size
-            while path.stat().st_size <= start + 512 and time.monotonic() < deadline:
-                time.sleep(0.1)
+            for _ in range(2):
+                before = path.stat().st_size
+                while path.stat().st_size <= before + 64 and time.monotonic() < deadline:
+                    time.sleep(0.1)
         finally:
             children = Path(f"/proc/{recorder.pid}/task/{recorder.pid}/children").read_text().split()
             recorder.send_signal(signal.SIGKILL)
@@ -214,6 +217,43 @@ def test_a_process_that_is_gone_is_a_clean_error(tmp_path: Path, capsys):
         process.wait()
     assert run(["record", "-e", "cpu-clock", "-o", str(tmp_path / "perf.data"), "-p", str(process.pid)]) == 1
     assert "no such process" in capsys.readouterr().err
+
+
+def test_what_is_walked_live_is_what_is_walked_later(program: str, tmp_path: Path):
+    path = tmp_path / "perf.data"
+    command = ["record", "-q", "-e", "cpu-clock", "--unwind", "dump", "--stack-size", "16384", "--no-zstd"]
+    assert run([*command, "-o", str(path), "--", program, "5"]) == 0
+    with undwarf.open(path) as recording:
+        profile = recording.profile(runtime=True, inline=False)
+        later = [[frame.runtime for frame in sample.stack] for sample in profile.samples]
+        stops = list(profile.samples.stop)
+        unwinder = LiveUnwinder(recording.events, Finder(), recording.header, live=False)
+        with recording.data.window(0, recording.data.stream_size) as view:
+            # In two rounds, of which the second rests on what the first one learnt.
+            half = next(p for p in recording.records.samples.position if p > len(view) // 2)
+            live, reasons = [], []
+            for part in (view[:half], view[half:]):
+                done = unwinder.unwind([part])
+                live += chains(unwinder, done.stack)
+                reasons += list(done.stop)
+                done.spans.clear()
+                part.release()
+        unwinder.close()
+    assert live == later
+    assert reasons == stops
+    assert len(later) > 1
+
+
+def chains(unwinder: LiveUnwinder, nodes: memoryview) -> list[list[int]]:
+    stacks = unwinder.stacks
+    found = []
+    for node in nodes:
+        chain = []
+        while node != 0xFFFFFFFF:
+            chain.append(stacks["runtime"][stacks["frame"][node]])
+            node = stacks["parent"][node]
+        found.append(chain)
+    return found
 
 
 def test_top_shows_hot_functions(program: str, capsys):

@@ -4,6 +4,7 @@ While it is made the file is in pipe form, which can be read up to wherever its 
 its place again in file form, with the same records.
 """
 
+import mmap
 import os
 import signal
 import time
@@ -38,10 +39,14 @@ from undwarf.unwind.stitched import stitched_event
 
 MODES = ("live", "cfi", "sframe", "fp", "dump")
 """How user stacks come about: unwound here by all sources, by one of them, by the kernel, or dumped as perf does."""
-ROUND = 0.2
-"""Seconds between two rounds, if no buffer fills up before."""
+ROUND = 0.1
+"""Seconds between two rounds at most."""
+SOON = 0.05
+"""Seconds of samples after which a round begins earlier: what lies beyond their dumps should still be there."""
 SLACK = 5_000_000
 """How old, in ns, a record must be: a younger one may have older neighbours that are still being written."""
+PRIORITY = -10
+"""Ours while sampling, where that is allowed."""
 FLUSH = 1.0
 """Seconds after which what was recorded is in the file, whatever happens to us."""
 LEVEL = 1
@@ -146,6 +151,7 @@ class Sampler:
             settings.dump if self.walks else settings.dump or PERF_DUMP,
             settings.buffer,
         )
+        self.watermark = max(mmap.PAGESIZE, int(rate * (dump + 512) * SOON))
         target = self._target()
         # A program that starts now has its side band with its first event; else it must be on before we look around.
         alone = target.on_exec
@@ -184,7 +190,7 @@ class Sampler:
     def _opened(self, events: list[EventAttr], tracking: int, target: Target) -> OpenEvents:
         """The events, opened; without hardware counters, the default event is the clock."""
         try:
-            return OpenEvents(events, tracking, target, self.ring_bytes)
+            return OpenEvents(events, tracking, target, self.ring_bytes, self.watermark)
         except UndwarfError:
             if self.settings.events or events[0].type != HARDWARE:
                 raise
@@ -192,7 +198,7 @@ class Sampler:
         self.summary.notes.append("no hardware counters here: the event is cpu-clock")
         name = events[0].name.replace("cycles", "cpu-clock")
         first = replace(events[0], type=clock.type, config=clock.config, name=name)
-        return OpenEvents([first, *events[1:]], tracking, target, self.ring_bytes)
+        return OpenEvents([first, *events[1:]], tracking, target, self.ring_bytes, self.watermark)
 
     def _chosen(self) -> list[EventAttr]:
         chosen = []
@@ -287,6 +293,10 @@ class Sampler:
         if watched >= 0:
             self.open.poller.register(watched)
         before = {number: signal.signal(number, self._stop) for number in (signal.SIGINT, signal.SIGTERM)}
+        niceness = os.getpriority(os.PRIO_PROCESS, 0)
+        # Buffers fill up while others compute. What is sampled keeps its own priority.
+        with suppress(OSError):
+            os.setpriority(os.PRIO_PROCESS, 0, min(niceness, PRIORITY))
         try:
             if self.workload is None or self.settings.everything:
                 # First what tells of changes, then what is: what changes in between is told twice, not never.
@@ -298,6 +308,8 @@ class Sampler:
                 self.workload.start()
             self._loop(watched, take)
         finally:
+            with suppress(OSError):
+                os.setpriority(os.PRIO_PROCESS, 0, niceness)
             for number, handler in before.items():
                 signal.signal(number, handler)
         if self.workload is not None:

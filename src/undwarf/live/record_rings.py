@@ -15,12 +15,12 @@ from undwarf.live import perf_event as pe
 from undwarf.live.ring import Ring
 from undwarf.perfdata import EventAttr, SampleField
 
-LARGEST_RING, SMALLEST_RING = 16 << 20, 64 << 10
+LARGEST_RING, SMALLEST_RING = 32 << 20, 64 << 10
 LARGEST_DUMP = 65528
 """A record has 65,535 bytes at most; the kernel cuts the dump so that the rest finds room."""
 SMALLEST_DUMP = 8 << 10
 """What lies beyond a dump can mostly be read in the process: rather that than losing samples."""
-PATIENCE = 0.5
+PATIENCE = 1.0
 """Seconds of samples that a ring buffer should hold."""
 _OPTIONAL = (
     (pe.BUILD_ID, 0),
@@ -48,7 +48,7 @@ def ring_and_dump(rate: int, cpus: int, memory: int, dump: int | None, ring: int
     room = LARGEST_RING if free else max(SMALLEST_RING, pe.locked_bytes() - mmap.PAGESIZE)
     if ring is None:
         wanted = int(rate * (dump or LARGEST_DUMP) * PATIENCE)
-        ring = max(1 << 20, min(wanted, LARGEST_RING, memory // 16 // max(1, cpus), room))
+        ring = max(1 << 20, min(wanted, LARGEST_RING, memory // 32 // max(1, cpus), room))
         ring = min(ring, room)
     size = SMALLEST_RING
     while 2 * size <= ring or (size < ring and 2 * size <= room and free):
@@ -64,14 +64,16 @@ class OpenEvents:
     """The descriptors and ring buffers of events on a target.
 
     The first of ``events`` that the kernel refuses raises UndwarfError. ``tracking`` is the number of the event that
-    also brings the side band. ``events`` afterwards have the flags the kernel took, and their ids.
+    also brings the side band, ``watermark`` the bytes in a buffer that wake us. ``events`` afterwards have the flags
+    the kernel took, and their ids.
     """
 
-    def __init__(self, events: Sequence[EventAttr], tracking: int, target: Target, ring: int) -> None:
+    def __init__(self, events: Sequence[EventAttr], tracking: int, target: Target, ring: int, watermark: int) -> None:
         self.events = list(events)
         self.rings: list[Ring] = []
         self.poller = select.poll()
         self.ring_bytes = ring
+        self._watermark = watermark
         self._target = target
         self._tracking = tracking
         self._descriptors: list[list[int]] = [[] for _ in events]
@@ -125,7 +127,7 @@ class OpenEvents:
             tries.append(replace(last, flags=last.flags & ~flags, read_format=last.read_format & ~read_format))
         for attempt in tries:
             try:
-                return attempt, pe.open_event(attempt, tid, cpu, watermark=self.ring_bytes // 4)
+                return attempt, pe.open_event(attempt, tid, cpu, watermark=min(self._watermark, self.ring_bytes // 4))
             except OSError as error:
                 if error.errno != errno.EINVAL or attempt is tries[-1]:
                     raise
