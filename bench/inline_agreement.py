@@ -1,11 +1,11 @@
 """How often inlined functions in `undwarf script` are those of perf: ``bench/inline_agreement.py RECORDING...``.
 
 Both print every sample with inlined functions. What any perf (``--perf``, more than once) tells of an address in any
-sample is collected, over all recordings: which functions are inlined there, in order, and in which. A sample of ours agrees where each of
-its addresses has inlined functions and a last function that a perf tells: new perf names the last by its symbol, but
-sees no inlined functions in position-independent programs; old perf sees them, but names all by DWARF. Samples with an
-address that no perf saw do not count. Addresses are compared by their last three digits and the file, since old perf
-prints those of the file; names without parameters, template arguments and suffixes of clones.
+sample of all recordings is collected: which functions are inlined there, in order, and in which. A sample of ours
+agrees where each of its addresses has inlined functions and a last function that a perf tells: new perf names the last
+by its symbol, but sees no inlined functions in position-independent programs; old perf sees them, but names all by
+DWARF. Samples with an address that no perf saw do not count. Addresses are compared by their last three digits and the
+file, since old perf prints those of the file; names without parameters, template arguments and suffixes of clones.
 """
 
 import argparse

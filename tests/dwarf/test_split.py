@@ -11,9 +11,11 @@ import pytest
 from undwarf.buffers import zeros
 from undwarf.diagnostics import Defects
 from undwarf.dwarf import DebugLines
+from undwarf.dwarf.constants import ValueClass
 from undwarf.dwarf.split import Package
 from undwarf.elf import ElfFile
 from undwarf.images import Finder
+from undwarf.types.entries import Spaces, tags_of
 
 from .conftest import CPP_SOURCE
 
@@ -30,6 +32,8 @@ CASES = {
     "gcc-4": ("g++ -gdwarf-4", "dwp"),
     "gcc-5": ("g++ -gdwarf-5", "llvm-dwp"),
     "gcc-4-types": ("g++ -gdwarf-4 -fdebug-types-section", "dwp"),
+    "gcc-5-types": ("g++ -gdwarf-5 -fdebug-types-section", "llvm-dwp"),
+    "clang-5-types": ("clang++ -gdwarf-5 -fdebug-types-section", "llvm-dwp"),
     "clang-4": ("clang++ -gdwarf-4", "dwp"),
     "clang-5": ("clang++ -gdwarf-5", "llvm-dwp"),
 }
@@ -121,6 +125,31 @@ def test_package_says_the_same_as_the_files_in_it(folder: Path, tmp_path: Path) 
             path.rename(path.with_suffix(".dwo"))
     assert packed == chains(open_lines(folder / "whole"), addresses)
     assert again == packed
+
+
+def test_types_in_a_package_are_found_by_their_signatures(folder: Path) -> None:
+    apart = pack(folder)
+    elf = ElfFile.open(apart / "program")
+    package = ElfFile.open(apart / "program.dwp")
+    index = package.section_data(".debug_tu_index")
+    if index is None or not int.from_bytes(index[8:12], "little"):
+        pytest.skip("the package has no types of their own")
+    lines = DebugLines.open(elf, find_split=lambda *_: [package])
+    assert lines is not None
+    spaces = Spaces(lines.file)
+    wanted = []
+    for unit in range(lines.file.info.count):
+        file, number = lines.source_of(unit)
+        space = spaces.of(file)
+        root = space.root(number)
+        assert root is not None
+        for child in space.children(root, tags_of(*range(1, 0x40))):
+            wanted += [value for value in child.attributes.values() if value.kind == ValueClass.REF_SIG8]
+    assert wanted
+    for value in wanted:
+        found = space.follow(value)
+        assert found is not None and found.tag in (0x02, 0x04, 0x13, 0x17)
+    assert spaces.signature(0x1234, space) is None
 
 
 def test_file_of_another_build_is_not_used(folder: Path) -> None:

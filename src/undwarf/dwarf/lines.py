@@ -164,6 +164,10 @@ class DebugLines:
                 if find_alt is not None:
                     other = find_alt(candidate)
                     file.alt = DwarfFile(other, limits=limits) if other is not None else None
+                    if other is None and candidate.alt_link is not None and defects is not None:
+                        defects.add(
+                            "common debugging information not found", candidate.path, detail=candidate.alt_link[0]
+                        )
                 return cls(file, find_split=find_split, limits=limits, defects=defects)
         return None
 

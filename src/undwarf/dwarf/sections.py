@@ -43,6 +43,10 @@ class DwarfFile:
         made.skeleton = self.skeleton
         return made
 
+    def type_unit(self, _signature: int) -> "DwarfFile | None":
+        """The file that has the type of a signature, where packages keep each in a part of its own; None elsewhere."""
+        return None
+
     def section(self, name: str) -> memoryview:
         """A section by its name without the dot, such as ``debug_info``; empty where it is absent."""
         name = "." + name + (".dwo" if self.split else "")

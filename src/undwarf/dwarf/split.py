@@ -4,6 +4,7 @@ Sources: DWARF 5, 3.1.2, 7.3.2 and 7.3.5 (packages); GCC's wiki, DebugFission an
 """
 
 from collections.abc import Callable, Iterable
+from functools import cached_property
 
 from undwarf.diagnostics import Defects
 from undwarf.dwarf.constants import Root, UnitKind
@@ -37,9 +38,24 @@ class PackedUnit(DwarfFile):
 
     def section(self, name: str) -> memoryview:
         """The unit's part of a section; strings are common to all. Units of types are units of their own."""
-        data = super().section(name) if name != "debug_types" else memoryview(b"")
         part = self._parts.get(name)
+        if name == "debug_types" and part is None:
+            return memoryview(b"")
+        data = super().section(name)
         return data if part is None else data[part[0] : part[0] + part[1]]
+
+    def type_unit(self, signature: int) -> "PackedUnit | None":
+        """The type of a signature in the same package."""
+        parts = self._types.parts(signature)
+        if parts is None:
+            return None
+        made = PackedUnit(self.elf, parts, main=self.main, limits=self.limits)
+        made.skeleton = self.skeleton
+        return made
+
+    @cached_property
+    def _types(self) -> "Package":
+        return Package(self.elf, index=".debug_tu_index")
 
     def again(self) -> "PackedUnit":
         """The same unit, with nothing read yet."""

@@ -278,7 +278,11 @@ class Spaces:
                     self.of(one.file, types=True)
         if len(space.file.section("debug_types")):
             self.of(space.file, types=True)
-        return self._signatures.get(signature)
+        found = self._signatures.get(signature)
+        if found is None and (apart := space.file.type_unit(signature)) is not None:
+            self.of(apart, types=bool(len(apart.section("debug_types"))))
+            found = self._signatures.get(signature)
+        return found
 
     def _add_signatures(self, space: Space) -> None:
         assert self._signatures is not None
