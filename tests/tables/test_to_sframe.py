@@ -1,6 +1,7 @@
 """Tables written as SFrame: what is read back is what was there."""
 
 import os
+import random
 import shutil
 import struct
 import subprocess
@@ -13,6 +14,9 @@ from sframe_builder import AARCH64, AARCH64_BIG, AMD64, FP, MACHINES, S390X, SP,
 from sframe_compare import compare
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "elf"))
+sys.path.insert(0, str(Path(__file__).parents[2] / "fuzz"))
+import fuzz_tables
+import mutate
 from elf_builder import Elf, Section, Segment, program
 
 from undwarf.diagnostics import Defects
@@ -21,7 +25,7 @@ from undwarf.elf.writer import NewSection, carrying, section_file
 from undwarf.errors import ElfError, NothingUsable, UsageError
 from undwarf.tables.cfi import RuleSet
 from undwarf.tables.from_sframe import source_of_section
-from undwarf.tables.model import UnwindTable
+from undwarf.tables.model import NO_RULE, UnwindTable
 from undwarf.tables.writers import write
 
 MASK, SIGNAL = 16, 128
@@ -112,17 +116,7 @@ def test_a_signal_trampoline_is_stated() -> None:
     number = rules.add((2, 7, 160, 0), registers, column=16, source=1, signal=True)
     other = rules.add((2, 7, 160, 0), {**registers, 7: (5, 152, 7)}, column=16, source=1, signal=True)
 
-    class Trampoline:
-        indexed = False
-        starts, ends = memoryview(array("Q", [0x1000])), memoryview(array("Q", [0x1010]))
-
-        def rows(self, _piece: int, _start: int, _end: int) -> tuple[memoryview, memoryview]:
-            return memoryview(array("Q", [0x1000, 0x1009])), memoryview(array("I", [number, other]))
-
-        def compile_all(self) -> int:
-            return 2
-
-    table = UnwindTable(rules, [Trampoline], 62)
+    table = rows_of(rules, 0x1000, 0x1010, {0x1000: number, 0x1009: other})
     ((start, end, cfa, found, signal, _, _),) = again(table, AMD64, "3")
     assert (start, end, cfa, signal) == (0x1000, 0x1009, "*(rsp+160)", True)
     assert (found["ra"], found["rbp"]) == ("*(rsp+168)", "*(rsp+120)")
@@ -192,6 +186,55 @@ def test_code_too_far_away_for_version_2() -> None:
         again(table, AMD64, "2", 1 << 40)
 
 
+def rows_of(rules: RuleSet, start: int, end: int, numbers: dict[int, int]) -> UnwindTable:
+    """A table of one function: {address: rule}."""
+
+    class One:
+        indexed = False
+        starts, ends = memoryview(array("Q", [start])), memoryview(array("Q", [end]))
+
+        def rows(self, _piece: int, _start: int, _end: int) -> tuple[memoryview, memoryview]:
+            return memoryview(array("Q", numbers)), memoryview(array("I", numbers.values()))
+
+        def compile_all(self) -> int:
+            return len(numbers)
+
+    return UnwindTable(rules, [One], 62)
+
+
+def test_more_code_than_a_function_may_have() -> None:
+    rules = RuleSet()
+    number = rules.add((1, 7, 8, 0), {16: (2, -8, 0)}, column=16, source=1)
+    lazy = rules.add((3, 7, 8, 11), {16: (2, -8, 0)}, column=16, source=1)
+    for rule, reason in ((number, "too much code"), (lazy, "expression")):
+        most = rows_of(rules, 0x1000, 0x1000 + (1 << 32), {0x1000: rule})
+        made = write("sframe", most, elf_of(AMD64))
+        assert (made.sections, made.left_out) == ([], {reason: 1})
+    assert write("sframe", rows_of(rules, 0x1000, 0xFFF + (1 << 32), {0x1000: number}), elf_of(AMD64)).functions == 1
+
+
+def test_code_at_the_end_of_memory() -> None:
+    rules = RuleSet()
+    number = rules.add((1, 7, 8, 0), {16: (2, -8, 0)}, column=16, source=1)
+    start = (1 << 64) - 0x100
+    ((low, high, *_),) = again(rows_of(rules, start, start + 0x10, {start: number}), AMD64, "3")
+    assert (low, high) == (start, start + 0x10)
+
+
+def test_holes_part_a_function() -> None:
+    rules = RuleSet()
+    number = rules.add((1, 7, 8, 0), {16: (2, -8, 0)}, column=16, source=1)
+    table = rows_of(rules, 0x1000, 0x1040, {0x1000: number, 0x1010: NO_RULE, 0x1020: number})
+    assert [row[:2] for row in again(table, AMD64, "3")] == [(0x1000, 0x1010), (0x1020, 0x1040)]
+
+
+def test_a_file_whose_segments_leave_no_room() -> None:
+    for is_64, last in ((True, 1 << 63), (False, 1 << 31)):
+        made = Elf(sections=[Section(".text", b"code")], segments=[Segment(1, 5, last - 16, ".text")], is_64=is_64)
+        with pytest.raises(ElfError, match="free"):
+            carrying(ElfFile.from_bytes(made.build()), [new()])
+
+
 def test_machines_without_sframe_have_nothing_written() -> None:
     table = table_of(SFrame(functions=[Function(0x1000, 9, [(0, SP, (8,))])]).build(), 0x2000, AMD64)
     assert write("sframe", table, ElfFile.from_bytes(Elf(machine=243).build())).sections == []
@@ -255,6 +298,14 @@ def test_a_file_without_section_headers_carries_sections() -> None:
     data[60:64] = bytes(4)
     copy = ElfFile.from_bytes(carrying(ElfFile.from_bytes(bytes(data)), [new()]))
     assert [one.name for one in copy.sections] == ["", ".new", ".shstrtab"]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_damaged_files(seed: int) -> None:
+    chance = random.Random(seed)
+    start = fuzz_tables.seeds()
+    for _ in range(30):
+        fuzz_tables.one_input(mutate.mutated(chance.choice(start), chance))
 
 
 # -- programs ----------------------------------------------------------------------------------------------------

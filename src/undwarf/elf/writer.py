@@ -105,6 +105,8 @@ class _Layout:
             self.section_addresses.append(at)
             at += section.size
         self.size = at - self.address
+        if max(at, self.offset + self.size) >= 1 << (63 if elf.is_64 else 31):
+            raise ElfError(f"{elf.path} leaves no addresses free", "its segments reach to the end of memory")
         self._table_size = count * stride
         self.addresses = {
             section.name: address for section, address in zip(sections, self.section_addresses, strict=True)

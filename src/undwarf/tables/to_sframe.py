@@ -40,6 +40,8 @@ __all__ = ["VERSIONS", "write"]
 VERSIONS = ("3", "2")
 
 _MOST_ROWS = 0xFFFF
+_MOST_BYTES = 0xFFFFFFFF
+_TOP = 1 << 63
 _BLOCK = 16
 _SHF_ALLOC = 2
 
@@ -225,6 +227,8 @@ class _Section:
         for number, one in enumerate(self.functions):
             start = one.start - (address + SIZE + stride * number)
             if self.version == 3:
+                # Addresses wrap around.
+                start = (start + _TOP) % (2 * _TOP) - _TOP
                 entries += struct.pack(mark + "qII", start, one.size, len(rows))
                 rows += struct.pack(mark + "HBBB", one.count, one.info, one.kind, one.block)
             else:
@@ -283,9 +287,11 @@ def _add(
     held: list[tuple[int, _Words]] = []
 
     def flush(stop: int) -> None:
-        if held:
+        if held and stop - begin > _MOST_BYTES:
+            left_out["too much code"] += len(held)
+        elif held:
             _put(made, begin, stop, held, signal)
-            held.clear()
+        held.clear()
 
     for i, (address, number) in enumerate(zip(addresses, rules, strict=True)):
         found = encoder(number) if number != NO_RULE else "hole"
@@ -297,7 +303,7 @@ def _add(
         if found.plt is not None:
             flush(address)
             stop = addresses[i + 1] if i + 1 < len(addresses) else end
-            if address % _BLOCK or found.plain is None:
+            if address % _BLOCK or found.plain is None or stop - address > _MOST_BYTES:
                 left_out["expression"] += 1
                 continue
             rows = bytes(1) + found.plain + bytes([found.plt[1]]) + found.plt[0]
