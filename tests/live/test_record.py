@@ -14,6 +14,7 @@ import undwarf
 from undwarf.cli.main import run
 from undwarf.images.finder import Finder
 from undwarf.live import perf_event as pe
+from undwarf.live import record
 from undwarf.live.record_unwind import LiveUnwinder
 from undwarf.unwind.stop import StopReason
 
@@ -96,7 +97,7 @@ def test_the_recording_is_far_smaller_than_one_with_dumps(recorded: Path):
     assert recorded.stat().st_size < 8192 + samples * 8192 / 50
 
 
-@pytest.mark.parametrize("mode", ["cfi", "fp", "dump"])
+@pytest.mark.parametrize("mode", ["cfi", "sframe,fp", "fp", "dump"])
 def test_other_ways_to_unwind_make_recordings_too(program: str, tmp_path: Path, mode: str):
     path = tmp_path / "perf.data"
     assert run(["record", "-q", "-e", "cpu-clock", "--unwind", mode, "-o", str(path), "--", program, "3"]) == 0
@@ -198,6 +199,7 @@ def test_perf_shows_the_same_stacks(recorded: Path):
         ["record", "-e", "bicycles", "--", "true"],
         ["record", "--stack-size", "100000", "--", "true"],
         ["record", "--off-cpu", "--unwind", "dump", "--", "true"],
+        ["record", "--unwind", "magic", "--", "true"],
     ],
 )
 def test_what_does_not_go_together_is_a_usage_error(arguments: list[str], tmp_path: Path, monkeypatch):
@@ -254,6 +256,30 @@ def chains(unwinder: LiveUnwinder, nodes: memoryview) -> list[list[int]]:
             node = stacks["parent"][node]
         found.append(chain)
     return found
+
+
+def test_after_a_loss_running_processes_are_described_again(program: str, tmp_path: Path, monkeypatch):
+    monkeypatch.setattr(record, "AGAIN", 0.0)
+    described = []
+
+    def again(self: record.Sampler, known: set[int]) -> bytes:
+        described.append(known)
+        return describe(self, known)
+
+    describe = record.Sampler.describe_again
+    monkeypatch.setattr(record.Sampler, "describe_again", again)
+    path = tmp_path / "perf.data"
+    with path.open("wb") as sink:
+        sampler = record.Sampler(record.Settings(command=[program, "5"], events=["cpu-clock"]))
+        recorder = record.Recorder(sampler, sink, "test")
+        # As if the kernel had lost something before.
+        recorder._lost = -1
+        recorder.run()
+        sampler.close()
+    assert described
+    assert all(sampler.workload.pid in known for known in described)
+    with undwarf.open(path) as recording:
+        assert all("main" in names(sample) for sample in recording.profile().samples if "leaf" in names(sample))
 
 
 def test_top_shows_hot_functions(program: str, capsys):

@@ -55,10 +55,11 @@ SAMPLING = (
                  help="Samples a second and CPU.  [default: 999]"),
     click.option("-c", "--count", "period", metavar="N", type=click.IntRange(1), default=None,
                  help="One sample for N events, in place of -F."),
-    click.option("--unwind", "mode", type=click.Choice(["live", "cfi", "sframe", "fp", "dump"]), default="live",
+    click.option("--unwind", "mode", metavar="HOW", default="live",
                  show_default=True,
-                 help="live: at once, with all unwind tables; cfi, sframe: with these alone; fp: the kernel follows "
-                 "frame pointers; dump: as perf does, registers and a piece of the stack in every sample."),
+                 help="live: at once, with all unwind tables; cfi, sframe, or several as in sframe,fp: at once, with "
+                 "these alone; fp: the kernel follows frame pointers; dump: as perf does, registers and a piece of the "
+                 "stack in every sample."),
     click.option("--no-inherit", is_flag=True, help="Leave out what the recorded processes start."),
     click.option("--stack-size", "dump", metavar="BYTES", callback=_size, default=None,
                  help="Stack that a sample brings along; at most, and where it fits, 65528."),
@@ -72,8 +73,11 @@ SAMPLING = (
 def settings_of(options: dict[str, Any]) -> "Settings":
     """What the shared options ask for; raises UsageError where they do not go together."""
     from undwarf.live.perf_event import split_events
-    from undwarf.live.record import Settings
+    from undwarf.live.record import UNWOUND_ELSEWHERE, Settings
+    from undwarf.tables.sources import parse_order
 
+    if options["mode"] not in ("live", *UNWOUND_ELSEWHERE):
+        parse_order(options["mode"])
     command, pids, tids = options["command"], options["pids"], options["tids"]
     if (pids or tids) and (command or options["everything"]):
         raise UsageError("-p and -t go neither with -a nor with a command", "", "give one of them")
@@ -174,8 +178,8 @@ def _tell(summary: "Summary", settings: "Settings", output: str, size: int, quie
     if summary.lost:
         talk(
             "warning",
-            f"{summary.lost:,} samples were lost, since we were too slow for the ring buffers ({summary.ring >> 10} "
-            "KiB a CPU): give a larger --buffer, a lower -F, or a smaller --stack-size",
+            f"{summary.lost:,} samples and other records were lost, since we were too slow for the ring buffers "
+            f"({summary.ring >> 10} KiB a CPU): give a larger --buffer, a lower -F, or a smaller --stack-size",
         )
     if summary.throttled:
         talk("warning", f"the kernel throttled sampling {summary.throttled:,} times, as it took too long: lower -F")

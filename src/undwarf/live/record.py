@@ -8,7 +8,7 @@ import mmap
 import os
 import signal
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -37,14 +37,18 @@ from undwarf.perfdata.writer import PerfWriter
 from undwarf.tables.store import Store
 from undwarf.unwind.stitched import stitched_event
 
-MODES = ("live", "cfi", "sframe", "fp", "dump")
-"""How user stacks come about: unwound here by all sources, by one of them, by the kernel, or dumped as perf does."""
+UNWOUND_ELSEWHERE = ("fp", "dump")
+"""Modes in which stacks are not unwound here: the kernel follows frame pointers, or they are dumped as perf does."""
+LIVE_ORDER = "eh-frame,debug-frame,sframe,fp"
+"""Unwind information that is used while recording. Code is not analysed: that takes seconds, in which buffers fill."""
 ROUND = 0.1
 """Seconds between two rounds at most."""
 SOON = 0.05
 """Seconds of samples after which a round begins earlier: what lies beyond their dumps should still be there."""
 SLACK = 5_000_000
 """How old, in ns, a record must be: a younger one may have older neighbours that are still being written."""
+AGAIN = 2.0
+"""Seconds that have to pass before running processes are described again, after records were lost."""
 PRIORITY = -10
 """Ours while sampling, where that is allowed."""
 FLUSH = 1.0
@@ -76,6 +80,7 @@ class Settings:
     frequency: int = 999
     period: int | None = None
     mode: str = "live"
+    """``live``, ``fp``, ``dump``, or kinds of unwind information (:mod:`undwarf.tables.sources`)."""
     off_cpu: bool = False
     off_cpu_least: int = 0
     """Shortest wait, in ns, that makes a sample."""
@@ -126,7 +131,7 @@ class Sampler:
         self.summary = Summary()
         self.limits = limits
         self.stopped = False
-        self.walks = settings.mode in ("live", "cfi", "sframe")
+        self.walks = settings.mode not in UNWOUND_ELSEWHERE
         self._owned = ExitStack()
         self.workload = Workload(settings.command) if settings.command else None
         if self.workload is not None:
@@ -284,6 +289,12 @@ class Sampler:
         out.append(system.describe_processes(encoder, pids, build_ids))
         return b"".join(out)
 
+    def describe_again(self, known: Iterable[int]) -> bytes:
+        """Records of what runs now, for when some of those that told of changes were lost; ``known``: processes."""
+        encoder = RecordEncoder(replace(self.events[self.tracking], ids=self.events[self.tracking].ids[:1]))
+        pids = system.all_processes() if self.settings.everything else sorted(pid for pid in known if pid > 0)
+        return system.describe_processes(encoder, pids, system.BuildIds(), time.monotonic_ns())
+
     def run(self, begin: Callable[[bytes], None], take: Callable[[list[memoryview]], None]) -> None:
         """Sample until the target ends, a signal comes or ``stopped`` is set.
 
@@ -356,7 +367,7 @@ class Sampler:
     def unwinder(self, features: Any = None, *, runtime: bool = True) -> LiveUnwinder:
         """What walks this sampler's samples."""
         finder = Finder(limits=self.limits)
-        order = {"cfi": "cfi", "sframe": "sframe"}.get(self.settings.mode)
+        order = LIVE_ORDER if self.settings.mode == "live" else self.settings.mode
         made = LiveUnwinder(
             self.events,
             finder,
@@ -409,7 +420,8 @@ class Recorder:
         self._emitter: Emitter | None = None
         self._blocked: Blocked | None = None
         self._flushed = time.monotonic()
-        self._first = self._last = 0
+        self._described = time.monotonic()
+        self._lost = 0
         if sampler.walks:
             self._start_walking()
 
@@ -476,6 +488,11 @@ class Recorder:
             done = self._unwinder.unwind(views)
             self._finish_round(done)
             done.spans.clear()
+            if self._unwinder.decoder.lost > self._lost and time.monotonic() - self._described > AGAIN:
+                # What was lost may have been mappings, names, new processes.
+                self._lost, self._described = self._unwinder.decoder.lost, time.monotonic()
+                known = {*self._unwinder.replay.pids(), *done.samples.pid}
+                self._begin(self.sampler.describe_again(known))
         else:
             for view in views:
                 self.writer.write(view)

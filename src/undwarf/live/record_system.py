@@ -78,19 +78,19 @@ class BuildIds:
         return b""
 
 
-def describe_processes(encoder: RecordEncoder, pids: Iterable[int], build_ids: BuildIds) -> bytes:
-    """Records of the threads of running processes, with their names and mappings."""
+def describe_processes(encoder: RecordEncoder, pids: Iterable[int], build_ids: BuildIds, time: int = 0) -> bytes:
+    """Records of the threads of running processes, with their names and mappings, as of ``time`` (ns)."""
     out = []
     for pid in pids:
         for tid in threads_of(pid):
             name = _read(f"/proc/{pid}/task/{tid}/comm", 64).rstrip(b"\n")
             if name:
-                out.append(encoder.comm(name, pid, tid))
-        out.append(describe_mappings(encoder, pid, _read(f"/proc/{pid}/maps"), build_ids))
+                out.append(encoder.comm(name, pid, tid, time=time))
+        out.append(describe_mappings(encoder, pid, _read(f"/proc/{pid}/maps"), build_ids, time))
     return b"".join(out)
 
 
-def describe_mappings(encoder: RecordEncoder, pid: int, maps: bytes, build_ids: BuildIds) -> bytes:
+def describe_mappings(encoder: RecordEncoder, pid: int, maps: bytes, build_ids: BuildIds, time: int = 0) -> bytes:
     """Records of the mappings that a process's /proc/PID/maps lists: code, and data of files that cannot be written."""
     out = []
     for line in maps.split(b"\n"):
@@ -119,6 +119,7 @@ def describe_mappings(encoder: RecordEncoder, pid: int, maps: bytes, build_ids: 
                 inode=(inode, 0),
                 protection=protection,
                 flags=1 if found[6] == b"s" else 2,
+                time=time,
             )
         )
     return b"".join(out)
