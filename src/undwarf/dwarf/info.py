@@ -1391,7 +1391,8 @@ class Info:
         ``die`` (Q), ``tag`` (I), ``parent`` (I, number of the namespace or type it is in, 0xffffffff for none,
         0xfffffffe for a function), ``flags`` (B: 1 a declaration, 2 names come from another entry), ``kind`` (B) and
         ``name`` (Q) its name's class and value, ``linkage_kind`` and ``linkage`` (I, 0xffffffff where it is too large;
-        of a typedef the reference to its type instead). Of variables with an address: ``of`` (I, the number above),
+        of a typedef the reference to its type instead, of a type without a name what tells it from others: line, column
+        and size in one number of class UNSIGNED). Of variables with an address: ``of`` (I, the number above),
         ``place`` (Q, address or index), ``place_kind`` (Q: 1 an address, 2 an index, 3 an offset for a thread, 4 the
         index of one, 5 more than that, such as pieces). Variables that are declared only are among the rows, those
         with neither address nor declaration are not.
@@ -1471,6 +1472,7 @@ class Info:
                         attribute == 0x03 or attribute == 0x6E or attribute == 0x2007 or attribute == 0x3C
                         or attribute == 0x47 or attribute == 0x31 or (attribute == 0x02 and tag == 0x34)
                         or (attribute == 0x49 and tag == 0x16)
+                        or (kind == 0 and (attribute == 0x3B or attribute == 0x39 or attribute == 0x0B))
                     ):  # fmt: skip
                         self.read(self.spec_form[i], self.spec_constant[i])
                         if self.at > self.end:
@@ -1478,6 +1480,15 @@ class Info:
                         if attribute == 0x03:
                             kind = self.value_class
                             name = self.value
+                            if linkage_kind == UNSIGNED:
+                                linkage_kind = 0
+                                linkage = 0
+                        elif attribute == 0x3B or attribute == 0x39 or attribute == 0x0B:
+                            if (tag == 0x13 or tag == 0x17 or tag == 0x02) and (
+                                linkage_kind == 0 or linkage_kind == UNSIGNED
+                            ):
+                                linkage_kind = UNSIGNED
+                                linkage = (linkage * 31 + self.value) & 0x7FFFFFFF
                         elif attribute == 0x3C:
                             flags |= 1 if self.value else 0
                         elif attribute == 0x47 or attribute == 0x31:

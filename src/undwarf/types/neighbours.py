@@ -28,7 +28,7 @@ class Neighbours:
     def __init__(self, source: DwarfSource) -> None:
         self._source = source
         self._units: dict[tuple[int, int], Embedders] = {}
-        self._seen: dict[tuple[int, int, int, int], int] = {}
+        self._seen: dict[tuple[object, ...], int] = {}
 
     def embedders(self, pc: int) -> Embedders:
         """What has what as a member, among the types of the unit of an address; the function's own types first."""
@@ -61,15 +61,32 @@ class Neighbours:
         wanted = [k for k, tag in enumerate(tags) if tag in _AGGREGATES and not flags[k] & 1]
         if len(wanted) > _MOST_AGGREGATES:
             return None
-        # Headers' types are in unit after unit: one of a name, written at the same place, serves for all.
+        # Headers' types are in unit after unit: one of a name, or of a place within one of a name, serves for all.
         kinds, names, parents = rows["kind"], rows["name"], rows["parent"]
+        keys: dict[int, tuple[object, ...]] = {}
+        inside: dict[int, int] = {}
         found: list[int] = []
         for k in wanted:
-            key = (space.number, tags[k], kinds[k], names[k])
-            number = self._seen.get(key) if parents[k] == _OUTERMOST and kinds[k] in _SHARED_STRINGS else None
+            outer = parents[k]
+            key: tuple[object, ...] | None = None
+            if outer in keys:
+                inside[outer] = inside.get(outer, 0) + 1
+                key = (*keys[outer], inside[outer])
+            elif outer == _OUTERMOST and kinds[k] in _SHARED_STRINGS:
+                key = (space.number, tags[k], kinds[k], names[k])
+            elif outer == _OUTERMOST and not kinds[k]:
+                given = space.given_name(unit, dies[k])
+                if given:
+                    key = (tags[k], given)
+                elif rows["linkage_kind"][k] == ValueClass.UNSIGNED:
+                    key = (tags[k], rows["linkage"][k])
+            number = None
+            if key is not None:
+                keys[k] = key
+                number = self._seen.get(key)
             if number is None:
                 number = self._source.types.number(space, dies[k])
-                if parents[k] == _OUTERMOST:
+                if key is not None:
                     self._seen[key] = number
             found.append(number)
         return found
