@@ -24,6 +24,7 @@ from undwarf.tables.sources import UNWIND_ORDER, parse_order
 from undwarf.tables.store import Store
 from undwarf.tables.text_ranges import TextRanges
 from undwarf.types.images import ImageTypes
+from undwarf.unwind.machines import machine_of
 from undwarf.unwind.sources import Sources
 from undwarf.unwind.unwinder import walk_samples
 
@@ -131,7 +132,9 @@ class Recording:
     def sources(self) -> Sources:
         """Unwind tables by image."""
         given = {image_name(pid): ranges for pid, ranges in self._given.items()}
-        return Sources(self.images, self.spaces.replay.keys(), self._unwind, self._tables, self._limits, given)
+        machine = machine_of(self.header.arch)
+        keys = self.spaces.replay.keys()
+        return Sources(self.images, keys, self._unwind, self._tables, self._limits, given, machine)
 
     def profile(
         self,

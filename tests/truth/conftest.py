@@ -16,6 +16,8 @@ import undwarf
 
 SOURCES = Path(__file__).resolve().parent.parent / "workloads"
 MILLISECONDS = 150
+BUFFERS = ["-m", "32M"] if os.geteuid() == 0 else []
+"""perf must not lose records where it gets no CPU for a while; others than root may not have so much memory locked."""
 
 
 @dataclass(frozen=True)
@@ -102,7 +104,7 @@ def record(perf: str, tmp_path: Path) -> Callable[..., Path]:
         piped: bool = False,
     ) -> Path:
         target = tmp_path / "perf.data"
-        line = [perf, "record", "-q", "-F", "1999", "-e", event, "--call-graph", graph, *options]
+        line = [perf, "record", "-q", "-F", "1999", "-e", event, "--call-graph", graph, *BUFFERS, *options]
         line += ["-o", "-" if piped else str(target), "--", *map(str, command)]
         environment = dict(os.environ, LC_ALL="C")
         if piped:

@@ -1,9 +1,10 @@
-"""Unwind rules from machine code, for functions that no section describes (x86-64)."""
+"""Unwind rules from machine code, for functions that no section describes (x86-64), and of linkage tables (AArch64)."""
 
 from undwarf.buffers import zeros
 from undwarf.diagnostics import Defects
 from undwarf.elf import ElfFile
 from undwarf.elf.headers import ET_REL
+from undwarf.tables.aarch64_stubs import stubs
 from undwarf.tables.cfi import RuleSet
 from undwarf.tables.code.binary import Binary
 from undwarf.tables.code.exceptions import LandingPads
@@ -15,7 +16,7 @@ __all__ = ["CODE", "CodeSource", "providers", "source"]
 
 CODE = 5
 _NO_RULE = 0xFFFFFFFF
-_X86_64 = 62
+_X86_64, _AARCH64 = 62, 183
 _RETURN_ADDRESS = 16
 _LONGEST_PADDING = 64
 
@@ -96,7 +97,9 @@ class HoleSource(CodeSource):
 
 
 def providers(request: Request) -> list[Provider]:
-    """What can be asked for functions: those of a linked x86-64 program."""
+    """What can be asked for functions: those of a linked x86-64 program; of an AArch64 one its linkage tables."""
+    if request.elf.machine == _AARCH64:
+        return [lambda: stubs(request.elf, request.rules)]
     return [lambda: source(request)]
 
 

@@ -14,7 +14,7 @@ from undwarf.tables.model import RuleSet, UnwindTable
 from undwarf.tables.sources import FRAME_POINTERS, UNWIND_ORDER, parse_order
 from undwarf.tables.store import NO_DEBUG, NOT_ASKED, Key, Store, fingerprint, key_of
 from undwarf.tables.text_ranges import TextRanges
-from undwarf.unwind.x86_64 import calls, registers
+from undwarf.unwind.machines import X86_64, Machine
 
 HAS_TABLE = 1
 UNUSABLE = 2
@@ -52,7 +52,10 @@ class Sources:
         disk: Store | None = None,
         limits: Limits = DEFAULT,
         given: Mapping[bytes, TextRanges] | None = None,
+        machine: Machine = X86_64,
     ) -> None:
+        self.machine = machine
+        """The machine whose code this is."""
         kinds = parse_order(order, UNWIND_ORDER)
         self.frame_pointers = FRAME_POINTERS in kinds
         self._order = tuple(kind for kind in kinds if kind != FRAME_POINTERS)
@@ -99,7 +102,7 @@ class Sources:
         if image.kind is ImageKind.JITDUMP:
             return self._load_dump(image)
         elf = image.elf
-        if elf is None or elf.machine != registers.ELF_MACHINE:
+        if elf is None or elf.machine != self.machine.elf_machine:
             return UNUSABLE, [], None, 0
         segments = [(offset, size, address) for offset, size, address, _flags in image.load_segments()]
         table = self._tables.get(image.number)
@@ -184,7 +187,7 @@ class Sources:
     def _load_dump(self, image: Image) -> Loaded:
         """Just-in-time compiled code: its addresses are offsets in the dump."""
         dump = image.jitdump if "eh-frame" in self._order else None
-        if dump is None or dump.machine != registers.ELF_MACHINE:
+        if dump is None or dump.machine != self.machine.elf_machine:
             return UNUSABLE, [], None, 0
         table = self._tables.get(image.number)
         if table is None:
@@ -196,6 +199,7 @@ class Sources:
         image = self.image(number)
         if image.kind in (ImageKind.ANON, ImageKind.JIT, ImageKind.BPF):
             return 3
+        calls = self.machine.calls
         code = image.read(address - calls.LONGEST, calls.LONGEST)
         return 1 if code is not None and calls.ends_with_call(bytes(code)) else 2
 
@@ -204,6 +208,7 @@ class Sources:
         image = self.image(number)
         if image.kind in (ImageKind.ANON, ImageKind.JIT, ImageKind.BPF):
             return 2
+        calls = self.machine.calls
         code = image.read(address, calls.RETURN_LONGEST)
         return 1 if code is not None and calls.is_return(bytes(code)) else 2
 

@@ -13,7 +13,6 @@ from undwarf.unwind import deferred
 from undwarf.unwind.remap import remap
 from undwarf.unwind.sources import Sources
 from undwarf.unwind.walk import Walker
-from undwarf.unwind.x86_64 import registers
 
 WINDOW = 8 << 20
 """Bytes of the stream a thread maps at once."""
@@ -124,6 +123,7 @@ def walk_samples(
     stack = zeros("I", count)
     stop = zeros("B", count)
     stop_image = zeros("I", count)
+    registers = sources.machine.registers
     memory_slots = memoryview(b"".join(registers.slots(event.sample_regs_user) for event in data.events) or bytes(17))
     columns = replay.columns()
     image_count = max(1, len(replay.keys()))

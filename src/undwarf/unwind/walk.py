@@ -11,6 +11,9 @@ from typing import Any
 import cython
 
 from undwarf.buffers import zeros
+from undwarf.unwind.aarch64.registers import LINK, PLACE_OF_DWARF
+from undwarf.unwind.aarch64.rules import PlacedRules
+from undwarf.unwind.machines import AARCH64
 
 NOTHING = cython.declare(cython.uint, 0xFFFFFFFF)
 UNKNOWN = cython.declare(cython.uint, 0xFFFFFFFE)
@@ -439,6 +442,13 @@ class Walker:
     tail_count: cython.Py_ssize_t
     tail_node: cython.uint
     evaluation = cython.declare("unsigned long long[64]")
+    # Where the machine has a link register, its place (else -1); address bits that are no signature; the places of
+    # DWARF registers, and rules by places, for a machine whose registers are not kept by their own numbers.
+    link: cython.int
+    address_bits: cython.ulonglong
+    place_of = cython.declare("unsigned char[64]")
+    placed_rules: Any
+    innermost: cython.bint
     runtime: cython.bint
     max_frames: cython.Py_ssize_t
     max_chain: cython.Py_ssize_t
@@ -471,6 +481,17 @@ class Walker:
         kernel_image: int = 0xFFFFFFFF,
     ) -> None:
         self.source = source
+        self.address_bits = ALL_ONES
+        self.link = -1
+        self.placed_rules: Any = None
+        for i in range(64):
+            self.place_of[i] = i
+        if source.machine is AARCH64:
+            self.address_bits = (cython.cast(cython.ulonglong, 1) << 48) - 1
+            self.link = LINK
+            self.placed_rules = PlacedRules()
+            for i in range(64):
+                self.place_of[i] = PLACE_OF_DWARF[i]
         self.frame_pointers = source.frame_pointers
         self.rules = rules
         # The kernel's mapping leaves out its start-up code, which the idle tasks still return to.
@@ -601,7 +622,12 @@ class Walker:
     # -- loading, with the GIL ----------------------------------------------------------------------------------
 
     def _see_rules(self) -> None:
-        self.words = self.rules.rules
+        if self.placed_rules is None:
+            self.words = self.rules.rules
+        else:
+            # The count first: what comes meanwhile is seen next time.
+            count = self.rules.count
+            self.words = self.placed_rules.follow(self.rules.rules, count)
         self.expression_bytes = self.rules.expression_bytes
         self.expression_offsets = self.rules.expression_offsets
 
@@ -1226,10 +1252,10 @@ class Walker:
                 self.evaluation[depth] = cython.cast(cython.ulonglong, op - 0x30)
                 depth += 1
             elif 0x70 <= op <= 0x8F:
-                self.evaluation[depth] = self.register(op - 0x70) + operand
+                self.evaluation[depth] = self.register(self.place_of[op - 0x70]) + operand
                 depth += 1
             elif op == 0x92:
-                self.evaluation[depth] = self.register(size) + operand
+                self.evaluation[depth] = self.register(self.place_of[size] if 0 <= size < 64 else -1) + operand
                 depth += 1
             elif op == 0x9C:
                 self.evaluation[depth] = cfa
@@ -1503,6 +1529,9 @@ class Walker:
             elif how == KIND_IS_CFA:
                 value = cfa + amount
             elif how == KIND_REGISTER:
+                if self.words[at + 10 + 4 * i] == self.link and number == RIP and not self.innermost:
+                    # A frame that called another has its own return address elsewhere.
+                    return STOP_NO_RULE
                 value = self.register(self.words[at + 10 + 4 * i])
             elif how == KIND_AT_REGISTER:
                 value = self.register(self.words[at + 11 + 4 * i]) + amount
@@ -1586,7 +1615,7 @@ class Walker:
             return STOP_NO_RULE
         self.fault = 0
         upper = self.load(pointer)
-        back = self.load(pointer + 8)
+        back = self.load(pointer + 8) & self.address_bits
         if self.fault or back == 0:
             self.fault = 0
             return STOP_NO_RULE
@@ -1602,6 +1631,9 @@ class Walker:
         self.regs[RIP] = back
         # Nothing says what the callee did with the other callee-saved registers.
         self.known = 1 << RSP | 1 << RBP | 1 << RIP
+        if self.link >= 0:
+            # The frame record may lie anywhere in the frame.
+            self.known = 1 << RBP | 1 << RIP
         return 0
 
     # -- samples ------------------------------------------------------------------------------------------------
@@ -1929,7 +1961,7 @@ class Walker:
                 self.known |= cython.cast(cython.uint, 1) << i
             else:
                 self.regs[i] = 0
-        if mode == 1:
+        if mode == 1 and self.link < 0:
             for i in range(RBX, 16):
                 if NMI_UNKNOWN >> i & 1 and self.regs[i] == ALL_ONES:
                     self.known &= ~(cython.cast(cython.uint, 1) << i)
@@ -2045,9 +2077,11 @@ class Walker:
                 self.regs[RSP] = sp + 8
                 exact = False
             elif rule < RULE_LIMIT:
+                self.innermost = exact
                 reason = self.step(rule)
                 if reason:
                     break
+                self.regs[RIP] &= self.address_bits
                 exact = (self.words[STRIDE * rule + 4] & FLAG_SIGNAL) != 0
             else:
                 if image != NOTHING and self.at_entry(image, self.stacks.frame_address[self.found_frame]):

@@ -1,0 +1,78 @@
+"""Unwind rules of AArch64's procedure linkage tables, which linkers write without any.
+
+A stub leaves the stack alone and the return address in the link register; only the table's header, which asks the
+loader for an address, pushes x16 and x30. Source: ELF for the Arm 64-bit Architecture, "Procedure linkage tables", and
+what GNU ld and lld write.
+"""
+
+from undwarf.buffers import zeros
+from undwarf.elf import ElfFile
+from undwarf.tables.cfi import RuleSet
+
+CODE = 5
+
+_LINK, _STACK = 30, 31
+_PUSH = (0xA9BF7BF0).to_bytes(4, "little")
+"""stp x16, x30, [sp, #-16]!"""
+_LANDING = (0xD503245F).to_bytes(4, "little")
+"""bti c"""
+_HEADER = 32
+_IN_REGISTER_CFA = 1
+_SAVED = 2
+
+
+class Stubs:
+    """The tables of one file: ``starts`` and ``ends`` are those of the sections."""
+
+    indexed = False
+
+    def __init__(self, elf: ElfFile, rules: RuleSet) -> None:
+        places = []
+        for name in (".iplt", ".plt", ".plt.got", ".plt.sec"):
+            section = elf.section(name)
+            if section is not None and section.size:
+                places.append((section.address, section.address + section.size))
+        places.sort()
+        self.starts: memoryview = zeros("Q", len(places))
+        self.ends: memoryview = zeros("Q", len(places))
+        for i, (start, end) in enumerate(places):
+            self.starts[i], self.ends[i] = start, end
+        self._elf = elf
+        self._plain = rules.add((_IN_REGISTER_CFA, _STACK, 0, 0), {}, column=_LINK, source=CODE)
+        saved = {_LINK: (_SAVED, -8, 0)}
+        self._pushed = rules.add((_IN_REGISTER_CFA, _STACK, 16, 0), saved, column=_LINK, source=CODE)
+
+    def _all(self, piece: int) -> list[tuple[int, int]]:
+        start, end = self.starts[piece], self.ends[piece]
+        head = bytes(self._elf.read(start, min(8, end - start)) or b"")
+        push = head.find(_PUSH) if head.startswith((_PUSH, _LANDING + _PUSH)) else -1
+        if push < 0:
+            return [(start, self._plain)]
+        found = [(start, self._plain), (start + push + 4, self._pushed)]
+        return found if end - start <= _HEADER else [*found, (start + _HEADER, self._plain)]
+
+    def rows(self, piece: int, start: int, end: int) -> tuple[memoryview, memoryview]:
+        """(addresses, rule numbers) of a section's rows from ``start`` to ``end``."""
+        found: list[tuple[int, int]] = []
+        for at, rule in self._all(piece):
+            if at <= start:
+                found = [(start, rule)]
+            elif at < end:
+                found.append((at, rule))
+        addresses, numbers = zeros("Q", len(found)), zeros("I", len(found))
+        for i, (at, rule) in enumerate(found):
+            addresses[i], numbers[i] = at, rule
+        return addresses, numbers
+
+    def compile_all(self) -> int:
+        """How many rows there are."""
+        return sum(len(self._all(piece)) for piece in range(len(self.starts)))
+
+
+def stubs(elf: ElfFile, rules: RuleSet) -> Stubs | None:
+    """The tables of a file, None if it has none."""
+    try:
+        made = Stubs(elf, rules)
+    except OverflowError:
+        return None
+    return made if len(made.starts) else None

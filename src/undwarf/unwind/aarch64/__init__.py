@@ -1,0 +1,1 @@
+"""What the walk has to know of AArch64."""

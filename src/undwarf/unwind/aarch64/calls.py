@@ -1,0 +1,29 @@
+"""Call instructions of AArch64, to tell a return address from a number that looks like one.
+
+Source: Arm Architecture Reference Manual for A-profile, C6.2: BL, BLR, and BLRAA, BLRAAZ, BLRAB, BLRABZ.
+"""
+
+LONGEST = 4
+"""Bytes of a call instruction."""
+
+RETURN_LONGEST = 4
+"""Bytes that tell a return instruction."""
+
+
+def ends_with_call(code: bytes) -> bool:
+    """Whether the bytes before a return address are a call instruction."""
+    if len(code) < 4:
+        return False
+    word = int.from_bytes(code[-4:], "little")
+    if word >> 26 == 0b100101:
+        return True
+    # BLR: 1101011 Z 0 01 11111 0000 A M Rn Rm, where without A no key and no Rm is given.
+    if word & 0xFEFFF000 != 0xD63F0000:
+        return False
+    authenticated = word >> 11 & 1
+    return bool(authenticated) or (not word >> 24 & 1 and not word >> 10 & 1 and not word & 31)
+
+
+def is_return(code: bytes) -> bool:
+    """Never: what a return does is in the link register, so that no rule can be wrong about it for long."""
+    return False

@@ -1,0 +1,46 @@
+"""Sampled registers of AArch64, and where the walk keeps them.
+
+The walk has 17 places for registers, laid out for x86-64. Of AArch64 it keeps those by which one gets from frame to
+frame: the registers that functions give back, the link register, the stack pointer and the program counter. In their
+places are: frame pointer (x29) 6, stack pointer 7, program counter 16, as on x86-64; x19 to x23 in those that x86-64
+gives back too (3, 12 to 15), by which equal states are known again.
+
+Sources: enum perf_event_arm_regs (arch/arm64/include/uapi/asm/perf_regs.h); DWARF for the Arm 64-bit Architecture, 4.1.
+"""
+
+MACHINES = ("aarch64", "arm64")
+"""Values of the recording's ARCH feature this module serves."""
+
+ELF_MACHINE = 183
+
+COUNT = 17
+
+LINK = 8
+"""The place of the link register (x30)."""
+
+ABSENT = 255
+
+PLACES = {19: 3, 20: 12, 21: 13, 22: 14, 23: 15, 24: 0, 25: 1, 26: 2, 27: 4, 28: 5, 29: 6, 30: LINK, 31: 7}
+"""The walk's place of each DWARF register that is kept; the others are lost in calls."""
+
+PLACE_OF_DWARF = bytes(PLACES.get(number, ABSENT) for number in range(96))
+
+_PC = 32
+_PC_PLACE = 16
+
+
+def slots(mask: int) -> bytes:
+    """Where in a sample's register words the register of each place stands, for an event's ``sample_regs_user``.
+
+    perf numbers x0 to x30, sp and pc from 0 on, as DWARF does but for the pc.
+    """
+    found = [ABSENT] * COUNT
+    word = 0
+    for bit in range(64):
+        if not mask >> bit & 1:
+            continue
+        place = _PC_PLACE if bit == _PC else PLACES.get(bit)
+        if place is not None:
+            found[place] = word
+        word += 1
+    return bytes(found)
