@@ -215,3 +215,29 @@ def test_stacks_are_walked_by_what_unwind_names(undwarf: Run) -> None:
     assert done.returncode == 2
     for name in ("auto", "cfi", "sframe", "fp"):
         assert name in done.stderr
+
+
+def test_contradictions_come_before_what_is_missing(undwarf: Run, tmp_path: Path) -> None:
+    if shutil.which("gcc") is None:
+        pytest.skip("no gcc")
+
+    def function(name: str, offset: int) -> str:
+        body = f"push %rbx\n.cfi_adjust_cfa_offset {offset}\n.cfi_rel_offset rbx, 0\nnop\nnop\npop %rbx\nret\n"
+        head = f".globl {name}\n.type {name},@function\n{name}:\n"
+        return f"{head}.cfi_startproc\n{body}.cfi_endproc\n.size {name},.-{name}\n"
+
+    (tmp_path / "good.s").write_text(".cfi_sections .eh_frame\n" + function("first", 8) + function("second", 8))
+    bare = "push %rbx\nnop\nnop\npop %rbx\nret\n"
+    (tmp_path / "bad.s").write_text(".cfi_sections .debug_frame\n" + bare + function("second", 16))
+    for name in ("good", "bad"):
+        subprocess.run(["gcc", "-shared", "-nostdlib", "-o", f"{name}.so", f"{name}.s"], cwd=tmp_path, check=True)
+    subprocess.run(["objcopy", "--dump-section", ".debug_frame=frames", "bad.so", "bad2.so"], cwd=tmp_path, check=True)
+    subprocess.run(["objcopy", "--add-section", ".debug_frame=frames", "good.so"], cwd=tmp_path, check=True)
+    arguments = ("tables", "verify", "good.so", "--source", "eh-frame", "--against", "debug-frame")
+    found = json.loads(undwarf(*arguments, "--json").stdout)["disagreements"]
+    # In bad.so the first function is where it is in good.so, and has no rules.
+    expected = [("cfa", "second", 4), ("rbx", "second", 4), ("missing", "first", 5)]
+    assert [(one["kind"], one["function"], one["instructions"]) for one in found] == expected
+    text = undwarf(*arguments, "--limit", "1").stdout
+    assert "second: cfa is rsp+16 or rsp+24" in text
+    assert "more places" in text

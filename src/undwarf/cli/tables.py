@@ -94,7 +94,7 @@ def verify(elf: str, place: str | None, source: str, against: str, limit: int, a
     """Compare two sources at every instruction.
 
     Lists where they disagree about the call frame address, the return address or a saved register, with the
-    instructions; one of the two is then wrong. What only one of them describes is counted as missing.
+    instructions; one of the two is then wrong. What only one of them describes is counted as missing, and listed last.
 
     \b
     Examples:
@@ -106,7 +106,8 @@ def verify(elf: str, place: str | None, source: str, against: str, limit: int, a
     from undwarf.views.unwind_rows import Binary
 
     binary = Binary.open(elf)
-    write(compare(binary, source, against, place=place, shown=limit), sys.stdout, VerifyOptions(as_json))
+    shown = sys.maxsize if as_json else limit
+    write(compare(binary, source, against, place=place, shown=shown), sys.stdout, VerifyOptions(as_json))
     _warn(binary)
 
 

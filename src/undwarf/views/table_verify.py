@@ -23,7 +23,7 @@ Words = tuple[str, dict[str, str], int | None, frozenset[str] | None]
 registers that the source follows (None: all)."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Disagreement:
     """A stretch of instructions about which two sources say different things, in one respect.
 
@@ -48,7 +48,9 @@ class Verdict:
     ``instructions`` are those that at least one of the two describes, ``agreed`` those about which both say the same;
     ``only_one`` and ``only_other`` are described by one of them, ``expressions`` by one that was not compared.
     ``kinds`` counts instructions by what differs, ``pairs`` by (kind, what one says, what the other says).
-    ``disagreements`` are the first ones in ascending order, ``places`` how many there are in all.
+    ``disagreements`` are the first ones, those about the call frame address and the return address before those about
+    other registers, and these before what one of the two leaves out; each group ascends. ``places`` is how many there
+    are in all.
     """
 
     one: str
@@ -270,7 +272,7 @@ def verify(
     comparer = _Comparer(*tables)
     code = _Code(binary.elf, sorted({*tables[0].starts, *tables[1].starts}))
     verdict = Verdict(one, other)
-    last: dict[str, Disagreement] = {}
+    notes = _Notes(verdict, shown)
     for start, end, a, b in _both(_segments(tables[0], low, high), _segments(tables[1], low, high)):
         pcs = code.within(start, end)
         if not pcs:
@@ -283,48 +285,51 @@ def verify(
             else:
                 verdict.only_one += count
             pair = ("missing", "nothing", other) if a == NO_RULE else ("missing", one, "nothing")
-            _note(verdict, binary, code, pcs, end, [pair], last, shown, instructions)
+            notes.add(pcs, end, [pair])
             continue
         parts = [[pc] for pc in pcs] if comparer.has_plt(0, a) or comparer.has_plt(1, b) else [pcs]
         for part in parts:
             differences, skipped = comparer.compare(a, b, part[0])
             if differences:
-                _note(verdict, binary, code, part, end, differences, last, shown, instructions)
+                notes.add(part, end, differences)
             elif skipped:
                 verdict.expressions += len(part)
             else:
                 verdict.agreed += len(part)
+    verdict.disagreements = notes.first()
+    for found in verdict.disagreements:
+        found.function = binary.name_at(found.start)
+        found.code = code.text(code.within(found.start, found.end)[:instructions])
     return verdict
 
 
-def _note(
-    verdict: Verdict,
-    binary: Binary,
-    code: _Code,
-    pcs: list[int],
-    end: int,
-    differences: list[tuple[str, str, str]],
-    last: dict[str, Disagreement],
-    shown: int,
-    instructions: int,
-) -> None:
-    for difference in differences:
-        kind, one, other = difference
-        verdict.kinds[kind] += len(pcs)
-        verdict.pairs[difference] += len(pcs)
-        before = last.get(kind)
-        if before is not None and (before.end, before.one, before.other) == (pcs[0], one, other):
-            made = Disagreement(
-                before.start, end, before.function, kind, one, other, before.instructions + len(pcs), before.code
-            )
-            if verdict.disagreements and verdict.disagreements[-1] is before:
-                verdict.disagreements[-1] = made
-        else:
+class _Notes:
+    """Collects disagreements, ``shown`` of each group."""
+
+    def __init__(self, verdict: Verdict, shown: int) -> None:
+        self._verdict = verdict
+        self._shown = shown
+        self._groups: tuple[list[Disagreement], ...] = ([], [], [])
+        self._last: dict[str, Disagreement] = {}
+
+    def add(self, pcs: list[int], end: int, differences: list[tuple[str, str, str]]) -> None:
+        """Note what differs at these instructions, which go on to ``end``."""
+        verdict = self._verdict
+        for difference in differences:
+            kind, one, other = difference
+            verdict.kinds[kind] += len(pcs)
+            verdict.pairs[difference] += len(pcs)
+            before = self._last.get(kind)
+            if before is not None and (before.end, before.one, before.other) == (pcs[0], one, other):
+                before.end = end
+                before.instructions += len(pcs)
+                continue
             verdict.places += 1
-            wanted = len(verdict.disagreements) < shown
-            name = binary.name_at(pcs[0]) if wanted else ""
-            text = code.text(pcs[:instructions]) if wanted else []
-            made = Disagreement(pcs[0], end, name, kind, one, other, len(pcs), text)
-            if wanted:
-                verdict.disagreements.append(made)
-        last[kind] = made
+            made = self._last[kind] = Disagreement(pcs[0], end, "", kind, one, other, len(pcs), [])
+            group = self._groups[0 if kind in ("cfa", "ra") else 2 if kind == "missing" else 1]
+            if len(group) < self._shown:
+                group.append(made)
+
+    def first(self) -> list[Disagreement]:
+        """As many as are shown, what matters most first."""
+        return [found for group in self._groups for found in group][: self._shown]
