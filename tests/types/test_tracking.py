@@ -291,3 +291,17 @@ def test_what_a_variable_in_memory_is_stored_from_is_what_it_says(fake: Fake, to
     code = "nop\n mov %rdi, -32(%rsp)\n mov %rdi, -16(%rsp)\n mov 8(%rdi), %rax\n"
     code += "mov -32(%rsp), %rcx\n mov 16(%rcx), %edx\n ret"
     assert touched(code)[-3:] == ["node.key", "frame-40", "node.hits"]
+
+
+def test_an_index_times_itself_and_more_is_no_pointer(fake: Fake, touched: Touched) -> None:
+    fake.takes((RDI, fake.node))
+    code = "movslq (%rsi), %rax\n lea (%rax,%rax,1), %rax\n shl $4, %rax\n mov 8(%rdi,%rax), %rcx\n ret"
+    assert touched(code)[-1] == "node.key"
+
+
+def test_a_first_member_in_the_register_of_an_element_is_the_element(fake: Fake, touched: Touched) -> None:
+    fake.takes((RDI, fake.item))
+    fake.variables.append(Place("p", fake.graph.pointer_to(fake.item), PlaceKind.REGISTER, RDI, 0, 0, 3))
+    fake.variables.append(Place("l", fake.graph.pointer_to(fake.link), PlaceKind.VALUE, RDI, 8, 8, 100))
+    code = "imul $40, %rsi, %rsi\n add %rsi, %rdi\n nop\n mov 24(%rdi), %rax\n ret"
+    assert touched(code) == ["item.value"]

@@ -132,7 +132,7 @@ class Addresses:
                 return (ADDRESS, 0, total[2], total[3], total[4] + operand.displacement)
         if total is None:
             return None
-        if total[0] == NUMBER and base is None:
+        if total[0] == NUMBER and base is None and operand.index != operand.base:
             # The base may have been the pointer.
             return None
         return (total[0], total[1], total[2], total[3], total[4] + operand.displacement)
@@ -246,12 +246,17 @@ class Addresses:
         if known[1] == said[1] or graph.canonical(known[1]) == graph.canonical(said[1]):
             whole = graph.size(known[1])
             if said[4] == known[4]:
-                return known
+                return said if known[2] and whole and known[2] % whole else known
             if whole and not (known[4] - said[4]) % whole and (0 <= known[4] < whole or not known[2] % whole):
                 # Another element of the same array.
                 return known
             return said
+        whole = graph.size(known[1])
         if not known[2] and known[4] >= said[4] and graph.object_at(known[1], known[4] - said[4], said[1]):
+            return known
+        in_array = known[2] and whole and not known[2] % whole
+        if in_array and graph.object_at(known[1], (known[4] - said[4]) % whole, said[1]):
+            # An element of an array, and a part of it.
             return known
         if not said[4] - known[4] < 0 and graph.object_at(said[1], said[4] - known[4], known[1]):
             return said

@@ -76,6 +76,11 @@ class Embedders:
             shared._direct = shared._index(shared._types())
         return shared._types is not None
 
+    @property
+    def whole(self) -> bool:
+        """Whether it is told of everything what it is a part of."""
+        return not self._wanted_only
+
     def wanted(self) -> frozenset[int]:
         """Canonical types that go before others."""
         if self._known_wanted is None:
@@ -191,6 +196,10 @@ def _in_scalars(
 
 def _around(graph: TypeGraph, t: int, offset: int, size: int, whole: int, embedders: Embedders | None) -> Located | str:
     """An exact offset outside of a type: in what the object is a part of, or in a neighbour of an array."""
+    if graph.is_array(t) and embedders is not None and whole and offset >= 0:
+        # A pointer to an array goes from row to row.
+        found = graph.member_at(t, offset % whole, size)
+        return Located(t, offset % whole, found, "array") if found is not None else "outside of the type"
     if embedders is None or not embedders.complete or graph.is_array(t):
         return "outside of the type"
     key = (t, offset, size)
@@ -205,6 +214,9 @@ def _in_wholes(graph: TypeGraph, t: int, offset: int, size: int, whole: int, emb
     if not outer:
         if not whole:
             return "incomplete type"
+        if offset < 0 and not embedders.whole:
+            # Of something around it that is not known.
+            return "outside of the type"
         place = offset % whole
         found = graph.member_at(t, place, size)
         return Located(t, place, found, "array") if found is not None else "outside of the type"
