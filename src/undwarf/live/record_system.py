@@ -147,9 +147,12 @@ def describe_kernel(encoder: RecordEncoder) -> bytes:
     symbols = _read("/proc/kallsyms")
     places = {}
     for name in (b"_text", b"_stext", b"_etext"):
-        found = re.search(rb"^([0-9a-f]+) \w " + name + rb"$", symbols, re.MULTILINE)
-        if found:
-            places[name] = int(found[1], 16)
+        for letter in (b"T", b"t"):
+            # A regular expression would look at every line of some megabytes.
+            at = symbols.find(b" " + letter + b" " + name + b"\n")
+            if at >= 0:
+                places[name] = int(symbols[symbols.rfind(b"\n", 0, at) + 1 : at], 16)
+                break
     start = places.get(b"_text") or places.get(b"_stext") or 0
     if not start:
         return b""

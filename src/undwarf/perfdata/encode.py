@@ -9,6 +9,10 @@ from collections.abc import Sequence
 from undwarf.perfdata.events import EventAttr
 from undwarf.perfdata.records import MISC_BIT_13, MISC_BIT_14, CpuMode, RecordType, SampleField
 
+# Plain numbers: operators of enumerations are slow, and processes have thousands of mappings.
+_TID, _TIME, _ID = int(SampleField.TID), int(SampleField.TIME), int(SampleField.ID)
+_STREAM_ID, _CPU, _IDENTIFIER = int(SampleField.STREAM_ID), int(SampleField.CPU), int(SampleField.IDENTIFIER)
+
 LARGEST_RECORD = 65528
 """The size field has 16 bits, and records are multiples of 8 bytes."""
 
@@ -39,25 +43,26 @@ class RecordEncoder:
     def __init__(self, event: EventAttr) -> None:
         self.event = event
         self._id = event.ids[0] if event.ids else 0
+        self._kind = int(event.sample_type)
 
     def trailer(self, pid: int, tid: int, time: int, cpu: int = 0, identifier: int | None = None) -> bytes:
         """The sample_id that ends records other than samples; empty without ``sample_id_all``."""
         if not self.event.sample_id_all:
             return b""
-        kind = self.event.sample_type
+        kind = self._kind
         ident = self._id if identifier is None else identifier
         parts = []
-        if kind & SampleField.TID:
+        if kind & _TID:
             parts.append(struct.pack("=ii", pid, tid))
-        if kind & SampleField.TIME:
+        if kind & _TIME:
             parts.append(struct.pack("=Q", time))
-        if kind & SampleField.ID:
+        if kind & _ID:
             parts.append(struct.pack("=Q", ident))
-        if kind & SampleField.STREAM_ID:
+        if kind & _STREAM_ID:
             parts.append(struct.pack("=Q", 0))
-        if kind & SampleField.CPU:
+        if kind & _CPU:
             parts.append(struct.pack("=II", cpu, 0))
-        if kind & SampleField.IDENTIFIER:
+        if kind & _IDENTIFIER:
             parts.append(struct.pack("=Q", ident))
         return b"".join(parts)
 
