@@ -60,3 +60,13 @@ def test_completion_scripts(undwarf: Run, shell: str, text: str) -> None:
 def test_completion_knows_the_commands(undwarf: Run) -> None:
     done = undwarf(_UNDWARF_COMPLETE="bash_complete", COMP_WORDS="undwarf repo", COMP_CWORD="1")
     assert done.stdout == "plain,report\n"
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["report", "--help"]])
+def test_help_for_a_reader_who_leaves(arguments: list[str]) -> None:
+    command = [sys.executable, "-m", "undwarf", *arguments]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as started:
+        assert started.stdout is not None and started.stderr is not None
+        started.stdout.close()
+        assert started.stderr.read() == b""
+        assert started.wait(60) == 0

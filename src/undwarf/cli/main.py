@@ -91,6 +91,9 @@ def run(arguments: Any = None) -> int:
         return error.exit_code
     except (click.exceptions.Abort, KeyboardInterrupt):
         return 130
+    except SystemExit:
+        # Not in standalone mode, click leaves so only where the reader of its help has gone.
+        return 0
     except click.ClickException as error:
         error.show()
         return error.exit_code
