@@ -163,3 +163,17 @@ def test_stacks_can_begin_with_the_type_and_the_member(tmp_path: Path) -> None:
     result = CliRunner().invoke(undwarf, ["flamegraph", "--by", "type", "-o", str(page), str(data)])
     assert result.exit_code == 0, result.output
     assert "struct wide" in page.read_text()
+
+
+def test_a_page_draws_the_types(tmp_path: Path) -> None:
+    binary = build(tmp_path, WIDE, "wide.c", "-O2")
+    hot = place(binary, "work", "struct wide", "hot", "w")
+    data = recording(tmp_path, binary, [(hot, 0, 3)])
+    page = tmp_path / "types.html"
+    result = CliRunner().invoke(undwarf, ["types", "--html", str(page), str(data)])
+    assert result.exit_code == 0, result.output
+    text = page.read_text()
+    assert "<h2>struct wide</h2>" in text
+    assert text.count("<div class=bytes") == text.count("</div>") == 3
+    assert "hot +0, 8 bytes, 100.0 %" in text
+    assert "<script" not in text

@@ -1,12 +1,15 @@
 """``undwarf types``"""
 
+import io
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
 from undwarf.cli.common import OPTIONS, SHARED, Job
 from undwarf.errors import NothingUsable, UsageError
+from undwarf.outputs.escape import printable
 
 if TYPE_CHECKING:
     from undwarf.types.resolve import Resolver
@@ -40,6 +43,7 @@ Examples:
   undwarf types perf.data
   undwarf types --type 'struct node' perf.data
   undwarf types --code --skid perf.data
+  undwarf types --html types.html perf.data
   undwarf types --json perf.data | jq '.events[0].types[:3]'
   undwarf types --binary ./program --at 1500,1504 --json""",
 )
@@ -50,6 +54,7 @@ Examples:
     is_flag=True,
     help="Charge samples at instructions that touch no memory to the load they wait for; shown as inferred.",
 )
+@click.option("--html", "page", metavar="FILE", default=None, help="Write a page with all types drawn as heat maps.")
 @click.option("--binary", metavar="ELF", default=None, help="Answer for a binary instead of a recording.")
 @click.option("--at", "addresses", metavar="ADDR,...", callback=_addresses, help="Addresses in --binary; or @FILE.")
 @click.option("--btf", metavar="FILE", default="", help="Take the types of --binary from this BTF file.")
@@ -64,6 +69,7 @@ def command(
     type_name: str | None,
     code: bool,
     skid: bool,
+    page: str | None,
     binary: str | None,
     addresses: tuple[int, ...],
     btf: str,
@@ -86,6 +92,9 @@ def command(
     shared = {key: options.pop(key) for key in SHARED}
     shared["file"] = shared["also_file"] or shared["file"]
     with Job(shared) as job:
+        if page is not None:
+            _page(job, page, type_name, skid, weight)
+            return
         _report(job, type_name, code, skid, percent_limit, rows, weight, as_json)
 
 
@@ -127,6 +136,26 @@ def _report(
         (text.write_code if code else text.write)(found, name, sys.stdout, shown)
     if as_json:
         types_json.write({"file": job.recording.path, "weight": weight, "events": events}, sys.stdout)
+
+
+def _page(job: Job, target: str, type_name: str | None, skid: bool, weight: Literal["period", "samples"]) -> None:
+    """Types as a page."""
+    from undwarf.outputs import types as text
+    from undwarf.outputs.report import sections
+    from undwarf.outputs.types_page import write
+    from undwarf.views.datatypes import data_types
+
+    profile = job.leaves()
+    touched = job.touch(profile, skid=skid)
+    found = [(name, data_types(profile, touched, weight, event=event)) for event, name in sections(profile, ())]
+    wanted = text.find_type(found[0][1], type_name) if type_name is not None else None
+    made = io.StringIO()
+    write(found, job.recording.path, wanted, made)
+    try:
+        Path(target).write_text(made.getvalue(), encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"cannot write {target}", error.strerror or str(error), "choose another --html") from error
+    click.echo(f"wrote {printable(target)}: open it in a browser", err=True)
 
 
 def _answer(binary: str, addresses: tuple[int, ...], btf: str, as_json: bool, options: dict[str, Any]) -> None:
