@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from undwarf.elf import ElfFile
+from undwarf.limits import Limits
 from undwarf.types import Kind, PlaceKind
 from undwarf.types.from_dwarf import DwarfSource
 
@@ -434,3 +435,23 @@ def test_parameters_in_a_pack_are_parameters(tmp_path: Path) -> None:
     assert prototype is not None
     assert [graph.canonical_name(t) for _name, t in prototype.parameters] == ["int", "struct Order&", "struct Order&"]
     assert {place.register for scope in source.places(low) for place in scope if graph.is_pointer(place.type)} == {4, 1}
+
+
+def test_answers_do_not_depend_on_what_may_be_kept(build: Build, tmp_path: Path) -> None:
+    small = Limits(dwarf_bytes=1)
+    path = build("gcc", C_SOURCE, "-O2").graph.subject
+    sources = [DwarfSource.open(ElfFile.open(path), limits=limits) for limits in (small, Limits())]
+    told = []
+    for source in sources:
+        assert source is not None
+        starts = [start_of(source, name) for name in ("walk", "use", "main", "walk")]
+        told.append(
+            [
+                [(place.name, place.kind, source.graph.canonical_name(place.type)) for place in scope]
+                for start in starts
+                for scope in source.places(start)
+            ]
+        )
+    assert told[0] == told[1]
+    assert sources[0] is not None and sources[1] is not None
+    assert (len(sources[0]._functions), len(sources[1]._functions)) == (1, 3)
