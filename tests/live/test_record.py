@@ -282,6 +282,11 @@ def test_after_a_loss_running_processes_are_described_again(program: str, tmp_pa
         assert all("main" in names(sample) for sample in recording.profile().samples if "leaf" in names(sample))
 
 
+def test_no_larger_dump_is_advised_where_the_process_was_read(recorded: Path, capsys):
+    assert run(["info", str(recorded)]) == 0
+    assert "perf record --call-graph" not in capsys.readouterr().out
+
+
 def test_top_shows_hot_functions(program: str, capsys):
     assert run(["top", "-e", "cpu-clock", "--interval", "0.2", "--rows", "5", "--", program, "5"]) == 0
     shown = capsys.readouterr().out
