@@ -6,9 +6,10 @@ from undwarf.elf import ElfFile
 from undwarf.limits import Limits
 from undwarf.tables.code import decoding as do
 from undwarf.tables.code.exceptions import LandingPads
-from undwarf.tables.code.flow import Flow, agreed
+from undwarf.tables.code.flow import Flow
 from undwarf.tables.code.functions import Functions, find_functions
 from undwarf.tables.code.returning import is_known
+from undwarf.tables.code.rows import agreed
 from undwarf.tables.code.stack_state import RuleWords, State
 from undwarf.tables.code.switches import Pointers, read_offsets, read_words
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from iced_x86 import (
     Code,
+    ConditionCode,
     Decoder,
     FlowControl,
     InstructionInfoFactory,
@@ -36,7 +37,7 @@ STORE = 3
 CALL = 4
 """a: the address called, 0 if not known; b: where the pointer to it lies, 0 if not known."""
 BRANCH = 5
-"""May go to a, else on."""
+"""May go to a, else on; b: whether by a comparison of unsigned numbers."""
 JUMP = 6
 """Goes to a."""
 INDIRECT = 7
@@ -137,6 +138,7 @@ _INFORMATION = InstructionInfoFactory()
 _WRITES = {OpAccess.WRITE, OpAccess.COND_WRITE, OpAccess.READ_WRITE, OpAccess.READ_COND_WRITE}
 _CONDITIONAL = {FlowControl.CONDITIONAL_BRANCH, FlowControl.XBEGIN_XABORT_XEND}
 _ENDING = {FlowControl.RETURN, FlowControl.UNCONDITIONAL_BRANCH, FlowControl.INDIRECT_BRANCH}
+_UNSIGNED = {ConditionCode.A, ConditionCode.AE, ConditionCode.B, ConditionCode.BE}
 _SURPRISING = {
     Mnemonic.CMPXCHG, Mnemonic.CMPXCHG8B, Mnemonic.CMPXCHG16B, Mnemonic.XCHG, Mnemonic.XADD, Mnemonic.MULX,
     Mnemonic.MUL, Mnemonic.IMUL, Mnemonic.DIV, Mnemonic.IDIV,
@@ -201,7 +203,7 @@ def decode(code: bytes, address: int) -> tuple[list[Operation], int]:
             continue
         behind = at + one.len
         if kind == 40:
-            add((at, BRANCH, one.near_branch_target, 0, 0, behind))
+            add((at, BRANCH, one.near_branch_target, one.condition_code in _UNSIGNED, 0, behind))
         elif kind == 10 or kind == 11:
             a = register[one.op0_register]
             b = register[one.op1_register]

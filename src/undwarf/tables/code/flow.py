@@ -8,9 +8,9 @@ let stacks differ only where they know that the call does not return.
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
 from heapq import heappop, heappush
-from typing import Protocol
 
 from undwarf.tables.code import decoding as do
+from undwarf.tables.code.program import Program
 from undwarf.tables.code.stack_state import (
     ANCHORS,
     CFA,
@@ -20,6 +20,7 @@ from undwarf.tables.code.stack_state import (
     OFFSET,
     RETURN,
     SPAN,
+    TAKEN,
     TARGET,
     WORD,
     RuleWords,
@@ -29,37 +30,12 @@ from undwarf.tables.code.stack_state import (
     rule_of,
 )
 
-__all__ = ["Flow", "Program", "agreed"]
+__all__ = ["Flow"]
 
 _CLOBBERED = (0, 1, 2, 4, 5, 8, 9, 10, 11)
 """Registers that a call does not keep (System V ABI, 3.2.1)."""
 
 _MASK = 0xFFFFFFFFFFFFFFFF
-
-
-class Program(Protocol):
-    """What the flow asks of the whole binary."""
-
-    def range_at(self, address: int) -> tuple[int, int] | None:
-        """The function, or piece of one, that holds an address."""
-
-    def operations(self, start: int, end: int) -> list[do.Operation] | None:
-        """What a stretch of code does; None where it is too large."""
-
-    def code(self, start: int, end: int) -> bytes:
-        """Bytes of code."""
-
-    def never_returns(self, address: int, pointer: int) -> bool:
-        """Whether a function, given by its address or by where a pointer to it lies, is known never to return."""
-
-    def changed_by(self, address: int) -> set[int] | None:
-        """The registers that a function without calls of its own changes; None where that is not known."""
-
-    def table(self, kind: int, address: int, base: int, count: int, start: int, end: int) -> list[int]:
-        """Where the entries of a jump table lead to; ``base`` is what its offsets are from."""
-
-    def landing_pads(self, start: int, end: int) -> list[tuple[int, int, int]]:
-        """(first, behind, target) of calls that may end at a landing pad."""
 
 
 class Flow:
@@ -188,19 +164,19 @@ class Flow:
                 return
         if not call:
             self.via[target] = 0
-        if self._both(target, known[0], state[0]) | merge(known, state):
-            heappush(self._queue, target)
-
-    def _both(self, target: int, mine: list[int], other: list[int]) -> bool:
-        """Give the stack and frame pointer values of their own where two ways to a block have different ones, so that
-        what is stored there from then on is known; whether that changed anything."""
         changed = False
+        theirs = state[0]
         for r in (6, 7):
-            if mine[r] != other[r] and HALF <= mine[r] < ANCHORS and HALF <= other[r] < ANCHORS:
-                value = self.anchors.setdefault(-2 * target - r, len(self.anchors) + 2) * SPAN
-                changed = changed or mine[r] != value
-                mine[r] = other[r] = value
-        return changed
+            # Where two ways to a block have different stack or frame pointers these get a value of their own, so that
+            # what is stored there from then on is known.
+            mine, other = known[0][r], theirs[r]
+            if mine != other and HALF <= mine < ANCHORS and HALF <= other < ANCHORS:
+                value = self.anchors.setdefault(-2 * target - (r & 1), len(self.anchors) + 2) * SPAN
+                changed = changed or mine != value
+                theirs = [*theirs[:r], value, *theirs[r + 1 :]]
+                known[0][r] = value
+        if merge(known, (theirs, state[1])) or changed:
+            heappush(self._queue, target)
 
     def _go(self, target: int, state: State, call: int = 0) -> None:
         """A jump to another place."""
@@ -287,12 +263,18 @@ class Flow:
                 if new != old:
                     registers[a] = new
                     changed = True
+                if new == CFA - 8 and a != 7:
+                    # The stack pointer of the entry is on its way back: from here on this register names the frame.
+                    words[TAKEN] = CONSTANT
+                    changed = True
             elif kind == 1:  # MOVE
                 old = registers[a]
                 new = registers[b]
                 if new != old:
                     registers[a] = new
                     changed = True
+                    if a == 7 and new == CFA - 8:
+                        self._restored(registers)
             elif kind == 12:  # CONSTANT
                 registers[a] = CONSTANT + c
                 changed = a in (3, 6, 7, 10, 12, 13, 14, 15)
@@ -302,6 +284,8 @@ class Flow:
                     value = registers[a]
                     if value:
                         words[base + c] = value
+                        if value == CFA - 8:
+                            words.pop(TAKEN, None)
                         changed = value < ANCHORS
                     elif base + c in words:
                         del words[base + c]
@@ -373,6 +357,8 @@ class Flow:
                 base = registers[b]
                 registers[a] = base + c if HALF <= base < ANCHORS else 0
                 changed = True
+                if a == 7 and registers[7] == CFA - 8 and b != 7:
+                    self._restored(registers)
             elif kind == 26:  # ELEMENT
                 x, y = registers[b], registers[c]
                 high = max(x, y)
@@ -473,6 +459,13 @@ class Flow:
                     rule = now
                     rows.append((behind, rule))
 
+    @staticmethod
+    def _restored(registers: list[int]) -> None:
+        """The stack pointer is what it was at the entry again; copies of it are of no further use."""
+        for r in _CLOBBERED:
+            if registers[r] == CFA - 8:
+                registers[r] = 0
+
     def _clobbered(self, address: int, registers: list[int]) -> Iterable[int]:
         """The registers that a call may change. Functions written by hand that call each other keep to no convention,
         so look where it matters."""
@@ -542,7 +535,7 @@ class Flow:
         for i in range(at - 1, max(at - 24, -1), -1):
             kind = operations[i][1]
             if kind == do.BRANCH:
-                branch = True
+                branch = bool(operations[i][3])
             elif kind == do.LIMIT and branch:
                 count = operations[i][4]
                 return count + 1 if count < 1 << 16 else 0
@@ -595,21 +588,3 @@ class Flow:
             elif not merged or merged[-1][1] != row[1]:
                 merged.append(row)
         return merged
-
-
-def agreed(found: "list[list[tuple[int, RuleWords | None]]]") -> "list[tuple[int, RuleWords | None]]":
-    """One list of rows of several: what all say that say anything."""
-    made = found[0]
-    for other in found[1:]:
-        merged: list[tuple[int, RuleWords | None]] = []
-        i = j = 0
-        while i < len(made) or j < len(other):
-            at = min(made[i][0] if i < len(made) else 1 << 64, other[j][0] if j < len(other) else 1 << 64)
-            i += i < len(made) and made[i][0] == at
-            j += j < len(other) and other[j][0] == at
-            one, two = made[i - 1][1], other[j - 1][1]
-            rule = one if two is None or one == two else two if one is None else None
-            if not merged or merged[-1][1] != rule:
-                merged.append((at, rule))
-        made = merged
-    return made

@@ -25,6 +25,9 @@ WORD = 4 << 70
 """A word of the table at the value less this."""
 KINDS = 5 << 70
 
+TAKEN = 1
+"""A place that is no address: there is something if the entry's stack pointer was read back from the stack."""
+
 RETURN = 17
 """The return address, as a value."""
 
@@ -35,6 +38,7 @@ RuleWords = tuple[tuple[int, int, int, int], tuple[tuple[int, int, int, int], ..
 """The call frame address as (kind, register, offset, extra), and for registers (number, kind, value, base)."""
 
 _SAVED = (3, 6, 12, 13, 14, 15)
+_COPIES = (0, 9, 10, 11, 4, 5, 2, 1, 8)
 _BASES = (10, 11, 0, 13, 3, 12, 14, 15, 2, 1, 5, 4, 8, 9)
 """Registers that may lead to the call frame address, the usual ones first."""
 
@@ -87,7 +91,17 @@ def _call_frame(registers: list[int], words: dict[int, int]) -> tuple[int, int, 
     if frame == CFA - 16 and words.get(frame) == 7:
         return 1, 6, 16, 0
     stack = registers[7]
-    if HALF <= stack < CFA + HALF:
+    on_stack = HALF <= stack < CFA + HALF
+    # Functions written by hand keep the stack pointer of their entry: in a register, later on the stack.
+    if not on_stack and TAKEN not in words and frame != CFA - 8:
+        for where, what in words.items():
+            if what == CFA - 8 and (found := _address(where, registers, (7,))) is not None:
+                return 2, 7, found[1], 8
+    if CFA - 8 in registers and frame != CFA - 8:
+        for r in _COPIES:
+            if registers[r] == CFA - 8:
+                return 1, r, 8, 0
+    if on_stack:
         return 1, 7, CFA - stack, 0
     if HALF <= frame < CFA + HALF:
         return 1, 6, CFA - frame, 0
