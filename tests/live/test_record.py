@@ -1,5 +1,6 @@
 """undwarf record, of programs that run here: facts that hold however busy the machine is."""
 
+import errno
 import os
 import shutil
 import signal
@@ -304,3 +305,22 @@ def test_top_ends_after_its_last_picture(program: str, capsys):
         finally:
             process.kill()
     assert "Symbol" in capsys.readouterr().out
+
+
+def test_chains_are_deferred_where_the_kernel_can(program: str, tmp_path: Path, monkeypatch):
+    asked = []
+
+    def refuse(event, *arguments, **options):
+        asked.append(event.flags)
+        if event.flags & pe.DEFER_CALLCHAIN:
+            raise OSError(errno.EINVAL, "as kernels before 6.19 do")
+        return opened(event, *arguments, **options)
+
+    opened = pe.open_event
+    monkeypatch.setattr(pe, "open_event", refuse)
+    path = tmp_path / "perf.data"
+    assert run(["record", "-q", "-e", "cpu-clock", "--unwind", "fp", "-o", str(path), "--", program, "3"]) == 0
+    assert asked[0] & pe.DEFER_CALLCHAIN
+    with undwarf.open(path) as recording:
+        assert not any(event.defer_callchain for event in recording.events)
+        assert len(recording.records.samples)

@@ -176,6 +176,8 @@ class Sampler:
                 flags |= _SIDE_BAND
                 if self.walks:
                     flags |= pe.MMAP_DATA
+                if settings.mode == "fp":
+                    flags |= pe.DEFER_OUTPUT
                 if self.off_cpu is not None:
                     flags |= pe.CONTEXT_SWITCH
             events[number] = replace(
@@ -242,7 +244,10 @@ class Sampler:
             fields |= SampleField.RAW
         if event.type == BREAKPOINT or "fault" in event.name:
             fields |= SampleField.ADDR
-        if settings.mode != "fp":
+        if settings.mode == "fp":
+            # Where the kernel can (from 6.19 on), it follows the chain when it may fault, in a record of its own.
+            flags |= pe.DEFER_CALLCHAIN
+        else:
             fields |= SampleField.REGS_USER | SampleField.STACK_USER
             flags |= pe.EXCLUDE_CALLCHAIN_USER
         return replace(

@@ -23,6 +23,7 @@ SMALLEST_DUMP = 8 << 10
 PATIENCE = 1.0
 """Seconds of samples that a ring buffer should hold."""
 _OPTIONAL = (
+    (pe.DEFER_CALLCHAIN | pe.DEFER_OUTPUT, 0),
     (pe.BUILD_ID, 0),
     (pe.KSYMBOL | pe.BPF_EVENT, 0),
     (0, pe.FORMAT_LOST),
