@@ -40,7 +40,7 @@ def one_input(data: bytes) -> None:
     for number in range(len(rules)):
         words = rules.words(number)
         describe(rules, number, 62)
-        assert 1 <= words[0] <= 4 and 0 <= words[1] < 17, "rules are well formed"
+        assert 0 <= words[0] <= 4 and 0 <= words[1] < 17, "rules are well formed"
         assert words[0] != 4 or 0 <= words[3] < expressions, "a rule's expression exists"
         for k in range(words[6]):
             register, kind, value, base = words[8 + 4 * k : 12 + 4 * k]

@@ -66,6 +66,21 @@ def test_what_was_kept_comes_back(tmp_path: Path) -> None:
     assert (store.hits, store.misses, store.written, store.damaged) == (1, 1, 1, 0)
 
 
+def test_outermost_frames_without_a_call_frame_address_come_back(tmp_path: Path) -> None:
+    """SFrame has such rows, and states registers by expressions, too."""
+    rules = RuleSet()
+    rules.add((0, 0, 0, 0), {16: (1, 0, 0)}, column=16, source=3)
+    number = rules.expressions.add(b"\x72\x05")
+    rules.add((2, 6, -16, 0), {16: (7, number, 0), 6: (5, 0, 6), 3: (1, 0, 0)}, column=16, source=3, signal=True)
+    columns = memoryview(array("Q", [0, 0x10])), memoryview(array("I", [0, 1]))
+    store, other = Store(tmp_path), RuleSet()
+    assert store.save(KEY, columns, rules, NO_DEBUG)
+    found = store.load(KEY, other)
+    assert found is not None
+    assert rules_of(other, found.rows.unpack()) == rules_of(rules, columns)
+    assert describe(other, 0, 62).outermost
+
+
 @needs_gcc
 def test_the_whole_table_of_a_binary_comes_back(tmp_path: Path) -> None:
     path = program(tmp_path)

@@ -206,7 +206,8 @@ def unpack_rules(packed: Any, count: int, machine_registers: int, expression_num
         states[base] |= reader.number(known - 1) << 8
         states[base] |= _unfolded(reader.number(LOW_HALF)) << 32
         value = reader.number(LOW_HALF)
-        if kind == 0 or kind > 4:
+        # An outermost frame may have no call frame address.
+        if kind > 4:
             return None
         if kind != 4:
             value = _unfolded(value)
