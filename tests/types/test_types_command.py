@@ -181,3 +181,15 @@ def test_slices_vectors_trees_and_enums_of_rust(tmp_path: Path, level: str) -> N
     if level == "2":
         assert not [one for one in touched(made, "masses") | touched(made, "bodies") if one[0] is None]
         assert ("u32", "") in touched(made, "rows")
+
+
+def test_a_kernel_is_told_by_its_per_cpu_variables(tmp_path: Path) -> None:
+    source = """
+    __attribute__((section(".data..percpu"))) long mine;
+    long guard(void) { long x; __asm__("movq %%gs:40, %0" : "=r"(x)); return x; }
+    int main(void) { return mine == 1 ? (int)guard() : 0; }
+    """
+    kernel = build(tmp_path, source, "kernel.c", "-O2", "-Wl,--unique=.data..percpu")
+    assert "canary" in {one["how"] for one in answers(kernel, "guard")}
+    plain = build(tmp_path, source.replace('section(".data..percpu")', "used"), "plain.c", "-O2")
+    assert "canary" not in {one["how"] for one in answers(plain, "guard")}

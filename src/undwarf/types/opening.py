@@ -8,7 +8,7 @@ from undwarf.elf import ElfFile
 from undwarf.errors import UndwarfError
 from undwarf.limits import DEFAULT, Limits
 from undwarf.types.btf import BtfFile, BtfTypes, open_btf
-from undwarf.types.from_btf import BtfSource
+from undwarf.types.from_btf import PER_CPU, BtfSource
 from undwarf.types.from_dwarf import DwarfSource
 from undwarf.types.neighbours import Neighbours
 from undwarf.types.resolve import Resolver
@@ -32,6 +32,8 @@ def open_resolver(
     A file named as ``btf`` wins; else DWARF of the binary or its debug file, its `.BTF` section, a file `NAME.btf`
     beside it. Raises UnreadableInput if the named file is no BTF.
     """
+    # Per-cpu variables are what tells a kernel: it uses %gs for them, and for the stack canary.
+    kernel = kernel or elf.section(PER_CPU) is not None
     if btf:
         return Resolver(elf, BtfSource(BtfTypes(open_btf(btf, limits=limits)), elf), complete=True, kernel=kernel)
     defects = Defects() if defects is None else defects
