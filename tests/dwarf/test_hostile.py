@@ -12,7 +12,7 @@ import pytest
 from undwarf.buffers import zeros
 from undwarf.diagnostics import Defects
 from undwarf.dwarf import DebugLines
-from undwarf.dwarf.info import Info
+from undwarf.dwarf.info import Info, strings_at
 from undwarf.dwarf.line import LineProgram
 from undwarf.elf import ElfFile
 from undwarf.limits import DEFAULT
@@ -148,6 +148,14 @@ def test_entries_that_share_a_long_list_of_ranges_end_early() -> None:
         found = info.functions(0)
         assert len(found["start"]) <= 50_000
         assert info.damaged
+
+
+def test_long_names_that_share_their_end_are_cut_when_there_are_many() -> None:
+    data = b"x" * 100_000 + b"\0short\0"
+    found = strings_at(data, [*range(1000), 100_001, 0], 1 << 20)
+    assert len(found[0]) == 1 << 16
+    assert found[-2] == "short" and len(found[-1]) == 256
+    assert sum(map(len, found)) < 2 << 20
 
 
 def program_of_lines(body: bytes, *, files: bytes = b"a.c\0\0\0\0\0", line_range: int = 14) -> bytes:

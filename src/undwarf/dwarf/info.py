@@ -1651,10 +1651,23 @@ def _grown_to(column: Any, used: int, size: int) -> Any:
     return new
 
 
-@cython.locals(view="const unsigned char[::1]", at="Py_ssize_t", end="Py_ssize_t", size="Py_ssize_t")
-def strings_at(data: Any, offsets: list[int]) -> list[str]:
-    """The strings that begin at offsets of a section of strings; what is not UTF-8 is kept recognisable."""
+@cython.locals(
+    view="const unsigned char[::1]",
+    at="Py_ssize_t",
+    end="Py_ssize_t",
+    size="Py_ssize_t",
+    most="Py_ssize_t",
+    left="Py_ssize_t",
+)
+def strings_at(data: Any, offsets: list[int], room: int = 1 << 28) -> list[str]:
+    """The strings that begin at offsets of a section of strings; what is not UTF-8 is kept recognisable.
+
+    When they take ``room`` bytes together, each further one is cut to 256: names that all end where one long one ends
+    could fill any memory.
+    """
     view = data
+    left = room
+    most = MAX_STRING
     found = []
     size = view.shape[0]
     for offset in offsets:
@@ -1663,7 +1676,10 @@ def strings_at(data: Any, offsets: list[int]) -> list[str]:
             continue
         at = offset
         end = at
-        while end < size and view[end] != 0 and end - at < MAX_STRING:
+        while end < size and view[end] != 0 and end - at < most:
             end += 1
+        left -= end - at
+        if left < 0:
+            most = 256
         found.append(bytes(data[at:end]).decode("utf-8", "backslashreplace"))
     return found
