@@ -11,6 +11,7 @@ from Cython.Build import cythonize
 from setuptools import Extension, setup
 
 SOURCE = Path("src")
+JOBS = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
 
 
 def kernels() -> list[Extension]:
@@ -35,5 +36,7 @@ setup(
         compiler_directives={"language_level": 3},
         show_all_warnings=False,
         quiet=True,
-    )
+        nthreads=JOBS,
+    ),
+    options={"build_ext": {"parallel": JOBS}},
 )
