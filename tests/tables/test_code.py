@@ -1,6 +1,7 @@
 """Unwind rules from machine code beside those that the compiler wrote for the same code, and limits."""
 
 import os
+import random
 import shutil
 import subprocess
 from bisect import bisect_right
@@ -13,6 +14,7 @@ from iced_x86 import Decoder
 
 from undwarf.diagnostics import Defects
 from undwarf.elf import ElfFile
+from undwarf.errors import UndwarfError
 from undwarf.limits import DEFAULT, Limits
 from undwarf.tables.model import NO_RULE, RuleSet, UnwindTable
 
@@ -348,3 +350,21 @@ def test_code_that_is_too_large_is_not_searched(tmp_path: Path) -> None:
     everything = UnwindTable.from_elf(path, "code")
     little = UnwindTable.from_elf(path, "code", limits=replace(DEFAULT, code_bytes=16))
     assert len(little) < len(everything)
+
+
+def test_damaged_programs_are_survived(tmp_path: Path) -> None:
+    path = build(tmp_path, SWITCH, "c", "gcc", "-O2", "-s", "-fno-asynchronous-unwind-tables", "-fno-unwind-tables")
+    whole = path.read_bytes()
+    chance = random.Random(7)
+    for _ in range(150):
+        data = bytearray(whole)
+        for _ in range(chance.randrange(1, 60)):
+            data[chance.randrange(64, len(data))] = chance.randrange(256)
+        try:
+            table = UnwindTable.from_elf(ElfFile.from_bytes(bytes(data)), "code")
+        except UndwarfError:
+            continue
+        table.complete()
+        for function in range(len(table)):
+            addresses, rules = table.rows(function)
+            assert len(addresses) == len(rules) >= 1

@@ -165,7 +165,7 @@ class Binary:
                     entries[0] = start, 16
                     # Until it is bound a stub's jump leads to what is behind it.
                     if self.code(start + step, start + step + 2) == b"\xff\x25":
-                        entries += [(at + 6, 8) for at in range(start + step, end, step)]
+                        entries += [(at + 6, 8) for at in range(start + step, end - 6, step)]
             flow = Flow(self, start, end, entries=entries, stubs=step is not None)
             flow.run(steps=self.limits.code_steps)
             self.refused += bool(flow.defect)

@@ -239,6 +239,10 @@ class Flow:
         state = (registers, words)
         operations = self.operations
         first = at = bisect_right(operations, (start, do.LEADER, 1 << 70))
+        if not self._inside(start):
+            # Damaged code leads to its own end.
+            self.blocks[start] = [], start
+            return 1
         rule = self._rule(state)
         rows: list[tuple[int, RuleWords | None]] = [(start, rule)]
         called = 0
