@@ -65,7 +65,10 @@ def find_functions(
     stubs: list[tuple[int, int]] = []
     for section in elf.sections:
         if section.flags & _SHF_EXECUTABLE and section.type == _SHT_PROGBITS and section.size:
-            end = section.address + section.size
+            held = elf.section_data(section)
+            if held is None or not len(held):
+                continue
+            end = section.address + len(held)
             code.append((section.address, end))
             step = _STUBS.get(section.name)
             if step is not None:
