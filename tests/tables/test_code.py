@@ -368,3 +368,16 @@ def test_damaged_programs_are_survived(tmp_path: Path) -> None:
         for function in range(len(table)):
             addresses, rules = table.rows(function)
             assert len(addresses) == len(rules) >= 1
+
+
+def test_stubs_that_are_said_to_be_huge_are_refused(tmp_path: Path) -> None:
+    """Nothing is made of each stub before its section's size, which damage may set to anything, was looked at."""
+    path = build(tmp_path, SWITCH, "c", "gcc", "-O2", "-fno-asynchronous-unwind-tables", "-fno-unwind-tables")
+    elf = ElfFile.open(path)
+    stubs = elf.section(".plt")
+    if stubs is None:
+        pytest.skip("a program without a procedure linkage table")
+    known = UnwindTable.from_elf(elf, "code")
+    assert known.rule_at(stubs.address) is not None
+    none = UnwindTable.from_elf(elf, "code", limits=replace(DEFAULT, code_function_bytes=stubs.size - 1))
+    assert none.rule_at(stubs.address) is None

@@ -158,7 +158,8 @@ class Binary:
             start, end = self.functions.starts[number], self.functions.ends[number]
             step = self.functions.stubs.get(start)
             entries = None
-            if step is not None:
+            # What is too large is refused below; nothing is made of it before.
+            if step is not None and end - start <= self.limits.code_function_bytes:
                 entries = [(at, 8) for at in range(start, end, step)]
                 if self.code(start, start + 2) == b"\xff\x35":
                     # Where the others go to when they have pushed their number.
