@@ -1249,9 +1249,12 @@ class Info:
         file: cython.ulonglong = 0
         line: cython.ulonglong = 0
         column: cython.ulonglong = 0
+        named: cython.bint = False
         first: cython.Py_ssize_t = self.decl_spec[decl]
         for i in range(first, first + self.decl_count[decl]):
             attribute = self.spec_attribute[i]
+            if attribute == 0x6E or attribute == 0x2007:
+                named = True
             if (
                 attribute == 0x11
                 or attribute == 0x12
@@ -1295,7 +1298,7 @@ class Info:
             return NONE
         self._room_for_record()
         self.record_die[n] = die
-        if origin_class in (REF, REF_ALT):
+        if origin_class in (REF, REF_ALT) and not named:
             self.record_origin[n] = origin
             self.record_class[n] = cython.cast("unsigned char", origin_class)
         else:
