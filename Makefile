@@ -3,6 +3,7 @@
 # make bench   our time and memory beside perf's and samply's
 PYTHON ?= python3
 VENV ?= .venv
+FUZZ_SECONDS ?= 4
 BIN := $(VENV)/bin
 
 .PHONY: setup demo test lint bench fuzz build clean
@@ -35,7 +36,7 @@ bench: setup
 	$(BIN)/python bench/bench.py
 
 fuzz: setup
-	$(BIN)/python fuzz/run.py
+	$(BIN)/python fuzz/run.py --seconds $(FUZZ_SECONDS)
 
 clean:
 	rm -rf build dist $(VENV) src/*.egg-info

@@ -25,6 +25,9 @@ class Limits:
     """Size of one function whose code is analysed."""
     code_total_bytes: int = 8 << 20
     """Code of one program that is analysed because other sources leave it open."""
+    code_hole_functions: int = 8192
+    """Functions and symbols of a program up to which what other sources leave open is analysed while stacks are
+    walked."""
     code_steps: int = 2_000_000
     """Instructions gone through to analyse one function."""
     rules: int = 1 << 18

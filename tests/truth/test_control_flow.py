@@ -40,8 +40,10 @@ def test_a_handler_on_an_alternate_stack_within_the_dump(build: Build, stacks: S
     for stack in burning:
         assert stack.stop is StopReason.ROOT
         names = stack.of(program)
-        assert names[:2] == ["worker", "work"]
+        # worker() itself asks for the time, and signals arrive where the kernel is left
+        assert names[:2] in (["worker", "work"], ["worker", HANDLER[0]])
         assert names[-3:] == HANDLER
+    assert any("work" in stack.names for stack in burning)
 
 
 def test_a_handler_on_an_alternate_stack_elsewhere(build: Build, stacks: Stacks) -> None:

@@ -4,6 +4,7 @@ from undwarf.buffers import zeros
 from undwarf.diagnostics import Defects
 from undwarf.elf import ElfFile
 from undwarf.elf.headers import ET_REL
+from undwarf.limits import Limits
 from undwarf.tables.aarch64_stubs import stubs
 from undwarf.tables.cfi import RuleSet
 from undwarf.tables.code.binary import Binary
@@ -59,6 +60,7 @@ class CodeSource:
         made = self._rows.get(piece)
         if made is None:
             made = self._rows[piece] = [(at, self._number(rule)) for at, rule in self.binary.rows(piece)]
+            self.binary.elf.release()
             refused = self.binary.refused - self._refused
             if refused:
                 self._defects.add("code not analysed", self.binary.elf.path, refused, "it is over a limit")
@@ -109,6 +111,7 @@ def source(request: Request) -> CodeSource | None:
     elf, limits = request.elf, request.limits
     if elf.machine != _X86_64 or not elf.is_64 or elf.kind == ET_REL or elf.byte_order != "little":
         return None
+    behind = request.quick or not request.first
     entries = _entries(elf)
     separate = request.debug_elf() if elf.section(".symtab") is None else None
     binary = Binary(
@@ -117,12 +120,23 @@ def source(request: Request) -> CodeSource | None:
         others=[separate] if separate is not None else [],
         known=entries,
         pads=LandingPads(elf, limits, entries),
-        most=limits.code_total_bytes if request.quick or not request.first else None,
+        most=limits.code_total_bytes if behind else None,
+        holes=behind and bool(entries),
     )
     if not binary.functions.starts:
         return None
     made = CodeSource if request.first else HoleSource
     return made(binary, request.rules, request.defects)
+
+
+def is_worth(elf: ElfFile, limits: Limits) -> bool:
+    """Whether to look at a program's code for what other sources leave open: not where these describe many functions,
+    since finding what lies between them then costs more than it gives."""
+    header = find_header(elf)
+    described = header.count if header is not None and header.is_usual else 0
+    sections = [elf.section(name) for name in (".symtab", ".dynsym")]
+    symbols = sum(section.size // 24 for section in sections if section is not None)
+    return not described or described + symbols <= limits.code_hole_functions
 
 
 def _entries(elf: ElfFile) -> dict[int, int]:

@@ -133,6 +133,8 @@ def providers(
 ) -> list[Provider]:
     """What can be asked for functions, in order; neighbours that one module reads are asked of it together."""
     kinds = [kind for kind in order if kind != FRAME_POINTERS and _may_have(elf, kind)]
+    if quick and "code" in kinds[1:] and not import_module(MODULES["code"]).is_worth(elf, limits):
+        kinds.remove("code")
     found: list[Provider] = []
     at = 0
     while at < len(kinds):

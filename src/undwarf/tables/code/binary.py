@@ -27,7 +27,8 @@ class Binary:
     """What :class:`Flow` asks for, and the flow of each function, made once.
 
     ``others`` are files with further symbols; ``known`` starts of functions found elsewhere; ``pads`` gives the landing
-    pads of a function; ``most`` is how many bytes of code are analysed.
+    pads of a function; ``most`` is how many bytes of code are analysed. ``holes``: only what lies between functions
+    that are known otherwise is asked for, so the whole code is not searched for who refers to whom.
     """
 
     def __init__(
@@ -39,9 +40,11 @@ class Binary:
         known: Iterable[int] = (),
         pads: LandingPads | None = None,
         most: int | None = None,
+        holes: bool = False,
     ) -> None:
         self.elf = elf
         self.limits = limits
+        self._holes = holes
         self.functions: Functions = find_functions(elf, others, limits, known=known)
         self.refused = 0
         """Functions that were too large to analyse."""
@@ -210,6 +213,9 @@ class Binary:
         name = self.functions.names.get(start)
         if name is not None:
             return ".cold" in name
+        if self._holes:
+            # Compilers describe the parts they move away: what is left open is a function if it looks like one.
+            return not self._looks_called(number)
         return bool(self._references().get(number)) and start not in self._called and start != self.elf.entry
 
     def _kind(self, number: int) -> int:
@@ -291,6 +297,8 @@ class Binary:
         if self._parents is None:
             self._parents = {}
             self._called: set[int] = set()
+            if self._holes:
+                return self._parents
             self._taken = self._in_data()
             functions = self.functions
             budget = self.limits.code_bytes
