@@ -57,6 +57,8 @@ class Recording:
         self._options = options
         self._limits = limits
         self._tables = tables
+        self.memory: Callable[[int, int, int], bytes | None] | None = None
+        """Reads memory behind a sample's stack dump: (number of the sample, start, end) to bytes from start on."""
 
     @property
     def path(self) -> str:
@@ -174,6 +176,7 @@ class Recording:
             lines_of=self.lines if inline or lines else None,
             inline=inline,
             progress=progress,
+            memory=self.memory,
         )
 
     def shrink(

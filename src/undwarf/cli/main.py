@@ -21,6 +21,7 @@ COMMANDS = {
     "report": "Hot functions and call tree in the terminal.",
     "script": "Every sample as text, in the shape of perf script.",
     "shrink": "A small recording with whole call chains in place of stack dumps.",
+    "stack": "The stacks of all threads of a running process, or of a core file.",
     "tables": "Unwind tables of a binary: print, measure, compare, convert.",
     "top": "Hot functions of what runs now, with whole stacks, in the terminal.",
     "types": "Which types and members the samples touch.",

@@ -40,7 +40,8 @@ def all_processes() -> list[int]:
     return sorted(int(name) for name in os.listdir("/proc") if name.isdigit())  # noqa: PTH208
 
 
-def _read(path: str, limit: int = MAX_MAPS) -> bytes:
+def read_proc(path: str, limit: int = MAX_MAPS) -> bytes:
+    """The bytes of a file of /proc or /sys; empty where it cannot be read."""
     try:
         with open(path, "rb") as file:
             return file.read(limit)
@@ -83,10 +84,10 @@ def describe_processes(encoder: RecordEncoder, pids: Iterable[int], build_ids: B
     out = []
     for pid in pids:
         for tid in threads_of(pid):
-            name = _read(f"/proc/{pid}/task/{tid}/comm", 64).rstrip(b"\n")
+            name = read_proc(f"/proc/{pid}/task/{tid}/comm", 64).rstrip(b"\n")
             if name:
                 out.append(encoder.comm(name, pid, tid, time=time))
-        out.append(describe_mappings(encoder, pid, _read(f"/proc/{pid}/maps"), build_ids, time))
+        out.append(describe_mappings(encoder, pid, read_proc(f"/proc/{pid}/maps"), build_ids, time))
     return b"".join(out)
 
 
@@ -127,7 +128,7 @@ def describe_mappings(encoder: RecordEncoder, pid: int, maps: bytes, build_ids: 
 
 def kernel_build_id() -> bytes:
     """The running kernel's build-id, from its ELF notes."""
-    return _note_build_id(_read("/sys/kernel/notes", 1 << 16))
+    return _note_build_id(read_proc("/sys/kernel/notes", 1 << 16))
 
 
 def _note_build_id(notes: bytes) -> bytes:
@@ -144,7 +145,7 @@ def _note_build_id(notes: bytes) -> bytes:
 
 def describe_kernel(encoder: RecordEncoder) -> bytes:
     """Records of the kernel's own mapping and of its modules; empty where their addresses are hidden."""
-    symbols = _read("/proc/kallsyms")
+    symbols = read_proc("/proc/kallsyms")
     places = {}
     for name in (b"_text", b"_stext", b"_etext"):
         for letter in (b"T", b"t"):
@@ -171,13 +172,13 @@ def describe_kernel(encoder: RecordEncoder) -> bytes:
             misc=CpuMode.KERNEL,
         )
     ]
-    for line in _read("/proc/modules").split(b"\n"):
+    for line in read_proc("/proc/modules").split(b"\n"):
         parts = line.split()
         if len(parts) < 6 or not parts[5].startswith(b"0x"):
             continue
         address = int(parts[5], 16)
         if address:
-            note = _read(f"/sys/module/{os.fsdecode(parts[0])}/notes/.note.gnu.build-id", 256)
+            note = read_proc(f"/sys/module/{os.fsdecode(parts[0])}/notes/.note.gnu.build-id", 256)
             out.append(
                 encoder.mmap2(
                     b"[" + parts[0] + b"]",
@@ -202,17 +203,17 @@ def describe_machine(events: list[EventAttr], command: list[str], version: str, 
     features.version = version
     features.arch = platform.machine()
     features.nrcpus = (os.cpu_count() or 1, len(os.sched_getaffinity(0)))
-    cpu = re.search(rb"^model name\s*:\s*(.*)$", _read("/proc/cpuinfo"), re.MULTILINE)
+    cpu = re.search(rb"^model name\s*:\s*(.*)$", read_proc("/proc/cpuinfo"), re.MULTILINE)
     if cpu:
         features.cpudesc = cpu[1].decode("utf-8", "replace")
-    memory = re.search(rb"^MemTotal:\s*(\d+) kB$", _read("/proc/meminfo"), re.MULTILINE)
+    memory = re.search(rb"^MemTotal:\s*(\d+) kB$", read_proc("/proc/meminfo"), re.MULTILINE)
     if memory:
         features.total_mem = int(memory[1])
     features.cmdline = command
     kinds = "/sys/bus/event_source/devices"
     with suppress(OSError):
         for name in sorted(os.listdir(kinds)):  # noqa: PTH208
-            number = _read(f"{kinds}/{name}/type", 16).strip()
+            number = read_proc(f"{kinds}/{name}/type", 16).strip()
             if number.isdigit():
                 features.pmu_mappings[int(number)] = name
     features.clockid = max(1, int(time.clock_getres(time.CLOCK_MONOTONIC) * 1e9))

@@ -27,7 +27,7 @@ from undwarf.symbols.inlines import Inlines, Lines, find_inlines
 from undwarf.symbols.resolver import UNKNOWN, Resolver, ResolverOptions
 from undwarf.unwind.remap import remap
 from undwarf.unwind.sources import Sources
-from undwarf.unwind.unwinder import Walked, walk_samples
+from undwarf.unwind.unwinder import Memory, Walked, walk_samples
 
 Progress = Callable[[str, int, int], None]
 """Told the step's name, how much of it is done, and how much there is."""
@@ -66,12 +66,13 @@ def build_profile(
     lines_of: Callable[[Image], Lines | None] | None = None,
     inline: bool = True,
     progress: Progress | None = None,
+    memory: Memory | None = None,
 ) -> Profile:
     """Unwind and name the samples that pass the filters.
 
     ``by_time`` puts samples in time order (else as recorded); ``runtime`` keeps absolute addresses of frames.
     ``lines_of`` opens an image's debugging information; without it there are no source lines and no inlined functions.
-    ``inline`` makes inlined functions frames of their own.
+    ``inline`` makes inlined functions frames of their own. ``memory`` reads what lies behind a stack dump.
     """
     comms, comm_of = comms_of(records, spaces.comm_of)
     chosen, order = select(filters, records, data.events, comms, comm_of, by_time)
@@ -88,6 +89,7 @@ def build_profile(
         jobs=jobs,
         runtime=runtime,
         progress=step,
+        memory=memory,
     )
     if walked.damaged:
         data.defects.add("sample that does not fit its record", data.path, walked.damaged)

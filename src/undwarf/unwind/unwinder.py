@@ -18,6 +18,8 @@ WINDOW = 8 << 20
 """Bytes of the stream a thread maps at once."""
 
 Progress = Callable[[int, int], None]
+Memory = Callable[[int, int, int], bytes | None]
+"""Memory behind a sample's stack dump: its number, start and end to the bytes from the start on."""
 
 
 @dataclass(slots=True)
@@ -114,6 +116,7 @@ def walk_samples(
     jobs: int | None = None,
     runtime: bool = False,
     progress: Progress | None = None,
+    memory: Memory | None = None,
 ) -> Walked:
     """Walk the samples for which ``selected`` is not 0.
 
@@ -153,6 +156,8 @@ def walk_samples(
     ]
     later = later_chains(data, records)
     for walker in walkers:
+        if memory is not None:
+            walker.see_live(memory)
         if later is not None:
             walker.set_later(later.at, later.count, later.addresses)
         if data.stitched:

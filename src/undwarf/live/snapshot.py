@@ -1,0 +1,159 @@
+"""The stacks of all threads at one moment, brought into the form of a recording with one sample a thread."""
+
+import io
+import os
+import platform
+import struct
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from undwarf.api import Recording, open_recording
+from undwarf.errors import UsageError
+from undwarf.perfdata import EventAttr, Features, SampleField
+from undwarf.perfdata.encode import RecordEncoder, record
+from undwarf.perfdata.feature_bytes import encode_features
+from undwarf.perfdata.records import CpuMode, RecordType
+from undwarf.perfdata.writer import PerfWriter
+
+DUMP = 60_000
+"""Bytes of stack in a sample, a multiple of 8 that its record can hold; the walk asks for what is beyond."""
+MAX_THREADS = 100_000
+
+_FIELDS = int(
+    SampleField.IDENTIFIER
+    | SampleField.IP
+    | SampleField.TID
+    | SampleField.TIME
+    | SampleField.CPU
+    | SampleField.PERIOD
+    | SampleField.CALLCHAIN
+    | SampleField.REGS_USER
+    | SampleField.STACK_USER
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """How a machine's registers stand in a core file and in ptrace's NT_PRSTATUS, and where perf has them.
+
+    ``words``: 64-bit words of the register set. ``order``: the word for each bit of ``mask``, perf's registers, in
+    ascending order. ``sp`` and ``ip`` are words.
+    """
+
+    name: str
+    words: int
+    mask: int
+    order: tuple[int, ...]
+    sp: int
+    ip: int
+
+
+# struct user_regs_struct (arch/x86/include/asm/user_64.h) against enum perf_event_x86_regs.
+X86_64 = Machine("x86_64", 27, 0xFF01FF, (10, 5, 11, 12, 13, 14, 4, 19, 16, 9, 8, 7, 6, 3, 2, 1, 0), 19, 16)
+# struct user_pt_regs (arch/arm64/include/uapi/asm/ptrace.h) against enum perf_event_arm_regs.
+AARCH64 = Machine("aarch64", 34, (1 << 33) - 1, tuple(range(33)), 31, 32)
+MACHINES = {62: X86_64, 183: AARCH64}
+"""By ELF's number."""
+
+
+def own_machine() -> Machine:
+    """The machine that this is. Raises UsageError for one whose stacks are not supported."""
+    for machine in MACHINES.values():
+        if machine.name == platform.machine():
+            return machine
+    raise UsageError(f"stacks of {platform.machine()} are not supported", "", "x86-64 and AArch64 are")
+
+
+@dataclass(slots=True)
+class Thread:
+    """One thread: its registers (words as the machine has them), and its stack from the stack pointer on."""
+
+    tid: int
+    name: bytes
+    registers: tuple[int, ...]
+    stack: bytes
+    stopped: int = 0
+    """Nanoseconds that it was held."""
+
+
+@dataclass(slots=True)
+class Snapshot:
+    """A process at one moment. ``mappings`` makes the records of its mappings; ``memory`` reads all of its memory that
+    was kept, where that is more than the stacks."""
+
+    pid: int
+    name: bytes
+    machine: Machine
+    threads: list[Thread]
+    mappings: Callable[[RecordEncoder], bytes]
+    memory: Callable[[int, int], bytes] | None = None
+    missed: list[tuple[int, str]] = field(default_factory=list)
+    """(thread, why) of those whose stacks could not be had."""
+
+    @contextmanager
+    def open(self, *, debuginfod: bool = False, cache: bool = True) -> Iterator[Recording]:
+        """The snapshot as a recording: one sample a thread, in the order of ``threads``, timed 1, 2, ..."""
+        with open_recording(io.BytesIO(self.encode()), debuginfod=debuginfod, cache=cache) as recording:
+            recording.memory = self.read
+            yield recording
+
+    def read(self, sample: int, start: int, end: int) -> bytes | None:
+        """Memory from ``start`` on, to ``end`` at most, as the thread of a sample had it; None if it was not kept."""
+        if self.memory is not None:
+            return self.memory(start, end) or None
+        thread = self.threads[sample]
+        at = start - thread.registers[self.machine.sp]
+        return thread.stack[at : at + (end - start)] or None if 0 <= at < len(thread.stack) else None
+
+    def encode(self) -> bytes:
+        """The bytes of a recording, in file form."""
+        event = _event(self.machine.mask)
+        encoder = RecordEncoder(event)
+        features = Features()
+        features.arch = self.machine.name
+        features.osrelease = os.uname().release
+        sink = io.BytesIO()
+        with PerfWriter(sink, [event], features=encode_features(features, [event])) as writer:
+            writer.write(encoder.comm(self.name, self.pid, self.pid))
+            for thread in self.threads:
+                writer.write(encoder.comm(thread.name, self.pid, thread.tid))
+            writer.write(self.mappings(encoder))
+            for number, thread in enumerate(self.threads):
+                writer.write(self._sample(thread, number + 1))
+        return sink.getvalue()
+
+    def _sample(self, thread: Thread, time: int) -> bytes:
+        machine = self.machine
+        ip = thread.registers[machine.ip]
+        body = [struct.pack("=QQIIQIIQQ", 1, ip, self.pid, thread.tid, time, 0, 0, 1, 0)]
+        body.append(struct.pack(f"=Q{len(machine.order)}Q", 2, *(thread.registers[word] for word in machine.order)))
+        dump = thread.stack[: min(DUMP, len(thread.stack) & ~7)]
+        body.append(struct.pack("=Q", len(dump)))
+        if dump:
+            body += [dump, struct.pack("=Q", len(dump))]
+        return record(RecordType.SAMPLE, b"".join(body), CpuMode.USER)
+
+
+def _event(mask: int) -> EventAttr:
+    """One event that stands for looking at a thread: a software event of the kind that counts nothing."""
+    return EventAttr(
+        name="stack",
+        type=1,
+        config=9,
+        sample_period=1,
+        freq=False,
+        sample_type=_FIELDS,
+        read_format=4,
+        flags=1 << 18,
+        sample_id_all=True,
+        config1=0,
+        config2=0,
+        branch_sample_type=0,
+        sample_regs_user=mask,
+        sample_stack_user=DUMP,
+        clockid=None,
+        sample_regs_intr=0,
+        sample_max_stack=127,
+        ids=(1,),
+    )

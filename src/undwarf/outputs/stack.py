@@ -1,0 +1,58 @@
+"""Stacks of threads, as debuggers print them, or as JSON."""
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from undwarf.outputs.escape import printable
+from undwarf.profile.model import Profile, Sample
+from undwarf.unwind.stop import DESCRIPTIONS, StopReason
+
+
+def _ending(sample: Sample) -> str:
+    """Why a stack is not whole; empty where it is."""
+    reason = StopReason(sample.stop)
+    return "" if reason is StopReason.ROOT else DESCRIPTIONS.get(reason, "")
+
+
+def lines(profile: Profile, process: str, source: bool = True) -> Iterator[str]:
+    """The text, line by line: the process, then each thread with its frames, innermost first."""
+    samples = list(profile.samples)
+    if samples:
+        yield printable(f"{samples[0].pid} {process}")
+    for sample in samples:
+        yield printable(f"TID {sample.tid} {sample.comm}:")
+        for number, frame in enumerate(sample.stack):
+            text = f"#{number:<3} 0x{frame.runtime or frame.address:016x} {frame.name}"
+            if frame.inline_depth:
+                text += " [inlined]"
+            if source and frame.file:
+                text += f" at {frame.file}:{frame.line}" if frame.line else f" at {frame.file}"
+            yield printable(f"{text} ({frame.dso})")
+        ending = _ending(sample)
+        if ending:
+            yield f"     ... {printable(ending)}"
+
+
+def as_json(profile: Profile, process: str, held: Sequence[int]) -> str:
+    """The same as one JSON object; ``held``: ns that each thread was stopped, 0 where it was not."""
+    threads: list[dict[str, Any]] = []
+    samples = list(profile.samples)
+    for sample, stopped in zip(samples, held, strict=True):
+        frames = [
+            {
+                "address": f"0x{frame.runtime or frame.address:x}",
+                "function": frame.name,
+                "image": frame.dso,
+                "file": frame.file or None,
+                "line": frame.line or None,
+                "inlined": bool(frame.inline_depth),
+            }
+            for frame in sample.stack
+        ]
+        ending = _ending(sample) or None
+        threads.append(
+            {"tid": sample.tid, "name": sample.comm, "frames": frames, "incomplete": ending, "stopped_ns": stopped}
+        )
+    pid = samples[0].pid if samples else None
+    return json.dumps({"pid": pid, "name": process, "threads": threads}, indent=1)

@@ -1,0 +1,173 @@
+"""Stacks of running processes and of core files."""
+
+import json
+import os
+import platform
+import shutil
+import signal
+import struct
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from undwarf.cli.main import undwarf
+from undwarf.elf import ElfFile
+from undwarf.errors import UnreadableInput, UsageError
+from undwarf.live.core_file import snapshot_of
+from undwarf.live.threads import take
+
+pytestmark = pytest.mark.skipif(
+    platform.machine() != "x86_64" or shutil.which("gcc") is None, reason="needs x86-64 and gcc"
+)
+
+PROGRAM = r"""
+#include <pthread.h>
+#include <unistd.h>
+#include <string.h>
+static pthread_barrier_t all;
+__attribute__((noinline)) static void rest(int n) {
+  if (!n) { pthread_barrier_wait(&all); for (;;) pause(); }
+  else rest(n - 1);
+  __asm__ volatile("");
+}
+__attribute__((noinline)) static void deep(int n) {
+  volatile char room[4000];
+  memset((char *)room, n, sizeof room);
+  if (n) deep(n - 1); else rest(1);
+  __asm__ volatile("" : : "r"(room) : "memory");
+}
+static void *run(void *which) { if (which) deep(50); else rest(3); return 0; }
+int main(void) {
+  pthread_t one;
+  pthread_barrier_init(&all, 0, 4);
+  for (long i = 0; i < 3; i++) pthread_create(&one, 0, run, (void *)(i == 2 ? 1L : 0L));
+  pthread_barrier_wait(&all);
+  write(1, "x", 1);
+  for (;;) pause();
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def process(tmp_path_factory: pytest.TempPathFactory) -> Iterator[subprocess.Popen[bytes]]:
+    folder = tmp_path_factory.mktemp("stack")
+    (folder / "p.c").write_text(PROGRAM)
+    subprocess.run(
+        ["gcc", "-g", "-O1", "-fno-optimize-sibling-calls", "-pthread", "p.c", "-o", "p"], cwd=folder, check=True
+    )
+    with subprocess.Popen([str(folder / "p")], stdout=subprocess.PIPE) as running:
+        assert running.stdout is not None
+        running.stdout.read(1)
+        try:
+            take(running.pid)
+        except UsageError as error:
+            running.kill()
+            pytest.skip(f"no ptrace here: {error}")
+        yield running
+        running.kill()
+
+
+def shown(target: object) -> list[dict[str, object]]:
+    done = CliRunner().invoke(undwarf, ["stack", "--json", str(target)], catch_exceptions=False)
+    made: list[dict[str, object]] = json.loads(done.stdout)["threads"]
+    return made
+
+
+def functions(thread: dict[str, object]) -> list[str]:
+    return [frame["function"] for frame in thread["frames"]]  # type: ignore[attr-defined]
+
+
+def test_all_threads_are_whole(process: subprocess.Popen[bytes]):
+    threads = shown(process.pid)
+    assert len(threads) == 4
+    assert all(thread["incomplete"] is None for thread in threads)
+    assert sorted(functions(thread).count("rest") for thread in threads) == [0, 2, 4, 4]
+    assert "main" in functions(threads[0])
+
+
+def test_a_stack_larger_than_a_record_is_whole(process: subprocess.Popen[bytes]):
+    deep = [thread for thread in shown(process.pid) if "deep" in functions(thread)]
+    assert [functions(thread).count("deep") for thread in deep] == [51]
+    assert "run" in functions(deep[0])
+
+
+def test_text_names_functions_and_lines(process: subprocess.Popen[bytes]):
+    text = CliRunner().invoke(undwarf, ["stack", str(process.pid)], catch_exceptions=False).stdout
+    assert f"TID {process.pid} p:" in text
+    assert any("rest at " in line and "p.c:" in line for line in text.splitlines())
+
+
+def test_it_runs_again_afterwards(process: subprocess.Popen[bytes]):
+    snapshot = take(process.pid)
+    assert all(thread.stopped > 0 for thread in snapshot.threads)
+    for tid in os.listdir(f"/proc/{process.pid}/task"):  # noqa: PTH208
+        status = Path(f"/proc/{process.pid}/task/{tid}/status").read_text()
+        assert "TracerPid:\t0" in status
+        assert "State:\tt" not in status
+
+
+def test_a_stopped_process_stays_stopped(process: subprocess.Popen[bytes]):
+    os.kill(process.pid, signal.SIGSTOP)
+    try:
+        assert len(take(process.pid).threads) == 4
+    finally:
+        os.kill(process.pid, signal.SIGCONT)
+
+
+def test_a_thread_stands_for_its_process(process: subprocess.Popen[bytes]):
+    tid = max(int(name) for name in os.listdir(f"/proc/{process.pid}/task"))  # noqa: PTH208
+    assert take(tid).pid == process.pid
+
+
+def test_a_core_has_the_same_stacks(process: subprocess.Popen[bytes], tmp_path: Path):
+    if shutil.which("gcore") is None:
+        pytest.skip("no gcore")
+    done = subprocess.run(["gcore", "-o", str(tmp_path / "core"), str(process.pid)], capture_output=True, check=False)
+    core = tmp_path / f"core.{process.pid}"
+    if done.returncode or not core.exists():
+        pytest.skip("gcore cannot write a core here")
+    assert sorted(map(functions, shown(core))) == sorted(map(functions, shown(process.pid)))
+
+
+def test_a_process_that_is_not_there():
+    with pytest.raises(UsageError, match="there is no process"):
+        take(999_999_999)
+
+
+def test_a_process_that_has_ended():
+    with subprocess.Popen([sys.executable, "-c", ""]) as child:
+        os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
+        with pytest.raises(UsageError, match="has ended"):
+            take(child.pid)
+
+
+def header(kind: int, machine: int = 62, body: bytes = b"") -> ElfFile:
+    made = b"\x7fELF\2\1\1".ljust(16, b"\0")
+    made += struct.pack("<HHIQQQIHHHHHH", kind, machine, 1, 0, 64, 0, 0, 64, 56, 1 if body else 0, 64, 0, 0)
+    if body:
+        made += struct.pack("<IIQQQQQQ", 4, 0, 120, 0, 0, len(body), len(body), 4)
+    return ElfFile.from_bytes(made + body)
+
+
+def test_other_files_are_no_core():
+    with pytest.raises(UnreadableInput, match="another kind"):
+        snapshot_of(header(2))
+    with pytest.raises(UnreadableInput, match="machine 40"):
+        snapshot_of(header(4, 40))
+    with pytest.raises(UnreadableInput, match="no thread"):
+        snapshot_of(header(4))
+
+
+def test_a_core_without_memory_has_the_innermost_frame():
+    registers = [0] * 27
+    registers[16] = 0x1234
+    status = bytes(32) + struct.pack("<i", 7) + bytes(76) + struct.pack("<27Q", *registers) + bytes(8)
+    note = struct.pack("<III", 5, len(status), 1) + b"CORE\0\0\0\0" + status
+    snapshot = snapshot_of(header(4, body=note))
+    with snapshot.open(cache=False) as recording:
+        profile = recording.profile(runtime=True)
+        assert [frame.runtime for frame in profile.samples[0].stack] == [0x1234]
