@@ -23,13 +23,13 @@ from undwarf.symbols.resolver import ResolverOptions
 from undwarf.tables.sources import UNWIND_ORDER, parse_order
 from undwarf.tables.store import Store
 from undwarf.tables.text_ranges import TextRanges
-from undwarf.types.images import ImageTypes
 from undwarf.unwind.machines import machine_of
 from undwarf.unwind.sources import Sources
 from undwarf.unwind.unwinder import walk_samples
 
 if TYPE_CHECKING:
     from undwarf.images.debuginfod import Debuginfod
+    from undwarf.types.images import ImageTypes
     from undwarf.unwind.stitched import Stitched
 
 
@@ -119,8 +119,11 @@ class Recording:
         return ImageLines(self.images, self._limits, self.data.defects)
 
     @cached_property
-    def types(self) -> ImageTypes:
+    def types(self) -> "ImageTypes":
         """Data types by image: what instructions touch."""
+        # Few commands need types, and their modules take a third of all loading.
+        from undwarf.types.images import ImageTypes
+
         return ImageTypes(self.images, self._limits, self.data.defects)
 
     @property
