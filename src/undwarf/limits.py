@@ -25,7 +25,7 @@ class Limits:
     """Size of one function whose code is analysed."""
     code_total_bytes: int = 8 << 20
     """Code of one program that is analysed because other sources leave it open."""
-    code_hole_functions: int = 8192
+    code_hole_functions: int = 1500
     """Functions and symbols of a program up to which what other sources leave open is analysed while stacks are
     walked."""
     code_steps: int = 2_000_000
