@@ -494,28 +494,9 @@ class Walker:
                 self.place_of[i] = PLACE_OF_DWARF[i]
         self.frame_pointers = source.frame_pointers
         self.rules = rules
-        # The kernel's mapping leaves out its start-up code, which the idle tasks still return to.
-        self.kernel_image = kernel_image
-        self.chunk_count = spaces["chunk_count"]
-        self.starts = spaces["starts"]
-        self.ends = spaces["ends"]
-        self.offsets = spaces["offsets"]
-        self.images = spaces["images"]
-        self.flags = spaces["flags"]
-        self.lists = spaces["lists"]
-        self.snapshot_at = spaces["snapshot_at"]
-        self.snapshot_count = spaces["snapshot_count"]
-        self.positions = samples.position
-        self.miscs = samples.misc
-        self.ips = samples.ip
-        self.events = samples.event
-        self.chain_at = samples.callchain_at
-        self.regs_at = samples.regs_at
-        self.stack_at = samples.stack_at
-        self.space_of = space_of
-        self.kernel_of = kernel_of
+        self.see_spaces(spaces, kernel_image)
+        self.see(samples, space_of, kernel_of, selected)
         self.slots = slots
-        self.selected = selected
         self.image_state = zeros("B", image_count)
         self.image_entry = zeros("Q", image_count)
         self.image_segments = zeros("I", image_count)
@@ -583,6 +564,7 @@ class Walker:
 
     def see_spaces(self, spaces: dict[str, memoryview], kernel_image: int, *, renumbered: bool = False) -> None:
         """Take mappings from these columns, which hold more than those before or, if ``renumbered``, others."""
+        # The kernel's mapping leaves out its start-up code, which the idle tasks still return to.
         self.kernel_image = kernel_image
         self.chunk_count = spaces["chunk_count"]
         self.starts = spaces["starts"]
@@ -594,9 +576,7 @@ class Walker:
         self.snapshot_at = spaces["snapshot_at"]
         self.snapshot_count = spaces["snapshot_count"]
         if renumbered:
-            self.memo_count = 0
-            for i in range(CACHE):
-                self.cache[4 * i + 1] = ALL_ONES
+            self._forget()
 
     def see_live(self, memory: Any) -> None:
         """Go on reading where a dump ends: ``memory(sample, start, end)`` gives the bytes of the sample's process from
@@ -615,6 +595,10 @@ class Walker:
     def reset(self) -> None:
         """Forget all stacks (their memory goes with the :class:`Stacks` that others may still hold)."""
         self.stacks = Stacks()
+        self._forget()
+
+    def _forget(self) -> None:
+        """Forget what was remembered of the last stack and of addresses."""
         self.memo_count = 0
         for i in range(CACHE):
             self.cache[4 * i + 1] = ALL_ONES
