@@ -34,6 +34,7 @@ def command(job: Job, fields: str | None, nanoseconds: bool, why: bool) -> None:
     options = ScriptOptions(
         [shown for shown, _missing in chosen],
         [has_chain(event) for event in events],
+        dumped=not job.recording.data.stitched,
         max_stack=job.max_stack or 1 << 30,
         nanoseconds=nanoseconds,
         why=why,

@@ -35,6 +35,7 @@ FIELDS = {
 CHAIN = 1 << 16
 NANOSECONDS = 1 << 17
 WHY = 1 << 18
+DUMPED = 1 << 19
 
 DEFAULT = frozenset({"comm", "tid", "cpu", "time", "period", "event", "ip", "sym", "symoff", "dso"})
 TRACEPOINT = 2
@@ -56,6 +57,7 @@ class Event(Protocol):
 @dataclass(frozen=True, slots=True)
 class ScriptOptions:
     """``fields``: for each event, what its samples show. ``chains``: for each event, whether it has call chains.
+    ``dumped``: those come from pieces of stack in the samples, so that the text says where they are cut off.
 
     ``max_stack``: frames a sample at most. ``nanoseconds``: nine digits after the point of a time. ``why``: after a
     stack that is not whole a line that says why.
@@ -63,6 +65,7 @@ class ScriptOptions:
 
     fields: Sequence[frozenset[str]]
     chains: Sequence[bool]
+    dumped: bool = True
     max_stack: int = 1 << 30
     nanoseconds: bool = False
     why: bool = False
@@ -109,6 +112,7 @@ def write(profile: Profile, sink: BinaryIO, options: ScriptOptions) -> None:
         modes[number] = (
             sum(FIELDS[name] for name in fields)
             | (CHAIN if chain and "ip" in fields else 0)
+            | (DUMPED if options.dumped else 0)
             | (NANOSECONDS if options.nanoseconds else 0)
             | (WHY if options.why else 0)
         )

@@ -30,6 +30,8 @@ CHAIN = cython.declare(cython.uint, 1 << 16)
 """The event has call chains: frames go on lines of their own."""
 NANOSECONDS = cython.declare(cython.uint, 1 << 17)
 WHY = cython.declare(cython.uint, 1 << 18)
+DUMPED = cython.declare(cython.uint, 1 << 19)
+"""Samples of the event bring pieces of the stack, not chains."""
 
 ROOM = cython.declare(cython.Py_ssize_t, 320)
 """Bytes that everything but names takes at most in one line."""
@@ -440,7 +442,7 @@ class ScriptText:
         elif mode & CHAIN:
             text.put(10)
             self.stack(self.stacks[s], mode)
-            if 0 <= self.stops[s] < 16 and CUT_OFF >> self.stops[s] & 1:
+            if mode & DUMPED and 0 <= self.stops[s] < 16 and CUT_OFF >> self.stops[s] & 1:
                 self.cut_off(mode)
             if mode & WHY and self.stops[s] > 1:
                 text.room(ROOM)

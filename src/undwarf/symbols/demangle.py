@@ -29,7 +29,15 @@ _LITERAL = re.compile(
     r"\((int|unsigned int|long|unsigned long|long long|unsigned long long)\)(-?[0-9]+)(?![0-9A-Za-z_])"
 )
 
-_THUNK = re.compile(r"\{virtual override thunk\(\{(virtual )?offset\([-0-9, ]*\)\}, (.*)\)\}\Z", re.DOTALL)
+_THUNK = re.compile(
+    r"\{virtual override thunk\(\{(virtual )?offset\([-0-9, ]*\)\}, (.*)\)\}((?: \[clone [^]]*\])*)\Z", re.DOTALL
+)
+_LONG_CLONE = re.compile(r"\] \[clone (\.[0-9]{16,})\]")
+"""The number behind a suffix like ``.llvm`` that has more digits than a word holds."""
+_TYPE_INSIDE_POINTER = re.compile(r"(?<=[\w>])((?: const)?[*&]+)::(?=\w)")
+_BRACKET = re.compile(r"<|(?<!-)>|(?<=[\w>])\(")
+_CALLED = ("decltype", "noexcept", "sizeof", "alignof", "typeid", "operator")
+_PART = re.compile(r"\w+(?:::\w+)*")
 
 _ABBREVIATED = tuple(
     (f"std::{short}", short, f"std::basic_{short}<char, std::char_traits<char>{more} >", f"basic_{short}")
@@ -79,13 +87,73 @@ def _as_gnu(text: str, mangled: str) -> str:
     ``(unsigned int)8``; thunks in words."""
     if ", >" in text:
         text = text.replace(", >", ">")
+    if "&&)" in text:
+        text = text.replace(", &&)", ")").replace("(&&)", "()")
     if "int)" in text or "long)" in text:
         text = _LITERAL.sub(lambda match: match[2] + _SUFFIXES[match[1]], text)
     if mangled.startswith(_IN_STD_CLASS):
         text = _abbreviated(text)
     if text.startswith("{virtual override thunk("):
-        text = _THUNK.sub(lambda match: f"{match[1] or 'non-virtual '}thunk to {match[2]}", text)
+        text = _THUNK.sub(lambda match: f"{match[1] or 'non-virtual '}thunk to {match[2]}{match[3]}", text)
+    if "_GLOBAL__N_1" in text:
+        text = text.replace("_GLOBAL__N_1", "(anonymous namespace)")
+    if ".llvm]" in text:
+        text = _LONG_CLONE.sub(r"\1]", text)
+    if "&::" in text or "*::" in text:
+        text = _pointers_last(text)
+    if "<" in text and "(" in text[text.find("<") : text.rfind(">")]:
+        text = _spaced(text)
     return text
+
+
+def _pointers_last(text: str) -> str:
+    """``A&::B`` as ``A::B&``: what points to a type stands behind all of its name."""
+    parts = []
+    place = 0
+    for found in _TYPE_INSIDE_POINTER.finditer(text):
+        if found.start() < place:
+            continue
+        part = _PART.match(text, found.end())
+        end = part.end() if part else found.end()
+        if text[end : end + 1] == "<":
+            end = _behind(text, end, "<", ">")
+        parts += [text[place : found.start()], "::", text[found.end() : end], found[1]]
+        place = end
+    return "".join([*parts, text[place:]])
+
+
+def _spaced(text: str) -> str:
+    """Function types among template arguments, with a blank behind what they return."""
+    out = []
+    last = depth = 0
+    for found in _BRACKET.finditer(text):
+        letter = found[0]
+        if letter == "<":
+            depth += 1
+        elif letter == ">":
+            depth -= 1
+        elif (
+            depth > 0
+            and not text.endswith(_CALLED, 0, found.start())
+            # Behind the parameters of a function comes what is inside of it; a type ends there.
+            and text[_behind(text, found.start(), "(", ")") :][:1] in (",", ">", ")")
+        ):
+            out.append(text[last : found.start()])
+            last = found.start()
+    return " ".join([*out, text[last:]])
+
+
+def _behind(text: str, start: int, opening: str, closing: str) -> int:
+    """Where the bracket that opens at ``start`` was closed."""
+    depth = 0
+    for at in range(start, len(text)):
+        if text[at] == opening:
+            depth += 1
+        elif text[at] == closing:
+            depth -= 1
+            if not depth:
+                return at + 1
+    return len(text)
 
 
 def _abbreviated(text: str) -> str:
