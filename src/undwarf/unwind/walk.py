@@ -91,6 +91,9 @@ STATE = cython.declare(cython.Py_ssize_t, 10)
 
 CACHE = cython.declare(cython.ulonglong, 4096)
 """Entries of the small cache; larger ones hit more and are slower, since they leave the second-level cache."""
+SITES = cython.declare(cython.ulonglong, 32768)
+"""Entries of the cache behind it, which holds what an image says of an address, whoever maps it where."""
+SITE_USED = cython.declare(cython.ulonglong, 1 << 63)
 KERNEL_KEY = cython.declare(cython.ulonglong, 1 << 40)
 """Set in the cache's keys of kernel addresses."""
 ENTRY = cython.declare(cython.ulonglong, 96)
@@ -130,9 +133,9 @@ class Stacks:
         self.frame_runtime = zeros("Q", 4096)
         self.frame_provenance = zeros("B", 4096)
         self.frame_proof = zeros("B", 4096)
-        self.frame_slots = self._free_slots(16384)
+        self.frame_slots = self._free_slots(8192)
         self.node_key = zeros("Q", 4096)
-        self.node_slots = self._free_slots(16384)
+        self.node_slots = self._free_slots(8192)
 
     @cython.locals(slots="unsigned int[::1]")
     def _free_slots(self, count: cython.Py_ssize_t) -> memoryview:
@@ -174,8 +177,8 @@ class Stacks:
         new_b = zeros("B", 2 * size)
         new_b[:size] = old_b
         self.frame_proof = new_b
-        new = zeros("I", 8 * size)
-        mask = 8 * size - 1
+        new = zeros("I", 4 * size)
+        mask = 4 * size - 1
         for i in range(self.frames):
             at = self.frame_hash(
                 self.frame_image[i], self.frame_address[i], self.frame_runtime[i], self.frame_provenance[i]
@@ -201,6 +204,7 @@ class Stacks:
         new_q = zeros("Q", 2 * size)
         new_q[:size] = old_q
         self.node_key = new_q
+        # Half full at most: first touches of a larger one cost more than it saves.
         new = zeros("I", 4 * size)
         mask = 4 * size - 1
         with cython.nogil:
@@ -348,6 +352,8 @@ class Walker:
     source: Any
     frame_pointers: cython.bint
     rules: Any
+    seen_rules: Any
+    seen_expressions: Any
     kernel_image: cython.uint
     # address spaces (undwarf.spaces.replay.Replay.columns)
     chunk_count = cython.declare("const unsigned int[::1]")
@@ -385,7 +391,11 @@ class Walker:
     image_entry = cython.declare("unsigned long long[::1]")
     image_segments = cython.declare("unsigned int[::1]")
     image_segment_count = cython.declare("unsigned int[::1]")
-    image_functions = cython.declare("unsigned int[::1]")
+    # Functions of an image: where the columns of their starts and ends begin, which all threads share, and this
+    # thread's column of where their rows are (twice as long: place and count).
+    image_starts = cython.declare("unsigned long long[::1]")
+    image_ends = cython.declare("unsigned long long[::1]")
+    image_function_rows = cython.declare("unsigned long long[::1]")
     image_function_count = cython.declare("unsigned int[::1]")
     # Rows of a whole image, shared by all threads: where the columns begin, and how many rows they have.
     image_row_addresses = cython.declare("unsigned long long[::1]")
@@ -397,20 +407,18 @@ class Walker:
     flat: list[Any]
     versions: list[int]
     functions: list[Any]
+    function_columns: list[Any]
     segment_offset = cython.declare("unsigned long long[::1]")
     segment_end = cython.declare("unsigned long long[::1]")
     segment_address = cython.declare("unsigned long long[::1]")
     segment_total: cython.Py_ssize_t
-    function_start = cython.declare("unsigned long long[::1]")
-    function_end = cython.declare("unsigned long long[::1]")
-    function_rows = cython.declare("unsigned int[::1]")
-    function_row_count = cython.declare("unsigned int[::1]")
-    function_total: cython.Py_ssize_t
     row_address = cython.declare("unsigned long long[::1]")
     row_rule = cython.declare("unsigned int[::1]")
     row_total: cython.Py_ssize_t
     # the small cache: four words an entry: address, space and exactness, rule and frame, image
     cache = cython.declare("unsigned long long[::1]")
+    # the cache behind it, three words an entry: address, image and exactness, rule and frame
+    sites = cython.declare("unsigned long long[::1]")
     # the sample at hand
     window = cython.declare("const unsigned char[::1]")
     base: cython.ulonglong
@@ -494,6 +502,8 @@ class Walker:
                 self.place_of[i] = PLACE_OF_DWARF[i]
         self.frame_pointers = source.frame_pointers
         self.rules = rules
+        self.seen_rules: Any = None
+        self.seen_expressions: Any = None
         self.see_spaces(spaces, kernel_image)
         self.see(samples, space_of, kernel_of, selected)
         self.slots = slots
@@ -501,7 +511,9 @@ class Walker:
         self.image_entry = zeros("Q", image_count)
         self.image_segments = zeros("I", image_count)
         self.image_segment_count = zeros("I", image_count)
-        self.image_functions = zeros("I", image_count)
+        self.image_starts = zeros("Q", image_count)
+        self.image_ends = zeros("Q", image_count)
+        self.image_function_rows = zeros("Q", image_count)
         self.image_function_count = zeros("I", image_count)
         self.image_row_addresses = zeros("Q", image_count)
         self.image_row_rules = zeros("Q", image_count)
@@ -512,16 +524,14 @@ class Walker:
         self.versions = [0] * image_count
         # The functions that this thread's numbers are of: another thread may have had the table grow since.
         self.functions = [None] * image_count
+        self.function_columns = [None] * image_count
         self.segment_offset = zeros("Q", 1024)
         self.segment_end = zeros("Q", 1024)
         self.segment_address = zeros("Q", 1024)
-        self.function_start = zeros("Q", 4096)
-        self.function_end = zeros("Q", 4096)
-        self.function_rows = zeros("I", 4096)
-        self.function_row_count = zeros("I", 4096)
         self.row_address = zeros("Q", 4096)
         self.row_rule = zeros("I", 4096)
         self.cache = zeros("Q", 4 * CACHE)
+        self.sites = zeros("Q", 3 * SITES)
         self.max_frames = limits.max_frames
         self.max_chain = limits.max_chain
         self.max_steps = limits.expression_steps
@@ -602,35 +612,36 @@ class Walker:
         self.memo_count = 0
         for i in range(CACHE):
             self.cache[4 * i + 1] = ALL_ONES
+        for i in range(SITES):
+            self.sites[3 * i + 1] = 0
 
     # -- loading, with the GIL ----------------------------------------------------------------------------------
 
     def _see_rules(self) -> None:
         if self.placed_rules is None:
-            self.words = self.rules.rules
+            # There is room for more rules than there are: only a set that has grown is another buffer.
+            if self.seen_rules is not self.rules.rules:
+                self.seen_rules = self.rules.rules
+                self.words = self.seen_rules
         else:
             # The count first: what comes meanwhile is seen next time.
             count = self.rules.count
             self.words = self.placed_rules.follow(self.rules.rules, count)
-        self.expression_bytes = self.rules.expression_bytes
-        self.expression_offsets = self.rules.expression_offsets
+        if self.seen_expressions is not self.rules.expression_offsets:
+            self.seen_expressions = self.rules.expression_offsets
+            self.expression_bytes = self.rules.expression_bytes
+            self.expression_offsets = self.seen_expressions
 
     @cython.locals(
         starts="const unsigned long long[::1]",
         ends="const unsigned long long[::1]",
-        old="unsigned long long[::1]",
-        new="unsigned long long[::1]",
-        old_i="unsigned int[::1]",
-        new_i="unsigned int[::1]",
-        i=cython.Py_ssize_t,
-        at=cython.Py_ssize_t,
-        count=cython.Py_ssize_t,
-        size=cython.Py_ssize_t,
+        rows="unsigned int[::1]",
         addresses="const unsigned long long[::1]",
         rules="const unsigned int[::1]",
+        count=cython.Py_ssize_t,
     )
     def _see_functions(self, image: cython.Py_ssize_t) -> None:
-        """Learn of a table's columns, if it has some, and copy its function ranges to where the walk can search."""
+        """Learn of a table's columns, if it has some, and of its functions."""
         table = self.tables[image]
         with self.source.lock:
             self.functions[image] = table.functions
@@ -648,34 +659,15 @@ class Walker:
                 self.image_row_count[image] = count
         starts = self.functions[image].starts
         ends = self.functions[image].ends
-        count = len(starts)
-        at = self.function_total
-        size = len(self.function_start)
-        if at + count > size:
-            while at + count > size:
-                size *= 2
-            old = self.function_start
-            new = zeros("Q", size)
-            new[:at] = old[:at]
-            self.function_start = new
-            old = self.function_end
-            new = zeros("Q", size)
-            new[:at] = old[:at]
-            self.function_end = new
-            old_i = self.function_rows
-            new_i = zeros("I", size)
-            new_i[:at] = old_i[:at]
-            self.function_rows = new_i
-            old_i = self.function_row_count
-            new_i = zeros("I", size)
-            new_i[:at] = old_i[:at]
-            self.function_row_count = new_i
-        for i in range(count):
-            self.function_start[at + i] = starts[i]
-            self.function_end[at + i] = ends[i]
-        self.image_functions[image] = at
+        count = min(len(starts), len(ends))
         self.image_function_count[image] = count
-        self.function_total = at + count
+        if count:
+            # What the pointers lead to lives as long as these two lists have it.
+            rows = zeros("I", 2 * count)
+            self.function_columns[image] = (starts, ends, rows)
+            self.image_starts[image] = cython.cast(cython.ulonglong, cython.address(starts[0]))
+            self.image_ends[image] = cython.cast(cython.ulonglong, cython.address(ends[0]))
+            self.image_function_rows[image] = cython.cast(cython.ulonglong, cython.address(rows[0]))
 
     @cython.locals(
         old="unsigned long long[::1]",
@@ -728,15 +720,16 @@ class Walker:
         at=cython.Py_ssize_t,
         count=cython.Py_ssize_t,
         size=cython.Py_ssize_t,
+        places=cython.p_uint,
     )
     def _compile(self, image: cython.Py_ssize_t, function: cython.Py_ssize_t) -> None:
         """Have a function's rows made and copy them to where the walk can search them."""
         # Tables and rules are shared between threads, and making rows changes both.
         with self.source.lock:
-            made = self.functions[image].rows(function - self.image_functions[image])
+            made = self.functions[image].rows(function)
             self._see_rules()
         addresses, rules = made
-        count = len(addresses)
+        count = min(len(addresses), len(rules))
         at = self.row_total
         size = len(self.row_address)
         if at + count > size:
@@ -754,9 +747,10 @@ class Walker:
             self.row_address[at + i] = addresses[i]
             self.row_rule[at + i] = rules[i]
         self.row_total = at + count
-        self.function_rows[function] = at
+        places = cython.cast(cython.p_uint, self.image_function_rows[image])
+        places[2 * function] = cython.cast(cython.uint, at)
         # A function without rows is remembered as one row that says so.
-        self.function_row_count[function] = count if count else NOTHING
+        places[2 * function + 1] = cython.cast(cython.uint, count) if count else NOTHING
 
     def _more(self, image: cython.Py_ssize_t, address: cython.ulonglong) -> bool:
         """Ask the image's table for a further source that covers the address."""
@@ -828,18 +822,20 @@ class Walker:
     @cython.nogil
     @cython.exceptval(-1)
     def function(self, image: cython.Py_ssize_t, address: cython.ulonglong) -> cython.Py_ssize_t:
-        """The number of the function whose range holds the address, or -2."""
-        first: cython.Py_ssize_t = self.image_functions[image]
-        low: cython.Py_ssize_t = first
-        high: cython.Py_ssize_t = first + self.image_function_count[image]
+        """The number in its image of the function whose range holds the address, or -2."""
+        low: cython.Py_ssize_t = 0
+        high: cython.Py_ssize_t = self.image_function_count[image]
         middle: cython.Py_ssize_t
+        # The columns have that many entries (_see_functions); all indices stay below.
+        starts: cython.p_ulonglong = cython.cast(cython.p_ulonglong, self.image_starts[image])
+        ends: cython.p_ulonglong = cython.cast(cython.p_ulonglong, self.image_ends[image])
         while low < high:
             middle = (low + high) >> 1
-            if self.function_start[middle] <= address:
+            if starts[middle] <= address:
                 low = middle + 1
             else:
                 high = middle
-        if low == first or self.function_end[low - 1] <= address:
+        if low == 0 or ends[low - 1] <= address:
             return -2
         return low - 1
 
@@ -875,6 +871,7 @@ class Walker:
         high: cython.Py_ssize_t
         middle: cython.Py_ssize_t
         covered: cython.bint = True
+        places: cython.p_uint
         # Whether further sources may know more.
         ask: cython.bint = self.image_state[image] == 1
         found: cython.uint
@@ -892,14 +889,16 @@ class Walker:
                 function = self.function(image, address)
         if function < 0:
             return RULE_NO
-        if self.function_row_count[function] == 0:
+        # Two entries for each function, whose number is below their count.
+        places = cython.cast(cython.p_uint, self.image_function_rows[image])
+        if places[2 * function + 1] == 0:
             with cython.gil:
                 self._compile(image, function)
-        if self.function_row_count[function] == NOTHING:
+        if places[2 * function + 1] == NOTHING:
             return RULE_NO
-        first = self.function_rows[function]
+        first = cython.cast(cython.Py_ssize_t, places[2 * function])
         low = first
-        high = first + self.function_row_count[function]
+        high = first + cython.cast(cython.Py_ssize_t, places[2 * function + 1])
         while low < high:
             middle = (low + high) >> 1
             if self.row_address[middle] <= address:
@@ -930,6 +929,9 @@ class Walker:
         rule: cython.uint = RULE_NO
         source: cython.int = provenance
         shown: cython.ulonglong = lookup if provenance == 0 else raw
+        site: cython.Py_ssize_t = -1
+        key: cython.ulonglong = 0
+        asked: cython.ulonglong
         if entry < 0 or not self.flags[entry]:
             self.found_rule = RULE_UNMAPPED
             self.found_image = NOTHING if entry < 0 else self.images[entry]
@@ -952,6 +954,15 @@ class Walker:
         elif self.image_state[image] == 4:
             # Anonymous code has no file: its addresses are those it ran at.
             address = lookup
+        asked = address
+        if provenance == 0 and not self.runtime:
+            key = SITE_USED | cython.cast(cython.ulonglong, image) << 1 | (lookup == raw)
+            site = 3 * (((address ^ key << 40) * MULTIPLIER) >> 40 & (SITES - 1))
+            if self.sites[site] == address and self.sites[site + 1] == key:
+                self.found_rule = cython.cast(cython.uint, self.sites[site + 2] >> 32)
+                self.found_frame = cython.cast(cython.uint, self.sites[site + 2] & NOTHING)
+                self.found_image = cython.cast(cython.uint, image)
+                return 0
         if provenance == 0:
             if self.image_state[image] == 1 or self.image_state[image] == 3:
                 rule = cython.cast(cython.uint, self.rule(image, address))
@@ -970,6 +981,10 @@ class Walker:
             cython.uint,
             self.stacks.frame(cython.cast(cython.uint, image), address, shown if self.runtime else 0, source),
         )
+        if site >= 0:
+            self.sites[site] = asked
+            self.sites[site + 1] = key
+            self.sites[site + 2] = cython.cast(cython.ulonglong, rule) << 32 | self.found_frame
         return 0
 
     @cython.cfunc
@@ -1830,8 +1845,12 @@ class Walker:
         if total > cython.cast(cython.ulonglong, self.window.shape[0] - at) // 8:
             self.damaged += 1
             return 0
+        if total == 0:
+            return 0
+        # All of them lie in the window, as was checked just above.
+        entries: cython.p_ulonglong = cython.cast(cython.p_ulonglong, cython.address(self.window[at]))
         for i in range(cython.cast(cython.Py_ssize_t, total)):
-            ip = self.word(at + 8 * i)
+            ip = entries[i]
             if ip >= MARKERS:
                 exact = True
                 if ip == CONTEXT_KERNEL:
