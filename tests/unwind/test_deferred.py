@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from tests.perfdata import writing
+from tests.unwind.deferred_world import World
 
 import undwarf
 from undwarf.perfdata import EventAttr, SampleField
@@ -176,3 +177,26 @@ def test_info_tells_what_became_of_deferred_chains(tmp_path):
         write(overview(opened, opened.profile()), sink, InfoOptions())
     assert "1  got their deferred user chain" in sink.getvalue()
     assert "1  of deferred chains were missing at the end of the recording" in sink.getvalue()
+
+
+@pytest.mark.parametrize("maps_change", [False, True])
+@pytest.mark.parametrize(("order", "form", "zstd"), [("<", "file", False), (">", "file", True), ("<", "pipe", True)])
+def test_every_sample_of_a_machine_shows_what_it_saw(tmp_path, order, form, zstd, maps_change):
+    path = tmp_path / "perf.data"
+    fates = {"found": 0, "lost": 0, "left": 0, "moved": 0}
+    for seed in range(6):
+        world = World(seed, order, maps_change=maps_change)
+        path.write_bytes(world.recording(form, zstd))
+        with undwarf.open(path) as opened:
+            profile = opened.profile(by_time=True, runtime=True)
+        shown = [
+            (one.time, one.tid, [("" if frame.dso == "[unknown]" else frame.dso, frame.runtime) for frame in one.stack])
+            for one in profile.samples
+        ]
+        assert shown == sorted((one.time, one.tid, one.frames) for one in world.expected)
+        assert profile.deferred == sum(not one.found for one in world.expected)
+        for one in world.expected:
+            fates["found" if one.found else "left" if one.left else "lost"] += 1
+            fates["moved"] += one.moved and one.found
+    assert all(fates[fate] for fate in ("found", "lost", "left"))
+    assert (fates["moved"] > 0) == maps_change
