@@ -1,10 +1,10 @@
 """Whether perf shows deferred user chains as undwarf does: ``bench/deferred_agreement.py [--perf PERF] [RECORDINGS]``.
 
 Makes recordings of made-up machines (``tests/unwind/deferred_world.py``), half of them with mappings that change while
-samples wait for their chains, and prints each with both. perf has to know such chains (7.0 or later). Samples are equal,
-or perf shows one of three things that are not so: the cookie of a chain that never came as an address; no names and no
-mappings for a thread that ended before its sample was printed; mappings as they were when the chain came, not when the
-sample was taken. Anything else is printed and fails.
+samples wait for their chains, and prints each with both. perf has to know such chains (7.0 or later). Samples are
+equal, or perf shows one of three things that are not so: the cookie of a chain that never came as an address; no names
+and no mappings for a thread that ended before its sample was printed; mappings as they were when the chain came, not
+when the sample was taken. Anything else is printed and fails.
 """
 
 import argparse
@@ -82,7 +82,7 @@ def main() -> int:
         path = str(Path(folder, "perf.data"))
         for number in range(options.recordings):
             changing = bool(number & 1)
-            world = World(options.seed + number, maps_change=changing)
+            world = World(options.seed + number, maps_change=changing, leaders_stay=True)
             Path(path).write_bytes(world.recording("pipe" if number & 2 else "file", bool(number & 4)))
             arguments = ["script", "-F", FIELDS, "--ns", "--no-inline"]
             ours = samples([sys.executable, "-m", "undwarf", *arguments, path])

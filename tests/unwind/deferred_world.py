@@ -43,14 +43,16 @@ class Waiting:
 
 
 class World:
-    """``maps_change``: mappings are replaced and programs executed between samples and their chains."""
+    """``maps_change``: mappings are replaced and programs executed between samples and their chains. ``leaders_stay``:
+    a process's first thread ends last; perf loses what is mapped after its end."""
 
-    def __init__(self, seed: int, order: str = "<", *, maps_change: bool = False) -> None:
+    def __init__(self, seed: int, order: str = "<", *, maps_change: bool = False, leaders_stay: bool = False) -> None:
         self.build = Build(order)
         self.expected: list[Expected] = []
         self.rounds: list[list[list[bytes]]] = []
         self._random = random.Random(seed)
         self._maps_change = maps_change
+        self._leaders_stay = leaders_stay
         self._now: list[list[bytes]] = [[] for _ in range(CPUS)]
         self._time = 1000
         self._next = 10
@@ -200,6 +202,8 @@ class World:
 
     def _end(self, tid: int) -> None:
         pid = self._threads[tid]
+        if self._leaders_stay and tid == pid and list(self._threads.values()).count(pid) > 1:
+            return
         if tid in self._waiting and self._random.random() < 0.5:
             # A thread that ends has its chain taken on the way.
             self._come(tid)
@@ -213,8 +217,8 @@ class World:
 
     def _map(self, tid: int) -> None:
         pid = self._threads[tid]
-        new = STEP * self._random.randint(8, 40)
-        self._add(pid, tid, self._random.choice(list(self._space[pid])) if self._maps_change else new)
+        old = list(self._space[pid])
+        self._add(pid, tid, self._random.choice(old) if self._maps_change else max(old) + STEP)
 
     def _execute(self, tid: int) -> None:
         pid = self._threads[tid]
