@@ -235,7 +235,6 @@ class LiveUnwinder:
             before = self._walker
             self._walker = Walker(
                 self.sources,
-                self.sources.rules,
                 columns,
                 samples,
                 spaces[0],

@@ -1,11 +1,13 @@
 """The machines whose stacks can be walked: one package each, with modules of the same names."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from types import ModuleType
 from typing import Protocol, cast
 
 from undwarf.unwind.aarch64 import calls as aarch64_calls
 from undwarf.unwind.aarch64 import registers as aarch64_registers
+from undwarf.unwind.aarch64.rules import PlacedRules
 from undwarf.unwind.x86_64 import calls as x86_64_calls
 from undwarf.unwind.x86_64 import registers as x86_64_registers
 
@@ -39,6 +41,8 @@ class Machine:
 
     registers: Registers
     calls: Calls
+    placed_rules: Callable[[], PlacedRules] | None = None
+    """Makes what gives rules by the walk's places; None where these are the DWARF numbers."""
 
     @property
     def elf_machine(self) -> int:
@@ -46,12 +50,12 @@ class Machine:
         return self.registers.ELF_MACHINE
 
 
-def _machine(registers: ModuleType, calls: ModuleType) -> Machine:
-    return Machine(cast(Registers, registers), cast(Calls, calls))
+def _machine(registers: ModuleType, calls: ModuleType, rules: Callable[[], PlacedRules] | None = None) -> Machine:
+    return Machine(cast(Registers, registers), cast(Calls, calls), rules)
 
 
 X86_64 = _machine(x86_64_registers, x86_64_calls)
-AARCH64 = _machine(aarch64_registers, aarch64_calls)
+AARCH64 = _machine(aarch64_registers, aarch64_calls, PlacedRules)
 
 
 def machine_of(architecture: str | None) -> Machine:

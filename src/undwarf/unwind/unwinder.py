@@ -140,7 +140,6 @@ def walk_samples(
     walkers = [
         Walker(
             sources,
-            sources.rules,
             columns,
             records.samples,
             space_of,

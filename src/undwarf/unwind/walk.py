@@ -2,8 +2,11 @@
 """The walk: from sampled registers and stack bytes to interned stacks, with a reason where each one ends.
 
 One :class:`Walker` belongs to one thread; it holds the GIL only to load an image or compile a function it meets for
-the first time. A frame is a unique (image, address, provenance), a stack node a unique (parent node, frame), and
-parents are numbered before their children.
+the first time (:mod:`undwarf.unwind.loaded`). A frame is a unique (image, address, provenance), a stack node a unique
+(parent node, frame), and parents are numbered before their children.
+
+The order here: interned stacks, the walker's columns and state, then what it does from the inside out: loading, lookup
+of addresses, memory, rules and expressions, steps without a rule, and at the end whole samples.
 """
 
 from typing import Any
@@ -12,7 +15,7 @@ import cython
 
 from undwarf.buffers import zeros
 from undwarf.unwind.aarch64.registers import LINK, PLACE_OF_DWARF
-from undwarf.unwind.aarch64.rules import PlacedRules
+from undwarf.unwind.loaded import Loaded
 from undwarf.unwind.machines import AARCH64
 
 NOTHING = cython.declare(cython.uint, 0xFFFFFFFF)
@@ -350,8 +353,8 @@ class Walker:
 
     stacks = cython.declare(Stacks, visibility="readonly")
     source: Any
+    loaded: Any
     frame_pointers: cython.bint
-    rules: Any
     seen_rules: Any
     seen_expressions: Any
     kernel_image: cython.uint
@@ -403,18 +406,11 @@ class Walker:
     image_row_count = cython.declare("unsigned long long[::1]")
     # 1 while the image's table has sources that have not been consulted.
     image_open = cython.declare("unsigned char[::1]")
-    tables: list[Any]
-    flat: list[Any]
-    versions: list[int]
-    functions: list[Any]
-    function_columns: list[Any]
     segment_offset = cython.declare("unsigned long long[::1]")
     segment_end = cython.declare("unsigned long long[::1]")
     segment_address = cython.declare("unsigned long long[::1]")
-    segment_total: cython.Py_ssize_t
     row_address = cython.declare("unsigned long long[::1]")
     row_rule = cython.declare("unsigned int[::1]")
-    row_total: cython.Py_ssize_t
     # the small cache: four words an entry: address, space and exactness, rule and frame, image
     cache = cython.declare("unsigned long long[::1]")
     # the cache behind it, three words an entry: address, image and exactness, rule and frame
@@ -451,11 +447,10 @@ class Walker:
     tail_node: cython.uint
     evaluation = cython.declare("unsigned long long[64]")
     # Where the machine has a link register, its place (else -1); address bits that are no signature; the places of
-    # DWARF registers, and rules by places, for a machine whose registers are not kept by their own numbers.
+    # DWARF registers, for a machine whose registers are not kept by their own numbers.
     link: cython.int
     address_bits: cython.ulonglong
     place_of = cython.declare("unsigned char[64]")
-    placed_rules: Any
     innermost: cython.bint
     runtime: cython.bint
     max_frames: cython.Py_ssize_t
@@ -476,7 +471,6 @@ class Walker:
     def __init__(
         self,
         source: Any,
-        rules: Any,
         spaces: dict[str, memoryview],
         samples: Any,
         space_of: memoryview,
@@ -491,26 +485,25 @@ class Walker:
         self.source = source
         self.address_bits = ALL_ONES
         self.link = -1
-        self.placed_rules: Any = None
         for i in range(64):
             self.place_of[i] = i
         if source.machine is AARCH64:
             self.address_bits = (cython.cast(cython.ulonglong, 1) << 48) - 1
             self.link = LINK
-            self.placed_rules = PlacedRules()
             for i in range(64):
                 self.place_of[i] = PLACE_OF_DWARF[i]
         self.frame_pointers = source.frame_pointers
-        self.rules = rules
         self.seen_rules: Any = None
         self.seen_expressions: Any = None
         self.see_spaces(spaces, kernel_image)
         self.see(samples, space_of, kernel_of, selected)
         self.slots = slots
-        self.image_state = zeros("B", image_count)
-        self.image_entry = zeros("Q", image_count)
-        self.image_segments = zeros("I", image_count)
-        self.image_segment_count = zeros("I", image_count)
+        loaded = self.loaded = Loaded(source, image_count)
+        self.image_state = loaded.state
+        self.image_open = loaded.open
+        self.image_entry = loaded.entry
+        self.image_segments = loaded.first_segment
+        self.image_segment_count = loaded.segments
         self.image_starts = zeros("Q", image_count)
         self.image_ends = zeros("Q", image_count)
         self.image_function_rows = zeros("Q", image_count)
@@ -518,18 +511,7 @@ class Walker:
         self.image_row_addresses = zeros("Q", image_count)
         self.image_row_rules = zeros("Q", image_count)
         self.image_row_count = zeros("Q", image_count)
-        self.image_open = zeros("B", image_count)
-        self.flat = [None] * image_count
-        self.tables = [None] * image_count
-        self.versions = [0] * image_count
-        # The functions that this thread's numbers are of: another thread may have had the table grow since.
-        self.functions = [None] * image_count
-        self.function_columns = [None] * image_count
-        self.segment_offset = zeros("Q", 1024)
-        self.segment_end = zeros("Q", 1024)
-        self.segment_address = zeros("Q", 1024)
-        self.row_address = zeros("Q", 4096)
-        self.row_rule = zeros("I", 4096)
+        self._take_rows()
         self.cache = zeros("Q", 4 * CACHE)
         self.sites = zeros("Q", 3 * SITES)
         self.max_frames = limits.max_frames
@@ -545,7 +527,6 @@ class Walker:
         self.live_state = LIVE_UNUSED
         self.set_later(zeros("Q", 0), zeros("I", 0), zeros("Q", 0))
         self.reset()
-        self._see_rules()
 
     def set_later(self, at: memoryview, count: memoryview, addresses: memoryview) -> None:
         """Take user chains that came after their samples from ``addresses``; by sample, ``at`` is where they start
@@ -617,151 +598,71 @@ class Walker:
 
     # -- loading, with the GIL ----------------------------------------------------------------------------------
 
-    def _see_rules(self) -> None:
-        if self.placed_rules is None:
-            # There is room for more rules than there are: only a set that has grown is another buffer.
-            if self.seen_rules is not self.rules.rules:
-                self.seen_rules = self.rules.rules
-                self.words = self.seen_rules
-        else:
-            # The count first: what comes meanwhile is seen next time.
-            count = self.rules.count
-            self.words = self.placed_rules.follow(self.rules.rules, count)
-        if self.seen_expressions is not self.rules.expression_offsets:
-            self.seen_expressions = self.rules.expression_offsets
-            self.expression_bytes = self.rules.expression_bytes
+    def _take_rows(self) -> None:
+        """Search in the rows, and go by the rules, that are there now."""
+        loaded = self.loaded
+        self.row_address = loaded.row_address
+        self.row_rule = loaded.row_rule
+        # There is room for more rules than there are: only a set that has grown is another buffer.
+        if self.seen_rules is not loaded.rules:
+            self.seen_rules = loaded.rules
+            self.words = self.seen_rules
+        if self.seen_expressions is not loaded.expression_offsets:
+            self.seen_expressions = loaded.expression_offsets
+            self.expression_bytes = loaded.expression_bytes
             self.expression_offsets = self.seen_expressions
 
     @cython.locals(
         starts="const unsigned long long[::1]",
         ends="const unsigned long long[::1]",
-        rows="unsigned int[::1]",
+        places="unsigned int[::1]",
         addresses="const unsigned long long[::1]",
         rules="const unsigned int[::1]",
         count=cython.Py_ssize_t,
     )
-    def _see_functions(self, image: cython.Py_ssize_t) -> None:
-        """Learn of a table's columns, if it has some, and of its functions."""
-        table = self.tables[image]
-        with self.source.lock:
-            self.functions[image] = table.functions
-            self.versions[image] = table.version
-            self.flat[image] = table.flat
-            self._see_rules()
+    def _take_image(self, image: cython.Py_ssize_t) -> None:
+        """Search in what is loaded of an image now. What the pointers lead to lives as long as ``loaded`` has it."""
+        loaded = self.loaded
+        self._take_rows()
+        self.segment_offset = loaded.segment_offset
+        self.segment_end = loaded.segment_end
+        self.segment_address = loaded.segment_address
         self.image_row_count[image] = 0
-        self.image_open[image] = 0 if table.exhausted else 1
-        if self.flat[image] is not None:
-            addresses, rules = self.flat[image]
+        whole = loaded.whole.get(image)
+        if whole is not None:
+            addresses, rules = whole
             count = min(len(addresses), len(rules))
             if count:
                 self.image_row_addresses[image] = cython.cast(cython.ulonglong, cython.address(addresses[0]))
                 self.image_row_rules[image] = cython.cast(cython.ulonglong, cython.address(rules[0]))
                 self.image_row_count[image] = count
-        starts = self.functions[image].starts
-        ends = self.functions[image].ends
-        count = min(len(starts), len(ends))
-        self.image_function_count[image] = count
-        if count:
-            # What the pointers lead to lives as long as these two lists have it.
-            rows = zeros("I", 2 * count)
-            self.function_columns[image] = (starts, ends, rows)
-            self.image_starts[image] = cython.cast(cython.ulonglong, cython.address(starts[0]))
-            self.image_ends[image] = cython.cast(cython.ulonglong, cython.address(ends[0]))
-            self.image_function_rows[image] = cython.cast(cython.ulonglong, cython.address(rows[0]))
+        self.image_function_count[image] = 0
+        functions = loaded.functions.get(image)
+        if functions is not None:
+            starts = functions.starts
+            ends = functions.ends
+            places = loaded.places[image]
+            count = min(len(starts), len(ends), len(places) // 2)
+            if count:
+                self.image_starts[image] = cython.cast(cython.ulonglong, cython.address(starts[0]))
+                self.image_ends[image] = cython.cast(cython.ulonglong, cython.address(ends[0]))
+                self.image_function_rows[image] = cython.cast(cython.ulonglong, cython.address(places[0]))
+                self.image_function_count[image] = count
 
-    @cython.locals(
-        old="unsigned long long[::1]",
-        new="unsigned long long[::1]",
-        at=cython.Py_ssize_t,
-        size=cython.Py_ssize_t,
-    )
     def _load(self, image: cython.Py_ssize_t) -> None:
-        """Load an image: its segments, and its table if it has one."""
-        with self.source.lock:
-            state, segments, table, entry = self.source.load(image)
-        self.image_state[image] = state
-        self.image_entry[image] = entry
-        at = self.segment_total
-        size = len(self.segment_offset)
-        while at + len(segments) > size:
-            old = self.segment_offset
-            new = zeros("Q", 2 * size)
-            new[:at] = old[:at]
-            self.segment_offset = new
-            old = self.segment_end
-            new = zeros("Q", 2 * size)
-            new[:at] = old[:at]
-            self.segment_end = new
-            old = self.segment_address
-            new = zeros("Q", 2 * size)
-            new[:at] = old[:at]
-            self.segment_address = new
-            size *= 2
-        self.image_segments[image] = at
-        self.image_segment_count[image] = len(segments)
-        for offset, length, address in segments:
-            self.segment_offset[at] = offset
-            self.segment_end[at] = offset + length
-            self.segment_address[at] = address
-            at += 1
-        self.segment_total = at
-        if table is not None:
-            self.tables[image] = table
-            self._see_functions(image)
+        """Load an image."""
+        self.loaded.load(image)
+        self._take_image(image)
 
-    @cython.locals(
-        addresses="const unsigned long long[::1]",
-        rules="const unsigned int[::1]",
-        old="unsigned long long[::1]",
-        new="unsigned long long[::1]",
-        old_i="unsigned int[::1]",
-        new_i="unsigned int[::1]",
-        i=cython.Py_ssize_t,
-        at=cython.Py_ssize_t,
-        count=cython.Py_ssize_t,
-        size=cython.Py_ssize_t,
-        places=cython.p_uint,
-    )
     def _compile(self, image: cython.Py_ssize_t, function: cython.Py_ssize_t) -> None:
-        """Have a function's rows made and copy them to where the walk can search them."""
-        # Tables and rules are shared between threads, and making rows changes both.
-        with self.source.lock:
-            made = self.functions[image].rows(function)
-            self._see_rules()
-        addresses, rules = made
-        count = min(len(addresses), len(rules))
-        at = self.row_total
-        size = len(self.row_address)
-        if at + count > size:
-            while at + count > size:
-                size *= 2
-            old = self.row_address
-            new = zeros("Q", size)
-            new[:at] = old[:at]
-            self.row_address = new
-            old_i = self.row_rule
-            new_i = zeros("I", size)
-            new_i[:at] = old_i[:at]
-            self.row_rule = new_i
-        for i in range(count):
-            self.row_address[at + i] = addresses[i]
-            self.row_rule[at + i] = rules[i]
-        self.row_total = at + count
-        places = cython.cast(cython.p_uint, self.image_function_rows[image])
-        places[2 * function] = cython.cast(cython.uint, at)
-        # A function without rows is remembered as one row that says so.
-        places[2 * function + 1] = cython.cast(cython.uint, count) if count else NOTHING
+        """Have a function's rows made."""
+        self.loaded.make_rows(image, function)
+        self._take_rows()
 
     def _more(self, image: cython.Py_ssize_t, address: cython.ulonglong) -> bool:
         """Ask the image's table for a further source that covers the address."""
-        table = self.tables[image]
-        with self.source.lock:
-            covered = bool(table.more(address))
-        if self.versions[image] != table.version:
-            self._see_functions(image)
-        self.image_open[image] = 0 if table.exhausted else 1
-        if not covered:
-            self.image_state[image] = 3
+        covered: bool = self.loaded.ask_further(image, address)
+        self._take_image(image)
         return covered
 
     # -- lookup -------------------------------------------------------------------------------------------------
@@ -826,7 +727,7 @@ class Walker:
         low: cython.Py_ssize_t = 0
         high: cython.Py_ssize_t = self.image_function_count[image]
         middle: cython.Py_ssize_t
-        # The columns have that many entries (_see_functions); all indices stay below.
+        # The columns have that many entries (_take_image); all indices stay below.
         starts: cython.p_ulonglong = cython.cast(cython.p_ulonglong, self.image_starts[image])
         ends: cython.p_ulonglong = cython.cast(cython.p_ulonglong, self.image_ends[image])
         while low < high:
@@ -845,7 +746,7 @@ class Walker:
     def flat_rule(self, image: cython.Py_ssize_t, address: cython.ulonglong) -> cython.uint:
         """The number of the rule in an image's columns, NOTHING where they have none, UNKNOWN where they do not say.
 
-        The columns are kept alive by ``flat`` and have ``image_row_count`` entries, below which all indices stay.
+        ``Loaded.whole`` keeps the columns alive; they have ``image_row_count`` entries, below which all indices stay.
         """
         addresses: cython.p_ulonglong = cython.cast(cython.p_ulonglong, self.image_row_addresses[image])
         rules: cython.p_uint = cython.cast(cython.p_uint, self.image_row_rules[image])
@@ -1556,6 +1457,8 @@ class Walker:
             self.regs[i] = self.caller[i]
         self.known = old_known
         return 0
+
+    # -- steps without a rule -----------------------------------------------------------------------------------
 
     @cython.cfunc
     @cython.nogil

@@ -1,0 +1,147 @@
+"""What a walk has loaded of its images, as columns that it searches without the GIL.
+
+One :class:`Loaded` belongs to one walker. It is filled with the GIL held, at the first touch of an image or function;
+the walker takes the columns anew after each call, since those that grow are replaced.
+"""
+
+from typing import Any
+
+from undwarf.buffers import Typecode, zeros
+from undwarf.tables.model import Functions, UnwindTable
+from undwarf.unwind.sources import NO_MORE, Sources
+
+NOTHING = 0xFFFFFFFF
+
+Column = memoryview
+
+
+class Loaded:
+    """Segments and rows of images, and their tables' functions.
+
+    By image: ``state`` (0 until it is loaded, else as :mod:`undwarf.unwind.sources` says), ``entry`` (the address where
+    a program starts), ``first_segment`` and ``segments``, ``open``: 1 while its table has sources that were not
+    consulted. By segment: ``segment_offset`` and ``segment_end`` in the file, ``segment_address``. By row:
+    ``row_address`` and ``row_rule``.
+
+    For images with a table, ``functions`` as it has them, shared by all walks, and ``places``, two entries for each:
+    the first of its rows here and their count, 0 until they are made and 0xffffffff where there are none. For images
+    with rows of the whole file, ``whole`` has these as columns (addresses, rules), shared as well.
+
+    ``rules``, ``expression_bytes`` and ``expression_offsets`` are the rules' words
+    (:class:`undwarf.tables.model.RuleSet`), registers by the machine's places; they have every rule that a row names.
+    """
+
+    def __init__(self, sources: Sources, images: int) -> None:
+        self._sources = sources
+        make = sources.machine.placed_rules
+        self._placed = make() if make is not None else None
+        self._tables: dict[int, UnwindTable] = {}
+        # The version that the functions here are of: another walk may have had the table grow since.
+        self._versions: dict[int, int] = {}
+        self.functions: dict[int, Functions] = {}
+        self.places: dict[int, Column] = {}
+        self.whole: dict[int, tuple[Column, Column]] = {}
+        self.state: Column = zeros("B", images)
+        self.open: Column = zeros("B", images)
+        self.entry: Column = zeros("Q", images)
+        self.first_segment: Column = zeros("I", images)
+        self.segments: Column = zeros("I", images)
+        self.segment_offset: Column = zeros("Q", 1024)
+        self.segment_end: Column = zeros("Q", 1024)
+        self.segment_address: Column = zeros("Q", 1024)
+        self._segment_total = 0
+        self.row_address: Column = zeros("Q", 4096)
+        self.row_rule: Column = zeros("I", 4096)
+        self._row_total = 0
+        self.see_rules()
+
+    def see_rules(self) -> None:
+        """Take the rules as they are now; what another thread adds meanwhile is seen next time."""
+        rules = self._sources.rules
+        if self._placed is None:
+            self.rules: Column = rules.rules
+        else:
+            # The count first: the words never have fewer rules than it says.
+            count = rules.count
+            self.rules = self._placed.follow(rules.rules, count)
+        self.expression_bytes: Column = rules.expression_bytes
+        self.expression_offsets: Column = rules.expression_offsets
+
+    def load(self, image: int) -> None:
+        """Load an image: its segments, and its table if it has one."""
+        with self._sources.lock:
+            state, segments, table, entry = self._sources.load(image)
+        self.state[image] = state
+        self.entry[image] = entry
+        at = self._segment_total
+        self._segment_total += len(segments)
+        self.segment_offset = _with_room(self.segment_offset, at, self._segment_total)
+        self.segment_end = _with_room(self.segment_end, at, self._segment_total)
+        self.segment_address = _with_room(self.segment_address, at, self._segment_total)
+        self.first_segment[image] = at
+        self.segments[image] = len(segments)
+        for n, (offset, length, address) in enumerate(segments, at):
+            self.segment_offset[n] = offset
+            self.segment_end[n] = offset + length
+            self.segment_address[n] = address
+        if table is not None:
+            self._tables[image] = table
+            self._see_table(image)
+
+    def _see_table(self, image: int) -> None:
+        """Take the functions of an image's table, and its rows of the whole file, if it has them."""
+        table = self._tables[image]
+        # Tables and rules are shared between threads, and asking changes both.
+        with self._sources.lock:
+            functions = self.functions[image] = table.functions
+            self._versions[image] = table.version
+            whole = table.flat
+            self.see_rules()
+        self.places[image] = zeros("I", 2 * len(functions.starts))
+        self.open[image] = not table.exhausted
+        if whole is not None:
+            self.whole[image] = whole
+        else:
+            self.whole.pop(image, None)
+
+    def make_rows(self, image: int, function: int) -> None:
+        """Have the rows of a function made."""
+        with self._sources.lock:
+            addresses, rules = self.functions[image].rows(function)
+            self.see_rules()
+        count = min(len(addresses), len(rules))
+        at = self._row_total
+        end = self._row_total = at + count
+        self.row_address = _with_room(self.row_address, at, end)
+        self.row_rule = _with_room(self.row_rule, at, end)
+        self.row_address[at:end] = addresses[:count]
+        self.row_rule[at:end] = rules[:count]
+        places = self.places[image]
+        places[2 * function] = at
+        places[2 * function + 1] = count or NOTHING
+
+    def ask_further(self, image: int, address: int) -> bool:
+        """Have the image's table consult a further source that covers the address; False if none does."""
+        table = self._tables[image]
+        with self._sources.lock:
+            covered = table.more(address)
+        if self._versions[image] != table.version:
+            self._see_table(image)
+        self.open[image] = not table.exhausted
+        if not covered:
+            self.state[image] = NO_MORE
+        return covered
+
+
+def _with_room(column: Column, used: int, needed: int) -> Column:
+    """The column, or a larger copy of its first ``used`` entries if it has no room for ``needed``."""
+    size = len(column)
+    if needed <= size:
+        return column
+    while size < needed:
+        size *= 2
+    code: Any = column.format
+    typecode: Typecode = code
+    larger: Column = zeros(typecode, size)
+    larger[:used] = column[:used]
+    return larger
