@@ -29,6 +29,7 @@ from undwarf.unwind.unwinder import walk_samples
 
 if TYPE_CHECKING:
     from undwarf.images.debuginfod import Debuginfod
+    from undwarf.images.finder import Mapped
     from undwarf.types.images import ImageTypes
     from undwarf.unwind.stitched import Stitched
 
@@ -58,7 +59,8 @@ class Recording:
         self._limits = limits
         self._tables = tables
         self.memory: Callable[[int, int, int], bytes | None] | None = None
-        """Reads memory behind a sample's stack dump: (number of the sample, start, end) to bytes from start on."""
+        """Reads memory as it was at a sample, beside its stack dump: (number of the sample, start, end) to bytes from
+        start on, or None."""
 
     @property
     def path(self) -> str:
@@ -148,6 +150,7 @@ class Recording:
         jobs: int | None = None,
         by_time: bool = False,
         runtime: bool = False,
+        returns: bool = False,
         max_stack: int | None = None,
         inline: bool = True,
         lines: bool = False,
@@ -156,8 +159,10 @@ class Recording:
         """Unwind and name all samples, or those that pass ``filters``.
 
         ``jobs``: threads that walk (default: one a CPU, 8 at most). ``by_time``: samples in time order.
-        ``runtime``: keep the absolute address of each frame. ``max_stack``: user frames of a stack at most.
-        ``inline``: inlined functions become frames of their own, with source lines. ``lines``: source lines without it.
+        ``runtime``: keep the absolute address of each frame; with ``returns``, a caller's is the return address as
+        debuggers print it, else what it is looked up by, which is one less. ``max_stack``: user frames of a stack at
+        most. ``inline``: inlined functions become frames of their own, with source lines. ``lines``: source lines
+        without it.
         """
         limits = self._limits if max_stack is None else replace(self._limits, max_frames=max(1, max_stack))
         if progress is not None and "records" not in self.__dict__:
@@ -180,7 +185,13 @@ class Recording:
             inline=inline,
             progress=progress,
             memory=self.memory,
+            returns=returns,
         )
+
+    def know_files(self, files: "Mapped | None") -> None:
+        """Take mapped files from whoever has the process, or its memory, at hand. To be called before anything is
+        unwound."""
+        self._finder.mapped = files
 
     def shrink(
         self,

@@ -114,8 +114,21 @@ def test_a_stopped_process_stays_stopped(process: subprocess.Popen[bytes]):
     os.kill(process.pid, signal.SIGSTOP)
     try:
         assert len(take(process.pid).threads) == 4
+        for tid in os.listdir(f"/proc/{process.pid}/task"):  # noqa: PTH208
+            assert "State:\tT" in Path(f"/proc/{process.pid}/task/{tid}/status").read_text()
     finally:
         os.kill(process.pid, signal.SIGCONT)
+
+
+def test_addresses_are_those_that_debuggers_print(process: subprocess.Popen[bytes]):
+    """Return addresses: each stands behind a call, and on the stack."""
+    snapshot = take(process.pid)
+    profile, _defects = snapshot.profile(inline=False, cache=False)
+    for thread, sample in zip(snapshot.threads, profile.samples, strict=True):
+        addresses = [frame.runtime for frame in sample.stack]
+        assert addresses[0] == thread.registers[snapshot.machine.ip]
+        memory = thread.stack + b"".join(data for _at, data in thread.more)
+        assert all(struct.pack("<Q", address) in memory for address in addresses[1:])
 
 
 def test_a_thread_stands_for_its_process(process: subprocess.Popen[bytes]):
@@ -131,6 +144,79 @@ def test_a_core_has_the_same_stacks(process: subprocess.Popen[bytes], tmp_path: 
     if done.returncode or not core.exists():
         pytest.skip("gcore cannot write a core here")
     assert sorted(map(functions, shown(core))) == sorted(map(functions, shown(process.pid)))
+
+
+def test_what_was_not_copied_is_copied_at_a_further_look(
+    process: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("undwarf.live.threads.FIRST_COPY", 1 << 12)
+    monkeypatch.setattr("undwarf.live.threads.STACK_COPY", 1 << 12)
+    snapshot = take(process.pid)
+    assert all(len(thread.stack) <= 1 << 12 and not thread.more for thread in snapshot.threads)
+    profile, _defects = snapshot.profile(cache=False)
+    assert sorted([frame.name for frame in one.stack].count("deep") for one in profile.samples) == [0, 0, 0, 51]
+    assert any(thread.more for thread in snapshot.threads)
+
+
+def test_signals_that_come_meanwhile_are_not_lost(process: subprocess.Popen[bytes]):
+    """A signal is delivered before or after the look at a thread, not left out, and what it stops stays stopped."""
+    with subprocess.Popen(
+        [sys.executable, "-c", COUNTER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as running:
+        assert running.stdin is not None
+        assert running.stdout is not None
+        running.stdout.readline()
+        for _ in range(40):
+            os.kill(running.pid, signal.SIGUSR1)
+            take(running.pid)
+            # Signals of one number do not queue: it has taken this one when it says so.
+            assert running.stdout.readline() == "1\n"
+        running.kill()
+
+
+COUNTER = """
+import os, signal, time
+signal.signal(signal.SIGUSR1, lambda number, frame: os.write(1, b"1\\n"))
+os.write(1, b"ready\\n")
+while True:
+    time.sleep(100)
+"""
+
+
+@pytest.fixture
+def sleeper(tmp_path: Path) -> Iterator[tuple[subprocess.Popen[bytes], Path]]:
+    """A process, and the program it runs, without a build-id."""
+    (tmp_path / "s.c").write_text(
+        "#include <unistd.h>\n"
+        "__attribute__((noinline)) int rests(void) { pause(); return 1; }\n"
+        'int main(void) { write(1, "x", 1); return rests() + 1; }\n'
+    )
+    subprocess.run(["gcc", "-g", "-O1", "-Wl,--build-id=none", "s.c", "-o", "s"], cwd=tmp_path, check=True)
+    with subprocess.Popen([str(tmp_path / "s")], stdout=subprocess.PIPE) as running:
+        assert running.stdout is not None
+        running.stdout.read(1)
+        yield running, tmp_path / "s"
+        running.kill()
+
+
+def test_a_program_that_was_replaced_counts_as_it_was(sleeper: tuple[subprocess.Popen[bytes], Path]):
+    running, program = sleeper
+    program.unlink()
+    shutil.copy("/bin/true", program)
+    names = functions(shown(running.pid)[0])
+    assert names[1:3] == ["rests", "main"]
+
+
+def test_a_program_without_a_file_is_read_from_memory(
+    sleeper: tuple[subprocess.Popen[bytes], Path], monkeypatch: pytest.MonkeyPatch
+):
+    """What users other than root see of a deleted program: here as if nothing led to it."""
+    running, program = sleeper
+    program.unlink()
+    monkeypatch.setattr("undwarf.live.process_files.ProcessFiles._find", lambda _self, _key: None)
+    whole = shown(running.pid)[0]
+    assert whole["incomplete"] is None
+    assert len(functions(whole)) >= 5
 
 
 def test_a_process_that_is_not_there():

@@ -10,7 +10,7 @@ import os
 import stat
 import zlib
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from undwarf.diagnostics import Defects
 from undwarf.elf import ElfFile
@@ -31,8 +31,30 @@ if TYPE_CHECKING:
 MAX_DEPENDENCIES = 16 << 20
 """Characters of a modules.dep that are read."""
 
+Place = tuple[int, int, int]
+"""Where a file lies: major and minor number of its device, inode."""
+
 DELETED = " (deleted)"
 """What the kernel puts behind the path of a file that has no name any more."""
+
+
+class Mapped(Protocol):
+    """What is known of mapped files beyond their names, where the process is at hand or its memory was kept.
+
+    A file is told by the path that was recorded and by its build-id, else its place.
+    """
+
+    def file(self, path: str, build_id: bytes, place: Place | None) -> ElfFile | None:
+        """The very file that was mapped, whatever lies at its path by now; None where it cannot be had."""
+
+    def fits(self, elf: ElfFile, path: str, build_id: bytes, place: Place | None) -> bool:
+        """Whether a file may be what was mapped."""
+
+    def remains(self, path: str, build_id: bytes, place: Place | None) -> ElfFile | None:
+        """What is left of a file in memory, asked for when no file is found; None where that is not enough."""
+
+    def root(self) -> str:
+        """The directory that absolute paths of the process start from; empty where it is our own."""
 
 
 class Finder:
@@ -64,6 +86,8 @@ class Finder:
         self.limits = limits
         self.debuginfod = debuginfod
         self.debuginfod_cache = debuginfod.settings.cache if debuginfod is not None else debuginfod_cache()
+        self.mapped: Mapped | None = None
+        """Who knows the mapped files themselves."""
         self.containers: Containers | None = None
         """Where else binaries may be: set by whoever knows the recording's processes."""
         self.defects = Defects() if defects is None else defects
@@ -82,12 +106,27 @@ class Finder:
 
     # The binary ----------------------------------------------------------------------------------------
 
-    def binary(self, recorded: str, build_id: bytes) -> tuple[ElfFile | None, str]:
+    def binary(self, recorded: str, build_id: bytes, place: Place | None = None) -> tuple[ElfFile | None, str]:
         """The ELF file that was mapped as ``recorded``, else None and the reason.
 
         With a build-id, only a file that carries it is taken: at the path, then from perf's cache. Without
-        one, the file at the path is trusted, unless the name says that it was deleted.
+        one, the file at the path is trusted, unless the name says that it was deleted or :attr:`mapped` knows better.
         """
+        mapped = self.mapped
+        if mapped is None:
+            return self._binary(recorded, build_id, place)
+        found = mapped.file(recorded, build_id, place)
+        if found is not None:
+            root = mapped.root()
+            if root:
+                self._root_of[found.path] = root
+            return found, ""
+        found, problem = self._binary(recorded, build_id, place)
+        if found is None:
+            found = mapped.remains(recorded, build_id, place)
+        return found, "" if found is not None else problem
+
+    def _binary(self, recorded: str, build_id: bytes, place: Place | None) -> tuple[ElfFile | None, str]:
         deleted = recorded.endswith(DELETED)
         path = self.path_of(recorded.removesuffix(DELETED))
         problem = "no such path" if usable(recorded) else "not a path"
@@ -97,6 +136,8 @@ class Finder:
             except ElfError as error:
                 problem = error.why or str(error)
             else:
+                if not build_id and self.mapped is not None and not self.mapped.fits(elf, recorded, build_id, place):
+                    return None, "the file at its path is not the one that was mapped"
                 if not build_id or build_ids.same(elf.build_id, build_id):
                     return elf, ""
                 problem = "its build-id differs from the recorded one"
@@ -136,6 +177,9 @@ class Finder:
 
     def vdso(self, build_id: bytes, osrelease: str) -> tuple[ElfFile | None, str]:
         """The vdso, from perf's cache, else from this process where it runs the recording's kernel release."""
+        kept = self.mapped.file("[vdso]", build_id, None) if self.mapped is not None else None
+        if kept is not None:
+            return kept, ""
         if build_id:
             found = self._verified(self.cached(build_id, "vdso"), build_id)
             if found is not None:

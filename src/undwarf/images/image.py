@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from undwarf.elf import ElfFile
 from undwarf.elf.headers import PF_R, PF_X
-from undwarf.images.finder import Finder
+from undwarf.images.finder import Finder, Place
 from undwarf.images.jitdump import JitDump
 from undwarf.images.kinds import ADDRESSED_AS_RUN, ImageKind, kind_of_name
 
@@ -34,7 +34,14 @@ class Image:
     """
 
     def __init__(
-        self, number: int, name: bytes, build_id: bytes, kind: ImageKind, finder: Finder, osrelease: str
+        self,
+        number: int,
+        name: bytes,
+        build_id: bytes,
+        kind: ImageKind,
+        finder: Finder,
+        osrelease: str,
+        place: Place | None = None,
     ) -> None:
         self.number = number
         self.name = name
@@ -45,6 +52,7 @@ class Image:
         self._finder = finder
         self._osrelease = osrelease
         self._recorded_build_id = build_id
+        self._place = place
         self._problem = ""
         self._dump: JitDump | None = None
         self._looked = False
@@ -62,7 +70,7 @@ class Image:
         """The verified ELF file of this image; None where there is none, and :attr:`problem` says why."""
         found: ElfFile | None = None
         if self.kind is ImageKind.FILE:
-            found, self._problem = self._finder.binary(self.path, self._recorded_build_id)
+            found, self._problem = self._finder.binary(self.path, self._recorded_build_id, self._place)
         elif self.kind is ImageKind.MODULE:
             # Not having its file is no problem by itself: kallsyms name modules as well.
             found, _ = self._finder.module(self.path, self._recorded_build_id, self._osrelease)
@@ -191,7 +199,7 @@ class ImageStore:
 
     def named(self, name: bytes, build_id: bytes = b"") -> Image:
         """The image of this name that no mapping record announces (the kernel of a recording without maps)."""
-        return self._intern(name, build_id or self._header_build_id(name), 0)
+        return self._intern(name, build_id or self._header_build_id(name), None)
 
     def kernel(self) -> Image:
         """The kernel's image: the one that is mapped, else one made from the header's build-id."""
@@ -211,17 +219,17 @@ class ImageStore:
         build_id = identity.build_id or self._header_build_id(name)
         return self._intern(name, build_id, (identity.major, identity.minor, identity.inode))
 
-    def _intern(self, name: bytes, build_id: bytes, place: object) -> Image:
+    def _intern(self, name: bytes, build_id: bytes, place: Place | None) -> Image:
         kind = kind_of_name(name)
         if kind is ImageKind.KERNEL:
             # One kernel runs: [kernel.kallsyms]_text and _stext mean the same image.
             known: tuple[bytes, object] = (b"[kernel.kallsyms]", build_id or b"")
         else:
-            known = (name, build_id or place)
+            known = (name, build_id or place or 0)
         with self._lock:
             image = self._by_identity.get(known)
             if image is None:
-                image = Image(len(self.images), name, build_id, kind, self.finder, self._osrelease)
+                image = Image(len(self.images), name, build_id, kind, self.finder, self._osrelease, place)
                 self._by_identity[known] = image
                 self.images.append(image)
             return image

@@ -5,12 +5,17 @@ Sources: the layout of notes in ``fs/binfmt_elf.c`` and ``include/uapi/linux/elf
 
 import struct
 from bisect import bisect_right
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from undwarf.elf import ElfFile
 from undwarf.elf.headers import ET_CORE, PF_R, PF_W, PF_X, PT_LOAD, PT_NOTE, Segment
 from undwarf.elf.notes import notes
 from undwarf.errors import ElfError, UnreadableInput
+from undwarf.images.build_ids import same
+from undwarf.images.finder import Place
+from undwarf.live.remains import HEAD, Range, build_id_of, remains, same_head
 from undwarf.live.snapshot import MACHINES, MAX_THREADS, Machine, Snapshot, Thread
 from undwarf.perfdata.encode import RecordEncoder
 
@@ -19,8 +24,6 @@ AT_SYSINFO_EHDR = 33
 MAX_MAPPINGS = 1 << 20
 STACK_COPY = 60_000
 """Bytes of stack taken at first; the walk reads on in the file."""
-HEAD = 1 << 16
-"""Bytes of a mapped file, as the core has them, in which its build-id is looked for."""
 
 
 @dataclass(slots=True)
@@ -28,6 +31,8 @@ class _Notes:
     """What the notes of a core file say; threads are (number, registers)."""
 
     pid: int = 0
+    signal: int = 0
+    """What ended the process; 0 where a debugger wrote the core of a running one."""
     name: bytes = b""
     vdso: int = 0
     threads: list[tuple[int, tuple[int, ...]]] = field(default_factory=list)
@@ -35,16 +40,15 @@ class _Notes:
     """(start, end, offset, path) of mapped files."""
 
 
-def read_core(path: str) -> Snapshot:
-    """All threads of a core file. Raises UnreadableInput where it is none, or of a machine that is not supported."""
-    try:
-        elf = ElfFile.open(path)
-    except OSError as error:
-        raise UnreadableInput(f"cannot open {path}", error.strerror or str(error)) from error
-    return snapshot_of(elf)
+def read_core(path: str, binaries: Sequence[str] = ()) -> Snapshot:
+    """All threads of a core file. Raises UnreadableInput where it is none, or of a machine that is not supported.
+
+    ``binaries`` are files that were mapped and lie elsewhere by now.
+    """
+    return snapshot_of(ElfFile.open(path), [ElfFile.open(one) for one in binaries])
 
 
-def snapshot_of(elf: ElfFile) -> Snapshot:
+def snapshot_of(elf: ElfFile, binaries: Sequence[ElfFile] = ()) -> Snapshot:
     """All threads of a core file. Raises UnreadableInput as :func:`read_core` does."""
     what = f"cannot read {elf.path or 'these bytes'} as a core file"
     if elf.kind != ET_CORE:
@@ -61,9 +65,15 @@ def snapshot_of(elf: ElfFile) -> Snapshot:
         Thread(tid, found.name, registers, memory.read(registers[machine.sp], registers[machine.sp] + STACK_COPY))
         for tid, registers in found.threads
     ]
-    return Snapshot(
+    snapshot = Snapshot(
         pid, found.name, machine, threads, lambda encoder: _mappings(encoder, pid, found, memory), memory.read
     )
+    snapshot.signal = found.signal
+    snapshot.files = CoreFiles(found.files, found.vdso, memory, binaries)
+    missing = memory.missing()
+    if missing:
+        snapshot.remarks.append(f"the core file is cut short: {missing:,} bytes of memory are not in it")
+    return snapshot
 
 
 class _Memory:
@@ -84,12 +94,74 @@ class _Memory:
 
     def read(self, start: int, end: int) -> bytes:
         """The bytes from ``start`` on, to ``end`` at most."""
+        if end <= start:
+            return b""
         part = self.segment(start)
         if part is None:
             return b""
         at = start - part.address
         size = min(end - start, part.file_size - at)
         return bytes(self.elf.data[part.offset + at : part.offset + at + size]) if size > 0 else b""
+
+    def missing(self) -> int:
+        """Bytes that the file's headers promise and that lie behind its end."""
+        size = len(self.elf.data)
+        return sum(min(part.file_size, max(0, part.offset + part.file_size - size)) for part in self.loads)
+
+
+class CoreFiles:
+    """The files that a process had mapped, as far as its core file tells of them.
+
+    ``files`` are (start, end, offset, path); ``binaries`` files that the user gives, each taken for the mapped one of
+    the same build-id, else for the one that begins as it does.
+    """
+
+    def __init__(
+        self, files: list[tuple[int, int, int, bytes]], vdso: int, memory: _Memory, binaries: Sequence[ElfFile] = ()
+    ) -> None:
+        self._memory = memory
+        self._binaries = binaries
+        self._vdso = vdso
+        self._ranges: dict[str, list[Range]] = {}
+        for start, end, offset, name in files:
+            part = memory.segment(start)
+            constant = part is not None and part.flags & PF_R != 0 and not part.flags & PF_W
+            self._ranges.setdefault(name.decode("utf-8", "surrogateescape"), []).append(
+                Range(start, end, offset, constant)
+            )
+
+    def file(self, path: str, build_id: bytes, place: Place | None) -> ElfFile | None:
+        """The file among those given, and the vdso as it is in memory."""
+        if path == "[vdso]":
+            part = self._memory.segment(self._vdso)
+            data = self._memory.read(part.address, part.address + part.memory_size) if part is not None else b""
+            try:
+                return ElfFile.from_bytes(data, path)
+            except ElfError:
+                return None
+        for elf in self._binaries:
+            if same(elf.build_id, build_id) if build_id else self._is_shown(elf, path):
+                return elf
+        return None
+
+    def _is_shown(self, elf: ElfFile, path: str) -> bool:
+        """Whether a file without a build-id begins as what was mapped, or has its name where that is not kept."""
+        first = next((part for part in self._ranges.get(path, ()) if part.offset == 0), None)
+        if first is not None and self._memory.read(first.start, first.start + 64):
+            return same_head(elf, self._memory.read, [first])
+        return Path(elf.path).name == Path(path).name
+
+    def fits(self, elf: ElfFile, path: str, _build_id: bytes, _place: Place | None) -> bool:
+        """Whether a file begins as what was mapped."""
+        return same_head(elf, self._memory.read, self._ranges.get(path, ()))
+
+    def remains(self, path: str, _build_id: bytes, _place: Place | None) -> ElfFile | None:
+        """What the core file holds of a file."""
+        return remains(self._memory.read, self._ranges.get(path, ()), path)
+
+    def root(self) -> str:
+        """Where the process's file system begins: that is not known."""
+        return ""
 
 
 def _read_notes(elf: ElfFile, machine: Machine) -> _Notes:
@@ -102,6 +174,8 @@ def _read_notes(elf: ElfFile, machine: Machine) -> _Notes:
                 continue
             if kind == NT_PRSTATUS and len(data) >= 112 + 8 * machine.words and len(found.threads) < MAX_THREADS:
                 (tid,) = struct.unpack_from("<i", data, 32)
+                if not found.threads:
+                    (found.signal,) = struct.unpack_from("<H", data, 12)
                 found.threads.append((tid & 0x7FFFFFFF, struct.unpack_from(f"<{machine.words}Q", data, 112)))
             elif kind == NT_PRPSINFO and len(data) >= 56:
                 found.pid = struct.unpack_from("<i", data, 24)[0] & 0x7FFFFFFF
@@ -137,7 +211,7 @@ def _mappings(encoder: RecordEncoder, pid: int, found: _Notes, memory: _Memory) 
     build_ids: dict[bytes, bytes] = {}
     for start, end, offset, name in found.files:
         if offset == 0 and name not in build_ids:
-            build_ids[name] = _build_id(memory.read(start, min(end, start + HEAD)))
+            build_ids[name] = build_id_of(memory.read(start, min(end, start + HEAD)))
     covered = set()
     for start, end, offset, name in found.files:
         part = memory.segment(start)
@@ -160,7 +234,7 @@ def _mappings(encoder: RecordEncoder, pid: int, found: _Notes, memory: _Memory) 
         if part.flags & PF_X and part.address not in covered:
             vdso = part.address == found.vdso
             name = b"[vdso]" if vdso else b"//anon"
-            build_id = _build_id(memory.read(part.address, part.address + HEAD)) if vdso else b""
+            build_id = build_id_of(memory.read(part.address, part.address + HEAD)) if vdso else b""
             out.append(
                 encoder.mmap2(
                     name,
@@ -178,11 +252,3 @@ def _mappings(encoder: RecordEncoder, pid: int, found: _Notes, memory: _Memory) 
 def _protection(flags: int) -> int:
     """Of a segment's flags, those of mmap(2)."""
     return (1 if flags & PF_R else 0) | (2 if flags & PF_W else 0) | (4 if flags & PF_X else 0)
-
-
-def _build_id(head: bytes) -> bytes:
-    """The build-id in the first bytes of a mapped ELF file; empty where there is none."""
-    try:
-        return ElfFile.from_bytes(head).build_id
-    except ElfError:
-        return b""

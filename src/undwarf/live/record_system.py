@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
+from typing import Protocol
 
 from undwarf.elf import ElfFile
 from undwarf.errors import ElfError
@@ -79,6 +80,12 @@ class BuildIds:
         return b""
 
 
+class FileIds(Protocol):
+    """Who tells the build-ids of mapped files, as :class:`BuildIds` does."""
+
+    def of(self, pid: int, path: bytes, major: int, minor: int, inode: int, /) -> bytes: ...
+
+
 def describe_processes(encoder: RecordEncoder, pids: Iterable[int], build_ids: BuildIds, time: int = 0) -> bytes:
     """Records of the threads of running processes, with their names and mappings, as of ``time`` (ns)."""
     out = []
@@ -91,7 +98,7 @@ def describe_processes(encoder: RecordEncoder, pids: Iterable[int], build_ids: B
     return b"".join(out)
 
 
-def describe_mappings(encoder: RecordEncoder, pid: int, maps: bytes, build_ids: BuildIds, time: int = 0) -> bytes:
+def describe_mappings(encoder: RecordEncoder, pid: int, maps: bytes, build_ids: FileIds, time: int = 0) -> bytes:
     """Records of the mappings that a process's /proc/PID/maps lists: code, and data of files that cannot be written."""
     out = []
     for line in maps.split(b"\n"):

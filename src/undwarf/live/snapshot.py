@@ -4,21 +4,29 @@ import io
 import os
 import platform
 import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from undwarf.api import Recording, open_recording
+from undwarf.diagnostics import Defects
 from undwarf.errors import UsageError
+from undwarf.images.finder import Mapped
 from undwarf.perfdata import EventAttr, Features, SampleField
 from undwarf.perfdata.encode import RecordEncoder, record
 from undwarf.perfdata.feature_bytes import encode_features
 from undwarf.perfdata.records import CpuMode, RecordType
 from undwarf.perfdata.writer import PerfWriter
+from undwarf.profile.model import Profile
 
 DUMP = 60_000
 """Bytes of stack in a sample, a multiple of 8 that its record can hold; the walk asks for what is beyond."""
 MAX_THREADS = 100_000
+MAX_WANTED = 16
+"""Addresses of one thread that are noted as missing."""
+LOOKS = 5
+"""Times that a thread is looked at."""
+WORD = 8
 
 _FIELDS = int(
     SampleField.IDENTIFIER
@@ -75,6 +83,8 @@ class Thread:
     stack: bytes
     stopped: int = 0
     """Nanoseconds that it was held."""
+    more: list[tuple[int, bytes]] = field(default_factory=list)
+    """Further memory: (address, bytes)."""
 
 
 @dataclass(slots=True)
@@ -88,14 +98,65 @@ class Snapshot:
     threads: list[Thread]
     mappings: Callable[[RecordEncoder], bytes]
     memory: Callable[[int, int], bytes] | None = None
+    signal: int = 0
+    """What ended the process, 0 for a running one."""
     missed: list[tuple[int, str]] = field(default_factory=list)
     """(thread, why) of those whose stacks could not be had."""
+    remarks: list[str] = field(default_factory=list)
+    """What else the user should know."""
+    files: Mapped | None = None
+    """The mapped files themselves."""
+    again: Callable[[dict[int, set[int]]], bool] | None = None
+    """Looks at threads (by index) once more, at the memory at these addresses too; False if that gives nothing new."""
+    wanted: dict[int, set[int]] = field(default_factory=dict)
+    """Addresses that were asked for and not kept, by the thread's index."""
+
+    def profile(
+        self,
+        *,
+        inline: bool = True,
+        max_stack: int | None = None,
+        symfs: str | None = None,
+        debug_dirs: Sequence[str] = (),
+        debuginfod: bool = False,
+        cache: bool = True,
+    ) -> tuple[Profile, Defects]:
+        """The stacks, one sample a thread in the order of ``threads``, and damage met on the way.
+
+        Where a stack goes on in memory that was not copied, its thread is looked at again, :data:`LOOKS` times at most.
+        """
+        for look in range(LOOKS):
+            self.wanted.clear()
+            with self.open(symfs=symfs, debug_dirs=debug_dirs, debuginfod=debuginfod, cache=cache) as recording:
+                profile = recording.profile(
+                    by_time=True,
+                    runtime=True,
+                    returns=True,
+                    inline=inline,
+                    lines=True,
+                    max_stack=max_stack,
+                    jobs=1,
+                )
+                whole = look == LOOKS - 1 or not self.wanted or self.again is None or not self.again(self.wanted)
+            if whole:
+                break
+        return profile, recording.defects
 
     @contextmanager
-    def open(self, *, debuginfod: bool = False, cache: bool = True) -> Iterator[Recording]:
+    def open(
+        self,
+        *,
+        symfs: str | None = None,
+        debug_dirs: Sequence[str] = (),
+        debuginfod: bool = False,
+        cache: bool = True,
+    ) -> Iterator[Recording]:
         """The snapshot as a recording: one sample a thread, in the order of ``threads``, timed 1, 2, ..."""
-        with open_recording(io.BytesIO(self.encode()), debuginfod=debuginfod, cache=cache) as recording:
+        with open_recording(
+            io.BytesIO(self.encode()), symfs=symfs, debug_dirs=debug_dirs, debuginfod=debuginfod, cache=cache
+        ) as recording:
             recording.memory = self.read
+            recording.know_files(self.files)
             yield recording
 
     def read(self, sample: int, start: int, end: int) -> bytes | None:
@@ -103,8 +164,14 @@ class Snapshot:
         if self.memory is not None:
             return self.memory(start, end) or None
         thread = self.threads[sample]
-        at = start - thread.registers[self.machine.sp]
-        return thread.stack[at : at + (end - start)] or None if 0 <= at < len(thread.stack) else None
+        for base, data in ((thread.registers[self.machine.sp], thread.stack), *thread.more):
+            at = start - base
+            if 0 <= at <= len(data) - WORD:
+                return data[at : at + (end - start)]
+        missing = self.wanted.setdefault(sample, set())
+        if len(missing) < MAX_WANTED:
+            missing.add(start)
+        return None
 
     def encode(self) -> bytes:
         """The bytes of a recording, in file form."""

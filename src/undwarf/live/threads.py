@@ -8,27 +8,39 @@ import ctypes
 import errno
 import os
 import re
+import threading
 import time
+from bisect import bisect_right
+from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass, field
 
 from undwarf.errors import UsageError
-from undwarf.live.record_system import BuildIds, describe_mappings, read_proc, threads_of
+from undwarf.live.process_files import ProcessFiles
+from undwarf.live.record_system import describe_mappings, read_proc, threads_of
 from undwarf.live.snapshot import MAX_THREADS, Machine, Snapshot, Thread, own_machine
 
-STACK_LIMIT = 16 << 20
-"""Bytes copied of one stack; what is beyond is not shown."""
-UNLISTED = 256 << 10
-"""Bytes copied of a stack that is in no mapping we know of."""
+FIRST_COPY = 96 << 10
+"""Bytes copied of a stack at first. Further looks copy 8 times as much each, from where the walk ran out of it."""
+STACK_COPY = 1 << 20
+"""The same for memory that holds one stack only, so that what is above the stack pointer is all in use."""
+LARGEST_COPY = 512 << 20
+MUCH = 1 << 30
+"""Bytes of all stacks, from which on less is copied of each."""
+LATER_COPY = 16 << 10
+PAGE = 4096
+SOON = 0.02
+"""Seconds in which a thread should stop."""
 PATIENCE = 0.5
-"""Seconds that a thread has to stop; one that waits for a disk does not."""
-ROUNDS = 3
-"""Times that threads which came meanwhile are looked for."""
+"""Seconds that those which did not have in the end; one that waits for a disk does not stop."""
+LATECOMERS = 2.0
+"""Seconds for which threads that came meanwhile are looked for."""
 
 _DETACH, _GETREGSET, _SEIZE, _INTERRUPT = 17, 0x4204, 0x4206, 0x4207
 _PRSTATUS = 1
 _EVENT_STOP = 128
 _WALL = 0x40000000
-_RANGE = re.compile(rb"^([0-9a-f]+)-([0-9a-f]+) r", re.MULTILINE)
+_RANGE = re.compile(rb"^([0-9a-f]+)-([0-9a-f]+) ([r-])([-w])[^\n]*?(\[stack\])?$", re.MULTILINE)
 
 
 class _Vector(ctypes.Structure):
@@ -54,94 +66,237 @@ def take(pid: int) -> Snapshot:
         raise UsageError(f"there is no process {pid}", "", "give the number of a running process, or a core file")
     # A thread's number stands for its process.
     pid = int(status.get("Tgid", pid))
-    if status.get("State", "").startswith(("Z", "X")):
-        raise UsageError(
-            f"process {pid} has ended", "only its exit status is left", "its parent has yet to wait for it"
-        )
-    memory = _open_memory(pid)
+    if pid == os.getpid():
+        raise UsageError(f"process {pid} is this program itself", "it cannot stop itself to look", "")
+    proc = _proc_of(pid)
+    memory = _open_memory(pid, proc)
     try:
-        maps = read_proc(f"/proc/{pid}/maps")
+        maps = read_proc(f"{proc}/maps")
         if not maps:
             raise UsageError(
                 f"process {pid} has no memory of its own", "it is a thread of the kernel, or has just ended"
             )
         taker = _Taker(pid, machine, memory, maps)
-        taker.run()
-    finally:
+        _in_own_thread(taker.run)
+        if not taker.threads:
+            why = taker.missed[0][1] if taker.missed else "it has just ended"
+            raise UsageError(f"no thread of process {pid} could be looked at", why, "")
+        # What was mapped meanwhile is there as well.
+        maps = read_proc(f"{proc}/maps") or maps
+    except BaseException:
         os.close(memory)
-    if not taker.threads:
-        why = taker.missed[0][1] if taker.missed else "it has just ended"
-        raise UsageError(f"no thread of process {pid} could be looked at", why, "")
-    # What was mapped meanwhile is there as well.
-    maps = read_proc(f"/proc/{pid}/maps") or maps
-    return Snapshot(
+        raise
+    files = ProcessFiles(pid, proc, maps, memory)
+    snapshot = Snapshot(
         pid,
-        read_proc(f"/proc/{pid}/comm", 64).rstrip(b"\n") or taker.threads[0].name,
+        read_proc(f"{proc}/comm", 64).rstrip(b"\n") or taker.threads[0].name,
         machine,
         taker.threads,
-        lambda encoder: describe_mappings(encoder, pid, maps, BuildIds()),
+        lambda encoder: describe_mappings(encoder, pid, files.maps, files),
         missed=taker.missed,
+        remarks=taker.remarks,
+        files=files,
+        again=taker.again,
     )
+    # The process may end before anybody looks at its files.
+    snapshot.encode()
+    return snapshot
+
+
+def _proc_of(pid: int) -> str:
+    """Where /proc tells of a process's memory: the first thread may have ended before the others.
+
+    Raises UsageError where all have.
+    """
+    for tid in (pid, *threads_of(pid)):
+        proc = f"/proc/{pid}" if tid == pid else f"/proc/{pid}/task/{tid}"
+        if not _status(f"{pid}/task/{tid}").get("State", "Z").startswith(("Z", "X")):
+            return proc
+    raise UsageError(f"process {pid} has ended", "only its exit status is left", "its parent has yet to wait for it")
+
+
+def _in_own_thread(work: Callable[[], None]) -> None:
+    """Trace from a thread that ends with the work: what it still holds then, the kernel lets go.
+
+    A thread that waits for a disk is seized but cannot be released before it stops. Ctrl-C reaches the caller at once.
+    """
+    failures: list[BaseException] = []
+
+    def run() -> None:
+        # Whoever waits for a processor while it holds a thread, holds it too long.
+        with suppress(OSError):
+            os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
+        try:
+            work()
+        except BaseException as error:  # noqa: BLE001 - raised again by the caller
+            failures.append(error)
+
+    worker = threading.Thread(target=run, name="tracer", daemon=True)
+    worker.start()
+    worker.join()
+    if failures:
+        raise failures[0]
 
 
 class _Taker:
-    """Goes through the threads of one process."""
+    """Goes through the threads of one process, in one thread of ours."""
 
     def __init__(self, pid: int, machine: Machine, memory: int, maps: bytes) -> None:
         self.pid = pid
         self.machine = machine
         self.threads: list[Thread] = []
         self.missed: list[tuple[int, str]] = []
+        self.remarks: list[str] = []
         self._memory = memory
-        self._ranges = [(int(low, 16), int(high, 16)) for low, high in _RANGE.findall(maps)]
+        self._ranges: list[tuple[int, int]] = []
+        self._stacks: set[int] = set()
+        guard = 0
+        for low_text, high_text, readable, writable, stack in _RANGE.findall(maps):
+            low, high = int(low_text, 16), int(high_text, 16)
+            if readable == b"r":
+                self._ranges.append((low, high))
+                # What lies above memory that nobody may touch is made to be a stack, and nothing else is above its sp.
+                if writable == b"w" and (stack or low == guard):
+                    self._stacks.add(low)
+            guard = high if readable == writable == b"-" else 0
         self._words = (ctypes.c_uint64 * (machine.words + 8))()
         self._vector = _Vector(ctypes.addressof(self._words), 0)
+        self._late: dict[int, _Visit] = {}
+        self._copied = 0
+        self._looks = 0
+        self._wanted: dict[int, dict[int, int]] = {}
 
     def run(self) -> None:
+        """Take all threads, and those that come meanwhile."""
         seen: set[int] = set()
-        for _ in range(ROUNDS):
-            new = [tid for tid in threads_of(self.pid) if tid not in seen][: MAX_THREADS - len(seen)]
+        end = time.monotonic() + LATECOMERS
+        while True:
+            new = [tid for tid in threads_of(self.pid) if tid not in seen]
+            if len(seen) + len(new) > MAX_THREADS:
+                self.remarks.append(f"only {MAX_THREADS:,} threads are shown")
+                new = new[: MAX_THREADS - len(seen)]
             for tid in new:
                 self._take(tid)
             seen.update(new)
-            if not new:
+            if not new or len(seen) >= MAX_THREADS:
                 break
+            if time.monotonic() > end:
+                self.remarks.append("threads come and go too fast to be looked at all")
+                break
+        self._await_late()
         self.threads.sort(key=lambda thread: thread.tid)
 
+    def again(self, wanted: dict[int, set[int]]) -> bool:
+        """Look at threads (by index) again, at the memory at these addresses too; False if no more can be had."""
+        self._looks += 1
+        size = FIRST_COPY << 3 * self._looks
+        tids = []
+        for index, addresses in wanted.items():
+            known = self._wanted.setdefault(self.threads[index].tid, {})
+            for address in addresses:
+                low, high = self._range_of(address)
+                start = address & ~(PAGE - 1)
+                if low <= address < high and start not in known:
+                    known[start] = min(high - start, size, LARGEST_COPY)
+                    tids.append(self.threads[index].tid)
+        if not tids:
+            return False
+        before = self.threads, self.missed, self.remarks
+        self.threads, self.missed, self.remarks = [], [], []
+
+        def work() -> None:
+            for tid in dict.fromkeys(tids):
+                self._take(tid)
+            self._await_late()
+
+        try:
+            _in_own_thread(work)
+            taken = {thread.tid: thread for thread in self.threads}
+        except UsageError:
+            taken = {}
+        self.threads, self.missed, self.remarks = before
+        for index, thread in enumerate(self.threads):
+            renewed = taken.get(thread.tid)
+            if renewed is not None:
+                renewed.stopped += thread.stopped
+                self.threads[index] = renewed
+        return bool(taken)
+
+    def _range_of(self, address: int) -> tuple[int, int]:
+        """The readable mapping that an address lies in; (0, 0) if none."""
+        at = bisect_right(self._ranges, (address, 1 << 64)) - 1
+        low, high = self._ranges[at] if at >= 0 else (0, 0)
+        return (low, high) if low <= address < high else (0, 0)
+
     def _take(self, tid: int) -> None:
+        """Stop one thread, copy, let it go. One that does not stop soon is kept for later."""
         name = read_proc(f"/proc/{self.pid}/task/{tid}/comm", 64).rstrip(b"\n")
+        visit = _Visit(name)
         try:
             _ptrace(_SEIZE, tid)
+            _ptrace(_INTERRUPT, tid)
         except OSError as error:
             if error.errno == errno.EPERM:
-                raise _refused(self.pid) from error
+                self._denied(tid, error)
             return  # It has just ended.
-        signal_number = 0
-        stopped = False
-        begin = time.perf_counter_ns()
+        if not self._visit(tid, visit, SOON):
+            self._late[tid] = visit
+        for late in list(self._late):
+            if late != tid and self._visit(late, self._late[late], 0):
+                del self._late[late]
+
+    def _denied(self, tid: int, error: OSError) -> None:
+        """One thread may be traced by somebody; for all else, none of the process may be looked at."""
+        tracer = _status(f"{self.pid}/task/{tid}").get("TracerPid", "0")
+        state = _status(f"{self.pid}/task/{tid}").get("State", "X")
+        if tracer != "0":
+            self.missed.append((tid, f"{_named(tracer)} traces it already"))
+        elif not state.startswith(("Z", "X")):
+            raise _refused(self.pid) from error
+
+    def _await_late(self) -> None:
+        """Give the threads that did not stop a last chance. The kernel lets go of them when this thread ends."""
+        end = time.monotonic() + PATIENCE
+        while self._late and time.monotonic() < end:
+            for tid in list(self._late):
+                if self._visit(tid, self._late[tid], 0):
+                    del self._late[tid]
+            time.sleep(0.0005)
+        for tid in self._late:
+            self.missed.append((tid, "it did not stop: it waits in the kernel and cannot be interrupted"))
+        self._late.clear()
+
+    def _visit(self, tid: int, visit: "_Visit", patience: float) -> bool:
+        """Copy and let go a thread that has stopped; False if it has not in time."""
         try:
-            _ptrace(_INTERRUPT, tid)
-            status = _wait(tid)
-            if status is None:
-                self.missed.append((tid, "it did not stop: it waits in the kernel and cannot be interrupted"))
-                return
-            if not os.WIFSTOPPED(status):
-                return
-            stopped = True
-            # A signal that was on its way has stopped the thread before we did; it is handed on.
-            if status >> 16 != _EVENT_STOP:
-                signal_number = os.WSTOPSIG(status)
+            status = _wait(tid, visit, patience)
+        except OSError:
+            return True  # It has ended, or became another one by exec.
+        if status is None:
+            return False
+        code, value = status
+        if code not in (os.CLD_STOPPED, os.CLD_TRAPPED):
+            if tid != self.pid:
+                # Until its end is taken note of, others cannot exec.
+                with suppress(OSError):
+                    os.waitpid(tid, os.WNOHANG | _WALL)
+            return True
+        # A signal that was on its way has stopped the thread before we did; it is handed on.
+        signal_number = 0 if value >> 8 == _EVENT_STOP else value & 0x7F
+        try:
             registers = self._registers(tid)
             stack = self._stack(registers[self.machine.sp])
+            more = [(at, self._read(at, size)) for at, size in self._wanted.get(tid, {}).items()]
         except OSError as error:
             self.missed.append((tid, error.strerror or str(error)))
-            return
+            return True
         finally:
-            if stopped:
-                with suppress(OSError):
-                    _ptrace(_DETACH, tid, 0, signal_number)
-        held = time.perf_counter_ns() - begin
-        self.threads.append(Thread(tid, name, registers, stack, held))
+            with suppress(OSError):
+                _ptrace(_DETACH, tid, 0, signal_number)
+        held = time.perf_counter_ns() - visit.begin
+        self._copied += len(stack)
+        self.threads.append(Thread(tid, visit.name, registers, stack, held, more))
+        return True
 
     def _registers(self, tid: int) -> tuple[int, ...]:
         self._vector.size = ctypes.sizeof(self._words)
@@ -155,41 +310,59 @@ class _Taker:
         return tuple(self._words[: self.machine.words])
 
     def _stack(self, sp: int) -> bytes:
-        size = UNLISTED
-        for low, high in self._ranges:
-            if low <= sp < high:
-                size = min(high - sp, STACK_LIMIT)
-                break
+        low, _high = self._range_of(sp)
+        size = FIRST_COPY if low not in self._stacks else STACK_COPY
+        return self._read(sp, size if self._copied < MUCH else LATER_COPY)
+
+    def _read(self, start: int, size: int) -> bytes:
+        """Memory from ``start`` on, as far as it is mapped."""
         try:
-            return os.pread(self._memory, size, sp)
+            _low, high = self._range_of(start)
+            return os.pread(self._memory, min(size, high - start) if high else size, start)
         except (OSError, OverflowError):
             return b""
 
 
-def _wait(tid: int) -> int | None:
-    """The status of a thread that changed it; None where it did not in time."""
-    end = time.monotonic() + PATIENCE
+@dataclass(slots=True)
+class _Visit:
+    """A thread that was told to stop, and when it was last seen not to have."""
+
+    name: bytes
+    begin: int = field(default_factory=time.perf_counter_ns)
+
+
+def _wait(tid: int, visit: _Visit, patience: float) -> tuple[int, int] | None:
+    """(CLD_* code, status) of a thread that changed its state; None where it did not in time.
+
+    The change stays with the thread: were it taken, a signal that stopped the thread would be lost with us.
+    """
+    end = 0.0
     tries = 0
     while True:
-        found, status = os.waitpid(tid, os.WNOHANG | _WALL)
-        if found:
-            return status
+        now = time.perf_counter_ns()
+        found = os.waitid(os.P_PID, tid, os.WEXITED | os.WSTOPPED | os.WNOHANG | os.WNOWAIT | _WALL)
+        if found is not None:
+            return found.si_code, found.si_status
+        visit.begin = now
+        if not patience:
+            return None
         tries += 1
         if tries > 50:
+            end = end or time.monotonic() + patience
             if time.monotonic() > end:
                 return None
             time.sleep(0.0001)
 
 
-def _status(pid: int) -> dict[str, str]:
-    """The lines of /proc/PID/status; none where there is no such process."""
+def _status(pid: int | str) -> dict[str, str]:
+    """The lines of /proc/PID/status (or of PID/task/TID); none where there is no such process."""
     lines = read_proc(f"/proc/{pid}/status", 1 << 16).decode("utf-8", "replace").splitlines()
     return {key: value.strip() for key, _colon, value in (line.partition(":") for line in lines)}
 
 
-def _open_memory(pid: int) -> int:
+def _open_memory(pid: int, proc: str) -> int:
     try:
-        return os.open(f"/proc/{pid}/mem", os.O_RDONLY | os.O_CLOEXEC)
+        return os.open(f"{proc}/mem", os.O_RDONLY | os.O_CLOEXEC)
     except PermissionError as error:
         raise _refused(pid) from error
     except OSError as error:
@@ -201,8 +374,8 @@ def _refused(pid: int) -> UsageError:
     what = f"process {pid} may not be looked at"
     status = _status(pid)
     tracer = status.get("TracerPid", "0")
-    if tracer not in ("0", str(os.getpid())):
-        return UsageError(what, f"process {tracer} traces it already", "end that debugger or strace first")
+    if tracer != "0":
+        return UsageError(what, f"{_named(tracer)} traces it already", "end that debugger or strace first")
     owner = status.get("Uid", "").split()
     if os.geteuid() != 0 and owner and owner[0] != str(os.geteuid()):
         return UsageError(what, "it belongs to another user", "run as that user, or as root")
@@ -212,3 +385,9 @@ def _refused(pid: int) -> UsageError:
         return UsageError(what, why, "run as root, or: sysctl kernel.yama.ptrace_scope=0" if scope != b"3" else "")
     why = "it is not dumpable, or we lack CAP_SYS_PTRACE (in a container: --cap-add SYS_PTRACE)"
     return UsageError(what, why, "run as root")
+
+
+def _named(pid: str) -> str:
+    """A process's number and name."""
+    name = read_proc(f"/proc/{pid}/comm", 64).rstrip(b"\n").decode("utf-8", "replace")
+    return f"process {pid} ({name})" if name else f"process {pid}"

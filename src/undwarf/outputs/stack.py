@@ -1,6 +1,7 @@
 """Stacks of threads, as debuggers print them, or as JSON."""
 
 import json
+import signal
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -15,11 +16,21 @@ def _ending(sample: Sample) -> str:
     return "" if reason is StopReason.ROOT else DESCRIPTIONS.get(reason, "")
 
 
-def lines(profile: Profile, process: str, source: bool = True) -> Iterator[str]:
-    """The text, line by line: the process, then each thread with its frames, innermost first."""
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
+def lines(profile: Profile, process: str, source: bool = True, ended_by: int = 0) -> Iterator[str]:
+    """The text, line by line: the process, then each thread with its frames, innermost first.
+
+    ``ended_by``: the signal that ended the process, 0 for none. A stack that is not whole ends with the reason.
+    """
     samples = list(profile.samples)
     if samples:
-        yield printable(f"{samples[0].pid} {process}")
+        yield printable(f"{samples[0].pid} {process}" + (f", ended by {_signal_name(ended_by)}" if ended_by else ""))
     for sample in samples:
         yield printable(f"TID {sample.tid} {sample.comm}:")
         for number, frame in enumerate(sample.stack):
@@ -34,7 +45,7 @@ def lines(profile: Profile, process: str, source: bool = True) -> Iterator[str]:
             yield f"     ... {printable(ending)}"
 
 
-def as_json(profile: Profile, process: str, held: Sequence[int]) -> str:
+def as_json(profile: Profile, process: str, held: Sequence[int], ended_by: int = 0) -> str:
     """The same as one JSON object; ``held``: ns that each thread was stopped, 0 where it was not."""
     threads: list[dict[str, Any]] = []
     samples = list(profile.samples)
@@ -55,4 +66,5 @@ def as_json(profile: Profile, process: str, held: Sequence[int]) -> str:
             {"tid": sample.tid, "name": sample.comm, "frames": frames, "incomplete": ending, "stopped_ns": stopped}
         )
     pid = samples[0].pid if samples else None
-    return json.dumps({"pid": pid, "name": process, "threads": threads}, indent=1)
+    ended = _signal_name(ended_by) if ended_by else None
+    return json.dumps({"pid": pid, "name": process, "signal": ended, "threads": threads}, indent=1)

@@ -67,10 +67,12 @@ def build_profile(
     inline: bool = True,
     progress: Progress | None = None,
     memory: Memory | None = None,
+    returns: bool = False,
 ) -> Profile:
     """Unwind and name the samples that pass the filters.
 
-    ``by_time`` puts samples in time order (else as recorded); ``runtime`` keeps absolute addresses of frames.
+    ``by_time`` puts samples in time order (else as recorded); ``runtime`` keeps absolute addresses of frames,
+    of callers return addresses with ``returns``.
     ``lines_of`` opens an image's debugging information; without it there are no source lines and no inlined functions.
     ``inline`` makes inlined functions frames of their own. ``memory`` reads what lies behind a stack dump.
     """
@@ -90,6 +92,7 @@ def build_profile(
         runtime=runtime,
         progress=step,
         memory=memory,
+        returns=returns,
     )
     if walked.damaged:
         data.defects.add("sample that does not fit its record", data.path, walked.damaged)

@@ -19,7 +19,7 @@ WINDOW = 8 << 20
 
 Progress = Callable[[int, int], None]
 Memory = Callable[[int, int, int], bytes | None]
-"""Memory behind a sample's stack dump: its number, start and end to the bytes from the start on."""
+"""Memory as it was at a sample, beside its stack dump: its number, start and end to the bytes from the start on."""
 
 
 @dataclass(slots=True)
@@ -117,10 +117,12 @@ def walk_samples(
     runtime: bool = False,
     progress: Progress | None = None,
     memory: Memory | None = None,
+    returns: bool = False,
 ) -> Walked:
     """Walk the samples for which ``selected`` is not 0.
 
-    With ``runtime``, frames keep the absolute address they ran at. ``progress`` is told samples done and in all.
+    With ``runtime``, frames keep the absolute address they ran at; with ``returns`` callers'
+    are return addresses. ``progress`` is told samples done and in all.
     """
     count = len(records.samples.position)
     stack = zeros("I", count)
@@ -156,7 +158,9 @@ def walk_samples(
     later = later_chains(data, records)
     for walker in walkers:
         if memory is not None:
-            walker.see_live(memory)
+            walker.see_live(memory, whole=True)
+        if returns:
+            walker.show_returns()
         if later is not None:
             walker.set_later(later.at, later.count, later.addresses)
         if data.stitched:

@@ -462,6 +462,8 @@ class Walker:
     live_low: cython.ulonglong
     live_high: cython.ulonglong
     live_state: cython.int
+    live_whole: cython.bint
+    returns: cython.bint
     number: cython.Py_ssize_t
     completed = cython.declare(cython.Py_ssize_t, visibility="readonly")
     changed = cython.declare(cython.Py_ssize_t, visibility="readonly")
@@ -525,6 +527,8 @@ class Walker:
         self.live = None
         self.live_block = zeros("B", 0)
         self.live_state = LIVE_UNUSED
+        self.live_whole = False
+        self.returns = False
         self.set_later(zeros("Q", 0), zeros("I", 0), zeros("Q", 0))
         self.reset()
 
@@ -569,15 +573,22 @@ class Walker:
         if renumbered:
             self._forget()
 
-    def see_live(self, memory: Any) -> None:
+    def see_live(self, memory: Any, whole: bool = False) -> None:
         """Go on reading where a dump ends: ``memory(sample, start, end)`` gives the bytes of the sample's process from
-        ``start`` on, to ``end`` at least, or None."""
+        ``start`` on, to ``end`` at least, or None. ``whole``: it is all memory as it was at the time of the sample,
+        else a running process's, whose stack may have changed since."""
         self.live = memory
+        self.live_whole = whole
+
+    def show_returns(self) -> None:
+        """Keep return addresses as the absolute addresses of callers, not what they are looked up by."""
+        self.returns = True
 
     def take_over(self, other: Walker) -> None:  # noqa: F821 - the class itself, which Cython knows here
         """Go on with the stacks and the counts of a walker that had room for fewer images."""
         self.stacks = other.stacks
         self.live = other.live
+        self.live_whole = other.live_whole
         self.completed = other.completed
         self.changed = other.changed
         self.deferred = other.deferred
@@ -829,7 +840,7 @@ class Walker:
         address: cython.ulonglong
         rule: cython.uint = RULE_NO
         source: cython.int = provenance
-        shown: cython.ulonglong = lookup if provenance == 0 else raw
+        shown: cython.ulonglong = lookup if provenance == 0 and not self.returns else raw
         site: cython.Py_ssize_t = -1
         key: cython.ulonglong = 0
         asked: cython.ulonglong
@@ -964,13 +975,18 @@ class Walker:
     @cython.nogil
     @cython.exceptval(-1)
     def load_elsewhere(self, address: cython.ulonglong) -> cython.ulonglong:
-        """A word of read-only file data; sets ``fault`` if there is none."""
+        """A word of memory that is not in the dump, or of read-only file data; sets ``fault`` if there is none."""
         entry: cython.Py_ssize_t
         image: cython.Py_ssize_t
         offset: cython.ulonglong
         value: cython.ulonglong = 0
         self.odd = True
-        if self.live_state != LIVE_REFUSED and address >= self.high and address - self.high < LIVE_REACH:
+        if self.live_whole:
+            if (
+                self.live_low <= address and address < self.live_high and self.live_high - address >= 8
+            ) or self.read_live(address, address + 8):
+                return self.live_word(address)
+        elif self.live_state != LIVE_REFUSED and address >= self.high and address - self.high < LIVE_REACH:
             if self.live_state == LIVE_UNUSED:
                 self.live_state = LIVE_REFUSED
                 if self.live is not None and self.high > self.low:
@@ -1589,6 +1605,8 @@ class Walker:
         self.stop_image = NOTHING
         self.number = s
         self.live_state = LIVE_UNUSED
+        self.live_low = 0
+        self.live_high = 0
         self.space = self.space_of[s]
         if self.positions[s] < self.base or self.positions[s] - self.base > cython.cast(
             cython.ulonglong, self.window.shape[0]

@@ -1,0 +1,167 @@
+"""The files that a running process has mapped: the very ones, wherever their names lead to by now.
+
+A path in /proc/PID/maps is one of the process's own file system, and may since belong to another file or to none. So it
+counts only with the inode behind it; else the mapping itself leads to its file (/proc/PID/map_files, with enough
+rights; /proc/PID/exe), or the memory shows what is there. Source: proc(5).
+"""
+
+import os
+import re
+import weakref
+
+from undwarf.elf import ElfFile
+from undwarf.errors import ElfError
+from undwarf.images.finder import DELETED, Place
+from undwarf.images.paths import confined
+from undwarf.live.remains import HEAD, Range, build_id_of, remains, same_head
+
+_MAPPING = re.compile(
+    rb"^([0-9a-f]+)-([0-9a-f]+) (r?)[-r]?([-w])[-x][ps] ([0-9a-f]+) ([0-9a-f]+):([0-9a-f]+) ([1-9]\d*) +([^\n]+)$",
+    re.MULTILINE,
+)
+_Key = tuple[str, Place]
+
+
+class ProcessFiles:
+    """Opens what a process has mapped; what is open stays usable when the process ends.
+
+    ``proc`` is its directory in /proc (that of a thread, where the first one has ended), ``memory`` a descriptor of its
+    memory, which is closed with this object.
+    """
+
+    def __init__(self, pid: int, proc: str, maps: bytes, memory: int) -> None:
+        self._pid = pid
+        self._proc = proc
+        self._memory = memory
+        self._opened: dict[_Key, ElfFile | None] = {}
+        self._ranges: dict[_Key, list[Range]] = {}
+        self._by_build_id: dict[tuple[str, bytes], ElfFile] = {}
+        self._root = self._find_root()
+        self.maps = self._read(maps)
+        """The process's mappings, where a program in memory only (memfd_create) has the name of a file."""
+        weakref.finalize(self, os.close, memory)
+
+    def _find_root(self) -> str:
+        root = f"{self._proc}/root"
+        try:
+            if not os.path.samestat(os.stat(root), os.stat("/")):  # noqa: PTH116
+                return root
+            same = os.readlink(f"{self._proc}/ns/mnt") == os.readlink("/proc/self/ns/mnt")  # noqa: PTH115
+        except OSError:
+            return ""
+        return "" if same else root
+
+    def _read(self, maps: bytes) -> bytes:
+        for found in _MAPPING.finditer(maps):
+            name, place = _name(found[9]), (int(found[6], 16), int(found[7], 16), int(found[8]))
+            start, end, offset = (int(found[k], 16) for k in (1, 2, 5))
+            constant = found[3] == b"r" and found[4] == b"-"
+            self._ranges.setdefault((name, place), []).append(Range(start, end, offset, constant))
+        for key in [key for key in self._ranges if key[0].startswith("/memfd:")]:
+            if self._open(key) is not None:
+                name, place = key
+                known = (name[1:], place)
+                self._opened[known], self._ranges[known] = self._opened[key], self._ranges[key]
+                maps = maps.replace(b" " + os.fsencode(name) + b"\n", b" " + os.fsencode(name[1:]) + b"\n")
+        return maps
+
+    # What describes mappings asks ------------------------------------------------------------------------
+
+    def of(self, _pid: int, path: bytes, major: int, minor: int, inode: int) -> bytes:
+        """The build-id of a mapped file; empty where it has none, or is no ELF file."""
+        key = (_text(path), (major, minor, inode))
+        elf = self._open(key)
+        if elf is None:
+            first = next((part for part in self._ranges.get(key, ()) if part.offset == 0), None)
+            return build_id_of(self.read(first.start, min(first.end, first.start + HEAD))) if first else b""
+        if elf.build_id:
+            self._by_build_id.setdefault((_text(path), elf.build_id), elf)
+        return elf.build_id
+
+    # What the finder asks --------------------------------------------------------------------------------
+
+    def file(self, path: str, build_id: bytes, place: Place | None) -> ElfFile | None:
+        """The file that was mapped."""
+        if build_id:
+            return self._by_build_id.get((path, build_id))
+        return self._opened.get((path, place)) if place is not None else None
+
+    def fits(self, elf: ElfFile, path: str, _build_id: bytes, place: Place | None) -> bool:
+        """Whether a file begins as what is mapped."""
+        return place is None or same_head(elf, self.read, self._ranges.get((path, place), ()))
+
+    def remains(self, path: str, _build_id: bytes, place: Place | None) -> ElfFile | None:
+        """What memory holds of a file."""
+        return remains(self.read, self._ranges.get((path, place), ()), path) if place is not None else None
+
+    def root(self) -> str:
+        """Where the process's file system begins; empty where it is ours."""
+        return self._root
+
+    def read(self, start: int, end: int) -> bytes:
+        """The process's memory as it is now; empty where it has ended."""
+        try:
+            return os.pread(self._memory, end - start, start)
+        except (OSError, OverflowError):
+            return b""
+
+    # Finding ---------------------------------------------------------------------------------------------
+
+    def _open(self, key: _Key) -> ElfFile | None:
+        if key not in self._opened:
+            self._opened[key] = self._find(key)
+        return self._opened[key]
+
+    def _find(self, key: _Key) -> ElfFile | None:
+        name, (major, minor, inode) = key
+        if name.startswith("/dev/"):
+            return None
+        ranges = self._ranges.get(key, ())
+        # Whose file is named so in truth comes first; the kernel marks what was removed in the same way.
+        paths = [self._inside(one) for one in dict.fromkeys((name, name.removesuffix(DELETED)))]
+        links = [f"/proc/{self._pid}/map_files/{part.start:x}-{part.end:x}" for part in ranges[:1]]
+        for path in (*paths, *links, f"{self._proc}/exe"):
+            try:
+                status = os.stat(path)  # noqa: PTH116
+            except (OSError, ValueError):
+                continue
+            # What a link of a mapping leads to is its file; a union file system states other numbers there.
+            if path not in links and (status.st_dev, status.st_ino) != (os.makedev(major, minor), inode):
+                continue
+            elf = _elf(path)
+            if elf is not None or path in links:
+                return elf
+        for path in paths:
+            elf = _elf(path)
+            if elf is not None and self._is_mapped(elf, ranges):
+                return elf
+        return None
+
+    def _is_mapped(self, elf: ElfFile, ranges: "list[Range] | tuple[()]") -> bool:
+        """Whether memory shows that a file is what is mapped."""
+        first = next((part for part in ranges if part.offset == 0), None)
+        if first is None:
+            return False
+        head = self.read(first.start, min(first.end, first.start + HEAD))
+        return len(head) >= 64 and head[:64] == elf.data[:64] and same_head(elf, self.read, ranges)
+
+    def _inside(self, path: str) -> str:
+        if not self._root or not path.startswith("/"):
+            return path
+        return confined(self._root, path) or ""
+
+
+def _elf(path: str) -> ElfFile | None:
+    try:
+        return ElfFile.open(path)
+    except ElfError:
+        return None
+
+
+def _text(name: bytes) -> str:
+    return name.decode("utf-8", "surrogateescape")
+
+
+def _name(name: bytes) -> str:
+    """A name as /proc/PID/maps has it: only line feeds are written in another way."""
+    return _text(name.replace(rb"\012", b"\n"))
