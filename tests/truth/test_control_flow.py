@@ -22,8 +22,7 @@ def test_a_signal_handler_on_the_normal_stack(build: Build, stacks: Stacks, opti
     burning = [stack for stack in stacks(program, arguments=["0"], graph="dwarf,32768") if "burn" in stack.names]
     assert len(burning) >= 10
     whole = [stack for stack in burning if stack.stop is StopReason.ROOT]
-    # a signal may hit a linkage stub of a static program, which has no unwind table
-    assert len(whole) >= (0.9 if "-static" in options else 1) * len(burning)
+    assert len(whole) == len(burning)
     for stack in whole:
         names = stack.of(program)
         assert names[:2] == ["_start", "main"]

@@ -5,7 +5,7 @@ from undwarf.diagnostics import Defects
 from undwarf.elf import ElfFile
 from undwarf.elf.headers import ET_REL
 from undwarf.limits import Limits
-from undwarf.tables.aarch64_stubs import stubs
+from undwarf.tables import aarch64_stubs, x86_64_stubs
 from undwarf.tables.cfi import RuleSet
 from undwarf.tables.code.binary import Binary
 from undwarf.tables.code.exceptions import LandingPads
@@ -99,9 +99,12 @@ class HoleSource(CodeSource):
 
 
 def providers(request: Request) -> list[Provider]:
-    """What can be asked for functions: those of a linked x86-64 program; of an AArch64 one its linkage tables."""
+    """What can be asked for functions: those of a linked x86-64 program; its linkage tables alone where these are all
+    that is worth it, and of an AArch64 one."""
     if request.elf.machine == _AARCH64:
-        return [lambda: stubs(request.elf, request.rules)]
+        return [lambda: aarch64_stubs.stubs(request.elf, request.rules)]
+    if request.walking and not request.first and not _describes_little(request.elf, request.limits):
+        return [lambda: x86_64_stubs.stubs(request.elf, request.rules)]
     return [lambda: source(request)]
 
 
@@ -130,8 +133,13 @@ def source(request: Request) -> CodeSource | None:
 
 
 def is_worth(elf: ElfFile, limits: Limits) -> bool:
-    """Whether to look at a program's code for what other sources leave open: not where these describe many functions,
-    since finding what lies between them then costs more than it gives."""
+    """Whether to look at a program's code for what other sources leave open."""
+    return _describes_little(elf, limits) or (elf.machine == _X86_64 and x86_64_stubs.are_undescribed(elf))
+
+
+def _describes_little(elf: ElfFile, limits: Limits) -> bool:
+    """Whether other sources describe few functions: where they describe many, finding what lies between these costs
+    more than it gives."""
     header = find_header(elf)
     described = header.count if header is not None and header.is_usual else 0
     sections = [elf.section(name) for name in (".symtab", ".dynsym")]

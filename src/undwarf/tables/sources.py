@@ -88,7 +88,7 @@ class Request:
 
     ``kinds`` are the wanted kinds among those the module reads, in order. ``debug_elf`` finds the separate debug file.
     ``quick``: few functions of many will be asked for. ``followed``: other kinds are asked after these, for what
-    lies between functions. ``first``: none are asked before.
+    lies between functions. ``first``: none are asked before. ``walking``: as ``quick``, for kinds asked later too.
     """
 
     elf: ElfFile
@@ -100,6 +100,7 @@ class Request:
     quick: bool
     followed: bool
     first: bool = True
+    walking: bool = False
 
 
 def parse_order(source: "str | Iterable[str] | None", default: tuple[str, ...] = DEFAULT_ORDER) -> tuple[str, ...]:
@@ -153,6 +154,7 @@ def providers(
             quick=quick and at == 0,
             followed=end < len(kinds),
             first=at == 0,
+            walking=quick,
         )
         found += import_module(module).providers(request)
         at = end

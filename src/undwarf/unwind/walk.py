@@ -80,6 +80,8 @@ FROM_LATER_CHAIN = cython.declare(cython.int, 20)
 
 # x86-64: DWARF register numbers.
 REGISTERS = cython.declare(cython.int, 17)
+RAX = cython.declare(cython.int, 0)
+RDX = cython.declare(cython.int, 1)
 RBX = cython.declare(cython.int, 3)
 RBP = cython.declare(cython.int, 6)
 RSP = cython.declare(cython.int, 7)
@@ -1624,16 +1626,21 @@ class Walker:
         self.tail_node = NOTHING
         if self.open_dump(s, record, mode):
             walked = True
-            count = self.user_part(count, False)
+            count = self.user_part(count, 0, False)
             if (
                 (self.ended_at_zero or self.stop == STOP_UNMAPPED or self.stop == STOP_BAD_CFA)
                 and 0 < count - kernel_count <= 3
                 and self.open_dump(s, record, mode)
             ):
-                count = self.user_part(kernel_count, True)
+                count = self.user_part(kernel_count, 0, True)
                 if self.stop != STOP_ROOT or self.ended_at_zero:
                     self.open_dump(s, record, mode)
-                    count = self.user_part(kernel_count, False)
+                    count = self.user_part(kernel_count, 0, False)
+            if self.ended_at_zero or self.stop in (STOP_UNMAPPED, STOP_BAD_CFA, STOP_UNREADABLE):
+                count = self.to_handler(kernel_count, count)
+                if count < 0:
+                    self.open_dump(s, record, mode)
+                    count = self.user_part(kernel_count, 0, False)
             stop = self.stop
             node = self.tail_node
             if self.live_state == LIVE_OPEN:
@@ -1900,14 +1907,76 @@ class Walker:
     @cython.cfunc
     @cython.nogil
     @cython.exceptval(-1)
-    def user_part(self, count: cython.Py_ssize_t, second_look: cython.bint) -> cython.Py_ssize_t:
-        """Walk the dump, appending frames to the chain; sets ``stop`` and ``stop_image``.
+    def returns_to_handler(self, rule: cython.uint) -> cython.bint:
+        """Whether a rule is one of a function that leaves for an exception's handler: it saves rax and rdx, which no
+        other does, since a handler finds its arguments there (gcc, `__builtin_eh_return`)."""
+        at: cython.Py_ssize_t = STRIDE * rule
+        found: cython.int = 0
+        i: cython.int
+        if rule >= RULE_LIMIT or self.link >= 0:
+            return False
+        for i in range(min(self.words[at + 6], REGISTERS)):
+            if self.words[at + 9 + 4 * i] == KIND_AT_CFA and self.words[at + 8 + 4 * i] in (RAX, RDX):
+                found += 1
+        return found == 2
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1)
+    def to_handler(self, first: cython.Py_ssize_t, count: cython.Py_ssize_t) -> cython.Py_ssize_t:
+        """Walk on, if that leads to the root, where the unwinder of exceptions is about to leave for a handler.
+
+        It puts the registers of the handler's frame where its own function saved those of its caller, the return
+        address last; only the stack pointer is missing then. The frame it leaves for is the first above which the same
+        return address still stands. Source: gcc, libgcc/unwind-dw2.c, `uw_install_context_1`. Returns the chain's
+        length, -2 if the stack has to be walked again.
+        """
+        last: cython.Py_ssize_t = self.fresh_count - 1
+        k: cython.Py_ssize_t
+        i: cython.Py_ssize_t
+        at: cython.Py_ssize_t
+        place: cython.ulonglong
+        back: cython.ulonglong
+        if last > 3:
+            last = 3
+        for k in range(last):
+            at = STATE * k
+            back = self.fresh[at]
+            self.find(back if self.fresh[at + 8] == ALL_ONES else back - 1, back)
+            if not self.returns_to_handler(self.found_rule):
+                continue
+            at += STATE
+            back = self.fresh[at]
+            place = self.fresh[at + 1]
+            while self.low <= place and place < self.high and self.high - place >= 8 and self.load(place) != back:
+                place += 8
+            if place < self.low or place >= self.high or self.high - place < 8:
+                return count
+            self.regs[RIP] = back
+            self.regs[RSP] = place + 8
+            self.regs[RBX] = self.fresh[at + 2]
+            self.regs[RBP] = self.fresh[at + 3]
+            for i in range(4):
+                self.regs[12 + i] = self.fresh[at + 4 + i]
+            self.known = cython.cast(cython.uint, self.fresh[at + 8] & CALLEE_SAVED)
+            self.stop_image = NOTHING
+            count = self.user_part(first + k + 1, k + 1, False)
+            return count if self.stop == STOP_ROOT and not self.ended_at_zero else -2
+        return count
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1)
+    def user_part(
+        self, count: cython.Py_ssize_t, depth: cython.Py_ssize_t, second_look: cython.bint
+    ) -> cython.Py_ssize_t:
+        """Walk the dump, appending frames to the chain; sets ``stop`` and ``stop_image``. The registers are those of
+        frame number ``depth``.
 
         A second look reads the code too. A return instruction means what it means, whatever its rule says; and behind
         no call lies no return address: execution goes on at just that address, as where an exception lands.
         """
-        depth: cython.Py_ssize_t = 0
-        exact: cython.bint = True
+        exact: cython.bint = depth == 0
         pc: cython.ulonglong
         reason: cython.int = 0
         rule: cython.uint
@@ -1920,9 +1989,9 @@ class Walker:
         compared: cython.bint = False
         at: cython.Py_ssize_t
         self.top = 0
-        self.odd = second_look
+        self.odd = second_look or depth > 0
         self.ended_at_zero = False
-        self.fresh_count = 0
+        self.fresh_count = depth
         self.tail_count = 0
         if self.memo_count and self.memo_space == self.space and self.high >= self.memo_top:
             old = self.memo_count - 1

@@ -1,0 +1,56 @@
+"""Rules of linkage tables that the linker wrote none for."""
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from undwarf.elf import ElfFile
+from undwarf.tables import x86_64_stubs
+from undwarf.tables.cfi import RuleSet
+from undwarf.tables.model import UnwindTable
+
+JUMP, PUSH, BACK = "ff25e29f1c00", "6800000000", "e9e0ffffff"
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        # GNU ld, static: jumps alone
+        (f"{JUMP}6690" * 3, [(0, 8)]),
+        # behind endbr64, with a bnd prefix
+        (f"f30f1efaf2{JUMP}0f1f440000" * 2, [(0, 8)]),
+        # lazy: the header, then a jump that first leads to the push behind it
+        (
+            f"ff35e22f0000{JUMP}0f1f4000" + f"{JUMP}{PUSH}{BACK}" * 2,
+            [(0, 16), (6, 24), (12, 8), (27, 16), (32, 8), (43, 16)],
+        ),
+        # anything else ends what is known
+        (f"{JUMP}66904889e5{JUMP}", [(0, 8), (8, 0)]),
+        ("", [(0, 8)]),
+    ],
+)  # fmt: skip
+def test_what_lies_on_the_stack(code: str, expected: list[tuple[int, int]]) -> None:
+    assert x86_64_stubs.depths(bytes.fromhex(code)) == expected
+
+
+def test_a_large_static_program_has_rules_for_its_stubs(tmp_path: Path) -> None:
+    """GNU ld describes no stubs of static programs; the C library alone has more functions than are looked at."""
+    if not shutil.which("gcc"):
+        pytest.skip("gcc is not installed")
+    source = tmp_path / "program.c"
+    source.write_text("int main(void) { return 0; }")
+    program = tmp_path / "program"
+    if subprocess.run(["gcc", "-static", "-w", str(source), "-o", str(program)], capture_output=True).returncode:
+        pytest.skip("gcc cannot link statically here")
+    elf = ElfFile.open(program)
+    section = elf.section(".plt") or elf.section(".iplt")
+    if section is None or not x86_64_stubs.are_undescribed(elf):
+        pytest.skip("no linkage table, or one that the linker describes")
+    table = UnwindTable.from_elf(elf, "auto", rules=RuleSet(), quick=True)
+    rule = table.rule_at(section.address)
+    assert rule is not None
+    assert (rule.cfa, rule.source) == ("rsp+8", "code")
+    # Functions have theirs all the same.
+    assert table.rule_at(elf.entry + 1) is not None
