@@ -22,6 +22,14 @@ long global(void) { return head.key; }
 long outside(void) { return elsewhere.key; }
 long called(long k) { return chosen(k)->key; }
 long imported(long k) { return pick(k)->key; }
+long goes(struct node *n, const char *c) {
+    static const void *const to[] = {&&one, &&two, &&end};
+    long sum = 0;
+    goto *to[*c++ & 3];
+one: sum += n->key; goto *to[*c++ & 3];
+two: sum -= n->next->key; goto *to[*c++ & 3];
+end: return sum;
+}
 long ends(struct node *n, long k) { if (k) { n = (struct node *)k; abort(); } return n->key; }
 """
 
@@ -61,6 +69,16 @@ def test_callees_return_what_their_prototypes_say(library: Path) -> None:
 
 def test_what_does_not_return_is_no_way(library: Path) -> None:
     assert ("struct node", "key") in answers(library, "ends")
+
+
+def test_jumps_go_where_the_dynamic_linker_says(library: Path) -> None:
+    elf = ElfFile.open(library)
+    source = DwarfSource.open(elf)
+    assert source is not None
+    low = next(at for at, name in source.symbols.functions.items() if name == "goes")
+    flow = Resolver(elf, source).flow_at(low)
+    assert flow is not None and not flow.open and flow.tables
+    assert ("struct node", "next") in answers(library, "goes")
 
 
 def test_slots_have_addresses_or_names(library: Path) -> None:

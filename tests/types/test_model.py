@@ -225,3 +225,18 @@ def test_members_over_each_other_are_all_found() -> None:
     found = graph.member_at(graph.add(TypeRecord(Kind.UNION, "over", 80, members=members)), 40, 4)
     assert found is not None
     assert found.candidates == ("m20", "m21")
+
+
+def test_an_object_is_found_in_any_variant(graph: TypeGraph) -> None:
+    word, pointer = integer(graph, "long", 8), graph.pointer_to(integer(graph))
+    either = struct(graph, "either", 8, member("n", 0, word), member("p", 0, pointer), kind=Kind.UNION)
+    outer = struct(graph, "outer", 16, member("tag", 0, word), member("u", 8, either))
+    assert graph.object_at(outer, 8, pointer) and graph.object_at(outer, 8, word)
+    assert not graph.object_at(outer, 0, pointer) and not graph.object_at(outer, -8, word)
+
+
+def test_alignment_is_that_of_the_largest_member_unless_packed(graph: TypeGraph) -> None:
+    byte, word = integer(graph, "char", 1), integer(graph, "long", 8)
+    even = struct(graph, "even", 16, member("c", 0, byte), member("n", 8, array(graph, word, 1)))
+    packed = struct(graph, "packed", 9, member("c", 0, byte), member("n", 1, word))
+    assert [graph.alignment(t) for t in (even, packed, array(graph, even, 3), byte)] == [8, 1, 8, 1]

@@ -8,7 +8,7 @@ from fakes import Fake, assemble
 
 from undwarf.disasm.x86_64 import MACHINE
 from undwarf.types.flow import FunctionFlow
-from undwarf.types.locate import Located, locate
+from undwarf.types.locate import Embedders, Located, locate
 from undwarf.types.places import GlobalVariable, Place, PlaceKind
 from undwarf.types.program import Program
 from undwarf.types.tracking import Tracker
@@ -28,10 +28,11 @@ def fake() -> Fake:
 def touched(fake: Fake, tmp_path: Path) -> Touched:
     """The operands of a piece of code in order: `node.key`, `frame-16`, or `?`."""
 
-    def run(text: str, *, complete: bool = False) -> list[str]:
+    def run(text: str, *, complete: bool = False, changes: dict[int, frozenset[int]] | None = None) -> list[str]:
         code = assemble(text, tmp_path)
         flow = FunctionFlow(MACHINE.decode(code, 0), MACHINE)
-        tracker = Tracker(Program(fake, MACHINE, complete=complete), flow, 0, len(code))
+        changed_by = changes.get if changes is not None else None
+        tracker = Tracker(Program(fake, MACHINE, complete=complete, changed_by=changed_by), flow, 0, len(code))
         assert tracker.converged
         found: dict[int, str] = {}
         for number in range(len(flow.blocks)):
@@ -305,3 +306,52 @@ def test_a_first_member_in_the_register_of_an_element_is_the_element(fake: Fake,
     fake.variables.append(Place("l", fake.graph.pointer_to(fake.link), PlaceKind.VALUE, RDI, 8, 8, 100))
     code = "imul $40, %rsi, %rsi\n add %rsi, %rdi\n nop\n mov 24(%rdi), %rax\n ret"
     assert touched(code) == ["item.value"]
+
+
+def test_registers_that_a_callee_leaves_alone_are_kept_where_the_code_counts_on_it(
+    fake: Fake, touched: Touched
+) -> None:
+    fake.variables = [Place("node", fake.graph.pointer_to(fake.node), PlaceKind.REGISTER, RDI, 0, 0, 3)]
+    code = "mov %rdi,%rcx; call 1f; mov 8(%rcx),%rax; ret; nop; 1: ret"
+    assert touched(code, changes={0xE: frozenset((RAX,))}) == ["node.key"]
+    assert touched(code, changes={0xE: frozenset((RAX, RCX))}) == ["?"]
+    assert touched(code) == ["?"]
+
+
+def test_what_a_variable_says_of_a_value_holds_for_its_copies(fake: Fake, touched: Touched) -> None:
+    fake.variables = [Place("node", fake.graph.pointer_to(fake.node), PlaceKind.REGISTER, RBX, 0, 8, 99)]
+    assert touched("call 1f; mov %rax,%rbx; mov 8(%rax),%rcx; ret; 1: ret") == ["node.key"]
+
+
+def test_rounding_down_keeps_the_member_of_an_aligned_type(fake: Fake, touched: Touched) -> None:
+    fake.takes((RDI, fake.node))
+    assert touched("add $8,%rdi; and $-8,%rdi; mov (%rdi),%rax; ret") == ["node.key"]
+    assert touched("add $8,%rdi; and $-16,%rdi; mov (%rdi),%rax; ret") == ["?"]
+
+
+def test_a_number_read_from_inside_of_an_object_is_its_member(fake: Fake, touched: Touched) -> None:
+    fake.takes((RDI, fake.item))
+    fake.variables = [Place("n", fake.graph.pointer_to(fake.int), PlaceKind.REGISTER, RAX, 0, 4, 99)]
+    fake.variables += [Place("i", fake.graph.pointer_to(fake.item), PlaceKind.REGISTER, RDI, 0, 0, 4)]
+    assert touched("lea 4(%rdi),%rax; mov (%rax),%ecx; ret") == ["item.flags"]
+
+
+def test_the_next_of_several_is_no_container_that_nobody_speaks_of(fake: Fake) -> None:
+    graph = fake.graph
+    embedders = Embedders(graph, lambda: [fake.item])
+    assert locate(graph, fake.link, 0, 16, 8, embedders) == locate(graph, fake.item, 0, 24, 8)._replace(how="container")  # type: ignore[union-attr]
+    assert isinstance(locate(graph, fake.link, 0, 16, 8, embedders.preferring(lambda: frozenset())), str)
+    spoken = embedders.preferring(lambda: frozenset((graph.canonical(fake.item),)))
+    found = locate(graph, fake.link, 0, 16, 8, spoken)
+    assert isinstance(found, Located) and found.field.path == "value"
+
+
+def test_before_a_value_lies_what_is_not_known_where_nodes_are_plain_bytes(fake: Fake) -> None:
+    graph = fake.graph
+    assert isinstance(locate(graph, fake.node, 0, -8, 8, Embedders(graph, lambda: [], bases_only=True)), str)
+    assert isinstance(locate(graph, fake.node, 0, -8, 8, Embedders(graph, lambda: [])), Located)
+
+
+def test_an_index_may_be_off_by_whole_elements_only(fake: Fake) -> None:
+    assert isinstance(locate(fake.graph, fake.table, 8, 80, 8), Located)
+    assert isinstance(locate(fake.graph, fake.table, 16, 80, 8), str)

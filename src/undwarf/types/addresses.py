@@ -215,8 +215,14 @@ class Addresses:
         """Put the variables that are in registers at an instruction into the state."""
         for register, value in self._in_registers.values(self.flow.instructions[k].address, self._value_of_place):
             known = state.get(register)
-            if known != value:
-                state[register] = self._reconciled(known, value)
+            if known == value:
+                continue
+            if known is not None and known[0] == NUMBER and known[2] == 1 and known[3] > 0 and not known[4]:
+                # What was copied from there, or to there, is the same.
+                for key, other in state.items():
+                    if other == known:
+                        state[key] = value
+            state[register] = self._reconciled(known, value)
 
     def _value_of_place(self, place: Place) -> tuple[int, Value] | None:
         if place.kind not in (PlaceKind.REGISTER, PlaceKind.VALUE) or place.register < 0:
@@ -266,6 +272,9 @@ class Addresses:
             return known
         if said[4]:
             return said
+        if graph.is_scalar(said[1]) and graph.is_aggregate(known[1]) and not known[2] and 0 < known[4] < whole:
+            # Read as something else than what is there.
+            return known
         # Neither is a part of the other: a cast; the larger is what was meant.
         return known if graph.size(known[1]) > graph.size(said[1]) and not known[4] and not known[2] else said
 

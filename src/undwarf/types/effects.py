@@ -7,9 +7,11 @@ callees return what their prototypes say.
 
 from undwarf.disasm import NONE, Action, Flow, Instruction, Memory
 from undwarf.types.addresses import Addresses, State
+from undwarf.types.flow import FunctionFlow
 from undwarf.types.locate import locate
 from undwarf.types.model import VOID
 from undwarf.types.places import PlaceKind
+from undwarf.types.program import Program
 from undwarf.types.values import (
     ADDRESS,
     FRAME,
@@ -39,6 +41,10 @@ def slot(offset: int, size: int) -> int:
 
 class Effects(Addresses):
     """The instructions of one function, and what they do to a state."""
+
+    def __init__(self, program: Program, flow: FunctionFlow, low: int, high: int) -> None:
+        super().__init__(program, flow, low, high)
+        self._counted: dict[int, bool] = {}
 
     def apply(self, state: State, k: int) -> None:
         """Change a state into the one behind an instruction."""
@@ -237,9 +243,13 @@ class Effects(Addresses):
                 self._forget_symbol(state, -made.address)
                 return (NUMBER, 0, lowest, -made.address, 0)
             return (NUMBER, 0, max(lowest, 1), 0, 0) if mask else NULL
-        if left[0] == OBJECT and -16 <= mask < 0 and not left[4] and not left[2]:
-            # Flags in a pointer's low bits.
-            return left
+        if left[0] == OBJECT and -16 <= mask < 0:
+            if not left[4] and not left[2]:
+                # Flags in a pointer's low bits.
+                return left
+            bits = -mask
+            if not left[2] % bits and not self.graph.alignment(left[1]) % bits:
+                return (OBJECT, left[1], left[2], left[3], left[4] & mask)
         return None
 
     def _note_escape(self, made: Instruction, value: Value | None) -> None:
@@ -451,7 +461,7 @@ class Effects(Addresses):
                 self._escaped.add(value[4])
         self._lose_escaped(state, k)
         lost = self._machine.lost_in_calls
-        if made.flow == Flow.CALL and made.target is not None and not self.has_variables:
+        if made.flow == Flow.CALL and made.target is not None and self._counted_on(k):
             # Compilers that know what a callee leaves alone make use of it.
             changed = program.changed_by(made.target)
             lost = lost if changed is None else changed
@@ -459,6 +469,36 @@ class Effects(Addresses):
             state.pop(register, None)
         if returns:
             self._returned(state, returns)
+
+    def _counted_on(self, k: int) -> bool:
+        """Whether a register that any callee may change is read after a call as if it had not."""
+        known = self._counted.get(k)
+        if known is None:
+            machine, flow = self._machine, self.flow
+            left = set(machine.lost_in_calls) - {machine.result, machine.wide_result}
+            known = self._reads_first(k + 1, flow.blocks[flow.block_of(k)].end, left)
+            if not known and left:
+                known = any(
+                    self._reads_first(flow.blocks[one].first, flow.blocks[one].end, set(left))
+                    for one in flow.blocks[flow.block_of(k)].successors
+                )
+            self._counted[k] = known
+        return known
+
+    def _reads_first(self, first: int, end: int, left: set[int]) -> bool:
+        """Whether one of some registers is read before it is written; what is written is taken out of them."""
+        for k in range(first, end):
+            made = self.flow.instructions[k]
+            if made.flow in (Flow.CALL, Flow.INDIRECT_CALL):
+                left.clear()
+            if not left:
+                return False
+            if not left.isdisjoint(made.reads) and not (
+                made.destination in made.reads and made.action == Action.CONSTANT
+            ):
+                return True
+            left.difference_update(made.writes)
+        return False
 
     def _passed(self, state: State, arguments: tuple[tuple[int, int, int], ...]) -> None:
         """An unknown value that is passed for a pointer is one, wherever else it is."""

@@ -144,7 +144,13 @@ class FunctionFlow:
             for operand in made.memory
             if operand.base < 0 <= operand.index and operand.scale == 8
         ]
+        for operand in made.memory:
+            # jmp *(%rdi,%rax,8)
+            if operand.base >= 0 <= operand.index and operand.scale == 8:
+                tables += [(address, 8) for address in self._addresses_of(operand.base)]
         for k in range(jump - 1, max(-1, jump - _LOOK_BACK), -1):
+            if tables:
+                break
             before = self.instructions[k]
             for operand in before.memory:
                 if operand.access == "r" and operand.index >= 0 and operand.scale == 1 and operand.size == 4:
@@ -156,8 +162,6 @@ class FunctionFlow:
                         tables.append((operand.displacement & 0xFFFFFFFFFFFFFFFF, 8))
                     else:
                         tables += [(address, operand.scale) for address in self._addresses_of(operand.base)]
-            if tables:
-                break
         whole: dict[int, None] = {}
         for address, size in tables:
             found = self._entries(address, size)

@@ -15,6 +15,7 @@ __all__ = ["OffsetTable"]
 _TYPES = {EM_X86_64: (6, 7, 8), EM_AARCH64: (1025, 1026, 1027)}
 _MOST = 500_000
 """Relocations of one file that are read."""
+_ET_DYN = 3
 _MAX_NAME = 4096
 _SYMBOL = 24
 
@@ -52,6 +53,27 @@ class OffsetTable:
                 else:
                     found[slot] = self._symbol(symbol)
         return found
+
+    @cached_property
+    def _moved(self) -> dict[int, int]:
+        """What the dynamic linker writes, by place, where that is an address of this file."""
+        elf = self._elf
+        types = _TYPES.get(elf.machine)
+        found: dict[int, int] = {}
+        if types is None or not elf.is_64 or elf.kind != _ET_DYN:
+            return found
+        for section in elf.sections:
+            if section.type != SHT_RELA or not section.name.startswith(".rela."):
+                continue
+            data = elf.section_data(section)
+            if data is not None:
+                rows = relocations_of_types(data, True, elf.byte_order == "big", True, (types[2],) * 3, _MOST)
+                found.update((slot, addend) for slot, _kind, _symbol, addend in rows if 0 <= addend < 1 << 64)
+        return found
+
+    def moved(self, address: int) -> int | None:
+        """The address that the dynamic linker writes to a place; None where it writes none of this file."""
+        return self._moved.get(address)
 
     def _word(self, address: int) -> int:
         data = self._elf.read(address, 8)

@@ -77,9 +77,14 @@ class Embedders:
         return shared._types is not None
 
     @property
+    def speaks(self) -> bool:
+        """Whether it is known which types the function speaks of."""
+        return self._wanted is not None
+
+    @property
     def whole(self) -> bool:
-        """Whether it is told of everything what it is a part of."""
-        return not self._wanted_only
+        """Whether it is told of everything what it is a part of; nodes of C++ containers hold values in plain bytes."""
+        return not self._wanted_only and not self._bases_only
 
     def wanted(self) -> frozenset[int]:
         """Canonical types that go before others."""
@@ -162,7 +167,7 @@ def locate(
     arrays = [
         (at, stride)
         for at, stride, total in _arrays(graph, t)
-        if not step % stride and step < max(total, 1) and size <= stride
+        if step == stride and step < max(total, 1) and size <= stride
     ]
     if len(arrays) == 1:
         at, stride = arrays[0]
@@ -232,6 +237,10 @@ def _in_wholes(graph: TypeGraph, t: int, offset: int, size: int, whole: int, emb
             fitting.append(Located(container, place, found, "container"))
     whole_members = [one for one in fitting if not size or graph.size(one.field.type) == size]
     fitting = whole_members or fitting
+    if embedders.speaks and whole and offset >= whole:
+        # It may as well be the next of several: only a container that the function has a variable of.
+        wanted = embedders.wanted()
+        fitting = [one for one in fitting if graph.canonical(one.type) in wanted]
     # Of containers in containers the innermost that fits says enough.
     fitting.sort(key=lambda one: graph.size(one.type))
     names = {graph.canonical(one.type) for one in fitting}

@@ -166,6 +166,8 @@ class TypeGraph:
         self._pointers: dict[int, int] = {}
         self._starts: dict[int, list[int]] = {}
         self._fields: dict[tuple[int, int, int], Field | None] = {}
+        self._objects: dict[tuple[int, int, int], bool] = {}
+        self._alignments: dict[int, int] = {}
 
     def __len__(self) -> int:
         return len(self._records)
@@ -313,6 +315,33 @@ class TypeGraph:
             self.defects.add("type larger than memory", self.subject)
             return 0
         return total
+
+    def alignment(self, t: int) -> int:
+        """Of what the address of an object is a multiple: its largest scalar's size, at most 8, if all lie evenly."""
+        stripped = self.strip(t)
+        known = self._alignments.get(stripped)
+        if known is None:
+            known = self._alignments[stripped] = self._aligned(stripped, self.limits.type_depth)
+        return known
+
+    def _aligned(self, t: int, depth: int) -> int:
+        t = self.strip(t)
+        size = self.size(t)
+        if self.is_scalar(t):
+            return min(size & -size, 8) or 1
+        if depth <= 0 or not size:
+            return 1
+        if self.is_array(t):
+            return self._aligned(self.target(t), depth - 1)
+        most = 1
+        for member in self.members(t):
+            if not member.bit_size:
+                inner = self._aligned(member.type, depth - 1)
+                if member.offset % inner or size % inner:
+                    # Packed.
+                    return 1
+                most = max(most, inner)
+        return most
 
     def stride(self, t: int) -> int:
         """Bytes from one element of an array to the next; 0 where that is not known."""
@@ -535,12 +564,23 @@ class TypeGraph:
         return VOID
 
     def object_at(self, t: int, offset: int, wanted: int) -> bool:
-        """Whether an object of type ``wanted`` begins at ``offset`` of ``t``."""
-        field_there = self.member_at(t, offset)
+        """Whether an object of type ``wanted`` begins at ``offset`` of ``t``, be it in one of several variants."""
+        if offset < 0:
+            return False
         canonical = self.canonical(wanted)
-        return field_there is not None and any(
-            not left and self.canonical(container) == canonical for container, left in field_there.containers
-        )
+        key = (t, offset, canonical)
+        known = self._objects.get(key)
+        if known is None:
+            if len(self._objects) >= _FIELDS_KEPT:
+                self._objects.clear()
+            search = _Search(self.limits.type_steps, offset, 0)
+            self._descend(search, t, offset, 0, "", (), 0)
+            known = self._objects[key] = any(
+                not left and self.canonical(container) == canonical
+                for _score, one in search.found
+                for container, left in one.containers
+            )
+        return known
 
     # Names -------------------------------------------------------------------------------------------------
 

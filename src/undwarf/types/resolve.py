@@ -228,9 +228,11 @@ class Resolver:
         return found
 
     def _changed_by(self, address: int) -> frozenset[int] | None:
-        """What a small function that calls nothing changes; None where it is not one."""
+        """What a small function changes that calls only such; None where it is not one."""
         found = self._changed.get(address)
         if found is None and address not in self._changed:
+            # What calls itself is not looked at again.
+            self._changed[address] = None
             found = self._changed[address] = self._changes(address)
         return found
 
@@ -243,10 +245,16 @@ class Resolver:
             return None
         changed: set[int] = set()
         for made in machine.decode(code, address):
-            leaves = made.target is not None and not address <= made.target < place[1]
-            if made.flow in (Flow.CALL, Flow.INDIRECT_CALL, Flow.INDIRECT_JUMP) or (made.flow != Flow.NEXT and leaves):
-                return None
             changed.update(made.writes)
+            if made.flow in (Flow.INDIRECT_CALL, Flow.INDIRECT_JUMP):
+                return None
+            if made.target is not None and not address <= made.target < place[1]:
+                inner = self._changed_by(made.target)
+                if inner is None:
+                    return None
+                changed |= inner
+            elif made.flow == Flow.CALL:
+                return None
         return machine.lost_in_calls & changed
 
     def name_at(self, address: int) -> str:
@@ -306,7 +314,7 @@ class Resolver:
             return "no code here"
         instructions = self.machine.decode(bytes(code[:size]), low)
         self._through_slots(instructions)
-        flow = FunctionFlow(instructions, self.machine, self._read, self._never_returns)
+        flow = FunctionFlow(instructions, self.machine, self._read_loaded, self._never_returns)
         made = _Function(low, high, flow, Tracker(self.program, flow, low, high))
         self._functions[low] = made
         if len(self._functions) > _KEPT_FUNCTIONS:
@@ -327,6 +335,14 @@ class Resolver:
     def _read(self, address: int, size: int) -> bytes | None:
         data = self._elf.read(address & 0xFFFFFFFFFFFFFFFF, size)
         return None if data is None or len(data) < size else bytes(data[:size])
+
+    def _read_loaded(self, address: int, size: int) -> bytes | None:
+        """Bytes of the file, an address as the dynamic linker writes it."""
+        if size == 8:
+            moved = self._slots.moved(address)
+            if moved is not None:
+                return moved.to_bytes(8, "little")
+        return self._read(address, size)
 
     # Answers -----------------------------------------------------------------------------------------------------
 
