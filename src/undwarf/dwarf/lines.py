@@ -110,7 +110,6 @@ class _Unit:
     addresses: memoryview
     records: memoryview
     names: memoryview
-    table: _Table
     size: int
 
 
@@ -136,6 +135,7 @@ class DebugLines:
         self._kept: OrderedDict[int, _Unit] = OrderedDict()
         self._kept_bytes = 0
         self._tables: dict[int, _Table] = {}
+        self._table_bytes = 0
         self._names: list[str] = []
         self._numbers: dict[str, int] = {}
         # By file, the numbers of names by their place in .debug_str.
@@ -176,6 +176,7 @@ class DebugLines:
         self._kept.clear()
         self._kept_bytes = 0
         self._tables.clear()
+        self._table_bytes = 0
         self._string_numbers.clear()
         self._names.clear()
         self._numbers.clear()
@@ -272,9 +273,8 @@ class DebugLines:
         addresses, records = flatten(starts, ends, of, sorted_by_start(starts, of))
         names = zeros("I", len(functions["die"]))
         names.cast("B")[:] = b"\xff" * (4 * len(names)) if len(names) else b""
-        table = self._table(unit)
         size = 37 * len(names) + 20 * len(starts) + 12 * len(addresses)
-        return _Unit(source, functions, addresses, records, names, table, size + 20 * len(table.rows["address"]))
+        return _Unit(source, functions, addresses, records, names, size)
 
     def source_of(self, unit: int) -> tuple[DwarfFile, int]:
         """The file that has the entries of a unit, and which of its units they are; its bases are set."""
@@ -314,8 +314,10 @@ class DebugLines:
                 self._defects.add("damaged line table", file.elf.path, program.damaged)
             comp_dir = file.string(*file.roots.raw(unit, Root.COMP_DIR), unit)
             table = _Table(program.rows(), {}, program, comp_dir, file, unit)
-            if len(self._tables) > 1 and self._kept_bytes > self._limits.dwarf_bytes // 2:
+            self._table_bytes += 20 * len(table.rows["address"])
+            if len(self._tables) > 1 and self._table_bytes > self._limits.dwarf_bytes // 2:
                 self._tables.clear()
+                self._table_bytes = 0
             self._tables[offset] = table
         return table
 
@@ -327,8 +329,9 @@ class DebugLines:
 
     # Asking ------------------------------------------------------------------------------------------------
 
-    def inline_chains(self, addresses: memoryview) -> InlineChains:
-        """The chains of addresses (Q) of the binary, in their order."""
+    def inline_chains(self, addresses: memoryview, *, lines: bool = True) -> InlineChains:
+        """The chains of addresses (Q) of the binary, in their order. Without ``lines`` no line table is read: files
+        and lines are unknown, and an address without a function has an empty chain."""
         unit_starts, unit_of, unsure = self.unit_index()
         which = look_up(addresses, unit_starts, unit_of)
         total = self._file.info.count
@@ -345,10 +348,11 @@ class DebugLines:
             read = self._unit(unit)
             begin = columns.used
             found = look_up(wanted, read.addresses, read.records)
-            rows = read.table.rows
+            table = self._table(unit) if lines else _NOTHING
+            rows = table.rows
             columns.add(numbers, found, row_of(wanted, rows["address"]), read.functions, rows, base)
             self._name_records(read, columns.nameless(begin, base, read.names))
-            columns.renumber_files(begin, self._number_files(read, columns.file_numbers(begin)))
+            columns.renumber_files(begin, self._number_files(table, columns.file_numbers(begin) if lines else []))
             # What is forgotten later must not take the names along.
             name_of_record.append(read.names)
             base += len(read.names)
@@ -377,11 +381,11 @@ class DebugLines:
                     which[i] = unit
         return which
 
-    def _number_files(self, read: _Unit, wanted: list[int]) -> memoryview:
-        """A column from a unit's file numbers to ours."""
+    def _number_files(self, table: _Table, wanted: list[int]) -> memoryview:
+        """A column from a table's file numbers to ours."""
         column = zeros("I", wanted[-1] + 1 if wanted else 0)
         for number in wanted:
-            name = read.table.file_name(number)
+            name = table.file_name(number)
             column[number] = self._file_numbers.setdefault(name, len(self._file_numbers)) if name else NONE
         return column
 

@@ -420,10 +420,11 @@ class Decoder:
                 self._owners[at] = owners[i] + 1
 
     def expect(self, samples: int) -> None:
-        """Make room for that many samples in all, so that columns grow once and not by doubling."""
+        """Make room for that many samples in all, so that columns grow once and not by doubling. Some more, since it
+        is a guess: what is not written to costs nothing, moving to longer columns does."""
         wanted: cython.Py_ssize_t = min(samples, self._max_samples)
         if wanted > self._capacity:
-            self._grow_samples(wanted)
+            self._grow_samples(min(wanted + wanted // 3, self._max_samples))
 
     @cython.cfunc
     def _grow_samples(self, capacity: cython.Py_ssize_t) -> cython.int:

@@ -187,7 +187,7 @@ class PerfData:
                     progress(min(position, stream.size), stream.size)
                 if decoder.samples and stream.size > 2 * WINDOW:
                     # Columns that grow by doubling are written twice: guess from the density so far.
-                    decoder.expect(int(decoder.samples * (stream.size / position) * 1.05) + 1024)
+                    decoder.expect(int(decoder.samples * (stream.size / position)) + 1024)
             left = segment.end - position
             if status == FULL:
                 self.defects.add("too many records", self.path, detail=f"the last {left} bytes are not read")

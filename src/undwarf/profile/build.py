@@ -65,6 +65,7 @@ def build_profile(
     runtime: bool = False,
     lines_of: Callable[[Image], Lines | None] | None = None,
     inline: bool = True,
+    lines: bool = True,
     progress: Progress | None = None,
     memory: Memory | None = None,
     returns: bool = False,
@@ -74,7 +75,8 @@ def build_profile(
     ``by_time`` puts samples in time order (else as recorded); ``runtime`` keeps absolute addresses of frames,
     of callers return addresses with ``returns``.
     ``lines_of`` opens an image's debugging information; without it there are no source lines and no inlined functions.
-    ``inline`` makes inlined functions frames of their own. ``memory`` reads what lies behind a stack dump.
+    ``inline`` makes inlined functions frames of their own; without ``lines`` that is all that is read of it.
+    ``memory`` reads what lies behind a stack dump.
     """
     comms, comm_of = comms_of(records, spaces.comm_of)
     chosen, order = select(filters, records, data.events, comms, comm_of, by_time)
@@ -124,9 +126,17 @@ def build_profile(
         if progress is not None:
             progress("reading debugging information", 0, 0)
         inlines = find_inlines(
-            store, frames.image, frames.address, lines_of, demangle=options.demangle, limits=options.limits
+            store,
+            frames.image,
+            frames.address,
+            lines_of,
+            lines=lines,
+            demangle=options.demangle,
+            limits=options.limits,
         )
         frames, functions, stacks, innermost = _expanded(frames, functions, stacks, inlines, inline)
+        if not lines:
+            frames.file = frames.line = None
         if len(innermost):
             remap(walked.stack, 0, len(walked.stack), innermost)
         files = inlines.files

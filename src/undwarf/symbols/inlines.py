@@ -89,13 +89,14 @@ def find_inlines(
     addresses: memoryview,
     lines_of: Callable[[Image], Lines | None],
     *,
+    lines: bool = True,
     demangle: bool = True,
     limits: Limits = DEFAULT,
 ) -> Inlines:
     """The chains of all frames, given as columns ``images`` (I) and ``addresses`` (Q) as for the resolver.
 
     ``lines_of`` opens an image's debugging information, or gives None. Frames of the kernel and of code without a file
-    have none.
+    have none. Without ``lines`` only functions are looked for.
     """
     order, starts = group(images, len(store))
     chains = Chains(len(images))
@@ -105,12 +106,12 @@ def find_inlines(
         image = store[number]
         if begin == end or not image.runs_at_file_addresses:
             continue
-        lines = lines_of(image)
-        if lines is None:
+        source = lines_of(image)
+        if source is None:
             continue
-        found = lines.inline_chains(gather(addresses, order[begin:end]))
+        found = source.inline_chains(gather(addresses, order[begin:end]), lines=lines)
         chains.add(order, begin, end, found, names.column(found.names), files.column(found.files))
         # What was read of large files would add up.
-        lines.release()
+        source.release()
     mangled = list(names.of)
     return Inlines(chains.columns(), demangle_all(mangled, limits) if demangle else mangled, list(files.of))

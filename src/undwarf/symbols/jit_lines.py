@@ -20,12 +20,13 @@ class JitLines:
         """Forget the lines that were read."""
         self._known.clear()
 
-    def inline_chains(self, addresses: memoryview) -> InlineChains:
-        """What a column of addresses (Q, offsets in the dump) stands for."""
-        found = [self._line(address) for address in addresses]
+    def inline_chains(self, addresses: memoryview, *, lines: bool = True) -> InlineChains:
+        """What a column of addresses (Q, offsets in the dump) stands for; nothing without ``lines``, as a dump has no
+        inlined functions."""
+        found = [self._line(address) if lines else None for address in addresses]
         count = sum(line is not None for line in found)
         first = zeros("I", len(found) + 1)
-        name, file, lines, columns = (zeros("I", count) for _ in range(4))
+        name, file, numbers, columns = (zeros("I", count) for _ in range(4))
         files: dict[str, int] = {}
         at = 0
         for i, line in enumerate(found):
@@ -33,10 +34,10 @@ class JitLines:
             if line is not None:
                 name[at] = NONE
                 file[at] = files.setdefault(line.file, len(files))
-                lines[at], columns[at] = line.line, line.column
+                numbers[at], columns[at] = line.line, line.column
                 at += 1
         first[len(found)] = at
-        return InlineChains(first, name, file, lines, columns, [], list(files))
+        return InlineChains(first, name, file, numbers, columns, [], list(files))
 
     def _line(self, address: int) -> Line | None:
         number = self._dump.code_at(address)

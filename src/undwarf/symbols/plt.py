@@ -95,7 +95,7 @@ class Stubs:
         code = bytes(data[at : at + size])
         start = section.address + at
         slot = self._slot_aarch64(code, start) if self._machine == EM_AARCH64 else self._slot_x86(code, start)
-        found = self._slots.get(slot) if slot is not None else None
+        found = self._bound.get(slot) or self._slots.get(slot) if slot is not None else None
         if found is None:
             return ""
         kind, symbol, addend = found
@@ -139,6 +139,12 @@ class Stubs:
         return (page + ((words[at + 1] >> 10) & 0xFFF) * 8) & 0xFFFFFFFFFFFFFFFF
 
     @cached_property
+    def _bound(self) -> dict[int, tuple[int, int, int]]:
+        """(type, symbol, addend) of the relocation of each slot that is for linkage stubs: nearly all that stubs read.
+        The other sections of large libraries have ten times as many."""
+        return {address: (kind, symbol, addend) for address, kind, symbol, addend in reversed(self._plt_relocations)}
+
+    @cached_property
     def _slots(self) -> dict[int, tuple[int, int, int]]:
         """(type, symbol, addend) of the relocation of each slot."""
         found: dict[int, tuple[int, int, int]] = {}
@@ -149,10 +155,14 @@ class Stubs:
         return found
 
     @cached_property
+    def _plt_relocations(self) -> list[tuple[int, int, int, int]]:
+        section = self._elf.section(".rela.plt") or self._elf.section(".rel.plt")
+        return self._relocations(section) if section is not None else []
+
+    @cached_property
     def _lazy(self) -> list[int]:
         """The slots of .rela.plt by index."""
-        section = self._elf.section(".rela.plt") or self._elf.section(".rel.plt")
-        return [address for address, _, _, _ in self._relocations(section)] if section is not None else []
+        return [address for address, _, _, _ in self._plt_relocations]
 
     def _relocations(self, section: Section) -> list[tuple[int, int, int, int]]:
         data = self._elf.section_data(section)

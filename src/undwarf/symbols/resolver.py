@@ -256,12 +256,13 @@ class _Batch:
         return symbols, names
 
     def _demangled(self, symbols: list[str]) -> list[str]:
-        """Demangled names; of a stub, the name before its ``@plt``."""
+        """Demangled names; of a stub, the name before its ``@plt``. Binaries share many names: each is done once."""
         plain = [symbol[:-4] if symbol.endswith("@plt") else symbol for symbol in symbols]
-        shown = demangle_all(plain, self.resolver.options.limits)
+        each = dict.fromkeys(plain)
+        shown = dict(zip(each, demangle_all(list(each), self.resolver.options.limits), strict=True))
         return [
-            name if len(one) == len(symbol) else name + "@plt"
-            for name, one, symbol in zip(shown, plain, symbols, strict=True)
+            shown[one] if len(one) == len(symbol) else shown[one] + "@plt"
+            for one, symbol in zip(plain, symbols, strict=True)
         ]
 
     def _assign(

@@ -222,7 +222,12 @@ def relocations_of_types(
     for i in range(n):
         at = i * stride
         if wide:
-            info = _number(data, at + 8, 8, big)
+            # All of an entry lies inside: there are n whole ones.
+            info = (
+                _number(data, at + 8, 8, True)
+                if big
+                else cython.cast(cython.p_ulonglong, cython.address(data[at + 8]))[0]
+            )
             kind = info & 0xFFFFFFFF
             symbol = info >> 32
         else:

@@ -23,10 +23,12 @@ import os
 import stat
 import struct
 import time
+
+# hashlib has the same function, and loads all of OpenSSL.
+from _blake2 import blake2b
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
-from hashlib import blake2b
 from pathlib import Path
 
 from undwarf.buffers import zeros
