@@ -126,7 +126,7 @@ class Recording:
         # Few commands need types, and their modules take a third of all loading.
         from undwarf.types.images import ImageTypes
 
-        return ImageTypes(self.images, self._limits, self.data.defects)
+        return ImageTypes(self.images, self._limits, self.data.defects, lambda: self.records)
 
     @property
     def event_kinds(self) -> tuple[frozenset[int], frozenset[int]]:

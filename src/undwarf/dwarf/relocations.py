@@ -1,7 +1,8 @@
 """Debugging sections of files that are not linked (`.o`, `.ko`, `.dwo`): joined by name and relocated.
 
 Sources: the gABI, "Relocation"; the psABI supplements of x86-64, i386, AArch64, Arm, RISC-V, s390x, PowerPC 64 and
-LoongArch for what each type of relocation does. Only what occurs in debugging sections is known.
+LoongArch for what each type of relocation does. Only what occurs in debugging sections is known, and of x86-64 what
+kernel modules have in their code.
 """
 
 from functools import cached_property
@@ -25,8 +26,8 @@ _ABSOLUTE, _RELATIVE, _ADD, _SUBTRACT, _SET_LOW, _SUBTRACT_LOW, _SET_LEB, _SUBTR
 _OPERATIONS: dict[int, dict[int, tuple[int, int]]] = {
     # x86-64: offsets of thread-local variables (DTPOFF) count from the start of the module's block.
     62: {
-        0: (_KEEP, 0), 1: (_ABSOLUTE, 8), 2: (_RELATIVE, 4), 10: (_ABSOLUTE, 4), 11: (_ABSOLUTE, 4), 12: (_ABSOLUTE, 2),
-        14: (_ABSOLUTE, 1), 17: (_ABSOLUTE, 8), 21: (_ABSOLUTE, 4), 24: (_RELATIVE, 8),
+        0: (_KEEP, 0), 1: (_ABSOLUTE, 8), 2: (_RELATIVE, 4), 4: (_RELATIVE, 4), 10: (_ABSOLUTE, 4), 11: (_ABSOLUTE, 4),
+        12: (_ABSOLUTE, 2), 14: (_ABSOLUTE, 1), 17: (_ABSOLUTE, 8), 21: (_ABSOLUTE, 4), 24: (_RELATIVE, 8),
     },
     3: {
         0: (_KEEP, 0), 1: (_ABSOLUTE, 4), 2: (_RELATIVE, 4), 20: (_ABSOLUTE, 2), 22: (_ABSOLUTE, 1),

@@ -424,7 +424,7 @@ class Finder:
         """A ``vmlinux``: the one the user names, else one with the kernel's build-id in the usual places."""
         if self.vmlinux:
             try:
-                elf = self.open(self.vmlinux)
+                elf = open_binary(self.vmlinux, limits=self.limits, defects=self.defects)
             except ElfError as error:
                 return None, str(error)
             if build_id and elf.build_id and not build_ids.same(elf.build_id, build_id):
@@ -445,6 +445,30 @@ class Finder:
                 return found, ""
         found = self._fetched(build_id, DEBUGINFO, "the kernel")
         return found, "" if found is not None else "no vmlinux with the kernel's build-id"
+
+    def kernel_image(self, build_id: bytes, osrelease: str) -> tuple[ElfFile | None, str]:
+        """The kernel inside of the boot image of the recorded release, else the reason.
+
+        It has code and BTF, but no symbols; unpacking it takes a second. Only one with the build-id is taken.
+        """
+        none = "no vmlinux with the kernel's build-id"
+        if self.vmlinux:
+            return None, self.kernel_elf(build_id, osrelease)[1]
+        if not build_id:
+            return None, "the recording does not tell the kernel's build-id"
+        if not osrelease or "/" in osrelease or osrelease in (".", ".."):
+            return None, none
+        for recorded in (f"/boot/vmlinuz-{osrelease}", f"/lib/modules/{osrelease}/vmlinuz"):
+            path = self.path_of(recorded)
+            if path is None or not os.path.isfile(path):  # noqa: PTH113
+                continue
+            try:
+                elf = open_binary(path, limits=self.limits, defects=self.defects)
+            except ElfError:
+                continue
+            if build_ids.same(elf.build_id, build_id):
+                return elf, ""
+        return None, none
 
     def module(self, recorded: str, build_id: bytes, osrelease: str) -> tuple[ElfFile | None, str]:
         """A kernel module's file, packed or not, for the path or ``[name]`` it was recorded with, else the reason.

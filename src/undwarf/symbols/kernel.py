@@ -162,6 +162,20 @@ def table_of_kallsyms(text: bytes, limits: Limits = DEFAULT, *, modules: bool = 
     return SymbolTable(values, zero, zero, names, ranks, owners, [text], UNTIL_SPACE), ""
 
 
+def moved(table: KernelTable, delta: int, limits: Limits = DEFAULT) -> SymbolTable | None:
+    """The kernel's own symbols of kallsyms at the addresses of its file, which is ``delta`` below where it ran; None
+    where the table is not of kallsyms. What lies at fixed places, such as per-cpu variables, is left out."""
+    if not table.text:
+        return None
+    values, names, ranks, owners, _count, _hidden = read_kallsyms(table.text, limits.symbols)
+    kept = [i for i, owner in enumerate(owners) if not owner and values[i] >> 63]
+    values, names, ranks, owners = (_chosen(column, kept) for column in (values, names, ranks, owners))
+    for i, value in enumerate(values):
+        values[i] = (value + table.delta - delta) & 0xFFFFFFFFFFFFFFFF
+    zero = zeros("Q", len(kept))
+    return SymbolTable(values, zero, zero, names, ranks, owners, [table.text], UNTIL_SPACE)
+
+
 def _chosen(column: Any, rows: list[int]) -> Any:
     chosen = zeros(column.format, len(rows))
     for i, row in enumerate(rows):

@@ -1,4 +1,4 @@
-"""Symbols of variables and functions by name and by address, as ELF symbol tables have them."""
+"""Symbols of variables and functions by name and by address, as ELF symbol tables have them; or of kallsyms."""
 
 import struct
 from bisect import bisect_right
@@ -6,6 +6,8 @@ from functools import cached_property
 
 from undwarf.elf import ElfFile
 from undwarf.elf.headers import SHT_DYNSYM, SHT_SYMTAB
+from undwarf.symbols.table import SymbolTable
+from undwarf.types.objects import APART, ObjectFile
 
 _OBJECT, _FUNC, _IFUNC, _TLS = 1, 2, 10, 6
 _UNDEFINED = 0
@@ -31,6 +33,8 @@ class DataSymbols:
         layout = struct.Struct(mark + ("IBBHQQ" if elf.is_64 else "IIIBBH"))
         found: list[tuple[int, int, int, str]] = []
         left = elf.limits.symbols
+        # In files that are not linked symbols count from their sections.
+        sections = elf.sections if isinstance(elf, ObjectFile) else ()
         for kind in (SHT_SYMTAB, SHT_DYNSYM):
             for section in elf.sections:
                 if section.type != kind or not 0 < section.link < len(elf.sections):
@@ -52,9 +56,15 @@ class DataSymbols:
                         continue
                     end = strings.find(b"\0", name, name + 4096)
                     if end > name:
+                        if index < len(sections) and what != _TLS:
+                            value += sections[index].address
                         found.append((what, value, size, strings[name:end].decode("utf-8", "backslashreplace")))
             if found:
                 break
+        if isinstance(elf, ObjectFile):
+            # Nothing says what of these are functions: the first byte may be called, all may be a variable.
+            for address, text_of in elf.undefined.items():
+                found += [(_FUNC, address, 0, text_of), (_OBJECT, address, APART, text_of)]
         return found
 
     @cached_property
@@ -99,3 +109,37 @@ class DataSymbols:
         if at < 0 or address >= self._ranges[at][1]:
             return None
         return self._ranges[at]
+
+
+class _FunctionNames:
+    """Names of functions by the address they begin at."""
+
+    def __init__(self, table: SymbolTable) -> None:
+        self._table = table
+
+    def get(self, address: int, default: str = "") -> str:
+        """The name of the function that begins at an address."""
+        number = self._table.find(address)
+        if number is None or self._table.extent(number)[0] != address:
+            return default
+        return self._table.names_at(number)[0].decode("utf-8", "backslashreplace")
+
+
+class TableSymbols:
+    """The same of a table of functions, as a kernel without a `.symtab` has them from kallsyms. No variables."""
+
+    def __init__(self, table: SymbolTable, elf: ElfFile) -> None:
+        self._table = table
+        self._elf = elf
+        self.variables: dict[str, list[int]] = {}
+        self.functions = _FunctionNames(table)
+
+    def section_address(self, name: str) -> int | None:
+        """Where a section is loaded; None where there is no such section."""
+        section = self._elf.section(name)
+        return section.address if section is not None else None
+
+    def function_at(self, address: int) -> "tuple[int, int] | None":
+        """The range of the function that holds an address."""
+        number = self._table.find(address)
+        return self._table.extent(number) if number is not None else None

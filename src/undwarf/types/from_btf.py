@@ -6,7 +6,7 @@ from functools import cached_property
 from undwarf.elf import ElfFile
 from undwarf.types.btf import BtfTypes
 from undwarf.types.calling import argument_registers, is_clone
-from undwarf.types.data_symbols import DataSymbols
+from undwarf.types.data_symbols import DataSymbols, TableSymbols
 from undwarf.types.model import VOID, TypeGraph
 from undwarf.types.places import GlobalVariable, Place, Prototype
 
@@ -21,10 +21,12 @@ class BtfSource:
     they are in their section.
     """
 
-    def __init__(self, types: BtfTypes, elf: "ElfFile | None" = None) -> None:
+    def __init__(
+        self, types: BtfTypes, elf: "ElfFile | None" = None, symbols: "DataSymbols | TableSymbols | None" = None
+    ) -> None:
         self.types = types
         self.graph: TypeGraph = types.graph
-        self.symbols = DataSymbols(elf) if elf is not None else None
+        self.symbols = DataSymbols(elf) if symbols is None and elf is not None else symbols
         self._prototypes: dict[str, Prototype | None] = {}
 
     def places(self, pc: int) -> list[list[Place]]:
@@ -62,13 +64,29 @@ class BtfSource:
 
     @cached_property
     def _per_cpu(self) -> tuple[list[int], list[GlobalVariable]]:
-        rows = sorted(self.types.sections().get(PER_CPU, []), key=lambda row: row[2])
-        start = self.symbols.section_address(PER_CPU) if self.symbols is not None else None
+        """By place in the section. A module's code names the kernel's own variables, whose section may begin at 0."""
+        start = self._per_cpu_start
         found = [
-            GlobalVariable(name, t, offset - (start or 0) if start and offset >= start else offset, size)
-            for name, t, offset, size in rows
+            GlobalVariable(name, t, offset - start if start and offset >= start else offset, size)
+            for name, t, offset, size in self.types.sections().get(PER_CPU, [])
         ]
+        found.sort(key=lambda one: one.address)
         return [one.address for one in found], found
+
+    @cached_property
+    def _per_cpu_start(self) -> int:
+        return (self.symbols.section_address(PER_CPU) if self.symbols is not None else None) or 0
+
+    @cached_property
+    def _per_cpu_names(self) -> dict[str, tuple[int, int]]:
+        """(type, size) of the base's per-cpu variables, by name."""
+        found: dict[str, tuple[int, int]] = {}
+        types = self.types.base
+        while types is not None:
+            for name, t, _offset, size in types.sections().get(PER_CPU, []):
+                found.setdefault(name, (t, size))
+            types = types.base
+        return found
 
     def related(self, pc: int) -> list[list[int]]:
         """Nothing: BTF does not say what a function's variables are, nor does it know of bases."""
@@ -83,8 +101,14 @@ class BtfSource:
         return VOID
 
     def per_cpu_at(self, offset: int) -> "tuple[GlobalVariable, int] | None":
-        """The per-cpu variable at an offset of the section."""
-        return _held(*self._per_cpu, offset)
+        """The per-cpu variable at an address of the section, or at an offset in it where the section begins at 0."""
+        if isinstance(self.symbols, DataSymbols) and self.types.base is not None:
+            # A module's: of the kernel by name, of its own by where its section was put.
+            named = self.symbols.variable_at(offset)
+            known = self._per_cpu_names.get(named[0]) if named is not None else None
+            if named is not None and known is not None and offset - named[1] < known[1]:
+                return GlobalVariable(named[0], known[0], named[1], known[1]), offset - named[1]
+        return _held(*self._per_cpu, offset - self._per_cpu_start if offset >= self._per_cpu_start else offset)
 
     def thread_local_at(self, offset: int) -> "tuple[GlobalVariable, int] | None":
         """BTF has no thread-local variables."""
@@ -94,8 +118,8 @@ class BtfSource:
         """The function whose symbol begins at an address."""
         if self.symbols is None:
             return None
-        name = self.symbols.functions.get(address)
-        return self.prototype_named(name) if name is not None else None
+        name = self.symbols.functions.get(address, "")
+        return self.prototype_named(name) if name else None
 
     def prototype_named(self, name: str) -> "Prototype | None":
         """A function by its symbol's name. A clone has its function's return type, and no arguments."""

@@ -57,6 +57,8 @@ class DwarfSource:
         self._functions: Kept[tuple[int, int], FunctionScopes] = Kept(file.limits.dwarf_bytes // 4)
         self._units: Kept[int, FunctionRanges] = Kept(file.limits.dwarf_bytes // 4)
         self._prototypes: dict[int, Prototype | None] = {}
+        self._widest_at: dict[tuple[bool, int], tuple[GlobalVariable | None, int]] = {}
+        """By thread-local or not, and where it begins: what :meth:`_widest` found."""
 
     @classmethod
     def open(
@@ -385,12 +387,26 @@ class DwarfSource:
         if at < 0:
             return None
         start = starts[at]
-        # Several units may describe one variable, and one of them without the bounds of an array.
+        # Thousands of variables are at address 0 in a kernel: those whose sections the linker dropped.
+        known = self._widest_at.get((rows is self._fixed[1], start))
+        if known is None:
+            known = self._widest_at[rows is self._fixed[1], start] = self._widest(rows, at, start)
+        best, room = known
+        if best is not None and (address - start < room or address == start):
+            return best, address - best.address
+        return None
+
+    def _widest(self, rows: list[Fixed], last: int, start: int) -> "tuple[GlobalVariable | None, int]":
+        """(the variable that begins at an address, bytes of it there), by the last of its rows.
+
+        Several units may describe one variable, and one of them without the bounds of an array.
+        """
         best: GlobalVariable | None = None
         room = 0
-        while at >= 0 and starts[at] == start:
-            _address, space, unit, die, piece, piece_size = rows[at]
-            at -= 1
+        for at in range(last, -1, -1):
+            address, space, unit, die, piece, piece_size = rows[at]
+            if address != start:
+                break
             entry = space.entry_in(unit, die)
             if entry is None:
                 continue
@@ -399,9 +415,7 @@ class DwarfSource:
             if best is None or size > best.size:
                 best = GlobalVariable(name_of_entry(entry), t, start - piece, size)
                 room = piece_size or size
-        if best is not None and (address - start < room or address == start):
-            return best, address - best.address
-        return None
+        return best, room
 
     def global_at(self, address: int) -> "tuple[GlobalVariable, int] | None":
         """The variable that holds an address: by its own entry, else by its symbol and a declaration of that name."""
@@ -427,9 +441,12 @@ class DwarfSource:
         return self.types.of(entry) if entry is not None else VOID
 
     def per_cpu_at(self, offset: int) -> "tuple[GlobalVariable, int] | None":
-        """The per-cpu variable whose address within its section is ``offset``: the linker gives it as its address."""
-        start = self.symbols.section_address(".data..percpu")
-        return self.global_at((start or 0) + offset) if start is not None else None
+        """The per-cpu variable whose address is ``offset``, which counts from the section where that begins at 0.
+
+        Kernels for several cpus link the section at 0 (x86-64 until Linux 6.14) or where it is loaded; code names
+        its variables by the symbols' values either way. A module names those of the kernel.
+        """
+        return self.global_at(offset)
 
     def thread_local_at(self, offset: int) -> "tuple[GlobalVariable, int] | None":
         """The thread-local variable at an offset of the module's block."""

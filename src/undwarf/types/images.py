@@ -1,12 +1,16 @@
 """Resolvers by image: the types of each file of a recording, opened when the first address of it is asked for."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
 from undwarf.diagnostics import Defects
 from undwarf.elf import ElfFile
 from undwarf.errors import UndwarfError
 from undwarf.images import Image, ImageKind, ImageStore
 from undwarf.limits import DEFAULT, Limits
+from undwarf.symbols.modules import Place, module_places
+from undwarf.types.btf import BtfFile
+from undwarf.types.kernels import KernelBinary, kernel_binary
 from undwarf.types.opening import open_resolver
 from undwarf.types.resolve import Resolver
 
@@ -14,43 +18,107 @@ __all__ = ["ImageTypes"]
 
 
 class ImageTypes:
-    """The resolver of an image, or the reason why there is none."""
+    """The resolver of an image and the address in its file, or the reason why there is none.
 
-    def __init__(self, store: ImageStore, limits: Limits = DEFAULT, defects: Defects | None = None) -> None:
+    ``records`` gives the recording's records, which say where the kernel and its modules ran.
+    """
+
+    def __init__(
+        self,
+        store: ImageStore,
+        limits: Limits = DEFAULT,
+        defects: Defects | None = None,
+        records: Callable[[], Any] | None = None,
+    ) -> None:
         self._store = store
         self._limits = limits
         self._defects = Defects() if defects is None else defects
+        self._records = records or (lambda: None)
         self._known: dict[int, Resolver | str] = {}
+        self._deltas: dict[int, int] = {}
+        self._kernel: KernelBinary | str | None = None
+        self._places: dict[int, list[Place]] | None = None
 
-    def __call__(self, number: int) -> Resolver | str:
-        """What answers for an image; else why nothing can be said of it."""
+    def __call__(self, number: int, address: int) -> tuple[Resolver, int] | str:
+        """What answers for an address of an image as frames have it, and the ELF virtual address there; else why
+        nothing can be said of it."""
         found = self._known.get(number)
+        image = self._store[number]
         if found is None:
             try:
-                found = self._open(self._store[number])
+                found = self._open(image)
             except UndwarfError as error:
                 found = f"file not readable: {error.what}"
             self._known[number] = found
-        return found
+        if isinstance(found, str):
+            return found
+        if image.kind is ImageKind.MODULE:
+            for place in self._module_places(number):
+                if place.start <= address < place.end:
+                    return found, address - place.start
+            return "where the module lay is not known"
+        return found, (address - self._deltas.get(number, 0)) & 0xFFFFFFFFFFFFFFFF
 
     def _open(self, image: Image) -> Resolver | str:
         if image.jitdump is not None:
             return "code made at run time"
-        if image.kind in (ImageKind.KERNEL, ImageKind.MODULE):
-            return "kernel code is not here"
+        if image.kind is ImageKind.BPF:
+            return "code the kernel made"
+        symbols = None
+        btf: BtfFile | str = ""
+        base: BtfFile | None = None
+        kernel = image.kind in (ImageKind.KERNEL, ImageKind.MODULE)
         elf = image.elf
+        if image.kind is ImageKind.KERNEL:
+            binary = self._kernel_binary()
+            if isinstance(binary, str):
+                return binary
+            elf, symbols, btf = binary.elf, binary.symbols, binary.foreign_btf or ""
+            self._deltas[image.number] = binary.delta
         if elf is None:
-            return "file not found"
+            return "no file of the kernel module" if kernel else "file not found"
         finder = self._store.finder
-        debug = None if elf.section(".debug_info") is not None else image.debug_elf
+        debug = None
+        if elf.section(".debug_info") is None:
+            debug = finder.debug_file(elf, image.path) if kernel else image.debug_elf
+        if image.kind is ImageKind.MODULE and elf.section(".debug_info") is None and debug is None:
+            binary = self._kernel_binary()
+            base = binary.btf(self._limits) if isinstance(binary, KernelBinary) else None
+            if base is None:
+                return "no DWARF, and no BTF of the kernel"
+        whole = elf
 
         def alt(file: ElfFile) -> ElfFile | None:
             return finder.alt_file(file, image.path)
 
         def split(name: str, directory: str, _identity: int) -> Iterator[ElfFile]:
-            return finder.split_files(name, directory, elf, image.path, debug)
+            return finder.split_files(name, directory, whole, image.path, debug)
 
-        found = open_resolver(elf, debug, find_alt=alt, find_split=split, limits=self._limits, defects=self._defects)
+        found = open_resolver(
+            elf,
+            debug,
+            btf=btf,
+            btf_base=base,
+            kernel=kernel,
+            symbols=symbols,
+            find_alt=alt,
+            find_split=split,
+            limits=self._limits,
+            defects=self._defects,
+        )
         if found is None:
             return "no DWARF and no BTF"
         return found if found.machine is not None else "machine not supported"
+
+    # The kernel --------------------------------------------------------------------------------------------------
+
+    def _kernel_binary(self) -> KernelBinary | str:
+        if self._kernel is None:
+            self._kernel = kernel_binary(self._store, self._records(), self._limits)
+        return self._kernel
+
+    def _module_places(self, number: int) -> list[Place]:
+        if self._places is None:
+            records = self._records()
+            self._places = module_places(records, self._store) if records is not None else {}
+        return self._places.get(number, [])

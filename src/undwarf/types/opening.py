@@ -7,21 +7,28 @@ from undwarf.dwarf.lines import AltFinder, SplitFinder
 from undwarf.elf import ElfFile
 from undwarf.errors import UndwarfError
 from undwarf.limits import DEFAULT, Limits
+from undwarf.symbols.table import SymbolTable
 from undwarf.types.btf import BtfFile, BtfTypes, open_btf
+from undwarf.types.data_symbols import TableSymbols
 from undwarf.types.from_btf import PER_CPU, BtfSource
 from undwarf.types.from_dwarf import DwarfSource
 from undwarf.types.neighbours import Neighbours
+from undwarf.types.objects import as_linked
 from undwarf.types.resolve import Resolver
 
-__all__ = ["open_resolver"]
+__all__ = ["btf_of", "open_resolver"]
+
+_MODULE = ".gnu.linkonce.this_module"
 
 
 def open_resolver(
     elf: ElfFile,
     debug_elf: ElfFile | None = None,
     *,
-    btf: str = "",
+    btf: "str | BtfFile" = "",
+    btf_base: BtfFile | None = None,
     kernel: bool = False,
+    symbols: SymbolTable | None = None,
     find_alt: AltFinder | None = None,
     find_split: SplitFinder | None = None,
     limits: Limits = DEFAULT,
@@ -29,31 +36,41 @@ def open_resolver(
 ) -> Resolver | None:
     """A resolver for one binary; None where nothing says its types.
 
-    A file named as ``btf`` wins; else DWARF of the binary or its debug file, its `.BTF` section, a file `NAME.btf`
-    beside it. Raises UnreadableInput if the named file is no BTF.
+    BTF that is given as ``btf`` wins; else DWARF of the binary or its debug file, its `.BTF` section, a file `NAME.btf`
+    beside it. ``btf_base`` is what a module's BTF goes on from, its kernel's. ``symbols`` are functions of a kernel
+    that has no symbols of its own. Raises UnreadableInput if the named file is no BTF.
     """
+    elf = as_linked(elf)
     # Per-cpu variables are what tells a kernel: it uses %gs for them, and for the stack canary.
-    kernel = kernel or elf.section(PER_CPU) is not None
-    if btf:
-        return Resolver(elf, BtfSource(BtfTypes(open_btf(btf, limits=limits)), elf), complete=True, kernel=kernel)
+    kernel = kernel or elf.section(PER_CPU) is not None or elf.section(_MODULE) is not None
     defects = Defects() if defects is None else defects
-    source = DwarfSource.open(elf, debug_elf, find_alt=find_alt, find_split=find_split, limits=limits, defects=defects)
-    if source is not None:
-        return Resolver(elf, source, debug=debug_elf, embedders_at=Neighbours(source).embedders, kernel=kernel)
-    file = _btf_of(elf, limits)
+    if not btf:
+        source = DwarfSource.open(
+            elf, debug_elf, find_alt=find_alt, find_split=find_split, limits=limits, defects=defects
+        )
+        if source is not None:
+            embedders = Neighbours(source).embedders
+            return Resolver(elf, source, debug=debug_elf, embedders_at=embedders, kernel=kernel, symbols=symbols)
+    if isinstance(btf, BtfFile):
+        file: BtfFile | None = btf
+    else:
+        file = open_btf(btf, base=btf_base, limits=limits) if btf else btf_of(elf, btf_base, limits)
     if file is None:
         return None
-    return Resolver(elf, BtfSource(BtfTypes(file), elf), debug=debug_elf, complete=True, kernel=kernel)
+    known = TableSymbols(symbols, elf) if symbols is not None else None
+    types = BtfSource(BtfTypes(file), elf, known)
+    return Resolver(elf, types, debug=debug_elf, complete=True, kernel=kernel, symbols=symbols)
 
 
-def _btf_of(elf: ElfFile, limits: Limits) -> BtfFile | None:
+def btf_of(elf: ElfFile, base: BtfFile | None = None, limits: Limits = DEFAULT) -> BtfFile | None:
+    """The BTF in a binary, or in a file `NAME.btf` beside it; None where there is none that can be read."""
     section = elf.section_data(".BTF")
     try:
         if section is not None:
-            return BtfFile(bytes(section), elf.path, limits=limits)
+            return BtfFile(bytes(section), elf.path, base=base, limits=limits)
         beside = f"{elf.path}.btf"
         if elf.path and Path(beside).is_file():
-            return open_btf(beside, limits=limits)
+            return open_btf(beside, base=base, limits=limits)
     except (UndwarfError, OSError):
         return None
     return None

@@ -15,12 +15,14 @@ from undwarf.elf import ElfFile
 from undwarf.elf.headers import SHF_EXECINSTR, SHF_WRITE
 from undwarf.symbols.elf_symbols import symbols_of_elf
 from undwarf.symbols.plt import Stubs
+from undwarf.symbols.table import SymbolTable
 from undwarf.tables.cfi import RuleSet
 from undwarf.tables.model import NO_RULE, UnwindTable
 from undwarf.types.flow import FunctionFlow
 from undwarf.types.got import OffsetTable
 from undwarf.types.locate import Embedders, Located, candidates, locate
 from undwarf.types.model import VOID, Kind
+from undwarf.types.objects import ObjectFile
 from undwarf.types.places import PlaceKind, Prototype, TypeSource
 from undwarf.types.program import Program
 from undwarf.types.skid import late
@@ -114,7 +116,7 @@ class _Function:
 
 class Resolver:
     """Answers for one binary. `source` says what its debugging information knows; `debug` is the file with symbols, if
-    that is another."""
+    that is another; `symbols` are given where no file has them."""
 
     def __init__(
         self,
@@ -125,6 +127,7 @@ class Resolver:
         complete: bool = False,
         embedders_at: Callable[[int], Embedders] | None = None,
         kernel: bool = False,
+        symbols: SymbolTable | None = None,
     ) -> None:
         self._elf = elf
         self.source = source
@@ -134,7 +137,9 @@ class Resolver:
         self.machine: Machine | None = machine
         self._functions: OrderedDict[int, _Function] = OrderedDict()
         self._ranges: list[tuple[int, int]] = []
-        self._symbols = symbols_of_elf(debug) if debug is not None else None
+        self._symbols = symbols
+        if self._symbols is None and debug is not None:
+            self._symbols = symbols_of_elf(debug)
         if self._symbols is None:
             self._symbols = symbols_of_elf(elf)
         self._stubs = Stubs(elf, self._symbols)
@@ -262,6 +267,8 @@ class Resolver:
         stub = self._stubs.find(address)
         if stub is not None:
             return stub[1]
+        if isinstance(self._elf, ObjectFile) and address in self._elf.undefined:
+            return self._elf.undefined[address]
         named = self._slots.name(address)
         if named:
             return named

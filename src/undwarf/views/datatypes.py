@@ -49,7 +49,7 @@ class Touch:
 
 def touch(
     profile: Profile,
-    resolver_of: Callable[[int], "Resolver | str"],
+    resolver_of: Callable[[int, int], "tuple[Resolver, int] | str"],
     *,
     skid: bool = False,
     breakpoints: frozenset[int] = frozenset(),
@@ -58,7 +58,8 @@ def touch(
 ) -> Touch:
     """Resolve every instruction that samples stopped at.
 
-    ``resolver_of`` gives an image's resolver or why there is none. ``skid``: instructions without a memory operand are
+    ``resolver_of`` gives for an image and an address in it the resolver and the address in the file, or why there is
+    none. ``skid``: instructions without a memory operand are
     charged to the load they wait for; ``breakpoints`` and ``exact`` are numbers of events that stop behind the access,
     and of those that do not skid (all samples of a recording are taken for what most of its events are).
     """
@@ -86,14 +87,20 @@ def touch(
 
 
 def _one(
-    made: Touch, image: int, address: int, resolver_of: Callable[[int], "Resolver | str"], infer: bool, trap_after: bool
+    made: Touch,
+    image: int,
+    address: int,
+    resolver_of: Callable[[int, int], "tuple[Resolver, int] | str"],
+    infer: bool,
+    trap_after: bool,
 ) -> tuple[int, bool, bool]:
-    resolver = resolver_of(image) if image != NONE else "code of no file"
+    place = resolver_of(image, address) if image != NONE else "code of no file"
     inferred = consumed = False
-    if isinstance(resolver, str):
-        access = Access(address, "", "", None, None, "", 0, "", (), resolver)
+    if isinstance(place, str):
+        access = Access(address, "", "", None, None, "", 0, "", (), place)
         made.resolvers.append(None)
     else:
+        resolver, address = place
         access = resolver.sampled(address)
         if infer and (trap_after or access.how == "none"):
             late = resolver.producer(address, trap_after=trap_after)

@@ -1,0 +1,161 @@
+"""Files that are not linked (kernel modules, `.o`) as if they were: sections at addresses, code relocated.
+
+Where sections lie is what :mod:`undwarf.elf.layout` says, which is also what their DWARF is read by. What a file uses
+and does not define gets an address of its own, far from the sections, so that calls and variables keep their names.
+Source: the gABI, "Relocation"; which relocations the kernel allows in modules is said by arch/*/kernel/module.c.
+"""
+
+from bisect import bisect_right
+from functools import cached_property
+
+from undwarf.dwarf.patching import patch, symbol_values
+from undwarf.dwarf.relocations import operations_of
+from undwarf.elf import ElfFile
+from undwarf.elf.headers import (
+    ET_REL,
+    SHF_ALLOC,
+    SHT_NOBITS,
+    SHT_REL,
+    SHT_RELA,
+    SHT_SYMTAB,
+    SHT_SYMTAB_SHNDX,
+    Section,
+)
+from undwarf.elf.layout import section_addresses
+
+__all__ = ["ObjectFile", "as_linked"]
+
+ELSEWHERE = 0x10000000
+"""Where addresses of what is defined elsewhere begin; code reaches them with 31 bits."""
+APART = 0x10000
+"""Bytes between two of them: what is behind a variable's begin stays its own."""
+_END = 0x7FFF0000
+
+
+def as_linked(elf: ElfFile) -> ElfFile:
+    """The file itself where it is linked, else an :class:`ObjectFile` of it."""
+    return ObjectFile(elf) if elf.kind == ET_REL and not isinstance(elf, ObjectFile) else elf
+
+
+class ObjectFile(ElfFile):
+    """One file that is not linked. `read` gives code and constants with relocations applied."""
+
+    def __init__(self, elf: ElfFile) -> None:
+        super().__init__(elf._buffer, elf.path, limits=elf.limits, defects=elf.defects)
+
+    @cached_property
+    def sections(self) -> tuple[Section, ...]:
+        """The section headers, with addresses."""
+        found = super().sections
+        places = section_addresses(self)
+        return tuple(one._replace(address=places[one.index]) if one.flags & SHF_ALLOC else one for one in found)
+
+    def __repr__(self) -> str:
+        return f"<ObjectFile {self.path!r}>"
+
+    @cached_property
+    def _placed(self) -> list[tuple[int, int, Section]]:
+        return sorted(
+            (one.address, one.address + one.size, one)
+            for one in self.sections
+            if one.flags & SHF_ALLOC and one.size and one.type != SHT_NOBITS
+        )
+
+    @cached_property
+    def _relocated(self) -> dict[int, memoryview]:
+        return {}
+
+    @cached_property
+    def _symbol_section(self) -> Section | None:
+        return next((one for one in self.sections if one.type == SHT_SYMTAB and one.size), None)
+
+    @cached_property
+    def undefined(self) -> dict[int, str]:
+        """Names of what is defined elsewhere, by the address it got here."""
+        table = self._symbol_section
+        data = self.section_data(table) if table is not None else None
+        if table is None or data is None or not self.is_64 or not table.link < len(self.sections):
+            return {}
+        strings = bytes(self.section_data(self.sections[table.link]) or b"")
+        order = self.byte_order
+        found: dict[int, str] = {}
+        at = ELSEWHERE
+        for row in range(1, len(data) // 24):
+            entry = data[24 * row : 24 * row + 24]
+            if entry[6] or entry[7]:
+                continue
+            name = int.from_bytes(entry[:4], order)
+            end = strings.find(b"\0", name, name + 4096)
+            if end > name and at < _END:
+                found[at] = strings[name:end].decode("utf-8", "backslashreplace")
+                self._numbers[row] = at
+                at += APART
+        return found
+
+    @cached_property
+    def _numbers(self) -> dict[int, int]:
+        """Addresses of what is defined elsewhere, by the symbol's number."""
+        return {}
+
+    @cached_property
+    def _values(self) -> memoryview:
+        """What each symbol stands for."""
+        table = self._symbol_section
+        data = self.section_data(table) if table is not None else None
+        if table is None or data is None:
+            return memoryview(b"").cast("B").cast("Q")
+        extended = next(
+            (one for one in self.sections if one.type == SHT_SYMTAB_SHNDX and one.link == table.index), None
+        )
+        indexes = self.section_data(extended) if extended is not None else None
+        values = symbol_values(
+            data,
+            section_addresses(self),
+            indexes if indexes is not None else memoryview(b""),
+            wide=self.is_64,
+            big=self.byte_order == "big",
+        )
+        if self.undefined:
+            for row, address in self._numbers.items():
+                if row < len(values):
+                    values[row] = address
+        return values
+
+    def read(self, address: int, size: int, *, writable: bool = False) -> memoryview | None:
+        """Bytes at an address that :func:`undwarf.elf.layout.section_addresses` gives; None where a section's end or
+        nothing is in the way. Sections that are written to count too: nothing says which are so only at first."""
+        at = bisect_right(self._placed, address, key=lambda one: one[0]) - 1
+        if at < 0 or size < 0 or address + size > self._placed[at][1]:
+            return None
+        low, _high, section = self._placed[at]
+        data = self._relocated.get(section.index)
+        if data is None:
+            data = self._relocated[section.index] = self._relocate(section)
+        return data[address - low : address - low + size] if address - low + size <= len(data) else None
+
+    def _relocate(self, section: Section) -> memoryview:
+        data = self.section_data(section)
+        if data is None:
+            return memoryview(b"")
+        made: bytearray | None = None
+        for entries in self.sections:
+            if entries.type not in (SHT_REL, SHT_RELA) or entries.info != section.index:
+                continue
+            relocations = self.section_data(entries)
+            table = self._symbol_section
+            if relocations is None or table is None or entries.link != table.index:
+                continue
+            if made is None:
+                made = bytearray(data)
+            # What is not understood stays as it is: instructions that use it lead to nothing known.
+            patch(
+                made,
+                relocations,
+                self._values,
+                operations_of(self.machine),
+                wide=self.is_64,
+                big=self.byte_order == "big",
+                addends=entries.type == SHT_RELA,
+                base=section.address,
+            )
+        return data if made is None else memoryview(made).toreadonly()
