@@ -37,7 +37,7 @@ def slot(fake: Fake, tmp_path: Path) -> Slots:
             arguments=tuple((register, t, 0) for register, t in arguments),
         )  # fmt: skip
         code = assemble(FRAME + text + END, tmp_path)
-        flow = FunctionFlow(MACHINE.decode(code, 0), MACHINE)
+        flow = FunctionFlow(MACHINE.listing(code, 0), MACHINE)
         tracker = Tracker(Program(fake, MACHINE), flow, 0, len(code))
         found = SlotTypes(tracker, fake.prototypes[0]).at(offset - 16, size, RBP)
         return fake.graph.canonical_name(found[0]) + (f"+{found[1]}" if found[1] else "") if found else "?"

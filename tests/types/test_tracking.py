@@ -30,16 +30,16 @@ def touched(fake: Fake, tmp_path: Path) -> Touched:
 
     def run(text: str, *, complete: bool = False, changes: dict[int, frozenset[int]] | None = None) -> list[str]:
         code = assemble(text, tmp_path)
-        flow = FunctionFlow(MACHINE.decode(code, 0), MACHINE)
+        flow = FunctionFlow(MACHINE.listing(code, 0), MACHINE)
         changed_by = changes.get if changes is not None else None
         tracker = Tracker(Program(fake, MACHINE, complete=complete, changed_by=changed_by), flow, 0, len(code))
         assert tracker.converged
         found: dict[int, str] = {}
         for number in range(len(flow.blocks)):
-            for k, state in tracker.states(number):
-                for operand in flow.instructions[k].memory:
+            for k in tracker.states(number):
+                for at, operand in enumerate(flow.instructions[k].memory):
                     if operand.access and not operand.implicit:
-                        where = tracker.address_of(state, operand)
+                        where = tracker.address_of(k, at)
                         found[k] = say(fake, tracker, where, operand.size)
         return [found[k] for k in sorted(found)]
 
@@ -52,7 +52,7 @@ def say(fake: Fake, tracker: Tracker, where: object, size: int) -> str:
     assert isinstance(where, tuple)
     if where[0] == FRAME:
         return f"frame{where[4]:+d}"
-    located = tracker.locate(where, size)
+    located = tracker.questions.locate(where, size)
     if isinstance(located, str):
         return "?"
     return f"{fake.graph.name(located.type) or fake.graph.canonical_name(located.type)}.{located.field.path}"

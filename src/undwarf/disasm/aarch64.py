@@ -9,6 +9,7 @@ from typing import Any
 from capstone import CS_ARCH_ARM64, CS_MODE_ARM, Cs  # type: ignore[import-untyped]
 from capstone import arm64 as a64
 
+from undwarf.disasm.listing import listing_of
 from undwarf.disasm.model import NONE, Action, Flow, Instruction, Machine, Memory
 
 __all__ = ["MACHINE", "decode"]
@@ -320,6 +321,7 @@ def _act(made: Instruction, native: Any, kind: int, operands: list[Any]) -> None
 MACHINE = Machine(
     "aarch64",
     decode,
+    listing=lambda code, address: listing_of(decode(code, address), address),
     names=(*(f"x{i}" for i in range(31)), "sp"),
     general=frozenset(range(32)),
     stack_pointer=SP,

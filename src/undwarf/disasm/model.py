@@ -6,7 +6,10 @@ whole register: a write of `%eax` is a write of register 0. Addresses are those 
 
 from collections.abc import Callable
 from enum import IntEnum
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from undwarf.disasm.listing import Listing
 
 NONE = -1
 
@@ -201,6 +204,13 @@ class Decoder(Protocol):
         """All instructions of a stretch of code; bytes that are none become one STOP of one unit each."""
 
 
+class Lister(Protocol):
+    """Machine code -> its instructions as columns."""
+
+    def __call__(self, code: bytes, address: int, /) -> "Listing":
+        """As :class:`Decoder`, all instructions of a stretch of code."""
+
+
 class Boundaries(Protocol):
     """Machine code -> where its instructions begin."""
 
@@ -218,6 +228,7 @@ class Machine:
         "general",
         "instruction_unit",
         "link",
+        "listing",
         "lost_in_calls",
         "name",
         "names",
@@ -244,11 +255,13 @@ class Machine:
         lost_in_calls: frozenset[int],
         entry_offset: int,
         instruction_unit: int,
+        listing: "Lister",
         starts: Boundaries | None = None,
         link: int = NONE,
     ) -> None:
         self.name = name
         self.decode = decode
+        self.listing = listing
         self.starts: Boundaries = starts or (lambda code, address: list(range(address, address + len(code), 4)))
         """Where instructions begin, quicker than decoding them; by default every four bytes."""
         self.names = names

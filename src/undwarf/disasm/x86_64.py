@@ -23,7 +23,19 @@ from iced_x86 import (
 )
 from iced_x86 import Instruction as Native
 
+from undwarf.disasm.listing import (
+    FIXED,
+    NEGATED,
+    NEGATED_UNSIGNED,
+    NEGATED_UNSIGNED_SHORT,
+    SIGNED,
+    UNSIGNED,
+    UNSIGNED_SHORT,
+    Listing,
+    Templates,
+)
 from undwarf.disasm.model import NONE, Action, Flow, Instruction, Machine, Memory
+from undwarf.disasm.x86_structure import Structure
 
 __all__ = ["MACHINE", "decode", "fused"]
 
@@ -117,6 +129,8 @@ _NO_ACCESS = frozenset(
 _WORD_MOVES = frozenset((Mnemonic.MOVQ, Mnemonic.VMOVQ))
 _FLOATING = frozenset((MemorySize.FLOAT32, MemorySize.FLOAT64))
 _SIGNED_CONDITIONS = frozenset((ConditionCode.L, ConditionCode.GE, ConditionCode.LE, ConditionCode.G))
+_MOST_TEMPLATES = 200_000
+"""Templates that are kept; a program has some thousands."""
 _SIZES: dict[int, int] = {}
 _ELEMENTS: dict[int, int] = {}
 _info = InstructionInfoFactory().info
@@ -144,11 +158,75 @@ def _immediate(native: Native, operand: int) -> int:
     return _signed(native.immediate(operand))
 
 
-def decode(code: bytes, address: int) -> list[Instruction]:
-    """All instructions of a stretch of code; a byte that begins none becomes one that stops."""
+class _Lister:
+    """Makes listings; describes an instruction once for all that have the same parts."""
+
+    def __init__(self) -> None:
+        self._table = Templates()
+        self._code = b""
+        self._address = 0
+        self._keys: dict[int, int] = {}
+        self._structure = Structure(self._keys, self._learn, self._ask)
+
+    def __call__(self, code: bytes, address: int) -> Listing:
+        if len(self._keys) > _MOST_TEMPLATES:
+            self.__init__()  # type: ignore[misc]
+        self._code, self._address = code, address
+        columns = self._structure.split(code, address)
+        self._code = b""
+
+        def describe(_k: int, offset: int, length: int) -> Instruction:
+            made: Instruction = decode(code[offset : offset + length], address + offset)[0]
+            return made
+
+        return Listing(address, self._table, columns, describe)
+
+    def _learn(
+        self, key: int, at: int, length: int, displacement_at: int, displacement_size: int, immediate_at: int,
+        immediate_size: int, rip: bool,
+    ) -> int:  # fmt: skip
+        """The template of instructions with these parts, made of one whose numbers can be told from others."""
+        code = bytearray(self._code[at : at + length])
+        displacement = immediate = None
+        if displacement_size:
+            displacement = 0x55 if displacement_size == 1 else 0x51234566
+            code[displacement_at : displacement_at + displacement_size] = displacement.to_bytes(
+                displacement_size, "little"
+            )
+        if immediate_size > 1:
+            immediate = 0x9234567887654321 >> (64 - 8 * immediate_size)
+            code[immediate_at : immediate_at + immediate_size] = immediate.to_bytes(immediate_size, "little")
+        decoder = Decoder(64, bytes(code), ip=0)
+        native = decoder.decode()
+        number = -1
+        if not native.is_invalid and native.len == length:
+            made = Instruction(0, length)
+            _describe(made, native)
+            rule = FIXED
+            if immediate is not None:
+                signed = immediate - (1 << 8 * immediate_size)
+                plain, negated = (
+                    (UNSIGNED_SHORT, NEGATED_UNSIGNED_SHORT) if immediate_size == 2 else (UNSIGNED, NEGATED_UNSIGNED)
+                )
+                rules = {signed: SIGNED, immediate: plain, -signed: NEGATED, -immediate: negated}
+                rule = rules.get(made.immediate, FIXED)
+            if displacement is not None and rip:
+                displacement += length
+            number = self._table.add(made, displacement=displacement, immediate_rule=rule)
+        self._keys[key] = number
+        return number
+
+    def _ask(self, at: int) -> tuple[int, int, int, int, int | None]:
+        """One instruction by itself."""
+        made = decode(self._code[at : at + 15], self._address + at, 1)[0]
+        return made.size, self._table.add(made), 0, 0, made.target
+
+
+def decode(code: bytes, address: int, most: int = -1) -> list[Instruction]:
+    """All instructions of a stretch of code, or so many; a byte that begins none becomes one that stops."""
     made: list[Instruction] = []
     decoder = Decoder(64, bytes(code), ip=address)
-    while decoder.can_decode:
+    while decoder.can_decode and len(made) != most:
         at, ip = decoder.position, decoder.ip
         native = decoder.decode()
         if native.is_invalid:
@@ -424,6 +502,7 @@ _NAMES = ("rax", "rdx", "rcx", "rbx", "rsi", "rdi", "rbp", "rsp", *(f"r{i}" for 
 MACHINE = Machine(
     "x86_64",
     decode,
+    listing=_Lister(),
     starts=starts,
     names=_NAMES,
     general=frozenset(range(16)),

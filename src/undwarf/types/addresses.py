@@ -1,65 +1,212 @@
-"""Where the memory operands of a function's instructions are, and what lies there, given a state of its registers.
+"""What types say of values: what lies at an address, what a load gives, whether tracking or a variable is right.
 
-Variables of the debugging information and what was tracked are brought together here: each may know what the other does
-not, and each may be wrong (optimizers let variables stay with registers that hold something derived from them).
+The data flow (`effects.py`) asks these questions with values as tuples, each once. Variables of the debugging
+information and what was tracked are brought together here: each may know what the other does not, and each may be wrong
+(optimizers let variables stay with registers that hold something derived from them).
 """
 
-from bisect import bisect_right
-from collections.abc import Callable
-
-from undwarf.disasm import NONE, Memory
-from undwarf.types.flow import FunctionFlow
+from undwarf.buffers import zeros
+from undwarf.types.effects import Values
 from undwarf.types.kin import Kin
 from undwarf.types.locate import Located, locate
 from undwarf.types.model import VOID, Kind
-from undwarf.types.places import Place, PlaceKind
+from undwarf.types.places import Place, PlaceKind, Prototype
 from undwarf.types.program import Program
-from undwarf.types.values import (
-    ADDRESS,
-    FRAME,
-    NULL,
-    NUMBER,
-    OBJECT,
-    PERCPU,
-    THREAD,
-    Value,
-    add,
-    constant,
-    join,
-    scaled,
-)
+from undwarf.types.values import ADDRESS, FRAME, NULL, NUMBER, OBJECT, PERCPU, THREAD, Value, join
 
-__all__ = ["Addresses", "State"]
+__all__ = ["Questions"]
 
-State = dict[int, Value]
-"""Values by register number, and by :func:`undwarf.types.effects.slot` for the stack."""
+_REGISTERS = 96
+"""Registers of a state of the data flow."""
+_HIGHEST = 1 << 40
+
+Returned = tuple[tuple[int, int], ...]
+"""Registers, and numbers of the values they hold."""
 
 
-_REGISTERS = (PlaceKind.REGISTER, PlaceKind.VALUE)
-_FRAMES = (PlaceKind.CFA, PlaceKind.MEMORY)
+class Columns(tuple["memoryview[int]", ...]):
+    """Places as numbers: lows and highs (q, offsets in the function), kinds i, registers i, offsets q, piece offsets q,
+    piece sizes q."""
+
+    def __new__(cls, places: list[Place], low: int, size: int) -> "Columns":
+        """Of a function that begins at ``low`` and is so many bytes long."""
+        count = len(places)
+        made = super().__new__(cls, (zeros(code, count) for code in "qqiiqqq"))  # type: ignore[arg-type]
+        lows, highs, kinds, registers, offsets, pieces, sizes = made
+        for k, place in enumerate(places):
+            lows[k] = min(max(place.low - low, -1), size + 1)
+            highs[k] = min(max(place.high - low, -1), size + 1)
+            kinds[k] = place.kind
+            registers[k] = place.register if -1 <= place.register < 1 << 30 else -1
+            offsets[k] = place.offset if abs(place.offset) < _HIGHEST else _HIGHEST
+            pieces[k], sizes[k] = min(place.piece_offset, _HIGHEST), min(place.piece_size, _HIGHEST)
+        return made
 
 
-class Addresses:
-    """The variables of one function, and the addresses its operands stand for."""
+class Questions:
+    """What the data flow of one function asks. ``low`` and ``high``: where the function is."""
 
-    def __init__(self, program: Program, flow: FunctionFlow, low: int, high: int) -> None:
+    def __init__(self, program: Program, values: Values, low: int, high: int) -> None:
         self.program = program
-        self.flow = flow
+        self.values = values
         self.graph = program.graph
+        self.size = high - low
         self._machine = program.machine
+        self.lost = tuple(one for one in program.machine.lost_in_calls if one < _REGISTERS)
         self.embedders = program.embedders_at(low)
-        places = program.source.function_places(low, high)
-        self._places = _Segments(places)
-        self._in_registers = _Segments([place for place in places if place.kind in _REGISTERS])
-        self._in_frame = _Segments([place for place in places if place.kind in _FRAMES])
-        self.has_variables = bool(places)
+        self.places = program.source.function_places(low, high)
+        kinds = (PlaceKind.REGISTER, PlaceKind.VALUE), (PlaceKind.CFA, PlaceKind.MEMORY)
+        self._in_registers, self.frame_places = (
+            [place for place in self.places if place.kind in wanted] for wanted in kinds
+        )
+        self.in_registers = Columns(self._in_registers, low, self.size)
+        self.in_frame = Columns(self.frame_places, low, self.size)
+        self.has_variables = bool(self.places)
         self._kin = Kin(self.graph, lambda: program.source.related(low))
-        self._escaped: set[int] = set()
+        self._own = False
+        """Whether the answer holds for this function only."""
         self._globals: dict[int, tuple[int, int, str] | None] = {}
+        self._data: dict[int, bool] = {}
 
-    def _join(self, left: Value, right: Value | None) -> Value | None:
-        if right is None or left == right:
-            return right
+    # Answers in numbers of values --------------------------------------------------------------------------
+
+    def seed_value(self, number: int) -> int:
+        """What the register of a variable holds; 0 where that says nothing."""
+        place = self._in_registers[number]
+        if not 0 <= place.register < _REGISTERS:
+            return 0
+        value = self.value_of_type(place.type, place.piece_offset, place.piece_size or 8)
+        if value is not None and place.kind == PlaceKind.VALUE:
+            value = (OBJECT, value[1], 0, 0, -place.offset)
+        return self.values.number(value)
+
+    def frame_size(self, number: int) -> int:
+        """Bytes of a variable in the frame."""
+        return self.graph.size(self.frame_places[number].type)
+
+    def frame_value(self, number: int, offset: int, size: int) -> int:
+        """What is loaded from a variable in the frame."""
+        return self.values.number(self.value_of_type(self.frame_places[number].type, offset, size))
+
+    def frame_element(self, number: int, step: int, offset: int, size: int) -> int:
+        """What is loaded from an array in the frame."""
+        located = locate(self.graph, self.frame_places[number].type, step, offset, size)
+        return 0 if isinstance(located, str) else self.values.number(self._pointer_at(*located[:2], size))
+
+    def is_data(self, address: int) -> bool:
+        """Whether a number is the address of a variable, in code whose addresses are fixed."""
+        found = self._data.get(address)
+        if found is None:
+            asked = self.program.is_data
+            found = self._data[address] = asked is not None and asked(address & 0xFFFFFFFFFFFFFFFF)
+        return found
+
+    def call(self, target: int | None) -> tuple[bool, Returned, Returned, int | None]:
+        """Of what is called: whether it does nothing; what it takes; what it returns; the register whose function it
+        goes on to."""
+        machine = self._machine
+        prototype = self.program.callee(target & 0xFFFFFFFFFFFFFFFF) if target is not None else None
+        if prototype is None:
+            return False, (), (), None
+        if prototype.name in ("__fentry__", "mcount", "_mcount"):
+            return True, (), (), None
+        returned: Returned = ()
+        through = None
+        if prototype.name.startswith("__x86_indirect_thunk_"):
+            name = prototype.name[21:]
+            through = machine.names.index(name) if name in machine.names else None
+        elif prototype.returns:
+            returned = self._returned(prototype.returns)
+        return False, self.passed(prototype), returned, through
+
+    def changed(self, target: int) -> tuple[int, ...]:
+        """The registers that a function changes, for callers that compilers let make use of it."""
+        changed = self.program.changed_by(target & 0xFFFFFFFFFFFFFFFF)
+        return self.lost if changed is None else tuple(one for one in changed if one < _REGISTERS)
+
+    def passed(self, prototype: Prototype) -> Returned:
+        """What the registers of a function's parameters hold when it begins."""
+        if not prototype.trusted:
+            return ()
+        found = ((register, self.value_of_type(t, piece, 8)) for register, t, piece in prototype.arguments)
+        return tuple((register, self.values.number(value)) for register, value in found if value is not None)
+
+    def returned_through(self, t: int) -> Returned:
+        """What a call of a function of a type returns."""
+        returns = self.graph.returns(t)
+        return self._returned(returns) if returns else ()
+
+    def _returned(self, t: int) -> Returned:
+        graph, machine = self.graph, self._machine
+        if graph.is_scalar(t):
+            value = self.value_of_type(t, 0, 8)
+            return ((machine.result, self.values.number(value)),) if value is not None else ()
+        size = graph.size(t)
+        if size > 16 or graph.record(graph.strip(t)).by_reference:
+            if machine.name == "x86_64":
+                # The callee gives back the address it was given.
+                return ((machine.result, self.values.number((OBJECT, t, 0, 0, 0))),)
+            return ()
+        found = []
+        for register, offset in ((machine.result, 0), (machine.wide_result, 8)):
+            value = self.value_of_type(t, offset, 8) if offset < size else None
+            if value is not None:
+                found.append((register, self.values.number(value)))
+        return tuple(found)
+
+    # Values ------------------------------------------------------------------------------------------------
+
+    def load(self, where: Value, size: int) -> tuple[Value | None, bool]:
+        """What a load of so many bytes from a place that is not in the frame gives, and whether that is so in this
+        function only."""
+        self._own = False
+        value = self._load(where, size)
+        return value, self._own
+
+    def _load(self, where: Value, size: int) -> Value | None:
+        if where[0] == ADDRESS and not where[2]:
+            leads = self.program.indirections.get(where[4])
+            if leads is not None:
+                return (ADDRESS, 0, 0, 0, leads)
+            other = self.program.elsewhere(where[4])
+            if other:
+                return (OBJECT, other, 0, 0, 0)
+        if size != 8:
+            return None
+        if where[0] in (THREAD, PERCPU):
+            found = self.in_block(where)
+            return self._pointer_at(*found, size) if found is not None else None
+        if where[0] not in (OBJECT, ADDRESS):
+            return None
+        located = self.locate(where, size)
+        if isinstance(located, str):
+            return self._either(where, size)
+        return self._pointer_at(located.type, located.offset, size)
+
+    def _either(self, where: Value, size: int) -> Value | None:
+        """One of two members side by side, chosen by an index: a pointer, if both are the same."""
+        if where[0] != OBJECT or not 8 <= where[2] <= 64:
+            return None
+        first = self._pointer_at(where[1], where[4], size)
+        if first is None:
+            return None
+        beside = (where[4] + where[2], where[4] - where[2])
+        return first if any(first == self._pointer_at(where[1], at, size) for at in beside) else None
+
+    def in_block(self, where: Value) -> tuple[int, int] | None:
+        """(type, offset in it) of the per-cpu or thread-local variable at a place of its block."""
+        if where[0] == PERCPU:
+            got = self.program.source.per_cpu_at(where[4] & 0xFFFFFFFFFFFFFFFF)
+        else:
+            got = self.program.source.thread_local_at(where[4] + self.program.thread_block)
+        return None if got is None else (got[0].type, got[1])
+
+    def _pointer_at(self, t: int, offset: int, size: int) -> Value | None:
+        found = self.graph.value_at(t, offset, size)
+        return self.value_of_type(found, 0, size) if found else None
+
+    def join(self, left: Value, right: Value) -> Value | None:
+        """What holds on both of two ways, where globals or objects of two types meet."""
         if ADDRESS in (left[0], right[0]) and left[0] in (ADDRESS, OBJECT) and right[0] in (ADDRESS, OBJECT):
             # Two globals, or a global and something else: an object of the type they share.
             a, b = self._as_object(left), self._as_object(right)
@@ -68,10 +215,6 @@ class Addresses:
             if left[0] == right[0] and self._variable_at(left[4]) == self._variable_at(right[4]):
                 return join(left, right, self.graph)
             return join(a, b, self.graph)
-        if left == NULL and right[0] == ADDRESS:
-            return right
-        if right == NULL and left[0] == ADDRESS:
-            return left
         return join(left, right, self.graph)
 
     def _variable_at(self, address: int) -> tuple[int, int]:
@@ -96,47 +239,6 @@ class Addresses:
                 return (OBJECT, graph.target(t), step, 0, offset % stride)
         return value
 
-    def address_of(self, state: State, operand: Memory) -> Value | None:
-        """Where an operand is."""
-        if operand.segment:
-            if operand.base == NONE and operand.index == NONE:
-                if self.program.kernel:
-                    return (PERCPU, 0, 0, 0, operand.displacement)
-                return (THREAD, 0, 0, 0, operand.displacement)
-            inner = self._sum(state, operand)
-            if inner is None or inner[0] not in (NUMBER, ADDRESS):
-                return None
-            return (PERCPU if self.program.kernel else THREAD, 0, *inner[2:])
-        if operand.absolute:
-            return (ADDRESS, 0, 0, 0, operand.displacement)
-        return self._sum(state, operand)
-
-    def _sum(self, state: State, operand: Memory) -> Value | None:
-        base = state.get(operand.base) if operand.base != NONE else constant(0)
-        if operand.index == NONE:
-            if not operand.displacement:
-                return base
-            if base is None:
-                return None
-            return (base[0], base[1], base[2], base[3], base[4] + operand.displacement)
-        index = state.get(operand.index)
-        if operand.index == operand.base and (base is None or base[0] == NUMBER):
-            total = scaled(base, 1 + operand.scale)
-        else:
-            part = index if operand.scale == 1 else scaled(index, operand.scale)
-            total = add(base, part)
-        if operand.base == NONE and operand.displacement and (total is None or total[0] == NUMBER):
-            # table(,%rax,8): the displacement is the address.
-            total = total or (NUMBER, 0, operand.scale, 0, 0)
-            if self.program.is_data(operand.displacement & 0xFFFFFFFFFFFFFFFF):
-                return (ADDRESS, 0, total[2], total[3], total[4] + operand.displacement)
-        if total is None:
-            return None
-        if total[0] == NUMBER and base is None and operand.index != operand.base:
-            # The base may have been the pointer.
-            return None
-        return (total[0], total[1], total[2], total[3], total[4] + operand.displacement)
-
     def global_at(self, address: int) -> tuple[int, int, str] | None:
         """(type, offset in it, name) of the global variable at an address."""
         found = self._globals.get(address, 0)
@@ -149,42 +251,14 @@ class Addresses:
 
     def places_at(self, pc: int) -> list[Place]:
         """Variables that have a place at an address, the outermost scope's first."""
-        return self._places.at(pc)
-
-    def stack_variable(self, state: State, k: int, offset: int, pc: int = -1) -> tuple[Place, int] | None:
-        """The innermost variable that holds an offset from the call frame address, and the offset in it."""
-        if pc < 0:
-            pc = self.flow.instructions[k].address
-        for place in reversed(self._in_frame.at(pc)):
-            if place.kind == PlaceKind.CFA:
-                begin = place.offset
-            elif place.kind == PlaceKind.MEMORY:
-                base = state.get(place.register)
-                if base is None or base[0] != FRAME or base[2]:
-                    continue
-                begin = base[4] + place.offset
-            else:
-                continue
-            size = place.piece_size or self.graph.size(place.type) or 1
-            if begin <= offset < begin + size:
-                return place, offset - begin + place.piece_offset
-        return None
-
-    def memory_variable(self, k: int, operand: Memory) -> tuple[Place, int] | None:
-        """A variable whose place is said by the very register an operand has as its base, whatever that holds."""
-        if operand.index != NONE or operand.base == NONE:
-            return None
-        for place in reversed(self._in_frame.at(self.flow.instructions[k].address)):
-            if place.kind == PlaceKind.MEMORY and place.register == operand.base:
-                offset = operand.displacement - place.offset
-                if 0 <= offset < (place.piece_size or self.graph.size(place.type)):
-                    return place, offset + place.piece_offset
-        return None
+        return [place for place in self.places if place.low <= pc < place.high]
 
     def locate(self, value: Value, size: int) -> Located | str:
         """What is at an address inside an object or a global."""
         if value[0] == OBJECT:
-            if not value[2] and not 0 <= value[4] < self.graph.size(value[1]):
+            outside = not 0 <= value[4] < self.graph.size(value[1])
+            self._own = self._own or outside
+            if not value[2] and outside:
                 # What derives from the class, as far as this function knows it.
                 derived = self._kin.locate(value[1], value[4], size)
                 if derived is not None:
@@ -197,7 +271,7 @@ class Addresses:
             return locate(self.graph, found[0], value[2], found[1], size, None)
         return "no pointer"
 
-    def _value_of_type(self, t: int, offset: int, size: int) -> Value | None:
+    def value_of_type(self, t: int, offset: int, size: int) -> Value | None:
         """What a register holds when it holds `size` bytes of a value of a type; None unless that is an address."""
         graph = self.graph
         if not graph.is_scalar(t):
@@ -211,33 +285,13 @@ class Addresses:
             return None
         return (OBJECT, target, 0, 0, 0)
 
-    def seed(self, state: State, k: int) -> None:
-        """Put the variables that are in registers at an instruction into the state."""
-        for register, value in self._in_registers.values(self.flow.instructions[k].address, self._value_of_place):
-            known = state.get(register)
-            if known == value:
-                continue
-            if known is not None and known[0] == NUMBER and known[2] == 1 and known[3] > 0 and not known[4]:
-                # What was copied from there, or to there, is the same.
-                for key, other in state.items():
-                    if other == known:
-                        state[key] = value
-            state[register] = self._reconciled(known, value)
+    def reconcile(self, known: Value, said: Value) -> tuple[Value, bool]:
+        """What a register holds, given what was tracked and what a variable says; whether so in this function only."""
+        self._own = False
+        value = self._reconciled(known, said)
+        return value, self._own
 
-    def _value_of_place(self, place: Place) -> tuple[int, Value] | None:
-        if place.kind not in (PlaceKind.REGISTER, PlaceKind.VALUE) or place.register < 0:
-            return None
-        value = self._value_of_type(place.type, place.piece_offset, place.piece_size or 8)
-        if value is None:
-            return None
-        if place.kind == PlaceKind.VALUE:
-            value = (OBJECT, value[1], 0, 0, -place.offset)
-        return place.register, value
-
-    def _reconciled(self, known: Value | None, said: Value) -> Value:
-        """What a register holds, given what was tracked and what a variable says."""
-        if known is None:
-            return said
+    def _reconciled(self, known: Value, said: Value) -> Value:
         base = known[0]
         if base == FRAME or known == NULL:
             return known
@@ -287,6 +341,7 @@ class Addresses:
         if apart == whole and size and graph.object_at(known[1], apart - size, said[1]):
             # The end of an array.
             return True
+        self._own = True
         return self._kin.is_part(known[1], apart, said[1])
 
     def _inside_array(self, known: Value, element: int) -> bool:
@@ -298,46 +353,3 @@ class Addresses:
         return any(
             not left and self.graph.canonical(container) == canonical for container, left in located.field.containers
         )
-
-
-_NEAR = 32
-"""Segments whose places are looked for at a time."""
-
-
-class _Segments:
-    """Places by address: between two addresses where one begins or ends, the same are valid."""
-
-    def __init__(self, places: list[Place]) -> None:
-        self._all = places
-        self._bounds = sorted({bound for place in places for bound in (place.low, place.high)})
-        self._near: dict[int, list[Place]] = {}
-        self._found: dict[int, list[Place]] = {}
-        self._values: dict[int, list[tuple[int, Value]]] = {}
-
-    def at(self, pc: int) -> list[Place]:
-        """Those valid at an address, the outermost scope's first."""
-        segment = bisect_right(self._bounds, pc)
-        found = self._found.get(segment)
-        if found is None:
-            found = self._found[segment] = [place for place in self._around(segment) if place.low <= pc < place.high]
-        return found
-
-    def _around(self, segment: int) -> list[Place]:
-        """Those that are valid in one of the segments near one."""
-        near = segment // _NEAR
-        found = self._near.get(near)
-        if found is None:
-            bounds = self._bounds
-            low = bounds[near * _NEAR - 1] if near else -1
-            high = bounds[near * _NEAR + _NEAR - 1] if near * _NEAR + _NEAR - 1 < len(bounds) else 1 << 64
-            found = self._near[near] = [place for place in self._all if place.low < high and place.high > low]
-        return found
-
-    def values(self, pc: int, value_of: Callable[[Place], tuple[int, Value] | None]) -> list[tuple[int, Value]]:
-        """(register, value) of those that are in registers at an address."""
-        segment = bisect_right(self._bounds, pc)
-        found = self._values.get(segment)
-        if found is None:
-            made = (value_of(place) for place in self.at(pc))
-            found = self._values[segment] = [one for one in made if one is not None]
-        return found

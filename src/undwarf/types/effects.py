@@ -1,557 +1,1687 @@
-"""What each instruction does to what is known of registers and stack slots.
+# cython: language_level=3, boundscheck=True, wraparound=False, cdivision=True, initializedcheck=False
+"""What each instruction does to what is known of registers and stack slots, over a whole function to a fixed point.
+
+Instructions come as templates and columns (:mod:`undwarf.disasm.listing`), values as numbers of :class:`Values`, whose
+five parts `undwarf.types.values` explains; 0 is what is not known. What only types can answer - what a load from an
+object gives, whether a variable or what was tracked is right - is asked of Python (:class:`Questions` of `addresses`)
+once for each value, and remembered.
 
 What an instruction writes without our understanding how is not known after it (the decoder's list of written registers
-says so); nothing stale survives. Variables of the debugging information are put into the registers they are in, and
-callees return what their prototypes say.
+says so); nothing stale survives. To teach a new instruction's effect: let the decoder give it an
+:class:`undwarf.disasm.Action` (`_act` in `disasm/x86_64.py`), and say in :meth:`Effects.result` what its destination
+becomes, or in :meth:`Effects.apply` if it changes more than that.
 """
 
-from undwarf.disasm import NONE, Action, Flow, Instruction, Memory
-from undwarf.types.addresses import Addresses, State
-from undwarf.types.flow import FunctionFlow
-from undwarf.types.locate import locate
-from undwarf.types.model import VOID
-from undwarf.types.places import PlaceKind
-from undwarf.types.program import Program
-from undwarf.types.values import (
-    ADDRESS,
-    FRAME,
-    NULL,
-    NUMBER,
-    OBJECT,
-    PERCPU,
-    THREAD,
-    Value,
-    add,
-    constant,
-    difference,
-    scaled,
-    unknown,
-)
+from typing import Any
 
-__all__ = ["Effects", "State", "slot"]
+import cython
 
-_SLOT = 1 << 40
-_EVERYTHING = 1 << 20
+from undwarf.buffers import zeros
+
+NOTHING = cython.declare(cython.int, 0)
+UNKNOWN = cython.declare(cython.int, 1)
+NULL = cython.declare(cython.int, 2)
+NOWHERE = cython.declare(cython.int, 3)
+"""Numbers of values: none, any number, the number 0, an address of nothing."""
+
+# Bases of values, as in undwarf.types.values.
+NUMBER = cython.declare(cython.int, 0)
+FRAME = cython.declare(cython.int, 1)
+OBJECT = cython.declare(cython.int, 2)
+ADDRESS = cython.declare(cython.int, 3)
+PERCPU = cython.declare(cython.int, 4)
+THREAD = cython.declare(cython.int, 5)
+POISON = cython.declare(cython.int, 6)
+
+# undwarf.disasm.model.Flow
+CALL = cython.declare(cython.int, 4)
+INDIRECT_CALL = cython.declare(cython.int, 5)
+
+# undwarf.disasm.model.Action
+OTHER = cython.declare(cython.int, 0)
+COPY = cython.declare(cython.int, 1)
+CONSTANT = cython.declare(cython.int, 2)
+LOAD = cython.declare(cython.int, 3)
+STORE = cython.declare(cython.int, 4)
+LEA = cython.declare(cython.int, 5)
+ADD = cython.declare(cython.int, 6)
+SUBTRACT = cython.declare(cython.int, 7)
+MULTIPLY = cython.declare(cython.int, 8)
+SHIFT_LEFT = cython.declare(cython.int, 9)
+AND = cython.declare(cython.int, 10)
+EXTEND = cython.declare(cython.int, 11)
+SELECT = cython.declare(cython.int, 12)
+EXCHANGE = cython.declare(cython.int, 13)
+PUSH = cython.declare(cython.int, 14)
+POP = cython.declare(cython.int, 15)
+LEAVE = cython.declare(cython.int, 16)
+ADD_MEMORY = cython.declare(cython.int, 17)
+LOAD_PAIR = cython.declare(cython.int, 18)
+STORE_PAIR = cython.declare(cython.int, 19)
+OR = cython.declare(cython.int, 20)
+UPDATE = cython.declare(cython.int, 21)
+
+# Words of templates and of their operands, as in undwarf.disasm.listing.
+ROW_WORDS = cython.declare(cython.Py_ssize_t, 16)
+ROW_ACTION = cython.declare(cython.Py_ssize_t, 1)
+ROW_DESTINATION = cython.declare(cython.Py_ssize_t, 2)
+ROW_LEFT = cython.declare(cython.Py_ssize_t, 3)
+ROW_RIGHT = cython.declare(cython.Py_ssize_t, 4)
+ROW_WIDTH = cython.declare(cython.Py_ssize_t, 5)
+ROW_IMMEDIATE = cython.declare(cython.Py_ssize_t, 6)
+ROW_RULE = cython.declare(cython.Py_ssize_t, 7)
+ROW_WRITES = cython.declare(cython.Py_ssize_t, 8)
+ROW_OPERAND = cython.declare(cython.Py_ssize_t, 10)
+ROW_OPERANDS = cython.declare(cython.Py_ssize_t, 11)
+ROW_READ = cython.declare(cython.Py_ssize_t, 13)
+ROW_READS = cython.declare(cython.Py_ssize_t, 14)
+OPERAND_WORDS = cython.declare(cython.Py_ssize_t, 12)
+OPERAND_BASE = cython.declare(cython.Py_ssize_t, 0)
+OPERAND_INDEX = cython.declare(cython.Py_ssize_t, 1)
+OPERAND_SCALE = cython.declare(cython.Py_ssize_t, 2)
+OPERAND_DISPLACEMENT = cython.declare(cython.Py_ssize_t, 3)
+OPERAND_DISPLACED = cython.declare(cython.Py_ssize_t, 4)
+OPERAND_SEGMENT = cython.declare(cython.Py_ssize_t, 5)
+OPERAND_SIZE = cython.declare(cython.Py_ssize_t, 6)
+OPERAND_ACCESS = cython.declare(cython.Py_ssize_t, 7)
+OPERAND_IMPLICIT = cython.declare(cython.Py_ssize_t, 8)
+OPERAND_WRITEBACK = cython.declare(cython.Py_ssize_t, 9)
+
+REGISTERS = cython.declare(cython.Py_ssize_t, 96)
+"""Registers of a state, by DWARF number; stack slots come behind them."""
+MOST_SLOTS = cython.declare(cython.Py_ssize_t, 4096)
+"""Stack slots of a function that are followed."""
+MOST_VALUES = cython.declare(cython.Py_ssize_t, 4 << 20)
+"""Values that are told apart; past them all new ones are unknown."""
+MOST_STATES = cython.declare(cython.Py_ssize_t, 64 << 20)
+"""Words of the states at all begins of blocks."""
+MOST_AT_ONCE = cython.declare(cython.Py_ssize_t, 1024)
+"""Variables valid at one instruction that are looked at: the innermost ones."""
+VISITS = cython.declare(cython.longlong, 24)
+"""Times a block is looked at, on average, before the function is given up as too tangled."""
+LARGEST = cython.declare(cython.longlong, 1 << 62)
+"""Offsets and steps at least this large say nothing."""
+EVERYTHING = cython.declare(cython.longlong, 1 << 20)
+"""How far a store through an address in the frame reaches where no variable says."""
+NEAR = cython.declare(cython.Py_ssize_t, 32)
+"""Segments whose places are looked for at a time."""
+PLACE_MEMORY = cython.declare(cython.int, 2)
+PLACE_CFA = cython.declare(cython.int, 3)
+MULTIPLIER = cython.declare(cython.ulonglong, 0x9E3779B97F4A7C15)
 
 
-def slot(offset: int, size: int) -> int:
-    """The key of a stack slot of 4 or 8 bytes at an offset from the call frame address."""
-    return _SLOT + 2 * offset + (size == 8)
+@cython.cfunc
+@cython.inline
+@cython.exceptval(check=False)
+def _gcd(a: cython.longlong, b: cython.longlong) -> cython.longlong:
+    left: cython.longlong = -a if a < 0 else a
+    right: cython.longlong = -b if b < 0 else b
+    rest: cython.longlong
+    while right:
+        rest = left % right
+        left = right
+        right = rest
+    return left
 
 
-class Effects(Addresses):
-    """The instructions of one function, and what they do to a state."""
+@cython.cfunc
+@cython.inline
+@cython.exceptval(check=False)
+def _product(a: cython.longlong, b: cython.longlong) -> cython.longlong:
+    """a * b, or LARGEST where that is larger."""
+    left: cython.longlong = -a if a < 0 else a
+    right: cython.longlong = -b if b < 0 else b
+    if a == 0 or b == 0:
+        return 0
+    # The most negative number has no positive one.
+    if left < 0 or right < 0 or left > LARGEST // right:
+        return LARGEST
+    return a * b
 
-    def __init__(self, program: Program, flow: FunctionFlow, low: int, high: int) -> None:
-        super().__init__(program, flow, low, high)
-        self._counted: dict[int, bool] = {}
 
-    def apply(self, state: State, k: int) -> None:
-        """Change a state into the one behind an instruction."""
-        made = self.flow.instructions[k]
-        action = made.action
-        if made.flow in (Flow.CALL, Flow.INDIRECT_CALL):
-            self._call(state, k, made)
-            return
-        if action in (Action.OTHER, Action.UPDATE):
-            self._stores(state, k, made)
-            for register in made.writes:
-                state.pop(register, None)
-            return
-        if action in (Action.PUSH, Action.POP, Action.LEAVE):
-            value = self._stack_result(state, made, action)
-            if action == Action.POP:
-                _set(state, made.destination, value)
-            return
-        if action == Action.EXCHANGE:
-            a, b = state.get(made.left), state.get(made.right)
-            _set(state, made.left, b)
-            _set(state, made.right, a)
-            return
-        moved = [
-            (operand.base, add(state.get(operand.base), constant(operand.writeback)))
-            for operand in made.memory
-            if operand.writeback and operand.base != NONE
-        ]
-        if action == Action.LOAD_PAIR:
-            pair = self._load_pair(state, k, made)
-            for register in made.writes:
-                state.pop(register, None)
-            _set(state, made.destination, pair[0])
-            _set(state, made.right, pair[1])
-        else:
-            value = self._result(state, k, made, action)
-            destination = made.destination
-            for register in made.writes:
-                if register != destination:
-                    state.pop(register, None)
-            if destination != NONE:
-                _set(state, destination, value)
-        for register, value in moved:
-            _set(state, register, value)
+@cython.final
+@cython.cclass
+class Values:
+    """Values by number, each kept once: (base, type, step, symbol, offset)."""
 
-    def _result(self, state: State, k: int, made: Instruction, action: Action) -> Value | None:
-        """The destination's new value; what else the instruction does is done to the state."""
-        if action == Action.COPY:
-            return self._copied(state, made)
-        if action == Action.CONSTANT:
-            if self.program.is_data(made.immediate):
-                return (ADDRESS, 0, 0, 0, made.immediate)
-            return constant(made.immediate)
-        if action == Action.LOAD:
-            return self._load(state, k, made, made.memory[0])
-        if action in (Action.STORE, Action.STORE_PAIR):
-            self._stores(state, k, made)
-            return None
-        if action == Action.ADDRESS:
-            self._name_index(state, made)
-            value = self.address_of(state, made.memory[0])
-            if value is not None and made.width < 8 and value[0] not in (NUMBER, ADDRESS):
-                return None
-            self._note_escape(made, value)
-            return value
-        if action in (Action.ADD, Action.SUBTRACT):
-            left = state.get(made.left)
-            right = state.get(made.right) if made.right != NONE else constant(made.immediate)
-            if made.right == made.left and action == Action.ADD:
-                value = scaled(left, 2)
-            else:
-                value = add(left, right) if action == Action.ADD else difference(left, right, self.graph)
-            if value is not None and made.width < 8 and value[0] != NUMBER:
-                return None
-            return value
-        if action == Action.ADD_MEMORY:
-            return add(state.get(made.left), self._load(state, k, made, made.memory[0]))
-        if action == Action.MULTIPLY:
-            left = state.get(made.left)
-            right = state.get(made.right) if made.right != NONE else constant(made.immediate)
-            if right is not None and right[0] == NUMBER and not right[2]:
-                return self._number(scaled(left, right[4]))
-            if left is not None and left[0] == NUMBER and not left[2]:
-                return self._number(scaled(right, left[4]))
-            return None
-        if action == Action.SHIFT_LEFT:
-            return self._number(scaled(state.get(made.left), 1 << made.immediate))
-        if action == Action.AND:
-            return self._masked(state, made)
-        if action == Action.OR:
-            value = state.get(made.left)
-            bits = 1 << max(made.immediate, 0).bit_length()
-            if value is None or value[0] != NUMBER or made.immediate < 0 or value[2] % bits or value[4] % bits:
-                return None
-            # Bits that were 0: as good as a sum.
-            return add(value, constant(made.immediate))
-        if action == Action.EXTEND:
-            value = state.get(made.left) or unknown(0)
-            if value[0] != NUMBER or made.width < 4:
-                return None
-            return self._named(state, made.left, value, made.address)
-        if action == Action.SELECT:
-            other = state.get(made.right) if made.right != NONE else self._load(state, k, made, made.memory[0])
-            left = state.get(made.left)
-            return self._join(left, other) if left is not None else None
-        return None
+    parts = cython.declare("long long[::1]")
+    index = cython.declare("int[::1]")
+    count = cython.declare(cython.Py_ssize_t, visibility="readonly")
+    mask: cython.ulonglong
+    joined: Any = cython.declare(dict, visibility="readonly")
+    """What Python said of joins, by the two numbers."""
+    loaded: Any = cython.declare(dict, visibility="readonly")
+    """What loads give that are the same in all functions, by number and size."""
+    reconciled: Any = cython.declare(dict, visibility="readonly")
+    """What tracking and a variable give together, where it is the same in all functions."""
 
-    def _load_pair(self, state: State, k: int, made: Instruction) -> tuple[Value | None, Value | None]:
-        operand = made.memory[0]
-        half = operand.size // 2
-        parts = []
-        for part in range(2):
-            one = Memory(
-                operand.base, operand.index, operand.scale, operand.displacement + part * half, size=half, access="r"
-            )
-            parts.append(self._load(state, k, made, one) if half == 8 else None)
-        return parts[0], parts[1]
+    def __init__(self) -> None:
+        self.parts = zeros("q", 5 * 1024)
+        self.index = zeros("i", 4096)
+        self.mask = 4095
+        self.count = 1
+        self.joined = {}
+        self.loaded = {}
+        self.reconciled = {}
+        self.intern(NUMBER, 0, 1, 0, 0)
+        self.intern(NUMBER, 0, 0, 0, 0)
+        self.intern(POISON, 0, 1, 0, 0)
 
-    def _stack_result(self, state: State, made: Instruction, action: Action) -> Value | None:
-        pointer = self._machine.stack_pointer
-        top = state.get(pointer)
-        if action == Action.PUSH:
-            if top is not None and top[0] == FRAME and not top[2]:
-                offset = top[4] - 8
-                value = state.get(made.left) if made.left != NONE else constant(made.immediate)
-                if made.left == NONE and made.memory and not made.memory[0].implicit:
-                    value = None
-                self._put(state, offset, 8, value)
-                state[pointer] = (FRAME, 0, 0, 0, offset)
-            else:
-                state.pop(pointer, None)
-            return None
-        if action == Action.LEAVE:
-            top = state.get(self._machine.frame_pointer)
-        value = None
-        if top is not None and top[0] == FRAME and not top[2]:
-            value = state.get(slot(top[4], 8))
-            state[pointer] = (FRAME, 0, 0, 0, top[4] + 8)
-        else:
-            state.pop(pointer, None)
-        if action == Action.LEAVE:
-            state.pop(self._machine.frame_pointer, None)
-            if value is not None:
-                state[self._machine.frame_pointer] = value
-            return None
-        return value
+    @cython.cfunc
+    @cython.exceptval(-1)
+    def intern(
+        self,
+        base: cython.longlong,
+        t: cython.longlong,
+        step: cython.longlong,
+        symbol: cython.longlong,
+        offset: cython.longlong,
+    ) -> cython.int:
+        """The number of a value; of one that says less where its numbers outgrew an address."""
+        if offset >= LARGEST or offset <= -LARGEST or step >= LARGEST or step <= -LARGEST:
+            if base == POISON:
+                return NOWHERE
+            step, symbol, offset = 1, 0, 0
+        mixed: cython.ulonglong = cython.cast(cython.ulonglong, offset) * MULTIPLIER
+        mixed = (mixed ^ (mixed >> 31) ^ cython.cast(cython.ulonglong, base)) + cython.cast(cython.ulonglong, t) * 31
+        mixed = (mixed + cython.cast(cython.ulonglong, symbol)) * MULTIPLIER + cython.cast(cython.ulonglong, step)
+        at: cython.ulonglong = ((mixed ^ (mixed >> 29)) * MULTIPLIER) >> 17 & self.mask
+        number: cython.int
+        k: cython.Py_ssize_t
+        while self.index[at]:
+            number = self.index[at]
+            k = 5 * number
+            if (
+                self.parts[k + 4] == offset
+                and self.parts[k + 1] == t
+                and self.parts[k] == base
+                and self.parts[k + 2] == step
+                and self.parts[k + 3] == symbol
+            ):
+                return number
+            at = (at + 1) & self.mask
+        if self.count >= MOST_VALUES:
+            return NOTHING
+        number = self.count
+        k = 5 * self.count
+        if k + 5 > len(self.parts):
+            larger: Any = zeros("q", 2 * len(self.parts))
+            larger[: len(self.parts)] = self.parts
+            self.parts = larger
+        self.parts[k] = base
+        self.parts[k + 1] = t
+        self.parts[k + 2] = step
+        self.parts[k + 3] = symbol
+        self.parts[k + 4] = offset
+        self.index[at] = number
+        self.count += 1
+        if 2 * self.count > len(self.index):
+            self._spread()
+        return number
 
-    def _number(self, value: Value | None) -> Value | None:
-        return value if value is not None and value[0] == NUMBER else None
+    def _spread(self) -> None:
+        """A larger index."""
+        old = memoryview(self.parts)
+        count = self.count
+        size = 4 * len(self.index)
+        self.index = zeros("i", size)
+        self.mask = size - 1
+        self.parts = zeros("q", len(old))
+        self.count = 1
+        k: cython.Py_ssize_t
+        column = cython.declare("long long[::1]", old)
+        for k in range(1, count):
+            self.intern(column[5 * k], column[5 * k + 1], column[5 * k + 2], column[5 * k + 3], column[5 * k + 4])
 
-    def _copied(self, state: State, made: Instruction) -> Value | None:
-        value = state.get(made.left)
+    def number(self, value: Any) -> cython.int:
+        """The number of a value given as a tuple; 0 for None."""
         if value is None:
-            value = unknown(0)
-        if value[0] == NUMBER:
-            return self._named(state, made.left, value, made.address)
-        if made.width < 8:
-            return value if value[0] == ADDRESS else None
-        if value[0] == FRAME:
-            self._note_escape(made, value)
-        return value
+            return NOTHING
+        base, t, step, symbol, offset = value
+        if not -(1 << 62) < offset < 1 << 62 or not -(1 << 62) < step < 1 << 62:
+            step, symbol, offset = 1, 0, 0
+        return self.intern(base, t, step, symbol, offset)
 
-    def _name_index(self, state: State, made: Instruction) -> None:
-        """An index that goes into a sum may be added to it again, as in multiples by 3 made of two additions."""
-        index = made.memory[0].index
-        if index == NONE or index == made.destination:
-            return
-        value = state.get(index) or unknown(0)
-        if value[0] == NUMBER:
-            self._named(state, index, value, made.address)
-
-    def _named(self, state: State, register: int, value: Value, address: int) -> Value:
-        """An unknown number that is now in two places, so that sums of the two can be told."""
-        if not value[2] or value[3]:
-            return value
-        self._forget_symbol(state, address)
-        named = (value[0], value[1], value[2], address, value[4])
-        state[register] = named
-        return named
-
-    def _forget_symbol(self, state: State, symbol: int) -> None:
-        """The instruction that names a number comes by again: what it named before is another number."""
-        for key, value in state.items():
-            if value[3] == symbol:
-                state[key] = (value[0], value[1], value[2], 0, value[4])
-
-    def _masked(self, state: State, made: Instruction) -> Value | None:
-        left = state.get(made.left)
-        mask = made.immediate if made.right == NONE else None
-        if mask is None:
+    def of(self, number: cython.Py_ssize_t) -> "tuple[int, int, int, int, int] | None":
+        """The value of a number."""
+        if number <= 0 or number >= self.count:
             return None
-        if left is None or left[0] == NUMBER:
-            lowest = mask & -mask
-            if mask < 0 and made.width == 8 and (left is None or left[2] == 1):
-                # It may be an address that is aligned: a symbol below zero says so.
-                self._forget_symbol(state, -made.address)
-                return (NUMBER, 0, lowest, -made.address, 0)
-            return (NUMBER, 0, max(lowest, 1), 0, 0) if mask else NULL
-        if left[0] == OBJECT and -16 <= mask < 0:
-            if not left[4] and not left[2]:
-                # Flags in a pointer's low bits.
+        at: cython.Py_ssize_t = 5 * number
+        return self.parts[at], self.parts[at + 1], self.parts[at + 2], self.parts[at + 3], self.parts[at + 4]
+
+
+@cython.final
+@cython.cclass
+class Segments:
+    """Places by instruction: between two offsets where one begins or ends, the same are valid.
+
+    ``lows`` and ``highs`` (q) are offsets in the function, in the order of the places, the outermost scope's first.
+    """
+
+    low = cython.declare("long long[::1]")
+    high = cython.declare("long long[::1]")
+    bounds: Any
+    segment = cython.declare("int[::1]")
+    first = cython.declare("int[::1]")
+    behind = cython.declare("int[::1]")
+    items = cython.declare("int[::1]")
+    used: cython.Py_ssize_t
+    near: Any
+    begin: cython.Py_ssize_t
+    end: cython.Py_ssize_t
+
+    @cython.locals(
+        k=cython.Py_ssize_t,
+        at=cython.Py_ssize_t,
+        offset=cython.longlong,
+        bounds="long long[::1]",
+        starts="const unsigned int[::1]",
+    )
+    def __init__(self, lows: Any, highs: Any, offsets: Any, size: Any) -> None:
+        self.low = lows
+        self.high = highs
+        self.bounds = sorted({*lows.tolist(), *highs.tolist()})
+        count = len(offsets) + 1
+        self.segment = zeros("i", count)
+        self.first = zeros("i", len(self.bounds) + 1)
+        self.behind = zeros("i", len(self.bounds) + 1)
+        self.items = zeros("i", 64)
+        self.used = 0
+        self.near = {}
+        self.begin = self.end = 0
+        bounds = zeros("q", len(self.bounds))
+        for k in range(len(self.bounds)):
+            bounds[k] = self.bounds[k]
+            self.first[k] = -1
+        self.first[len(self.bounds)] = -1
+        starts = offsets
+        at = 0
+        for k in range(count):
+            offset = starts[k] if k < count - 1 else size
+            while at < len(bounds) and bounds[at] <= offset:
+                at += 1
+            self.segment[k] = at
+
+    @cython.cfunc
+    @cython.inline
+    @cython.exceptval(-1)
+    def find(self, k: cython.Py_ssize_t) -> cython.int:
+        """Sets ``begin`` and ``end`` to where in ``items`` those valid at an instruction are."""
+        segment: cython.Py_ssize_t = self.segment[k]
+        if self.first[segment] < 0:
+            self.fill(segment)
+        self.begin = self.first[segment]
+        self.end = self.behind[segment]
+        return 0
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    @cython.locals(column="int[::1]", these="const int[::1]")
+    def fill(self, segment: cython.Py_ssize_t) -> cython.int:
+        near = segment // NEAR
+        found: Any = self.near.get(near)
+        i: cython.Py_ssize_t
+        number: cython.Py_ssize_t
+        low: cython.longlong
+        high: cython.longlong
+        total: cython.Py_ssize_t = len(self.bounds)
+        if found is None:
+            low = self.bounds[near * NEAR - 1] if near else -1
+            high = self.bounds[near * NEAR + NEAR - 1] if near * NEAR + NEAR - 1 < total else 1 << 62
+            candidates = zeros("i", len(self.low))
+            column = candidates
+            number = 0
+            for i in range(len(self.low)):
+                if self.low[i] < high and self.high[i] > low:
+                    column[number] = i
+                    number += 1
+            found = self.near[near] = memoryview(bytes(candidates[:number])).cast("i")
+        these = found
+        # Any place that is valid somewhere in the segment is valid in all of it.
+        low = self.bounds[segment - 1] if segment else -1
+        if self.used + len(these) > len(self.items):
+            larger: Any = zeros("i", 2 * len(self.items) + len(these))
+            larger[: len(self.items)] = self.items
+            self.items = larger
+        self.first[segment] = self.used
+        for i in range(len(these)):
+            number = these[i]
+            if self.low[number] <= low < self.high[number]:
+                self.items[self.used] = number
+                self.used += 1
+        if self.used - self.first[segment] > MOST_AT_ONCE:
+            self.first[segment] = self.used - MOST_AT_ONCE
+        self.behind[segment] = self.used
+        return 0
+
+
+@cython.cclass
+class Effects:
+    """The data flow of one function.
+
+    ``questions`` answers what types must answer; ``machine`` gives numbers of registers, ``in_registers`` and
+    ``in_frame`` the variables, as (lows, highs, kinds, registers, offsets, piece offsets, piece sizes).
+    """
+
+    values: Values
+    questions: Any
+    count: cython.Py_ssize_t
+    offsets: Any
+    rows = cython.declare("const long long[::1]")
+    operands = cython.declare("const long long[::1]")
+    templates = cython.declare("const unsigned int[::1]")
+    displacements = cython.declare("const long long[::1]")
+    immediates = cython.declare("const long long[::1]")
+    targets = cython.declare("const long long[::1]")
+    flows = cython.declare("const unsigned char[::1]")
+
+    state = cython.declare("int[::1]")
+    slot_key = cython.declare("long long[::1]")
+    slot_index = cython.declare("int[::1]")
+    slots: cython.Py_ssize_t
+    named = cython.declare("unsigned char[::1]")
+    escaped = cython.declare(list)
+    reach = cython.declare("long long[::1]")
+    reach_of: cython.Py_ssize_t
+    reach_count: cython.Py_ssize_t
+
+    seeds: Segments
+    seed_register = cython.declare("const int[::1]")
+    seed_value = cython.declare("int[::1]")
+    frames: Segments
+    frame_kind = cython.declare("const int[::1]")
+    frame_register = cython.declare("const int[::1]")
+    frame_offset = cython.declare("const long long[::1]")
+    frame_piece = cython.declare("const long long[::1]")
+    frame_piece_size = cython.declare("const long long[::1]")
+    frame_size = cython.declare("long long[::1]")
+
+    loaded = cython.declare(dict)
+    reconciled = cython.declare(dict)
+    calls = cython.declare(dict)
+    pool = cython.declare("int[::1]")
+    pool_used: cython.Py_ssize_t
+    entry_first = cython.declare("long long[::1]")
+    entry_length = cython.declare("int[::1]")
+    block_first = cython.declare("const unsigned int[::1]")
+    block_end = cython.declare("const unsigned int[::1]")
+    rule_register = cython.declare("const int[::1]")
+    rule_offset = cython.declare("const long long[::1]")
+    following_first = cython.declare("const unsigned int[::1]")
+    following = cython.declare("const unsigned int[::1]")
+    block: cython.Py_ssize_t
+    counted = cython.declare("unsigned char[::1]")
+    lost_low: cython.ulonglong
+    lost_high: cython.ulonglong
+    left_low: cython.ulonglong
+    left_high: cython.ulonglong
+
+    stack_pointer: cython.int
+    frame_pointer: cython.int
+    parameters = cython.declare(tuple)
+    kernel: cython.bint
+    fixed: cython.bint
+    open: cython.bint
+    found: cython.Py_ssize_t
+    within: cython.longlong
+
+    def __init__(self, listing: Any, values: Values, questions: Any, machine: Any) -> None:
+        self.values = values
+        self.questions = questions
+        self.count = len(listing)
+        self.rows = listing.table.rows
+        self.operands = listing.table.operands
+        self.templates = listing.templates
+        self.displacements = listing.displacements
+        self.immediates = listing.immediates
+        self.targets = listing.targets
+        self.flows = listing.flows
+        self.state = zeros("i", REGISTERS + 64)
+        self.slot_key = zeros("q", 64)
+        self.slot_index = zeros("i", 256)
+        self.slots = 0
+        self.named = zeros("B", self.count + 1)
+        self.counted = zeros("B", self.count)
+        self.block = 0
+        lost = 0
+        for register in questions.lost:
+            if register not in (machine.result, machine.wide_result):
+                lost |= 1 << register
+        self.lost_low = lost & 0xFFFFFFFFFFFFFFFF
+        self.lost_high = lost >> 64
+        self.left_low = self.left_high = 0
+        self.escaped = []
+        self.reach = zeros("q", 2)
+        self.reach_of = -1
+        self.reach_count = 0
+        self.loaded = {}
+        self.reconciled = {}
+        self.calls = {}
+        self.stack_pointer = machine.stack_pointer
+        self.frame_pointer = machine.frame_pointer
+        self.parameters = machine.parameters
+        self.kernel = questions.program.kernel
+        self.fixed = questions.program.is_data is not None
+        self.open = False
+        self.found = 0
+        self.within = 0
+
+        def segments(places: Any) -> Any:
+            return Segments(places[0], places[1], listing.offsets, questions.size)
+
+        self.seeds = segments(questions.in_registers)
+        self.seed_register = questions.in_registers[3]
+        self.seed_value = zeros("i", len(questions.in_registers[0]))
+        k: cython.Py_ssize_t
+        for k in range(len(self.seed_value)):
+            self.seed_value[k] = -1
+        self.frames = segments(questions.in_frame)
+        self.frame_kind, self.frame_register = questions.in_frame[2], questions.in_frame[3]
+        self.frame_offset, self.frame_piece = questions.in_frame[4], questions.in_frame[5]
+        self.frame_piece_size = questions.in_frame[6]
+        self.frame_size = zeros("q", len(questions.in_frame[0]))
+        for k in range(len(self.frame_size)):
+            self.frame_size[k] = -1
+
+    # The whole ---------------------------------------------------------------------------------------------
+
+    def solve(self, blocks: Any) -> bool:
+        """Follow the flow to a fixed point; whether there was one.
+
+        ``blocks``: first I, end I, register i and offset q of the call frame address at their begins (-1: not known),
+        where their successors begin I (one more than blocks), successors I, order I, roots B (1: entered with nothing
+        known, 2: the function's begin), whether anything may be entered from anywhere, and (register, value)s at the
+        function's begin.
+        """
+        self.block_first, self.block_end, self.rule_register, self.rule_offset = blocks[:4]
+        self.following_first, self.following = blocks[4:6]
+        self.open = blocks[8]
+        before: cython.Py_ssize_t
+        for _again in range(3):
+            before = len(self.escaped)
+            if not self._iterate(blocks[4], blocks[5], blocks[6], blocks[7], blocks[9]):
+                return False
+            if len(self.escaped) == before:
+                break
+        return True
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    @cython.locals(
+        first="const unsigned int[::1]",
+        successors="const unsigned int[::1]",
+        order="const unsigned int[::1]",
+        roots="const unsigned char[::1]",
+        rank="int[::1]",
+        queued="unsigned char[::1]",
+        at=cython.Py_ssize_t,
+        i=cython.Py_ssize_t,
+        number=cython.Py_ssize_t,
+        following=cython.Py_ssize_t,
+        lowest=cython.Py_ssize_t,
+        budget=cython.longlong,
+    )
+    def _iterate(self, first_of: Any, following_of: Any, order_of: Any, roots_of: Any, begin: Any) -> cython.bint:
+        first, successors, order, roots = first_of, following_of, order_of, roots_of
+        count: cython.Py_ssize_t = len(self.block_first)
+        self.pool = zeros("i", 4096)
+        self.pool_used = 0
+        self.entry_first = zeros("q", count)
+        self.entry_length = zeros("i", count)
+        rank = zeros("i", count)
+        queued = zeros("B", len(order) + 1)
+        for number in range(count):
+            rank[number] = -1
+            self.entry_length[number] = -1
+        for i in range(len(order)):
+            rank[order[i]] = i
+        lowest = len(order)
+        for i in range(len(order)):
+            number = order[i]
+            if roots[number]:
+                self._clear()
+                if roots[number] == 2:
+                    for register, value in begin:
+                        self.state[register] = self.values.number(value)
+                self._keep(number)
+                queued[i] = 1
+                lowest = min(lowest, i)
+        budget = VISITS * count + 64
+        at = lowest
+        while at < len(order):
+            if not queued[at]:
+                at += 1
+                continue
+            queued[at] = 0
+            number = order[at]
+            budget -= 1
+            if budget < 0 or self.pool_used > MOST_STATES:
+                # Give up: nothing is known at the begin of any block but what variables say.
+                for number in range(count):
+                    self.entry_length[number] = 0
+                    self.entry_first[number] = 0
+                return False
+            self.enter(number)
+            for i in range(self.block_first[number], self.block_end[number]):
+                self.seed(i)
+                self.apply(i)
+            lowest = at + 1
+            for i in range(first[number], first[number + 1]):
+                following = successors[i]
+                if self._merge(following) and rank[following] >= 0:
+                    queued[rank[following]] = 1
+                    lowest = min(lowest, cython.cast(cython.Py_ssize_t, rank[following]))
+            at = lowest
+        return True
+
+    @cython.cfunc
+    @cython.inline
+    @cython.exceptval(check=False)
+    def _clear(self) -> cython.int:
+        i: cython.Py_ssize_t
+        for i in range(REGISTERS + self.slots):
+            self.state[i] = NOTHING
+        return 0
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    def _keep(self, number: cython.Py_ssize_t) -> cython.int:
+        """The state becomes what is known at a block's begin."""
+        length: cython.Py_ssize_t = REGISTERS + self.slots
+        i: cython.Py_ssize_t
+        if self.pool_used + length > len(self.pool):
+            larger: Any = zeros("i", 2 * len(self.pool) + length)
+            larger[: len(self.pool)] = self.pool
+            self.pool = larger
+        self.entry_first[number] = self.pool_used
+        self.entry_length[number] = length
+        for i in range(length):
+            self.pool[self.pool_used + i] = self.state[i]
+        self.pool_used += length
+        return 0
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    def _merge(self, number: cython.Py_ssize_t) -> cython.bint:
+        """Join the state into what is known at a block's begin; whether that changed it."""
+        if self.entry_length[number] < 0:
+            self._keep(number)
+            return True
+        if self.open:
+            return False
+        first: cython.Py_ssize_t = self.entry_first[number]
+        changed: cython.bint = False
+        known: cython.int
+        met: cython.int
+        i: cython.Py_ssize_t
+        for i in range(self.entry_length[number]):
+            known = self.pool[first + i]
+            if known == NOTHING or self.state[i] == known:
+                continue
+            met = self.join(known, self.state[i])
+            if met != known:
+                self.pool[first + i] = met
+                changed = True
+        return changed
+
+    @cython.ccall
+    @cython.exceptval(-1)
+    def enter(self, number: cython.Py_ssize_t) -> cython.int:
+        """The state becomes that at a block's begin."""
+        self.block = number
+        self._clear()
+        i: cython.Py_ssize_t
+        for i in range(max(self.entry_length[number], 0)):
+            self.state[i] = self.pool[self.entry_first[number] + i]
+        register: cython.int = self.rule_register[number]
+        if register >= 0 and register < REGISTERS and self._base(self.state[register]) != FRAME:
+            self.state[register] = self.values.intern(FRAME, 0, 0, 0, -self.rule_offset[number])
+        return 0
+
+    # Asking ------------------------------------------------------------------------------------------------
+
+    def register(self, register: cython.Py_ssize_t) -> Any:
+        """What a register holds, as a tuple; None for unknown."""
+        return self.values.of(self.state[register]) if 0 <= register < REGISTERS else None
+
+    def address(self, k: cython.Py_ssize_t, operand: cython.Py_ssize_t) -> Any:
+        """Where an operand of an instruction is, as a tuple; None for unknown."""
+        row: cython.Py_ssize_t = self.templates[k] * ROW_WORDS
+        return self.values.of(self.address_of(k, (self.rows[row + ROW_OPERAND] + operand) * OPERAND_WORDS, 0))
+
+    def variable(self, k: cython.Py_ssize_t, offset: cython.longlong) -> "tuple[int, int] | None":
+        """(number of the innermost variable that holds an offset from the call frame address, offset in it)."""
+        return (self.found, self.within) if self.stack_variable(k, offset) else None
+
+    def variable_by_register(self, k: cython.Py_ssize_t, operand: cython.Py_ssize_t) -> "tuple[int, int] | None":
+        """The same by the very register an operand has as its base, whatever that holds."""
+        row: cython.Py_ssize_t = self.templates[k] * ROW_WORDS
+        at: cython.Py_ssize_t = (self.rows[row + ROW_OPERAND] + operand) * OPERAND_WORDS
+        return (self.found, self.within) if self.memory_variable(k, at, 0) else None
+
+    # Values ------------------------------------------------------------------------------------------------
+
+    @cython.cfunc
+    @cython.inline
+    @cython.exceptval(-2)
+    def _base(self, value: cython.int) -> cython.longlong:
+        return (
+            cython.cast(cython.longlong, self.values.parts[5 * cython.cast(cython.Py_ssize_t, value)]) if value else -1
+        )
+
+    @cython.cfunc
+    @cython.inline
+    @cython.exceptval(-0x7FFFFFFFFFFFFFFF, check=True)
+    def _step(self, value: cython.int) -> cython.longlong:
+        return cython.cast(cython.longlong, self.values.parts[5 * cython.cast(cython.Py_ssize_t, value) + 2])
+
+    @cython.cfunc
+    @cython.inline
+    @cython.exceptval(-0x7FFFFFFFFFFFFFFF, check=True)
+    def _symbol(self, value: cython.int) -> cython.longlong:
+        return cython.cast(cython.longlong, self.values.parts[5 * cython.cast(cython.Py_ssize_t, value) + 3])
+
+    @cython.cfunc
+    @cython.inline
+    @cython.exceptval(-0x7FFFFFFFFFFFFFFF, check=True)
+    def _offset(self, value: cython.int) -> cython.longlong:
+        return cython.cast(cython.longlong, self.values.parts[5 * cython.cast(cython.Py_ssize_t, value) + 4])
+
+    @cython.cfunc
+    @cython.inline
+    @cython.exceptval(-0x7FFFFFFFFFFFFFFF, check=True)
+    def _type(self, value: cython.int) -> cython.longlong:
+        return cython.cast(cython.longlong, self.values.parts[5 * cython.cast(cython.Py_ssize_t, value) + 1])
+
+    @cython.cfunc
+    @cython.inline
+    @cython.exceptval(-1)
+    def constant(self, value: cython.longlong) -> cython.int:
+        return self.values.intern(NUMBER, 0, 0, 0, value)
+
+    @cython.cfunc
+    @cython.inline
+    @cython.exceptval(-1)
+    def moved(self, value: cython.int, by: cython.longlong) -> cython.int:
+        """A value plus a number."""
+        if not value or not by:
+            return value
+        parts = self.values.parts
+        at: cython.Py_ssize_t = 5 * cython.cast(cython.Py_ssize_t, value)
+        if by >= LARGEST or by <= -LARGEST:
+            return self.values.intern(parts[at], parts[at + 1], 1, 0, 0)
+        return self.values.intern(parts[at], parts[at + 1], parts[at + 2], parts[at + 3], parts[at + 4] + by)
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    def add(self, left: cython.int, right: cython.int) -> cython.int:
+        """The sum; nothing if neither part says anything."""
+        if not left and not right:
+            return NOTHING
+        a: cython.int = left if left else UNKNOWN
+        b: cython.int = right if right else UNKNOWN
+        swapped: cython.int
+        if self._base(a) == POISON or self._base(b) == POISON:
+            return NOWHERE
+        if self._base(b) != NUMBER:
+            if self._base(a) != NUMBER:
+                # Per-cpu: the address of a per-cpu variable and the base of a cpu's area.
+                if self._base(a) == PERCPU and self._base(b) == ADDRESS:
+                    a = b
+                elif self._base(a) != ADDRESS or self._base(b) != PERCPU:
+                    return NOWHERE
+                return self.values.intern(PERCPU, 0, self._step(a), self._symbol(a), self._offset(a))
+            swapped = a
+            a = b
+            b = swapped
+        step: cython.longlong
+        symbol: cython.longlong
+        if not self._step(a):
+            step, symbol = self._step(b), self._symbol(b)
+        elif not self._step(b):
+            step, symbol = self._step(a), self._symbol(a)
+        elif self._symbol(a) and self._symbol(a) == self._symbol(b):
+            step = self._step(a) + self._step(b)
+            symbol = self._symbol(a) if step else 0
+        else:
+            step, symbol = _gcd(self._step(a), self._step(b)), 0
+        return self.values.intern(self._base(a), self._type(a), step, symbol, self._offset(a) + self._offset(b))
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    def scaled(self, value: cython.int, factor: cython.longlong) -> cython.int:
+        """A number times a constant; nothing is known of an address times something."""
+        if not value:
+            value = UNKNOWN
+        if self._base(value) != NUMBER:
+            return NOWHERE if factor != 1 else value
+        step: cython.longlong = _product(self._step(value), factor)
+        return self.values.intern(
+            NUMBER, 0, step, self._symbol(value) if step else 0, _product(self._offset(value), factor)
+        )
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    def difference(self, left: cython.int, right: cython.int) -> cython.int:
+        """left - right."""
+        if not right:
+            return NOTHING if not left or self._base(left) == NUMBER else self.add(left, NOTHING)
+        if self._base(right) == NUMBER:
+            return self.add(left, self.scaled(right, -1))
+        if not left or self._base(left) == NUMBER:
+            return NOWHERE
+        if self._base(left) == self._base(right) and self._type(left) == self._type(right):
+            step: cython.longlong = _gcd(self._step(left), self._step(right))
+            if self._base(left) == OBJECT:
+                # Two pointers to a type: elements of one array, or it would mean nothing.
+                size: cython.longlong = self.questions.graph.size(self._type(left))
+                step = _gcd(step, size)
+                if not step:
+                    step = 1
+            return self.values.intern(NUMBER, 0, step, 0, self._offset(left) - self._offset(right))
+        return NOWHERE
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    def join(self, left: cython.int, right: cython.int) -> cython.int:
+        """What holds on both of two ways; `left` is the one known longer, whose offset stays."""
+        if not left or not right or left == right:
+            return right if left else NOTHING
+        a: cython.longlong = self._base(left)
+        b: cython.longlong = self._base(right)
+        if (a == ADDRESS or b == ADDRESS) and (a in (ADDRESS, OBJECT)) and (b in (ADDRESS, OBJECT)):
+            return self._asked_join(left, right)
+        if a == b:
+            if a == OBJECT and self._type(left) != self._type(right):
+                return self._asked_join(left, right)
+            if a == POISON:
+                return NOWHERE
+            apart: cython.longlong = self._offset(left) - self._offset(right)
+            if self._step(left) == self._step(right) and self._symbol(left) == self._symbol(right) and not apart:
                 return left
-            bits = -mask
-            if not left[2] % bits and not self.graph.alignment(left[1]) % bits:
-                return (OBJECT, left[1], left[2], left[3], left[4] & mask)
-        return None
+            step: cython.longlong = _gcd(_gcd(self._step(left), self._step(right)), apart)
+            return self.values.intern(a, self._type(left), step, 0, self._offset(left))
+        # A null pointer is never what is accessed.
+        if left == NULL and (b in (OBJECT, ADDRESS)):
+            return right
+        if right == NULL and (a in (OBJECT, ADDRESS)):
+            return left
+        return NOTHING
 
-    def _note_escape(self, made: Instruction, value: Value | None) -> None:
-        """The address of a part of the frame goes to a register that others may see."""
-        if value is None or value[0] != FRAME:
-            return
-        if made.destination not in (self._machine.stack_pointer, self._machine.frame_pointer):
-            self._escaped.add(value[4])
+    @cython.cfunc
+    @cython.exceptval(-1)
+    def _asked_join(self, left: cython.int, right: cython.int) -> cython.int:
+        key: cython.ulonglong = cython.cast(cython.ulonglong, left) << 32 | cython.cast(cython.ulonglong, right)
+        found: Any = self.values.joined.get(key)
+        if found is None:
+            found = self.values.number(self.questions.join(self.values.of(left), self.values.of(right)))
+            self.values.joined[key] = found
+        return cython.cast(cython.int, found)
 
-    def _extent(self, k: int, offset: int) -> int:
-        """Where the object that an escaped address leads to ends."""
-        pc = self.flow.instructions[k].address
-        for place in self._in_frame.at(pc):
-            if place.kind == PlaceKind.CFA and place.offset <= offset < place.offset + self.graph.size(place.type):
-                return place.offset + self.graph.size(place.type)
-        return offset + _EVERYTHING
+    @cython.cfunc
+    @cython.exceptval(-1)
+    def reconcile(self, known: cython.int, said: cython.int) -> cython.int:
+        """What a register holds, given what was tracked and what a variable says."""
+        if not known or known == said:
+            return said
+        base: cython.longlong = self._base(known)
+        if base == FRAME or known == NULL:
+            return known
+        if base == NUMBER and self._step(known) != 1 and self._symbol(known) >= 0:
+            # An index, whatever is said of it: optimizers let variables stay with what replaced them.
+            return known
+        if base != OBJECT and base != ADDRESS:
+            return said
+        same = base == OBJECT and not self._step(known) and self._type(known) == self._type(said)
+        if same and self._offset(known) == self._offset(said):
+            return known
+        key: cython.ulonglong = cython.cast(cython.ulonglong, known) << 32 | cython.cast(cython.ulonglong, said)
+        found: Any = self.values.reconciled.get(key)
+        if found is None:
+            found = self.reconciled.get(key)
+        if found is None:
+            value, own = self.questions.reconcile(self.values.of(known), self.values.of(said))
+            found = self.values.number(value)
+            (self.reconciled if own else self.values.reconciled)[key] = found
+        return cython.cast(cython.int, found)
 
-    def _lose_escaped(self, state: State, k: int) -> None:
-        if not self._escaped:
-            return
-        ranges = [(offset, self._extent(k, offset)) for offset in self._escaped]
-        for key in [key for key in state if key > _SLOT >> 1]:
-            offset = (key - _SLOT) >> 1
-            if any(begin - 7 <= offset < end for begin, end in ranges):
-                del state[key]
+    # The frame ---------------------------------------------------------------------------------------------
 
-    def _put(self, state: State, offset: int, size: int, value: Value | None) -> None:
+    @cython.cfunc
+    @cython.exceptval(-2)
+    def _slot(self, offset: cython.longlong, size: cython.longlong, make: cython.bint) -> cython.Py_ssize_t:
+        """The place in the state of a stack slot of 4 or 8 bytes; -1 where there is none."""
+        key: cython.longlong = 2 * offset + (1 if size == 8 else 0)
+        mask: cython.ulonglong = len(self.slot_index) - 1
+        at: cython.ulonglong = (cython.cast(cython.ulonglong, key) * MULTIPLIER) >> 40 & mask
+        number: cython.Py_ssize_t
+        while self.slot_index[at]:
+            number = self.slot_index[at] - 1
+            if self.slot_key[number] == key:
+                return REGISTERS + number
+            at = (at + 1) & mask
+        if not make or self.slots >= MOST_SLOTS:
+            return -1
+        if self.slots == len(self.slot_key):
+            larger: Any = zeros("q", 2 * self.slots)
+            larger[: self.slots] = self.slot_key
+            self.slot_key = larger
+            wider: Any = zeros("i", REGISTERS + 2 * self.slots)
+            wider[: len(self.state)] = self.state
+            self.state = wider
+        self.slot_key[self.slots] = key
+        self.slots += 1
+        self.state[REGISTERS + self.slots - 1] = NOTHING
+        self.slot_index[at] = self.slots
+        number = self.slots
+        if 3 * self.slots > len(self.slot_index):
+            self._spread()
+        return REGISTERS + number - 1
+
+    def _spread(self) -> None:
+        size = 4 * len(self.slot_index)
+        self.slot_index = zeros("i", size)
+        number: cython.Py_ssize_t
+        at: cython.ulonglong
+        for number in range(self.slots):
+            at = (cython.cast(cython.ulonglong, self.slot_key[number]) * MULTIPLIER) >> 40 & (size - 1)
+            while self.slot_index[at]:
+                at = (at + 1) & (size - 1)
+            self.slot_index[at] = number + 1
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    def _drop(self, offset: cython.longlong, size: cython.longlong) -> cython.int:
+        at: cython.Py_ssize_t = self._slot(offset, size, False)
+        if at >= 0:
+            self.state[at] = NOTHING
+        return 0
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    def put(self, offset: cython.longlong, size: cython.longlong, value: cython.int) -> cython.int:
         """A store to the frame."""
+        at: cython.longlong
+        i: cython.Py_ssize_t
         if size <= 16:
             for at in range(offset - 7, offset + size):
-                state.pop(slot(at, 8), None)
+                self._drop(at, 8)
                 if at > offset - 4:
-                    state.pop(slot(at, 4), None)
+                    self._drop(at, 4)
         else:
-            for key in [key for key in state if key > _SLOT >> 1]:
-                at = (key - _SLOT) >> 1
+            for i in range(self.slots):
+                at = self.slot_key[i] >> 1
                 if offset - 8 < at < offset + size:
-                    del state[key]
-        if value is not None and size in (4, 8) and (size == 8 or value[0] == NUMBER):
-            state[slot(offset, size)] = value
+                    self.state[REGISTERS + i] = NOTHING
+        if value and (size == 8 or (size == 4 and self._base(value) == NUMBER)):
+            i = self._slot(offset, size, True)
+            if i >= 0:
+                self.state[i] = value
+        return 0
 
-    def _stores(self, state: State, k: int, made: Instruction) -> None:
-        """What an instruction writes to memory, as far as the frame is concerned."""
-        for operand in made.memory:
-            if "w" not in operand.access:
+    @cython.cfunc
+    @cython.exceptval(-1)
+    def _size_of(self, place: cython.Py_ssize_t) -> cython.longlong:
+        """Bytes of the type of a variable in the frame."""
+        if self.frame_size[place] < 0:
+            self.frame_size[place] = self.questions.frame_size(place)
+        return cython.cast(cython.longlong, self.frame_size[place])
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    def stack_variable(self, k: cython.Py_ssize_t, offset: cython.longlong) -> cython.bint:
+        """Sets `found` and `within` to the innermost variable that holds an offset, and the offset in it."""
+        i: cython.Py_ssize_t
+        place: cython.Py_ssize_t
+        begin: cython.longlong
+        size: cython.longlong
+        base: cython.int
+        self.frames.find(k)
+        for i in range(self.frames.end - 1, self.frames.begin - 1, -1):
+            place = self.frames.items[i]
+            begin = self.frame_offset[place]
+            if self.frame_kind[place] == PLACE_MEMORY:
+                if not 0 <= self.frame_register[place] < REGISTERS:
+                    continue
+                base = self.state[self.frame_register[place]]
+                if self._base(base) != FRAME or self._step(base):
+                    continue
+                begin += self._offset(base)
+            if begin > offset:
                 continue
-            where = self.address_of(state, operand)
-            if where is not None and where[0] == FRAME:
-                if where[2] or not operand.size:
-                    self._spoil(state, k, where[4])
-                    continue
-                if made.action == Action.STORE_PAIR:
-                    half = operand.size // 2
-                    self._put(state, where[4], half, state.get(made.left))
-                    self._put(state, where[4] + half, half, state.get(made.right))
-                    continue
-                value: Value | None = None
-                if made.action == Action.STORE:
-                    if made.left == NONE:
-                        value = constant(made.immediate)
-                        if self.program.is_data(made.immediate) and operand.size == 8:
-                            value = (ADDRESS, 0, 0, 0, made.immediate)
-                    else:
-                        value = state.get(made.left)
-                        if value is None or value[0] == NUMBER:
-                            value = self._named(state, made.left, value or unknown(0), made.address)
-                            if operand.size == 8 and value[3] and value[2] == 1:
-                                value = self._learn(state, k, made, where[4], value)
-                        elif value[0] == FRAME:
-                            self._escaped.add(value[4])
-                elif made.action == Action.UPDATE and operand.size in (4, 8):
-                    value = add(state.get(slot(where[4], operand.size)), self._addend(state, made))
-                    if value is not None and operand.size == 4 and value[0] != NUMBER:
-                        value = None
-                self._put(state, where[4], operand.size, value)
-            elif where is None or where[0] not in (ADDRESS, THREAD, PERCPU):
-                if made.action == Action.STORE and made.left != NONE:
-                    stored = state.get(made.left)
-                    if stored is not None and stored[0] == FRAME:
-                        self._escaped.add(stored[4])
-                self._lose_escaped(state, k)
-
-    @staticmethod
-    def _addend(state: State, made: Instruction) -> Value | None:
-        return state.get(made.left) if made.left != NONE else constant(made.immediate)
-
-    def _learn(self, state: State, k: int, made: Instruction, offset: int, value: Value) -> Value:
-        """An unknown value goes into a variable that is a pointer: that is what it was, wherever else it is."""
-        found = self.stack_variable(state, k, offset, made.next_address)
-        if found is None or value[4]:
-            return value
-        said = self._value_of_type(found[0].type, found[1], 8)
-        if said is None:
-            return value
-        for key, other in state.items():
-            if other == value:
-                state[key] = said
-        return said
-
-    def _spoil(self, state: State, k: int, offset: int) -> None:
-        """A store somewhere into an array of the frame."""
-        end = self._extent(k, offset)
-        for key in [key for key in state if key > _SLOT >> 1]:
-            at = (key - _SLOT) >> 1
-            if end - offset >= _EVERYTHING or offset - 8 < at < end:
-                del state[key]
-
-    def _load(self, state: State, k: int, made: Instruction, operand: Memory) -> Value | None:
-        """What a load puts into its register."""
-        size = operand.size
-        where = self.address_of(state, operand)
-        if where is None:
-            variable = self.memory_variable(k, operand)
-            if variable is not None and size == 8:
-                return self._value_of_type(variable[0].type, variable[1], size)
-            return None
-        if where[0] == FRAME:
-            return self._load_frame(state, k, made, where, size)
-        if where[0] == ADDRESS and not where[2]:
-            leads = self.program.indirections.get(where[4])
-            if leads is not None:
-                return (ADDRESS, 0, 0, 0, leads)
-            other = self.program.elsewhere(where[4])
-            if other:
-                return (OBJECT, other, 0, 0, 0)
-        if size != 8:
-            return None
-        if where[0] == THREAD and not where[2] and not where[4] and operand.segment:
-            return (THREAD, 0, 0, 0, 0)
-        if where[0] in (THREAD, PERCPU):
-            found = self.in_block(where)
-            return self._pointer_at(*found, size) if found is not None else None
-        if where[0] not in (OBJECT, ADDRESS):
-            return None
-        located = self.locate(where, size)
-        if isinstance(located, str):
-            return self._either(where, size)
-        return self._pointer_at(located.type, located.offset, size)
-
-    def _either(self, where: Value, size: int) -> Value | None:
-        """One of two members side by side, chosen by an index: a pointer, if both are the same."""
-        if where[0] != OBJECT or not 8 <= where[2] <= 64:
-            return None
-        first = self._pointer_at(where[1], where[4], size)
-        if first is None:
-            return None
-        beside = (where[4] + where[2], where[4] - where[2])
-        return first if any(first == self._pointer_at(where[1], at, size) for at in beside) else None
-
-    def in_block(self, where: Value) -> tuple[int, int] | None:
-        """(type, offset in it) of the per-cpu or thread-local variable at a place of its block."""
-        if where[0] == PERCPU:
-            got = self.program.source.per_cpu_at(where[4] & 0xFFFFFFFFFFFFFFFF)
-        else:
-            got = self.program.source.thread_local_at(where[4] + self.program.thread_block)
-        return None if got is None else (got[0].type, got[1])
-
-    def _pointer_at(self, t: int, offset: int, size: int) -> Value | None:
-        found = self.graph.value_at(t, offset, size)
-        return self._value_of_type(found, 0, size) if found else None
-
-    def _load_frame(self, state: State, k: int, made: Instruction, where: Value, size: int) -> Value | None:
-        variable = self.stack_variable(state, k, where[4])
-        if where[2]:
-            if variable is None or size != 8:
-                return None
-            located = locate(self.graph, variable[0].type, where[2], variable[1], size)
-            return None if isinstance(located, str) else self._pointer_at(located.type, located.offset, size)
-        key = slot(where[4], size) if size in (4, 8) else 0
-        known = state.get(key) if key else None
-        said = None
-        if variable is not None and size == 8:
-            place, offset = variable
-            if offset + size <= (place.piece_offset + place.piece_size or self.graph.size(place.type)):
-                said = self._value_of_type(place.type, offset, size)
-        if known is None:
-            if said is None and key and size <= 8:
-                # The same number as long as nothing is stored there.
-                self._forget_symbol(state, made.address)
-                known = state[key] = unknown(made.address)
-            return known if said is None else said
-        if known[0] == NUMBER:
-            if said is not None and known != NULL:
-                return said
-            return self._named(state, key, known, made.address)
-        return known if said is None else self._reconciled(known, said)
-
-    def _call(self, state: State, k: int, made: Instruction) -> None:
-        """What a call leaves: registers the callee must keep, the stack but what it may have seen, what it returns."""
-        program = self.program
-        prototype = None
-        returns = VOID
-        if made.flow == Flow.CALL:
-            if made.target is not None:
-                prototype = program.callee(made.target)
-                if prototype is not None:
-                    if prototype.name in ("__fentry__", "mcount", "_mcount"):
-                        return
-                    returns = prototype.returns
-                    if prototype.name.startswith("__x86_indirect_thunk_"):
-                        returns = self._returned_through(state, prototype.name[21:])
-        else:
-            returns = self._called(state, k, made)
-        if prototype is not None and prototype.trusted:
-            self._passed(state, prototype.arguments)
-        for register in self._machine.parameters:
-            value = state.get(register)
-            if value is not None and value[0] == FRAME:
-                self._escaped.add(value[4])
-        self._lose_escaped(state, k)
-        lost = self._machine.lost_in_calls
-        if made.flow == Flow.CALL and made.target is not None and self._counted_on(k):
-            # Compilers that know what a callee leaves alone make use of it.
-            changed = program.changed_by(made.target)
-            lost = lost if changed is None else changed
-        for register in lost:
-            state.pop(register, None)
-        if returns:
-            self._returned(state, returns)
-
-    def _counted_on(self, k: int) -> bool:
-        """Whether a register that any callee may change is read after a call as if it had not."""
-        known = self._counted.get(k)
-        if known is None:
-            machine, flow = self._machine, self.flow
-            left = set(machine.lost_in_calls) - {machine.result, machine.wide_result}
-            known = self._reads_first(k + 1, flow.blocks[flow.block_of(k)].end, left)
-            if not known and left:
-                known = any(
-                    self._reads_first(flow.blocks[one].first, flow.blocks[one].end, set(left))
-                    for one in flow.blocks[flow.block_of(k)].successors
-                )
-            self._counted[k] = known
-        return known
-
-    def _reads_first(self, first: int, end: int, left: set[int]) -> bool:
-        """Whether one of some registers is read before it is written; what is written is taken out of them."""
-        for k in range(first, end):
-            made = self.flow.instructions[k]
-            if made.flow in (Flow.CALL, Flow.INDIRECT_CALL):
-                left.clear()
-            if not left:
-                return False
-            if not left.isdisjoint(made.reads) and not (
-                made.destination in made.reads and made.action == Action.CONSTANT
-            ):
+            size = self.frame_piece_size[place]
+            if not size:
+                size = max(self._size_of(place), 1)
+            if offset < begin + size:
+                self.found = place
+                self.within = offset - begin + self.frame_piece[place]
                 return True
-            left.difference_update(made.writes)
         return False
 
-    def _passed(self, state: State, arguments: tuple[tuple[int, int, int], ...]) -> None:
-        """An unknown value that is passed for a pointer is one, wherever else it is."""
-        for register, t, piece in arguments:
-            value = state.get(register)
-            if value is None or value[0] != NUMBER or value[2] != 1 or not value[3] or value[4]:
+    @cython.cfunc
+    @cython.exceptval(-1)
+    def memory_variable(self, k: cython.Py_ssize_t, m: cython.Py_ssize_t, more: cython.longlong) -> cython.bint:
+        """A variable whose place is said by the very register an operand has as its base, whatever that holds."""
+        if self.operands[m + OPERAND_INDEX] >= 0 or self.operands[m + OPERAND_BASE] < 0:
+            return False
+        i: cython.Py_ssize_t
+        place: cython.Py_ssize_t
+        offset: cython.longlong
+        size: cython.longlong
+        self.frames.find(k)
+        for i in range(self.frames.end - 1, self.frames.begin - 1, -1):
+            place = self.frames.items[i]
+            if self.frame_kind[place] == PLACE_MEMORY and self.frame_register[place] == self.operands[m]:
+                offset = self._displacement(k, m) + more - self.frame_offset[place]
+                size = self.frame_piece_size[place]
+                if not size:
+                    size = self._size_of(place)
+                if 0 <= offset < size:
+                    self.found = place
+                    self.within = offset + self.frame_piece[place]
+                    return True
+        return False
+
+    @cython.cfunc
+    @cython.exceptval(-0x7FFFFFFFFFFFFFFF, check=True)
+    def _extent(self, k: cython.Py_ssize_t, offset: cython.longlong) -> cython.longlong:
+        """Where the object that an escaped address leads to ends."""
+        i: cython.Py_ssize_t
+        place: cython.Py_ssize_t
+        begin: cython.longlong
+        self.frames.find(k)
+        for i in range(self.frames.begin, self.frames.end):
+            place = self.frames.items[i]
+            begin = self.frame_offset[place]
+            if self.frame_kind[place] == PLACE_CFA and begin <= offset < begin + self._size_of(place):
+                return begin + self._size_of(place)
+        return offset + EVERYTHING
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    def escape(self, value: cython.int) -> cython.int:
+        """The address of a part of the frame goes where others may see it."""
+        offset: Any
+        if value and self._base(value) == FRAME:
+            offset = self._offset(value)
+            if offset not in self.escaped:
+                self.escaped.append(offset)
+        return 0
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    @cython.locals(i=cython.Py_ssize_t, e=cython.Py_ssize_t, at=cython.longlong, begin=cython.longlong)
+    def lose_escaped(self, k: cython.Py_ssize_t) -> cython.int:
+        """Somebody may have changed what lies behind addresses of the frame."""
+        count: cython.Py_ssize_t = len(self.escaped)
+        if not count:
+            return 0
+        if self.reach_of != self.frames.segment[k] or self.reach_count != count:
+            if len(self.reach) < 2 * count:
+                self.reach = zeros("q", 4 * count)
+            for e in range(count):
+                begin = self.escaped[e]
+                self.reach[2 * e] = begin - 7
+                self.reach[2 * e + 1] = self._extent(k, begin)
+            self.reach_of = self.frames.segment[k]
+            self.reach_count = count
+        for i in range(self.slots):
+            if not self.state[REGISTERS + i]:
                 continue
-            said = self._value_of_type(t, piece, 8)
-            if said is not None:
-                for key, other in state.items():
-                    if other == value:
-                        state[key] = said
+            at = self.slot_key[i] >> 1
+            for e in range(count):
+                if self.reach[2 * e] <= at < self.reach[2 * e + 1]:
+                    self.state[REGISTERS + i] = NOTHING
+                    break
+        return 0
 
-    def _returned_through(self, state: State, name: str) -> int:
-        names = self._machine.names
-        value = state.get(names.index(name)) if name in names else None
-        return self.graph.returns(value[1]) if value is not None and value[0] == OBJECT and not value[4] else VOID
+    @cython.cfunc
+    @cython.exceptval(-1)
+    def _spoil(self, k: cython.Py_ssize_t, offset: cython.longlong) -> cython.int:
+        """A store somewhere into an array of the frame."""
+        end: cython.longlong = self._extent(k, offset)
+        at: cython.longlong
+        i: cython.Py_ssize_t
+        for i in range(self.slots):
+            at = self.slot_key[i] >> 1
+            if end - offset >= EVERYTHING or offset - 8 < at < end:
+                self.state[REGISTERS + i] = NOTHING
+        return 0
 
-    def _called(self, state: State, k: int, made: Instruction) -> int:
-        """What an indirect call returns, by the type of the pointer it goes through."""
-        operand = next((one for one in made.memory if not one.implicit), None)
-        if operand is not None:
-            value = self._load(state, k, made, operand)
+    # Operands ----------------------------------------------------------------------------------------------
+
+    @cython.cfunc
+    @cython.inline
+    @cython.exceptval(-0x7FFFFFFFFFFFFFFF, check=True)
+    def _displacement(self, k: cython.Py_ssize_t, m: cython.Py_ssize_t) -> cython.longlong:
+        if self.operands[m + OPERAND_DISPLACED]:
+            return cython.cast(cython.longlong, self.operands[m + OPERAND_DISPLACEMENT] + self.displacements[k])
+        return cython.cast(cython.longlong, self.operands[m + OPERAND_DISPLACEMENT])
+
+    @cython.cfunc
+    @cython.inline
+    @cython.exceptval(-0x7FFFFFFFFFFFFFFF, check=True)
+    def _immediate(self, k: cython.Py_ssize_t, row: cython.Py_ssize_t) -> cython.longlong:
+        rule: cython.longlong = self.rows[row + ROW_RULE]
+        value: cython.longlong
+        if rule == 0:
+            return cython.cast(cython.longlong, self.rows[row + ROW_IMMEDIATE])
+        value = self.immediates[k]
+        if value < 0:
+            if rule == 2 or rule == 4:
+                value += cython.cast(cython.longlong, 1) << 32
+            elif rule >= 5:
+                value += 1 << 16
+        return -value if rule == 3 or rule == 4 or rule == 6 else value
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    def address_of(self, k: cython.Py_ssize_t, m: cython.Py_ssize_t, more: cython.longlong) -> cython.int:
+        """Where an operand is."""
+        base: cython.longlong = self.operands[m + OPERAND_BASE]
+        index: cython.longlong = self.operands[m + OPERAND_INDEX]
+        displacement: cython.longlong = self._displacement(k, m) + more
+        inner: cython.int
+        area: cython.int
+        if self.operands[m + OPERAND_SEGMENT]:
+            area = PERCPU if self.kernel else THREAD
+            if base < 0 and index < 0:
+                return self.values.intern(area, 0, 0, 0, displacement)
+            inner = self._sum(m, base, index, displacement)
+            if not inner or (self._base(inner) != NUMBER and self._base(inner) != ADDRESS):
+                return NOTHING
+            return self.values.intern(area, 0, self._step(inner), self._symbol(inner), self._offset(inner))
+        if base < 0 and index < 0:
+            return self.values.intern(ADDRESS, 0, 0, 0, displacement)
+        return self._sum(m, base, index, displacement)
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    def _sum(
+        self, m: cython.Py_ssize_t, base_register: cython.longlong, index_register: cython.longlong,
+        displacement: cython.longlong,
+    ) -> cython.int:  # fmt: skip
+        base: cython.int = self.state[base_register] if base_register >= 0 else NULL
+        if index_register < 0:
+            return self.moved(base, displacement)
+        scale: cython.longlong = self.operands[m + OPERAND_SCALE]
+        index: cython.int = self.state[index_register]
+        total: cython.int
+        if index_register == base_register and (not base or self._base(base) == NUMBER):
+            total = self.scaled(base, 1 + scale)
         else:
-            register = made.left if made.left != NONE else next(iter(made.reads), NONE)
-            value = state.get(register)
-        if value is None or value[0] != OBJECT or value[2] or value[4]:
-            return VOID
-        return self.graph.returns(value[1])
+            total = self.add(base, index if scale == 1 else self.scaled(index, scale))
+        if base_register < 0 and displacement and (not total or self._base(total) == NUMBER):
+            # table(,%rax,8): the displacement is the address.
+            if not total:
+                total = self.values.intern(NUMBER, 0, scale, 0, 0)
+            if self.fixed and self.questions.is_data(displacement):
+                return self.values.intern(
+                    ADDRESS, 0, self._step(total), self._symbol(total), self._offset(total) + displacement
+                )
+        if not total:
+            return NOTHING
+        if self._base(total) == NUMBER and not base and index_register != base_register:
+            # The base may have been the pointer.
+            return NOTHING
+        return self.moved(total, displacement)
 
-    def _returned(self, state: State, t: int) -> None:
-        graph, machine = self.graph, self._machine
-        if graph.is_scalar(t):
-            value = self._value_of_type(t, 0, 8)
-            if value is not None:
-                state[machine.result] = value
-            return
-        size = graph.size(t)
-        if size > 16 or graph.record(graph.strip(t)).by_reference:
-            if machine.name == "x86_64":
-                # The callee gives back the address it was given.
-                state[machine.result] = (OBJECT, t, 0, 0, 0)
-            return
-        for register, offset in ((machine.result, 0), (machine.wide_result, 8)):
-            value = self._value_of_type(t, offset, 8) if offset < size else None
-            if value is not None:
-                state[register] = value
+    @cython.cfunc
+    @cython.exceptval(-1)
+    def load(
+        self, k: cython.Py_ssize_t, m: cython.Py_ssize_t, size: cython.longlong, more: cython.longlong
+    ) -> cython.int:
+        """What a load puts into its register."""
+        where: cython.int = self.address_of(k, m, more)
+        if not where:
+            if size == 8 and self.memory_variable(k, m, more):
+                return cython.cast(cython.int, self.questions.frame_value(self.found, self.within, size))
+            return NOTHING
+        base: cython.longlong = self._base(where)
+        if base == FRAME:
+            return self._load_frame(k, where, size)
+        if base in (NUMBER, POISON) or (size != 8 and base != ADDRESS):
+            return NOTHING
+        if base == THREAD and self.operands[m + OPERAND_SEGMENT] and not self._step(where) and not self._offset(where):
+            return where
+        key: cython.ulonglong = cython.cast(cython.ulonglong, where) << 32 | cython.cast(cython.ulonglong, size)
+        found: Any = self.values.loaded.get(key)
+        if found is None:
+            found = self.loaded.get(key)
+        if found is None:
+            value, own = self.questions.load(self.values.of(where), size)
+            found = self.values.number(value)
+            (self.loaded if own else self.values.loaded)[key] = found
+        return cython.cast(cython.int, found)
 
+    @cython.cfunc
+    @cython.exceptval(-1)
+    def _load_frame(self, k: cython.Py_ssize_t, where: cython.int, size: cython.longlong) -> cython.int:
+        offset: cython.longlong = self._offset(where)
+        there: cython.bint = self.stack_variable(k, offset)
+        place: cython.Py_ssize_t = self.found
+        within: cython.longlong = self.within
+        step: cython.longlong = self._step(where)
+        if step:
+            if not there or size != 8:
+                return NOTHING
+            return cython.cast(cython.int, self.questions.frame_element(place, step, within, size))
+        at: cython.Py_ssize_t = self._slot(offset, size, True) if size == 4 or size == 8 else -1
+        known: cython.int = self.state[at] if at >= 0 else NOTHING
+        said: cython.int = NOTHING
+        room: cython.longlong
+        if there and size == 8:
+            room = self.frame_piece[place] + self.frame_piece_size[place]
+            if within + size <= (room if room else self._size_of(place)):
+                said = self.questions.frame_value(place, within, size)
+        if not known:
+            if not said and at >= 0:
+                # The same number as long as nothing is stored there.
+                self._forget(k + 1)
+                known = self.values.intern(NUMBER, 0, 1, k + 1, 0)
+                self.state[at] = known
+            return said if said else known
+        if self._base(known) == NUMBER:
+            return said if said and known != NULL else self.name(at, known, k)
+        return self.reconcile(known, said) if said else known
 
-def _set(state: State, register: int, value: Value | None) -> None:
-    if register == NONE:
-        return
-    if value is None:
-        state.pop(register, None)
-    else:
-        state[register] = value
+    @cython.cfunc
+    @cython.exceptval(-1)
+    def stores(self, k: cython.Py_ssize_t, row: cython.Py_ssize_t) -> cython.int:
+        """What an instruction writes to memory, as far as the frame is concerned."""
+        action: cython.longlong = self.rows[row + ROW_ACTION]
+        left: cython.longlong = self.rows[row + ROW_LEFT]
+        right: cython.longlong = self.rows[row + ROW_RIGHT]
+        m: cython.Py_ssize_t = self.rows[row + ROW_OPERAND] * OPERAND_WORDS
+        size: cython.longlong
+        at: cython.Py_ssize_t
+        where: cython.int
+        value: cython.int
+        base: cython.longlong
+        for _operand in range(self.rows[row + ROW_OPERANDS]):
+            if not self.operands[m + OPERAND_ACCESS] & 2:
+                m += OPERAND_WORDS
+                continue
+            size = self.operands[m + OPERAND_SIZE]
+            where = self.address_of(k, m, 0)
+            base = self._base(where)
+            m += OPERAND_WORDS
+            if base == FRAME:
+                if self._step(where) or not size:
+                    self._spoil(k, self._offset(where))
+                    continue
+                if action == STORE_PAIR:
+                    self.put(self._offset(where), size // 2, self.get(left))
+                    self.put(self._offset(where) + size // 2, size // 2, self.get(right))
+                    continue
+                value = NOTHING
+                if action == STORE:
+                    if left < 0:
+                        value = self.number(k, row, size == 8)
+                    else:
+                        value = self.get(left)
+                        if not value or self._base(value) == NUMBER:
+                            value = self.name(left, value if value else UNKNOWN, k)
+                            if size == 8 and self._symbol(value) and self._step(value) == 1:
+                                value = self._learn(k, self._offset(where), value)
+                        else:
+                            self.escape(value)
+                elif action == UPDATE and (size == 4 or size == 8):
+                    at = self._slot(self._offset(where), size, False)
+                    value = self.state[at] if at >= 0 else NOTHING
+                    value = self.add(value, self.get(left) if left >= 0 else self.constant(self._immediate(k, row)))
+                    if value and size == 4 and self._base(value) != NUMBER:
+                        value = NOTHING
+                self.put(self._offset(where), size, value)
+            elif base != ADDRESS and base != THREAD and base != PERCPU:
+                if action == STORE and left >= 0:
+                    self.escape(self.get(left))
+                self.lose_escaped(k)
+        return 0
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    def _learn(self, k: cython.Py_ssize_t, offset: cython.longlong, value: cython.int) -> cython.int:
+        """An unknown value goes into a variable that is a pointer: that is what it was, wherever else it is."""
+        if self._offset(value) or not self.stack_variable(k + 1, offset):
+            return value
+        said: cython.int = self.questions.frame_value(self.found, self.within, 8)
+        if not said:
+            return value
+        self._replace(value, said)
+        return said
+
+    @cython.cfunc
+    @cython.inline
+    @cython.exceptval(check=False)
+    def _replace(self, value: cython.int, by: cython.int) -> cython.int:
+        i: cython.Py_ssize_t
+        for i in range(REGISTERS + self.slots):
+            if self.state[i] == value:
+                self.state[i] = by
+        return 0
+
+    # Instructions ------------------------------------------------------------------------------------------
+
+    @cython.cfunc
+    @cython.inline
+    @cython.exceptval(-1)
+    def get(self, register: cython.longlong) -> cython.int:
+        return self.state[register] if register >= 0 else NOTHING
+
+    @cython.cfunc
+    @cython.inline
+    @cython.exceptval(-1)
+    def set(self, register: cython.longlong, value: cython.int) -> cython.int:
+        if register >= 0:
+            self.state[register] = value
+        return 0
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    def _forget(self, symbol: cython.longlong) -> cython.int:
+        """The instruction that names a number comes by again: what it named before is another number."""
+        i: cython.Py_ssize_t
+        k: cython.Py_ssize_t = symbol if symbol > 0 else -symbol
+        bit: cython.uchar = 1 if symbol > 0 else 2
+        value: cython.int
+        if not self.named[k] & bit:
+            self.named[k] |= bit
+            return 0
+        for i in range(REGISTERS + self.slots):
+            value = self.state[i]
+            if value and self._symbol(value) == symbol:
+                self.state[i] = self.values.intern(
+                    self._base(value), self._type(value), self._step(value), 0, self._offset(value)
+                )
+        return 0
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    def name(self, at: cython.longlong, value: cython.int, k: cython.Py_ssize_t) -> cython.int:
+        """An unknown number that is now in two places, so that sums of the two can be told."""
+        if not self._step(value) or self._symbol(value):
+            return value
+        self._forget(k + 1)
+        value = self.values.intern(self._base(value), self._type(value), self._step(value), k + 1, self._offset(value))
+        if at >= 0:
+            self.state[at] = value
+        return value
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    def number(self, k: cython.Py_ssize_t, row: cython.Py_ssize_t, whole: cython.bint) -> cython.int:
+        """An immediate; the address of a variable where it can be one."""
+        value: cython.longlong = self._immediate(k, row)
+        if whole and self.fixed and self.questions.is_data(value):
+            return self.values.intern(ADDRESS, 0, 0, 0, value)
+        return self.constant(value)
+
+    @cython.ccall
+    @cython.exceptval(-1)
+    def seed(self, k: cython.Py_ssize_t) -> cython.int:
+        """Put the variables that are in registers at an instruction into the state."""
+        i: cython.Py_ssize_t
+        place: cython.Py_ssize_t
+        register: cython.Py_ssize_t
+        value: cython.int
+        known: cython.int
+        self.seeds.find(k)
+        for i in range(self.seeds.begin, self.seeds.end):
+            place = self.seeds.items[i]
+            value = self.seed_value[place]
+            if value < 0:
+                value = self.seed_value[place] = self.questions.seed_value(place)
+            register = self.seed_register[place]
+            if not value or self.state[register] == value:
+                continue
+            known = self.state[register]
+            alone = self._base(known) == NUMBER and self._step(known) == 1 and not self._offset(known)
+            if alone and self._symbol(known) > 0:
+                # What was copied from there, or to there, is the same.
+                self._replace(known, value)
+            self.state[register] = self.reconcile(known, value)
+        return 0
+
+    @cython.ccall
+    @cython.exceptval(-1)
+    @cython.locals(
+        row=cython.Py_ssize_t, m=cython.Py_ssize_t, action=cython.longlong, flow=cython.int, value=cython.int,
+        other=cython.int, destination=cython.longlong, back=cython.longlong, half=cython.longlong, top=cython.longlong,
+    )  # fmt: skip
+    def apply(self, k: cython.Py_ssize_t) -> cython.int:
+        """Change the state into the one behind an instruction."""
+        row = self.templates[k] * ROW_WORDS
+        action = self.rows[row + ROW_ACTION]
+        flow = self.flows[k] & 15
+        if flow in (CALL, INDIRECT_CALL):
+            self.call(k, row, flow)
+            return 0
+        if action in (OTHER, UPDATE):
+            self.stores(k, row)
+            self._write(row, -1)
+            return 0
+        destination = self.rows[row + ROW_DESTINATION]
+        if action in (PUSH, POP, LEAVE):
+            value = self._on_stack(k, row, action)
+            if action == POP:
+                self.set(destination, value)
+            return 0
+        if action == EXCHANGE:
+            value = self.get(self.rows[row + ROW_LEFT])
+            self.set(self.rows[row + ROW_LEFT], self.get(self.rows[row + ROW_RIGHT]))
+            self.set(self.rows[row + ROW_RIGHT], value)
+            return 0
+        m = self.rows[row + ROW_OPERAND] * OPERAND_WORDS
+        back = -1
+        top = NOTHING
+        if self.rows[row + ROW_OPERANDS] and self.operands[m + OPERAND_WRITEBACK]:
+            back = self.operands[m + OPERAND_BASE]
+            top = self.add(self.get(back), self.constant(self.operands[m + OPERAND_WRITEBACK]))
+        if action == LOAD_PAIR:
+            half = self.operands[m + OPERAND_SIZE] // 2
+            value = self.load(k, m, half, 0) if half == 8 else NOTHING
+            other = self.load(k, m, half, half) if half == 8 else NOTHING
+            self._write(row, -1)
+            self.set(destination, value)
+            self.set(self.rows[row + ROW_RIGHT], other)
+        else:
+            value = self.result(k, row, action)
+            self._write(row, destination)
+            self.set(destination, value)
+        self.set(back, top)
+        return 0
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    def _write(self, row: cython.Py_ssize_t, but: cython.longlong) -> cython.int:
+        """Nothing is known of the registers that an instruction writes."""
+        bits: cython.ulonglong
+        register: cython.Py_ssize_t
+        half: cython.Py_ssize_t
+        for half in range(2):
+            bits = cython.cast(cython.ulonglong, self.rows[row + ROW_WRITES + half])
+            register = 64 * half
+            while bits and register < REGISTERS:
+                if bits & 1 and register != but:
+                    self.state[register] = NOTHING
+                bits >>= 1
+                register += 1
+        return 0
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    @cython.locals(
+        left=cython.int, right=cython.int, width=cython.longlong, m=cython.Py_ssize_t, register=cython.longlong,
+        bits=cython.longlong, immediate=cython.longlong,
+    )  # fmt: skip
+    def result(self, k: cython.Py_ssize_t, row: cython.Py_ssize_t, action: cython.longlong) -> cython.int:
+        """The destination's new value; what else the instruction does is done to the state."""
+        width = self.rows[row + ROW_WIDTH]
+        m = self.rows[row + ROW_OPERAND] * OPERAND_WORDS
+        if action == COPY:
+            return self._copied(k, row, width)
+        if action == CONSTANT:
+            return self.number(k, row, True)
+        if action == LOAD:
+            return self.load(k, m, self.operands[m + OPERAND_SIZE], 0)
+        if action in (STORE, STORE_PAIR):
+            self.stores(k, row)
+            return NOTHING
+        left = self.get(self.rows[row + ROW_LEFT])
+        if action == LEA:
+            self._name_index(k, row, m)
+            left = self.address_of(k, m, 0)
+            if left and width < 8 and self._base(left) != NUMBER and self._base(left) != ADDRESS:
+                return NOTHING
+            self._note_escape(row, left)
+            return left
+        register = self.rows[row + ROW_RIGHT]
+        if action == ADD_MEMORY:
+            return self.add(left, self.load(k, m, self.operands[m + OPERAND_SIZE], 0))
+        if action == SELECT:
+            right = self.get(register) if register >= 0 else self.load(k, m, self.operands[m + OPERAND_SIZE], 0)
+            return self.join(left, right) if left else NOTHING
+        if action in (ADD, SUBTRACT, MULTIPLY):
+            right = self.get(register) if register >= 0 else self.constant(self._immediate(k, row))
+            if action == MULTIPLY:
+                if right and self._base(right) == NUMBER and not self._step(right):
+                    return self._only_number(self.scaled(left, self._offset(right)))
+                if left and self._base(left) == NUMBER and not self._step(left):
+                    return self._only_number(self.scaled(right, self._offset(left)))
+                return NOTHING
+            if action == SUBTRACT:
+                left = self.difference(left, right)
+            elif register == self.rows[row + ROW_LEFT]:
+                left = self.scaled(left, 2)
+            else:
+                left = self.add(left, right)
+            return left if width == 8 else self._only_number(left)
+        immediate = self._immediate(k, row)
+        if action == SHIFT_LEFT:
+            if immediate > 61:
+                return UNKNOWN
+            return self._only_number(self.scaled(left, cython.cast(cython.longlong, 1) << immediate))
+        if action == AND:
+            return self._masked(k, row, left, register, width, immediate)
+        if action == OR:
+            bits = 1
+            while bits <= immediate and bits < LARGEST:
+                bits <<= 1
+            if not left or self._base(left) != NUMBER or immediate < 0:
+                return NOTHING
+            if self._step(left) % bits or self._offset(left) % bits:
+                return NOTHING
+            # Bits that were 0: as good as a sum.
+            return self.moved(left, immediate)
+        if action == EXTEND:
+            if not left:
+                left = UNKNOWN
+            if self._base(left) != NUMBER or width < 4:
+                return NOTHING
+            return self.name(self.rows[row + ROW_LEFT], left, k)
+        return NOTHING
+
+    @cython.cfunc
+    @cython.inline
+    @cython.exceptval(-1)
+    def _only_number(self, value: cython.int) -> cython.int:
+        return value if value and self._base(value) == NUMBER else NOTHING
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    def _copied(self, k: cython.Py_ssize_t, row: cython.Py_ssize_t, width: cython.longlong) -> cython.int:
+        register: cython.longlong = self.rows[row + ROW_LEFT]
+        value: cython.int = self.get(register)
+        if not value:
+            value = UNKNOWN
+        if self._base(value) == NUMBER:
+            return self.name(register, value, k)
+        if width < 8:
+            return value if self._base(value) == ADDRESS else NOTHING
+        self._note_escape(row, value)
+        return value
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    def _note_escape(self, row: cython.Py_ssize_t, value: cython.int) -> cython.int:
+        """The address of a part of the frame goes to a register that others may see."""
+        register: cython.longlong = self.rows[row + ROW_DESTINATION]
+        if register != self.stack_pointer and register != self.frame_pointer:
+            self.escape(value)
+        return 0
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    def _name_index(self, k: cython.Py_ssize_t, row: cython.Py_ssize_t, m: cython.Py_ssize_t) -> cython.int:
+        """An index that goes into a sum may be added to it again, as in multiples by 3 made of two additions."""
+        index: cython.longlong = self.operands[m + OPERAND_INDEX]
+        if index < 0 or index == self.rows[row + ROW_DESTINATION]:
+            return 0
+        value: cython.int = self.get(index)
+        if not value:
+            value = UNKNOWN
+        if self._base(value) == NUMBER:
+            self.name(index, value, k)
+        return 0
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    def _masked(
+        self, k: cython.Py_ssize_t, row: cython.Py_ssize_t, left: cython.int, register: cython.longlong,
+        width: cython.longlong, mask: cython.longlong,
+    ) -> cython.int:  # fmt: skip
+        if register >= 0:
+            return NOTHING
+        if not left or self._base(left) == NUMBER:
+            lowest: cython.longlong = mask & -mask
+            if mask < 0 and width == 8 and (not left or self._step(left) == 1):
+                # It may be an address that is aligned: a symbol below zero says so.
+                self._forget(-k - 1)
+                return self.values.intern(NUMBER, 0, lowest, -k - 1, 0)
+            return self.values.intern(NUMBER, 0, max(lowest, 1), 0, 0) if mask else NULL
+        if self._base(left) == OBJECT and -16 <= mask < 0:
+            if not self._offset(left) and not self._step(left):
+                # Flags in a pointer's low bits.
+                return left
+            if not self._step(left) % -mask:
+                alignment: cython.longlong = self.questions.graph.alignment(self._type(left))
+                if not alignment % -mask:
+                    return self.moved(left, (self._offset(left) & mask) - self._offset(left))
+        return NOTHING
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    def _on_stack(self, k: cython.Py_ssize_t, row: cython.Py_ssize_t, action: cython.longlong) -> cython.int:
+        """Pushes and pops; what is popped."""
+        pointer: cython.int = self.stack_pointer
+        top: cython.int = self.state[pointer]
+        left: cython.longlong = self.rows[row + ROW_LEFT]
+        m: cython.Py_ssize_t = self.rows[row + ROW_OPERAND] * OPERAND_WORDS
+        offset: cython.longlong
+        at: cython.Py_ssize_t
+        value: cython.int
+        if action == PUSH:
+            if self._base(top) == FRAME and not self._step(top):
+                offset = self._offset(top) - 8
+                value = self.get(left) if left >= 0 else self.constant(self._immediate(k, row))
+                if left < 0 and self.rows[row + ROW_OPERANDS] and not self.operands[m + OPERAND_IMPLICIT]:
+                    value = NOTHING
+                self.put(offset, 8, value)
+                self.state[pointer] = self.values.intern(FRAME, 0, 0, 0, offset)
+            else:
+                self.state[pointer] = NOTHING
+            return NOTHING
+        if action == LEAVE:
+            top = self.state[self.frame_pointer]
+        value = NOTHING
+        if self._base(top) == FRAME and not self._step(top):
+            at = self._slot(self._offset(top), 8, False)
+            value = self.state[at] if at >= 0 else NOTHING
+            self.state[pointer] = self.values.intern(FRAME, 0, 0, 0, self._offset(top) + 8)
+        else:
+            self.state[pointer] = NOTHING
+        if action == LEAVE:
+            self.state[self.frame_pointer] = value
+            return NOTHING
+        return value
+
+    # Calls -------------------------------------------------------------------------------------------------
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    @cython.locals(value=cython.int, number=cython.longlong, m=cython.Py_ssize_t, register=cython.longlong)
+    def call(self, k: cython.Py_ssize_t, row: cython.Py_ssize_t, flow: cython.int) -> cython.int:
+        """What a call leaves: registers the callee must keep, the stack but what it may have seen, what it returns."""
+        target: Any = self.targets[k] if self.flows[k] & 16 else None
+        lost: Any = self.questions.lost
+        returned: Any
+        if flow == CALL:
+            known: Any = self.calls.get(target)
+            if known is None:
+                known = self.calls[target] = self.questions.call(target)
+            transparent, passed, returned, through = known
+            if transparent:
+                return 0
+            if through is not None:
+                value = self.state[through]
+                if self._base(value) == OBJECT and not self._offset(value):
+                    returned = self._returned_through(value)
+            for register, said in passed:
+                value = self.state[register]
+                if self._base(value) != NUMBER or self._step(value) != 1:
+                    continue
+                if self._symbol(value) and not self._offset(value):
+                    self._replace(value, said)
+            if target is not None and self._counted_on(k):
+                # Compilers that know what a callee leaves alone make use of it.
+                lost = self.questions.changed(target)
+        else:
+            m = self.rows[row + ROW_OPERAND] * OPERAND_WORDS
+            value = NOTHING
+            for _operand in range(self.rows[row + ROW_OPERANDS]):
+                if not self.operands[m + OPERAND_IMPLICIT]:
+                    value = self.load(k, m, self.operands[m + OPERAND_SIZE], 0)
+                    break
+                m += OPERAND_WORDS
+            else:
+                register = self.rows[row + ROW_LEFT]
+                value = self.get(register if register >= 0 else self.rows[row + ROW_READ])
+            if self._base(value) == OBJECT and not self._step(value) and not self._offset(value):
+                returned = self._returned_through(value)
+            else:
+                returned = ()
+        for register in self.parameters:
+            self.escape(self.state[register])
+        self.lose_escaped(k)
+        for register in lost:
+            self.state[register] = NOTHING
+        for register, said in returned:
+            self.state[register] = said
+        return 0
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    def _counted_on(self, k: cython.Py_ssize_t) -> cython.bint:
+        """Whether a register that any callee may change is read after a call as if it had not."""
+        if not self.counted[k]:
+            known: cython.bint = self._reads_first(k + 1, self.block_end[self.block], True)
+            low: cython.ulonglong = self.left_low
+            high: cython.ulonglong = self.left_high
+            i: cython.Py_ssize_t
+            if not known and (low or high):
+                for i in range(self.following_first[self.block], self.following_first[self.block + 1]):
+                    self.left_low = low
+                    self.left_high = high
+                    if self._reads_first(self.block_first[self.following[i]], self.block_end[self.following[i]], False):
+                        known = True
+                        break
+            self.counted[k] = 2 if known else 1
+        return bool(self.counted[k] == 2)
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    @cython.locals(k=cython.Py_ssize_t, row=cython.Py_ssize_t, low=cython.ulonglong, high=cython.ulonglong)
+    def _reads_first(self, first: cython.Py_ssize_t, end: cython.Py_ssize_t, fresh: cython.bint) -> cython.bint:
+        """Whether one of some registers is read before it is written; those that are not yet written are left."""
+        if fresh:
+            self.left_low = self.lost_low
+            self.left_high = self.lost_high
+        for k in range(first, end):
+            row = self.templates[k] * ROW_WORDS
+            if self.flows[k] & 15 in (CALL, INDIRECT_CALL):
+                self.left_low = self.left_high = 0
+            if not self.left_low and not self.left_high:
+                return False
+            low = cython.cast(cython.ulonglong, self.rows[row + ROW_READS])
+            high = cython.cast(cython.ulonglong, self.rows[row + ROW_READS + 1])
+            # A register that is made zero from itself is not read.
+            if (low & self.left_low or high & self.left_high) and self.rows[row + ROW_ACTION] != CONSTANT:
+                return True
+            self.left_low &= ~cython.cast(cython.ulonglong, self.rows[row + ROW_WRITES])
+            self.left_high &= ~cython.cast(cython.ulonglong, self.rows[row + ROW_WRITES + 1])
+        return False
+
+    @cython.cfunc
+    def _returned_through(self, value: cython.int) -> Any:
+        return self.questions.returned_through(self._type(value))

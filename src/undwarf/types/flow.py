@@ -7,10 +7,14 @@ the graph `open`: then any stretch may be entered from it.
 from bisect import bisect_right
 from collections.abc import Callable
 
-from undwarf.disasm import Action, Flow, Instruction, Machine
+from undwarf.disasm import Action, Flow, Machine
+from undwarf.disasm.listing import TARGETED, Listing
 
 __all__ = ["Block", "FunctionFlow"]
 
+_JUMP, _BRANCH, _INDIRECT_JUMP, _CALL, _INDIRECT_CALL = (
+    int(flow) for flow in (Flow.JUMP, Flow.BRANCH, Flow.INDIRECT_JUMP, Flow.CALL, Flow.INDIRECT_CALL)
+)
 _LOOK_BACK = 12
 """Instructions before an indirect jump among which its table is looked for."""
 _TABLE_ENTRIES = 1024
@@ -41,14 +45,14 @@ class FunctionFlow:
 
     def __init__(
         self,
-        instructions: list[Instruction],
+        instructions: Listing,
         machine: Machine,
         read: Callable[[int, int], bytes | None] | None = None,
         never_returns: Callable[[int], bool] | None = None,
     ) -> None:
         self.instructions = instructions
         self._machine = machine
-        self._index = {made.address: k for k, made in enumerate(instructions)}
+        self._index = {at: k for k, at in enumerate(instructions.offsets.tolist())}
         self._read = read
         self._never_returns = never_returns
         self.open = False
@@ -62,7 +66,7 @@ class FunctionFlow:
 
     def index_of(self, address: int) -> int | None:
         """The number of the instruction that begins at an address."""
-        return self._index.get(address)
+        return self._index.get(address - self.instructions.address)
 
     def block_of(self, index: int) -> int:
         """The number of the block of an instruction."""
@@ -72,31 +76,27 @@ class FunctionFlow:
         instructions = self.instructions
         leaders = {0}
         ways: dict[int, list[int]] = {}
-        for k, made in enumerate(instructions):
-            flow = made.flow
-            if flow == Flow.NEXT:
+        count = len(instructions)
+        for k, flow in enumerate(instructions.flows.tolist()):
+            if not flow or flow == _INDIRECT_CALL:
                 continue
+            target = self.index_of(instructions.targets[k] & 0xFFFFFFFFFFFFFFFF) if flow & TARGETED else None
             targets: list[int] = []
-            falls = flow in (Flow.BRANCH, Flow.CALL, Flow.INDIRECT_CALL)
-            if flow in (Flow.JUMP, Flow.BRANCH) and made.target is not None:
-                target = self._index.get(made.target)
+            flow &= 15
+            if flow == _CALL:
+                if not self._ends(k):
+                    continue
+            elif flow in (_BRANCH, _JUMP):
                 if target is not None:
                     targets.append(target)
-            elif flow == Flow.INDIRECT_JUMP:
-                table = self._jump_table(k)
-                targets.extend(table)
-                if not table and not self._leaves(k):
+                if flow == _BRANCH and k + 1 < count and k + 1 != target:
+                    targets.append(k + 1)
+            elif flow == _INDIRECT_JUMP:
+                targets = self._jump_table(k)
+                if not targets and not self._leaves(k):
                     self.open = True
-            elif flow == Flow.CALL:
-                if made.target is not None and self._never_returns is not None and self._never_returns(made.target):
-                    falls = False
-                else:
-                    continue
-            elif flow == Flow.INDIRECT_CALL:
+            elif flow == _INDIRECT_CALL:
                 continue
-            if falls:
-                targets.append(k + 1)
-            targets = [target for target in dict.fromkeys(targets) if target < len(instructions)]
             ways[k] = targets
             leaders.update(targets)
             leaders.add(k + 1)
@@ -107,11 +107,20 @@ class FunctionFlow:
         self.blocks = [Block(start, end) for start, end in zip(starts, ends, strict=True)]
         for n, block in enumerate(self.blocks):
             last = block.end - 1
-            block.padding = all(_is_padding(instructions[k]) for k in range(block.first, block.end))
+            k = block.first
+            while k < block.end and instructions.is_padding(k):
+                k += 1
+            block.padding = k == block.end
             targets = ways.get(last, [block.end] if block.end < len(instructions) else [])
             for target in targets:
                 block.successors.append(number[target])
                 self.blocks[number[target]].predecessors.append(n)
+
+    def _ends(self, call: int) -> bool:
+        """A call that does not return."""
+        if self._never_returns is None or not self.instructions.flows[call] & TARGETED:
+            return False
+        return self._never_returns(self.instructions.targets[call] & 0xFFFFFFFFFFFFFFFF)
 
     def _leaves(self, jump: int) -> bool:
         """An indirect jump that is a tail call: through a field or a table of functions, not computed here.
@@ -174,11 +183,11 @@ class FunctionFlow:
         """The fixed addresses that are put into a register anywhere in the function."""
         if self._addresses is None:
             self._addresses = {}
-            for made in self.instructions:
-                if made.action == Action.ADDRESS and made.memory[0].absolute and not made.memory[0].segment:
-                    at = self._addresses.setdefault(made.destination, [])
-                    if len(at) < _TABLES:
-                        at.append(made.memory[0].displacement & 0xFFFFFFFFFFFFFFFF)
+            for k in self.instructions.putting_addresses():
+                made = self.instructions[k]
+                at = self._addresses.setdefault(made.destination, [])
+                if len(at) < _TABLES:
+                    at.append(made.memory[0].displacement & 0xFFFFFFFFFFFFFFFF)
         return self._addresses.get(register, [])
 
     def _entries(self, table: int, size: int) -> list[int]:
@@ -189,7 +198,7 @@ class FunctionFlow:
             if raw is None or len(raw) < size:
                 break
             value = int.from_bytes(raw, "little", signed=size == 4)
-            target = self._index.get((table + value) & 0xFFFFFFFFFFFFFFFF if size == 4 else value)
+            target = self.index_of((table + value) & 0xFFFFFFFFFFFFFFFF if size == 4 else value)
             if target is None:
                 break
             found.append(target)
@@ -226,15 +235,3 @@ class FunctionFlow:
                 post.append(number)
         post.reverse()
         return post
-
-
-def _is_padding(made: Instruction) -> bool:
-    if made.flow == Flow.STOP:
-        return True
-    return (
-        made.flow == Flow.NEXT
-        and not made.writes
-        and not made.memory
-        and made.action in (Action.OTHER, Action.EXCHANGE)
-        and not made.reads
-    )

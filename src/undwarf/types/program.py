@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from undwarf.disasm import Machine
+from undwarf.types.effects import Values
 from undwarf.types.got import OffsetTable
 from undwarf.types.locate import Embedders
 from undwarf.types.model import TypeGraph
@@ -43,7 +44,10 @@ class Program:
         self.callee = callee or source.prototype_at
         self.changed_by = changed_by or (lambda _address: None)
         """General registers that a function may leave changed, of those a caller does not count on; None for all."""
-        self.is_data = is_data or (lambda _address: False)
+        self.is_data = is_data
+        """Whether a number is the address of a variable; None where the code's addresses are not fixed."""
+        self.values: Values | None = None
+        """The values of the data flow, those of all functions so far."""
         self.elsewhere = elsewhere or (lambda _slot: 0)
         """The type of another file's variable whose address is in a slot of the global offset table; void for none."""
         self.indirections = {} if indirections is None else indirections

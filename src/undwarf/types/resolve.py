@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from undwarf.disasm import Flow, Instruction, Machine, Memory, machine_of
+from undwarf.disasm.listing import Listing
 from undwarf.disasm.x86_64 import fused
 from undwarf.elf import ElfFile
 from undwarf.elf.headers import SHF_EXECINSTR, SHF_WRITE
@@ -27,7 +28,7 @@ from undwarf.types.places import PlaceKind, Prototype, TypeSource
 from undwarf.types.program import Program
 from undwarf.types.skid import late
 from undwarf.types.slots import SlotTypes
-from undwarf.types.tracking import State, Tracker
+from undwarf.types.tracking import Tracker
 from undwarf.types.values import ADDRESS, FRAME, OBJECT, PERCPU, THREAD, Value
 
 __all__ = ["Access", "Resolver"]
@@ -38,6 +39,8 @@ _EM_X86_64 = 62
 _KEPT_FUNCTIONS = 256
 _SMALL = 1024
 """Bytes of functions whose changes are looked for in their code."""
+_CALLS_DEEP = 16
+"""Calls within calls that are looked into for that."""
 _NEVER_RETURN = frozenset(
     (
         "abort", "exit", "_exit", "_Exit", "quick_exit", "__stack_chk_fail", "__assert_fail", "__fortify_fail",
@@ -102,7 +105,7 @@ _NO_TYPE = frozenset(("none", "stack", "spill", "canary", "constant", "table"))
 
 
 class _Function:
-    """One function's instructions and, per block, the answers made so far."""
+    """One function's instructions, and the answers made so far."""
 
     def __init__(self, low: int, high: int, flow: FunctionFlow, tracker: Tracker) -> None:
         self.low = low
@@ -110,7 +113,6 @@ class _Function:
         self.flow = flow
         self.tracker = tracker
         self.slots = SlotTypes(tracker, tracker.program.source.prototype_at(low))
-        self.done: set[int] = set()
         self.answers: dict[int, list[Access]] = {}
 
 
@@ -147,6 +149,7 @@ class Resolver:
         self._rules = RuleSet(elf.limits)
         self._table: UnwindTable | None = None
         self._changed: dict[int, frozenset[int] | None] = {}
+        self._within = 0
         self._callees: dict[int, Prototype | None] = {}
         self._no_data: list[tuple[int, int, str]] = sorted(
             (one.address, one.address + one.size, one.name)
@@ -170,8 +173,6 @@ class Resolver:
                 kernel=kernel,
                 thread_block=self._thread_block(),
             )
-            # Absolute operands with an index name their table in position-dependent code only; both kinds ask here.
-            self.program.is_data = self._is_data if fixed else (lambda _address: False)
 
     # The binary ------------------------------------------------------------------------------------------------
 
@@ -199,13 +200,12 @@ class Resolver:
         name = self._slots.name(slot)
         return self.source.variable_named(name) if name else VOID
 
-    def _through_slots(self, instructions: list[Instruction]) -> None:
+    def _through_slots(self, instructions: Listing) -> None:
         """Calls through the global offset table are calls of what is behind the slot."""
-        for made in instructions:
-            if made.flow == Flow.INDIRECT_CALL and made.memory and made.memory[0].absolute:
-                target = self._slots.function(made.memory[0].displacement)
-                if target is not None:
-                    made.flow, made.target = Flow.CALL, target
+        for k in instructions.calls_through_memory():
+            target = self._slots.function(instructions.displacements[k])
+            if target is not None:
+                instructions.redirect(k, Flow.CALL, target)
 
     def _frame_rule(self, pc: int) -> tuple[int, int] | None:
         if self._table is None:
@@ -238,7 +238,10 @@ class Resolver:
         if found is None and address not in self._changed:
             # What calls itself is not looked at again.
             self._changed[address] = None
-            found = self._changed[address] = self._changes(address)
+            if self._within < _CALLS_DEEP:
+                self._within += 1
+                found = self._changed[address] = self._changes(address)
+                self._within -= 1
         return found
 
     def _changes(self, address: int) -> frozenset[int] | None:
@@ -319,7 +322,7 @@ class Resolver:
         code = self._elf.read(low, size)
         if code is None or not self._executable(low):
             return "no code here"
-        instructions = self.machine.decode(bytes(code[:size]), low)
+        instructions = self.machine.listing(bytes(code[:size]), low)
         self._through_slots(instructions)
         flow = FunctionFlow(instructions, self.machine, self._read_loaded, self._never_returns)
         made = _Function(low, high, flow, Tracker(self.program, flow, low, high))
@@ -361,13 +364,10 @@ class Resolver:
         index = function.flow.index_of(address)
         if index is None:
             return [_nothing(address, "", "not the begin of an instruction")]
-        block = function.flow.block_of(index)
-        if block not in function.done:
-            function.done.add(block)
-            self._answer(function, block)
-        return function.answers.get(address) or [
-            _nothing(address, function.flow.instructions[index].text, "no memory access")
-        ]
+        found = function.answers.get(index)
+        if found is None:
+            found = function.answers[index] = self._answer(function, index)
+        return found
 
     def sampled(self, address: int) -> Access:
         """What a sample at an address is charged to: the first operand that has a type, else the first there is.
@@ -408,7 +408,7 @@ class Resolver:
         access = self.sampled(instructions[found[0]].address)
         return (access, found[1]) if access.how != "none" else None
 
-    def instruction(self, address: int) -> tuple[list[Instruction], int] | None:
+    def instruction(self, address: int) -> tuple[Listing, int] | None:
         """(the instructions of the function that holds an address, the number of the one that begins there)."""
         function = self._function(address)
         if isinstance(function, str):
@@ -421,47 +421,45 @@ class Resolver:
         function = self._function(address)
         return None if isinstance(function, str) else function.flow
 
-    def _answer(self, function: _Function, block: int) -> None:
-        for k, state in function.tracker.states(block):
-            made = function.flow.instructions[k]
-            operands = [operand for operand in made.memory if operand.access]
-            if not operands:
-                continue
-            explicit = [operand for operand in operands if not operand.implicit]
-            function.answers[made.address] = [
-                self._resolve(function, state, k, made, operand) for operand in explicit or operands[:1]
-            ]
+    def _answer(self, function: _Function, k: int) -> list[Access]:
+        made = function.flow.instructions[k]
+        operands = [(number, operand) for number, operand in enumerate(made.memory) if operand.access]
+        if not operands:
+            return [_nothing(made.address, made.text, "no memory access")]
+        function.tracker.before(k)
+        explicit = [one for one in operands if not one[1].implicit]
+        return [self._resolve(function, k, made, *one) for one in explicit or operands[:1]]
 
-    def _resolve(self, function: _Function, state: State, k: int, made: Instruction, operand: Memory) -> Access:
+    def _resolve(self, function: _Function, k: int, made: Instruction, number: int, operand: Memory) -> Access:
         size = operand.size or operand.element
         if operand.implicit:
             return _access(made, operand, size, how="stack", reason="stack operation")
         tracker = function.tracker
-        where = tracker.address_of(state, operand)
+        where = tracker.address_of(k, number)
         if operand.segment and self._is_canary(operand):
             return _access(made, operand, size, how="canary", reason="stack canary")
         if where is None:
-            return self._by_register(function, k, made, operand, size)
+            return self._by_register(function, k, made, number, operand, size)
         base = where[0]
         if base == FRAME:
-            return self._on_frame(function, state, k, made, operand, where, size)
+            return self._on_frame(function, k, made, operand, where, size)
         if base == ADDRESS:
             return self._global(function, made, operand, where, size)
         if base in (PERCPU, THREAD):
-            found = tracker.in_block(where)
+            found = tracker.questions.in_block(where)
             if found is None:
                 return _access(made, operand, size, how="", reason="no variable")
             located = locate(self.graph, found[0], where[2], found[1], size)
             return self._typed(made, operand, size, located, "percpu" if base == PERCPU else "thread")
         if base == OBJECT:
-            located = tracker.locate(where, size)
+            located = tracker.questions.locate(where, size)
             if isinstance(located, str):
                 return self._outside(function, made, operand, size, where, located)
             if self._is_table(where):
                 return _access(made, operand, size, how="table", reason="table of functions")
             how = located.how if located.how == "container" else self._provenance(function, k, operand, where)
             return self._typed(made, operand, size, located, how)
-        return self._by_register(function, k, made, operand, size)
+        return self._by_register(function, k, made, number, operand, size)
 
     def _is_canary(self, operand: Memory) -> bool:
         return operand.absolute and operand.displacement == 0x28 and operand.segment == ("gs" if self._kernel else "fs")
@@ -471,15 +469,17 @@ class Resolver:
         t = self.graph.strip(where[1])
         return self.graph.kind(t) == Kind.POINTER and self.graph.name(where[1]) == "__vtbl_ptr_type"
 
-    def _by_register(self, function: _Function, k: int, made: Instruction, operand: Memory, size: int) -> Access:
-        found = function.tracker.memory_variable(k, operand)
+    def _by_register(
+        self, function: _Function, k: int, made: Instruction, number: int, operand: Memory, size: int
+    ) -> Access:
+        found = function.tracker.memory_variable(k, number)
         if found is None:
             return _access(made, operand, size, how="", reason="nothing known of the address")
         place, offset = found
         return self._typed(made, operand, size, locate(self.graph, place.type, 0, offset, size), "variable")
 
     def _provenance(self, function: _Function, k: int, operand: Memory, where: Value) -> str:
-        for place in function.tracker.places_at(function.flow.instructions[k].address):
+        for place in function.tracker.questions.places_at(function.flow.instructions.address_of(k)):
             if place.register == operand.base and place.kind in (PlaceKind.REGISTER, PlaceKind.VALUE):
                 target = self.graph.target(place.type) if self.graph.is_pointer(place.type) else VOID
                 if target and self.graph.canonical(target) == self.graph.canonical(where[1]):
@@ -487,9 +487,9 @@ class Resolver:
         return "tracking"
 
     def _on_frame(
-        self, function: _Function, state: State, k: int, made: Instruction, operand: Memory, where: Value, size: int
+        self, function: _Function, k: int, made: Instruction, operand: Memory, where: Value, size: int
     ) -> Access:
-        found = function.tracker.stack_variable(state, k, where[4])
+        found = function.tracker.stack_variable(k, where[4])
         if found is None and not function.tracker.has_variables and not where[2]:
             slot = function.slots.at(where[4], size, operand.base)
             if slot is not None:
@@ -504,9 +504,9 @@ class Resolver:
         return self._typed(made, operand, size, located, "variable")
 
     def _global(self, function: _Function, made: Instruction, operand: Memory, where: Value, size: int) -> Access:
-        tracker = function.tracker
-        if tracker.global_at(where[4]) is not None:
-            return self._typed(made, operand, size, tracker.locate(where, size), "global")
+        questions = function.tracker.questions
+        if questions.global_at(where[4]) is not None:
+            return self._typed(made, operand, size, questions.locate(where, size), "global")
         address = where[4] & 0xFFFFFFFFFFFFFFFF
         if address in function.flow.tables:
             return _access(made, operand, size, how="constant", reason="jump table")
@@ -525,7 +525,7 @@ class Resolver:
         names: tuple[str, ...] = ()
         if not where[2]:
             graph = self.graph
-            found = candidates(graph, where[1], where[4], size, function.tracker.embedders)
+            found = candidates(graph, where[1], where[4], size, function.tracker.questions.embedders)
             names = tuple(dict.fromkeys(f"{graph.canonical_name(t)}+{offset:#x}" for t, offset in found))
         return _access(made, operand, size, how="", reason=reason, candidates=names)
 

@@ -9,7 +9,6 @@ from collections import defaultdict
 
 from undwarf.disasm import NONE, Action, Flow, Instruction, Memory
 from undwarf.disasm.x86_64 import MACHINE, XMM0, compares_signed
-from undwarf.types.addresses import State
 from undwarf.types.model import VOID, Kind, TypeGraph
 from undwarf.types.places import Prototype
 from undwarf.types.tracking import Tracker
@@ -83,14 +82,14 @@ class SlotTypes:
         conflicting: set[int] = set()
         for number in range(len(flow.blocks)):
             loaded: dict[int, Place] = {}
-            for k, state in self._tracker.states(number):
+            for k in self._tracker.states(number):
                 made = flow.instructions[k]
                 if made.flow == Flow.CALL:
-                    self._passed(state, made, conflicting)
+                    self._passed(made, conflicting)
                     loaded.clear()
                 elif made.flow == Flow.RETURN:
                     self._returned(k)
-                self._operands(state, k, made, loaded)
+                self._operands(k, made, loaded)
         for begin in conflicting:
             self._objects.pop(begin, None)
         for _round in range(2):
@@ -109,10 +108,10 @@ class SlotTypes:
         arguments = {register: t for register, t, piece in prototype.arguments if not piece}
         floats = [t for _name, t in prototype.parameters if graph.kind(graph.strip(t)) == Kind.FLOAT]
         arguments.update({XMM0 + k: t for k, t in enumerate(floats[:8])})
-        for _k, state in self._tracker.states(0):
-            made = self._tracker.flow.instructions[_k]
-            for operand in made.memory:
-                place = self._place(state, operand) if operand.access == "w" else None
+        for k in self._tracker.states(0):
+            made = self._tracker.flow.instructions[k]
+            for number, operand in enumerate(made.memory):
+                place = self._place(k, number, operand) if operand.access == "w" else None
                 register = next((one for one in made.reads if one in arguments), NONE)
                 if place is not None and register != NONE:
                     t = arguments[register]
@@ -121,14 +120,15 @@ class SlotTypes:
             for register in made.writes:
                 arguments.pop(register, None)
 
-    def _place(self, state: State, operand: Memory) -> Place | None:
+    def _place(self, k: int, number: int, operand: Memory) -> Place | None:
         if operand.implicit or not operand.size:
             return None
-        where = self._tracker.address_of(state, operand)
+        where = self._tracker.address_of(k, number)
         return (where[4], operand.size) if where is not None and where[0] == FRAME and not where[2] else None
 
-    def _operands(self, state: State, k: int, made: Instruction, loaded: dict[int, Place]) -> None:
-        place = next((one for one in (self._place(state, each) for each in made.memory) if one is not None), None)
+    def _operands(self, k: int, made: Instruction, loaded: dict[int, Place]) -> None:
+        places = (self._place(k, number, each) for number, each in enumerate(made.memory))
+        place = next((one for one in places if one is not None), None)
         instructions = self._tracker.flow.instructions
         if place is not None:
             operand = made.memory[0]
@@ -137,7 +137,7 @@ class SlotTypes:
             if made.action == Action.LOAD and made.signed:
                 self._add(self._likely, place, self._integer(place[1]))
             if made.action == Action.STORE and made.left != NONE:
-                self._stored(state.get(made.left), place)
+                self._stored(self._tracker.register(made.left), place)
                 if made.left in loaded and loaded[made.left][1] == place[1]:
                     self._copies.append((loaded[made.left], place))
         if k + 1 < len(instructions) and compares_signed(made, instructions[k + 1]):
@@ -160,11 +160,11 @@ class SlotTypes:
         graph = self._graph
         t, offset = value[1], value[4]
         if value[0] == ADDRESS:
-            found = self._tracker.global_at(offset)
+            found = self._tracker.questions.global_at(offset)
             if found is None:
                 return
             t, offset = found[0], found[1]
-        located = self._tracker.locate(value, 0) if value[2] or offset else None
+        located = self._tracker.questions.locate(value, 0) if value[2] or offset else None
         if isinstance(located, str):
             return
         if located is not None and located.how == "container":
@@ -182,14 +182,14 @@ class SlotTypes:
         elements = [graph.target(one) if graph.is_array(one) else one for one in wholes]
         self._add(self._sure, place, *(graph.pointer_to(one) for one in elements))
 
-    def _passed(self, state: State, made: Instruction, conflicting: set[int]) -> None:
+    def _passed(self, made: Instruction, conflicting: set[int]) -> None:
         """An address in the frame that is passed for a parameter that leads to an object."""
         prototype = self._tracker.program.callee(made.target) if made.target is not None else None
         if prototype is None or not prototype.trusted:
             return
         graph = self._graph
         for register, t, piece in prototype.arguments:
-            value = state.get(register)
+            value = self._tracker.register(register)
             if value is None or value[0] != FRAME or value[2] or piece or not graph.is_pointer(t):
                 continue
             target = graph.target(t)
@@ -214,9 +214,9 @@ class SlotTypes:
 
     def _frame_offset(self, at: int) -> int:
         flow = self._tracker.flow
-        for k, state in self._tracker.states(flow.block_of(at)):
+        for k in self._tracker.states(flow.block_of(at)):
             if k == at:
-                where = self._tracker.address_of(state, flow.instructions[at].memory[0])
+                where = self._tracker.address_of(k, 0)
                 if where is not None and where[0] == FRAME and not where[2]:
                     return where[4]
                 break

@@ -1,133 +1,120 @@
 """What registers and stack slots hold at every instruction of a function: forward data flow to a fixed point.
 
-Every way through the function counts: where two ways meet, what they do not agree on is not known. What an instruction
-writes without our understanding how is not known after it (the decoder's list of written registers says so); nothing
-stale survives. Variables of the debugging information are put into the registers they are in, instruction by
-instruction; without them the function's parameters and what its callees return are where types come from.
+Every way through the function counts: where two ways meet, what they do not agree on is not known. What each
+instruction does is in `effects.py`, which also walks the blocks; what types say of values is in `addresses.py`.
+Variables of the debugging information are put into the registers they are in, instruction by instruction; without them
+the function's parameters and what its callees return are where types come from.
 """
 
 from collections.abc import Iterator
-from heapq import heappop, heappush
 
-from undwarf.types.effects import Effects, State
+from undwarf.buffers import zeros
+from undwarf.types.addresses import Questions
+from undwarf.types.effects import Effects, Values
 from undwarf.types.flow import FunctionFlow
+from undwarf.types.places import Place
 from undwarf.types.program import Program
-from undwarf.types.values import FRAME, NOWHERE
+from undwarf.types.values import FRAME, Value
 
-__all__ = ["State", "Tracker"]
+__all__ = ["Tracker"]
 
-_VISITS = 24
-"""Times a block is looked at, on average, before the function is given up as too tangled."""
+_MOST_VALUES = 1 << 20
+"""Values of a program that are kept from one function to the next."""
 
 
-class Tracker(Effects):
-    """The data flow of one function."""
+class Tracker:
+    """The data flow of one function. What holds before an instruction is asked for while :meth:`states` is there."""
 
     def __init__(self, program: Program, flow: FunctionFlow, low: int, high: int) -> None:
-        super().__init__(program, flow, low, high)
-        self._low = low
-        self._entries: list[State | None] = [None] * len(flow.blocks)
-        self.converged = True
-        self._solve()
+        self.program = program
+        self.flow = flow
+        self.graph = program.graph
+        if program.values is None or program.values.count > _MOST_VALUES:
+            program.values = Values()
+        self.questions = Questions(program, program.values, low, high)
+        self.has_variables = self.questions.has_variables
+        self._effects = Effects(flow.instructions, program.values, self.questions, program.machine)
+        self._block = -1
+        self._next = 0
+        self.converged = self._solve(low)
 
-    def _solve(self) -> None:
-        for _again in range(3):
-            before = len(self._escaped)
-            self._entries = [None] * len(self.flow.blocks)
-            self._iterate()
-            if len(self._escaped) == before:
-                break
+    def _solve(self, low: int) -> bool:
+        flow, program = self.flow, self.program
+        blocks = flow.blocks
+        count = len(blocks)
+        firsts, ends, registers, roots = zeros("I", count), zeros("I", count), zeros("i", count), zeros("B", count)
+        offsets, order = zeros("q", count), zeros("I", len(flow.order))
+        starts, successors = zeros("I", count + 1), zeros("I", sum(len(block.successors) for block in blocks))
+        at = 0
+        for number, block in enumerate(blocks):
+            firsts[number], ends[number] = block.first, block.end
+            for following in block.successors:
+                successors[at] = following
+                at += 1
+            starts[number + 1] = at
+            rule = program.frame_rule(flow.instructions.address_of(block.first))
+            registers[number], offsets[number] = rule if rule is not None else (-1, 0)
+            if number == 0 or flow.open or not block.predecessors:
+                roots[number] = 1
+        if count and (not flow.open or not blocks[0].predecessors):
+            roots[0] = 2
+        for k, number in enumerate(flow.order):
+            order[k] = number
+        columns = (firsts, ends, registers, offsets, starts, successors, order, roots, flow.open, self._at_entry(low))
+        return self._effects.solve(columns)
 
-    def _iterate(self) -> None:
-        flow = self.flow
-        if not flow.blocks:
-            return
-        rank = {number: k for k, number in enumerate(flow.order)}
-        entries = self._entries
-        roots = [number for number in flow.order if number == 0 or flow.open or not flow.blocks[number].predecessors]
-        for number in roots:
-            entries[number] = self._at_entry() if number == 0 and not flow.open else {}
-        if flow.open:
-            entries[0] = self._at_entry() if not flow.blocks[0].predecessors else {}
-        queue = [rank[number] for number in roots]
-        queued = set(queue)
-        queue.sort()
-        budget = _VISITS * len(flow.blocks) + 64
-        while queue:
-            at = heappop(queue)
-            queued.discard(at)
-            number = flow.order[at]
-            budget -= 1
-            if budget < 0:
-                # Give up: nothing is known at the begin of any block but what variables say.
-                self.converged = False
-                self._entries = [{} for _block in flow.blocks]
-                return
-            state = self._through(number)
-            for following in flow.blocks[number].successors:
-                if self._merge(following, state, rank[number] < rank.get(following, -1)):
-                    position = rank.get(following)
-                    if position is not None and position not in queued:
-                        queued.add(position)
-                        heappush(queue, position)
-
-    def _through(self, number: int) -> State:
-        state = dict(self._entries[number] or {})
-        block = self.flow.blocks[number]
-        self._know_frame(state, block.first)
-        for k in range(block.first, block.end):
-            self.seed(state, k)
-            self.apply(state, k)
-        return state
-
-    def _merge(self, number: int, state: State, forward: bool) -> bool:
-        """Join a state into a block's entry; whether that changed it."""
-        entry = self._entries[number]
-        if entry is None:
-            self._entries[number] = dict(state)
-            return True
-        if self.flow.open:
-            return False
-        changed = False
-        for key, known in list(entry.items()):
-            other = state.get(key)
-            if other == known:
-                continue
-            met = self._join(known, other)
-            if met is None:
-                del entry[key]
-                changed = True
-            elif met != known:
-                entry[key] = met
-                changed = True
-        return changed
-
-    def _at_entry(self) -> State:
-        machine = self._machine
-        state: State = {machine.stack_pointer: (FRAME, 0, 0, 0, machine.entry_offset)}
+    def _at_entry(self, low: int) -> list[tuple[int, Value | None]]:
+        machine = self.program.machine
+        found: list[tuple[int, Value | None]] = [(machine.stack_pointer, (FRAME, 0, 0, 0, machine.entry_offset))]
         if not self.has_variables:
-            prototype = self.program.source.prototype_at(self._low)
-            if prototype is not None and prototype.trusted:
-                for register, t, piece in prototype.arguments:
-                    value = self._value_of_type(t, piece, 8)
-                    if value is not None:
-                        state[register] = value
-        return state
+            prototype = self.program.source.prototype_at(low)
+            if prototype is not None:
+                values = self.questions.values
+                found += [(register, values.of(value)) for register, value in self.questions.passed(prototype)]
+        return found
 
-    def _know_frame(self, state: State, first: int) -> None:
-        rule = self.program.frame_rule(self.flow.instructions[first].address)
-        if rule is not None:
-            register, offset = rule
-            if state.get(register, NOWHERE)[0] != FRAME:
-                state[register] = (FRAME, 0, 0, 0, -offset)
+    # Before an instruction ---------------------------------------------------------------------------------
 
-    def states(self, number: int) -> Iterator[tuple[int, State]]:
-        """(instruction, what holds before it) through a block; the state changes under way, take what you need."""
-        entry = self._entries[number]
-        state = dict(entry or {})
+    def states(self, number: int) -> Iterator[int]:
+        """The instructions of a block in order; what holds before each is known until the next is taken."""
         block = self.flow.blocks[number]
-        self._know_frame(state, block.first)
+        self._block = -1
+        self._effects.enter(number)
         for k in range(block.first, block.end):
-            self.seed(state, k)
-            yield k, state
-            self.apply(state, k)
+            self._effects.seed(k)
+            yield k
+            self._effects.apply(k)
+
+    def before(self, k: int) -> None:
+        """Make known what holds before an instruction; quick for ascending ones of a block."""
+        number = self.flow.block_of(k)
+        effects = self._effects
+        if number != self._block or k < self._next - 1:
+            self._block, self._next = number, self.flow.blocks[number].first
+            effects.enter(number)
+            effects.seed(self._next)
+            self._next += 1
+        for at in range(self._next, k + 1):
+            effects.apply(at - 1)
+            effects.seed(at)
+        self._next = max(self._next, k + 1)
+
+    def register(self, register: int) -> Value | None:
+        """What a register holds."""
+        found: Value | None = self._effects.register(register)
+        return found
+
+    def address_of(self, k: int, operand: int) -> Value | None:
+        """Where an operand of the instruction is, by its number."""
+        found: Value | None = self._effects.address(k, operand)
+        return found
+
+    def stack_variable(self, k: int, offset: int) -> tuple[Place, int] | None:
+        """The innermost variable that holds an offset from the call frame address, and the offset in it."""
+        found = self._effects.variable(k, offset)
+        return (self.questions.frame_places[found[0]], found[1]) if found is not None else None
+
+    def memory_variable(self, k: int, operand: int) -> tuple[Place, int] | None:
+        """A variable whose place is said by the very register an operand has as its base, whatever that holds."""
+        found = self._effects.variable_by_register(k, operand)
+        return (self.questions.frame_places[found[0]], found[1]) if found is not None else None

@@ -1,0 +1,412 @@
+# cython: language_level=3, boundscheck=True, wraparound=False, cdivision=False, initializedcheck=False
+"""The structure of x86-64 instructions (Intel SDM volume 2, chapter 2 and appendix A): where each begins, its parts.
+
+What an instruction does is not decided here. Its parts but for displacement and immediate make a key; the decoder
+(:mod:`undwarf.disasm.x86_64`) is asked once for each key, and what it says is patched with the numbers.
+"""
+
+from typing import Any
+
+import cython
+
+from undwarf.buffers import zeros
+
+BAD = cython.declare(cython.longlong, -1)
+"""A template's number: the decoder must be asked for each instruction of this key."""
+
+# What follows an opcode: bits of a class.
+MODRM = cython.declare(cython.int, 1)
+IMM8 = cython.declare(cython.int, 2)
+IMMZ = cython.declare(cython.int, 4)
+"""Two bytes with an operand size prefix, else four."""
+IMM16 = cython.declare(cython.int, 8)
+IMMV = cython.declare(cython.int, 16)
+"""As IMMZ, but eight bytes with REX.W."""
+REL8 = cython.declare(cython.int, 32)
+REL32 = cython.declare(cython.int, 64)
+TEST = cython.declare(cython.int, 128)
+"""An immediate follows where the register field is 0 or 1."""
+ODD = cython.declare(cython.int, 256)
+"""Left to the decoder, one by one."""
+
+RIP_RELATIVE = cython.declare(cython.int, 1)
+TARGETED = cython.declare(cython.int, 16)
+"""Bit of the column of flows: there is a target."""
+
+
+def _one_byte() -> "list[int]":
+    found = [0] * 256
+    for high in range(0, 0x40, 8):
+        for low, what in enumerate((1, 1, 1, 1, 2, 4, 256, 256)):
+            found[high + low] = what
+    one = {
+        0x63: 1, 0x68: 4, 0x69: 5, 0x6A: 2, 0x6B: 3, 0x80: 3, 0x81: 5, 0x82: 256, 0x83: 3, 0x8F: 1 | 256, 0x9A: 256,
+        0xA8: 2, 0xA9: 4, 0xC0: 3, 0xC1: 3, 0xC2: 8, 0xC4: 256, 0xC5: 256, 0xC6: 3, 0xC7: 5, 0xC8: 256, 0xCA: 8,
+        0xCD: 2, 0xCE: 256, 0xD4: 256, 0xD5: 256, 0xD6: 256, 0xE8: 64, 0xE9: 64, 0xEA: 256, 0xEB: 32, 0xF6: 1 | 2 | 128,
+        0xF7: 1 | 4 | 128, 0xFE: 1, 0xFF: 1, 0x60: 256, 0x61: 256, 0x62: 256, 0x0F: 256,
+    }  # fmt: skip
+    for opcode in (*range(0xA0, 0xA4), 0xF0, 0xF2, 0xF3, 0x66, 0x67, 0x64, 0x65, 0x26, 0x2E, 0x36, 0x3E):
+        found[opcode] = 256
+    for opcode in (*range(0x84, 0x8F), *range(0xD0, 0xD4), *range(0xD8, 0xE0)):
+        found[opcode] = 1
+    for opcode in (*range(0x70, 0x80), *range(0xE0, 0xE4)):
+        found[opcode] = 32
+    for opcode in (*range(0xB0, 0xB8), *range(0xE4, 0xE8)):
+        found[opcode] = 2
+    for opcode in range(0xB8, 0xC0):
+        found[opcode] = 16
+    for opcode, what in one.items():
+        found[opcode] = what
+    return found
+
+
+def _two_bytes() -> "list[int]":
+    found = [256] * 256
+    for first, end in (
+        (0x10, 0x20),
+        (0x28, 0x30),
+        (0x40, 0x70),
+        (0x74, 0x77),
+        (0x7C, 0x80),
+        (0x90, 0xA0),
+        (0xD0, 0x100),
+    ):
+        found[first:end] = [1] * (end - first)
+    for opcode in (
+        0x05,
+        0x06,
+        0x08,
+        0x09,
+        0x0B,
+        *range(0x30, 0x36),
+        0x77,
+        0xA0,
+        0xA1,
+        0xA2,
+        0xA8,
+        0xA9,
+        *range(0xC8, 0xD0),
+    ):
+        found[opcode] = 0
+    for opcode in (0x00, 0x01, 0x02, 0x03, 0x0D, 0xA3, 0xA5, 0xAB, *range(0xAD, 0xB8), *range(0xBB, 0xC2), 0xC3, 0xC7):
+        found[opcode] = 1
+    for opcode in (0x70, 0x71, 0x72, 0x73, 0xA4, 0xAC, 0xBA, 0xC2, 0xC4, 0xC5, 0xC6):
+        found[opcode] = 3
+    for opcode in range(0x80, 0x90):
+        found[opcode] = 64
+    found[0xB8] = 1
+    return found
+
+
+@cython.cclass
+class Structure:
+    """Splits code into instructions.
+
+    ``templates`` maps keys to numbers of templates; ``learn(key, at, length, displacement bytes' place and size,
+    immediate's place and size, whether it is relative to the instruction pointer)`` gives the number for a new key, or
+    -1; ``ask(at)`` describes one instruction by itself: (length, template, displacement, immediate, target or None).
+    """
+
+    templates: Any
+    learn: Any
+    ask: Any
+    one = cython.declare("int[::1]")
+    two = cython.declare("int[::1]")
+
+    def __init__(self, templates: Any, learn: Any, ask: Any) -> None:
+        self.templates = templates
+        self.learn = learn
+        self.ask = ask
+        self.one = zeros("i", 256)
+        self.two = zeros("i", 256)
+        for opcode, what in enumerate(_one_byte()):
+            self.one[opcode] = what
+        for opcode, what in enumerate(_two_bytes()):
+            self.two[opcode] = what
+
+    @cython.locals(
+        data="const unsigned char[::1]",
+        offsets="unsigned int[::1]",
+        lengths="unsigned char[::1]",
+        numbers="unsigned int[::1]",
+        displacements="long long[::1]",
+        immediates="long long[::1]",
+        targets="long long[::1]",
+        flows="unsigned char[::1]",
+        at=cython.Py_ssize_t,
+        size=cython.Py_ssize_t,
+        i=cython.Py_ssize_t,
+        count=cython.Py_ssize_t,
+        key=cython.ulonglong,
+        here=cython.ulonglong,
+        byte=cython.uint,
+        prefixes=cython.uint,
+        rex=cython.uint,
+        vex=cython.uint,
+        space=cython.uint,
+        opcode=cython.uint,
+        modrm=cython.uint,
+        sib=cython.uint,
+        what=cython.int,
+        displacement_at=cython.Py_ssize_t,
+        displacement_size=cython.int,
+        immediate_at=cython.Py_ssize_t,
+        immediate_size=cython.int,
+        small=cython.uint,
+        rip=cython.bint,
+        relative=cython.int,
+        number=cython.longlong,
+        displacement=cython.longlong,
+        immediate=cython.longlong,
+    )
+    def split(self, code: bytes, address: cython.ulonglong) -> "tuple[Any, ...]":
+        """(offset I, length B, template I, displacement q, immediate q, target q, flow B) of each instruction.
+
+        Displacements relative to the instruction pointer are addresses; the flow column only says whether there is a
+        target (16), as an immediate's value does not change what an instruction is.
+        """
+        data = code
+        size = len(code)
+        offsets = zeros("I", size)
+        lengths = zeros("B", size)
+        numbers = zeros("I", size)
+        displacements = zeros("q", size)
+        immediates = zeros("q", size)
+        targets = zeros("q", size)
+        flows = zeros("B", size)
+        count = 0
+        at = 0
+        while at < size:
+            i = at
+            prefixes = rex = vex = space = opcode = modrm = sib = small = 0
+            rip = False
+            what = 0
+            displacement_at = displacement_size = immediate_at = immediate_size = relative = 0
+            # Legacy prefixes, then REX directly before the opcode.
+            while i < size and i - at < 14:
+                byte = data[i]
+                if byte == 0x66:
+                    prefixes |= 1
+                elif byte == 0xF2:
+                    prefixes |= 2
+                elif byte == 0xF3:
+                    prefixes |= 4
+                elif byte == 0xF0:
+                    prefixes |= 8
+                elif byte == 0x64:
+                    prefixes |= 16
+                elif byte == 0x65:
+                    prefixes |= 32
+                elif byte == 0x2E or byte == 0x36 or byte == 0x3E or byte == 0x26:
+                    prefixes |= 64
+                elif byte == 0x67:
+                    what = 256
+                else:
+                    break
+                i += 1
+            if (prefixes & 6) == 6 or (prefixes & 48) == 48 or ((prefixes & 64) and (prefixes & 48)):
+                what = 256
+            if i < size and (data[i] & 0xF0) == 0x40:
+                rex = data[i]
+                i += 1
+            if i >= size:
+                what = 256
+            if not what:
+                opcode = data[i]
+                i += 1
+                if opcode == 0x0F:
+                    if i < size:
+                        opcode = data[i]
+                        i += 1
+                        space = 1
+                        if opcode == 0x38 or opcode == 0x3A:
+                            space = 2 if opcode == 0x38 else 3
+                            what = 1 if space == 2 else 3
+                            if i < size:
+                                opcode = data[i]
+                                i += 1
+                            else:
+                                what = 256
+                        else:
+                            what = self.two[opcode]
+                    else:
+                        what = 256
+                elif opcode == 0xC5 or opcode == 0xC4:
+                    if rex or (prefixes & 15) or i + 2 >= size:
+                        what = 256
+                    else:
+                        if opcode == 0xC5:
+                            vex = data[i] | 0x10000
+                            space = 1
+                            i += 1
+                        else:
+                            vex = data[i] | (cython.cast(cython.uint, data[i + 1]) << 8)
+                            space = data[i] & 31
+                            i += 2
+                        space |= 4
+                        opcode = data[i] if i < size else 0
+                        i += 1
+                        if space == 5:
+                            what = 0 if opcode == 0x77 else self.two[opcode]
+                            what = 256 if what & (REL32 | ODD) else what
+                        elif space == 6:
+                            what = MODRM
+                        elif space == 7:
+                            what = MODRM | IMM8
+                        else:
+                            what = 256
+                else:
+                    what = self.one[opcode]
+                    if what & IMMV:
+                        if rex & 8:
+                            immediate_size = 8
+                            what = 0
+                        else:
+                            what = IMMZ
+            if what & MODRM and not what & ODD:
+                if i >= size:
+                    what = 256
+                else:
+                    modrm = data[i]
+                    i += 1
+                    if space == 0 and opcode == 0xC7 and modrm == 0xF8:
+                        what = 256
+                    if modrm < 0xC0:
+                        if modrm & 7 == 4:
+                            if i < size:
+                                sib = data[i]
+                            else:
+                                what = 256
+                            i += 1
+                        if modrm < 0x40:
+                            if modrm & 7 == 5:
+                                rip = True
+                                displacement_size = 4
+                            elif modrm & 7 == 4 and sib & 7 == 5:
+                                displacement_size = 4
+                        elif modrm < 0x80:
+                            displacement_size = 1
+                        else:
+                            displacement_size = 4
+                    displacement_at = i
+                    i += displacement_size
+                    if what & TEST and modrm & 0x30:
+                        what &= ~(IMM8 | IMMZ)
+            if not what & ODD:
+                if what & IMM8:
+                    immediate_size = 1
+                elif what & IMMZ:
+                    immediate_size = 2 if prefixes & 1 and not rex & 8 else 4
+                elif what & IMM16:
+                    immediate_size = 2
+                elif what & REL8:
+                    relative = 1
+                elif what & REL32:
+                    relative = 4
+                    if prefixes & 1:
+                        what = ODD
+                immediate_at = i
+                i += immediate_size + relative
+                if i > size or i - at > 15:
+                    what = ODD
+            number = BAD
+            if not what & ODD:
+                if immediate_size == 1:
+                    small = data[immediate_at]
+                key = (
+                    cython.cast(cython.ulonglong, prefixes)
+                    | cython.cast(cython.ulonglong, rex | vex) << 8
+                    | cython.cast(cython.ulonglong, space) << 25
+                    | cython.cast(cython.ulonglong, opcode) << 28
+                    | cython.cast(cython.ulonglong, modrm) << 36
+                    | cython.cast(cython.ulonglong, sib) << 44
+                    | cython.cast(cython.ulonglong, small) << 52
+                )
+                found: Any = self.templates.get(key)
+                if found is None:
+                    found = self.learn(
+                        key, at, i - at, displacement_at - at, displacement_size, immediate_at - at, immediate_size, rip
+                    )
+                number = found
+            if number == BAD:
+                length, of, displaced, immediate_value, target = self.ask(at)
+                offsets[count] = at
+                lengths[count] = length
+                numbers[count] = of
+                displacements[count] = displaced
+                immediates[count] = immediate_value
+                if target is not None:
+                    targets[count] = _wrapped(target)
+                    flows[count] = TARGETED
+                count += 1
+                at += length
+                continue
+            offsets[count] = at
+            lengths[count] = i - at
+            numbers[count] = number
+            displacement = 0
+            if displacement_size == 1:
+                displacement = data[displacement_at]
+                if displacement > 127:
+                    displacement -= 256
+            elif displacement_size == 4:
+                displacement = _word(data, displacement_at)
+            if rip:
+                displacement = cython.cast(
+                    cython.longlong,
+                    address + cython.cast(cython.ulonglong, i) + cython.cast(cython.ulonglong, displacement),
+                )
+            displacements[count] = displacement
+            if immediate_size == 4:
+                immediates[count] = _word(data, immediate_at)
+            elif immediate_size == 2:
+                immediate = data[immediate_at] | (cython.cast(cython.longlong, data[immediate_at + 1]) << 8)
+                immediates[count] = immediate - 0x10000 if immediate & 0x8000 else immediate
+            elif immediate_size == 8:
+                immediates[count] = cython.cast(
+                    cython.longlong,
+                    cython.cast(cython.ulonglong, _word(data, immediate_at)) & LOW_HALF
+                    | cython.cast(cython.ulonglong, _word(data, immediate_at + 4)) << 32,
+                )
+            if relative:
+                immediate = data[i - 1] if relative == 1 else _word(data, i - 4)
+                if relative == 1 and immediate > 127:
+                    immediate -= 256
+                targets[count] = cython.cast(
+                    cython.longlong,
+                    address + cython.cast(cython.ulonglong, i) + cython.cast(cython.ulonglong, immediate),
+                )
+                flows[count] = TARGETED
+            count += 1
+            at = i
+        return (
+            _first(offsets, count), _first(lengths, count), _first(numbers, count), _first(displacements, count),
+            _first(immediates, count), _first(targets, count), _first(flows, count),
+        )  # fmt: skip
+
+
+LOW_HALF = cython.declare(cython.ulonglong, 0xFFFFFFFF)
+
+
+def _first(column: Any, count: Any) -> Any:
+    return memoryview(column)[:count]
+
+
+def _wrapped(value: Any) -> Any:
+    value &= 0xFFFFFFFFFFFFFFFF
+    return value - (1 << 64) if value >> 63 else value
+
+
+@cython.cfunc
+@cython.inline
+@cython.exceptval(check=False)
+@cython.locals(data="const unsigned char[::1]", value=cython.uint)
+def _word(data: Any, at: cython.Py_ssize_t) -> cython.longlong:
+    """Four bytes with sign; the caller has made sure that they are there."""
+    value = (
+        data[at]
+        | cython.cast(cython.uint, data[at + 1]) << 8
+        | cython.cast(cython.uint, data[at + 2]) << 16
+        | cython.cast(cython.uint, data[at + 3]) << 24
+    )
+    return cython.cast(cython.longlong, cython.cast(cython.int, value))
