@@ -28,8 +28,3 @@ def zeros(typecode: Typecode, count: int) -> "memoryview[int]":
     if hasattr(mmap, "MADV_HUGEPAGE"):
         mapped.madvise(mmap.MADV_HUGEPAGE)
     return memoryview(mapped).cast("B").cast(typecode)[:count]
-
-
-def empty(typecode: Typecode) -> "memoryview[int]":
-    """A column without entries."""
-    return zeros(typecode, 0)

@@ -12,7 +12,6 @@ import cython
 from undwarf.buffers import zeros
 
 XINDEX = cython.declare(cython.uint, 0xFFFF)
-NO_SYMBOL = cython.declare(cython.ulonglong, 0xFFFFFFFFFFFFFFFF)
 
 # What is done: the high four bits of an entry of ``kinds``; the low four are the size in bytes.
 ABSOLUTE = cython.declare(cython.int, 1)

@@ -9,6 +9,7 @@ from undwarf.buffers import zeros
 from undwarf.live.record import Sampler
 from undwarf.live.ring import Weights
 from undwarf.perfdata import Features
+from undwarf.profile.build import frame_pids
 from undwarf.profile.model import (
     NONE,
     EventInfo,
@@ -98,7 +99,7 @@ class Top:
             number_of[i] = unwinder.store.image(key).number
         images = zeros("I", len(columns["image"]))
         images[:] = columns["image"]
-        pids = self._pids(images)
+        pids = frame_pids(images, self._unwinder.replay.key_pids())
         remap(images, 0, len(images), number_of)
         named = self._resolver.resolve(images, columns["address"], pids)
         frames = FrameColumns(
@@ -146,19 +147,6 @@ class Top:
             [EventInfo(event.name) for event in self._sampler.events],
         )
         return profile, sums["count"]
-
-    def _pids(self, images: memoryview) -> memoryview | None:
-        """The process of each frame in private memory, which a perf-PID.map may name."""
-        of_image = self._unwinder.replay.key_pids()
-        if not any(pid is not None for pid in of_image):
-            return None
-        by_image = zeros("I", len(of_image))
-        for i, pid in enumerate(of_image):
-            by_image[i] = pid or 0
-        found = zeros("I", len(images))
-        found[:] = images
-        remap(found, 0, len(found), by_image)
-        return found.cast("B").cast("i")
 
 
 def _shorts(column: memoryview) -> memoryview:

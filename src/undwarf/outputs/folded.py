@@ -7,6 +7,7 @@ from typing import BinaryIO, Literal
 from undwarf.buffers import zeros
 from undwarf.outputs.escape import pack
 from undwarf.outputs.folded_text import FoldedText
+from undwarf.perfdata.ordering import take
 from undwarf.profile.model import Profile
 from undwarf.views import grouping, labels
 
@@ -44,8 +45,8 @@ def write(profile: Profile, sink: BinaryIO, options: FoldedOptions | None = None
     weights = samples.period if options.weight == "period" else None
     stack = samples.stack
     if rows is not None:
-        stack, roots = grouping.take(stack, rows), grouping.take(roots, rows)
-        weights = grouping.take_wide(weights, rows) if weights is not None else None
+        stack, roots = take(stack, rows), take(roots, rows)
+        weights = take(weights, rows) if weights is not None else None
     pairs = grouping.Pairs()
     lines = pairs.column(roots, grouping.look_up(stack, node_of))
     line_root, line_node = pairs.high(), pairs.low()
@@ -63,9 +64,9 @@ def write(profile: Profile, sink: BinaryIO, options: FoldedOptions | None = None
         name_offsets,
         root_bytes,
         root_offsets,
-        grouping.take(line_root, ordered),
-        grouping.take(line_node, ordered),
-        grouping.take_wide(line_weight, ordered),
+        take(line_root, ordered),
+        take(line_node, ordered),
+        take(line_weight, ordered),
     )
     while used := text.fill():
         sink.write(text.buffer()[:used])

@@ -105,12 +105,12 @@ def build_profile(
     number_of = zeros("I", len(keys) + 1)
     for i, key in enumerate(keys):
         number_of[i] = store.image(key).number
-    frame_pids = _frame_pids(columns["image"], spaces.replay.key_pids())
+    pids = frame_pids(columns["image"], spaces.replay.key_pids())
     # Several mappings' names and identities may mean one image: from here on, images are those of the store.
     remap(columns["image"], 0, len(columns["image"]), number_of)
     remap(walked.stop_image, 0, len(walked.stop_image), number_of)
     resolver = Resolver(store, data.features, options, records=records)
-    named = resolver.resolve(columns["image"], columns["address"], frame_pids)
+    named = resolver.resolve(columns["image"], columns["address"], pids)
     functions = FunctionTable(named.name, named.image, named.address)
     frames = FrameColumns(
         columns["image"],
@@ -189,7 +189,7 @@ def _expanded(
     )
 
 
-def _frame_pids(images: memoryview, pids: list[int | None]) -> memoryview | None:
+def frame_pids(images: memoryview, pids: list[int | None]) -> memoryview | None:
     """The process of each frame in private memory (0 elsewhere), or None where there is no such frame's image."""
     if not any(pid is not None for pid in pids):
         return None

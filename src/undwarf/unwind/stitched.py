@@ -44,10 +44,9 @@ _OF_THE_FILE = (Feature.COMPRESSED, Feature.DIR_FORMAT, Feature.AUXTRACE, Featur
 
 @dataclass(frozen=True, slots=True)
 class Stitched:
-    """What was written: bytes of records before compression, chains cut to fit a record, samples left out since their
-    fields did not fit their record."""
+    """What became of samples: chains cut to fit a record, and samples left out since their fields did not fit their
+    record."""
 
-    record_bytes: int
     shortened: int
     dropped: int
 
@@ -135,4 +134,4 @@ def write_stitched(
                 position += used
             if progress is not None:
                 progress(min(position, data.stream_size), data.stream_size)
-    return Stitched(writer.size, emitter.shortened, emitter.dropped)
+    return Stitched(emitter.shortened, emitter.dropped)

@@ -261,30 +261,6 @@ def places(nodes: Any, place: Any) -> Any:
     return result
 
 
-@cython.locals(column="const unsigned int[::1]", rows="const unsigned int[::1]", out="unsigned int[::1]")
-def take(column: Any, rows: Any) -> Any:
-    """``column[rows[i]]`` for each i; the column is of typecode I."""
-    n: cython.Py_ssize_t = rows.shape[0]
-    result = zeros("I", n)
-    out = result
-    index: cython.Py_ssize_t
-    for index in range(n):
-        out[index] = column[rows[index]]
-    return result
-
-
-@cython.locals(column="const unsigned long long[::1]", rows="const unsigned int[::1]", out="unsigned long long[::1]")
-def take_wide(column: Any, rows: Any) -> Any:
-    """``column[rows[i]]`` for each i; the column is of typecode Q."""
-    n: cython.Py_ssize_t = rows.shape[0]
-    result = zeros("Q", n)
-    out = result
-    index: cython.Py_ssize_t
-    for index in range(n):
-        out[index] = column[rows[index]]
-    return result
-
-
 @cython.locals(
     group="const unsigned int[::1]",
     node="const unsigned int[::1]",

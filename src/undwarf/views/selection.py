@@ -3,8 +3,9 @@
 from typing import Literal
 
 from undwarf.buffers import zeros
+from undwarf.perfdata.ordering import take
 from undwarf.profile.model import Profile
-from undwarf.views.grouping import ones, rows_among, sums, take, take_wide, total, widen
+from undwarf.views.grouping import ones, rows_among, sums, total, widen
 
 Weight = Literal["period", "samples"]
 
@@ -39,7 +40,7 @@ class Selection:
         return take(column, self._rows) if self._rows is not None else column
 
     def _weights(self, column: memoryview) -> memoryview:
-        return take_wide(column, self._rows) if self._rows is not None else column
+        return take(column, self._rows) if self._rows is not None else column
 
 
 def samples_by_event(profile: Profile) -> list[int]:
