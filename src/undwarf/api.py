@@ -22,7 +22,6 @@ from undwarf.symbols.inlines import ImageLines
 from undwarf.symbols.resolver import ResolverOptions
 from undwarf.tables.sources import UNWIND_ORDER, parse_order
 from undwarf.tables.store import Store
-from undwarf.tables.text_ranges import TextRanges
 from undwarf.unwind.machines import machine_of
 from undwarf.unwind.sources import Sources
 from undwarf.unwind.unwinder import walk_samples
@@ -30,6 +29,7 @@ from undwarf.unwind.unwinder import walk_samples
 if TYPE_CHECKING:
     from undwarf.images.debuginfod import Debuginfod
     from undwarf.images.finder import Mapped
+    from undwarf.tables.text_ranges import TextRanges
     from undwarf.types.images import ImageTypes
     from undwarf.unwind.stitched import Stitched
 
@@ -99,6 +99,8 @@ class Recording:
         """
         if "records" in self.__dict__:
             raise UsageError("the recording is read already", "", "add code before asking for the profile")
+        from undwarf.tables.text_ranges import TextRanges
+
         ranges = self._given.setdefault(pid, TextRanges(limits=self._limits, defects=self.data.defects))
         ranges.add(start, end, section, address)
 

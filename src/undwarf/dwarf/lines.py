@@ -24,7 +24,7 @@ AltFinder = Callable[[ElfFile], "ElfFile | None"]
 """Finds the supplementary file that a file's `.gnu_debugaltlink` names."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class InlineChains:
     """What addresses stand for. ``first`` (I) has one entry an address and one more: where its chain begins.
 
@@ -54,7 +54,7 @@ class InlineChains:
         ]
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class _Table:
     """A line table: its rows, and how to name its files."""
 
@@ -101,7 +101,7 @@ class _Table:
 _NOTHING = _Table({name: zeros("Q" if name == "address" else "I", 0) for name in ("address", "file", "line", "column")})
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class _Unit:
     """A unit that was read: its functions, flat; ``names`` numbers of functions' names known so far."""
 
@@ -231,15 +231,18 @@ class DebugLines:
 
     def _unit_ranges(self, unit: int) -> list[tuple[int, int]]:
         roots = self._file.roots
-        low = self.set_bases(unit)
         kind, value = roots.raw(unit, Root.RANGES)
+        low_kind, low = roots.raw(unit, Root.LOW_PC)
+        if kind or low_kind != ValueClass.ADDRESS:
+            low = self.set_bases(unit)
         if kind:
             found: list[tuple[int, int]] = self._file.info.ranges_of(unit, kind, value)
             return found
         kind, high = roots.raw(unit, Root.HIGH_PC)
-        if not kind or not roots.raw(unit, Root.LOW_PC)[0]:
+        if not kind or not low_kind:
             return []
         if kind == ValueClass.ADDRX:
+            self.set_bases(unit)
             high = self._file.info.address_at(unit, high)
         elif kind != ValueClass.ADDRESS:
             high += low

@@ -33,7 +33,7 @@ Progress = Callable[[str, int, int], None]
 """Told the step's name, how much of it is done, and how much there is."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class Spaces:
     """The replayed address spaces and what each sample saw of them."""
 

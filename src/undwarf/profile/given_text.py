@@ -5,13 +5,16 @@ An address of such an image is the one it ran at.
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from undwarf.diagnostics import Defects
 from undwarf.images import ImageKind
 from undwarf.images.kinds import kind_of_name
 from undwarf.perfdata import Records
 from undwarf.profile.added_rows import EXEC, MMAP, USER, AddedRows
-from undwarf.tables.text_ranges import TextRanges
+
+if TYPE_CHECKING:
+    from undwarf.tables.text_ranges import TextRanges
 
 
 def image_name(pid: int) -> bytes:
@@ -20,7 +23,7 @@ def image_name(pid: int) -> bytes:
     return b"//anon given by %d" % pid
 
 
-def with_given_text(records: Records, given: Mapping[int, TextRanges], defects: Defects) -> Records:
+def with_given_text(records: Records, given: "Mapping[int, TextRanges]", defects: Defects) -> Records:
     """The records with the given code of each process, wherever executable memory without a file is mapped there; the
     same object if there is none. What else is mapped in its place keeps its own image."""
     wanted = {pid: ranges for pid, ranges in given.items() if len(ranges)}

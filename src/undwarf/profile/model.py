@@ -13,7 +13,7 @@ NONE = 0xFFFFFFFF
 Column = memoryview
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class SampleColumns:
     """One entry a sample. ``time`` in ns, ``comm`` an index in ``comms``, ``stack`` the innermost node, ``stop`` a
     StopReason, ``stop_image`` the image where the walk stopped; ``addr`` (data address) and ``weight`` may be absent.
@@ -37,7 +37,7 @@ class SampleColumns:
         return len(self.stack)
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class StackColumns:
     """One entry a node: its caller's node (``parent``, numbered before it; none for a root) and its ``frame``."""
 
@@ -48,7 +48,7 @@ class StackColumns:
         return len(self.frame)
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class FrameColumns:
     """One entry a frame: a unique code address, or a function inlined there.
 
@@ -71,7 +71,7 @@ class FrameColumns:
         return len(self.address)
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class FunctionTable:
     """Functions by number: demangled ``name`` (``[unknown]`` where nothing names it), ``image``, start ``address``."""
 

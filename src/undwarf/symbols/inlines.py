@@ -56,7 +56,7 @@ class ImageLines:
         )
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class Inlines:
     """What frames stand for: ``columns`` as :meth:`undwarf.symbols.chains.Chains.columns` gives them.
 

@@ -39,7 +39,7 @@ class ResolverOptions:
     limits: Limits = DEFAULT
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class Functions:
     """What :meth:`Resolver.resolve` gives.
 

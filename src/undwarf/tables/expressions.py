@@ -33,6 +33,7 @@ class Expressions:
 
     def __init__(self) -> None:
         self._numbers: dict[bytes, int] = {}
+        self.count = 0
         self._data = zeros("B", 256)
         self._offsets = zeros("I", 16)
         self.data: memoryview = self._data
@@ -67,6 +68,7 @@ class Expressions:
         self._data[used:need] = code
         self._offsets[number + 1] = need
         self._numbers[code] = number
+        self.count = number + 1
         self.offsets = self._offsets[: number + 2]
         return number
 

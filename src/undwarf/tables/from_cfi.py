@@ -42,7 +42,8 @@ class CfiSource:
         """(addresses, rule numbers) of one range's rows, compiled at the first call, from ``start`` to ``end``."""
         entry = piece if self._entry is None else self._entry[piece]
         found: tuple[memoryview, memoryview] = self._programs.rows(entry, start, end)
-        self._count_damage()
+        if self._programs.damaged != self.damaged:
+            self._count_damage()
         return found
 
     def compile_all(self) -> int:

@@ -1,5 +1,7 @@
 """Unwind rules from machine code, for functions that no section describes (x86-64), and of linkage tables (AArch64)."""
 
+from typing import TYPE_CHECKING
+
 from undwarf.buffers import zeros
 from undwarf.diagnostics import Defects
 from undwarf.elf import ElfFile
@@ -7,11 +9,12 @@ from undwarf.elf.headers import ET_REL
 from undwarf.limits import Limits
 from undwarf.tables import aarch64_stubs, x86_64_stubs
 from undwarf.tables.cfi import RuleSet
-from undwarf.tables.code.binary import Binary
-from undwarf.tables.code.exceptions import LandingPads
-from undwarf.tables.code.stack_state import RuleWords
 from undwarf.tables.eh_frame_hdr import find_header
 from undwarf.tables.sources import Provider, Request
+
+if TYPE_CHECKING:
+    from undwarf.tables.code.binary import Binary
+    from undwarf.tables.code.stack_state import RuleWords
 
 __all__ = ["CODE", "CodeSource", "providers", "source"]
 
@@ -28,7 +31,7 @@ class CodeSource:
 
     indexed = False
 
-    def __init__(self, binary: Binary, rules: RuleSet, defects: Defects) -> None:
+    def __init__(self, binary: "Binary", rules: RuleSet, defects: Defects) -> None:
         self.binary = binary
         count = len(binary.functions.starts)
         self.starts: memoryview = zeros("Q", count)
@@ -42,7 +45,7 @@ class CodeSource:
         self._numbers: dict[RuleWords, int] = {}
         self._rows: dict[int, list[tuple[int, int]]] = {}
 
-    def _number(self, rule: RuleWords | None) -> int:
+    def _number(self, rule: "RuleWords | None") -> int:
         if rule is None:
             return _NO_RULE
         number = self._numbers.get(rule)
@@ -114,6 +117,10 @@ def source(request: Request) -> CodeSource | None:
     elf, limits = request.elf, request.limits
     if elf.machine != _X86_64 or not elf.is_64 or elf.kind == ET_REL or elf.byte_order != "little":
         return None
+    # Only here: few programs need it, and the decoder takes a tenth of all loading.
+    from undwarf.tables.code.binary import Binary
+    from undwarf.tables.code.exceptions import LandingPads
+
     behind = request.quick or not request.first
     entries = _entries(elf)
     separate = request.debug_elf() if elf.section(".symtab") is None else None

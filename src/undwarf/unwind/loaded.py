@@ -1,16 +1,18 @@
+# cython: language_level=3, boundscheck=True, wraparound=False, cdivision=False, initializedcheck=False
 """What a walk has loaded of its images, as columns that it searches without the GIL.
 
 One :class:`Loaded` belongs to one walker. It is filled with the GIL held, at the first touch of an image or function;
 the walker takes the columns anew after each call, since those that grow are replaced.
 """
 
+from collections.abc import Callable
 from typing import Any
+
+import cython
 
 from undwarf.buffers import Typecode, zeros
 from undwarf.tables.model import Functions, UnwindTable
 from undwarf.unwind.sources import NO_MORE, Sources
-
-NOTHING = 0xFFFFFFFF
 
 Column = memoryview
 
@@ -39,6 +41,7 @@ class Loaded:
         # The version that the functions here are of: another walk may have had the table grow since.
         self._versions: dict[int, int] = {}
         self.functions: dict[int, Functions] = {}
+        self._rows_of: dict[int, Callable[[int], tuple[Column, Column]]] = {}
         self.places: dict[int, Column] = {}
         self.whole: dict[int, tuple[Column, Column]] = {}
         self.state: Column = zeros("B", images)
@@ -50,8 +53,8 @@ class Loaded:
         self.segment_end: Column = zeros("Q", 1024)
         self.segment_address: Column = zeros("Q", 1024)
         self._segment_total = 0
-        self.row_address: Column = zeros("Q", 4096)
-        self.row_rule: Column = zeros("I", 4096)
+        self.row_address: Column = zeros("Q", 16384)
+        self.row_rule: Column = zeros("I", 16384)
         self._row_total = 0
         self.see_rules()
 
@@ -64,6 +67,7 @@ class Loaded:
             # The count first: the words never have fewer rules than it says.
             count = rules.count
             self.rules = self._placed.follow(rules.rules, count)
+        self._expressions = rules.expressions.count
         self.expression_bytes: Column = rules.expression_bytes
         self.expression_offsets: Column = rules.expression_offsets
 
@@ -94,6 +98,7 @@ class Loaded:
         # Tables and rules are shared between threads, and asking changes both.
         with self._sources.lock:
             functions = self.functions[image] = table.functions
+            self._rows_of[image] = functions.rows
             self._versions[image] = table.version
             whole = table.flat
             self.see_rules()
@@ -104,21 +109,42 @@ class Loaded:
         else:
             self.whole.pop(image, None)
 
-    def make_rows(self, image: int, function: int) -> None:
-        """Have the rows of a function made."""
+    @cython.locals(
+        addresses="const unsigned long long[::1]",
+        rules="const unsigned int[::1]",
+        to_address="unsigned long long[::1]",
+        to_rule="unsigned int[::1]",
+        places="unsigned int[::1]",
+        at=cython.Py_ssize_t,
+        count=cython.Py_ssize_t,
+        i=cython.Py_ssize_t,
+    )
+    def make_rows(self, image: int, function: cython.Py_ssize_t) -> None:
+        """Have the rows of a function made. Tens of thousands of functions are met in a busy recording."""
         with self._sources.lock:
-            addresses, rules = self.functions[image].rows(function)
-            self.see_rules()
+            made = self._rows_of[image](function)
+            known = self._sources.rules
+            if (
+                self._placed is not None
+                or known.rules is not self.rules
+                or known.expressions.count != self._expressions
+            ):
+                self.see_rules()
+        addresses, rules = made
         count = min(len(addresses), len(rules))
         at = self._row_total
-        end = self._row_total = at + count
-        self.row_address = _with_room(self.row_address, at, end)
-        self.row_rule = _with_room(self.row_rule, at, end)
-        self.row_address[at:end] = addresses[:count]
-        self.row_rule[at:end] = rules[:count]
+        if at + count > len(self.row_address):
+            self.row_address = _with_room(self.row_address, at, at + count)
+            self.row_rule = _with_room(self.row_rule, at, at + count)
+        to_address = self.row_address
+        to_rule = self.row_rule
+        for i in range(count):
+            to_address[at + i] = addresses[i]
+            to_rule[at + i] = rules[i]
+        self._row_total = at + count
         places = self.places[image]
-        places[2 * function] = at
-        places[2 * function + 1] = count or NOTHING
+        places[2 * function] = cython.cast(cython.uint, at)
+        places[2 * function + 1] = cython.cast(cython.uint, count) if count else 0xFFFFFFFF
 
     def ask_further(self, image: int, address: int) -> bool:
         """Have the image's table consult a further source that covers the address; False if none does."""

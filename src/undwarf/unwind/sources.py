@@ -4,17 +4,19 @@ import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from typing import TYPE_CHECKING
 
 from undwarf.elf import ElfFile
 from undwarf.elf.headers import ET_DYN, PT_DYNAMIC
 from undwarf.images import Image, ImageKind, ImageStore
 from undwarf.limits import DEFAULT, Limits
-from undwarf.tables.from_jitdump import table_of_jitdump
 from undwarf.tables.model import RuleSet, UnwindTable
 from undwarf.tables.sources import FRAME_POINTERS, UNWIND_ORDER, parse_order
 from undwarf.tables.store import NO_DEBUG, NOT_ASKED, Key, Store, fingerprint, key_of
-from undwarf.tables.text_ranges import TextRanges
 from undwarf.unwind.machines import X86_64, Machine
+
+if TYPE_CHECKING:
+    from undwarf.tables.text_ranges import TextRanges
 
 HAS_TABLE = 1
 UNUSABLE = 2
@@ -51,7 +53,7 @@ class Sources:
         order: "str | Iterable[str] | None" = None,
         disk: Store | None = None,
         limits: Limits = DEFAULT,
-        given: Mapping[bytes, TextRanges] | None = None,
+        given: "Mapping[bytes, TextRanges] | None" = None,
         machine: Machine = X86_64,
     ) -> None:
         self.machine = machine
@@ -191,6 +193,8 @@ class Sources:
             return UNUSABLE, [], None, 0
         table = self._tables.get(image.number)
         if table is None:
+            from undwarf.tables.from_jitdump import table_of_jitdump
+
             table = self._tables[image.number] = table_of_jitdump(dump, self.rules)
         return HAS_TABLE, [(0, len(dump.data), 0)], table, 0
 

@@ -22,7 +22,7 @@ Memory = Callable[[int, int, int], bytes | None]
 """Memory as it was at a sample, beside its stack dump: its number, start and end to the bytes from the start on."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class Walked:
     """Stacks of a recording. ``stack``, ``stop`` and ``stop_image`` are by sample, the columns as in Stacks.columns."""
 
@@ -36,7 +36,7 @@ class Walked:
     """What became of deferred chains (undwarf.unwind.deferred.match); empty where the recording has none."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class LaterChains:
     """User chains that were recorded after their samples: by sample the place in ``addresses`` and the length
     (0xffffffff: none came)."""
