@@ -158,6 +158,50 @@ def test_what_was_not_copied_is_copied_at_a_further_look(
     assert any(thread.more for thread in snapshot.threads)
 
 
+CRASH = """
+#include <signal.h>
+#include <unistd.h>
+static char room[65536];
+static void (*volatile nowhere)(void);
+static void on(int number) { write(1, "x", 1); for (;;) pause(); }
+__attribute__((noinline)) int calls(int n) { volatile int x = n; if (n) return calls(n - 1) + x; nowhere(); return x; }
+int main(void) {
+  stack_t other = {.ss_sp = room, .ss_size = sizeof room};
+  struct sigaction what = {.sa_handler = on, .sa_flags = SA_ONSTACK};
+  sigaltstack(&other, 0);
+  sigaction(SIGSEGV, &what, 0);
+  return calls(3);
+}
+"""
+
+
+def test_a_crash_through_a_pointer_to_nowhere_is_followed_from_the_signal_stack(tmp_path: Path):
+    (tmp_path / "c.c").write_text(CRASH)
+    subprocess.run(["gcc", "-g", "-O1", "c.c", "-o", "c"], cwd=tmp_path, check=True)
+    with subprocess.Popen([str(tmp_path / "c")], stdout=subprocess.PIPE) as running:
+        assert running.stdout is not None
+        running.stdout.read(1)
+        try:
+            thread = shown(running.pid)[0]
+        finally:
+            running.kill()
+    names = functions(thread)
+    at = names.index("calls")
+    assert names[at : at + 5] == ["calls"] * 4 + ["main"]
+    assert names[at - 1] == "[unknown]"
+    assert thread["frames"][at - 1]["address"] == "0x0"  # type: ignore[index]
+    assert thread["incomplete"] is None
+
+
+COUNTER = """
+import os, signal, time
+signal.signal(signal.SIGUSR1, lambda number, frame: os.write(1, b"1\\n"))
+os.write(1, b"ready\\n")
+while True:
+    time.sleep(100)
+"""
+
+
 def test_signals_that_come_meanwhile_are_not_lost(process: subprocess.Popen[bytes]):
     """A signal is delivered before or after the look at a thread, not left out, and what it stops stays stopped."""
     with subprocess.Popen(
@@ -172,15 +216,6 @@ def test_signals_that_come_meanwhile_are_not_lost(process: subprocess.Popen[byte
             # Signals of one number do not queue: it has taken this one when it says so.
             assert running.stdout.readline() == "1\n"
         running.kill()
-
-
-COUNTER = """
-import os, signal, time
-signal.signal(signal.SIGUSR1, lambda number, frame: os.write(1, b"1\\n"))
-os.write(1, b"ready\\n")
-while True:
-    time.sleep(100)
-"""
 
 
 @pytest.fixture

@@ -466,6 +466,7 @@ class Walker:
     live_state: cython.int
     live_whole: cython.bint
     returns: cython.bint
+    back: cython.ulonglong
     number: cython.Py_ssize_t
     completed = cython.declare(cython.Py_ssize_t, visibility="readonly")
     changed = cython.declare(cython.Py_ssize_t, visibility="readonly")
@@ -1518,7 +1519,7 @@ class Walker:
     def step_by_frame_pointer(self, depth: cython.Py_ssize_t) -> cython.int:
         """Go to the caller by the frame pointer, if all that can be checked speaks for it; 0 or a stop reason.
 
-        The pointer must lie in the dump above the stack pointer, and the return address in executable code behind a
+        The pointer must lie in known memory above the stack pointer, and the return address in executable code behind a
         call instruction; where that code cannot be read, the saved pointer must lie above this one.
         """
         pointer: cython.ulonglong = self.regs[RBP]
@@ -1531,7 +1532,9 @@ class Walker:
             # The System V ABI marks the outermost frame by a frame pointer of zero; where code was interrupted, a
             # zero may be any number.
             return STOP_ROOT if depth > 1 else STOP_NO_RULE
-        if pointer & 7 or pointer < self.regs[RSP] or pointer >= self.high or self.high - pointer < 16:
+        if pointer & 7 or pointer < self.regs[RSP]:
+            return STOP_NO_RULE
+        if not self.live_whole and (pointer >= self.high or self.high - pointer < 16):
             return STOP_NO_RULE
         self.fault = 0
         upper = self.load(pointer)
@@ -1555,6 +1558,27 @@ class Walker:
             # The frame record may lie anywhere in the frame.
             self.known = 1 << RBP | 1 << RIP
         return 0
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1)
+    def called_from(self) -> cython.bint:
+        """Whether a call led to where there is no code, as through a pointer that is NULL; sets ``back``, where it
+        would return to.
+
+        Nothing was executed there yet, so the return address is where the call has put it.
+        """
+        self.fault = 0
+        if self.link >= 0:
+            self.back = cython.cast(cython.ulonglong, self.regs[self.link]) if self.known >> self.link & 1 else 0
+        else:
+            self.back = self.load(self.regs[RSP])
+        self.back &= self.address_bits
+        if self.fault or self.back == 0:
+            self.fault = 0
+            return False
+        self.find(self.back - 1, self.back)
+        return self.found_rule != RULE_UNMAPPED and self.call_proof() == 1
 
     # -- samples ------------------------------------------------------------------------------------------------
 
@@ -1977,6 +2001,7 @@ class Walker:
         no call lies no return address: execution goes on at just that address, as where an exception lands.
         """
         exact: cython.bint = depth == 0
+        nowhere: cython.bint = False
         pc: cython.ulonglong
         reason: cython.int = 0
         rule: cython.uint
@@ -2027,13 +2052,16 @@ class Walker:
                         self.tail_node = cython.cast(cython.uint, self.memo[at + 9])
                         reason = STOP_ROOT
                         break
-            if pc == 0 and depth:
+            if exact:
+                self.find(pc, pc)
+                nowhere = self.found_rule == RULE_UNMAPPED and self.called_from()
+            if pc == 0 and depth and not nowhere:
                 self.ended_at_zero = True
                 reason = STOP_ROOT
                 break
             self.find(pc if exact else pc - 1, pc)
             rule = self.found_rule
-            if rule == RULE_UNMAPPED and depth:
+            if rule == RULE_UNMAPPED and depth and not nowhere:
                 if self.runtime:
                     # Where addresses are shown, so is the one that leads nowhere.
                     self.chain[count] = self.found_frame
@@ -2061,7 +2089,13 @@ class Walker:
             count += 1
             depth += 1
             sp = self.regs[RSP]
-            if second_look and depth == 1 and self.is_return(self.found_frame):
+            if nowhere:
+                self.regs[RIP] = self.back
+                if self.link < 0:
+                    self.regs[RSP] = sp + 8
+                exact = False
+                nowhere = False
+            elif second_look and depth == 1 and self.is_return(self.found_frame):
                 self.fault = 0
                 self.regs[RIP] = self.load(sp)
                 if self.fault:
