@@ -2008,6 +2008,7 @@ class Walker:
         image: cython.uint = NOTHING
         sp: cython.ulonglong
         turns: cython.int = 0
+        left: cython.Py_ssize_t = 0
         # The remembered state to compare with next, from the innermost outwards, and down to where memory is equal.
         old: cython.Py_ssize_t = 0
         equal: cython.ulonglong = 0
@@ -2095,7 +2096,11 @@ class Walker:
                     self.regs[RSP] = sp + 8
                 exact = False
                 nowhere = False
-            elif second_look and depth == 1 and self.is_return(self.found_frame):
+            elif (
+                depth == 1 and (second_look or (rule == RULE_NO and self.link < 0)) and self.is_return(self.found_frame)
+            ):
+                # Whatever its function did, at a return instruction it is done with. So do system calls wait in
+                # functions that nothing describes (musl's).
                 self.fault = 0
                 self.regs[RIP] = self.load(sp)
                 if self.fault:
@@ -2103,6 +2108,8 @@ class Walker:
                     break
                 self.regs[RSP] = sp + 8
                 exact = False
+                # A frame pointer of zero says nothing about this caller yet.
+                left = 1
             elif rule < RULE_LIMIT:
                 self.innermost = exact
                 reason = self.step(rule)
@@ -2115,7 +2122,7 @@ class Walker:
                     # A program's or the loader's first instructions have no caller, and often no rule that says so.
                     reason = STOP_ROOT
                     break
-                reason = self.step_by_frame_pointer(0 if exact else depth)
+                reason = self.step_by_frame_pointer(0 if exact else depth - left)
                 if reason:
                     if rule != RULE_NO and reason == STOP_NO_RULE:
                         reason = STOP_NO_FILE if rule == RULE_NO_FILE else STOP_UNMAPPED
