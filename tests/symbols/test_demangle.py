@@ -1,5 +1,7 @@
 """Demangled names: perf's spelling, and no name that costs more than it is worth."""
 
+import shutil
+import subprocess
 import time
 
 import pytest
@@ -35,7 +37,33 @@ from undwarf.symbols.demangle import demangle, demangle_all
         ("_ZNSt6vectorIP1AE1fIJPNS0_1BEEEEvv", "void std::vector<A*>::f<A::B*>()"),
         ("_ZN1AIFN1B1CERKS1_EE1fEv", "A<B::C (B::C const&)>::f()"),
         ("_ZN1AIFSt4pairIiiEvEE1fEv", "A<std::pair<int, int> ()>::f()"),
-        ("_ZN1AIZ1fIiEvT_EUlvE_E1gEv", "A<void f<int>(int)::{lambda()#1}>::g()"),
+        ("_ZN1AIZ1fIiEvT_EUlvE_E1gEv", "A<f<int>(int)::{lambda()#1}>::g()"),
+        # one-letter symbols are no types
+        ("a", "a"),
+        # packs: references, empty ones, some behind others; parameters of constructors
+        ("_ZN1A1fIJiidEEEvDpOT_", "void A::f<int, int, double>(int&&, int&&, double&&)"),
+        ("_ZN1AIJ1BIiEEJEE1fEv", "A<B<int>>::f()"),
+        ("_Z1fIJiRlEEvSt5tupleIJDpRKT_EE", "void f<int, long&>(std::tuple<int const&, long& const&>)"),
+        ("_ZN1A1BIPKcEC1IPcEERKNS0_IT_EE", "A::B<char const*>::B<char*>(A::B<char*> const&)"),
+        # conditions
+        (
+            "_Z1fIiEvNSt9enable_ifIXntsr3std7is_sameIT_vEE5valueES1_E4typeE",
+            "void f<int>(std::enable_if<!std::is_same<int, void>::value, int>::type)",
+        ),
+        ("_Z1fIiEDTgtfp_Li0EET_", "decltype (({parm#1}>(0))) f<int>(int)"),
+        # pointers around what they point to
+        ("_Z1fRA3_A2_Kc", "f(char const (&) [3][2])"),
+        ("_Z1fM1AKFivE", "f(int (A::*)() const)"),
+        ("_Z1fIiEPFivET_", "int (*f<int>(int))()"),
+        ("_Z1fIRiEvOT_", "void f<int&>(int&)"),
+        # conversions are named before their template's arguments are
+        ("_ZN1AcvT_IiEEv", "A::operator int<int>()"),
+        ("_ZN1AIiEcvT_IdEEv", "A<int>::operator double<double>()"),
+        # parameters of generic lambdas
+        ("_ZZ3foovENKUlT_E0_clIiEEDaS_", "auto foo()::{lambda(auto:1)#2}::operator()<int>(int) const"),
+        # A substitution means what parameters mean where it stands: g++ mangles g(L) for a lambda in f<int>() so, and
+        # binutils says g(int).
+        ("_ZSt1gIZ1fIiEvT_EUlvE_EvS1_", "void std::g<f<int>(int)::{lambda()#1}>(f<int>(int)::{lambda()#1})"),
         ("_Z1fIJEEvDpOT_", "void f<>()"),
         ("_ZTv0_n24_N1A1fEv", "virtual thunk to A::f()"),
         ("_ZNSi6ignoreEl", "std::istream::ignore(long)"),
@@ -62,6 +90,26 @@ def test_name(symbol: str, name: str) -> None:
             "28_", f"{len('_$LT$A$u20$as$u20$B$GT$')}_"
         )
     assert demangle(symbol) == name
+
+
+@pytest.mark.parametrize("name", ["_Z1fIXsr1AIT_E1xEEvv", "_Z1fDpT_", "_Z1fS_", "_ZN1A", "_Z3ab", "_Z1fLi1E", "_ZE"])
+def test_what_is_no_name_stays(name: str) -> None:
+    assert demangle(name) == name
+
+
+@pytest.mark.skipif(not shutil.which("c++filt") or not shutil.which("g++"), reason="g++ or c++filt is not installed")
+def test_names_of_the_standard_library_are_as_binutils_spells_them() -> None:
+    path = subprocess.run(["g++", "-print-file-name=libstdc++.so"], capture_output=True, text=True, check=True).stdout
+    dump = subprocess.run(["nm", "-D", path.strip()], capture_output=True, text=True)
+    names = sorted({line.split()[-1].split("@")[0] for line in dump.stdout.splitlines() if " _Z" in line})
+    if len(names) < 1000:
+        pytest.skip("no dynamic symbols in libstdc++ here")
+    done = subprocess.run(["c++filt", "-i"], input="\n".join(names), capture_output=True, text=True, check=True)
+    expected = done.stdout.splitlines()
+    found = demangle_all(names)
+    differing = [one for one in zip(names, found, expected, strict=True) if one[1] != one[2]]
+    # An older or newer binutils may differ in a few.
+    assert len(differing) <= len(names) // 500, differing[:10]
 
 
 def test_batch_keeps_the_order() -> None:

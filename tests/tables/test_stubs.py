@@ -42,7 +42,9 @@ def test_a_large_static_program_has_rules_for_its_stubs(tmp_path: Path) -> None:
     source = tmp_path / "program.c"
     source.write_text("int main(void) { return 0; }")
     program = tmp_path / "program"
-    if subprocess.run(["gcc", "-static", "-w", str(source), "-o", str(program)], capture_output=True).returncode:
+    if subprocess.run(
+        ["gcc", "-static", "-w", "-Wl,--eh-frame-hdr", str(source), "-o", str(program)], capture_output=True
+    ).returncode:
         pytest.skip("gcc cannot link statically here")
     elf = ElfFile.open(program)
     section = elf.section(".plt") or elf.section(".iplt")
