@@ -455,3 +455,19 @@ def test_answers_do_not_depend_on_what_may_be_kept(build: Build, tmp_path: Path)
     assert told[0] == told[1]
     assert sources[0] is not None and sources[1] is not None
     assert (len(sources[0]._functions), len(sources[1]._functions)) == (1, 3)
+
+
+def test_a_closure_goes_before_what_it_captured(tmp_path: Path) -> None:
+    text = """
+    template <class F> __attribute__((noinline)) long each(long n, F f) { long s = 0; while (n) s += f(n--); return s; }
+    int main(int c, char **) { long a = c, b = 2; return each(c, [&a, &b](long k) { return a * k + b; }); }
+    """
+    source = compiled(tmp_path, "g++", text, "-O0", suffix="cc")
+    pc = next(at for at, name in source.symbols.functions.items() if "ENKUl" in name)
+    low, high = source.function_range(pc) or (0, 0)
+    here = [place for place in source.function_places(low, high) if place.offset == place_of_closure(source, low, high)]
+    assert here[-1].name == "__closure"
+
+
+def place_of_closure(source: DwarfSource, low: int, high: int) -> int:
+    return next(place.offset for place in source.function_places(low, high) if place.name == "__closure")

@@ -59,3 +59,11 @@ def test_without_a_derived_class_there_is_none() -> None:
     graph, base, _node, _other, _further = build()
     assert Kin(graph, lambda: ([base], [])).locate(base, 8, 4) is None
     assert Kin(graph, lambda: ([], [])).locate(base, 200, 4) is None
+
+
+def test_a_part_of_a_derived_class_is_told_whatever_else_derives() -> None:
+    graph, base, node, other, _further = build()
+    kin = Kin(graph, lambda: ([node, other], []))
+    [number, large] = [graph.members(one)[1].type for one in (node, other)]
+    assert kin.is_part(base, 8, number) and kin.is_part(base, 8, large)
+    assert not kin.is_part(base, 12, number)

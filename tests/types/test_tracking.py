@@ -6,11 +6,14 @@ from pathlib import Path
 import pytest
 from fakes import Fake, assemble
 
+from undwarf.disasm import Memory
 from undwarf.disasm.x86_64 import MACHINE
 from undwarf.types.flow import FunctionFlow
 from undwarf.types.locate import Embedders, Located, locate
+from undwarf.types.model import Kind, TypeRecord
 from undwarf.types.places import GlobalVariable, Place, PlaceKind
 from undwarf.types.program import Program
+from undwarf.types.touched import touched as what_is_touched
 from undwarf.types.tracking import Tracker
 from undwarf.types.values import FRAME
 
@@ -28,11 +31,20 @@ def fake() -> Fake:
 def touched(fake: Fake, tmp_path: Path) -> Touched:
     """The operands of a piece of code in order: `node.key`, `frame-16`, or `?`."""
 
-    def run(text: str, *, complete: bool = False, changes: dict[int, frozenset[int]] | None = None) -> list[str]:
+    def run(
+        text: str,
+        *,
+        complete: bool = False,
+        changes: dict[int, frozenset[int]] | None = None,
+        embedders: Embedders | None = None,
+    ) -> list[str]:
         code = assemble(text, tmp_path)
         flow = FunctionFlow(MACHINE.listing(code, 0), MACHINE)
         changed_by = changes.get if changes is not None else None
-        tracker = Tracker(Program(fake, MACHINE, complete=complete, changed_by=changed_by), flow, 0, len(code))
+        program = Program(fake, MACHINE, complete=complete, changed_by=changed_by)
+        if embedders is not None:
+            program.embedders_at = lambda _pc: embedders
+        tracker = Tracker(program, flow, 0, len(code))
         assert tracker.converged
         found: dict[int, str] = {}
         for number in range(len(flow.blocks)):
@@ -40,19 +52,19 @@ def touched(fake: Fake, tmp_path: Path) -> Touched:
                 for at, operand in enumerate(flow.instructions[k].memory):
                     if operand.access and not operand.implicit:
                         where = tracker.address_of(k, at)
-                        found[k] = say(fake, tracker, where, operand.size)
+                        found[k] = say(fake, tracker, k, operand, where)
         return [found[k] for k in sorted(found)]
 
     return run
 
 
-def say(fake: Fake, tracker: Tracker, where: object, size: int) -> str:
+def say(fake: Fake, tracker: Tracker, k: int, operand: Memory, where: object) -> str:
     if where is None:
         return "?"
     assert isinstance(where, tuple)
     if where[0] == FRAME:
         return f"frame{where[4]:+d}"
-    located = tracker.questions.locate(where, size)
+    located = what_is_touched(tracker, k, operand, where, operand.size)
     if isinstance(located, str):
         return "?"
     return f"{fake.graph.name(located.type) or fake.graph.canonical_name(located.type)}.{located.field.path}"
@@ -355,3 +367,35 @@ def test_before_a_value_lies_what_is_not_known_where_nodes_are_plain_bytes(fake:
 def test_an_index_may_be_off_by_whole_elements_only(fake: Fake) -> None:
     assert isinstance(locate(fake.graph, fake.table, 8, 80, 8), Located)
     assert isinstance(locate(fake.graph, fake.table, 16, 80, 8), str)
+
+
+def test_of_two_variables_of_one_register_the_one_that_holds_the_place_counts(fake: Fake, touched: Touched) -> None:
+    graph = fake.graph
+    fake.variables = [
+        Place("whole", graph.pointer_to(fake.item), PlaceKind.VALUE, RBX, -16, 0, 99),
+        Place("part", graph.pointer_to(fake.link), PlaceKind.VALUE, RBX, -8, 0, 99),
+    ]
+    assert touched("mov -4(%rbx),%rax; mov 8(%rbx),%rcx; ret") == ["item.link.next", "item.value"]
+
+
+def test_only_a_register_that_leads_to_an_object_is_used_for_the_next(fake: Fake, touched: Touched) -> None:
+    graph = fake.graph
+    values = Embedders(graph, lambda: [], bases_only=True)
+    fake.variables = [Place("node", graph.pointer_to(fake.node), PlaceKind.REGISTER, RDI, 0, 0, 99)]
+    assert touched("mov -24(%rdi),%rax; mov 40(%rdi),%rcx; ret", embedders=values) == ["node.key", "node.key"]
+    fake.variables = [Place("node", graph.pointer_to(fake.node), PlaceKind.VALUE, RDI, 32, 0, 99)]
+    assert touched("mov 8(%rdi),%rax; mov 40(%rdi),%rcx; ret", embedders=values) == ["?", "node.key"]
+
+
+def test_a_pointer_behind_its_element_is_not_used_for_what_lies_before_the_array(fake: Fake, touched: Touched) -> None:
+    graph = fake.graph
+    two = graph.add(
+        TypeRecord(
+            Kind.STRUCT, "two", 128, keyword="struct",
+            members=(fake.member("a", 0, 64, fake.doubles), fake.member("b", 64, 64, fake.doubles)),
+        )
+    )  # fmt: skip
+    fake.globals = [GlobalVariable("g", two, 0x1000, 128)]
+    code = "lea 0x1000(%rip),%rax; 1: mov -8(%rax),%rcx; add $8,%rax; cmp %rax,%rdx; jne 1b; ret"
+    assert touched(code.replace("0x1000", "0x1039")) == ["?"]
+    assert touched(code.replace("0x1000", "0x1041")) == ["two.b[]"]

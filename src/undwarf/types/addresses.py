@@ -253,6 +253,16 @@ class Questions:
         """Variables that have a place at an address, the outermost scope's first."""
         return [place for place in self.places if place.low <= pc < place.high]
 
+    def said_of(self, register: int, pc: int) -> list[Value]:
+        """What the variables that are told by a register say it holds."""
+        found = []
+        for number, place in enumerate(self._in_registers):
+            if place.register == register and place.low <= pc < place.high:
+                value: Value | None = self.values.of(self.seed_value(number))
+                if value is not None:
+                    found.append(value)
+        return found
+
     def locate(self, value: Value, size: int) -> Located | str:
         """What is at an address inside an object or a global."""
         if value[0] == OBJECT:
@@ -324,11 +334,12 @@ class Questions:
             return known
         if not known[2] and self._further(known, said):
             return known
-        if said[4]:
-            return said
-        if graph.is_scalar(said[1]) and graph.is_aggregate(known[1]) and not known[2] and 0 < known[4] < whole:
+        inside = not known[2] and 0 <= known[4] < whole and 0 < known[4] - said[4] < whole
+        if inside and graph.is_scalar(said[1]) and graph.is_aggregate(known[1]):
             # Read as something else than what is there.
             return known
+        if said[4]:
+            return said
         # Neither is a part of the other: a cast; the larger is what was meant.
         return known if graph.size(known[1]) > graph.size(said[1]) and not known[4] and not known[2] else said
 

@@ -50,6 +50,11 @@ class Kin:
                         queue.append((member.type, begin + member.offset))
         return found
 
+    def _groups(self) -> "list[_Derived]":
+        if self._derived is None:
+            self._derived = [self._index(types) for types in self._mentioned()]
+        return self._derived
+
     def locate(self, t: int, offset: int, size: int) -> Located | None:
         """An access outside of a class, in the only class derived from it where it fits; None for none or several."""
         key = (t, offset, size)
@@ -58,10 +63,8 @@ class Kin:
         return self._located[key]
 
     def _find(self, t: int, offset: int, size: int) -> Located | None:
-        if self._derived is None:
-            self._derived = [self._index(types) for types in self._mentioned()]
         canonical = self._graph.canonical(t)
-        for derived in self._derived:
+        for derived in self._groups():
             fitting = self._fitting(derived.get(canonical, []), offset, size)
             if fitting:
                 return self._only(fitting)
@@ -69,10 +72,11 @@ class Kin:
 
     def is_part(self, t: int, offset: int, part: int) -> bool:
         """Whether an object of another type lies at an offset outside of a class, in what is derived from it."""
-        found = self.locate(t, offset, self._graph.size(part))
-        canonical = self._graph.canonical(part)
-        return found is not None and any(
-            not left and self._graph.canonical(container) == canonical for container, left in found.field.containers
+        canonical = self._graph.canonical(t)
+        return any(
+            self._graph.object_at(whole, begin + offset, part)
+            for derived in self._groups()
+            for whole, begin in derived.get(canonical, ())
         )
 
     def _fitting(self, classes: list[tuple[int, int]], offset: int, size: int) -> list[Located]:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from undwarf.types.model import Field, Kind, TypeGraph
 
-__all__ = ["Embedders", "Located", "locate", "value_of"]
+__all__ = ["Embedders", "Located", "locate", "same_array", "value_of"]
 
 _AGGREGATES = (Kind.STRUCT, Kind.UNION, Kind.CLASS, Kind.VARIANT)
 _CANDIDATES = 16
@@ -75,6 +75,11 @@ class Embedders:
         if shared._direct is None:
             shared._direct = shared._index(shared._types())
         return shared._types is not None
+
+    @property
+    def bases_only(self) -> bool:
+        """Whether only classes that derive from others are told."""
+        return self._bases_only
 
     @property
     def speaks(self) -> bool:
@@ -304,6 +309,17 @@ def _arrays(graph: TypeGraph, t: int) -> list[tuple[int, int, int]]:
         elif graph.is_aggregate(inner):
             queue.extend((member.type, begin + member.offset) for member in graph.members(inner))
     return found
+
+
+def same_array(graph: TypeGraph, t: int, step: int, first: int, second: int) -> bool:
+    """Whether two places of an aggregate, give or take steps, may be in one array inside of it; so if none has them."""
+    if not graph.is_aggregate(t):
+        return True
+    within = [
+        {at for at, by, total in _arrays(graph, t) if not (step % by and by % step) and at <= place < at + total}
+        for place in (first, second)
+    ]
+    return not within[0] or not within[1] or not within[0].isdisjoint(within[1])
 
 
 def value_of(graph: TypeGraph, found: Located, size: int) -> int:

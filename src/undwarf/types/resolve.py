@@ -28,6 +28,7 @@ from undwarf.types.places import PlaceKind, Prototype, TypeSource
 from undwarf.types.program import Program
 from undwarf.types.skid import late
 from undwarf.types.slots import SlotTypes
+from undwarf.types.touched import touched
 from undwarf.types.tracking import Tracker
 from undwarf.types.values import ADDRESS, FRAME, OBJECT, PERCPU, THREAD, Value
 
@@ -444,7 +445,7 @@ class Resolver:
         if base == FRAME:
             return self._on_frame(function, k, made, operand, where, size)
         if base == ADDRESS:
-            return self._global(function, made, operand, where, size)
+            return self._global(function, k, made, operand, where, size)
         if base in (PERCPU, THREAD):
             found = tracker.questions.in_block(where)
             if found is None:
@@ -452,7 +453,7 @@ class Resolver:
             located = locate(self.graph, found[0], where[2], found[1], size)
             return self._typed(made, operand, size, located, "percpu" if base == PERCPU else "thread")
         if base == OBJECT:
-            located = tracker.questions.locate(where, size)
+            located = touched(tracker, k, operand, where, size)
             if isinstance(located, str):
                 return self._outside(function, made, operand, size, where, located)
             if self._is_table(where):
@@ -503,10 +504,12 @@ class Resolver:
         located = locate(self.graph, place.type, where[2], offset, size)
         return self._typed(made, operand, size, located, "variable")
 
-    def _global(self, function: _Function, made: Instruction, operand: Memory, where: Value, size: int) -> Access:
+    def _global(
+        self, function: _Function, k: int, made: Instruction, operand: Memory, where: Value, size: int
+    ) -> Access:
         questions = function.tracker.questions
         if questions.global_at(where[4]) is not None:
-            return self._typed(made, operand, size, questions.locate(where, size), "global")
+            return self._typed(made, operand, size, touched(function.tracker, k, operand, where, size), "global")
         address = where[4] & 0xFFFFFFFFFFFFFFFF
         if address in function.flow.tables:
             return _access(made, operand, size, how="constant", reason="jump table")

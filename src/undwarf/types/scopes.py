@@ -162,9 +162,14 @@ class FunctionScopes:
                 return
             self._left -= 1
             of = self._types.graph.pointer_to(t) if spot.indirect else t
-            scope.places.append(
-                Place(name, of, spot.kind, spot.register, spot.offset, low, high, spot.piece_offset, spot.piece_size)
+            place = Place(
+                name, of, spot.kind, spot.register, spot.offset, low, high, spot.piece_offset, spot.piece_size
             )
+            if spot.indirect:
+                # What leads there may be a variable of its own, as a closure is to what it captured: that goes before.
+                scope.places.insert(0, place)
+            else:
+                scope.places.append(place)
 
     # Walking -----------------------------------------------------------------------------------------------
 

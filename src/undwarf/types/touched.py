@@ -1,0 +1,72 @@
+"""What an operand touches whose address is a place in an object, or walks through one.
+
+The address alone does not say whether it lies in the object it is counted from: compilers tell several variables by
+their distance from one register, and use pointers to parts for the whole. What the register itself holds, and what else
+is said of it, decides.
+"""
+
+from undwarf.disasm import NONE, Memory
+from undwarf.types.locate import Located, locate, same_array
+from undwarf.types.tracking import Tracker
+from undwarf.types.values import ADDRESS, OBJECT, Value
+
+__all__ = ["touched"]
+
+_OUTSIDE = "outside of the type"
+
+
+def touched(tracker: Tracker, k: int, operand: Memory, where: Value, size: int) -> Located | str:
+    """The member at an address, or why it is not known. The tracker stands before instruction ``k``."""
+    questions, graph = tracker.questions, tracker.graph
+    found = questions.locate(where, size)
+    base = tracker.register(operand.base) if operand.base != NONE else None
+    if where[2]:
+        return found if _in_one_array(tracker, operand, base, where) else "index not understood"
+    whole = graph.size(where[1])
+    if where[0] != OBJECT or 0 <= where[4] < whole or (not isinstance(found, str) and found.how != "array"):
+        return found
+    other = _in_variable(tracker, k, operand, size)
+    if other is not None:
+        return other
+    if questions.embedders.whole:
+        return found
+    # Only a register that leads to an object itself is used for its neighbours.
+    leads = base is not None and base[0] == OBJECT and not base[2] and size <= whole and not base[4] % max(whole, 1)
+    if leads and base is not None and base[4]:
+        leads = base[4] > 0 and not questions.embedders.bases_only and not _told(tracker, k, operand.base, base)
+    if leads:
+        return locate(graph, where[1], whole, where[4], size) if isinstance(found, str) else found
+    return _OUTSIDE
+
+
+def _in_variable(tracker: Tracker, k: int, operand: Memory, size: int) -> Located | None:
+    """The largest object in which an operand is, of those that variables say are near its base register."""
+    if operand.index != NONE or operand.base == NONE or operand.segment:
+        return None
+    graph = tracker.graph
+    best: Located | None = None
+    for value in tracker.questions.said_of(operand.base, tracker.flow.instructions.address_of(k)):
+        offset = operand.displacement + value[4]
+        inside = graph.member_at(value[1], offset, size) if 0 <= offset <= graph.size(value[1]) - size else None
+        if inside is not None and (best is None or graph.size(value[1]) > graph.size(best.type)):
+            best = Located(value[1], offset, inside)
+    return best
+
+
+def _told(tracker: Tracker, k: int, register: int, value: Value) -> bool:
+    """Whether a variable says that a register is at some distance from it."""
+    pc = tracker.flow.instructions.address_of(k)
+    return any(said[4] == value[4] for said in tracker.questions.said_of(register, pc))
+
+
+def _in_one_array(tracker: Tracker, operand: Memory, base: Value | None, where: Value) -> bool:
+    """Whether a pointer that walks through an array is not used for what lies before that: it is one further."""
+    if operand.index != NONE or base is None or base[:3] != where[:3] or not 0 < base[4] - where[4] <= where[2]:
+        return True
+    t, start = where[1], 0
+    if where[0] == ADDRESS:
+        found = tracker.questions.global_at(where[4])
+        if found is None:
+            return True
+        t, start = found[0], where[4] - found[1]
+    return same_array(tracker.graph, t, where[2], base[4] - start, where[4] - start)
