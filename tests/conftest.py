@@ -1,5 +1,6 @@
 """Snapshots: what a command prints, kept beside the tests; ``pytest --refresh`` writes them anew."""
 
+import gc
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -8,6 +9,12 @@ import pytest
 
 # Tests start without what other runs kept, and leave nothing where users keep it.
 os.environ["UNDWARF_CACHE_DIR"] = "off"
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_sessionfinish() -> None:
+    # Commands end with what they made frozen, which tools that look at the end for who refers to what do not expect.
+    gc.unfreeze()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
