@@ -1,5 +1,6 @@
 """kallsyms, kernel references, announced code."""
 
+import os
 from types import SimpleNamespace
 
 import pytest
@@ -8,6 +9,7 @@ from undwarf.buffers import zeros
 from undwarf.images import Finder, ImageStore
 from undwarf.limits import Limits
 from undwarf.symbols import Resolver
+from undwarf.symbols import kernel as kernel_module
 from undwarf.symbols.kernel import (
     KernelReference,
     KernelSymbol,
@@ -182,6 +184,32 @@ def test_kallsyms_of_the_user_that_cannot_be_used_are_a_problem(tmp_path: Path) 
     assert found.kernel() is None
     assert "none" in found.problems[image.number]
     assert image.problem == found.problems[image.number]
+
+
+@pytest.mark.parametrize(
+    ("changed", "is_known"),
+    [
+        ({}, True),
+        ({"hostname": "elsewhere"}, False),
+        ({"osrelease": "0.1"}, False),
+        ({"base": 0xFFFFFFFF91000000}, False),
+    ],
+)
+def test_running_kernel_without_a_build_id(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, changed: dict[str, object], is_known: bool
+) -> None:
+    """Host, release and base stand for the build-id that perf 6.1 does not write into compressed recordings."""
+    path = tmp_path / "kallsyms"
+    path.write_text(TEXT)
+    monkeypatch.setattr(kernel_module, "RUNNING_KALLSYMS", str(path))
+    here = os.uname()
+    told = {"hostname": here.nodename, "osrelease": here.release, "base": 0xFFFFFFFF81000000} | changed
+    base = told.pop("base")
+    made = records([b"", b"[kernel.kallsyms]_text"], [(1, 1, base, 0x1000, base, 0)])
+    made.identities = [Identity()]
+    store = ImageStore(made.names, made.identities, SimpleNamespace(**told), Finder(buildid_dir=""))
+    table = Resolver(store, records=made).kernel()
+    assert (table is not None and table.source == str(path)) == is_known
 
 
 def test_announced_code_is_named(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """Images: one for each (name, build-id) that the recording maps, with the file behind it opened at first use."""
 
+import os
 import threading
 from collections.abc import Sequence
 from functools import cached_property
@@ -170,6 +171,7 @@ class ImageStore:
         self._identities = identities
         self._lock = threading.Lock()
         self._osrelease: str = getattr(features, "osrelease", None) or ""
+        self._hostname: str = getattr(features, "hostname", None) or ""
         self._by_key: dict[tuple[int, int], Image] = {}
         self._by_identity: dict[tuple[bytes, object], Image] = {}
         self._header_build_ids: dict[bytes, bytes] = {}
@@ -188,6 +190,12 @@ class ImageStore:
     def osrelease(self) -> str:
         """The release of the recording's kernel; empty where it does not tell."""
         return self._osrelease
+
+    @property
+    def is_of_this_system(self) -> bool:
+        """Whether the recording names this machine and the release of the kernel that runs on it."""
+        here = os.uname()
+        return bool(self._osrelease) and (self._osrelease, self._hostname) == (here.release, here.nodename)
 
     def image(self, key: tuple[int, int]) -> Image:
         """The image of a mapping that has this name index and identity index."""

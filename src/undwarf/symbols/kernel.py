@@ -12,6 +12,7 @@ from undwarf.symbols.elf_symbols import symbols_of_elf
 from undwarf.symbols.table import UNTIL_LINE, UNTIL_SPACE, SymbolTable
 from undwarf.symbols.text import read_kallsyms
 
+RUNNING_KALLSYMS = "/proc/kallsyms"
 MMAP = 1
 KSYMBOL = 5
 UNREGISTERED = 1
@@ -190,9 +191,18 @@ def kernel_table(
 
     From the user's kallsyms, perf's cache, this machine's kallsyms where the build-id is the running kernel's, and a
     vmlinux. A copy may be of another boot with another random base: the reference symbol tells the delta.
+    Older versions of perf tell no build-id with compression and into pipes; then this machine's kallsyms are right
+    if host, release and the reference's address are those of the recording.
     """
     finder = store.finder
     reasons = []
+    if not kernel.build_id and not finder.kallsyms and not finder.vmlinux and store.is_of_this_system:
+        text, _why = _kallsyms_text(RUNNING_KALLSYMS, limits)
+        table = table_of_kallsyms(text, limits)[0] if text is not None else None
+        if text is not None and table is not None and reference is not None:
+            if table.address_of_name(reference.symbol) == reference.address:
+                return KernelTable(table, 0, RUNNING_KALLSYMS, table, text), ""
+            reasons.append(f"{RUNNING_KALLSYMS}: the recorded kernel lay elsewhere")
     if not (finder.vmlinux and not finder.kallsyms):
         for path in finder.kallsyms_files(kernel.build_id):
             text, why = _kallsyms_text(path, limits)
