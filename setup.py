@@ -25,7 +25,7 @@ def kernels() -> list[Extension]:
         name = ".".join(path.relative_to(SOURCE).with_suffix("").parts)
         if wanted and name.removeprefix("undwarf.") not in wanted:
             continue
-        found.append(Extension(name, [str(path)], extra_compile_args=["-O3", "-g0"]))
+        found.append(Extension(name, [str(path)], extra_compile_args=["-O3", "-g0", "-w"]))
     return found
 
 

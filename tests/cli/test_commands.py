@@ -223,3 +223,29 @@ def test_an_interrupt_exits_with_130(tmp_path: Path) -> None:
     os.close(writer)
     assert (command.returncode, out) == (130, b"")
     assert b"Traceback" not in err
+
+
+def test_filters_that_nothing_passes_with_several_threads(undwarf: Run, tmp_path: Path) -> None:
+    (tmp_path / "many").write_bytes(recording(samples=2500))
+    done = undwarf("report", "--jobs", "2", "--comm", "nobody", "many")
+    assert (done.returncode, done.stderr.splitlines()[0]) == (1, "error: no sample of many passes the filters")
+
+
+def test_input_without_an_end_is_no_recording(undwarf: Run) -> None:
+    done = undwarf("fold", "/dev/zero")
+    assert (done.returncode, done.stderr.splitlines()[1]) == (3, "  why: it is no perf.data")
+
+
+@pytest.mark.parametrize("option", ["--symfs", "--kallsyms", "--vmlinux", "--debug-dir"])
+def test_an_option_that_names_nothing_is_an_error(undwarf: Run, perf_data: Path, option: str) -> None:
+    done = undwarf("fold", option, "not-here", perf_data)
+    assert (done.returncode, done.stderr.splitlines()[0]) == (2, f"error: {option} not-here is not there")
+
+
+def test_any_number_of_frames_may_be_asked_for(undwarf: Run, perf_data: Path) -> None:
+    assert undwarf("fold", "--max-stack", "9" * 30, perf_data).stdout == undwarf("fold", perf_data).stdout
+
+
+def test_a_full_disk_is_told(undwarf: Run, perf_data: Path) -> None:
+    done = undwarf("flamegraph", "-o", "/dev/full", perf_data)
+    assert (done.returncode, done.stderr.splitlines()[0]) == (2, "error: cannot write /dev/full")

@@ -5,6 +5,7 @@ What reads and unwinds is imported when a command runs: help and completion need
 
 import functools
 import gc
+import os
 import sys
 import time
 from collections.abc import Callable
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 
 
 SHOWN_DEFECTS = 8
+MOST_FRAMES = 100_000
+"""What --max-stack may ask for: each thread has room for that many."""
 
 
 def talk(kind: str, text: str) -> None:
@@ -92,7 +95,11 @@ OPTIONS: tuple[Callable[[Any], Any], ...] = (
     click.option("--comm", "comms", metavar="NAMES", default="", help="Only threads of these names; * and ? work."),
     click.option("--event", "events", metavar="NAMES", default="", help="Only these events."),
     click.option(
-        "--max-stack", metavar="N", type=click.IntRange(1), default=None, help="User frames of a stack at most."
+        "--max-stack",
+        metavar="N",
+        type=click.IntRange(1, MOST_FRAMES, clamp=True),
+        default=None,
+        help="User frames of a stack at most.",
     ),
     click.option("--no-cache", is_flag=True, help="Neither use unwind tables of earlier runs nor keep them for later."),
     click.option("--stats", is_flag=True, help="Say on stderr what was read of unwind tables, and what was kept."),
@@ -172,6 +179,12 @@ def debuginfod_client(progress: "Progress") -> "Debuginfod | None":
     return Debuginfod(settings, report=progress.downloading)
 
 
+def _must_exist(option: str, path: str | None) -> None:
+    """Raise UsageError for the value of an option that names nothing: results would quietly be worse."""
+    if path is not None and not os.path.exists(path):  # noqa: PTH110
+        raise UsageError(f"--{option} {path} is not there", "", "name a file or directory that is")
+
+
 class Job:
     """One command's run on one recording."""
 
@@ -179,6 +192,10 @@ class Job:
         from undwarf.api import open_recording
 
         self._options = options
+        for name in ("symfs", "kallsyms", "vmlinux"):
+            _must_exist(name, options[name])
+        for directory in options["debug_dirs"]:
+            _must_exist("debug-dir", directory)
         self._progress = Progress()
         self._debuginfod = debuginfod_client(self._progress) if options["debuginfod"] else None
         self.recording: Recording = open_recording(
@@ -250,6 +267,8 @@ class Job:
             name = printable(self.recording.path)
             if self.filters:
                 raise NothingUsable(f"no sample of {name} passes the filters", "", "loosen --pid, --comm, --time ...")
+            if self.recording.defects:
+                raise NothingUsable(f"{name} holds no samples", "it is damaged", "get a whole copy, or record again")
             raise NothingUsable(f"{name} holds no samples", "", "record for longer, or with a higher -F")
         return made
 

@@ -1,34 +1,13 @@
 """``undwarf flamegraph``"""
 
-import os
 import sys
-import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO
 
 import click
 
 from undwarf.cli.common import BY, Job, recording_command
 from undwarf.errors import UsageError
 from undwarf.outputs.escape import printable
-
-
-@contextmanager
-def whole_file(target: Path) -> Iterator[BinaryIO]:
-    """A file that appears whole under its name, or not at all; the permissions are those of any new file."""
-    handle, name = tempfile.mkstemp(dir=target.parent, prefix=".undwarf-", suffix=target.suffix)
-    try:
-        with os.fdopen(handle, "wb") as sink:
-            yield sink
-        mask = os.umask(0)
-        os.umask(mask)
-        Path(name).chmod(0o666 & ~mask)
-        Path(name).replace(target)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
 
 
 @recording_command(
@@ -52,6 +31,7 @@ Examples:
 def command(job: Job, output: str, title: str | None, by: str) -> None:
     """A flame graph as one self-contained page."""
     from undwarf.outputs.flamegraph import FlamegraphOptions, write
+    from undwarf.outputs.whole_file import whole_file
 
     profile = job.grouped(by)
     options = FlamegraphOptions(title=title or Path(job.recording.path).name, dump=job.stack_dump)

@@ -102,8 +102,8 @@ def run(arguments: Any = None) -> int:
         complain(UndwarfError("out of memory", "the recording needs more than is free", "cut it with --time or --pid"))
         return 1
     except OSError as error:
-        name = f" {error.filename}" if error.filename else ""
-        complain(UndwarfError(f"cannot read or write{name}", error.strerror or str(error)))
+        what = f"cannot read or write {error.filename}" if error.filename else "cannot write all of the output"
+        complain(UndwarfError(what, error.strerror or str(error)))
         return 3
     except Exception as error:
         if os.environ.get("UNDWARF_TRACEBACK"):

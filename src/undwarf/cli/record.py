@@ -160,13 +160,13 @@ def command(output: str, off_cpu: bool, least: float, zstd: bool, quiet: bool, *
 
 def _to_file(sampler: Any, target: Path, version: str) -> int:
     """Record to a file, which then takes its place again in file form; its size."""
-    from undwarf.cli.flamegraph import whole_file
     from undwarf.live.record import Recorder
+    from undwarf.outputs.whole_file import replaceable, whole_file
 
     with open(target, "w+b", buffering=0) as raw:
         recorder = Recorder(sampler, raw, version)
         recorder.run()
-        if os.access(target.parent, os.W_OK):
+        if replaceable(target) and os.access(target.parent, os.W_OK):
             with whole_file(target) as sink:
                 recorder.as_file(raw.fileno(), sink)
     return target.stat().st_size

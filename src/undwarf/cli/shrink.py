@@ -1,14 +1,12 @@
 """``undwarf shrink``"""
 
-import stat
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import click
 
 from undwarf.cli.common import Job, recording_command, talk
-from undwarf.cli.flamegraph import whole_file
 from undwarf.errors import UsageError
 from undwarf.outputs.escape import printable
 
@@ -28,6 +26,8 @@ Examples:
 @click.option("--zstd/--no-zstd", default=True, show_default=True, help="Compress records, as perf record -z does.")
 def command(job: Job, output: str, zstd: bool) -> None:
     """A small recording with whole call chains in place of stack dumps, which every perf tool opens."""
+    from undwarf.outputs.whole_file import replaceable, whole_file
+
     recording = job.recording
     if output == "-":
         if sys.stdout.isatty():
@@ -40,12 +40,9 @@ def command(job: Job, output: str, zstd: bool) -> None:
     if _same(recording.path, target):
         raise UsageError(f"{output} is the recording itself", "", "write to another -o")
     try:
-        if target.exists() and not stat.S_ISREG(target.stat().st_mode):
-            with open(target, "wb") as sink:
-                done = recording.shrink(sink, form="pipe", zstd_level=LEVEL if zstd else 0, **_options(job))
-        else:
-            with whole_file(target) as sink:
-                done = recording.shrink(sink, zstd_level=LEVEL if zstd else 0, **_options(job))
+        form: Literal["file", "pipe"] = "file" if replaceable(target) else "pipe"
+        with whole_file(target) as sink:
+            done = recording.shrink(sink, form=form, zstd_level=LEVEL if zstd else 0, **_options(job))
     except OSError as error:
         raise UsageError(f"cannot write {output}", error.strerror or str(error), "choose another -o") from error
     _tell(job, done.shortened, done.dropped)

@@ -143,6 +143,7 @@ def _page(job: Job, target: str, type_name: str | None, skid: bool, weight: Lite
     from undwarf.outputs import types as text
     from undwarf.outputs.report import sections
     from undwarf.outputs.types_page import write
+    from undwarf.outputs.whole_file import whole_file
     from undwarf.views.datatypes import data_types
 
     profile = job.leaves()
@@ -152,7 +153,8 @@ def _page(job: Job, target: str, type_name: str | None, skid: bool, weight: Lite
     made = io.StringIO()
     write(found, job.recording.path, wanted, made)
     try:
-        Path(target).write_text(made.getvalue(), encoding="utf-8")
+        with whole_file(Path(target)) as sink:
+            sink.write(made.getvalue().encode())
     except OSError as error:
         raise UsageError(f"cannot write {target}", error.strerror or str(error), "choose another --html") from error
     click.echo(f"wrote {printable(target)}: open it in a browser", err=True)

@@ -1,12 +1,12 @@
 """Unwind tables as ELF files: sections alone, or a copy of the binary that carries them."""
 
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
 from undwarf.elf import ElfFile
 from undwarf.elf.writer import NewSection, carrying, section_file
 from undwarf.errors import NothingUsable, UsageError
+from undwarf.outputs.whole_file import whole_file
 
 
 def write_sections(elf: ElfFile, sections: Sequence[NewSection], path: str) -> None:
@@ -37,16 +37,8 @@ def _write(elf: ElfFile, data: bytes, path: str, mode: int) -> None:
     if target.exists() and target.samefile(elf.path):
         raise UsageError(f"{path} is the file that is read", "", "write to another one")
     try:
-        with tempfile.NamedTemporaryFile(dir=target.parent, prefix=f".{target.name}.", delete=False) as file:
-            made = Path(file.name)
-            try:
-                file.write(data)
-                file.flush()
-                made.chmod(mode)
-                made.replace(target)
-            except OSError:
-                made.unlink(missing_ok=True)
-                raise
+        with whole_file(target, mode) as file:
+            file.write(data)
     except OSError as error:
         why = str(error.strerror or error)
         raise UsageError(f"cannot write {path}", why, "name a file in a directory that is there") from None

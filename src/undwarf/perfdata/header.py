@@ -45,8 +45,8 @@ def order_mark(byte_order: ByteOrder) -> str:
     return "<" if byte_order == "little" else ">"
 
 
-def parse_header(head: bytes, name: str, defects: Defects) -> FileHeader:
-    """Read the header from the first bytes of a file (104 are enough).
+def byte_order_of(head: bytes, name: str) -> ByteOrder:
+    """The byte order of a recording by its first bytes (16 at least).
 
     Raises UnreadableInput, which says what the bytes are instead, when they are no perf.data.
     """
@@ -55,16 +55,23 @@ def parse_header(head: bytes, name: str, defects: Defects) -> FileHeader:
         why = "the file is empty" if not head else f"it has only {len(head)} bytes"
         raise UnreadableInput(what, why, HINT)
     magic = head[:8]
-    byte_order: ByteOrder
     if magic == MAGIC:
-        byte_order = "little"
-    elif magic == MAGIC[::-1]:
-        byte_order = "big"
-    elif magic in (OLD_MAGIC, OLD_MAGIC[::-1]):
+        return "little"
+    if magic == MAGIC[::-1]:
+        return "big"
+    if magic in (OLD_MAGIC, OLD_MAGIC[::-1]):
         why = "it is a perf.data of version 1 (PERFFILE), which perf wrote before Linux 3.6"
         raise UnreadableInput(what, why, "convert it with a perf of that time, or record again")
-    else:
-        raise UnreadableInput(what, f"it is no perf.data{_guess(head)}", HINT)
+    raise UnreadableInput(what, f"it is no perf.data{_guess(head)}", HINT)
+
+
+def parse_header(head: bytes, name: str, defects: Defects) -> FileHeader:
+    """Read the header from the first bytes of a file (104 are enough).
+
+    Raises UnreadableInput for what is no perf.data, or for a header that cannot be.
+    """
+    what = f"cannot read {name}"
+    byte_order = byte_order_of(head, name)
     mark = order_mark(byte_order)
     (size,) = struct.unpack_from(mark + "Q", head, 8)
     nothing = Section(0, 0)

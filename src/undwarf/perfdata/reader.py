@@ -20,7 +20,7 @@ from undwarf.perfdata.assemble import assemble
 from undwarf.perfdata.decode import BROKEN, FULL, MORE, RARE, Decoder
 from undwarf.perfdata.events import EventAttr, attr_bytes, decoder_table, parse_attr
 from undwarf.perfdata.features import RAW_BYTES, Feature, Features, parse_build_id, parse_feature, text
-from undwarf.perfdata.header import HINT, SIZE, ByteOrder, order_mark, parse_header
+from undwarf.perfdata.header import HINT, SIZE, ByteOrder, byte_order_of, order_mark, parse_header
 from undwarf.perfdata.records import Records, RecordType
 from undwarf.perfdata.spool import Spool, data_files, regular_file
 from undwarf.perfdata.stream import WINDOW, Stream
@@ -305,26 +305,32 @@ def open_perf_data(
         defects = Defects()
     with ExitStack() as owned:
         if isinstance(source, str) and source == "-":
-            path, files = "-", [_stream_file(sys.stdin.buffer, owned, limits)]
+            path, files = "-", [_stream_file("-", sys.stdin.buffer, owned, limits)]
         elif isinstance(source, str | os.PathLike):
             path = os.fspath(source)
             files = _path_files(path, owned, limits)
         else:
             path = str(getattr(source, "name", "<stream>"))
-            files = [_stream_file(source, owned, limits)]
+            files = [_stream_file(path, source, owned, limits)]
         data = PerfData(path, files, limits, defects)
         data.owns(owned.pop_all())
     return data
 
 
-def _stream_file(source: BinaryIO, owned: ExitStack, limits: Limits) -> int:
+def _stream_file(path: str, source: BinaryIO, owned: ExitStack, limits: Limits) -> int:
     """A descriptor with all bytes of a stream: the file behind it, or a temporary copy."""
     number = regular_file(source)
     if number is not None:
         owned.callback(os.close, number)
         return number
+    # Looked at first: what is no recording may be long, or have no end.
+    start = b""
+    while len(start) < SIZE and (more := source.read(SIZE - len(start))):
+        start += more
+    byte_order_of(start, path)
     spool = Spool(limits.stream_bytes)
     owned.callback(spool.close)
+    spool.write(start)
     spool.copy(source)
     return spool.fileno()
 
@@ -337,6 +343,8 @@ def _open(path: "str | Path", owned: ExitStack) -> int:
 
 def _path_files(path: str, owned: ExitStack, limits: Limits) -> list[int]:
     what = f"cannot read {path}"
+    if not path:
+        raise UnreadableInput("cannot read a file without a name", "the name is empty", HINT)
     try:
         status = Path(path).stat()
         if stat.S_ISDIR(status.st_mode):
@@ -347,7 +355,7 @@ def _path_files(path: str, owned: ExitStack, limits: Limits) -> list[int]:
         if stat.S_ISREG(status.st_mode) and status.st_size > 0:
             return [_open(path, owned)]
         with io.open(path, "rb", buffering=0) as source:  # noqa: UP020
-            return [_stream_file(source, owned, limits)]
+            return [_stream_file(path, source, owned, limits)]
     except OSError as error:
         hint = "record one with 'perf record --call-graph dwarf'" if isinstance(error, FileNotFoundError) else ""
         raise UnreadableInput(what, error.strerror or str(error), hint) from error

@@ -197,6 +197,9 @@ def walk_samples(
     stacks = walkers[0].stacks
     for number in range(1, jobs):
         mapping = stacks.adopt(walkers[number].stacks)
+        if not len(mapping):
+            # No sample of this thread was selected.
+            continue
         for first, end in walked_by[number]:
             remap(stack, first, end, mapping)
     return Walked(
