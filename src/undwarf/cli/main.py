@@ -1,5 +1,6 @@
 """The command line: a group that imports a command's module only when that command runs."""
 
+import gc
 import os
 import sys
 from importlib import import_module
@@ -116,4 +117,9 @@ def run(arguments: Any = None) -> int:
 
 def main(arguments: Any = None) -> None:
     """Run the command line and exit."""
-    sys.exit(run(arguments))
+    # What a run makes lives until its end: looking for cycles in it each 700 objects is 3 % of the time.
+    gc.set_threshold(100_000, 20, 20)
+    try:
+        sys.exit(run(arguments))
+    finally:
+        gc.freeze()
