@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -70,3 +71,19 @@ def test_help_for_a_reader_who_leaves(arguments: list[str]) -> None:
         started.stdout.close()
         assert started.stderr.read() == b""
         assert started.wait(60) == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "kind"),
+    [("report x", "file"), ("report --symfs x", "dir"), ("tables dump x", "file"), ("flamegraph -o x", "file")],
+)
+def test_completion_knows_files(undwarf: Run, words: str, kind: str) -> None:
+    count = len(words.split())
+    done = undwarf(_UNDWARF_COMPLETE="bash_complete", COMP_WORDS=f"undwarf {words}", COMP_CWORD=str(count))
+    assert done.stdout == f"{kind},x\n"
+
+
+@pytest.mark.parametrize(("force", "never", "coloured"), [("1", "", True), ("", "", False), ("1", "1", False)])
+def test_colours_in_a_pipe_are_asked_for(undwarf: Run, perf_data: Path, force: str, never: str, coloured: bool) -> None:
+    done = undwarf("report", perf_data, FORCE_COLOR=force, NO_COLOR=never)
+    assert ("\x1b[" in done.stdout) is coloured

@@ -29,6 +29,26 @@ COMMANDS = {
 }
 
 
+FILES = {
+    "FILE": click.Path(readable=False),
+    "ELF": click.Path(readable=False),
+    "COPY": click.Path(readable=False),
+    "PID|CORE": click.Path(readable=False),
+    "DIR": click.Path(file_okay=False, readable=False),
+}
+"""What a shell completes: parameters that say in their help that they are files or directories."""
+
+
+def _with_files(command: click.Command) -> click.Command:
+    """The command, with those of its parameters typed as paths."""
+    for parameter in command.params:
+        if parameter.type is click.STRING and isinstance(parameter, click.Option | click.Argument):
+            parameter.type = FILES.get((parameter.metavar or "").strip("[]."), parameter.type)
+    for one in command.commands.values() if isinstance(command, click.Group) else ():
+        _with_files(one)
+    return command
+
+
 class LazyGroup(click.Group):
     """A group whose commands live in modules of their name, one each, with a function ``command``."""
 
@@ -40,8 +60,7 @@ class LazyGroup(click.Group):
         """Import the command's module."""
         if cmd_name not in COMMANDS:
             return None
-        command: click.Command = import_module(f"undwarf.cli.{cmd_name}").command
-        return command
+        return _with_files(import_module(f"undwarf.cli.{cmd_name}").command)
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command, whose output a reader may leave before its end (click itself would exit with 1)."""
@@ -70,6 +89,8 @@ def undwarf() -> None:
       perf record --call-graph dwarf -o perf.data -- ./program
       undwarf report perf.data
       undwarf flamegraph perf.data -o flames.html
+
+    Colours are for terminals; NO_COLOR=1 turns them off, FORCE_COLOR=1 on for pipes (less -R).
     """
 
 

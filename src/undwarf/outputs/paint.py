@@ -6,8 +6,11 @@ from unicodedata import east_asian_width
 
 
 def wants_colour(sink: TextIO) -> bool:
-    """Whether to colour what is written there: a terminal, no NO_COLOR (no-color.org), no dumb terminal."""
-    return sink.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    """Whether to colour what is written there: a terminal that is not dumb, or anything with FORCE_COLOR
+    (force-color.org); never with NO_COLOR (no-color.org)."""
+    if os.environ.get("NO_COLOR"):
+        return False
+    return bool(os.environ.get("FORCE_COLOR")) or (sink.isatty() and os.environ.get("TERM") != "dumb")
 
 
 def cells(text: str) -> int:
