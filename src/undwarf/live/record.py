@@ -39,8 +39,6 @@ from undwarf.unwind.stitched import stitched_event
 
 UNWOUND_ELSEWHERE = ("fp", "dump")
 """Modes in which stacks are not unwound here: the kernel follows frame pointers, or they are dumped as perf does."""
-LIVE_ORDER = "eh-frame,debug-frame,sframe,fp"
-"""Unwind information that is used while recording. Code is not analysed: that takes seconds, in which buffers fill."""
 ROUND = 0.1
 """Seconds between two rounds at most."""
 SOON = 0.05
@@ -372,7 +370,7 @@ class Sampler:
     def unwinder(self, features: Any = None, *, runtime: bool = True) -> LiveUnwinder:
         """What walks this sampler's samples."""
         finder = Finder(limits=self.limits)
-        order = LIVE_ORDER if self.settings.mode == "live" else self.settings.mode
+        order = None if self.settings.mode == "live" else self.settings.mode
         made = LiveUnwinder(
             self.events,
             finder,

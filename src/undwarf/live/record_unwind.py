@@ -132,7 +132,7 @@ class LiveUnwinder:
         self.identities: list[FileIdentity] = []
         self.keys: list[tuple[int, int]] = []
         self.store = ImageStore(self.names, self.identities, features, finder)
-        self.sources = Sources(self.store, self.keys, order, disk, limits)
+        self.sources = Sources(self.store, self.keys, order, disk, limits, patient=False)
         self.memory = LiveMemory()
         self.replay = Replay()
         self.decoder = Decoder(limits.records, switches)

@@ -10,6 +10,7 @@ from undwarf.elf import ElfFile
 from undwarf.elf.headers import ET_DYN, PT_DYNAMIC
 from undwarf.images import Image, ImageKind, ImageStore
 from undwarf.limits import DEFAULT, Limits
+from undwarf.tables.eh_frame_hdr import find_header
 from undwarf.tables.model import RuleSet, UnwindTable
 from undwarf.tables.sources import FRAME_POINTERS, UNWIND_ORDER, parse_order
 from undwarf.tables.store import NO_DEBUG, NOT_ASKED, Key, Store, fingerprint, key_of
@@ -42,7 +43,8 @@ class Sources:
     ``keys`` are the recording's (name index, identity index) by image number. ``order`` names the kinds of unwind
     information that are used, in order (:mod:`undwarf.tables.sources`); ``fp`` among them lets the walk step by the
     frame pointer where there is no rule. ``disk`` is where rows are kept from run to run. ``given`` has
-    what processes gave at run time, by the name of their image. Calls come with the GIL held.
+    what processes gave at run time, by the name of their image. Unless ``patient``, the code of programs that nothing
+    describes is not analysed, which may take seconds. Calls come with the GIL held.
     Raises UsageError for an unknown kind.
     """
 
@@ -55,6 +57,7 @@ class Sources:
         limits: Limits = DEFAULT,
         given: "Mapping[bytes, TextRanges] | None" = None,
         machine: Machine = X86_64,
+        patient: bool = True,
     ) -> None:
         self.machine = machine
         """The machine whose code this is."""
@@ -68,6 +71,7 @@ class Sources:
         self._keys = keys
         self._disk = disk
         self._given = given or {}
+        self._patient = patient
         self._limits = limits
         self._kept: dict[Key, _Kept] = {}
         self._loaded: dict[int, Loaded] = {}
@@ -123,13 +127,16 @@ class Sources:
             found = debug_elf()
             return (fingerprint(found) or NO_DEBUG) if found is not None else NO_DEBUG
 
-        key = key_of(elf, self._order) if self._disk is not None else None
+        order = self._order
+        if not self._patient and not _is_described(elf):
+            order = tuple(kind for kind in order if kind != "code")
+        key = key_of(elf, order) if self._disk is not None else None
         if key is not None and key in self._kept:
             return self._kept[key].table
         stored = self._disk.load(key, self.rules) if self._disk is not None and key is not None else None
         table = UnwindTable.from_elf(
             elf,
-            self._order,
+            order,
             debug_elf=debug_elf,
             rules=self.rules,
             limits=self._limits,
@@ -222,6 +229,12 @@ class Sources:
             return None
         word = self.image(number).read(address, 8)
         return int.from_bytes(word, "little") if word is not None and len(word) == 8 else None
+
+
+def _is_described(elf: ElfFile) -> bool:
+    """Whether `.eh_frame` has functions, so that only what lies between them is left to the code."""
+    header = find_header(elf)
+    return header is not None and header.is_usual and header.count > 0
 
 
 def _entry(elf: ElfFile) -> int:
