@@ -128,6 +128,14 @@ def test_waits_come_as_an_event_of_their_own(program: str, tmp_path: Path):
         assert sum(sample.period for sample in slept) > 5 * 18_000_000
 
 
+def test_a_command_that_still_runs_when_sampling_ends_is_ended_too(program: str, tmp_path: Path):
+    path = tmp_path / "perf.data"
+    command = ["record", "-q", "-e", "cpu-clock", "--duration", "0.3", "-o", str(path), "--", program, "forever"]
+    assert run(command) == 128 + signal.SIGTERM
+    with undwarf.open(path) as recording:
+        assert any("leaf" in names(sample) for sample in recording.profile().samples)
+
+
 def test_a_running_process_is_sampled_with_the_mappings_it_had(program: str, tmp_path: Path):
     path = tmp_path / "perf.data"
     with subprocess.Popen([program, "forever"], stdout=subprocess.PIPE) as process:

@@ -65,7 +65,7 @@ SAMPLING = (
                  help="Stack that a sample brings along; at most, and where it fits, 65528."),
     click.option("--buffer", "-m", metavar="BYTES", callback=_size, default=None, help="Ring buffer of one CPU."),
     click.option("--duration", "seconds", metavar="SECONDS", type=click.FloatRange(0, min_open=True), default=None,
-                 help="Stop after that long."),
+                 help="Stop after that long; a command that still runs is ended."),
 )  # fmt: skip
 """Options of all commands that sample."""
 

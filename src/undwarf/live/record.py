@@ -282,6 +282,8 @@ class Sampler:
         encoder = RecordEncoder(replace(self.events[self.tracking], ids=self.events[self.tracking].ids[:1]))
         build_ids = system.BuildIds()
         out = [system.describe_kernel(encoder)] if self._kernel else []
+        if self._kernel and not out[0]:
+            self.summary.notes.append(f"the kernel's functions have no names: {system.why_no_kernel()}")
         if settings.everything:
             pids = system.all_processes()
         elif self.workload is not None:
@@ -327,7 +329,7 @@ class Sampler:
             for number, handler in before.items():
                 signal.signal(number, handler)
         if self.workload is not None:
-            self.summary.status = self.workload.wait()
+            self.summary.status = self.workload.finish()
 
     def _loop(self, watched: int, take: Callable[[list[memoryview]], None]) -> None:
         end = time.monotonic() + self.settings.seconds if self.settings.seconds is not None else None

@@ -15,7 +15,7 @@ from undwarf.live import perf_event as pe
 from undwarf.live.ring import Ring
 from undwarf.perfdata import EventAttr, SampleField
 
-LARGEST_RING, SMALLEST_RING = 32 << 20, 64 << 10
+LARGEST_RING, SMALLEST_RING = 64 << 20, 64 << 10
 LARGEST_DUMP = 65528
 """A record has 65,535 bytes at most; the kernel cuts the dump so that the rest finds room."""
 SMALLEST_DUMP = 8 << 10

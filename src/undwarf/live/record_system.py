@@ -201,6 +201,14 @@ def describe_kernel(encoder: RecordEncoder) -> bytes:
     return b"".join(out)
 
 
+def why_no_kernel() -> str:
+    """Why the kernel's addresses are not known."""
+    level = read_proc("/proc/sys/kernel/kptr_restrict", 16).strip().decode("ascii", "replace")
+    if level in ("", "0"):
+        return "/proc/kallsyms cannot be read, or shows no addresses"
+    return f"kernel.kptr_restrict is {level}, which hides where they are"
+
+
 def describe_machine(events: list[EventAttr], command: list[str], version: str, tracing: bytes) -> dict[int, bytes]:
     """Feature sections about this machine, by number."""
     system = os.uname()

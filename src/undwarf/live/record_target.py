@@ -60,6 +60,13 @@ class Workload:
                 self._note(status)
         return self.status is not None
 
+    def finish(self) -> int:
+        """Its exit code; if it has not ended by itself, it is asked to (SIGTERM), as perf does."""
+        if not self.ended():
+            with suppress(ProcessLookupError):
+                os.kill(self.pid, signal.SIGTERM)
+        return self.wait()
+
     def wait(self) -> int:
         """Wait for its end; its exit code."""
         if self.status is None:
@@ -71,11 +78,13 @@ class Workload:
         self.status = code if code >= 0 else 128 - code
 
     def close(self) -> None:
-        """End it, if it was never let go."""
+        """Let go of it. One that was never started ends, one that still runs is asked to."""
         for descriptor in (self._go, self._failed, self.watch):
             if descriptor >= 0:
                 with suppress(OSError):
                     os.close(descriptor)
         if self._go >= 0:
             self.wait()
+        elif self.status is None:
+            self.finish()
         self._go = self._failed = self.watch = -1
