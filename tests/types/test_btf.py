@@ -249,3 +249,10 @@ def test_the_running_kernel_is_read_whole() -> None:
     assert prototype is not None
     assert [register for register, _t, _at in prototype.arguments] == [5, 4, 1, 2]
     assert not len(file.defects)
+
+
+def test_a_type_by_its_name_or_none(builder: BtfBuilder) -> None:
+    number, _pointer = node(builder)
+    types = types_of(builder)
+    assert types.named("node") == types.number(number)
+    assert (types.named("ode"), types.named("key"), types.named("int")) == (0, 0, 0)

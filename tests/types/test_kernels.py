@@ -134,3 +134,39 @@ def test_symbols_of_another_boot_are_moved_to_this_one_first() -> None:
     found = moved(KernelTable(table, 0x5000000, "kallsyms", table, text), 0x25000000)
     assert found is not None
     assert found.address_of_name(b"vfs_read") == 0xFFFFFFFF81000100
+
+
+def test_a_type_is_drawn_from_a_binary_without_samples(module: Path) -> None:
+    result = CliRunner().invoke(undwarf, ["types", "--binary", str(module), "--type", "inode", "--json"])
+    assert result.exit_code == 0, result.output
+    drawn = json.loads(result.stdout)
+    assert (drawn["type"], drawn["size"]) == ("struct inode", 24)
+    assert [(one["kind"], one["offset"], one["name"]) for one in drawn["layout"]] == [
+        ("member", 0, "mode"),
+        ("hole", 4, ""),
+        ("member", 8, "size"),
+        ("member", 16, "next"),
+    ]
+
+
+def test_a_drawn_type_has_no_weights(module: Path) -> None:
+    result = CliRunner().invoke(undwarf, ["types", "--binary", str(module), "--type", "struct inode"])
+    assert result.exit_code == 0, result.output
+    assert "struct inode  24 bytes" in result.stdout
+    assert "%" not in result.stdout
+
+
+def test_a_type_that_does_not_exist_is_told(module: Path) -> None:
+    result = CliRunner().invoke(undwarf, ["types", "--binary", str(module), "--type", "nothing"])
+    assert "no type named 'nothing'" in f"{result.output}{result.exception}"
+
+
+def test_a_type_of_the_running_kernel_by_its_btf() -> None:
+    path = Path("/sys/kernel/btf/vmlinux")
+    if not path.is_file():
+        pytest.skip("this kernel has no BTF")
+    result = CliRunner().invoke(undwarf, ["types", "--btf", str(path), "--type", "list_head", "--json"])
+    assert result.exit_code == 0, result.output
+    drawn = json.loads(result.stdout)
+    assert drawn["type"] == "struct list_head"
+    assert [(one["name"], one["offset"]) for one in drawn["layout"]] == [("next", 0), ("prev", 8)]

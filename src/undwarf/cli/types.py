@@ -45,7 +45,9 @@ Examples:
   undwarf types --code --skid perf.data
   undwarf types --html types.html perf.data
   undwarf types --json perf.data | jq '.events[0].types[:3]'
-  undwarf types --binary ./program --at 1500,1504 --json""",
+  undwarf types --binary ./program --at 1500,1504 --json
+  undwarf types --binary ./vmlinux --type task_struct
+  undwarf types --btf /sys/kernel/btf/vmlinux --type task_struct""",
 )
 @click.option("--type", "type_name", metavar="NAME", default=None, help="Draw this type: members, holes, cache lines.")
 @click.option("--code", is_flag=True, help="Instructions by weight, each with what it touches.")
@@ -55,9 +57,9 @@ Examples:
     help="Charge samples at instructions that touch no memory to the load they wait for; shown as inferred.",
 )
 @click.option("--html", "page", metavar="FILE", default=None, help="Write a page with all types drawn as heat maps.")
-@click.option("--binary", metavar="ELF", default=None, help="Answer for a binary instead of a recording.")
+@click.option("--binary", metavar="ELF", default=None, help="Answer for a binary, not a recording: --at or --type.")
 @click.option("--at", "addresses", metavar="ADDR,...", callback=_addresses, help="Addresses in --binary; or @FILE.")
-@click.option("--btf", metavar="FILE", default="", help="Take the types of --binary from this BTF file.")
+@click.option("--btf", metavar="FILE", default="", help="Take the types from this BTF file.")
 @click.option(
     "--percent-limit", type=click.FloatRange(0, 100), default=0.5, show_default=True, help="Hide rows below this."
 )
@@ -84,6 +86,9 @@ def command(
     Every sampled instruction is decoded, what its memory operand leads to is followed through the function, and the
     member there is charged. What could not be told is shown with the reason, apart from what touches no data.
     """
+    if type_name is not None and not addresses and (binary is not None or btf):
+        _draw(binary, type_name, btf, as_json, options)
+        return
     if binary is not None:
         _answer(binary, addresses, btf, as_json, options)
         return
@@ -160,6 +165,31 @@ def _page(job: Job, target: str, type_name: str | None, skid: bool, weight: Lite
     click.echo(f"wrote {printable(target)}: open it in a browser", err=True)
 
 
+def _draw(binary: str | None, name: str, btf: str, as_json: bool, options: dict[str, Any]) -> None:
+    """A type of a binary or of BTF, without samples."""
+    from undwarf.outputs import types as text
+    from undwarf.outputs import types_json
+    from undwarf.outputs.paint import wants_colour
+    from undwarf.views.datatypes import DataTypes, TypeRow
+
+    if binary is None:
+        from undwarf.types.btf import BtfTypes
+        from undwarf.types.opening import open_btf_with_base
+
+        types = BtfTypes(open_btf_with_base(btf))
+        graph, number = types.graph, types.named(text.plain_name(name))
+    else:
+        source = _resolver(binary, btf, options, code=False).source
+        graph, number = source.graph, source.type_named(text.plain_name(name))
+    if not number:
+        raise UsageError(f"no type named {name!r} in {binary or btf}")
+    row = TypeRow(graph.canonical_name(number), graph.size(number), graph, graph.strip(number))
+    if as_json:
+        types_json.write(types_json.type_as_dict(DataTypes(), row), sys.stdout)
+    else:
+        text.write_type(DataTypes(), row, sys.stdout, text.TypesOptions(colour=wants_colour(sys.stdout)))
+
+
 def _answer(binary: str, addresses: tuple[int, ...], btf: str, as_json: bool, options: dict[str, Any]) -> None:
     """The list for addresses of one binary."""
     from undwarf.outputs.accesses import write, write_json
@@ -171,18 +201,19 @@ def _answer(binary: str, addresses: tuple[int, ...], btf: str, as_json: bool, op
     (write_json if as_json else write)(found, sys.stdout)
 
 
-def _resolver(binary: str, btf: str, options: dict[str, Any]) -> "Resolver":
-    from undwarf.elf import ElfFile
+def _resolver(binary: str, btf: str, options: dict[str, Any], *, code: bool = True) -> "Resolver":
     from undwarf.images.finder import Finder
-    from undwarf.types.opening import open_resolver
+    from undwarf.images.kernel_file import open_binary
+    from undwarf.types.opening import btf_of, open_resolver
 
-    elf = ElfFile.open(binary)
+    elf = open_binary(binary)
     finder = Finder(options["symfs"] or "", (*options["debug_dirs"], "/usr/lib/debug"))
     debug = None if btf or elf.section(".debug_info") is not None else finder.debug_file(elf, binary)
     found = open_resolver(
         elf,
         debug,
         btf=btf,
+        btf_base=btf_of(open_binary(options["vmlinux"])) if options.get("vmlinux") else None,
         find_alt=lambda file: finder.alt_file(file, binary),
         find_split=lambda name, directory, _identity: finder.split_files(name, directory, elf, binary),
     )
@@ -190,6 +221,6 @@ def _resolver(binary: str, btf: str, options: dict[str, Any]) -> "Resolver":
         raise NothingUsable(
             f"nothing says the types of {binary}", "it has neither DWARF nor BTF", "build it with -g, or give --btf"
         )
-    if found.machine is None:
+    if found.machine is None and code:
         raise NothingUsable(f"cannot decode the code of {binary}", "types are followed on x86-64 and AArch64")
     return found

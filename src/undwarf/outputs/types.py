@@ -9,7 +9,7 @@ from undwarf.outputs.paint import Paint, fit, pad
 from undwarf.views.datatypes import Counts, DataTypes, FieldRow, TypeRow
 from undwarf.views.layout import LINE, contention, layout, spread
 
-__all__ = ["TypesOptions", "find_type", "write", "write_code", "write_type"]
+__all__ = ["TypesOptions", "find_type", "plain_name", "write", "write_code", "write_type"]
 
 _MOST_FIELDS = 24
 
@@ -134,9 +134,9 @@ def _cpus(cpus: tuple[int, ...]) -> str:
 
 def find_type(found: DataTypes, name: str) -> TypeRow:
     """The hottest type of a name, given whole or without ``struct``. Raises UsageError if no sample touches it."""
-    wanted = _plain(name)
+    wanted = plain_name(name)
     for row in found.types:
-        if row.name == name or _plain(row.name) == wanted:
+        if row.name == name or plain_name(row.name) == wanted:
             return row
     for row in found.types:
         if wanted in row.name:
@@ -145,34 +145,38 @@ def find_type(found: DataTypes, name: str) -> TypeRow:
     raise UsageError(f"no sample touches a type named {name!r}", f"there is {have}" if have else "", "undwarf types")
 
 
-def _plain(name: str) -> str:
+def plain_name(name: str) -> str:
+    """A type's name without the keyword before it."""
     for keyword in ("struct ", "class ", "union ", "enum "):
         name = name.removeprefix(keyword)
     return name.strip()
 
 
 def write_type(found: DataTypes, row: TypeRow, sink: TextIO, options: TypesOptions) -> None:
-    """One type drawn: members with offsets and sizes, holes, cache lines, and each member's numbers."""
+    """One type drawn: members with offsets and sizes, holes, cache lines, and each member's numbers where there are
+    samples."""
     paint = Paint(options.colour)
     total = found.total or 1
     of_type = row.counts.weight or 1
+    weighed = found.samples > 0
     sink.write(paint.bold(printable(row.name)))
     lines = -(-row.size // LINE)
-    sink.write(f"  {row.size:,} bytes, {lines:,} cache line{'s' if lines != 1 else ''}, ")
-    sink.write(f"{_share(row.counts.weight, total).strip()} of the weight\n")
+    sink.write(f"  {row.size:,} bytes, {lines:,} cache line{'s' if lines != 1 else ''}")
+    if weighed:
+        sink.write(f", {_share(row.counts.weight, total).strip()} of the weight")
     latency = f" {'Latency':>8}" if found.has_latency else ""
-    sink.write(
-        paint.bold(f"{'Weight':>7} {'Loads':>7} {'Stores':>7}{latency} {'Offset':>7} {'Size':>6}  Member") + "\n"
-    )
+    head = f"{'Weight':>7} {'Loads':>7} {'Stores':>7}{latency} " if weighed else ""
+    sink.write("\n" + paint.bold(f"{head}{'Offset':>7} {'Size':>6}  Member") + "\n")
     before = -1
     drawn = layout(row)
-    widths = 24 + (9 if found.has_latency else 0)
+    widths = 24 + (9 if found.has_latency else 0) if weighed else 0
     for one in drawn:
         line = one.offset // LINE
         if line != before and row.size > LINE:
             weight = sum(each.counts.weight for each in row.fields.values() if each.offset // LINE == line)
-            rule = f"── cache line {line}, {_share(weight, of_type).strip()} "
-            sink.write(paint.dim(f"{'':{widths - 1}} {rule:─<48}") + "\n")
+            share = f"{_share(weight, of_type).strip()} " if weighed else ""
+            rule = f"── cache line {line}, {share}" if weighed else f"── cache line {line} "
+            sink.write(paint.dim(f"{'':{max(widths - 1, 0)}} {rule:─<48}") + "\n")
         before = line
         indent = "  " * one.depth
         if one.kind == "hole":
@@ -189,7 +193,7 @@ def write_type(found: DataTypes, row: TypeRow, sink: TextIO, options: TypesOptio
         sink.write(f"{numbers}{one.offset:7} {one.size:6}  {indent}{name or '(nameless)'}")
         sink.write(paint.dim(f"  {printable(one.type)}") + "\n")
     rest = sum(one.counts.weight for one in row.fields.values() if not one.field)
-    if not drawn or rest:
+    if weighed and (not drawn or rest):
         sink.write(f"{_share(rest, of_type)} {'':17}of the whole, or of what has no name\n")
 
 

@@ -12,6 +12,7 @@ from undwarf.diagnostics import Defects
 from undwarf.elf import ElfFile
 from undwarf.errors import UnreadableInput
 from undwarf.limits import DEFAULT, Limits
+from undwarf.types.btf_index import CUT, TOO_MANY, UNKNOWN_KIND, find_named, index_types
 from undwarf.types.model import VOID, Kind, Member, TypeGraph, TypeRecord
 
 MAGIC = 0xEB9F
@@ -22,9 +23,6 @@ INT, PTR, ARRAY, STRUCT, UNION, ENUM, FWD, TYPEDEF, VOLATILE, CONST, RESTRICT, F
 )
 DECL_TAG, TYPE_TAG, ENUM64 = 17, 18, 19
 
-_FIXED = {INT: 1, ARRAY: 3, VAR: 1, DECL_TAG: 1}
-_EACH = {STRUCT: 3, UNION: 3, ENUM: 2, FUNC_PROTO: 2, DATASEC: 3, ENUM64: 3}
-_KNOWN = 20
 _THROUGH = {
     TYPEDEF: Kind.TYPEDEF, VOLATILE: Kind.VOLATILE, CONST: Kind.CONST, RESTRICT: Kind.RESTRICT, TYPE_TAG: Kind.TAG,
 }  # fmt: skip
@@ -70,9 +68,9 @@ class BtfFile:
         self.strings_start: int = 0 if base is None else base.strings_start + len(base.strings)
         self.first: int = 1 if base is None else base.first + len(base)
         """Number of the first type here; 0 is void everywhere."""
-        self._starts = array("I")
-        self.names = array("I")
-        self.kinds = bytearray()
+        self._starts: memoryview
+        self.names: memoryview
+        self.kinds: bytes
         self._find_types()
 
     def __len__(self) -> int:
@@ -91,31 +89,14 @@ class BtfFile:
         return view[at : at + size]
 
     def _find_types(self) -> None:
-        words = self._types
-        total = len(words)
-        at = 0
-        starts, names, kinds = self._starts.append, self.names.append, self.kinds.append
-        room = self.limits.types - 1
-        fixed = [_FIXED.get(kind, 0) for kind in range(_KNOWN)]
-        each = [_EACH.get(kind, 0) for kind in range(_KNOWN)]
-        while at + 3 <= total:
-            info = words[at + 1]
-            kind = info >> 24 & 0x1F
-            if not 0 < kind < _KNOWN:
-                self.defects.add("unknown kind of BTF", self.name, detail=str(kind))
-                return
-            following = at + 3 + fixed[kind] + each[kind] * (info & 0xFFFF)
-            if following > total:
-                self.defects.add("BTF cut short", self.name, detail="a type")
-                return
-            room -= 1
-            if room < 0:
-                self.defects.add("too many types", self.name)
-                return
-            starts(at)
-            names(words[at])
-            kinds(kind)
-            at = following
+        self._starts, self.names, kinds, end, kind = index_types(self._types, max(self.limits.types - 1, 0))
+        self.kinds = bytes(kinds)
+        if end == UNKNOWN_KIND:
+            self.defects.add("unknown kind of BTF", self.name, detail=str(kind))
+        elif end == CUT:
+            self.defects.add("BTF cut short", self.name, detail="a type")
+        elif end == TOO_MANY:
+            self.defects.add("too many types", self.name)
 
     def words(self, number: int) -> "tuple[BtfFile, array[int], int] | None":
         """(file, its words, where the type begins) for a type's number; None for void and what does not exist."""
@@ -135,6 +116,24 @@ class BtfFile:
         at -= file.strings_start
         end = file.strings.find(b"\0", at, at + MAX_NAME) if at < len(file.strings) else -1
         return file.strings[at:end].decode("utf-8", "backslashreplace") if end >= 0 else ""
+
+    def first_named(self, kind: int, name: str) -> int:
+        """The number of this file's first type of one kind that has a name; 0 for none. No other name is read."""
+        wanted = name.encode()
+        places = set()
+        at = self.strings.find(wanted + b"\0")
+        while at >= 0:
+            # Strings may be the ends of others.
+            places.add(at + self.strings_start)
+            at = self.strings.find(wanted + b"\0", at + 1)
+        file = self.base
+        if file is not None and wanted:
+            at = file.strings.find(wanted + b"\0")
+            while at >= 0:
+                places.add(at + file.strings_start)
+                at = file.strings.find(wanted + b"\0", at + 1)
+        found = [at for place in places if (at := find_named(self.names, self.kinds, place, kind)) >= 0]
+        return self.first + min(found) if found else 0
 
     def named(self, kind: int) -> dict[str, int]:
         """Numbers of this file's types of one kind by name, the first of each name."""
@@ -205,6 +204,17 @@ class BtfTypes:
     def variables(self) -> dict[str, int]:
         """BTF numbers of variables by name."""
         return self.file.named(VAR)
+
+    def named(self, name: str) -> int:
+        """The graph's number of the structure, union, enumeration or typedef of a name, of the base too; else void."""
+        types: BtfTypes | None = self
+        while types is not None:
+            for kind in (STRUCT, UNION, ENUM, ENUM64, TYPEDEF):
+                found = types.file.first_named(kind, name)
+                if found:
+                    return types.number(found)
+            types = types.base
+        return VOID
 
     def sections(self) -> dict[str, list[tuple[str, int, int, int]]]:
         """(name, type, offset, size) of the variables of each section, by the section's name."""

@@ -216,6 +216,33 @@ class DwarfTypes:
                 return self.number(space, offset)
         return VOID
 
+    def named(self, name: str) -> int:
+        """A type by its name, written with the namespaces it is in or without: the first that is defined, unit by unit.
+
+        Where only a typedef has the name, what that stands for; void for none.
+        """
+        wanted = frozenset((TAG_STRUCT, TAG_UNION, TAG_CLASS, TAG_ENUM, TAG_INTERFACE, TAG_TYPEDEF))
+        plain = name.rpartition("::")[2]
+        same: dict[tuple[int, int, int], bool] = {}
+        typedef = VOID
+        for space in list(self.spaces.all):
+            for unit in range(space.info.count):
+                rows = space.declared(unit)
+                columns = [rows[column].tolist() for column in ("tag", "kind", "name", "flags", "die")]
+                for k, (tag, kind, text, flags, die) in enumerate(zip(*columns, strict=True)):
+                    if tag not in wanted or flags & 1 or not kind:
+                        continue
+                    key = (space.number, kind, text)
+                    fits = same.get(key)
+                    if fits is None:
+                        fits = same[key] = space.row_name(unit, k) == plain
+                    if not fits or (plain != name and space.qualified(unit, die, plain) != name):
+                        continue
+                    if tag != TAG_TYPEDEF:
+                        return self.number(space, die)
+                    typedef = typedef or self.number(space, die)
+        return typedef
+
     def definitions(self) -> dict[str, list[tuple[Space, int, int]]]:
         """(space, unit, offset) of the types that are defined anywhere, by plain name; found when first needed."""
         if self._definitions is None:

@@ -92,6 +92,10 @@ class BtfSource:
         """Nothing: BTF does not say what a function's variables are, nor does it know of bases."""
         return []
 
+    def type_named(self, name: str) -> int:
+        """A structure, union, enumeration or typedef by its name; void for none."""
+        return self.types.named(name)
+
     def global_at(self, address: int) -> "tuple[GlobalVariable, int] | None":
         """The variable that holds an address."""
         return _held(*self._globals, address)

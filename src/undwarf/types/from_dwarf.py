@@ -337,6 +337,11 @@ class DwarfSource:
         thread.sort(key=lambda one: one[0])
         return memory, thread
 
+    def type_named(self, name: str) -> int:
+        """A structure, union, class, enumeration or typedef by its name; void for none."""
+        self._all_units()
+        return self.types.named(name)
+
     def _parts(self, space: Space, unit: int, die: int) -> list[Fixed]:
         """Where a variable is whose address is computed, or whose pieces are at several."""
         entry = space.entry_in(unit, die)

@@ -16,7 +16,7 @@ from undwarf.types.neighbours import Neighbours
 from undwarf.types.objects import as_linked
 from undwarf.types.resolve import Resolver
 
-__all__ = ["btf_of", "open_resolver"]
+__all__ = ["btf_of", "open_btf_with_base", "open_resolver"]
 
 _MODULE = ".gnu.linkonce.this_module"
 
@@ -60,6 +60,16 @@ def open_resolver(
     known = TableSymbols(symbols, elf) if symbols is not None else None
     types = BtfSource(BtfTypes(file), elf, known)
     return Resolver(elf, types, debug=debug_elf, complete=True, kernel=kernel, symbols=symbols)
+
+
+def open_btf_with_base(path: str, limits: Limits = DEFAULT) -> BtfFile:
+    """BTF from a file; that of a module, among those of a running kernel, goes on from `vmlinux` beside it.
+
+    Raises UnreadableInput.
+    """
+    beside = Path(path).parent / "vmlinux"
+    whole = Path(path).parent.name != "btf" or Path(path).name == "vmlinux" or not beside.is_file()
+    return open_btf(path, base=None if whole else open_btf(str(beside), limits=limits), limits=limits)
 
 
 def btf_of(elf: ElfFile, base: BtfFile | None = None, limits: Limits = DEFAULT) -> BtfFile | None:

@@ -94,6 +94,9 @@ class TypeSource(Protocol):
     def related(self, pc: int) -> list[list[int]]:
         """Aggregates the function that holds ``pc`` speaks of, in groups, those nearest to its variables first."""
 
+    def type_named(self, name: str) -> int:
+        """A structure, union, enumeration or typedef by its name; void for none."""
+
     def global_at(self, address: int) -> "tuple[GlobalVariable, int] | None":
         """The global variable that holds an address, and the offset in it."""
 
