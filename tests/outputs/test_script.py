@@ -113,6 +113,15 @@ def test_kernel_and_modules_are_named_as_perf_names_them() -> None:
     assert [line.rpartition(" ")[2] for line in lines[1:3]] == ["([xfs])", "([kernel.kallsyms])"]
 
 
+def test_code_made_at_run_time_is_that_of_its_process() -> None:
+    """As perf, which names such mappings by the map that a runtime may write."""
+    text = script(
+        make_profile([S("f@app ?@anon", pid=7), S("f@app ?@anon", pid=8), S("f@app ?@anon", pid=7)]), "ip,dso"
+    )
+    made = [line.rpartition(" ")[2] for line in text.splitlines() if "perf-" in line]
+    assert made == ["(/tmp/perf-7.map)", "(/tmp/perf-8.map)", "(/tmp/perf-7.map)"]
+
+
 def test_a_thread_without_a_name_is_its_number() -> None:
     assert script(make_profile([S("f@app", comm=None, tid=42)]), "comm,ip").startswith(":42 \n")
 

@@ -12,7 +12,7 @@ from undwarf.buffers import zeros
 from undwarf.diagnostics import Defects
 from undwarf.images import Finder, ImageStore
 from undwarf.images.containers import Containers
-from undwarf.symbols import Resolver, dso_name
+from undwarf.symbols import Resolver
 from undwarf.symbols.perfmap import read_map, table_of_map
 
 Identity = namedtuple("Identity", "build_id major minor inode generation", defaults=(b"", 0, 0, 0, 0))
@@ -118,11 +118,6 @@ def test_map_of_another_user_is_not_read(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.setattr(os, "stat", lambda *_args, **_more: fake)
     assert read_map(Here(), 1, defects=defects) is None
     assert [defect.kind for defect in defects] == ["perf map of another user"]
-
-
-def test_dso_of_compiled_code_is_its_map() -> None:
-    store = ImageStore([b"//anon", b"/bin/a", b"[heap]"], [Identity()])
-    assert [dso_name(store.image((i, 0)), 7) for i in range(3)] == ["/tmp/perf-7.map", "/bin/a", "[heap]"]
 
 
 def test_map_of_a_process_in_a_container(tmp_path: Path) -> None:

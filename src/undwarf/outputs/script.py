@@ -13,7 +13,7 @@ from undwarf.outputs.script_text import ScriptText
 from undwarf.perfdata import SampleField
 from undwarf.profile.model import Profile
 from undwarf.unwind.stop import DESCRIPTIONS, StopReason
-from undwarf.views.labels import UNKNOWN, dso, short_dso
+from undwarf.views.labels import UNKNOWN, dso, is_made_at_run_time, short_dso
 
 FIELDS = {
     "comm": 1,
@@ -128,6 +128,9 @@ def write(profile: Profile, sink: BinaryIO, options: ScriptOptions) -> None:
         [file.rpartition("/")[2] or file for file in profile.files],
     )
     width = max(map(len, events), default=0)
-    text = ScriptText(profile, modes, names, width, options.max_stack)
+    made = zeros("B", len(profile.images))
+    for number, image in enumerate(profile.images):
+        made[number] = is_made_at_run_time(image)
+    text = ScriptText(profile, modes, names, made, width, options.max_stack)
     while len(piece := text.fill()):
         sink.write(piece)

@@ -42,6 +42,8 @@ KEPT = cython.declare(cython.Py_ssize_t, 1 << 26)
 
 
 INLINED = b" (inlined)"
+MAP_START = b"/tmp/perf-"
+MAP_END = b".map"
 
 CUT_OFF = cython.declare(cython.uint, 1 << 2 | 1 << 5 | 1 << 10 | 1 << 13)
 """Stop reasons after which there are callers that cannot be told: TRUNCATED, BAD_CFA, UNREADABLE_MEMORY,
@@ -209,7 +211,8 @@ class ScriptText:
     """Writes samples in the shape of `perf script`.
 
     ``modes`` is, for each event, a sum of the constants above. ``names`` are lists of comms, events, functions, images
-    (one more at the end, for frames that lie in none), the last parts of the images' names, and stop reasons.
+    (one more at the end, for frames that lie in none), the last parts of the images' names, and stop reasons. ``made``
+    has for each image 1 if its code was made at run time.
     A frame's line is formatted once and kept while there is room for it.
     """
 
@@ -250,11 +253,14 @@ class ScriptText:
     event_width: cython.Py_ssize_t
     kept_mode: cython.uint
     next: cython.Py_ssize_t
+    made = cython.declare("const unsigned char[::1]")
+    pid: cython.longlong
 
     def __init__(
-        self, profile: Any, modes: Any, names: "tuple[list[str], ...]", event_width: int, max_frames: int
+        self, profile: Any, modes: Any, names: "tuple[list[str], ...]", made: Any, event_width: int, max_frames: int
     ) -> None:
         samples = profile.samples
+        self.made = made
         self.modes = modes
         self.times = samples.time
         self.pids = samples.pid
@@ -292,6 +298,7 @@ class ScriptText:
         self.text = Text(CHUNK + 4096)
         self.lines = Text(1 << 16)
         self.kept_mode = 0
+        self.pid = 0
         self.next = 0
 
     @cython.cfunc
@@ -300,6 +307,25 @@ class ScriptText:
         """The number of an image's name in one of the two lists; the last is for none."""
         last: cython.Py_ssize_t = names.ends.shape[0] - 2
         return last if image == NOTHING or cython.cast("Py_ssize_t", image) > last else image
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    def is_made(self, frame: cython.Py_ssize_t) -> cython.bint:
+        """Whether a frame lies in code that was made at run time, which perf names by the process's map."""
+        image: cython.uint = self.images[frame]
+        return image != NOTHING and cython.cast("Py_ssize_t", image) < self.made.shape[0] and self.made[image] != 0
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    def line(self, frame: cython.Py_ssize_t, mode: cython.uint, skipped: cython.Py_ssize_t) -> cython.int:
+        """Append a frame's line but for its first characters."""
+        if self.line_end[frame] == 0:
+            self.format(frame, mode)
+        self.text.copy(self.lines, cython.cast("Py_ssize_t", self.line_start[frame]) + skipped, self.line_end[frame])
+        if self.is_made(frame):
+            # Another process may have its own code at the same address.
+            self.line_end[frame] = 0
+        return 0
 
     @cython.cfunc
     @cython.exceptval(-1)
@@ -334,7 +360,14 @@ class ScriptText:
             if mode & (IP | SYM):
                 lines.put(32)
             lines.put(40)
-            lines.name(self.image_names, self.image_name(self.image_names, self.images[frame]), 0)
+            if self.is_made(frame):
+                for byte in MAP_START:
+                    lines.put(byte)
+                lines.signed(self.pid, 0, False)
+                for byte in MAP_END:
+                    lines.put(byte)
+            else:
+                lines.name(self.image_names, self.image_name(self.image_names, self.images[frame]), 0)
             lines.put(41)
         if mode & SRCLINE:
             lines.put(10)
@@ -417,9 +450,7 @@ class ScriptText:
         while node != NOTHING and left > 0:
             left -= 1
             frame = self.frames[node]
-            if self.line_end[frame] == 0:
-                self.format(frame, mode)
-            text.copy(self.lines, self.line_start[frame], self.line_end[frame])
+            self.line(frame, mode, 0)
             node = self.parents[node]
         return 0
 
@@ -431,6 +462,7 @@ class ScriptText:
         mode: cython.uint = self.modes[self.events[s]]
         shown: cython.uint = mode & (IP | SYM | SYMOFF | DSO | SRCLINE)
         text = self.text
+        self.pid = self.pids[s]
         self.header(s, mode)
         if shown != self.kept_mode:
             # Events may show different fields; lines that are kept are for one choice of them.
@@ -460,10 +492,8 @@ class ScriptText:
         elif self.stacks[s] != NOTHING:
             # The one frame on the sample's own line: a blank in place of the tab.
             frame = self.frames[self.stacks[s]]
-            if self.line_end[frame] == 0:
-                self.format(frame, mode)
             text.put(32)
-            text.copy(self.lines, cython.cast("Py_ssize_t", self.line_start[frame]) + 1, self.line_end[frame])
+            self.line(frame, mode, 1)
         else:
             text.put(10)
         return 0

@@ -20,7 +20,7 @@ from undwarf.symbols.kernel import (
     table_of_announced,
 )
 from undwarf.symbols.modules import Place, PlacedTable, module_places, placed_tables
-from undwarf.symbols.perfmap import map_path, read_map
+from undwarf.symbols.perfmap import read_map
 from undwarf.symbols.plt import Stubs
 from undwarf.symbols.table import SymbolTable
 
@@ -371,10 +371,3 @@ class _Batch:
 def _rank(name: str) -> tuple[int, int]:
     """How well an alias suits (larger is better), as the last steps of perf's choose_best_symbol."""
     return len(name.lstrip("_")) - len(name), len(name)
-
-
-def dso_name(image: Image, pid: int) -> str:
-    """How perf names an image behind a frame: just-in-time compiled code by the map that would name it."""
-    if image.kind is ImageKind.ANON and image.name.startswith((b"//anon", b"/anon_hugepage", b"/dev/zero", b"/memfd:")):
-        return map_path(pid)
-    return image.path

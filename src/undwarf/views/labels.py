@@ -15,6 +15,9 @@ class HasName(Protocol):
     def kind(self) -> str: ...
 
 
+_WITHOUT_FILE = ("//anon", "/anon_hugepage", "/dev/zero", "[stack", "[heap]", "/SYSV")
+
+
 def kind_of(image: HasName) -> str:
     """FILE, KERNEL, MODULE, VDSO, BPF, ANON, JIT or UNKNOWN, whether the profile keeps a string or an enumeration."""
     kind = image.kind
@@ -38,6 +41,12 @@ def dso(image: HasName) -> str:
             base = base.removesuffix(ending)
         return f"[{base.replace('-', '_')}]"
     return name or UNKNOWN
+
+
+def is_made_at_run_time(image: HasName) -> bool:
+    """Whether code of this image is in memory without a file: perf names it by the process's `/tmp/perf-PID.map`, there
+    or not (perf, `map__new`)."""
+    return kind_of(image) == "ANON" and image.name.startswith(_WITHOUT_FILE)
 
 
 def short_dso(image: HasName) -> str:
