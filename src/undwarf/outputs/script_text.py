@@ -441,12 +441,11 @@ class ScriptText:
 
     @cython.cfunc
     @cython.exceptval(-1)
-    @cython.locals(frame="Py_ssize_t", left="Py_ssize_t", node="unsigned int", text=Text)
+    @cython.locals(frame="Py_ssize_t", left="Py_ssize_t", node="unsigned int")
     def stack(self, leaf: cython.uint, mode: cython.uint) -> cython.int:
         """Append a stack, one frame a line."""
         left = self.max_frames
         node = leaf
-        text = self.text
         while node != NOTHING and left > 0:
             left -= 1
             frame = self.frames[node]
