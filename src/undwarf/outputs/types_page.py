@@ -12,19 +12,31 @@ __all__ = ["write"]
 _MOST_TYPES = 50
 _MOST_LINES = 64
 _STYLE = """
-:root{color-scheme:light dark;--ink:#1b1b1b;--page:#fff;--line:#ccc;--dim:#777}
-@media (prefers-color-scheme:dark){:root{--ink:#e6e6e6;--page:#181818;--line:#444;--dim:#999}}
+:root{color-scheme:light dark;--ink:#1d1f21;--page:#fbfbfa;--line:#d9dadb;--dim:#5c6166;--warn:#8a4b00;--link:#0a5fb4}
+@media (prefers-color-scheme:dark){
+:root{--ink:#e8e8e6;--page:#17191b;--line:#3a3e42;--dim:#a2a8ad;--warn:#f0b35a;--link:#7ab8f5}}
 body{font:14px/1.45 system-ui,sans-serif;color:var(--ink);background:var(--page)}
-body{margin:2em auto;max-width:70em;padding:0 1em}
-h2{font:600 16px ui-monospace,monospace;margin:2em 0 .3em}
-.bytes{display:grid;grid-template-columns:repeat(64,1fr);gap:1px;margin:2px 0;font:10px ui-monospace,monospace}
-.bytes span{min-height:1.9em;overflow:hidden;white-space:nowrap;padding:2px}
+body{margin:1.2em auto;max-width:72em;padding:0 1em}
+h1{font-size:18px;margin:0 0 .8em;overflow-wrap:anywhere}
+h2{font:600 15px ui-monospace,monospace;margin:2.2em 0 .2em;overflow-wrap:anywhere}
+h3{font-size:14px;margin:1.4em 0 .4em}
+p{margin:.2em 0}
+a{color:var(--link);text-decoration:none}
+a:hover,a:focus{text-decoration:underline}
+.bytes{display:grid;grid-template-columns:4em repeat(64,minmax(0,1fr));gap:1px;margin:2px 0}
+.bytes{font:10px ui-monospace,monospace}
+.bytes b{font-weight:400;color:var(--dim);text-align:right;padding:3px 6px 0 0}
+.bytes span{min-height:1.9em;overflow:hidden;white-space:nowrap;text-overflow:ellipsis;padding:2px}
 .bytes span{border:1px solid var(--line);border-radius:2px}
 .bytes .hole{background:repeating-linear-gradient(45deg,transparent 0 4px,var(--line) 4px 5px);border-style:dashed}
+.wide{overflow-x:auto}
 table{border-collapse:collapse;margin:.5em 0;font-variant-numeric:tabular-nums}
-td,th{padding:1px 10px;text-align:right;border-bottom:1px solid var(--line)}
-td:last-child,th:last-child,td.name,th.name{text-align:left;font-family:ui-monospace,monospace}
+td,th{padding:1px 10px;text-align:right;border-bottom:1px solid var(--line);white-space:nowrap}
+th{font-weight:600;color:var(--dim)}
+td.name,th.name{text-align:left}
+td.name{font-family:ui-monospace,monospace}
 .dim{color:var(--dim)}
+.warn{color:var(--warn)}
 """
 
 
@@ -34,19 +46,53 @@ def write(found: list[tuple[str, DataTypes]], path: str, wanted: TypeRow | None,
     sink.write(f"<!DOCTYPE html>\n<html lang=en><meta charset=utf-8><title>Data types: {title}</title>")
     sink.write('<meta name=viewport content="width=device-width,initial-scale=1">')
     sink.write(f"<style>{_STYLE}</style>\n<h1>Data types in {title}</h1>\n")
-    for event, data in found:
-        total = data.total or 1
-        share = 100 * data.typed / total
-        sink.write(f"<p><b>{escape(printable(event))}</b>: {data.samples:,} samples, {share:.1f} % of the weight typed")
-        if data.inferred:
-            sink.write(f" ({100 * data.inferred / total:.1f} % inferred)")
-        sink.write("</p>\n")
+    for number, (event, data) in enumerate(found):
+        sink.write(f"<h3>{escape(printable(event))}</h3>\n")
+        _shares(data, sink)
         rows = [row for row in data.types if wanted is None or row.name == wanted.name]
-        for row in rows[:_MOST_TYPES]:
-            _type(row, data, sink)
+        names = [f"t{number}-{place}" for place in range(min(len(rows), _MOST_TYPES))]
+        if len(names) > 1:
+            _overview(rows, names, data, sink)
+        if names:
+            sink.write(
+                "<p class=dim>Each row below is a cache line of 64 bytes, warmer where more of the type's weight "
+            )
+            sink.write("is; hatched bytes are holes.</p>\n")
+        for name, row in zip(names, rows, strict=False):
+            _type(row, name, data, sink)
         if len(rows) > _MOST_TYPES:
             sink.write(f"<p class=dim>and {len(rows) - _MOST_TYPES} more types</p>\n")
     sink.write("</html>\n")
+
+
+def _shares(data: DataTypes, sink: TextIO) -> None:
+    """What of the weight is typed; what is not, by reason; what touches no data of the program."""
+    total = data.total or 1
+    outside = sum(data.outside.values())
+
+    def row(weight: int, what: str, kind: str = "") -> None:
+        mark = f' class="name {kind}"' if kind else " class=name"
+        sink.write(f"<tr><td>{100 * weight / total:.2f} %<td{mark}>{escape(printable(what))}\n")
+
+    sink.write(f"<p class=dim>{data.samples:,} samples</p>\n<div class=wide><table>\n")
+    row(data.total - outside, "at instructions that touch the program's data, of which")
+    row(data.typed, "typed" + (f" ({100 * data.inferred / total:.2f} % inferred)" if data.inferred else ""))
+    for reason, weight in sorted(data.unknown.items(), key=lambda one: -one[1]):
+        row(weight, f"not typed: {reason}", "warn")
+    for reason, weight in sorted(data.outside.items(), key=lambda one: -one[1]):
+        row(weight, reason, "dim")
+    sink.write("</table></div>\n")
+
+
+def _overview(rows: list[TypeRow], names: list[str], data: DataTypes, sink: TextIO) -> None:
+    """A line for each type that leads to it."""
+    total = data.total or 1
+    sink.write("<div class=wide><table><tr><th>Weight<th>Samples<th>Bytes<th class=name>Type\n")
+    for name, row in zip(names, rows, strict=False):
+        share = row.counts.weight / total
+        sink.write(f'<tr><td style="{_heat(share)}">{100 * share:.2f} %<td>{row.counts.samples:,}<td>{row.size:,}')
+        sink.write(f'<td class=name><a href="#{name}">{escape(printable(row.name))}</a>\n')
+    sink.write("</table></div>\n")
 
 
 def _heat(share: float) -> str:
@@ -55,16 +101,21 @@ def _heat(share: float) -> str:
     return f"background:rgba(214,60,30,{0.08 + 0.8 * strength:.2f})" if share > 0 else ""
 
 
-def _type(row: TypeRow, data: DataTypes, sink: TextIO) -> None:
+def _type(row: TypeRow, name: str, data: DataTypes, sink: TextIO) -> None:
     total, whole = data.total or 1, row.counts.weight or 1
-    sink.write(f"<h2>{escape(printable(row.name))}</h2>\n<p>{row.size:,} bytes, ")
-    sink.write(f"{100 * row.counts.weight / total:.2f} % of the weight, {row.counts.samples:,} samples</p>\n")
+    samples = f"{row.counts.samples:,} sample{'' if row.counts.samples == 1 else 's'}"
+    sink.write(f"<h2 id={name}>{escape(printable(row.name))}</h2>\n<p class=dim>{row.size:,} bytes, ")
+    sink.write(f"{100 * row.counts.weight / total:.2f} % of the weight, {samples}</p>\n")
     drawn = layout(row)
     leaves = _leaves(drawn)
     if row.size and drawn:
         _bytes(row, leaves, whole, sink)
-    sink.write("<table><tr><th>Weight<th>Loads<th>Stores<th>Offset<th>Size<th class=name>Member<th class=name>Type\n")
     shown = [one for one in drawn if one.counts is not None]
+    if not shown:
+        # A type without members: what there is to say is said.
+        return
+    sink.write("<div class=wide><table><tr><th>Weight<th>Loads<th>Stores<th>Offset<th>Size")
+    sink.write("<th class=name>Member<th class=name>Type\n")
     for one in sorted(shown, key=lambda each: -(each.counts.weight if each.counts else 0)):
         counts = one.counts
         if counts is None:
@@ -78,7 +129,7 @@ def _type(row: TypeRow, data: DataTypes, sink: TextIO) -> None:
     rest = sum(one.counts.weight for one in row.fields.values() if not one.field)
     if rest:
         sink.write(f"<tr><td>{100 * rest / whole:.2f} %<td><td><td><td><td class=name>(no member)<td>\n")
-    sink.write("</table>\n")
+    sink.write("</table></div>\n")
 
 
 def _leaves(drawn: list[LayoutLine]) -> list[LayoutLine]:
@@ -109,15 +160,17 @@ def _bytes(row: TypeRow, leaves: list[LayoutLine], whole: int, sink: TextIO) -> 
             begin = stop
     for begin, stop, one in cells:
         if begin % LINE == 0:
-            sink.write(f'{"</div>" if begin else ""}<div class=bytes title="cache line {begin // LINE}">')
+            sink.write(
+                f'{"</div>" if begin else ""}<div class=bytes title="cache line {begin // LINE}"><b>+{begin}</b>'
+            )
         elif begin == cells[0][0]:
-            sink.write("<div class=bytes>")
+            sink.write(f"<div class=bytes><b>+{begin - begin % LINE}</b>")
         share = one.counts.weight / whole if one.counts is not None else 0.0
         name = escape(printable(one.path or "hole"), quote=True)
         kind = " class=hole" if one.kind == "hole" else ""
         text = escape(printable(one.name)) if one.kind != "hole" else ""
         sink.write(
-            f'<span{kind} style="grid-column:{begin % LINE + 1}/{(stop - 1) % LINE + 2};{_heat(share)}"'
+            f'<span{kind} style="grid-column:{begin % LINE + 2}/{(stop - 1) % LINE + 3};{_heat(share)}"'
             f' title="{name} +{one.offset}, {one.size} bytes, {100 * share:.1f} %">{text}</span>'
         )
     if cells:
