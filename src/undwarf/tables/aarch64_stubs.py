@@ -25,6 +25,7 @@ class Stubs:
     """The tables of one file: ``starts`` and ``ends`` are those of the sections."""
 
     indexed = False
+    apart = True
 
     def __init__(self, elf: ElfFile, rules: RuleSet) -> None:
         places = []

@@ -106,7 +106,7 @@ def providers(request: Request) -> list[Provider]:
     that is worth it, and of an AArch64 one."""
     if request.elf.machine == _AARCH64:
         return [lambda: aarch64_stubs.stubs(request.elf, request.rules)]
-    if request.walking and not request.first and not _describes_little(request.elf, request.limits):
+    if request.walking and not request.first and has_stubs_only(request.elf, request.limits):
         return [lambda: x86_64_stubs.stubs(request.elf, request.rules)]
     return [lambda: source(request)]
 
@@ -142,6 +142,11 @@ def source(request: Request) -> CodeSource | None:
 def is_worth(elf: ElfFile, limits: Limits) -> bool:
     """Whether to look at a program's code for what other sources leave open."""
     return _describes_little(elf, limits) or (elf.machine == _X86_64 and x86_64_stubs.are_undescribed(elf))
+
+
+def has_stubs_only(elf: ElfFile, limits: Limits) -> bool:
+    """Whether behind other sources only the linkage tables of a program are looked at."""
+    return elf.machine == _AARCH64 or not _describes_little(elf, limits)
 
 
 def _describes_little(elf: ElfFile, limits: Limits) -> bool:

@@ -15,7 +15,7 @@ how a new kind is added.
 """
 
 import os
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
@@ -145,6 +145,8 @@ class Functions:
 
     def joined(self, source: Source) -> "Functions":
         """These, and what a further source knows beside them; the same object if that is nothing."""
+        if len(self._sources) == 1 and self._sources[0].indexed and getattr(source, "apart", False):
+            return self._with_cuts(source)
         if not self._sources or self._sources[0].indexed:
             # What a search table said gives way to the section itself.
             return Functions(source.starts, source.ends, None, (source,))._asked_as(self)
@@ -155,6 +157,20 @@ class Functions:
                 where[function] = function
         found = fill_holes(self.starts, self.ends, where, source.starts, source.ends, len(self._sources))
         return Functions(*found[:3], (*self._sources, source))._asked_as(self) if found[3] else self
+
+    def _with_cuts(self, source: Source) -> "Functions":
+        """Ranges of a search table go on to the next function: what lies apart is cut out of them, unless a function
+        begins there."""
+        apart = [
+            piece
+            for piece, (start, end) in enumerate(zip(source.starts, source.ends, strict=True))
+            if bisect_left(self.starts, start) == bisect_left(self.starts, end)
+        ]
+        starts, ends, where = (zeros("Q", len(apart)) for _ in range(3))
+        for i, piece in enumerate(apart):
+            starts[i], ends[i], where[i] = source.starts[piece], source.ends[piece], 1 << 32 | piece
+        found = fill_holes(starts, ends, where, self.starts, self.ends, 0)
+        return Functions(*found[:3], (*self._sources, source))._asked_as(self) if apart else self
 
     def _asked_as(self, other: "Functions") -> "Functions":
         """These, where those have been asked for that have been there."""

@@ -63,7 +63,9 @@ class Source(Protocol):
     """Functions and their rules from one place, as :class:`undwarf.tables.from_cfi.CfiSource` has them.
 
     ``starts`` and ``ends`` (Q) are sorted, disjoint, non-empty ranges of ELF virtual addresses. ``indexed`` is False,
-    except for the quick first pass over `.eh_frame`. All calls come with ``rules.lock`` held or from one thread.
+    except for the quick first pass over `.eh_frame`. A source may have ``apart``, set where no range lies in a function
+    of another source: it can then be added to a quick first pass. All calls come with ``rules.lock`` held or from one
+    thread.
     """
 
     starts: memoryview
@@ -144,6 +146,8 @@ def providers(
         end = at + 1
         while end < len(kinds) and MODULES[kinds[end]] == module:
             end += 1
+        # Linkage tables lie apart from all functions: to add them, what there is need not be known in full.
+        stubs_only = quick and kinds[end:] == ["code"] and import_module(MODULES["code"]).has_stubs_only(elf, limits)
         request = Request(
             elf,
             tuple(kinds[at:end]),
@@ -152,7 +156,7 @@ def providers(
             limits,
             defects,
             quick=quick and at == 0,
-            followed=end < len(kinds),
+            followed=end < len(kinds) and not stubs_only,
             first=at == 0,
             walking=quick,
         )

@@ -95,6 +95,7 @@ class Stubs:
     """The tables of one file: ``starts`` and ``ends`` are those of the sections."""
 
     indexed = False
+    apart = True
 
     def __init__(self, elf: ElfFile, rules: RuleSet) -> None:
         places = [(section.address, section.address + min(section.size, _LARGEST)) for section in _sections(elf)]

@@ -194,9 +194,13 @@ def walk_samples(
         thread.join()
     if failures:
         raise failures[0]
-    stacks = walkers[0].stacks
+    without_chain = sum(walker.deferred for walker in walkers)
+    damaged = sum(walker.damaged for walker in walkers)
+    stacks, *others = [walker.stacks for walker in walkers]
+    # What walkers know of images is not needed to merge their stacks, and takes as much memory.
+    walkers.clear()
     for number in range(1, jobs):
-        mapping = stacks.adopt(walkers[number].stacks)
+        mapping = stacks.adopt(others.pop(0))
         if not len(mapping):
             # No sample of this thread was selected.
             continue
@@ -207,7 +211,7 @@ def walk_samples(
         stop,
         stop_image,
         stacks.columns(),
-        sum(walker.deferred for walker in walkers),
-        sum(walker.damaged for walker in walkers),
+        without_chain,
+        damaged,
         later.counts if later is not None else {},
     )
