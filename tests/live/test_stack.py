@@ -8,6 +8,7 @@ import signal
 import struct
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -71,8 +72,8 @@ def process(tmp_path_factory: pytest.TempPathFactory) -> Iterator[subprocess.Pop
         running.kill()
 
 
-def shown(target: object) -> list[dict[str, object]]:
-    done = CliRunner().invoke(undwarf, ["stack", "--json", str(target)], catch_exceptions=False)
+def shown(target: object, *options: str) -> list[dict[str, object]]:
+    done = CliRunner().invoke(undwarf, ["stack", "--json", *options, str(target)], catch_exceptions=False)
     made: list[dict[str, object]] = json.loads(done.stdout)["threads"]
     return made
 
@@ -136,13 +137,18 @@ def test_a_thread_stands_for_its_process(process: subprocess.Popen[bytes]):
     assert take(tid).pid == process.pid
 
 
-def test_a_core_has_the_same_stacks(process: subprocess.Popen[bytes], tmp_path: Path):
+def core_of(pid: int, folder: Path) -> Path:
     if shutil.which("gcore") is None:
         pytest.skip("no gcore")
-    done = subprocess.run(["gcore", "-o", str(tmp_path / "core"), str(process.pid)], capture_output=True, check=False)
-    core = tmp_path / f"core.{process.pid}"
+    done = subprocess.run(["gcore", "-o", str(folder / "core"), str(pid)], capture_output=True, check=False)
+    core = folder / f"core.{pid}"
     if done.returncode or not core.exists():
         pytest.skip("gcore cannot write a core here")
+    return core
+
+
+def test_a_core_has_the_same_stacks(process: subprocess.Popen[bytes], tmp_path: Path):
+    core = core_of(process.pid, tmp_path)
     assert sorted(map(functions, shown(core))) == sorted(map(functions, shown(process.pid)))
 
 
@@ -266,6 +272,44 @@ def test_a_process_that_has_ended():
             take(child.pid)
 
 
+def test_refusals_say_why():
+    with pytest.raises(UsageError, match="this program itself"):
+        take(os.getpid())
+    if Path("/proc/2/comm").exists() and Path("/proc/2/comm").read_text() == "kthreadd\n":
+        with pytest.raises(UsageError, match="thread of the kernel"):
+            take(2)
+
+
+def test_who_traces_a_process_is_named(process: subprocess.Popen[bytes]):
+    code = "import sys; from undwarf.live.threads import _ptrace; _ptrace(0x4206, int(sys.argv[1])); print(); input()"
+    with subprocess.Popen(
+        [sys.executable, "-c", code, str(process.pid)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as tracer:
+        assert tracer.stdout is not None
+        tracer.stdout.readline()
+        try:
+            snapshot = take(process.pid)
+        finally:
+            tracer.kill()
+    assert len(snapshot.threads) == 3
+    assert [tid for tid, _why in snapshot.missed] == [process.pid]
+    assert f"process {tracer.pid}" in snapshot.missed[0][1]
+
+
+def test_killing_us_leaves_the_process_running(process: subprocess.Popen[bytes]):
+    code = "import sys; from undwarf.live.threads import take; print(flush=True)\nwhile True: take(int(sys.argv[1]))"
+    for number in (signal.SIGKILL, signal.SIGTERM):
+        with subprocess.Popen([sys.executable, "-c", code, str(process.pid)], stdout=subprocess.PIPE) as taker:
+            assert taker.stdout is not None
+            taker.stdout.readline()
+            time.sleep(0.02)
+            taker.send_signal(number)
+        for tid in os.listdir(f"/proc/{process.pid}/task"):  # noqa: PTH208
+            status = Path(f"/proc/{process.pid}/task/{tid}/status").read_text()
+            assert "TracerPid:\t0" in status
+            assert "State:\tt" not in status
+
+
 def header(kind: int, machine: int = 62, body: bytes = b"") -> ElfFile:
     made = b"\x7fELF\2\1\1".ljust(16, b"\0")
     made += struct.pack("<HHIQQQIHHHHHH", kind, machine, 1, 0, 64, 0, 0, 64, 56, 1 if body else 0, 64, 0, 0)
@@ -281,6 +325,43 @@ def test_other_files_are_no_core():
         snapshot_of(header(4, 40))
     with pytest.raises(UnreadableInput, match="no thread"):
         snapshot_of(header(4))
+
+
+def test_a_core_of_another_place_takes_files_that_are_given(
+    sleeper: tuple[subprocess.Popen[bytes], Path], tmp_path: Path
+):
+    running, program = sleeper
+    core = core_of(running.pid, tmp_path)
+    moved = tmp_path / "moved"
+    program.rename(moved)
+    shutil.copy("/bin/true", program)
+    assert "rests" not in functions(shown(core)[0])
+    assert functions(shown(core, "--binary", str(moved))[0])[1:3] == ["rests", "main"]
+    inside = tmp_path / "root" / str(program).lstrip("/")
+    inside.parent.mkdir(parents=True)
+    shutil.copy(moved, inside)
+    assert functions(shown(core, "--symfs", str(tmp_path / "root"))[0])[1:3] == ["rests", "main"]
+
+
+def test_a_core_that_is_cut_short_says_so(sleeper: tuple[subprocess.Popen[bytes], Path], tmp_path: Path):
+    core = core_of(sleeper[0].pid, tmp_path)
+    size = core.stat().st_size
+    os.truncate(core, size // 2)
+    # A debugger writes the registers last, the kernel first.
+    with pytest.raises(UnreadableInput, match="cut short"):
+        shown(core)
+
+
+def test_what_a_core_promises_and_lacks_is_told():
+    registers = [0] * 27
+    status = bytes(32) + struct.pack("<i", 7) + bytes(76) + struct.pack("<27Q", *registers) + bytes(8)
+    note = struct.pack("<III", 5, len(status), 1) + b"CORE\0\0\0\0" + status
+    made = b"\x7fELF\2\1\1".ljust(16, b"\0")
+    made += struct.pack("<HHIQQQIHHHHHH", 4, 62, 1, 0, 64, 0, 0, 64, 56, 2, 64, 0, 0)
+    made += struct.pack("<IIQQQQQQ", 4, 0, 176, 0, 0, len(note), len(note), 4)
+    made += struct.pack("<IIQQQQQQ", 1, 6, 176 + len(note), 0x1000, 0, 4096, 4096, 4096)
+    snapshot = snapshot_of(ElfFile.from_bytes(made + note + bytes(96)))
+    assert snapshot.remarks == ["the core file is cut short: 4,000 bytes of memory are not in it"]
 
 
 def test_a_core_without_memory_has_the_innermost_frame():

@@ -57,9 +57,11 @@ def snapshot_of(elf: ElfFile, binaries: Sequence[ElfFile] = ()) -> Snapshot:
     if machine is None or not elf.is_64 or elf.byte_order != "little":
         raise UnreadableInput(what, f"machine {elf.machine} is not supported", "x86-64 and AArch64 are, with 64 bits")
     found = _read_notes(elf, machine)
-    if not found.threads:
-        raise UnreadableInput(what, "it holds no thread's registers", "")
     memory = _Memory(elf)
+    missing = memory.missing()
+    if not found.threads:
+        why = "it is cut short: the registers are not in it" if missing else "it holds no thread's registers"
+        raise UnreadableInput(what, why, "")
     pid = found.pid or found.threads[0][0]
     threads = [
         Thread(tid, found.name, registers, memory.read(registers[machine.sp], registers[machine.sp] + STACK_COPY))
@@ -70,7 +72,6 @@ def snapshot_of(elf: ElfFile, binaries: Sequence[ElfFile] = ()) -> Snapshot:
     )
     snapshot.signal = found.signal
     snapshot.files = CoreFiles(found.files, found.vdso, memory, binaries)
-    missing = memory.missing()
     if missing:
         snapshot.remarks.append(f"the core file is cut short: {missing:,} bytes of memory are not in it")
     return snapshot

@@ -39,6 +39,7 @@ LATECOMERS = 2.0
 _DETACH, _GETREGSET, _SEIZE, _INTERRUPT = 17, 0x4204, 0x4206, 0x4207
 _PRSTATUS = 1
 _EVENT_STOP = 128
+_CAP_SYS_PTRACE = 19
 _WALL = 0x40000000
 _RANGE = re.compile(rb"^([0-9a-f]+)-([0-9a-f]+) ([r-])([-w])[^\n]*?(\[stack\])?$", re.MULTILINE)
 
@@ -68,14 +69,14 @@ def take(pid: int) -> Snapshot:
     pid = int(status.get("Tgid", pid))
     if pid == os.getpid():
         raise UsageError(f"process {pid} is this program itself", "it cannot stop itself to look", "")
+    if _is_of_kernel(pid):
+        raise UsageError(f"process {pid} is a thread of the kernel", "it has no memory of its own", "")
     proc = _proc_of(pid)
     memory = _open_memory(pid, proc)
     try:
         maps = read_proc(f"{proc}/maps")
         if not maps:
-            raise UsageError(
-                f"process {pid} has no memory of its own", "it is a thread of the kernel, or has just ended"
-            )
+            raise UsageError(f"process {pid} has no memory of its own", "it has just ended", "")
         taker = _Taker(pid, machine, memory, maps)
         _in_own_thread(taker.run)
         if not taker.threads:
@@ -113,6 +114,12 @@ def _proc_of(pid: int) -> str:
         if not _status(f"{pid}/task/{tid}").get("State", "Z").startswith(("Z", "X")):
             return proc
     raise UsageError(f"process {pid} has ended", "only its exit status is left", "its parent has yet to wait for it")
+
+
+def _is_of_kernel(pid: int) -> bool:
+    """Whether a process is a thread of the kernel, by its flags (PF_KTHREAD of include/linux/sched.h)."""
+    fields = read_proc(f"/proc/{pid}/stat", 4096).rpartition(b") ")[2].split()
+    return len(fields) > 6 and fields[6].isdigit() and int(fields[6]) & 0x200000 != 0
 
 
 def _in_own_thread(work: Callable[[], None]) -> None:
@@ -263,7 +270,9 @@ class _Taker:
                     del self._late[tid]
             time.sleep(0.0005)
         for tid in self._late:
-            self.missed.append((tid, "it did not stop: it waits in the kernel and cannot be interrupted"))
+            where = read_proc(f"/proc/{self.pid}/task/{tid}/wchan", 256).decode("ascii", "replace").strip()
+            place = f" ({where})" if where not in ("", "0") else ""
+            self.missed.append((tid, f"it waits in the kernel{place} and cannot be interrupted now"))
         self._late.clear()
 
     def _visit(self, tid: int, visit: "_Visit", patience: float) -> bool:
@@ -377,13 +386,26 @@ def _refused(pid: int) -> UsageError:
     if tracer != "0":
         return UsageError(what, f"{_named(tracer)} traces it already", "end that debugger or strace first")
     owner = status.get("Uid", "").split()
-    if os.geteuid() != 0 and owner and owner[0] != str(os.geteuid()):
+    capable = int(_status("self").get("CapEff", "0"), 16) >> _CAP_SYS_PTRACE & 1
+    if not capable and owner and owner[0] != str(os.geteuid()):
+        if os.geteuid() == 0:
+            return UsageError(what, "we lack CAP_SYS_PTRACE", "in a container: start it with --cap-add SYS_PTRACE")
         return UsageError(what, "it belongs to another user", "run as that user, or as root")
-    scope = read_proc("/proc/sys/kernel/yama/ptrace_scope", 16).strip()
-    if scope and scope != b"0":
-        why = f"kernel.yama.ptrace_scope is {scope.decode('ascii', 'replace')}"
-        return UsageError(what, why, "run as root, or: sysctl kernel.yama.ptrace_scope=0" if scope != b"3" else "")
-    why = "it is not dumpable, or we lack CAP_SYS_PTRACE (in a container: --cap-add SYS_PTRACE)"
+    scope = read_proc("/proc/sys/kernel/yama/ptrace_scope", 16).strip().decode("ascii", "replace")
+    if scope == "3":
+        return UsageError(what, "kernel.yama.ptrace_scope is 3: nobody may", "restart the machine with a lower one")
+    if scope in ("1", "2") and not capable:
+        return UsageError(
+            what,
+            f"kernel.yama.ptrace_scope is {scope}",
+            "run as root, or: sysctl kernel.yama.ptrace_scope=0" if os.geteuid() else "grant us CAP_SYS_PTRACE",
+        )
+    if capable:
+        why = "it has capabilities that we lack, lies in another user namespace, or a security module forbids it"
+        return UsageError(what, why, "run with all capabilities, on the machine itself if this is a container")
+    why = "it is not dumpable: it changed its user or forbids it, or its program may not be read"
+    if os.geteuid() == 0:
+        return UsageError(what, f"{why}; or we lack CAP_SYS_PTRACE", "in a container: --cap-add SYS_PTRACE")
     return UsageError(what, why, "run as root")
 
 

@@ -13,6 +13,8 @@ from undwarf.unwind.stop import DESCRIPTIONS, StopReason
 def _ending(sample: Sample) -> str:
     """Why a stack is not whole; empty where it is."""
     reason = StopReason(sample.stop)
+    if reason is StopReason.DEPTH:
+        return f"{DESCRIPTIONS[reason]} (--max-stack)"
     return "" if reason is StopReason.ROOT else DESCRIPTIONS.get(reason, "")
 
 
