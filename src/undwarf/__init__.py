@@ -11,19 +11,21 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from undwarf.api import Recording
+    from undwarf.api import Profile, Recording
     from undwarf.api import open_recording as open
     from undwarf.diagnostics import Defect, Defects
     from undwarf.errors import ElfError, NothingUsable, UndwarfError, UnreadableInput, UsageError
     from undwarf.limits import Limits
     from undwarf.profile.filters import Filters
-    from undwarf.profile.model import Frame, Profile, Sample
+    from undwarf.profile.model import Frame, Sample
     from undwarf.tables.model import Rule, UnwindTable
     from undwarf.unwind.stop import Provenance, StopReason
+    from undwarf.views.tree import CallTree, TreeNode
 
 __version__ = "0.1.0"
 
 _HOMES = {
+    "CallTree": "views.tree",
     "Defect": "diagnostics",
     "Defects": "diagnostics",
     "ElfError": "errors",
@@ -31,12 +33,13 @@ _HOMES = {
     "Frame": "profile.model",
     "Limits": "limits",
     "NothingUsable": "errors",
-    "Profile": "profile.model",
+    "Profile": "api",
     "Provenance": "unwind.stop",
     "Recording": "api",
     "Rule": "tables.model",
     "Sample": "profile.model",
     "StopReason": "unwind.stop",
+    "TreeNode": "views.tree",
     "UndwarfError": "errors",
     "UnreadableInput": "errors",
     "UnwindTable": "tables.model",
@@ -46,6 +49,7 @@ _HOMES = {
 
 __all__ = [  # noqa: RUF022
     "open",
+    "CallTree",
     "Defect",
     "Defects",
     "ElfError",
@@ -59,11 +63,16 @@ __all__ = [  # noqa: RUF022
     "Rule",
     "Sample",
     "StopReason",
+    "TreeNode",
     "UndwarfError",
     "UnreadableInput",
     "UnwindTable",
     "UsageError",
 ]
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]
 
 
 def __getattr__(name: str) -> Any:

@@ -13,11 +13,11 @@ from undwarf.images import Finder, ImageStore
 from undwarf.images.containers import Containers
 from undwarf.limits import DEFAULT, Limits
 from undwarf.perfdata import EventAttr, Features, PerfData, Records, open_perf_data
+from undwarf.profile import model
 from undwarf.profile.build import Progress, Spaces, build_profile, comms_of, replay_spaces
 from undwarf.profile.filters import Filters, select
 from undwarf.profile.given_text import image_name, with_given_text
 from undwarf.profile.jit import with_jit_code
-from undwarf.profile.model import Profile
 from undwarf.symbols.inlines import ImageLines
 from undwarf.symbols.resolver import ResolverOptions
 from undwarf.tables.sources import UNWIND_ORDER, parse_order
@@ -32,10 +32,54 @@ if TYPE_CHECKING:
     from undwarf.tables.text_ranges import TextRanges
     from undwarf.types.images import ImageTypes
     from undwarf.unwind.stitched import Stitched
+    from undwarf.views.selection import Weight
+    from undwarf.views.tree import CallTree
 
 
 _BREAKPOINT = 5
 """PERF_TYPE_BREAKPOINT."""
+
+
+class Profile(model.Profile):
+    """All of a recording's samples, unwound and named.
+
+    ``samples`` is a sequence of :class:`undwarf.Sample`, made when looked at; ``samples.time`` and the like are the
+    columns behind them, which numpy and polars take without a copy. ``stacks``, ``frames`` and ``functions`` are
+    columns as well, ``images``, ``events`` and ``comms`` lists that these have numbers of.
+    """
+
+    @classmethod
+    def _of(cls, made: model.Profile) -> "Profile":
+        return cls(
+            made.samples.columns,
+            made.stacks,
+            made.frames,
+            made.functions,
+            made.images,
+            made.comms,
+            made.events,
+            files=made.files,
+            deferred=made.deferred,
+            later=made.later,
+        )
+
+    def call_tree(self, *, weight: "Weight" = "period", event: int | None = None, min_share: float = 0.0) -> "CallTree":
+        """Functions below their callers, heaviest first: ``total`` and ``roots``, nodes with ``name``, ``dso``,
+        ``weight`` (with all they call), ``self_weight`` and ``children``.
+
+        Weights are sums of periods, or counts of ``"samples"``, of the event with this number (default: all). Nodes
+        below ``min_share`` (0 to 1) of the whole are left out.
+        """
+        from undwarf.views.tree import call_tree
+
+        return call_tree(self, weight=weight, event=event, min_share=min_share)
+
+    def callers(self, *, weight: "Weight" = "period", event: int | None = None, min_share: float = 0.0) -> "CallTree":
+        """The other way round: functions in which samples ended, heaviest first, with who called them below. Arguments
+        and nodes as in :meth:`call_tree`."""
+        from undwarf.views.tree import callers
+
+        return callers(self, weight=weight, event=event, min_share=min_share)
 
 
 class Recording:
@@ -169,9 +213,9 @@ class Recording:
         limits = self._limits if max_stack is None else replace(self._limits, max_frames=max(1, max_stack))
         if progress is not None and "records" not in self.__dict__:
             show = progress
-            made = self.data.records(lambda done, total: show("reading records", done, total))
-            self.__dict__["records"] = self._with_given(made)
-        return build_profile(
+            records = self.data.records(lambda done, total: show("reading records", done, total))
+            self.__dict__["records"] = self._with_given(records)
+        made = build_profile(
             self.data,
             self.records,
             self.spaces,
@@ -190,6 +234,7 @@ class Recording:
             memory=self.memory,
             returns=returns,
         )
+        return Profile._of(made)
 
     def know_files(self, files: "Mapped | None") -> None:
         """Take mapped files from whoever has the process, or its memory, at hand. To be called before anything is

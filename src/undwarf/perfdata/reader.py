@@ -309,6 +309,8 @@ def open_perf_data(
         elif isinstance(source, str | os.PathLike):
             path = os.fspath(source)
             files = _path_files(path, owned, limits)
+        elif not hasattr(source, "read"):
+            raise TypeError(f"a recording is opened by its path, or as a binary stream, not as {type(source).__name__}")
         else:
             path = str(getattr(source, "name", "<stream>"))
             files = [_stream_file(path, source, owned, limits)]

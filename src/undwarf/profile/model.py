@@ -8,9 +8,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import overload
 
+from undwarf.unwind.stop import Provenance, StopReason
+
 NONE = 0xFFFFFFFF
 
 Column = memoryview
+
+
+# A damaged recording may have others, which stay numbers.
+_STOPS: dict[int, StopReason] = {one.value: one for one in StopReason}
+_PROVENANCES: dict[int, Provenance] = {one.value: one for one in Provenance}
 
 
 @dataclass(slots=True, repr=False, eq=False)
@@ -103,7 +110,14 @@ class EventInfo:
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """One frame of a stack, innermost first. ``inline_depth`` is 0 for a function that has code of its own."""
+    """One frame of a stack.
+
+    ``name`` is demangled, ``[unknown]`` where nothing names it; ``dso`` is the path that was mapped, or what stands
+    for it. ``address`` is as the file states it (in the kernel, the one it ran at), of a return address one less, so
+    that it lies in the call. ``provenance`` is a :class:`undwarf.Provenance`. ``inline_depth`` is 0 for a function
+    that has code of its own. ``file`` and ``line`` are empty and 0 where no debugging information tells them;
+    ``runtime`` is the address in the process, if the profile was asked to keep it.
+    """
 
     name: str
     dso: str
@@ -117,7 +131,11 @@ class Frame:
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One sample with its whole stack, innermost frame first."""
+    """One sample with its whole stack, innermost frame first.
+
+    ``time`` is in nanoseconds of the recording's clock, ``period`` in the event's own unit; ``stop`` is the
+    :class:`undwarf.StopReason` of its user part.
+    """
 
     time: int
     pid: int
@@ -205,7 +223,7 @@ class Profile:
             self.functions.name[frames.function[number]],
             self.images[image].name if image != NONE else "[unknown]",
             frames.address[number],
-            frames.provenance[number],
+            _PROVENANCES.get(frames.provenance[number], frames.provenance[number]),
             frames.runtime[number] if frames.runtime is not None else None,
             frames.inline_depth[number],
             self.files[file] if file != NONE else "",
@@ -232,6 +250,6 @@ class Profile:
             self.events[columns.event[number]].name,
             columns.period[number],
             self.comms[comm] if comm != NONE else f":{columns.tid[number]}",
-            columns.stop[number],
+            _STOPS.get(columns.stop[number], columns.stop[number]),
             self.stack(columns.stack[number]),
         )

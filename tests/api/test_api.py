@@ -1,0 +1,58 @@
+"""What a program gets: the public names, and the example that the README shows."""
+
+import io
+import sys
+from pathlib import Path
+
+import pytest
+
+import undwarf
+from cli.conftest import recording
+
+README = Path(__file__).parents[2] / "README.md"
+
+
+@pytest.fixture
+def profile() -> undwarf.Profile:
+    with undwarf.open(io.BytesIO(recording())) as opened:
+        return opened.profile()
+
+
+@pytest.mark.parametrize("name", undwarf.__all__)
+def test_public_names_are_there_and_say_what_they_are(name: str) -> None:
+    assert name in dir(undwarf)
+    assert getattr(undwarf, name).__doc__
+
+
+def test_a_call_tree(profile: undwarf.Profile) -> None:
+    tree = profile.call_tree(weight="samples")
+    (root,) = tree.roots
+    assert (tree.total, root.weight, root.self_weight, root.dso) == (3, 3, 0, "/nowhere/prog")
+    assert [child.self_weight for child in root.children] == [3]
+
+
+def test_callers_begin_where_samples_ended(profile: undwarf.Profile) -> None:
+    (leaf,) = profile.callers().roots
+    assert (leaf.weight, [caller.weight for caller in leaf.children]) == (15, [15])
+
+
+def test_samples_say_by_name_why_they_end(profile: undwarf.Profile) -> None:
+    sample = profile.samples[0]
+    assert repr(sample.stop) == "<StopReason.NO_DUMP: 8>"
+    assert isinstance(sample.stack[0].provenance, undwarf.Provenance)
+
+
+@pytest.mark.parametrize("source", [b"perf.data", 5, None])
+def test_what_is_neither_path_nor_stream_is_a_type_error(source: object) -> None:
+    with pytest.raises(TypeError, match="a recording is opened by its path"):
+        undwarf.open(source)  # type: ignore[arg-type]
+
+
+def test_the_example_in_the_readme(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "perf.data").write_bytes(recording())
+    monkeypatch.chdir(tmp_path)
+    example = README.read_text().split("```python\n")[1].split("```")[0]
+    exec(example.replace("/usr/bin/python3", sys.executable), {})
+    assert capsys.readouterr().out.startswith("prog ['[unknown]', '[unknown]']\n")
