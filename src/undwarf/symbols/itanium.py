@@ -122,14 +122,19 @@ class Node:
     b = cython.declare(object, visibility="public")
     shown = cython.declare(object, visibility="public")
 
-    def __init__(self, kind: int, text: str = "", a: Any = None, b: Any = None) -> None:
-        self.kind = kind
-        self.text = text
-        self.a = a
-        self.b = b
-        self.shown = None
+
+@cython.cfunc
+def _node(kind: cython.int, text: str = "", a: Any = None, b: Any = None) -> Node:
+    """A node of these parts."""
+    node: Node = Node.__new__(Node)
+    node.kind = kind
+    node.text = text
+    node.a = a
+    node.b = b
+    return node
 
 
+@cython.cfunc
 def _is_this(node: Node) -> bool:
     """Whether a node is a member function's name with its qualifiers."""
     return node.kind == CV and node.b is not None
@@ -167,6 +172,7 @@ class Parser:
         self.in_expression = 0
         self.several_functions = False
 
+    @cython.cfunc
     def parse(self) -> Node:
         """The whole name; raises Malformed."""
         if not self.text.startswith("_Z"):
@@ -186,15 +192,17 @@ class Parser:
             self.at = end
         if self.at != self.size:
             raise Malformed
-        return Node(JOINED, "", node, Node(NAME, clones)) if clones else node
+        return _node(JOINED, "", node, _node(NAME, clones)) if clones else node
 
     # -- text ---------------------------------------------------------------------------------------------------
 
+    @cython.cfunc
     def peek(self, ahead: cython.Py_ssize_t = 0) -> str:
         """A character ahead, nothing at the end."""
         at: cython.Py_ssize_t = self.at + ahead
         return self.text[at] if at < self.size else ""
 
+    @cython.cfunc
     def take(self, wanted: str) -> bool:
         """Go past a text if it stands here."""
         if self.text.startswith(wanted, self.at):
@@ -202,11 +210,13 @@ class Parser:
             return True
         return False
 
+    @cython.cfunc
     def need(self, wanted: str) -> None:
         """Go past a text that has to stand here."""
         if not self.take(wanted):
             raise Malformed
 
+    @cython.cfunc
     def number(self) -> int:
         """Digits; `n` before them makes the number negative."""
         negative = self.take("n")
@@ -218,6 +228,7 @@ class Parser:
         value = int(self.text[start : self.at])
         return -value if negative else value
 
+    @cython.cfunc
     def compact(self) -> int:
         """`_` is 0, `0_` is 1 and so on."""
         if self.take("_"):
@@ -228,6 +239,7 @@ class Parser:
         self.need("_")
         return value + 1
 
+    @cython.cfunc
     def deeper(self) -> None:
         """One level more."""
         self.depth += 1
@@ -236,6 +248,7 @@ class Parser:
 
     # -- encodings and names ------------------------------------------------------------------------------------
 
+    @cython.cfunc
     def encoding(self, outermost: bool) -> Node:
         """A function, a variable, or something special about one."""
         self.deeper()
@@ -247,6 +260,7 @@ class Parser:
         self.depth -= 1
         return node
 
+    @cython.cfunc
     def _encoding(self, outermost: bool) -> Node:
         c = self.peek()
         if c == "G" or c == "T":
@@ -260,9 +274,10 @@ class Parser:
         if self.take("J"):
             returns = True
         kind = self.type() if returns else None
-        function = Node(FUNCTION, "", kind if outermost else None, self.parameters())
-        return Node(ENCODING, "", name, function)
+        function = _node(FUNCTION, "", kind if outermost else None, self.parameters())
+        return _node(ENCODING, "", name, function)
 
+    @cython.cfunc
     def resolve(self) -> None:
         """Parameters that were named before the arguments, as in conversion operators."""
         for index, node in self.waiting:
@@ -272,47 +287,49 @@ class Parser:
                 raise Malformed
         self.waiting = []
 
+    @cython.cfunc
     def special(self) -> Node:
         """Tables, thunks, guards."""
         code = self.text[self.at : self.at + 2]
         self.at += 2
         if code in _SPECIAL:
-            return Node(PREFIXED, _SPECIAL[code], self.type())
+            return _node(PREFIXED, _SPECIAL[code], self.type())
         if code in _OF_NAMES:
-            return Node(PREFIXED, _OF_NAMES[code], self.name(False))
+            return _node(PREFIXED, _OF_NAMES[code], self.name(False))
         if code == "Th" or code == "Tv":
             self.at -= 1
             self.call_offset()
-            return Node(
+            return _node(
                 PREFIXED, "non-virtual thunk to " if code == "Th" else "virtual thunk to ", self.encoding(False)
             )
         if code == "Tc":
             self.call_offset()
             self.call_offset()
-            return Node(PREFIXED, "covariant return thunk to ", self.encoding(False))
+            return _node(PREFIXED, "covariant return thunk to ", self.encoding(False))
         if code == "TC":
             derived = self.type()
             self.number()
             self.need("_")
-            return Node(PREFIXED, "construction vtable for ", Node(JOINED, "-in-", self.type(), derived))
+            return _node(PREFIXED, "construction vtable for ", _node(JOINED, "-in-", self.type(), derived))
         if code == "TA":
-            return Node(PREFIXED, "template parameter object for ", self.argument())
+            return _node(PREFIXED, "template parameter object for ", self.argument())
         if code == "GR":
             name = self.name(False)
             number = 0 if self.peek() == "" else self.compact()
-            return Node(PREFIXED, f"reference temporary #{number} for ", name)
+            return _node(PREFIXED, f"reference temporary #{number} for ", name)
         if code == "GA":
-            return Node(PREFIXED, "hidden alias for ", self.encoding(False))
+            return _node(PREFIXED, "hidden alias for ", self.encoding(False))
         if code == "GT":
             kind = self.peek()
             self.at += 1
-            return Node(
+            return _node(
                 PREFIXED,
                 "non-transaction clone for " if kind == "n" else "transaction clone for ",
                 self.encoding(False),
             )
         raise Malformed
 
+    @cython.cfunc
     def call_offset(self) -> None:
         """What a thunk adds to `this`."""
         if self.take("h"):
@@ -324,6 +341,7 @@ class Parser:
             self.number()
         self.need("_")
 
+    @cython.cfunc
     def name(self, own: bool) -> Node:
         """A name; ``own``: the arguments of its last template are those that parameters stand for."""
         self.deeper()
@@ -339,16 +357,17 @@ class Parser:
                 substituted = True
             elif c == "S":
                 self.at += 2
-                node = Node(QUALIFIED, "", Node(NAME, "std"), self.unqualified())
+                node = _node(QUALIFIED, "", _node(NAME, "std"), self.unqualified())
             else:
                 node = self.unqualified()
             if self.peek() == "I":
                 if not substituted:
                     self.known.append(node)
-                node = Node(TEMPLATE, "", node, self.template_arguments(own))
+                node = _node(TEMPLATE, "", node, self.template_arguments(own))
         self.depth -= 1
         return node
 
+    @cython.cfunc
     def nested(self, own: bool) -> Node:
         """`N` ... `E`."""
         self.need("N")
@@ -366,7 +385,7 @@ class Parser:
             if c == "I":
                 if node is None:
                     raise Malformed
-                node = Node(TEMPLATE, "", node, self.template_arguments(own))
+                node = _node(TEMPLATE, "", node, self.template_arguments(own))
             elif c == "M" and node is not None:
                 # A lambda in the initialiser of a member stands in the member's scope.
                 self.at += 1
@@ -376,7 +395,7 @@ class Parser:
                     part = self.substitution(True)
                 elif c == "S":
                     self.at += 2
-                    part = Node(NAME, "std")
+                    part = _node(NAME, "std")
                 elif c == "T":
                     part = self.parameter()
                 elif c == "D" and self.peek(1) in ("t", "T"):
@@ -385,7 +404,7 @@ class Parser:
                     continue
                 else:
                     part = self.unqualified()
-                node = part if node is None else Node(QUALIFIED, "", node, part)
+                node = part if node is None else _node(QUALIFIED, "", node, part)
                 if c == "S" and not substituted:
                     continue
             if not substituted and self.peek() != "E":
@@ -393,9 +412,10 @@ class Parser:
         if node is None:
             raise Malformed
         for qualifier in reversed(qualifiers):
-            node = Node(CV, qualifier, node, node)
-        return Node(CV, reference, node, node) if reference else node
+            node = _node(CV, qualifier, node, node)
+        return _node(CV, reference, node, node) if reference else node
 
+    @cython.cfunc
     def local(self, own: bool) -> Node:
         """An entity inside of a function."""
         self.need("Z")
@@ -404,15 +424,16 @@ class Parser:
         self.need("E")
         if self.take("s"):
             self.discriminator()
-            return Node(LOCAL, "", function, Node(NAME, "string literal"))
+            return _node(LOCAL, "", function, _node(NAME, "string literal"))
         default = ""
         if self.take("d"):
             default = f"{{default arg#{self.compact() + 1}}}::"
         node = self.name(own)
         if node.kind != LAMBDA:
             self.discriminator()
-        return Node(LOCAL, default, function, node)
+        return _node(LOCAL, default, function, node)
 
+    @cython.cfunc
     def discriminator(self) -> None:
         """Which of several entities of a name it is."""
         if self.peek() != "_":
@@ -424,6 +445,7 @@ class Parser:
         elif self.peek().isdigit():
             self.number()
 
+    @cython.cfunc
     def unqualified(self) -> Node:
         """A name without scopes."""
         c = self.peek()
@@ -433,7 +455,7 @@ class Parser:
             self.take("on")
             node = self.operator()
             if node.kind == OPERATOR and node.b == "li":
-                node = Node(NAME, 'operator"" ' + self.source_name().text)
+                node = _node(NAME, 'operator"" ' + self.source_name().text)
         elif c == "C" or (c == "D" and self.peek(1) != "C"):
             node = self.constructor()
         elif c == "D":
@@ -441,7 +463,7 @@ class Parser:
             parts = []
             while not self.take("E"):
                 parts.append(self.source_name())
-            node = Node(BRACED, "[]", None, Node(LIST, "", parts))
+            node = _node(BRACED, "[]", None, _node(LIST, "", parts))
         elif c == "L":
             self.at += 1
             node = self.source_name()
@@ -453,10 +475,11 @@ class Parser:
         while self.peek() == "B":
             self.at += 1
             last = self.last
-            node = Node(TAGGED, self.source_name().text, node)
+            node = _node(TAGGED, self.source_name().text, node)
             self.last = last
         return node
 
+    @cython.cfunc
     def source_name(self) -> Node:
         """A length and as many characters."""
         length = self.number()
@@ -467,8 +490,9 @@ class Parser:
         if length >= 10 and text.startswith("_GLOBAL_") and text[8] in "._$" and text[9] == "N":
             text = "(anonymous namespace)"
         self.last = text
-        return Node(NAME, text)
+        return _node(NAME, text)
 
+    @cython.cfunc
     def constructor(self) -> Node:
         """A constructor or destructor: the name before it once more."""
         kind, variant = self.peek(), self.peek(1)
@@ -479,8 +503,9 @@ class Parser:
             self.type()
         elif variant not in ("1", "2", "3", "4", "5", "0"):
             raise Malformed
-        return Node(CONSTRUCTOR, self.last if kind == "C" else "~" + self.last)
+        return _node(CONSTRUCTOR, self.last if kind == "C" else "~" + self.last)
 
+    @cython.cfunc
     def unnamed(self) -> Node:
         """A lambda or a type without a name."""
         if self.take("Ul"):
@@ -488,31 +513,33 @@ class Parser:
             parameters = self.parameters()
             self.in_lambda -= 1
             self.need("E")
-            return Node(LAMBDA, f"#{self.compact() + 1}}}", None, parameters)
+            return _node(LAMBDA, f"#{self.compact() + 1}}}", None, parameters)
         self.need("Ut")
-        return Node(LAMBDA, f"{{unnamed type#{self.compact() + 1}}}")
+        return _node(LAMBDA, f"{{unnamed type#{self.compact() + 1}}}")
 
+    @cython.cfunc
     def operator(self) -> Node:
         """An operator; the code is in b."""
         code = self.text[self.at : self.at + 2]
         self.at += 2
         if code == "cv":
             if self.in_expression:
-                return Node(CAST, "", self.type())
+                return _node(CAST, "", self.type())
             was = self.in_conversion
             self.in_conversion = True
             last = self.last
             kind = self.type()
             self.last = last
             self.in_conversion = was
-            return Node(CONVERSION, "", kind)
+            return _node(CONVERSION, "", kind)
         if code[:1] == "v" and code[1:].isdigit():
-            return Node(OPERATOR, self.source_name().text, int(code[1:]), code)
+            return _node(OPERATOR, self.source_name().text, int(code[1:]), code)
         found = OPERATORS.get(code)
         if found is None:
             raise Malformed
-        return Node(OPERATOR, found[0], found[1], code)
+        return _node(OPERATOR, found[0], found[1], code)
 
+    @cython.cfunc
     def substitution(self, prefix: bool) -> Node:
         """What was said before, or a part of the standard library."""
         self.need("S")
@@ -538,17 +565,18 @@ class Parser:
         self.at += 1
         full = prefix and self.peek() in ("C", "D")
         self.last = standard[2]
-        node = Node(STANDARD, standard[1] if full else standard[0])
+        node = _node(STANDARD, standard[1] if full else standard[0])
         if self.peek() == "B":
             while self.take("B"):
                 last = self.last
-                node = Node(TAGGED, self.source_name().text, node)
+                node = _node(TAGGED, self.source_name().text, node)
                 self.last = last
             self.known.append(node)
         return node
 
     # -- types --------------------------------------------------------------------------------------------------
 
+    @cython.cfunc
     def parameters(self) -> Node:
         """The types of a function's parameters."""
         found = []
@@ -561,8 +589,9 @@ class Parser:
             raise Malformed
         if len(found) == 1 and found[0].kind == NAME and found[0].text == "void":
             found = []
-        return Node(LIST, "", found)
+        return _node(LIST, "", found)
 
+    @cython.cfunc
     def type(self) -> Node:
         """A type."""
         self.deeper()
@@ -570,11 +599,12 @@ class Parser:
         self.depth -= 1
         return node
 
+    @cython.cfunc
     def _type(self) -> Node:
         c = self.peek()
         if c in BUILTIN:
             self.at += 1
-            return Node(NAME, BUILTIN[c])
+            return _node(NAME, BUILTIN[c])
         after = self.peek(1)
         if c in ("r", "V", "K") or (c == "D" and after in ("x", "o", "O", "w")):
             node = self.qualified()
@@ -582,7 +612,7 @@ class Parser:
             self.at += 1
             node = self.source_name()
             if self.peek() == "I":
-                node = Node(TEMPLATE, "", node, self.template_arguments(False))
+                node = _node(TEMPLATE, "", node, self.template_arguments(False))
         elif c == "F":
             node = self.function("")
         elif c == "A":
@@ -590,46 +620,46 @@ class Parser:
         elif c == "M":
             self.at += 1
             of = self.type()
-            node = Node(MEMBER, "", of, self.type())
+            node = _node(MEMBER, "", of, self.type())
         elif c == "T":
             node = self.parameter()
             if self.peek() == "I":
                 node = self.applied(node)
         elif c == "P" or c == "R" or c == "O":
             self.at += 1
-            node = Node(POINTER, "*" if c == "P" else "&" if c == "R" else "&&", self.type())
+            node = _node(POINTER, "*" if c == "P" else "&" if c == "R" else "&&", self.type())
         elif c == "C" or c == "G":
             self.at += 1
-            node = Node(CV, " _Complex" if c == "C" else " _Imaginary", self.type())
+            node = _node(CV, " _Complex" if c == "C" else " _Imaginary", self.type())
         elif c == "U":
             self.at += 1
             name = self.source_name()
             if self.peek() == "I":
-                name = Node(TEMPLATE, "", name, self.template_arguments(False))
-            node = Node(JOINED, " ", self.type(), name)
+                name = _node(TEMPLATE, "", name, self.template_arguments(False))
+            node = _node(JOINED, " ", self.type(), name)
         elif c == "D":
             if after in ("t", "T"):
                 self.at += 2
-                node = Node(DECLTYPE, "", self.expression())
+                node = _node(DECLTYPE, "", self.expression())
                 self.need("E")
             elif after == "p":
                 self.at += 2
-                node = Node(EXPANSION, "", self.type())
+                node = _node(EXPANSION, "", self.type())
             elif after == "v":
                 self.at += 2
                 size = self.array_size()
                 self.need("_")
-                node = Node(VECTOR, "", size, self.type())
+                node = _node(VECTOR, "", size, self.type())
             elif after == "F":
                 self.at += 2
                 bits = self.number()
                 tail = "" if self.take("_") else self.peek()
                 if tail:
                     self.at += 1
-                return Node(NAME, f"_Float{bits}{tail}")
+                return _node(NAME, f"_Float{bits}{tail}")
             elif after in LATER:
                 self.at += 2
-                return Node(NAME, LATER[after])
+                return _node(NAME, LATER[after])
             else:
                 raise Malformed
         elif c == "S" and (after == "_" or "0" <= after <= "9" or "A" <= after <= "Z"):
@@ -648,6 +678,7 @@ class Parser:
         self.known.append(node)
         return node
 
+    @cython.cfunc
     def applied(self, node: Node) -> Node:
         """A template parameter or a substitution with template arguments behind it."""
         if self.in_conversion and node.kind == FORWARD:
@@ -658,9 +689,10 @@ class Parser:
                 self.at, self.last = at, last
                 del self.known[count:]
                 return node
-            return Node(TEMPLATE, "", node, arguments)
-        return Node(TEMPLATE, "", node, self.template_arguments(False))
+            return _node(TEMPLATE, "", node, arguments)
+        return _node(TEMPLATE, "", node, self.template_arguments(False))
 
+    @cython.cfunc
     def qualified(self) -> Node:
         """A type with qualifiers before it; before a function they are said of `this`."""
         found: list[tuple[str, Node | None]] = []
@@ -691,14 +723,15 @@ class Parser:
                 extra = part or extra
             node = self.function(tail)
             if extra is not None:
-                node.b = Node(JOINED, " noexcept", node.b, extra)
+                node.b = _node(JOINED, " noexcept", node.b, extra)
                 node.text = node.text.replace(" noexcept", "")
             return node
         node = self.type()
         for text, _part in reversed(found):
-            node = Node(CV, text, node)
+            node = _node(CV, text, node)
         return node
 
+    @cython.cfunc
     def function(self, tail: str) -> Node:
         """`F` ... `E`."""
         self.need("F")
@@ -707,44 +740,49 @@ class Parser:
         parameters = self.parameters()
         reference = " &" if self.take("R") else " &&" if self.take("O") else ""
         self.need("E")
-        return Node(FUNCTION, tail + reference, returned, parameters)
+        return _node(FUNCTION, tail + reference, returned, parameters)
 
+    @cython.cfunc
     def array_size(self) -> Node | None:
         """Digits, an expression or nothing."""
         c = self.peek()
         if c == "_":
             return None
         if "0" <= c <= "9":
-            return Node(NAME, str(self.number()))
+            return _node(NAME, str(self.number()))
         return self.expression()
 
+    @cython.cfunc
     def array(self) -> Node:
         """`A` size `_` element."""
         self.need("A")
         size = self.array_size()
         self.need("_")
-        return Node(ARRAY, "", size, self.type())
+        return _node(ARRAY, "", size, self.type())
 
+    @cython.cfunc
     def parameter(self) -> Node:
         """A template parameter: its argument, where that is known already."""
         self.need("T")
         index = self.compact()
         if self.in_lambda:
             # GNU spells the parameters of generic lambdas so; as a substitution the node is the enclosing template's.
-            node = Node(GENERIC, f"auto:{index + 1}")
+            node = _node(GENERIC, f"auto:{index + 1}")
             self.waiting.append((index, node))
             return node
         return self.meant(index, None)
 
+    @cython.cfunc
     def meant(self, index: int, otherwise: Any) -> Node:
         """A template parameter in what is being read; ``otherwise`` what it stands for where there is no such one."""
-        node = Node(FORWARD, str(index), otherwise, self.arguments)
+        node = _node(FORWARD, str(index), otherwise, self.arguments)
         if self.arguments is not None and index < len(self.arguments) and not self.in_conversion:
             node.a = self.arguments[index]
         else:
             self.waiting.append((index, node))
         return node
 
+    @cython.cfunc
     def bound(self, node: object, depth: int) -> object:
         """A part of what was said inside of another function, where parameters meant other arguments."""
         if isinstance(node, list):
@@ -761,8 +799,9 @@ class Parser:
         a, b = self.bound(node.a, depth + 1), self.bound(node.b, depth + 1)
         if a is node.a and b is node.b:
             return node
-        return Node(node.kind, node.text, a, a if node.b is node.a else b)
+        return _node(node.kind, node.text, a, a if node.b is node.a else b)
 
+    @cython.cfunc
     def template_arguments(self, own: bool) -> Node:
         """`I` ... `E`."""
         self.deeper()
@@ -778,11 +817,12 @@ class Parser:
             node = self.argument()
             found.append(node)
             if own:
-                meant.append(Node(PACK, "", node.a) if is_pack else node)
+                meant.append(_node(PACK, "", node.a) if is_pack else node)
         self.last = last
         self.depth -= 1
-        return Node(LIST, "", found)
+        return _node(LIST, "", found)
 
+    @cython.cfunc
     def argument(self) -> Node:
         """One template argument."""
         c = self.peek()
@@ -799,6 +839,7 @@ class Parser:
 
     # -- expressions --------------------------------------------------------------------------------------------
 
+    @cython.cfunc
     def expression(self) -> Node:
         """An expression."""
         self.deeper()
@@ -810,12 +851,14 @@ class Parser:
         self.depth -= 1
         return node
 
+    @cython.cfunc
     def named(self) -> Node:
         """An unqualified name with arguments, where it has some."""
         self.take("on")
         node = self.unqualified()
-        return Node(TEMPLATE, "", node, self.template_arguments(False)) if self.peek() == "I" else node
+        return _node(TEMPLATE, "", node, self.template_arguments(False)) if self.peek() == "I" else node
 
+    @cython.cfunc
     def scope(self) -> Node:
         """What stands before the `::` of a name that depends on template parameters."""
         node: Node | None = None
@@ -823,18 +866,20 @@ class Parser:
             return self.type()
         while not self.take("E"):
             part = self.named()
-            node = part if node is None else Node(QUALIFIED, "", node, part)
+            node = part if node is None else _node(QUALIFIED, "", node, part)
         if node is None:
             raise Malformed
         return node
 
+    @cython.cfunc
     def several(self, end: str) -> Node:
         """Expressions up to an end."""
         found = []
         while not self.take(end):
             found.append(self.expression())
-        return Node(LIST, "", found)
+        return _node(LIST, "", found)
 
+    @cython.cfunc
     def _expression(self) -> Node:
         c, after = self.peek(), self.peek(1)
         if c == "L":
@@ -845,82 +890,84 @@ class Parser:
             self.at += 2
             scope = self.scope()
             self.take("on")
-            node = Node(QUALIFIED, "", scope, self.unqualified())
-            return Node(TEMPLATE, "", node, self.template_arguments(False)) if self.peek() == "I" else node
+            node = _node(QUALIFIED, "", scope, self.unqualified())
+            return _node(TEMPLATE, "", node, self.template_arguments(False)) if self.peek() == "I" else node
         if c == "s" and after == "p":
             self.at += 2
-            return Node(EXPANSION, "", self.expression())
+            return _node(EXPANSION, "", self.expression())
         if c == "f" and after == "p":
             self.at += 2
             if self.take("T"):
-                return Node(PARAMETER, "this")
+                return _node(PARAMETER, "this")
             while self.peek() in ("r", "V", "K") and self.peek():
                 self.at += 1
-            return Node(PARAMETER, f"{{parm#{self.compact() + 1}}}")
+            return _node(PARAMETER, f"{{parm#{self.compact() + 1}}}")
         if "0" <= c <= "9" or (c == "o" and after == "n"):
             return self.named()
         if (c == "i" or c == "t") and after == "l":
             self.at += 2
             kind = self.type() if c == "t" else None
-            return Node(BRACED, "{}", kind, self.several("E"))
+            return _node(BRACED, "{}", kind, self.several("E"))
         if c == "u":
             self.at += 1
             name = self.source_name()
             found = []
             while not self.take("E"):
                 found.append(self.argument())
-            return Node(BRACED, "()", name, Node(LIST, "", found))
+            return _node(BRACED, "()", name, _node(LIST, "", found))
         return self.operation()
 
+    @cython.cfunc
     def operation(self) -> Node:
         """An operator and its operands."""
         op = self.operator()
         if op.kind == CAST:
             operand = self.several("E") if self.take("_") else self.expression()
-            return Node(UNARY, "", op, operand)
+            return _node(UNARY, "", op, operand)
         code = str(op.b)
         count = op.a
         if code in ("st", "at", "ti"):
-            return Node(UNARY, "", op, self.type())
+            return _node(UNARY, "", op, self.type())
         if count == 0:
-            return Node(UNARY, "", op)
+            return _node(UNARY, "", op)
         if count == 1:
             if code == "sP":
                 found = []
                 while not self.take("E"):
                     found.append(self.argument())
-                return Node(UNARY, "", op, Node(LIST, "", found))
+                return _node(UNARY, "", op, _node(LIST, "", found))
             suffix = code in ("pp", "mm") and not self.take("_")
-            return Node(UNARY, "suffix" if suffix else "", op, self.expression())
+            return _node(UNARY, "suffix" if suffix else "", op, self.expression())
         if code[:1] == "f":
             inner = self.operator()
             operands = [self.expression() for _ in range(int(count) - 1)]
-            return Node(FOLD, code, inner, Node(LIST, "", operands))
+            return _node(FOLD, code, inner, _node(LIST, "", operands))
         if code == "cl":
             called = self.expression()
-            return Node(BINARY, code, op, Node(LIST, "", [called, self.several("E")]))
+            return _node(BINARY, code, op, _node(LIST, "", [called, self.several("E")]))
         if code in ("dt", "pt"):
             left = self.expression()
             self.take("gs")
             right = self.expression() if self.peek() == "s" else self.named()
-            return Node(BINARY, code, op, Node(LIST, "", [left, right]))
+            return _node(BINARY, code, op, _node(LIST, "", [left, right]))
         if code in ("sc", "dc", "cc", "rc"):
             kind = self.type()
-            return Node(BINARY, "cast", op, Node(LIST, "", [kind, self.expression()]))
+            return _node(BINARY, "cast", op, _node(LIST, "", [kind, self.expression()]))
         if code in ("nw", "na"):
             placed = self.several("_")
             kind = self.type()
             start: Node | None = None
             if self.take("pi"):
-                start = Node(BRACED, "()", None, self.several("E"))
+                start = _node(BRACED, "()", None, self.several("E"))
             elif self.peek() == "i" and self.peek(1) == "l":
                 start = self.expression()
             else:
                 self.need("E")
-            return Node(NEW, op.text, placed, [kind, start])
+            return _node(NEW, op.text, placed, [kind, start])
         operands = [self.expression() for _ in range(int(count))]
-        return Node(BINARY if count == 2 else TERNARY, code, op, Node(LIST, "", operands))
+        return _node(BINARY if count == 2 else TERNARY, code, op, _node(LIST, "", operands))
 
+    @cython.cfunc
     def literal(self) -> Node:
         """`L` ... `E`."""
         self.need("L")
@@ -935,16 +982,17 @@ class Parser:
         self.in_conversion = was
         if self.take("E"):
             # Null pointers and lambdas say no value.
-            return kind if kind.kind == NAME else Node(LITERAL, "", kind)
+            return kind if kind.kind == NAME else _node(LITERAL, "", kind)
         start = self.at
         end = self.text.find("E", start)
         if end < 0:
             raise Malformed
         self.at = end + 1
         text = self.text[start:end]
-        return Node(LITERAL, "-" + text[1:] if text[:1] == "n" else text, kind)
+        return _node(LITERAL, "-" + text[1:] if text[:1] == "n" else text, kind)
 
 
+@cython.cfunc
 def _returns(name: Node) -> bool:
     """Whether a function's mangled type begins with what it returns: templates do, but for constructors and
     conversions."""
@@ -978,11 +1026,13 @@ class Speller:
         self.steps = 0
         self.index = -1
 
+    @cython.cfunc
     def text(self, node: Node) -> str:
         """The whole text of a node."""
         before, behind = self.parts(node)
         return before + behind
 
+    @cython.cfunc
     def parts(self, node: Node) -> tuple[str, str]:
         """What stands before a declared thing, and what behind it."""
         if node.shown is not None and not self.in_lambda:
@@ -1000,6 +1050,7 @@ class Speller:
             node.shown = found
         return found
 
+    @cython.cfunc
     def _parts(self, node: Node) -> tuple[str, str]:
         kind: cython.int = node.kind
         if kind in (NAME, STANDARD, CONSTRUCTOR, PARAMETER):
@@ -1038,6 +1089,7 @@ class Speller:
             return self.expansion(node), ""
         return self.rest(node), ""
 
+    @cython.cfunc
     def rest(self, node: Node) -> str:
         """What is rarer."""
         kind: cython.int = node.kind
@@ -1066,6 +1118,7 @@ class Speller:
 
     # -- declarations -------------------------------------------------------------------------------------------
 
+    @cython.cfunc
     def listed(self, items: list[Node]) -> str:
         """Items with commas, none before what has no text."""
         found = ""
@@ -1076,6 +1129,7 @@ class Speller:
                 raise Malformed
         return found
 
+    @cython.cfunc
     def template(self, node: Node) -> str:
         """name<arguments>."""
         name = self.text(node.a)
@@ -1085,6 +1139,7 @@ class Speller:
         apart = arguments.endswith(">") and not self.ends_empty(node.b)
         return f"{name}{space}<{arguments}{' ' if apart else ''}>"
 
+    @cython.cfunc
     def ends_empty(self, node: Node) -> bool:
         """Whether the last of several items has no text."""
         items = node.a
@@ -1095,6 +1150,7 @@ class Speller:
             return True
         return last.kind in (LIST, PACK) and self.ends_empty(last)
 
+    @cython.cfunc
     def qualified(self, node: Node) -> tuple[str, str]:
         """A type with its qualifiers, each said once."""
         texts = [node.text]
@@ -1107,6 +1163,7 @@ class Speller:
         tail = "".join(reversed(texts))
         return (before, behind + tail) if _is_function(inner) else (before + tail, behind)
 
+    @cython.cfunc
     def element(self, node: Node) -> Node:
         """A node, or the element of a pack that is to be spelled now."""
         while node.kind == FORWARD and node.a is not None:
@@ -1117,6 +1174,7 @@ class Speller:
             return self.element(node.a[self.index])
         return node
 
+    @cython.cfunc
     def declared(self, node: Node) -> Node:
         """The type itself behind qualifiers: functions and arrays are spelled around a pointer to them."""
         node = self.element(node)
@@ -1124,6 +1182,7 @@ class Speller:
             node = self.element(node.a)
         return node
 
+    @cython.cfunc
     def pointer(self, node: Node) -> tuple[str, str]:
         """Pointers and references; references to references are one."""
         mark = node.text
@@ -1139,6 +1198,7 @@ class Speller:
             return f"{before} ({mark}", f"){behind}"
         return before + mark, behind
 
+    @cython.cfunc
     def member(self, node: Node) -> tuple[str, str]:
         """Pointers to members."""
         before, behind = self.parts(node.b)
@@ -1150,6 +1210,7 @@ class Speller:
             return f"{before} ({of}::*", f"){behind}"
         return f"{before} {of}::*", behind
 
+    @cython.cfunc
     def function(self, node: Node) -> tuple[str, str]:
         """A function type."""
         parameters = node.b
@@ -1163,6 +1224,7 @@ class Speller:
         before, after = self.parts(node.a)
         return (before if after else before + " "), behind + after
 
+    @cython.cfunc
     def encoding(self, node: Node) -> str:
         """A function: its name amid its type."""
         qualifiers = ""
@@ -1181,10 +1243,12 @@ class Speller:
         own = f"({self.text(node.b.b)})"
         return before + text + own + qualifiers + behind[len(own) :]
 
+    @cython.cfunc
     def scoped(self, node: Node) -> tuple[str, str]:
         """Something inside of a function."""
         return f"{self.text(node.a)}::{node.text}{self.text(node.b)}", ""
 
+    @cython.cfunc
     def expansion(self, node: Node) -> str:
         """A pattern once for each element of the pack in it."""
         pack = _pack(node.a, 0)
@@ -1202,11 +1266,13 @@ class Speller:
 
     # -- expressions --------------------------------------------------------------------------------------------
 
+    @cython.cfunc
     def operand(self, node: Node) -> str:
         """A part of an expression, in brackets unless it is simple."""
         text = self.text(node)
         return text if _is_simple(node) else f"({text})"
 
+    @cython.cfunc
     def expression(self, node: Node) -> str:
         """An expression."""
         kind: cython.int = node.kind
@@ -1238,6 +1304,7 @@ class Speller:
             return f"{node.text} {f'({placed}) ' if placed else ''}{self.text(node.b[0])}{start}"
         raise Malformed
 
+    @cython.cfunc
     def literal(self, node: Node) -> str:
         """A value, with its type where the text does not tell it."""
         kind = self.text(node.a)
@@ -1250,6 +1317,7 @@ class Speller:
                 return f"({kind})[{node.text}]"
         return f"({kind}){node.text}"
 
+    @cython.cfunc
     def unary(self, node: Node) -> str:
         """Prefix, suffix, sizeof and casts."""
         op: Node = node.a
@@ -1273,6 +1341,7 @@ class Speller:
             return f"{op.text}({self.text(operand)})"
         return f"{op.text}{self.operand(operand)}"
 
+    @cython.cfunc
     def binary(self, node: Node) -> str:
         """Two operands, calls, subscripts and named casts."""
         left, right = node.b.a
@@ -1287,18 +1356,21 @@ class Speller:
         return f"({found})" if node.a.text == ">" else found
 
 
+@cython.cfunc
 def _is_simple(node: Node) -> bool:
     while node.kind == FORWARD and node.a is not None:
         node = node.a
     return node.kind in (NAME, QUALIFIED, BRACED, PARAMETER)
 
 
+@cython.cfunc
 def _is_function(node: Node) -> bool:
     while node.kind == FORWARD and node.a is not None:
         node = node.a
     return node.kind == FUNCTION or (node.kind == CV and node.b is None and _is_function(node.a))
 
 
+@cython.cfunc
 def _pack(node: object, depth: int) -> Node | None:
     """The first argument pack in a pattern."""
     if depth > _FAR or not isinstance(node, Node) or node.kind == EXPANSION or node.kind == LAMBDA:
