@@ -364,6 +364,33 @@ def test_what_a_core_promises_and_lacks_is_told():
     assert snapshot.remarks == ["the core file is cut short: 4,000 bytes of memory are not in it"]
 
 
+def test_a_core_that_names_no_files_takes_the_program_that_is_given(tmp_path: Path):
+    """QEMU's cores of AArch64 programs: neither file names nor code are in them."""
+    compiler, machine = shutil.which("aarch64-linux-gnu-gcc"), shutil.which("qemu-aarch64")
+    if not compiler or not machine:
+        pytest.skip("needs aarch64-linux-gnu-gcc and qemu-aarch64")
+    (tmp_path / "a.c").write_text(
+        "__attribute__((noinline)) int falls(int n) {\n"
+        "  volatile int x = n;\n"
+        "  if (n) return falls(n - 1) + x;\n"
+        "  *(volatile int *)8 = 1;\n"
+        "  return x;\n"
+        "}\n"
+        "int main(void) { return falls(3); }\n"
+    )
+    options = ["-g", "-O1", "-fno-optimize-sibling-calls", "-static"]
+    built = subprocess.run([compiler, *options, "a.c", "-o", "a"], cwd=tmp_path, capture_output=True, check=False)
+    if built.returncode:
+        pytest.skip("no static library for AArch64")
+    subprocess.run(["sh", "-c", f"ulimit -c unlimited; {machine} ./a"], cwd=tmp_path, capture_output=True, check=False)
+    core = next(tmp_path.glob("qemu_*.core"), None)
+    if core is None:
+        pytest.skip("no core is written here")
+    thread = shown(core, "--binary", str(tmp_path / "a"))[0]
+    assert functions(thread)[:5] == ["falls"] * 4 + ["main"]
+    assert thread["incomplete"] is None
+
+
 def test_a_core_without_memory_has_the_innermost_frame():
     registers = [0] * 27
     registers[16] = 0x1234

@@ -3,6 +3,7 @@
 Sources: the layout of notes in ``fs/binfmt_elf.c`` and ``include/uapi/linux/elfcore.h`` of Linux, gABI chapter 5.
 """
 
+import os
 import struct
 from bisect import bisect_right
 from collections.abc import Sequence
@@ -10,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from undwarf.elf import ElfFile
-from undwarf.elf.headers import ET_CORE, PF_R, PF_W, PF_X, PT_LOAD, PT_NOTE, Segment
+from undwarf.elf.headers import ET_CORE, ET_DYN, ET_EXEC, PF_R, PF_W, PF_X, PT_LOAD, PT_NOTE, Segment
 from undwarf.elf.notes import notes
 from undwarf.errors import ElfError, UnreadableInput
 from undwarf.images.build_ids import same
@@ -20,8 +21,12 @@ from undwarf.live.snapshot import MACHINES, MAX_THREADS, Machine, Snapshot, Thre
 from undwarf.perfdata.encode import RecordEncoder
 
 NT_PRSTATUS, NT_PRPSINFO, NT_AUXV, NT_FILE = 1, 3, 6, 0x46494C45
+AT_ENTRY = 9
 AT_SYSINFO_EHDR = 33
 MAX_MAPPINGS = 1 << 20
+MAX_IMAGES = 10_000
+"""Mappings that are looked at for programs, where nothing says what was mapped."""
+PAGE = 4096
 STACK_COPY = 60_000
 """Bytes of stack taken at first; the walk reads on in the file."""
 
@@ -35,6 +40,8 @@ class _Notes:
     """What ended the process; 0 where a debugger wrote the core of a running one."""
     name: bytes = b""
     vdso: int = 0
+    entry: int = 0
+    """Where the program was entered."""
     threads: list[tuple[int, tuple[int, ...]]] = field(default_factory=list)
     files: list[tuple[int, int, int, bytes]] = field(default_factory=list)
     """(start, end, offset, path) of mapped files."""
@@ -63,6 +70,7 @@ def snapshot_of(elf: ElfFile, binaries: Sequence[ElfFile] = ()) -> Snapshot:
         why = "it is cut short: the registers are not in it" if missing else "it holds no thread's registers"
         raise UnreadableInput(what, why, "")
     pid = found.pid or found.threads[0][0]
+    found.files = found.files or _assumed_files(found, memory, binaries)
     threads = [
         Thread(tid, found.name, registers, memory.read(registers[machine.sp], registers[machine.sp] + STACK_COPY))
         for tid, registers in found.threads
@@ -186,6 +194,8 @@ def _read_notes(elf: ElfFile, machine: Machine) -> _Notes:
                     key, value = struct.unpack_from("<QQ", data, at)
                     if key == AT_SYSINFO_EHDR:
                         found.vdso = value
+                    elif key == AT_ENTRY:
+                        found.entry = value
             elif kind == NT_FILE:
                 found.files = _files(data)
     return found
@@ -203,6 +213,38 @@ def _files(data: memoryview) -> list[tuple[int, int, int, bytes]]:
         start, end, offset = struct.unpack_from("<QQQ", data, 16 + 24 * number)
         if start < end and name:
             made.append((start, end, offset * page & 0xFFFFFFFFFFFFFFFF, name))
+    return made
+
+
+def _assumed_files(found: _Notes, memory: _Memory, binaries: Sequence[ElfFile]) -> list[tuple[int, int, int, bytes]]:
+    """What NT_FILE would say, where there is none (QEMU): the program among ``binaries``, which lies where it says or
+    where it was entered, and what begins in memory as a program or library does."""
+    made: list[tuple[int, int, int, bytes]] = []
+    for elf in binaries:
+        bias = found.entry - elf.entry if elf.kind == ET_DYN else 0
+        if bias >= 0 and (elf.kind == ET_EXEC or (elf.kind == ET_DYN and found.entry and not bias % PAGE)):
+            made += _placed(elf, bias, os.path.abspath(elf.path), memory)  # noqa: PTH100
+    covered = {start for start, _end, _offset, _name in made}
+    for part in memory.loads[:MAX_IMAGES]:
+        if part.address in covered:
+            continue
+        try:
+            elf = ElfFile.from_bytes(memory.read(part.address, part.address + HEAD))
+        except ElfError:
+            continue
+        if elf.loads:
+            made += _placed(elf, part.address - (elf.loads[0].address & -PAGE), f"/{part.address:x}", memory)
+    return made
+
+
+def _placed(elf: ElfFile, bias: int, name: str, memory: _Memory) -> list[tuple[int, int, int, bytes]]:
+    """The loaded parts of a file as (start, end, offset, path), where the process had memory."""
+    made = []
+    for load in elf.loads:
+        start = load.address & -PAGE
+        end = (load.address + load.file_size + PAGE - 1) & -PAGE
+        if memory.segment(start + bias) is not None:
+            made.append((start + bias, end + bias, load.offset & -PAGE, os.fsencode(name)))
     return made
 
 

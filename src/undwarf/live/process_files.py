@@ -65,6 +65,11 @@ class ProcessFiles:
                 maps = maps.replace(b" " + os.fsencode(name) + b"\n", b" " + os.fsencode(name[1:]) + b"\n")
         return maps
 
+    def open_all(self) -> None:
+        """Open every file now."""
+        for key in list(self._ranges):
+            self._open(key)
+
     # What describes mappings asks ------------------------------------------------------------------------
 
     def of(self, _pid: int, path: bytes, major: int, minor: int, inode: int) -> bytes:

@@ -88,7 +88,9 @@ def take(pid: int) -> Snapshot:
         os.close(memory)
         raise
     files = ProcessFiles(pid, proc, maps, memory)
-    snapshot = Snapshot(
+    # The process may end before anybody looks at them.
+    files.open_all()
+    return Snapshot(
         pid,
         read_proc(f"{proc}/comm", 64).rstrip(b"\n") or taker.threads[0].name,
         machine,
@@ -99,9 +101,6 @@ def take(pid: int) -> Snapshot:
         files=files,
         again=taker.again,
     )
-    # The process may end before anybody looks at its files.
-    snapshot.encode()
-    return snapshot
 
 
 def _proc_of(pid: int) -> str:
@@ -224,7 +223,8 @@ class _Taker:
         self.threads, self.missed, self.remarks = before
         for index, thread in enumerate(self.threads):
             renewed = taken.get(thread.tid)
-            if renewed is not None:
+            # Without a stack it runs another program by now, or is another process's.
+            if renewed is not None and renewed.stack:
                 renewed.stopped += thread.stopped
                 self.threads[index] = renewed
         return bool(taken)
