@@ -419,12 +419,16 @@ class Decoder:
                 self._ids[at] = ids[i]
                 self._owners[at] = owners[i] + 1
 
-    def expect(self, samples: int) -> None:
-        """Make room for that many samples in all, so that columns grow once and not by doubling. Some more, since it
-        is a guess: what is not written to costs nothing, moving to longer columns does."""
+    def expect(self, samples: int, sideband: int) -> None:
+        """Make room for that many samples and entries of the side band in all, so that columns grow once and not by
+        doubling. Some more, since it is a guess: what is not written to costs nothing, moving to longer columns does.
+        """
         wanted: cython.Py_ssize_t = min(samples, self._max_samples)
         if wanted > self._capacity:
             self._grow_samples(min(wanted + wanted // 3, self._max_samples))
+        wanted = min(sideband, self._max_samples)
+        if wanted > self._side_capacity:
+            self._grow_sideband(min(wanted + wanted // 3, self._max_samples))
 
     @cython.cfunc
     def _grow_samples(self, capacity: cython.Py_ssize_t) -> cython.int:
@@ -435,8 +439,7 @@ class Decoder:
         return 0
 
     @cython.cfunc
-    def _grow_sideband(self) -> cython.int:
-        capacity: cython.Py_ssize_t = min(2 * self._side_capacity, self._max_samples)
+    def _grow_sideband(self, capacity: cython.Py_ssize_t) -> cython.int:
         self._sq = _longer_q(self._sq, len(SIDE_WORDS), self.sideband, capacity, 31)
         self._si = _longer_i(self._si, len(SIDE_INTS), self.sideband, capacity, 3)
         self._su = _longer_u(self._su, len(SIDE_UNSIGNED), self.sideband, capacity, 7)
@@ -467,7 +470,7 @@ class Decoder:
             if self.samples >= self._capacity:
                 self._grow_samples(min(2 * self._capacity, self._max_samples))
             if self.sideband >= self._side_capacity:
-                self._grow_sideband()
+                self._grow_sideband(min(2 * self._side_capacity, self._max_samples))
             self._names._grow()
             self._identities._grow()
 

@@ -187,7 +187,8 @@ class PerfData:
                     progress(min(position, stream.size), stream.size)
                 if decoder.samples and stream.size > 2 * WINDOW:
                     # Columns that grow by doubling are written twice: guess from the density so far.
-                    decoder.expect(int(decoder.samples * (stream.size / position)) + 1024)
+                    share = stream.size / position
+                    decoder.expect(int(decoder.samples * share) + 1024, int(decoder.sideband * share) + 1024)
             left = segment.end - position
             if status == FULL:
                 self.defects.add("too many records", self.path, detail=f"the last {left} bytes are not read")
