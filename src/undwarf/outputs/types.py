@@ -63,7 +63,7 @@ def write(found: DataTypes, name: str, sink: TextIO, options: TypesOptions) -> N
     head = f"\n{'Weight':>7} {'Loads':>7} {'Stores':>7} " + (f"{'Latency':>8} " if latency else "") + "Type, member"
     sink.write(paint.bold(head) + "\n")
     for row in shown:
-        size = f"  {row.size:,} bytes" if row.size else ""
+        size = f"  {row.size:,} byte{'s' if row.size != 1 else ''}" if row.size else ""
         sink.write(_numbers(row.counts, total, paint, latency=latency) + paint.bold(printable(row.name)))
         sink.write(paint.dim(size) + _inferred(row.counts, paint) + "\n")
         members = sorted(row.fields.values(), key=lambda one: (-one.counts.weight, one.offset))
