@@ -3,6 +3,7 @@
 import json
 import os
 import platform
+import select
 import shutil
 import signal
 import struct
@@ -111,12 +112,20 @@ def test_it_runs_again_afterwards(process: subprocess.Popen[bytes]):
         assert "State:\tt" not in status
 
 
+def all_are(pid: int, state: str) -> bool:
+    tids = os.listdir(f"/proc/{pid}/task")  # noqa: PTH208
+    return all(state in Path(f"/proc/{pid}/task/{tid}/status").read_text() for tid in tids)
+
+
 def test_a_stopped_process_stays_stopped(process: subprocess.Popen[bytes]):
     os.kill(process.pid, signal.SIGSTOP)
     try:
         assert len(take(process.pid).threads) == 4
-        for tid in os.listdir(f"/proc/{process.pid}/task"):  # noqa: PTH208
-            assert "State:\tT" in Path(f"/proc/{process.pid}/task/{tid}/status").read_text()
+        # A thread that is let go runs for a moment, to stop again.
+        end = time.monotonic() + 30
+        while not all_are(process.pid, "State:\tT") and time.monotonic() < end:
+            time.sleep(0.01)
+        assert all_are(process.pid, "State:\tT")
     finally:
         os.kill(process.pid, signal.SIGCONT)
 
@@ -201,8 +210,8 @@ def test_a_crash_through_a_pointer_to_nowhere_is_followed_from_the_signal_stack(
 
 COUNTER = """
 import os, signal, time
-signal.signal(signal.SIGUSR1, lambda number, frame: os.write(1, b"1\\n"))
-os.write(1, b"ready\\n")
+signal.signal(signal.SIGUSR1, lambda number, frame: os.write(1, b"1"))
+os.write(1, b"0")
 while True:
     time.sleep(100)
 """
@@ -211,16 +220,16 @@ while True:
 def test_signals_that_come_meanwhile_are_not_lost(process: subprocess.Popen[bytes]):
     """A signal is delivered before or after the look at a thread, not left out, and what it stops stays stopped."""
     with subprocess.Popen(
-        [sys.executable, "-c", COUNTER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        [sys.executable, "-c", COUNTER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0
     ) as running:
-        assert running.stdin is not None
         assert running.stdout is not None
-        running.stdout.readline()
+        assert running.stdout.read(1) == b"0"
         for _ in range(40):
             os.kill(running.pid, signal.SIGUSR1)
             take(running.pid)
             # Signals of one number do not queue: it has taken this one when it says so.
-            assert running.stdout.readline() == "1\n"
+            assert select.select([running.stdout], [], [], 60)[0]
+            assert running.stdout.read(1) == b"1"
         running.kill()
 
 
@@ -286,7 +295,8 @@ def test_who_traces_a_process_is_named(process: subprocess.Popen[bytes]):
         [sys.executable, "-c", code, str(process.pid)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     ) as tracer:
         assert tracer.stdout is not None
-        tracer.stdout.readline()
+        if not tracer.stdout.readline():
+            pytest.skip("only parents may trace here")
         try:
             snapshot = take(process.pid)
         finally:

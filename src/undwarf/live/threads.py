@@ -20,7 +20,7 @@ from undwarf.live.process_files import ProcessFiles
 from undwarf.live.record_system import describe_mappings, read_proc, threads_of
 from undwarf.live.snapshot import MAX_THREADS, Machine, Snapshot, Thread, own_machine
 
-FIRST_COPY = 96 << 10
+FIRST_COPY = 64 << 10
 """Bytes copied of a stack at first. Further looks copy 8 times as much each, from where the walk ran out of it."""
 STACK_COPY = 1 << 20
 """The same for memory that holds one stack only, so that what is above the stack pointer is all in use."""
@@ -360,7 +360,7 @@ def _wait(tid: int, visit: _Visit, patience: float) -> tuple[int, int] | None:
             end = end or time.monotonic() + patience
             if time.monotonic() > end:
                 return None
-            time.sleep(0.0001)
+            time.sleep(0.00001)
 
 
 def _status(pid: int | str) -> dict[str, str]:
