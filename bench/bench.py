@@ -138,6 +138,9 @@ def show(title: str, all_figures: list[Figures], samples: int | None = None) -> 
         ratio = ""
         if not (figures.name.startswith("undwarf") or first.error):
             ratio = f"   {first.median('wall') / wall:.2f}x, {first.median('cpu') / cpu:.2f}x"
+            again = next((one for one in all_figures if one.name == f"{first.name}, again" and not one.error), None)
+            if again is not None:
+                ratio += f"; again {again.median('wall') / wall:.2f}x, {again.median('cpu') / cpu:.2f}x"
         print(f"{figures.name:22}{wall:9.2f}{cpu:9.2f}{peak:9.0f}{each}{ratio}")
 
 
@@ -182,6 +185,10 @@ def run(options: argparse.Namespace, directory: Path) -> int:
     tools = Tools(options)
     report: dict[str, object] = {"machine": platform.platform(), "cpus": os.cpu_count(), "tools": tools.versions()}
     print(f"{platform.platform()}, {os.cpu_count()} CPUs; {tools.versions()}")
+    load, cpus = os.getloadavg()[0], os.cpu_count() or 1
+    report["load"] = load
+    if load > cpus / 2:
+        print(f"the machine is busy (load {load:.1f}): wall times are those of a share of it, CPU times go up")
     file = options.file
     if file is None:
         file = directory / "machine.data"
