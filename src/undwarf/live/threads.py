@@ -8,6 +8,7 @@ import ctypes
 import errno
 import os
 import re
+import signal
 import threading
 import time
 from bisect import bisect_right
@@ -40,6 +41,7 @@ _DETACH, _GETREGSET, _SEIZE, _INTERRUPT = 17, 0x4204, 0x4206, 0x4207
 _PRSTATUS = 1
 _EVENT_STOP = 128
 _CAP_SYS_PTRACE = 19
+_STOPPING = {signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU}
 _WALL = 0x40000000
 _RANGE = re.compile(rb"^([0-9a-f]+)-([0-9a-f]+) ([r-])([-w])[^\n]*?(\[stack\])?$", re.MULTILINE)
 
@@ -137,9 +139,14 @@ def _in_own_thread(work: Callable[[], None]) -> None:
         except BaseException as error:  # noqa: BLE001 - raised again by the caller
             failures.append(error)
 
-    worker = threading.Thread(target=run, name="tracer", daemon=True)
-    worker.start()
-    worker.join()
+    # Were we stopped by Ctrl-Z, whom we hold would be, too; it waits until the work is done.
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, _STOPPING)
+    try:
+        worker = threading.Thread(target=run, name="tracer", daemon=True)
+        worker.start()
+        worker.join()
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
     if failures:
         raise failures[0]
 
