@@ -2,8 +2,10 @@
 
 import random
 import sys
+import tempfile
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 
 def mutated(seed: bytes, chance: random.Random) -> bytes:
@@ -56,10 +58,13 @@ def main(one_input: Callable[[bytes], None], seeds: list[bytes]) -> None:
     print(f"{runs} inputs, slowest {slowest:.2f} s")
 
 
-def guided(one_input: Callable[[bytes], None]) -> None:
-    """Run under atheris with its own arguments."""
+def guided(one_input: Callable[[bytes], None], seeds: list[bytes]) -> None:
+    """Run under atheris with its own arguments, starting from the seeds."""
     import atheris
 
-    atheris.instrument_all()
-    atheris.Setup(sys.argv, one_input)
-    atheris.Fuzz()
+    with tempfile.TemporaryDirectory() as corpus:
+        for number, seed in enumerate(seeds):
+            (Path(corpus) / f"seed-{number}").write_bytes(seed)
+        atheris.instrument_all()
+        atheris.Setup([*sys.argv, f"-max_len={2 * max(map(len, seeds))}", corpus], one_input)
+        atheris.Fuzz()

@@ -27,7 +27,7 @@ def main() -> int:
             continue
         if arguments.guided:
             code = f"import sys; sys.path.insert(0, {str(HERE)!r}); import mutate, {path.stem} as target; "
-            code += "mutate.guided(target.one_input)"
+            code += "mutate.guided(target.one_input, target.seeds())"
             command = [sys.executable, "-c", code, f"-max_total_time={int(arguments.seconds)}", "-timeout=20"]
         else:
             command = [sys.executable, str(path), str(arguments.seconds), str(arguments.seed)]

@@ -249,3 +249,19 @@ def test_any_number_of_frames_may_be_asked_for(undwarf: Run, perf_data: Path) ->
 def test_a_full_disk_is_told(undwarf: Run, perf_data: Path) -> None:
     done = undwarf("flamegraph", "-o", "/dev/full", perf_data)
     assert (done.returncode, done.stderr.splitlines()[0]) == (2, "error: cannot write /dev/full")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["report", "--percent-limit", "nan"],
+        ["report", "-g", "caller,nan"],
+        ["report", "-g", "caller,-1"],
+        ["record", "-c", str(1 << 63), "--", "true"],
+        ["record", "--buffer", "9" * 20, "--", "true"],
+        ["record", "--duration", "nan", "--", "true"],
+    ],
+)
+def test_numbers_that_are_none_or_too_large(undwarf: Run, perf_data: Path, arguments: list[str]) -> None:
+    done = undwarf(*arguments)
+    assert (done.returncode, "Invalid value" in done.stderr) == (2, True)

@@ -179,6 +179,17 @@ def _must_exist(option: str, path: str | None) -> None:
         raise UsageError(f"--{option} {path} is not there", "", "name a file or directory that is")
 
 
+class Number(click.FloatRange):
+    """A number in a range, which "nan" is not: it compares with nothing."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """The number."""
+        number: float = super().convert(value, param, ctx)
+        if number != number:
+            self.fail(f"{value!r} is no number", param, ctx)
+        return number
+
+
 class Job:
     """One command's run on one recording."""
 

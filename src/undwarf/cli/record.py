@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from undwarf.cli.common import talk
+from undwarf.cli.common import Number, talk
 from undwarf.errors import UndwarfError, UsageError
 from undwarf.outputs.escape import printable
 
@@ -18,6 +18,11 @@ if TYPE_CHECKING:
 _SIZES = {"": 1, "B": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
 
+MOST = (1 << 63) - 1
+"""The largest period that the kernel takes."""
+MOST_BYTES = 64 << 30
+
+
 def _size(_context: click.Context, _parameter: click.Parameter, value: str | None) -> int | None:
     """Bytes from text like 512K."""
     if value is None:
@@ -25,7 +30,10 @@ def _size(_context: click.Context, _parameter: click.Parameter, value: str | Non
     number, unit = value.rstrip("BKMGbkmg"), value[len(value.rstrip("BKMGbkmg")) :].upper()
     if not number.isdigit() or unit not in _SIZES:
         raise click.BadParameter("give bytes, as in 65528, 512K or 8M")
-    return int(number) * _SIZES[unit]
+    size = int(number) * _SIZES[unit]
+    if size > MOST_BYTES:
+        raise click.BadParameter(f"{value} is more than {MOST_BYTES >> 30} GiB")
+    return size
 
 
 def _ids(what: str) -> Any:
@@ -51,9 +59,9 @@ SAMPLING = (
         help="What to sample, as perf names it: cycles (the default; cpu-clock where there are none), task-clock, "
         "page-faults, sched:sched_switch, mem:0x1234:w ...",
     ),
-    click.option("-F", "--freq", "frequency", metavar="HZ", type=click.IntRange(1), default=None,
+    click.option("-F", "--freq", "frequency", metavar="HZ", type=click.IntRange(1, MOST), default=None,
                  help="Samples a second and CPU.  [default: 999]"),
-    click.option("-c", "--count", "period", metavar="N", type=click.IntRange(1), default=None,
+    click.option("-c", "--count", "period", metavar="N", type=click.IntRange(1, MOST), default=None,
                  help="One sample for N events, in place of -F."),
     click.option("--unwind", "mode", metavar="HOW", default="live",
                  show_default=True,
@@ -64,7 +72,7 @@ SAMPLING = (
     click.option("--stack-size", "dump", metavar="BYTES", callback=_size, default=None,
                  help="Stack that a sample brings along; at most, and where it fits, 65528."),
     click.option("--buffer", "-m", metavar="BYTES", callback=_size, default=None, help="Ring buffer of one CPU."),
-    click.option("--duration", "seconds", metavar="SECONDS", type=click.FloatRange(0, min_open=True), default=None,
+    click.option("--duration", "seconds", metavar="SECONDS", type=Number(0, min_open=True), default=None,
                  help="Stop after that long; a command that still runs is ended."),
 )  # fmt: skip
 """Options of all commands that sample."""
@@ -126,7 +134,7 @@ Examples:
 @sampling_options
 @click.option("-o", "--output", metavar="FILE", default="perf.data", show_default=True, help="- for standard output.")
 @click.option("--off-cpu", is_flag=True, help="Also how long threads wait, and where: event offcpu-time, in ns.")
-@click.option("--off-cpu-thresh", "least", metavar="MS", type=click.FloatRange(0), default=0,
+@click.option("--off-cpu-thresh", "least", metavar="MS", type=Number(0), default=0,
               help="Leave out waits that are shorter.")  # fmt: skip
 @click.option("--zstd/--no-zstd", default=True, show_default=True, help="Compress records, as perf record -z does.")
 @click.option("-q", "--quiet", is_flag=True, help="Only say what went wrong.")

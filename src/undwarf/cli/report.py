@@ -6,19 +6,16 @@ from typing import Literal
 
 import click
 
-from undwarf.cli.common import Job, recording_command, talk
+from undwarf.cli.common import Job, Number, recording_command, talk
 from undwarf.errors import UsageError
 
 
-def _graph(_context: click.Context, _parameter: click.Parameter, value: str) -> tuple[str, float | None]:
+def _graph(context: click.Context, parameter: click.Parameter, value: str) -> tuple[str, float | None]:
     """``none``, ``caller`` or ``callee``, and after a comma the share in percent below which branches are hidden."""
     kind, comma, limit = value.partition(",")
     if kind not in ("none", "caller", "callee"):
         raise click.BadParameter(f"{kind!r} is not one of none, caller, callee")
-    try:
-        return kind, float(limit) if comma else None
-    except ValueError:
-        raise click.BadParameter(f"{limit!r} is no percentage") from None
+    return kind, Number(0, 100).convert(limit, parameter, context) if comma else None
 
 
 @recording_command(
@@ -56,9 +53,7 @@ Examples:
     metavar="none|caller|callee[,PERCENT]",
     help="The tree below the table: from callers down, or from hot functions up. Default: caller,5.",
 )
-@click.option(
-    "--percent-limit", type=click.FloatRange(0, 100), default=0.5, show_default=True, help="Hide rows below this."
-)
+@click.option("--percent-limit", type=Number(0, 100), default=0.5, show_default=True, help="Hide rows below this.")
 @click.option(
     "--rows",
     metavar="N",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from undwarf.cli.common import talk
+from undwarf.cli.common import Number, talk
 from undwarf.cli.record import sampling_options, settings_of
 from undwarf.errors import UsageError
 from undwarf.outputs.escape import printable
@@ -34,7 +34,7 @@ On a terminal: q quits, c sorts by what functions and all they call take, s by w
 )
 @sampling_options
 @click.option("--sort", "keys", metavar="KEYS", default=SORT, show_default=True, help="What makes a row.")
-@click.option("--interval", metavar="SECONDS", type=click.FloatRange(0.2), default=2.0, show_default=True,
+@click.option("--interval", metavar="SECONDS", type=Number(0.2), default=2.0, show_default=True,
               help="Time between two pictures.")  # fmt: skip
 @click.option("--iterations", metavar="N", type=click.IntRange(1), default=None, help="Stop after N pictures.")
 @click.option(

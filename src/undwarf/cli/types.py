@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from undwarf.cli.common import OPTIONS, SHARED, Job
+from undwarf.cli.common import OPTIONS, SHARED, Job, Number
 from undwarf.errors import NothingUsable, UsageError
 from undwarf.outputs.escape import printable
 
@@ -60,9 +60,7 @@ Examples:
 @click.option("--binary", metavar="ELF", default=None, help="Answer for a binary, not a recording: --at or --type.")
 @click.option("--at", "addresses", metavar="ADDR,...", callback=_addresses, help="Addresses in --binary; or @FILE.")
 @click.option("--btf", metavar="FILE", default="", help="Take the types from this BTF file.")
-@click.option(
-    "--percent-limit", type=click.FloatRange(0, 100), default=0.5, show_default=True, help="Hide rows below this."
-)
+@click.option("--percent-limit", type=Number(0, 100), default=0.5, show_default=True, help="Hide rows below this.")
 @click.option("--rows", metavar="N", type=click.IntRange(0), default=0, help="Rows at most; 0: all.")
 @click.option("--weight", type=click.Choice(["period", "samples"]), default="period", help="What is added up.")
 @click.option("--json", "as_json", is_flag=True, help="Numbers for machines.")
