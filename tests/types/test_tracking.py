@@ -399,3 +399,19 @@ def test_a_pointer_behind_its_element_is_not_used_for_what_lies_before_the_array
     code = "lea 0x1000(%rip),%rax; 1: mov -8(%rax),%rcx; add $8,%rax; cmp %rax,%rdx; jne 1b; ret"
     assert touched(code.replace("0x1000", "0x1039")) == ["?"]
     assert touched(code.replace("0x1000", "0x1041")) == ["two.b[]"]
+
+
+def test_what_is_stored_to_a_pointer_is_what_it_leads_to(fake: Fake, touched: Touched) -> None:
+    fake.takes((RDI, fake.node))
+    assert touched("mov %rsi,24(%rdi); mov 24(%rsi),%rax; ret") == ["node.owner", "item.value"]
+    assert touched("mov %rsi,8(%rdi); mov 24(%rsi),%rax; ret") == ["node.key", "?"]
+
+
+def test_behind_an_array_another_may_have_begun(fake: Fake) -> None:
+    graph = fake.graph
+    rows = [graph.add(TypeRecord(Kind.ARRAY, target=t, count=4)) for t in (fake.node, fake.node)]
+    members = tuple(fake.member("ab"[k], 128 * k, 128, t) for k, t in enumerate(rows))
+    both = graph.add(TypeRecord(Kind.STRUCT, "both", 256, keyword="struct", members=members))
+    assert isinstance(locate(graph, both, 32, 104, 8), str)
+    assert isinstance(locate(graph, both, 32, 72, 8), Located)
+    assert isinstance(locate(graph, both, 32, 136, 8), Located)

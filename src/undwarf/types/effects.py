@@ -1144,6 +1144,12 @@ class Effects:
             return NOTHING
         if base == THREAD and self.operands[m + OPERAND_SEGMENT] and not self._step(where) and not self._offset(where):
             return where
+        return self._at(where, size)
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    def _at(self, where: cython.int, size: cython.longlong) -> cython.int:
+        """What lies at a place that is not in the frame."""
         key: cython.ulonglong = cython.cast(cython.ulonglong, where) << 32 | cython.cast(cython.ulonglong, size)
         found: Any = self.values.loaded.get(key)
         if found is None:
@@ -1233,10 +1239,27 @@ class Effects:
                     if value and size == 4 and self._base(value) != NUMBER:
                         value = NOTHING
                 self.put(self._offset(where), size, value)
-            elif base != ADDRESS and base != THREAD and base != PERCPU:
+                continue
+            if action == STORE and left >= 0 and size == 8 and base in (OBJECT, ADDRESS):
+                self._learn_stored(left, where)
+            if base != ADDRESS and base != THREAD and base != PERCPU:
                 if action == STORE and left >= 0:
                     self.escape(self.get(left))
                 self.lose_escaped(k)
+        return 0
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    def _learn_stored(self, register: cython.longlong, where: cython.int) -> cython.int:
+        """An unknown value goes into a member that is a pointer: that is what it was, wherever else it is."""
+        value: cython.int = self.get(register)
+        if value and (self._base(value) != NUMBER or self._step(value) != 1 or self._offset(value)):
+            return 0
+        said: cython.int = self._at(where, 8)
+        if said and self._base(said) == OBJECT:
+            if value and self._symbol(value) > 0:
+                self._replace(value, said)
+            self.set(register, said)
         return 0
 
     @cython.cfunc

@@ -167,7 +167,7 @@ def locate(
         return _around(graph, t, offset, size, whole, embedders)
     found = graph.member_at(t, offset, size) if offset >= 0 else None
     if found is not None and _absorbed(graph, found, step):
-        return Located(t, offset, found)
+        return "index not understood" if _at_border(graph, t, step, offset) else Located(t, offset, found)
     # Elements are read one by one when the index is biased: what is wider is no element.
     arrays = [
         (at, stride)
@@ -240,8 +240,10 @@ def _in_wholes(graph: TypeGraph, t: int, offset: int, size: int, whole: int, emb
         found = graph.member_at(container, place, size) if place >= 0 else None
         if found is not None and found.offset == 0 and size <= graph.size(found.type):
             fitting.append(Located(container, place, found, "container"))
-    whole_members = [one for one in fitting if not size or graph.size(one.field.type) == size]
-    fitting = whole_members or fitting
+    if size > 2:
+        # Of small numbers often less is read than there is.
+        whole_members = [one for one in fitting if graph.size(one.field.type) == size]
+        fitting = whole_members or fitting
     if embedders.speaks and whole and offset >= whole:
         # It may as well be the next of several: only a container that the function has a variable of.
         wanted = embedders.wanted()
@@ -280,6 +282,16 @@ def candidates(graph: TypeGraph, t: int, offset: int, size: int, embedders: Embe
         if inside is not None and (not size or graph.size(inside.type) == size):
             found.append((container, place))
     return found[:_CANDIDATES]
+
+
+def _at_border(graph: TypeGraph, t: int, step: int, offset: int) -> bool:
+    """Whether an offset is in the last element of an array behind which another one of the same steps begins: a pointer
+    that goes through that one backwards is first there."""
+    if abs(step) <= 8:
+        # Numbers: those before are as good.
+        return False
+    arrays = [(at, at + total) for at, by, total in _arrays(graph, t) if not (step % by and by % step)]
+    return any(end - abs(step) <= offset < end and any(at == end for at, _end in arrays) for _at, end in arrays)
 
 
 def _absorbed(graph: TypeGraph, found: Field, step: int) -> bool:

@@ -28,7 +28,7 @@ from undwarf.types.places import PlaceKind, Prototype, TypeSource
 from undwarf.types.program import Program
 from undwarf.types.skid import late
 from undwarf.types.slots import SlotTypes
-from undwarf.types.touched import touched
+from undwarf.types.touched import in_array, in_variable, touched
 from undwarf.types.tracking import Tracker
 from undwarf.types.values import ADDRESS, FRAME, OBJECT, PERCPU, THREAD, Value
 
@@ -475,7 +475,10 @@ class Resolver:
     ) -> Access:
         found = function.tracker.memory_variable(k, number)
         if found is None:
-            return _access(made, operand, size, how="", reason="nothing known of the address")
+            tracker = function.tracker
+            located = in_variable(tracker, k, operand, size) or in_array(tracker, k, operand, size)
+            reason = "nothing known of the address"
+            return self._typed(made, operand, size, located or reason, "variable")
         place, offset = found
         return self._typed(made, operand, size, locate(self.graph, place.type, 0, offset, size), "variable")
 

@@ -7,10 +7,11 @@ is said of it, decides.
 
 from undwarf.disasm import NONE, Memory
 from undwarf.types.locate import Located, locate, same_array
+from undwarf.types.places import PlaceKind
 from undwarf.types.tracking import Tracker
 from undwarf.types.values import ADDRESS, OBJECT, Value
 
-__all__ = ["touched"]
+__all__ = ["in_array", "in_variable", "touched"]
 
 _OUTSIDE = "outside of the type"
 
@@ -21,11 +22,13 @@ def touched(tracker: Tracker, k: int, operand: Memory, where: Value, size: int) 
     found = questions.locate(where, size)
     base = tracker.register(operand.base) if operand.base != NONE else None
     if where[2]:
-        return found if _in_one_array(tracker, operand, base, where) else "index not understood"
+        if not isinstance(found, str) and _in_one_array(tracker, operand, base, where):
+            return found
+        return in_variable(tracker, k, operand, size) or "index not understood"
     whole = graph.size(where[1])
     if where[0] != OBJECT or 0 <= where[4] < whole or (not isinstance(found, str) and found.how != "array"):
         return found
-    other = _in_variable(tracker, k, operand, size)
+    other = in_variable(tracker, k, operand, size)
     if other is not None:
         return other
     if questions.embedders.whole:
@@ -39,7 +42,7 @@ def touched(tracker: Tracker, k: int, operand: Memory, where: Value, size: int) 
     return _OUTSIDE
 
 
-def _in_variable(tracker: Tracker, k: int, operand: Memory, size: int) -> Located | None:
+def in_variable(tracker: Tracker, k: int, operand: Memory, size: int) -> Located | None:
     """The largest object in which an operand is, of those that variables say are near its base register."""
     if operand.index != NONE or operand.base == NONE or operand.segment:
         return None
@@ -51,6 +54,19 @@ def _in_variable(tracker: Tracker, k: int, operand: Memory, size: int) -> Locate
         if inside is not None and (best is None or graph.size(value[1]) > graph.size(best.type)):
             best = Located(value[1], offset, inside)
     return best
+
+
+def in_array(tracker: Tracker, k: int, operand: Memory, size: int) -> Located | None:
+    """An element of an array whose place a variable tells by an operand's base register, as those without bounds."""
+    if operand.base == NONE:
+        return None
+    pc = tracker.flow.instructions.address_of(k)
+    for place in reversed(tracker.questions.frame_places):
+        at_base = place.kind == PlaceKind.MEMORY and place.register == operand.base and place.low <= pc < place.high
+        if at_base and tracker.graph.is_array(place.type) and place.offset == operand.displacement:
+            found = locate(tracker.graph, place.type, tracker.graph.stride(place.type), 0, size)
+            return None if isinstance(found, str) else found
+    return None
 
 
 def _told(tracker: Tracker, k: int, register: int, value: Value) -> bool:
