@@ -37,11 +37,13 @@ def touched(fake: Fake, tmp_path: Path) -> Touched:
         complete: bool = False,
         changes: dict[int, frozenset[int]] | None = None,
         embedders: Embedders | None = None,
+        fixed: bool = False,
     ) -> list[str]:
         code = assemble(text, tmp_path)
         flow = FunctionFlow(MACHINE.listing(code, 0), MACHINE)
         changed_by = changes.get if changes is not None else None
-        program = Program(fake, MACHINE, complete=complete, changed_by=changed_by)
+        is_data = (lambda address: fake.global_at(address) is not None) if fixed else None
+        program = Program(fake, MACHINE, complete=complete, changed_by=changed_by, is_data=is_data)
         if embedders is not None:
             program.embedders_at = lambda _pc: embedders
         tracker = Tracker(program, flow, 0, len(code))
@@ -415,3 +417,14 @@ def test_behind_an_array_another_may_have_begun(fake: Fake) -> None:
     assert isinstance(locate(graph, both, 32, 104, 8), str)
     assert isinstance(locate(graph, both, 32, 72, 8), Located)
     assert isinstance(locate(graph, both, 32, 136, 8), Located)
+
+
+def test_in_code_at_fixed_addresses_a_table_may_be_the_displacement(fake: Fake, touched: Touched) -> None:
+    rows = fake.graph.add(TypeRecord(Kind.ARRAY, target=fake.item, count=4))
+    fake.globals = [GlobalVariable("rows", rows, 0x404000, 160)]
+    code = "mov %edi,%eax; lea (%rax,%rax,4),%rax; shl $3,%rax; mov 0x404018(%rax),%rcx; ret"
+    assert touched(code, fixed=True) == ["struct item[].[].value"]
+    assert touched(code) == ["?"]
+    assert touched("mov %edi,%eax; lea (%rax,%rax,4),%rax; mov 0x404004(,%rax,8),%ecx; ret", fixed=True) == [
+        "struct item[].[].flags"
+    ]

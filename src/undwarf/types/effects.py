@@ -1103,6 +1103,10 @@ class Effects:
     ) -> cython.int:  # fmt: skip
         base: cython.int = self.state[base_register] if base_register >= 0 else NULL
         if index_register < 0:
+            number: cython.bint = base_register >= 0 and (not base or self._base(base) == NUMBER)
+            if number and self.fixed and displacement and self.questions.is_data(displacement):
+                # table(%rax): the displacement is the address.
+                return self._from(displacement, base if base else UNKNOWN)
             return self.moved(base, displacement)
         scale: cython.longlong = self.operands[m + OPERAND_SCALE]
         index: cython.int = self.state[index_register]
@@ -1111,20 +1115,24 @@ class Effects:
             total = self.scaled(base, 1 + scale)
         else:
             total = self.add(base, index if scale == 1 else self.scaled(index, scale))
-        if base_register < 0 and displacement and (not total or self._base(total) == NUMBER):
+        if displacement and (not total or self._base(total) == NUMBER):
             # table(,%rax,8): the displacement is the address.
-            if not total:
+            if not total and base_register < 0:
                 total = self.values.intern(NUMBER, 0, scale, 0, 0)
             if self.fixed and self.questions.is_data(displacement):
-                return self.values.intern(
-                    ADDRESS, 0, self._step(total), self._symbol(total), self._offset(total) + displacement
-                )
+                return self._from(displacement, total if total else UNKNOWN)
         if not total:
             return NOTHING
         if self._base(total) == NUMBER and not base and index_register != base_register:
             # The base may have been the pointer.
             return NOTHING
         return self.moved(total, displacement)
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    def _from(self, address: cython.longlong, number: cython.int) -> cython.int:
+        """An address of the program, and a number more."""
+        return self.values.intern(ADDRESS, 0, self._step(number), self._symbol(number), self._offset(number) + address)
 
     @cython.cfunc
     @cython.exceptval(-1)
