@@ -5,7 +5,7 @@ A column is a memoryview of native C numbers. Kernels take it as a typed buffer;
 """
 
 import mmap
-from typing import Literal
+from typing import Any, Literal
 
 Typecode = Literal["B", "b", "H", "h", "I", "i", "Q", "q"]
 
@@ -28,3 +28,12 @@ def zeros(typecode: Typecode, count: int) -> "memoryview[int]":
     if hasattr(mmap, "MADV_HUGEPAGE"):
         mapped.madvise(mmap.MADV_HUGEPAGE)
     return memoryview(mapped).cast("B").cast(typecode)[:count]
+
+
+def longer(column: Any, used: int, size: int) -> "memoryview[int]":
+    """The first ``used`` entries of a column (or of a kernel's typed memory) in one with room for ``size``."""
+    old = memoryview(column)
+    code: Any = old.format
+    new = zeros(code, size)
+    new[:used] = old[:used]
+    return new

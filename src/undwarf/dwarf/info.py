@@ -9,7 +9,7 @@ from typing import Any
 
 import cython
 
-from undwarf.buffers import zeros
+from undwarf.buffers import longer, zeros
 
 NONE = cython.declare(cython.uint, 0xFFFFFFFF)
 ALL_ONES = cython.declare(cython.ulonglong, 0xFFFFFFFFFFFFFFFF)
@@ -1640,18 +1640,16 @@ class Info:
 
 
 def _grown(column: Any, used: int) -> Any:
-    """The column with twice the room, as typed memory of its kind."""
-    return _grown_to(column, used, 2 * len(column))
+    """The column with twice the room."""
+    return longer(column, used, 2 * len(column))
 
 
 def _grown_to(column: Any, used: int, size: int) -> Any:
-    view = memoryview(column)
-    wanted = len(view)
+    """The column with room for ``size`` entries at least."""
+    wanted = len(column)
     while wanted < size:
         wanted *= 2
-    new: Any = zeros(view.format, wanted)  # type: ignore[arg-type]  # the columns here are of its typecodes
-    new[:used] = view[:used]
-    return new
+    return longer(column, used, wanted)
 
 
 @cython.locals(

@@ -8,7 +8,7 @@ from typing import Any
 
 import cython
 
-from undwarf.buffers import zeros
+from undwarf.buffers import longer, zeros
 
 NONE = cython.declare(cython.uint, 0xFFFFFFFF)
 ALL_ONES = cython.declare(cython.ulonglong, 0xFFFFFFFFFFFFFFFF)
@@ -541,7 +541,4 @@ class LineProgram:
 
 def _grown(column: Any, used: int) -> Any:
     """The column with twice the room."""
-    view = memoryview(column)
-    new: Any = zeros(view.format, 2 * len(view))  # type: ignore[arg-type]  # the columns here are of its typecodes
-    new[:used] = view[:used]
-    return new
+    return longer(column, used, 2 * len(column))

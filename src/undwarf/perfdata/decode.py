@@ -79,81 +79,17 @@ def _u16(data: Any, size: cython.Py_ssize_t, at: cython.Py_ssize_t) -> cython.ui
     return found
 
 
-@cython.cfunc
-@cython.locals(old="unsigned long long[::1]", new="unsigned long long[::1]")
-def _longer_q(
-    old: Any, columns: cython.Py_ssize_t, used: cython.Py_ssize_t, capacity: cython.Py_ssize_t, wanted: cython.uint
-) -> Any:
+def _longer(column: Any, columns: int, used: int, capacity: int, wanted: int) -> Any:
     """Columns side by side in one buffer, moved to a longer one. A column not in the mask ``wanted`` was never
     written: it is not copied, so that its memory stays untouched and costs nothing."""
-    before: cython.Py_ssize_t = old.shape[0] // columns
-    grown = zeros("Q", columns * capacity)
-    new = grown
-    i: cython.Py_ssize_t
+    old = memoryview(column)
+    before = len(old) // columns
+    code: Any = old.format
+    new = zeros(code, columns * capacity)
     for i in range(columns):
-        if (wanted >> i) & 1:
+        if wanted >> i & 1:
             new[i * capacity : i * capacity + used] = old[i * before : i * before + used]
-    return grown
-
-
-@cython.cfunc
-@cython.locals(old="int[::1]", new="int[::1]")
-def _longer_i(
-    old: Any, columns: cython.Py_ssize_t, used: cython.Py_ssize_t, capacity: cython.Py_ssize_t, wanted: cython.uint
-) -> Any:
-    before: cython.Py_ssize_t = old.shape[0] // columns
-    grown = zeros("i", columns * capacity)
-    new = grown
-    i: cython.Py_ssize_t
-    for i in range(columns):
-        if (wanted >> i) & 1:
-            new[i * capacity : i * capacity + used] = old[i * before : i * before + used]
-    return grown
-
-
-@cython.cfunc
-@cython.locals(old="unsigned int[::1]", new="unsigned int[::1]")
-def _longer_u(
-    old: Any, columns: cython.Py_ssize_t, used: cython.Py_ssize_t, capacity: cython.Py_ssize_t, wanted: cython.uint
-) -> Any:
-    before: cython.Py_ssize_t = old.shape[0] // columns
-    grown = zeros("I", columns * capacity)
-    new = grown
-    i: cython.Py_ssize_t
-    for i in range(columns):
-        if (wanted >> i) & 1:
-            new[i * capacity : i * capacity + used] = old[i * before : i * before + used]
-    return grown
-
-
-@cython.cfunc
-@cython.locals(old="unsigned short[::1]", new="unsigned short[::1]")
-def _longer_h(
-    old: Any, columns: cython.Py_ssize_t, used: cython.Py_ssize_t, capacity: cython.Py_ssize_t, wanted: cython.uint
-) -> Any:
-    before: cython.Py_ssize_t = old.shape[0] // columns
-    grown = zeros("H", columns * capacity)
-    new = grown
-    i: cython.Py_ssize_t
-    for i in range(columns):
-        if (wanted >> i) & 1:
-            new[i * capacity : i * capacity + used] = old[i * before : i * before + used]
-    return grown
-
-
-@cython.cfunc
-@cython.locals(old="unsigned char[::1]", new="unsigned char[::1]")
-def _longer_b(
-    old: Any, columns: cython.Py_ssize_t, used: cython.Py_ssize_t, capacity: cython.Py_ssize_t, wanted: cython.uint
-) -> Any:
-    before: cython.Py_ssize_t = old.shape[0] // columns
-    grown = zeros("B", columns * capacity)
-    new = grown
-    i: cython.Py_ssize_t
-    for i in range(columns):
-        if (wanted >> i) & 1:
-            new[i * capacity : i * capacity + used] = old[i * before : i * before + used]
-    return grown
+    return new
 
 
 @cython.final
@@ -192,11 +128,11 @@ class Interner:
     def _grow(self) -> cython.int:
         """Make room for one more record's strings."""
         if self._used + 65536 > self._arena.shape[0]:
-            self._arena = _longer_b(self._arena, 1, self._used, 2 * self._arena.shape[0], 1)
+            self._arena = _longer(self._arena, 1, self._used, 2 * self._arena.shape[0], 1)
         if self.count + 2 > self._hashes.shape[0]:
             size: cython.Py_ssize_t = 2 * self._hashes.shape[0]
-            self._hashes = _longer_q(self._hashes, 1, self.count, size, 1)
-            self._ends = _longer_q(self._ends, 1, self.count, size, 1)
+            self._hashes = _longer(self._hashes, 1, self.count, size, 1)
+            self._ends = _longer(self._ends, 1, self.count, size, 1)
             slots = zeros("I", 2 * size)
             mask: cython.ulonglong = 2 * size - 1
             at: cython.ulonglong
@@ -432,19 +368,19 @@ class Decoder:
 
     @cython.cfunc
     def _grow_samples(self, capacity: cython.Py_ssize_t) -> cython.int:
-        self._q = _longer_q(self._q, len(SAMPLE_WORDS), self.samples, capacity, self._wanted_words)
-        self._i = _longer_i(self._i, len(SAMPLE_INTS), self.samples, capacity, 7)
-        self._h = _longer_h(self._h, len(SAMPLE_SHORTS), self.samples, capacity, self._wanted_shorts)
+        self._q = _longer(self._q, len(SAMPLE_WORDS), self.samples, capacity, self._wanted_words)
+        self._i = _longer(self._i, len(SAMPLE_INTS), self.samples, capacity, 7)
+        self._h = _longer(self._h, len(SAMPLE_SHORTS), self.samples, capacity, self._wanted_shorts)
         self._capacity = capacity
         return 0
 
     @cython.cfunc
     def _grow_sideband(self, capacity: cython.Py_ssize_t) -> cython.int:
-        self._sq = _longer_q(self._sq, len(SIDE_WORDS), self.sideband, capacity, 31)
-        self._si = _longer_i(self._si, len(SIDE_INTS), self.sideband, capacity, 3)
-        self._su = _longer_u(self._su, len(SIDE_UNSIGNED), self.sideband, capacity, 7)
-        self._sh = _longer_h(self._sh, 1, self.sideband, capacity, 1)
-        self._sb = _longer_b(self._sb, 1, self.sideband, capacity, 1)
+        self._sq = _longer(self._sq, len(SIDE_WORDS), self.sideband, capacity, 31)
+        self._si = _longer(self._si, len(SIDE_INTS), self.sideband, capacity, 3)
+        self._su = _longer(self._su, len(SIDE_UNSIGNED), self.sideband, capacity, 7)
+        self._sh = _longer(self._sh, 1, self.sideband, capacity, 1)
+        self._sb = _longer(self._sb, 1, self.sideband, capacity, 1)
         self._side_capacity = capacity
         return 0
 

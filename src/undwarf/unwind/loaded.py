@@ -6,11 +6,10 @@ the walker takes the columns anew after each call, since those that grow are rep
 """
 
 from collections.abc import Callable
-from typing import Any
 
 import cython
 
-from undwarf.buffers import Typecode, zeros
+from undwarf.buffers import longer, zeros
 from undwarf.tables.model import Functions, UnwindTable
 from undwarf.unwind.sources import NO_MORE, Sources
 
@@ -166,8 +165,4 @@ def _with_room(column: Column, used: int, needed: int) -> Column:
         return column
     while size < needed:
         size *= 2
-    code: Any = column.format
-    typecode: Typecode = code
-    larger: Column = zeros(typecode, size)
-    larger[:used] = column[:used]
-    return larger
+    return longer(column, used, size)
