@@ -28,6 +28,9 @@ class Limits:
     code_hole_functions: int = 1500
     """Functions and symbols of a program up to which what other sources leave open is analysed while stacks are
     walked."""
+    code_hole_bytes: int = 8192
+    """Code for each described function above which a program counts as hardly described: compilers' functions have
+    a few hundred bytes, libraries of assembly up to 3,000."""
     code_steps: int = 2_000_000
     """Instructions gone through to analyse one function."""
     rules: int = 1 << 18

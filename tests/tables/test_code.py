@@ -16,6 +16,7 @@ from undwarf.diagnostics import Defects
 from undwarf.elf import ElfFile
 from undwarf.errors import UndwarfError
 from undwarf.limits import DEFAULT, Limits
+from undwarf.tables.from_code import is_worth
 from undwarf.tables.model import NO_RULE, RuleSet, UnwindTable
 
 pytestmark = pytest.mark.skipif(os.uname().machine != "x86_64", reason="programs for x86-64 are compiled")
@@ -343,6 +344,37 @@ def test_limits(assembled: tuple[Path, dict[str, int]], limits: Limits) -> None:
     table = UnwindTable.from_elf(path, "cfi,code", limits=limits, defects=defects)
     assert table.rule_at(labels["inside"]) is None
     assert any("not analysed" in str(one) for one in defects)
+
+
+EXPORTS = """
+long (*volatile kept)(long);
+static __attribute__((noinline)) long hidden(long n) { char room[512]; kept = 0; return n + (long)room; }
+long first(long n) { long (*stage)(long) = hidden; __asm__("" : "+r"(stage)); return stage(n); }
+""" + "\n".join(f"long f{n}(long n) {{ long (*to)(long) = kept; return to(n) * {n}; }}" for n in range(12))
+
+
+def test_functions_that_only_pointers_lead_to_are_found_beside_exported_ones(tmp_path: Path) -> None:
+    flags = (
+        "-O2",
+        "-shared",
+        "-fPIC",
+        "-nostdlib",
+        "-fno-asynchronous-unwind-tables",
+        "-Wl,--no-ld-generated-unwind-info",
+    )
+    path = build(tmp_path, EXPORTS, "c", "gcc", *flags)
+    listed = subprocess.run(["nm", path], check=True, capture_output=True, text=True).stdout
+    start = next(int(line.split()[0], 16) for line in listed.splitlines() if line.endswith(" t hidden"))
+    subprocess.run(["strip", path], check=True)
+    table = UnwindTable.from_elf(path, "code")
+    assert start in list(table.starts)
+
+
+def test_walks_look_at_code_of_which_next_to_nothing_is_described(tmp_path: Path) -> None:
+    elf = ElfFile.open(build(tmp_path, EXPORTS, "c", "gcc", "-O2", "-shared", "-fPIC", "-nostdlib"))
+    limits = replace(DEFAULT, code_hole_functions=0)
+    assert not is_worth(elf, limits)
+    assert is_worth(elf, replace(limits, code_hole_bytes=1))
 
 
 def test_code_that_is_too_large_is_not_searched(tmp_path: Path) -> None:

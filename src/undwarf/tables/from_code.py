@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from undwarf.buffers import zeros
 from undwarf.diagnostics import Defects
 from undwarf.elf import ElfFile
-from undwarf.elf.headers import ET_REL
+from undwarf.elf.headers import ET_REL, SHF_EXECINSTR
 from undwarf.limits import Limits
 from undwarf.tables import aarch64_stubs, x86_64_stubs
 from undwarf.tables.cfi import RuleSet
@@ -150,13 +150,16 @@ def has_stubs_only(elf: ElfFile, limits: Limits) -> bool:
 
 
 def _describes_little(elf: ElfFile, limits: Limits) -> bool:
-    """Whether other sources describe few functions: where they describe many, finding what lies between these costs
-    more than it gives."""
+    """Whether other sources describe few functions, or next to none of the code, as in musl's C library: where they
+    describe many, finding what lies between these costs more than it gives."""
     header = find_header(elf)
     described = header.count if header is not None and header.is_usual else 0
     sections = [elf.section(name) for name in (".symtab", ".dynsym")]
     symbols = sum(section.size // 24 for section in sections if section is not None)
-    return not described or described + symbols <= limits.code_hole_functions
+    if not described or described + symbols <= limits.code_hole_functions:
+        return True
+    code = sum(section.size for section in elf.sections if section.flags & SHF_EXECINSTR)
+    return described * limits.code_hole_bytes < code
 
 
 def _entries(elf: ElfFile) -> dict[int, int]:

@@ -1,6 +1,6 @@
 """One linked x86-64 program as the analysis sees it: its functions, what they do, where their jumps lead."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 from undwarf.elf import ElfFile
 from undwarf.limits import Limits
@@ -36,7 +36,7 @@ class Binary:
         elf: ElfFile,
         limits: Limits,
         *,
-        others: Iterable[ElfFile] = (),
+        others: Collection[ElfFile] = (),
         known: Iterable[int] = (),
         pads: LandingPads | None = None,
         most: int | None = None,

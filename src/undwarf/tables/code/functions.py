@@ -1,7 +1,7 @@
 """Where functions are in a linked x86-64 program: symbols, stubs, the program's entry; else what the code refers to."""
 
 from bisect import bisect_right
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from struct import iter_unpack
 
@@ -52,13 +52,14 @@ def _symbols(elf: ElfFile, limits: Limits) -> Iterable[tuple[int, int, str]]:
 
 def find_functions(
     elf: ElfFile,
-    others: Iterable[ElfFile],
+    others: Collection[ElfFile],
     limits: Limits,
     *,
     known: Iterable[int] = (),
 ) -> Functions:
     """The functions of a program. ``others`` are files with further symbols of it, ``known`` starts of functions from
-    elsewhere. Without any of these the code itself is searched for what it calls and takes the address of."""
+    elsewhere. Without any of these, or with exported ones only, the code itself is searched for what it calls and takes
+    the address of."""
     found = Functions()
     code: list[tuple[int, int]] = []
     starts: set[int] = set()
@@ -91,8 +92,13 @@ def find_functions(
                 starts.add(address)
                 if name and (address not in found.names or name.startswith("__")):
                     found.names[address] = name
-    starts |= {address for address in known if inside(address)}
-    named = bool(starts)
+    described = {address for address in known if inside(address)}
+    starts |= described
+    # Exported functions alone, as in a stripped library without unwind information, leave out all that is its own.
+    exported_only = all(one.section(".symtab") is None for one in (elf, *others)) and len(
+        described
+    ) * limits.code_hole_bytes < sum(end - start for start, end in code)
+    named = bool(starts) and not exported_only
     if inside(elf.entry):
         starts.add(elf.entry)
     for table in (".init_array", ".fini_array"):
