@@ -56,6 +56,7 @@ class Fake:
         self.variables: list[Place] = []
         self.globals: list[GlobalVariable] = []
         self.prototypes: dict[int, Prototype] = {}
+        self.symbols: dict[str, tuple[int, int]] = {}
 
     @staticmethod
     def member(name: str, offset: int, size: int, t: int) -> Member:
@@ -81,6 +82,9 @@ class Fake:
 
     def variable_named(self, name: str) -> int:
         return 0
+
+    def symbol_named(self, name: str) -> tuple[int, int]:
+        return self.symbols.get(name, (0, 0))
 
     def per_cpu_at(self, offset: int) -> tuple[GlobalVariable, int] | None:
         return None

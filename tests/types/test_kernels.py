@@ -22,6 +22,7 @@ struct stats { long hits, misses; };
 struct rq { int cpu; struct inode *current; };
 extern struct stats shared;
 extern struct rq runqueue;
+extern unsigned long __per_cpu_offset[];
 extern struct inode *find(long number);
 struct inode first;
 __attribute__((section(".data..percpu"))) struct stats own;
@@ -36,6 +37,24 @@ long look(long number)
 	asm volatile("incq %%gs:%P0" : : "i" (&own.misses));
 	asm volatile("movq %%gs:%P1, %0" : "=r" (n) : "i" (&runqueue.current));
 	return n->next->size;
+}
+struct copy { int cpu, left, right; };
+struct queue { long length; struct copy *every; };
+long here(struct queue *q)
+{
+	asm volatile("incl %%gs:4(%0)" : : "r" (q->every));
+	return 0;
+}
+long there(struct queue *q, unsigned number)
+{
+	unsigned long every = (unsigned long)q->every;
+	return ((struct copy *)(every + __per_cpu_offset[number]))->right;
+}
+long other(unsigned number)
+{
+	unsigned long named;
+	asm("movq $runqueue, %0" : "=r" (named));
+	return ((struct rq *)(named + __per_cpu_offset[number]))->cpu;
 }
 """
 
@@ -57,8 +76,10 @@ def module(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def every_access(path: Path) -> list[dict[str, Any]]:
     """What is said of all code of an object file."""
-    size = sum(one.size for one in ElfFile.open(path).sections if one.flags & 4)
-    addresses = ",".join(f"{at:x}" for at in range(size))
+    code = [
+        range(one.address, one.address + one.size) for one in as_linked(ElfFile.open(path)).sections if one.flags & 4
+    ]
+    addresses = ",".join(f"{at:x}" for part in code for at in part)
     result = CliRunner().invoke(undwarf, ["types", "--binary", str(path), "--at", addresses, "--json"])
     assert result.exit_code == 0, result.output
     found: list[dict[str, Any]] = json.loads(result.stdout)
@@ -88,10 +109,22 @@ def test_what_is_loaded_from_a_per_cpu_variable_is_followed(module: Path) -> Non
     assert ("struct inode", "next") in found
 
 
+def test_a_pointer_to_a_per_cpu_object_leads_to_this_cpus_copy(module: Path) -> None:
+    assert ("struct copy", "left") in {(one["type"], one["field"]) for one in every_access(module)}
+
+
+def test_a_pointer_to_a_per_cpu_object_and_a_cpus_offset_lead_to_that_cpus_copy(module: Path) -> None:
+    assert ("struct copy", "right") in {(one["type"], one["field"]) for one in every_access(module)}
+
+
+def test_the_address_of_a_per_cpu_variable_and_a_cpus_offset_lead_to_that_cpus_copy(module: Path) -> None:
+    assert ("struct rq", "cpu") in {(one["type"], one["field"]) for one in every_access(module)}
+
+
 def test_code_of_a_file_that_is_not_linked_is_relocated(module: Path) -> None:
     elf = as_linked(ElfFile.open(module))
     names = set(elf.undefined.values())  # type: ignore[attr-defined]
-    assert names == {"shared", "find", "runqueue"}
+    assert names == {"shared", "find", "runqueue", "__per_cpu_offset"}
     assert min(elf.undefined) == ELSEWHERE  # type: ignore[attr-defined]
     resolver = open_resolver(elf)
     assert resolver is not None

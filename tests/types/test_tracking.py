@@ -366,6 +366,20 @@ def test_before_a_value_lies_what_is_not_known_where_nodes_are_plain_bytes(fake:
     assert isinstance(locate(graph, fake.node, 0, -8, 8, Embedders(graph, lambda: [])), Located)
 
 
+def test_behind_what_is_a_part_of_nothing_a_kernel_may_have_anything(fake: Fake) -> None:
+    graph = fake.graph
+    assert isinstance(locate(graph, fake.node, 0, 40, 8, Embedders(graph, lambda: [])), Located)
+    kernels = Embedders(graph, lambda: [], lonely=True)
+    assert isinstance(locate(graph, fake.node, 0, 40, 8, kernels), str)
+    assert isinstance(locate(graph, fake.node, 0, 40, 8, kernels.preferring(lambda: frozenset())), str)
+    assert isinstance(locate(graph, fake.node, 32, 40, 8, kernels), Located)
+
+
+def test_copies_of_an_aligned_address_are_what_a_variable_says(fake: Fake, touched: Touched) -> None:
+    fake.variables = [Place("n", fake.graph.pointer_to(fake.node), PlaceKind.REGISTER, RAX, 0, 10, 99)]
+    assert touched("mov %rdi,%rax; and $-64,%rax; mov %rax,%rcx; mov 8(%rcx),%rdx; ret") == ["node.key"]
+
+
 def test_an_index_may_be_off_by_whole_elements_only(fake: Fake) -> None:
     assert isinstance(locate(fake.graph, fake.table, 8, 80, 8), Located)
     assert isinstance(locate(fake.graph, fake.table, 16, 80, 8), str)

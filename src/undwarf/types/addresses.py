@@ -164,6 +164,8 @@ class Questions:
         return value, self._own
 
     def _load(self, where: Value, size: int) -> Value | None:
+        if size == 8 and self.program.kernel and self.program.is_per_cpu_base(where):
+            return (PERCPU, 0, 0, 0, 0)
         if where[0] == ADDRESS and not where[2]:
             leads = self.program.indirections.get(where[4])
             if leads is not None:

@@ -90,6 +90,12 @@ class DataSymbols:
         start, size, name = self._objects[at]
         return name.partition("@")[0], start, size
 
+    def place_of(self, name: str) -> "tuple[int, int]":
+        """(address, size) of the only variable of a name; (0, 0) for none, or for several."""
+        found = self.variables.get(name, [])
+        held = self.variable_at(found[0]) if len(found) == 1 else None
+        return (held[1], held[2]) if held is not None else (0, 0)
+
     @cached_property
     def functions(self) -> dict[int, str]:
         """Names of functions by their address, the first of several."""
@@ -138,6 +144,10 @@ class TableSymbols:
         """Where a section is loaded; None where there is no such section."""
         section = self._elf.section(name)
         return section.address if section is not None else None
+
+    def place_of(self, _name: str) -> "tuple[int, int]":
+        """Nothing: variables are not known."""
+        return 0, 0
 
     def function_at(self, address: int) -> "tuple[int, int] | None":
         """The range of the function that holds an address."""

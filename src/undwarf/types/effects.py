@@ -725,10 +725,15 @@ class Effects:
             return NOWHERE
         if self._base(b) != NUMBER:
             if self._base(a) != NUMBER:
-                # Per-cpu: the address of a per-cpu variable and the base of a cpu's area.
-                if self._base(a) == PERCPU and self._base(b) == ADDRESS:
+                if self._base(a) == PERCPU:
+                    swapped = a
                     a = b
-                elif self._base(a) != ADDRESS or self._base(b) != PERCPU:
+                    b = swapped
+                if self.kernel and self._base(a) == OBJECT and self._base(b) == PERCPU:
+                    # A pointer to a per-cpu object, and the base of a cpu's area: that cpu's copy.
+                    return NOWHERE if self._step(b) or self._offset(b) else a
+                # Per-cpu: the address of a per-cpu variable and the base of a cpu's area.
+                if self._base(a) != ADDRESS or self._base(b) != PERCPU:
                     return NOWHERE
                 return self.values.intern(PERCPU, 0, self._step(a), self._symbol(a), self._offset(a))
             swapped = a
@@ -1088,6 +1093,9 @@ class Effects:
             if base < 0 and index < 0:
                 return self.values.intern(area, 0, 0, 0, displacement)
             inner = self._sum(m, base, index, displacement)
+            if self.kernel and self._base(inner) == OBJECT:
+                # A pointer to a per-cpu object: this cpu's copy of it.
+                return inner
             if not inner or (self._base(inner) != NUMBER and self._base(inner) != ADDRESS):
                 return NOTHING
             return self.values.intern(area, 0, self._step(inner), self._symbol(inner), self._offset(inner))
@@ -1367,8 +1375,11 @@ class Effects:
             if not value or self.state[register] == value:
                 continue
             known = self.state[register]
-            alone = self._base(known) == NUMBER and self._step(known) == 1 and not self._offset(known)
-            if alone and self._symbol(known) > 0:
+            if (
+                self._base(known) == NUMBER
+                and self._symbol(known)
+                and (self._step(known) == 1 or self._symbol(known) < 0)
+            ):
                 # What was copied from there, or to there, is the same.
                 self._replace(known, value)
             self.state[register] = self.reconcile(known, value)

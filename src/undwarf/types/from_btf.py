@@ -104,6 +104,10 @@ class BtfSource:
         """Nothing: BTF describes variables of its own sections only."""
         return VOID
 
+    def symbol_named(self, name: str) -> "tuple[int, int]":
+        """(address, size) of the only variable whose symbol has a name; (0, 0) without one."""
+        return self.symbols.place_of(name) if self.symbols is not None else (0, 0)
+
     def per_cpu_at(self, offset: int) -> "tuple[GlobalVariable, int] | None":
         """The per-cpu variable at an address of the section, or at an offset in it where the section begins at 0."""
         if isinstance(self.symbols, DataSymbols) and self.types.base is not None:

@@ -445,6 +445,10 @@ class DwarfSource:
         entry = place[0].entry_in(place[1], place[2]) if place is not None else None
         return self.types.of(entry) if entry is not None else VOID
 
+    def symbol_named(self, name: str) -> "tuple[int, int]":
+        """(address, size) of the only variable whose symbol has a name; (0, 0) without one."""
+        return self.symbols.place_of(name)
+
     def per_cpu_at(self, offset: int) -> "tuple[GlobalVariable, int] | None":
         """The per-cpu variable whose address is ``offset``, which counts from the section where that begins at 0.
 

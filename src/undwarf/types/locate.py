@@ -36,7 +36,8 @@ class Embedders:
 
     `types` gives all types that are to be looked at, or None where they are too many. `wanted` are those that go before
     others: what the function's own variables are of. `bases_only`: a pointer to a part becomes one to the whole only
-    from a base class to what is derived from it, as in C++; `wanted_only`: only to what its variables are of.
+    from a base class to what is derived from it, as in C++; `wanted_only`: only to what its variables are of. `lonely`:
+    behind an object that is a part of nothing may be anything, as behind the headers of a kernel's messages.
     """
 
     def __init__(
@@ -46,10 +47,12 @@ class Embedders:
         *,
         bases_only: bool = False,
         wanted_only: bool = False,
+        lonely: bool = False,
     ) -> None:
         self._graph = graph
         self._bases_only = bases_only
         self._wanted_only = wanted_only
+        self.lonely = lonely
         self._types = types
         self._direct: dict[int, list[tuple[int, int]]] | None = None
         self._shared = self
@@ -62,6 +65,7 @@ class Embedders:
     def preferring(self, wanted: Callable[[], frozenset[int]]) -> "Embedders":
         """The same, for one function."""
         made = Embedders(self._graph, self._types, bases_only=self._bases_only, wanted_only=self._wanted_only)
+        made.lonely = self.lonely
         made._shared = self._shared
         made._wanted = wanted
         return made
@@ -224,7 +228,7 @@ def _in_wholes(graph: TypeGraph, t: int, offset: int, size: int, whole: int, emb
     if not outer:
         if not whole:
             return "incomplete type"
-        if offset < 0 and not embedders.whole:
+        if embedders.lonely or (offset < 0 and not embedders.whole):
             # Of something around it that is not known.
             return "outside of the type"
         place = offset % whole

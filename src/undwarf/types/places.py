@@ -103,6 +103,9 @@ class TypeSource(Protocol):
     def variable_named(self, name: str) -> int:
         """The type of a variable that is defined in another file, by its symbol's name; void where it is not known."""
 
+    def symbol_named(self, name: str) -> tuple[int, int]:
+        """(address, size) of the only variable whose symbol has a name; (0, 0) without one."""
+
     def per_cpu_at(self, offset: int) -> "tuple[GlobalVariable, int] | None":
         """The per-cpu variable at an offset of the per-cpu section, and the offset in it."""
 

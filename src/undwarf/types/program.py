@@ -8,6 +8,7 @@ from undwarf.types.got import OffsetTable
 from undwarf.types.locate import Embedders
 from undwarf.types.model import TypeGraph
 from undwarf.types.places import Prototype, TypeSource
+from undwarf.types.values import ADDRESS, PERCPU, Value
 
 __all__ = ["Program"]
 
@@ -52,8 +53,25 @@ class Program:
         """The type of another file's variable whose address is in a slot of the global offset table; void for none."""
         self.indirections = {} if indirections is None else indirections
         """Addresses in the global offset table -> what they lead to."""
-        whole = Embedders(self.graph, lambda: range(1, len(self.graph))) if complete else Embedders(self.graph, None)
+        whole = Embedders(self.graph, (lambda: range(1, len(self.graph))) if complete else None, lonely=kernel)
         self.embedders_at: Callable[[int], Embedders] = embedders_at or (lambda _pc: whole)
         self.kernel = kernel
+        self._per_cpu_bases: tuple[int, int, int] | None = None
         self.thread_block = thread_block
         """Bytes from the begin of the module's thread-local block to the thread pointer (x86-64)."""
+
+    def is_per_cpu_base(self, where: Value) -> bool:
+        """Whether at an address is where a cpu's per-cpu area lies.
+
+        An entry of the array of all cpus', or the per-cpu variable that has the own one (asm-generic/percpu.h, and
+        asm/percpu.h of x86).
+        """
+        if where[0] not in (ADDRESS, PERCPU):
+            return False
+        if self._per_cpu_bases is None:
+            all_cpus, own = self.source.symbol_named("__per_cpu_offset"), self.source.symbol_named("this_cpu_off")
+            self._per_cpu_bases = (all_cpus[0], sum(all_cpus), own[0])
+        low, high, one = self._per_cpu_bases
+        if where[0] == PERCPU:
+            return one > 0 and where[4] == one and not where[2]
+        return low > 0 and low <= where[4] & 0xFFFFFFFFFFFFFFFF < high

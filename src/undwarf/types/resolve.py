@@ -23,7 +23,7 @@ from undwarf.types.flow import FunctionFlow
 from undwarf.types.got import OffsetTable
 from undwarf.types.locate import Embedders, Located, candidates, locate
 from undwarf.types.model import VOID, Kind
-from undwarf.types.objects import ObjectFile
+from undwarf.types.objects import APART, ELSEWHERE, ObjectFile
 from undwarf.types.places import PlaceKind, Prototype, TypeSource
 from undwarf.types.program import Program
 from undwarf.types.skid import late
@@ -157,7 +157,7 @@ class Resolver:
             for one in elf.sections
             if one.address and one.size and one.flags & 2
         )
-        fixed = elf.kind == 2
+        fixed = elf.kind == 2 or isinstance(elf, ObjectFile)
         self._kernel = kernel
         if machine is not None:
             self.program = Program(
@@ -185,9 +185,14 @@ class Resolver:
 
     def _is_data(self, address: int) -> bool:
         """An address of position-dependent code that is a variable's: a number that says so is taken for it."""
+        if isinstance(self._elf, ObjectFile):
+            # Small numbers may be anything there.
+            return address >= ELSEWHERE and address & -APART in self._elf.undefined
         if address < 0x1000 or not self._section_at(address):
             return False
-        return self.source.global_at(address) is not None
+        if self.source.global_at(address) is not None:
+            return True
+        return self._kernel and self.program.is_per_cpu_base((ADDRESS, 0, 0, 0, address))
 
     def _thread_block(self) -> int:
         """x86-64 counts thread-local variables back from the thread pointer (ELF TLS, variant II)."""
