@@ -108,10 +108,10 @@ class Functions:
 
     ``starts`` and ``ends`` are their ranges as ELF virtual addresses, sorted and disjoint. ``where`` tells for each
     (number of its source) << 32 | its number there; None with one source. ``asked`` are those whose rows were asked
-    for.
+    for, ``order`` the same in the order in which they were.
     """
 
-    __slots__ = ("_sources", "asked", "ends", "starts", "where")
+    __slots__ = ("_sources", "asked", "ends", "order", "starts", "where")
 
     def __init__(
         self,
@@ -124,6 +124,7 @@ class Functions:
         self.ends = ends
         self.where = where
         self.asked: set[int] = set()
+        self.order: list[int] = []
         self._sources = sources
 
     def at(self, address: int) -> int | None:
@@ -133,7 +134,9 @@ class Functions:
 
     def rows(self, function: int) -> tuple[memoryview, memoryview]:
         """(addresses, rule numbers) of a function's rows, ascending from its start; NO_RULE marks a hole."""
-        self.asked.add(function)
+        if function not in self.asked:
+            self.asked.add(function)
+            self.order.append(function)
         where = function if self.where is None else self.where[function]
         source = self._sources[where >> 32]
         return source.rows(where & 0xFFFFFFFF, self.starts[function], self.ends[function])
@@ -176,6 +179,7 @@ class Functions:
         """These, where those have been asked for that have been there."""
         found = (self.at(other.starts[function]) for function in other.asked)
         self.asked.update(function for function in found if function is not None)
+        self.order = sorted(self.asked)
         return self
 
     def compile_all(self) -> int:

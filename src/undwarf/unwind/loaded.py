@@ -26,7 +26,8 @@ class Loaded:
 
     For images with a table, ``functions`` as it has them, shared by all walks, and ``places``, two entries for each:
     the first of its rows here and their count, 0 until they are made and 0xffffffff where there are none. For images
-    with rows of the whole file, ``whole`` has these as columns (addresses, rules), shared as well.
+    with rows of the whole file, ``whole`` has these as columns (addresses, rules), shared as well. ``made`` counts how
+    often rows had to be asked for.
 
     ``rules``, ``expression_bytes`` and ``expression_offsets`` are the rules' words
     (:class:`undwarf.tables.model.RuleSet`), registers by the machine's places; they have every rule that a row names.
@@ -41,6 +42,9 @@ class Loaded:
         self._versions: dict[int, int] = {}
         self.functions: dict[int, Functions] = {}
         self._rows_of: dict[int, Callable[[int], tuple[Column, Column]]] = {}
+        # Of the functions that any walk asked for, how many have their rows here.
+        self._followed: dict[int, int] = {}
+        self.made = 0
         self.places: dict[int, Column] = {}
         self.whole: dict[int, tuple[Column, Column]] = {}
         self.state: Column = zeros("B", images)
@@ -98,6 +102,7 @@ class Loaded:
         with self._sources.lock:
             functions = self.functions[image] = table.functions
             self._rows_of[image] = functions.rows
+            self._followed[image] = 0
             self._versions[image] = table.version
             whole = table.flat
             self.see_rules()
@@ -107,6 +112,29 @@ class Loaded:
             self.whole[image] = whole
         else:
             self.whole.pop(image, None)
+
+    @cython.locals(places="unsigned int[::1]", place=cython.Py_ssize_t)
+    def make_rows(self, image: int, function: cython.Py_ssize_t) -> None:
+        """Have the rows of a function made, and take those of the functions that other walks asked for since: what one
+        thread meets the next one meets soon, and waiting for each other costs them more than the copy."""
+        self.made += 1
+        places = self.places[image]
+        with self._sources.lock:
+            self._take(image, function)
+            order = self.functions[image].order
+            others = order[self._followed[image] :]
+            self._followed[image] = len(order)
+            for other in others:
+                place = 2 * other + 1
+                if places[place] == 0:
+                    self._take(image, other)
+            known = self._sources.rules
+            if (
+                self._placed is not None
+                or known.rules is not self.rules
+                or known.expressions.count != self._expressions
+            ):
+                self.see_rules()
 
     @cython.locals(
         addresses="const unsigned long long[::1]",
@@ -118,18 +146,9 @@ class Loaded:
         count=cython.Py_ssize_t,
         i=cython.Py_ssize_t,
     )
-    def make_rows(self, image: int, function: cython.Py_ssize_t) -> None:
-        """Have the rows of a function made. Tens of thousands of functions are met in a busy recording."""
-        with self._sources.lock:
-            made = self._rows_of[image](function)
-            known = self._sources.rules
-            if (
-                self._placed is not None
-                or known.rules is not self.rules
-                or known.expressions.count != self._expressions
-            ):
-                self.see_rules()
-        addresses, rules = made
+    def _take(self, image: int, function: cython.Py_ssize_t) -> None:
+        """Copy the rows of a function here. Tens of thousands of functions are met in a busy recording."""
+        addresses, rules = self._rows_of[image](function)
         count = min(len(addresses), len(rules))
         at = self._row_total
         if at + count > len(self.row_address):

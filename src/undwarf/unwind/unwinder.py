@@ -17,6 +17,12 @@ from undwarf.unwind.walk import Walker
 WINDOW = 8 << 20
 """Bytes of the stream a thread maps at once."""
 
+WARM = 8
+"""Samples for each function whose rows had to be made, from which on further threads walk too. Making rows takes the
+GIL: threads that begin together wait for each other at every function they meet, longer than they walk."""
+COLD_SHARE = 4
+"""The part of the samples after which they begin in any case."""
+
 Progress = Callable[[int, int], None]
 Memory = Callable[[int, int, int], bytes | None]
 """Memory as it was at a sample, beside its stack dump: its number, start and end to the bytes from the start on."""
@@ -166,9 +172,20 @@ def walk_samples(
         if data.stitched:
             walker.set_stitched()
     walked_by: list[list[tuple[int, int]]] = [[] for _ in range(jobs)]
+    threads = [threading.Thread(target=lambda n=number: run(n), daemon=True) for number in range(1, jobs)]
+    started = False
+
+    def start_others(samples: int, made: int) -> None:
+        """Let the others walk too, once the first thread rarely has to make rows."""
+        nonlocal started
+        if not started and (made * WARM <= samples or done * COLD_SHARE >= count):
+            started = True
+            for thread in threads:
+                thread.start()
 
     def run(number: int) -> None:
         nonlocal done
+        made = 0
         try:
             while not failures:
                 with lock:
@@ -183,15 +200,16 @@ def walk_samples(
                     done += end - first
                     if progress is not None:
                         progress(done, count)
+                if number == 0:
+                    start_others(end - first, walkers[0].made - made)
+                    made = walkers[0].made
         except BaseException as error:  # noqa: BLE001 - carried to the calling thread
             failures.append(error)
 
-    threads = [threading.Thread(target=run, args=(number,), daemon=True) for number in range(1, jobs)]
-    for thread in threads:
-        thread.start()
     run(0)
-    for thread in threads:
-        thread.join()
+    if started:
+        for thread in threads:
+            thread.join()
     if failures:
         raise failures[0]
     without_chain = sum(walker.deferred for walker in walkers)

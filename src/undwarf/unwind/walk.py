@@ -673,6 +673,36 @@ class Walker:
         self.loaded.make_rows(image, function)
         self._take_rows()
 
+    @cython.cfunc
+    @cython.exceptval(-1)
+    def _file_word(self, image: cython.Py_ssize_t, offset: cython.ulonglong) -> cython.ulonglong:
+        """A word of read-only file data; sets ``fault`` if there is none. Apart from who asks: what has Python objects
+        takes the GIL at every call."""
+        if self.image_state[image] == 0:
+            self._load(image)
+        found = self.source.read(image, self.stated(image, offset))
+        if found is None:
+            self.fault = STOP_UNREADABLE
+            return 0
+        word: cython.ulonglong = found
+        return word
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    def _live_bytes(self, start: cython.ulonglong, end: cython.ulonglong) -> cython.bint:
+        """Have the process's memory read; False if that cannot be done."""
+        block = self.live(self.number, start, end + LIVE_BLOCK)
+        if block is None or len(block) < end - start:
+            return False
+        self.live_block = block
+        return True
+
+    @property
+    def made(self) -> int:
+        """How often rows of a function had to be asked for."""
+        made: int = self.loaded.made
+        return made
+
     def _more(self, image: cython.Py_ssize_t, address: cython.ulonglong) -> bool:
         """Ask the image's table for a further source that covers the address."""
         covered: bool = self.loaded.ask_further(image, address)
@@ -982,7 +1012,6 @@ class Walker:
         entry: cython.Py_ssize_t
         image: cython.Py_ssize_t
         offset: cython.ulonglong
-        value: cython.ulonglong = 0
         self.odd = True
         if self.live_whole:
             if (
@@ -1003,26 +1032,16 @@ class Walker:
         image = self.images[entry]
         offset = address - self.starts[entry] + self.offsets[entry]
         with cython.gil:
-            if self.image_state[image] == 0:
-                self._load(image)
-            found = self.source.read(image, self.stated(image, offset))
-            if found is None:
-                self.fault = STOP_UNREADABLE
-            else:
-                value = found
-        return value
+            return self._file_word(image, offset)
 
     @cython.cfunc
     @cython.nogil
     @cython.exceptval(-1)
     def read_live(self, start: cython.ulonglong, end: cython.ulonglong) -> cython.bint:
         """Read the process's memory from ``start`` to behind ``end``; False if that cannot be done."""
-        done: cython.bint = False
+        done: cython.bint
         with cython.gil:
-            block = self.live(self.number, start, end + LIVE_BLOCK)
-            if block is not None and len(block) >= end - start:
-                self.live_block = block
-                done = True
+            done = self._live_bytes(start, end)
         if done:
             self.live_low = start
             self.live_high = start + cython.cast(cython.ulonglong, self.live_block.shape[0])
