@@ -211,7 +211,12 @@ def test_an_interrupt_exits_with_130(tmp_path: Path) -> None:
     # Reads from a pipe that never delivers, so that it is surely still busy.
     reader, writer = os.pipe()
     command = subprocess.Popen(
-        [sys.executable, "-m", "undwarf", "report", "-"], stdin=reader, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        [sys.executable, "-m", "undwarf", "report", "-"],
+        stdin=reader,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        # Shells start what runs in the background with interrupts ignored, and that is inherited.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     os.close(reader)
     for _ in range(100):
