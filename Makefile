@@ -4,6 +4,7 @@
 PYTHON ?= python3
 VENV ?= .venv
 FUZZ_SECONDS ?= 4
+TEST_JOBS ?= auto
 BIN := $(VENV)/bin
 
 .PHONY: setup demo test lint bench fuzz build clean
@@ -24,7 +25,7 @@ demo: setup
 	$(BIN)/python examples/demo.py
 
 test: setup
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --numprocesses $(TEST_JOBS) --maxprocesses 4 --dist loadfile
 
 lint: setup
 	$(BIN)/ruff check .

@@ -2,7 +2,6 @@
 
 import random
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -51,35 +50,33 @@ def test_every_byte_changed(damage: bytes) -> None:
             fuzz_cfi.one_input(b"\x08" + bytes(changed))
 
 
-def in_time(section: Section, seconds: float = 5.0) -> Compiled:
-    """Everything compiled, in time."""
-    start = time.perf_counter()
+def everything(section: Section) -> Compiled:
+    """All functions compiled, all numbers read; without a bound this would outlast the tests' time limit."""
     found = Compiled(section)
     found.programs.compile_all()
     for i in range(len(found.entries.starts)):
         found.numbers(i)
-    assert time.perf_counter() - start < seconds
     return found
 
 
 def test_endless_advances_end() -> None:
     section = Section()
     section.fde(section.cie(), CODE, 0x100000, b"\x40" * 500_000)
-    assert in_time(section).programs.damaged == 1
+    assert everything(section).programs.damaged == 1
 
 
 def test_many_rows_end() -> None:
     section = Section(debug=True)
     program = b"".join(b"\x41\x0e" + uleb(16 + 8 * (i & 1)) for i in range(200_000))
     section.fde(section.cie(augmentation=b""), CODE, 0x100000, program)
-    found = in_time(section)
+    found = everything(section)
     assert len(found.numbers()) <= 50_001
 
 
 def test_deep_states_end() -> None:
     section = Section()
     section.fde(section.cie(), CODE, 0x100000, b"\x0a" * 100_000)
-    assert in_time(section).programs.damaged == 1
+    assert everything(section).programs.damaged == 1
 
 
 def test_a_huge_cie_shared_by_many_functions_ends() -> None:
@@ -87,7 +84,7 @@ def test_a_huge_cie_shared_by_many_functions_ends() -> None:
     large = [section.cie(USUAL + b"\x0e\x08" * 50_000) for _ in range(2)]
     for i in range(20_000):
         section.fde(large[i % 2], CODE + 8 * i, 8)
-    in_time(section)
+    everything(section)
 
 
 def test_many_pieces_of_one_long_function_end() -> None:
@@ -96,7 +93,7 @@ def test_many_pieces_of_one_long_function_end() -> None:
     section.fde(cie, CODE, 0x80000, b"\x41\x0e\x10\x41\x0e\x18" * 15_000)
     for i in range(20_000):
         section.fde(cie, CODE + 24 * i + 8, 8)
-    found = in_time(section)
+    found = everything(section)
     assert len(found.entries.starts) > 40_000
 
 
@@ -105,9 +102,7 @@ def test_many_entries_that_name_no_cie_end() -> None:
     section.data += bytes(range(1, 255)) * 20
     for i in range(50_000):
         section.add((1 + i % 5000).to_bytes(4, "little") + b"abcdefgh")
-    start = time.perf_counter()
     entries = section.entries()
-    assert time.perf_counter() - start < 10
     assert len(entries.starts) == 0
 
 
@@ -116,9 +111,7 @@ def test_a_long_augmentation_is_not_read_again_and_again() -> None:
     section.add(b"\xff\xff\xff\xff\x01" + b"z" * 2_000_000)
     for _ in range(20_000):
         section.add(bytes(20))
-    start = time.perf_counter()
     assert section.entries().damaged == 20_000
-    assert time.perf_counter() - start < 5
 
 
 def test_memory_is_not_taken_for_what_is_only_claimed() -> None:

@@ -71,7 +71,9 @@ class Read:
 
     @property
     def damage(self) -> list[str]:
-        list(self.rows())
+        if self.source is not None:
+            for piece, (start, end) in enumerate(zip(self.source.starts, self.source.ends, strict=True)):
+                self.source.rows(piece, start, end)
         return [defect.kind for defect in self.defects]
 
 
