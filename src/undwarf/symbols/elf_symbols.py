@@ -1,7 +1,8 @@
-"""The symbols of an image's code, from its files: .symtab, .dynsym, .gnu_debugdata."""
+"""The symbols of an image's code, from its files: .symtab, .dynsym, .gnu_debugdata, Go's table of functions."""
 
 from undwarf.buffers import zeros
 from undwarf.elf import ElfFile
+from undwarf.elf.go_functions import GoFunctions
 from undwarf.elf.headers import (
     EM_AARCH64,
     EM_ARM,
@@ -26,7 +27,7 @@ from undwarf.symbols.symtab import (
     columns_for,
     read_symbols,
 )
-from undwarf.symbols.table import SymbolTable
+from undwarf.symbols.table import RANK_STRONG, RANK_TYPED, SOURCE_SHIFT, SymbolTable
 
 Source = tuple[ElfFile, Section]
 
@@ -35,7 +36,8 @@ def symbols_of_image(image: Image, limits: Limits = DEFAULT) -> SymbolTable | No
     """The symbols of an image; None where it has no file, or none of its files has symbols.
 
     The first file with a .symtab wins: the binary (whose table is as whole as its debug file's), the separate debug
-    file, .gnu_debugdata. Dynamic symbols are added, as perf does: .gnu_debugdata leaves them out.
+    file, .gnu_debugdata. Dynamic symbols are added, as perf does: .gnu_debugdata leaves them out. Where there is no
+    .symtab, a program of Go still has its own table of functions.
     """
     if image.jitdump is not None:
         return symbols_of_jitdump(image.jitdump)
@@ -47,8 +49,9 @@ def symbols_of_image(image: Image, limits: Limits = DEFAULT) -> SymbolTable | No
         debug = image.debug_elf
         if (debug is None or not _add(sources, debug, SHT_SYMTAB)) and elf.mini_debug is not None:
             _add(sources, elf.mini_debug, SHT_SYMTAB)
+    own = None if sources else GoFunctions.of(elf)
     _add(sources, elf, SHT_DYNSYM)
-    return table_of(sources, limits)
+    return table_of(sources, limits, own)
 
 
 def symbols_of_jitdump(dump: JitDump) -> SymbolTable | None:
@@ -67,8 +70,9 @@ def symbols_of_elf(elf: ElfFile, limits: Limits = DEFAULT) -> SymbolTable | None
     sources: list[Source] = []
     if not _add(sources, elf, SHT_SYMTAB) and elf.mini_debug is not None:
         _add(sources, elf.mini_debug, SHT_SYMTAB)
+    own = None if sources else GoFunctions.of(elf)
     _add(sources, elf, SHT_DYNSYM)
-    return table_of(sources, limits)
+    return table_of(sources, limits, own)
 
 
 def _add(sources: list[Source], elf: ElfFile, kind: int) -> bool:
@@ -81,9 +85,9 @@ def _add(sources: list[Source], elf: ElfFile, kind: int) -> bool:
     return False
 
 
-def table_of(sources: list[Source], limits: Limits = DEFAULT) -> SymbolTable | None:
-    """One table of the symbols of several symbol sections, whose aliases rank in this order."""
-    room = 0
+def table_of(sources: list[Source], limits: Limits = DEFAULT, go: GoFunctions | None = None) -> SymbolTable | None:
+    """One table of the symbols of several symbol sections, whose aliases rank in this order, and of Go's functions."""
+    room = len(go) if go is not None else 0
     for elf, section in sources:
         size = _entry_size(elf)
         data = elf.section_data(section)
@@ -116,10 +120,25 @@ def table_of(sources: list[Source], limits: Limits = DEFAULT) -> SymbolTable | N
             columns,
             filled,
         )
+    if go is not None:
+        filled = _add_functions(go, columns, filled, len(texts))
+        texts.append(go.data)
     if not filled:
         return None
     values, sizes, ends, names, ranks = (column[:filled] for column in columns)
     return SymbolTable(values, sizes, ends, names, ranks, None, texts)
+
+
+def _add_functions(go: GoFunctions, columns: tuple[memoryview, ...], filled: int, text: int) -> int:
+    """Append Go's functions to columns of symbols; how many there are then."""
+    values, sizes, _ends, names, ranks = columns
+    end = filled + len(go)
+    values[filled:end] = go.starts
+    ranks[filled:end] = bytes([RANK_TYPED | RANK_STRONG]) * len(go)
+    for i, (start, last, name) in enumerate(zip(go.starts, go.ends, go.names, strict=True), filled):
+        sizes[i] = last - start
+        names[i] = name | text << SOURCE_SHIFT
+    return end
 
 
 def _entry_size(elf: ElfFile) -> int:

@@ -8,20 +8,22 @@ from undwarf.diagnostics import Defects
 from undwarf.dwarf import DebugLines
 from undwarf.dwarf.nesting import gather
 from undwarf.elf import ElfFile
+from undwarf.elf.go_functions import GoFunctions
 from undwarf.images import Image, ImageStore
 from undwarf.limits import DEFAULT, Limits
 from undwarf.symbols.chains import Chains
 from undwarf.symbols.demangle import demangle_all
+from undwarf.symbols.go_lines import GoLines
 from undwarf.symbols.grouping import group
 from undwarf.symbols.jit_lines import JitLines
 
-Lines = DebugLines | JitLines
+Lines = DebugLines | JitLines | GoLines
 """Where chains come from."""
 
 
 class ImageLines:
-    """Opens the debugging information of images, each once: the binary's own, else its separate debug file's; of code
-    made at run time, its jitdump."""
+    """Opens the debugging information of images, each once: the binary's own, else its separate debug file's, else
+    the table that a program of Go has; of code made at run time, its jitdump."""
 
     def __init__(self, store: ImageStore, limits: Limits = DEFAULT, defects: Defects | None = None) -> None:
         self._finder = store.finder
@@ -51,9 +53,13 @@ class ImageLines:
         def split(name: str, directory: str, _identity: int) -> Iterator[ElfFile]:
             return self._finder.split_files(name, directory, elf, image.path, debug_elf)
 
-        return DebugLines.open(
+        found = DebugLines.open(
             elf, debug_elf, find_alt=alt, find_split=split, limits=self._limits, defects=self._defects
         )
+        if found is None:
+            functions = GoFunctions.of(elf)
+            return GoLines(functions) if functions is not None else None
+        return found
 
 
 @dataclass(slots=True, repr=False, eq=False)

@@ -40,7 +40,7 @@ UNKNOWN = 0xFFFFFFFE
 Columns = tuple[memoryview, memoryview]
 """Rows of a file (:mod:`undwarf.tables.columns`)."""
 
-SOURCES = {1: "eh_frame", 2: "debug_frame", 3: "sframe", 4: "orc", 5: "code"}
+SOURCES = {1: "eh_frame", 2: "debug_frame", 3: "sframe", 4: "orc", 5: "code", 6: "gopclntab"}
 
 _NAMES: dict[int, tuple[str, ...]] = {
     22: registers_s390x.NAMES,

@@ -19,6 +19,7 @@ from typing import Protocol
 
 from undwarf.diagnostics import Defects
 from undwarf.elf import ElfFile
+from undwarf.elf.go_functions import may_have_functions
 from undwarf.errors import UsageError
 from undwarf.limits import Limits
 from undwarf.tables.cfi import RuleSet
@@ -35,6 +36,7 @@ MODULES = {
     "eh-frame": "undwarf.tables.from_cfi",
     "debug-frame": "undwarf.tables.from_cfi",
     "sframe": "undwarf.tables.from_sframe",
+    "gopclntab": "undwarf.tables.from_gopclntab",
     "orc": "undwarf.tables.from_orc",
     "code": "undwarf.tables.from_code",
 }
@@ -43,7 +45,7 @@ MODULES = {
 _SECTIONS = {"sframe": (".sframe", 0x6474E554), "orc": (".orc_unwind", -1)}
 """The section, and the type of the program header (-1: none), without which a file has nothing of a kind."""
 
-UNWIND_ORDER = ("eh-frame", "debug-frame", "sframe", "code", FRAME_POINTERS)
+UNWIND_ORDER = ("eh-frame", "debug-frame", "sframe", "gopclntab", "code", FRAME_POINTERS)
 """The order for walking stacks when nothing else is said: what restores most registers comes first."""
 
 _GROUPS = {"cfi": ("eh-frame", "debug-frame"), "auto": UNWIND_ORDER}
@@ -167,6 +169,8 @@ def providers(
 
 def _may_have(elf: ElfFile, kind: str) -> bool:
     """Whether a file may have something of a kind; a kind that it lacks does not make others be read in full."""
+    if kind == "gopclntab":
+        return may_have_functions(elf)
     if kind not in _SECTIONS:
         return True
     name, segment = _SECTIONS[kind]

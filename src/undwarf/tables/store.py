@@ -33,7 +33,7 @@ from pathlib import Path
 
 from undwarf.buffers import zeros
 from undwarf.diagnostics import Defects
-from undwarf.elf import ElfFile
+from undwarf.elf import ElfFile, go_functions
 from undwarf.limits import DEFAULT, Limits
 from undwarf.tables import pack, pack_rules
 from undwarf.tables.cfi import RuleSet
@@ -47,7 +47,7 @@ VERSION = 1
 _PREFIX = struct.Struct("<8sQII16s")
 _HEAD = struct.Struct("<16s16sQIIIIIIIHH")
 _SUFFIX = ".table"
-_SECTIONS = (".eh_frame", ".eh_frame_hdr", ".debug_frame", ".sframe", ".text")
+_SECTIONS = (".eh_frame", ".eh_frame_hdr", ".debug_frame", ".sframe", ".text", *go_functions.SECTIONS)
 _MOST_RULES = 0xFFFF - 2
 _STALE = 3600
 """Seconds after which a file that a writer left behind is removed."""

@@ -53,6 +53,7 @@ class Provenance(IntEnum):
     SFRAME = 3
     ORC = 4
     CODE = 5
+    GOPCLNTAB = 6
     KERNEL_CHAIN = 16
     USER_CHAIN = 17
     FRAME_POINTER = 18

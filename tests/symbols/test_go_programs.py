@@ -1,0 +1,197 @@
+"""Programs of Go, which tell of their functions even when they are stripped."""
+
+import random
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from go_builder import GO_1_2, GO_1_16, GO_1_18, GO_1_20, TEXT, VERSIONS, Call, Function, Program
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "fuzz"))
+import fuzz_go
+import mutate
+
+from undwarf.buffers import zeros
+from undwarf.elf import ElfFile
+from undwarf.elf.go_functions import GoFunctions
+from undwarf.limits import Limits
+from undwarf.symbols.addresses import Addresses
+from undwarf.symbols.elf_symbols import symbols_of_elf
+from undwarf.tables.model import UnwindTable
+
+MAIN = Function(
+    "main.main",
+    lines=[(10, 16), (20, 16), (12, 32)],
+    files=[(0, 16), (1, 16), (0, 32)],
+    calls=[Call("main.inner", 0x20), Call("main.(*T).outer", 0x30)],
+    inlined=[(-1, 16), (0, 16), (1, 8), (-1, 24)],
+)
+OTHERS = [Function("runtime.goexit", top=True), MAIN, Function("main.leaf", depths=[(0, 64)])]
+
+
+def program(version: int = GO_1_20, **more: object) -> ElfFile:
+    return ElfFile.from_bytes(Program(OTHERS, version, **more).build(), "p")  # type: ignore[arg-type]
+
+
+def functions(version: int = GO_1_20, **more: object) -> GoFunctions:
+    found = GoFunctions.of(program(version, **more))
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize("big", [False, True])
+@pytest.mark.parametrize("word", [4, 8])
+@pytest.mark.parametrize("version", VERSIONS)
+def test_each_format(version: int, word: int, big: bool) -> None:
+    found = functions(version, word=word, big=big)
+    assert [(start - TEXT, end - TEXT) for start, end in zip(found.starts, found.ends, strict=True)] == [
+        (0, 64), (64, 128), (128, 192),
+    ]  # fmt: skip
+    assert [found.name(number) for number in range(3)] == ["runtime.goexit", "main.main", "main.leaf"]
+    assert [(at - TEXT, depth) for at, depth in found.depths(1)] == [(64, 0), (68, 24), (124, 0)]
+    assert [found.is_outermost(number) for number in range(3)] == [True, False, False]
+    places = [TEXT + 64, TEXT + 64 + 16, TEXT + 64 + 63]
+    assert found.lines(1, places) == [("/src/main.go", 10), ("/src/other.go", 20), ("/src/main.go", 12)]
+
+
+@pytest.mark.parametrize("version", [GO_1_18, GO_1_20])
+def test_inlined_functions_are_followed_to_where_they_were_called(version: int) -> None:
+    found = functions(version)
+    start = TEXT + 64
+    assert found.inlined(1, start + 18) == [("main.inner", start + 0x20), ("main.(*T).outer", start + 0x30)]
+    assert found.inlined(1, start + 0x21) == [("main.(*T).outer", start + 0x30)]
+    assert found.inlined(1, start) == found.inlined(2, TEXT + 128) == []
+
+
+def test_calls_that_lead_in_a_circle_end() -> None:
+    circle = Function("main.main", calls=[Call("a", 8), Call("b", 0)], inlined=[(0, 8), (1, 56)])
+    found = GoFunctions.of(ElfFile.from_bytes(Program([circle]).build()))
+    assert found is not None
+    assert len(found.inlined(0, TEXT)) == 100
+
+
+def test_instructions_of_four_bytes() -> None:
+    assert [at - TEXT for at, _depth in functions(quantum=4, machine=183).depths(1)] == [64, 80]
+
+
+def test_where_the_code_starts_is_told_by_the_running_program() -> None:
+    # Go 1.26 and later state it there only.
+    assert functions(states_text=False).starts[0] == TEXT
+
+
+@pytest.mark.parametrize("marked", [True, False])
+def test_the_table_is_found_without_its_section(marked: bool) -> None:
+    made = program(section=".go.buildinfo" if marked else ".data")
+    found = GoFunctions.of(made)
+    assert (found is not None and len(found) == 3) is marked
+    bare = bytearray(made.data)
+    bare[40:48] = bytes(8)  # e_shoff
+    bare[58:64] = bytes(6)
+    found = GoFunctions.of(ElfFile.from_bytes(bytes(bare)))
+    assert found is not None
+    assert found.name(1) == "main.main"
+
+
+def test_rules() -> None:
+    table = UnwindTable.from_elf(program(), "gopclntab")
+    rules = [table.rule_at(TEXT + at) for at in (64, 68, 128)]
+    assert [(rule.cfa, rule.registers, rule.source) for rule in rules if rule] == [
+        ("rsp+8", {"ra": "cfa-8"}, "gopclntab"),
+        ("rsp+32", {"ra": "cfa-8"}, "gopclntab"),
+        ("rsp+8", {"ra": "cfa-8"}, "gopclntab"),
+    ]
+    outermost = table.rule_at(TEXT)
+    assert outermost is not None
+    assert outermost.outermost
+
+
+def test_rules_of_aarch64() -> None:
+    table = UnwindTable.from_elf(program(machine=183, quantum=4), "gopclntab")
+    entry, later = table.rule_at(TEXT + 64), table.rule_at(TEXT + 64 + 16)
+    assert entry is not None
+    assert later is not None
+    assert (entry.cfa, entry.registers) == ("sp+0", {})
+    assert (later.cfa, later.registers) == ("sp+24", {"ra": "cfa-24"})
+
+
+@pytest.mark.parametrize("depth", [4, -128])
+def test_depths_that_no_stack_has_give_no_rule(depth: int) -> None:
+    made = Program([Function("main.main", depths=[(depth, 64)])])
+    assert UnwindTable.from_elf(ElfFile.from_bytes(made.build()), "gopclntab").rule_at(TEXT) is None
+
+
+def test_walking_asks_the_table_by_itself() -> None:
+    table = UnwindTable.from_elf(program(), "auto", quick=True)
+    rule = table.rule_at(TEXT + 70)
+    assert rule is not None
+    assert rule.source == "gopclntab"
+
+
+def test_names_and_lines_of_a_stripped_program(tmp_path: Path) -> None:
+    path = tmp_path / "p"
+    path.write_bytes(program().data)
+    addresses = zeros("Q", 2)
+    addresses[0], addresses[1] = TEXT + 64 + 16, TEXT + 130
+    found = Addresses(str(path)).locate(addresses)
+    assert [found.symbols[number] for number in found.symbol_of] == ["main.main", "main.leaf"]
+    assert found.chains.chain(0) == [
+        ("main.inner", "/src/other.go", 20, 0),
+        ("main.(*T).outer", "/src/main.go", 12, 0),
+        ("main.main", "/src/main.go", 12, 0),
+    ]
+    assert found.chains.chain(1) == [("main.leaf", "/src/main.go", 10, 0)]
+
+
+def test_more_functions_than_the_limit_are_refused() -> None:
+    elf = ElfFile.from_bytes(Program(OTHERS).build(), "p", limits=Limits(symbols=2))
+    assert GoFunctions.of(elf) is None
+    assert list(elf.defects)
+
+
+def test_functions_out_of_order_are_left_out_and_counted() -> None:
+    made = Program([Function("main.a"), Function("main.b", size=0), Function("main.c")])
+    elf = ElfFile.from_bytes(made.build(), "p")
+    found = GoFunctions.of(elf)
+    assert found is not None
+    assert [found.name(number) for number in range(len(found))] == ["main.a", "main.c"]
+    assert list(elf.defects)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_damaged_programs(seed: int) -> None:
+    chance = random.Random(seed)
+    start = fuzz_go.seeds()
+    for _ in range(10):
+        fuzz_go.one_input(mutate.mutated(chance.choice(start), chance))
+
+
+@pytest.mark.skipif(shutil.which("go") is None, reason="no Go")
+def test_as_go_itself_reads_it() -> None:
+    folder = subprocess.run(["go", "env", "GOTOOLDIR"], capture_output=True, text=True, check=True).stdout.strip()
+    path = Path(folder, "pack")
+    elf = ElfFile.open(path) if path.exists() else None
+    found = GoFunctions.of(elf) if elf is not None else None
+    if elf is None or found is None:
+        pytest.skip("no program of Go that has a table")
+    addresses = [start + (end - start) // 2 for start, end in zip(found.starts, found.ends, strict=True)][::7]
+    done = subprocess.run(
+        ["go", "tool", "addr2line", str(path)],
+        input="".join(f"{address:#x}\n" for address in addresses), capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    theirs = done.stdout.split("\n")
+    for number, address in enumerate(addresses):
+        function = found.at(address)
+        assert function is not None
+        ((file, line),) = found.lines(function, [address])
+        name, place = theirs[2 * number : 2 * number + 2]
+        assert found.name(function) == name
+        assert f"{file}:{line}" == place or (not file and place.endswith((":0", ":-1")))
+
+
+@pytest.mark.parametrize("version", [GO_1_2, GO_1_16])
+def test_symbols_of_older_programs(version: int) -> None:
+    table = symbols_of_elf(program(version))
+    assert table is not None
+    assert len(table) == 3
