@@ -309,6 +309,13 @@ class Job:
         self._progress.close()
         return found
 
+    def label_data(self, profile: "Profile", keys: tuple[str, ...]) -> None:
+        """Let the profile be sorted by what samples say of the memory they touch."""
+        from undwarf.profile.data_places import DataPlaces
+        from undwarf.views.data_labels import add_data_labels
+
+        add_data_labels(profile, keys, DataPlaces(self.recording.spaces, self.recording.images))
+
     @property
     def max_stack(self) -> int | None:
         """Frames of a stack at most, if limited."""

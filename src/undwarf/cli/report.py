@@ -2,12 +2,15 @@
 
 import shutil
 import sys
-from typing import Literal
+from typing import TYPE_CHECKING
 
 import click
 
 from undwarf.cli.common import Job, Number, recording_command, talk
 from undwarf.errors import UsageError
+
+if TYPE_CHECKING:
+    from undwarf.views.selection import Weight
 
 
 def _graph(context: click.Context, parameter: click.Parameter, value: str) -> tuple[str, float | None]:
@@ -25,6 +28,7 @@ Examples:
   undwarf report perf.data
   undwarf report --no-children --sort dso,sym perf.data
   undwarf report -g none -s type,typeoff perf.data
+  undwarf report -g none -s typeoff,mem,tlb perf.data
   undwarf report -g callee --comm cc1plus perf.data
   undwarf report -g caller,1 --percent-limit 2 perf.data
   undwarf report --source parse_line perf.data
@@ -37,7 +41,9 @@ Examples:
     default="comm,dso,sym",
     show_default=True,
     metavar="KEYS",
-    help="What makes a row: comm, pid, tid, cpu, event, dso, sym, srcline, srcfile; type, typeoff, typecln: what data.",
+    help="What makes a row: comm, pid, tid, cpu, event, dso, sym, srcline, srcfile; type, typeoff, typecln: what data; "
+    "mem, snoop, tlb, locked, blocked, local_weight, local_ins_lat, symbol_daddr, dso_daddr, dcacheline, phys_daddr, "
+    "data_page_size, code_page_size: what was recorded of the access.",
 )
 @click.option(
     "--children/--no-children",
@@ -61,7 +67,9 @@ Examples:
     default=None,
     help="Rows at most; 0: all. On a terminal 40, else all.",
 )
-@click.option("--weight", type=click.Choice(["period", "samples"]), default="period", help="What is added up.")
+@click.option(
+    "--weight", type=click.Choice(["period", "samples", "latency"]), default="period", help="What is added up."
+)
 @click.option("-n", "--show-nr-samples", is_flag=True, help="A column with the number of samples.")
 @click.option(
     "--source",
@@ -79,7 +87,7 @@ def command(
     graph: tuple[str, float | None],
     percent_limit: float,
     rows: int | None,
-    weight: Literal["period", "samples"],
+    weight: "Weight",
     show_nr_samples: bool,
     function: str | None,
     asm: bool,
@@ -88,6 +96,7 @@ def command(
     """Hot functions and call tree in the terminal."""
     from undwarf.outputs.paint import wants_colour
     from undwarf.outputs.report import ReportOptions
+    from undwarf.views.data_labels import MEMORY_KEYS
     from undwarf.views.hot import LABEL_KEYS, SOURCE_KEYS, parse_keys
 
     if asm and function is None:
@@ -101,6 +110,8 @@ def command(
         from undwarf.views.typed_stacks import add_labels
 
         add_labels(profile, job.touch(profile))
+    if set(MEMORY_KEYS).intersection(keys):
+        job.label_data(profile, keys)
     recording = job.recording
     kind, tree_limit = graph
     options = ReportOptions(
@@ -125,7 +136,7 @@ def command(
     write(profile, sys.stdout, options)
 
 
-def _show_source(job: Job, function: str, weight: Literal["period", "samples"], asm: bool, as_json: bool) -> None:
+def _show_source(job: Job, function: str, weight: "Weight", asm: bool, as_json: bool) -> None:
     """``--source``: a function's lines, and instructions if asked for."""
     from undwarf.limits import DEFAULT
     from undwarf.outputs.paint import wants_colour

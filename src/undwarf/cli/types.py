@@ -3,7 +3,7 @@
 import io
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -13,6 +13,7 @@ from undwarf.outputs.escape import printable
 
 if TYPE_CHECKING:
     from undwarf.types.resolve import Resolver
+    from undwarf.views.selection import Weight
 
 
 def _addresses(_context: click.Context, _parameter: click.Parameter, value: str | None) -> tuple[int, ...]:
@@ -62,7 +63,9 @@ Examples:
 @click.option("--btf", metavar="FILE", default="", help="Take the types from this BTF file.")
 @click.option("--percent-limit", type=Number(0, 100), default=0.5, show_default=True, help="Hide rows below this.")
 @click.option("--rows", metavar="N", type=click.IntRange(0), default=0, help="Rows at most; 0: all.")
-@click.option("--weight", type=click.Choice(["period", "samples"]), default="period", help="What is added up.")
+@click.option(
+    "--weight", type=click.Choice(["period", "samples", "latency"]), default="period", help="What is added up."
+)
 @click.option("--json", "as_json", is_flag=True, help="Numbers for machines.")
 @_shared
 def command(
@@ -75,7 +78,7 @@ def command(
     btf: str,
     percent_limit: float,
     rows: int,
-    weight: Literal["period", "samples"],
+    weight: "Weight",
     as_json: bool,
     **options: Any,
 ) -> None:
@@ -108,7 +111,7 @@ def _report(
     skid: bool,
     percent_limit: float,
     rows: int,
-    weight: Literal["period", "samples"],
+    weight: "Weight",
     as_json: bool,
 ) -> None:
     """The numbers of a recording."""
@@ -141,7 +144,7 @@ def _report(
         types_json.write({"file": job.recording.path, "weight": weight, "events": events}, sys.stdout)
 
 
-def _page(job: Job, target: str, type_name: str | None, skid: bool, weight: Literal["period", "samples"]) -> None:
+def _page(job: Job, target: str, type_name: str | None, skid: bool, weight: "Weight") -> None:
     """Types as a page."""
     from undwarf.outputs import types as text
     from undwarf.outputs.report import sections

@@ -24,6 +24,23 @@ TITLES = {
     "type": "Data Type",
     "typeoff": "Data Type Offset",
     "typecln": "Data Type Cacheline",
+    "mem": "Memory access",
+    "snoop": "Snoop",
+    "tlb": "TLB access",
+    "locked": "Locked",
+    "blocked": "Blocked",
+    "local_weight": "Local Weight",
+    "weight": "Weight",
+    "local_ins_lat": "Local INSTR Latency",
+    "ins_lat": "INSTR Latency",
+    "local_retire_lat": "Local Retire Latency",
+    "retire_lat": "Retire Latency",
+    "symbol_daddr": "Data Symbol",
+    "dso_daddr": "Data Object",
+    "dcacheline": "Data Cacheline",
+    "phys_daddr": "Data Physical Address",
+    "data_page_size": "Data Page Size",
+    "code_page_size": "Code Page Size",
 }
 TREE_DEPTH = 200
 

@@ -13,6 +13,9 @@ from undwarf.outputs.script_text import ScriptText
 from undwarf.perfdata import SampleField
 from undwarf.profile.model import Profile
 from undwarf.unwind.stop import DESCRIPTIONS, StopReason
+from undwarf.views.data_labels import LATENCIES, latency_of, numbered
+from undwarf.views.data_source import page_size
+from undwarf.views.data_source import text as data_source
 from undwarf.views.labels import UNKNOWN, dso, is_made_at_run_time, short_dso
 
 FIELDS = {
@@ -29,8 +32,15 @@ FIELDS = {
     "symoff": 1024,
     "dso": 2048,
     "srcline": 4096,
+    "data_src": 8192,
+    "weight": 16384,
+    "ins_lat": 32768,
+    "retire_lat": 1 << 20,
+    "phys_addr": 1 << 21,
+    "data_page_size": 1 << 22,
+    "code_page_size": 1 << 23,
 }
-"""perf's names of the fields, in the order they are printed."""
+"""perf's names of the fields."""
 
 CHAIN = 1 << 16
 NANOSECONDS = 1 << 17
@@ -40,7 +50,22 @@ DUMPED = 1 << 19
 DEFAULT = frozenset({"comm", "tid", "cpu", "time", "period", "event", "ip", "sym", "symoff", "dso"})
 TRACEPOINT = 2
 
-_NEEDS = {"tid": "TID", "pid": "TID", "time": "TIME", "cpu": "CPU", "addr": "ADDR"}
+_NEEDS = {
+    "tid": SampleField.TID,
+    "pid": SampleField.TID,
+    "time": SampleField.TIME,
+    "cpu": SampleField.CPU,
+    "addr": SampleField.ADDR,
+    "data_src": SampleField.DATA_SRC,
+    "weight": SampleField.WEIGHT | SampleField.WEIGHT_STRUCT,
+    "ins_lat": SampleField.WEIGHT_STRUCT,
+    "retire_lat": SampleField.WEIGHT_STRUCT,
+    "phys_addr": SampleField.PHYS_ADDR,
+    "data_page_size": SampleField.DATA_PAGE_SIZE,
+    "code_page_size": SampleField.CODE_PAGE_SIZE,
+}
+_SOURCE_ROOM = 99
+"""Characters that perf has room for in a data source (tools/perf/builtin-script.c: data_src__fprintf)."""
 
 
 class Event(Protocol):
@@ -95,7 +120,7 @@ def fields_of_event(event: Event, text: str | None) -> tuple[frozenset[str], fro
     # Samples of tracepoints have a period of no meaning, which perf does not show unless asked.
     default = DEFAULT - {"period"} if event.type == TRACEPOINT else DEFAULT
     wanted = (default if named is None else named) | added
-    absent = {name for name, bit in _NEEDS.items() if not event.sample_type & SampleField[bit]}
+    absent = {name for name, bit in _NEEDS.items() if not event.sample_type & bit}
     asked = (named or frozenset()) | added
     return wanted - removed - absent, frozenset(absent & asked)
 
@@ -131,6 +156,26 @@ def write(profile: Profile, sink: BinaryIO, options: ScriptOptions) -> None:
     made = zeros("B", len(profile.images))
     for number, image in enumerate(profile.images):
         made[number] = is_made_at_run_time(image)
-    text = ScriptText(profile, modes, names, made, width, options.max_stack)
+    asked = frozenset().union(*options.fields)
+    text = ScriptText(profile, modes, names, made, width, options.max_stack, _memory(profile, asked))
     while len(piece := text.fill()):
         sink.write(piece)
+
+
+def _memory(profile: Profile, asked: frozenset[str]) -> dict[str, tuple[memoryview, list[str]]]:
+    """What samples say of their accesses: numbers, or numbers of texts."""
+    found: dict[str, tuple[memoryview, list[str]]] = {}
+    columns = profile.samples.columns
+    for name in ("data_src", "data_page_size", "code_page_size"):
+        column = getattr(columns, name)
+        if name in asked and column is not None:
+            numbers, values = numbered(column)
+            found[name] = (numbers, [_source(value) if name == "data_src" else page_size(value) for value in values])
+    for name in ("weight", "ins_lat", "retire_lat"):
+        if name in asked and columns.weight is not None:
+            found[name] = (latency_of(profile, LATENCIES[name]), [])
+    return found
+
+
+def _source(value: int) -> str:
+    return f"{value:16x} {data_source(value)[:_SOURCE_ROOM]}"[:_SOURCE_ROOM]

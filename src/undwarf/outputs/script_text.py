@@ -25,6 +25,14 @@ SYM = cython.declare(cython.uint, 512)
 SYMOFF = cython.declare(cython.uint, 1024)
 DSO = cython.declare(cython.uint, 2048)
 SRCLINE = cython.declare(cython.uint, 4096)
+DATA_SRC = cython.declare(cython.uint, 8192)
+WEIGHT = cython.declare(cython.uint, 16384)
+INS_LAT = cython.declare(cython.uint, 32768)
+RETIRE_LAT = cython.declare(cython.uint, 1 << 20)
+PHYS_ADDR = cython.declare(cython.uint, 1 << 21)
+DATA_PAGE_SIZE = cython.declare(cython.uint, 1 << 22)
+CODE_PAGE_SIZE = cython.declare(cython.uint, 1 << 23)
+MEMORY = cython.declare(cython.uint, 0xE000 | 0xF << 20)
 # How a sample is printed, beside the fields.
 CHAIN = cython.declare(cython.uint, 1 << 16)
 """The event has call chains: frames go on lines of their own."""
@@ -212,7 +220,8 @@ class ScriptText:
 
     ``modes`` is, for each event, a sum of the constants above. ``names`` are lists of comms, events, functions, images
     (one more at the end, for frames that lie in none), the last parts of the images' names, and stop reasons. ``made``
-    has for each image 1 if its code was made at run time.
+    has for each image 1 if its code was made at run time. ``memory`` has columns by sample: numbers of texts for
+    ``data_src``, ``data_page_size`` and ``code_page_size``; ``weight``, ``ins_lat`` and ``retire_lat``, as numbers.
     A frame's line is formatted once and kept while there is room for it.
     """
 
@@ -228,6 +237,17 @@ class ScriptText:
     stops = cython.declare("const unsigned char[::1]")
     stop_images = cython.declare("const unsigned int[::1]")
     addrs = cython.declare("const unsigned long long[::1]")
+    sources = cython.declare("const unsigned int[::1]")
+    latencies = cython.declare("const unsigned long long[::1]")
+    instruction_latencies = cython.declare("const unsigned long long[::1]")
+    retire_latencies = cython.declare("const unsigned long long[::1]")
+    physicals = cython.declare("const unsigned long long[::1]")
+    data_pages = cython.declare("const unsigned int[::1]")
+    code_pages = cython.declare("const unsigned int[::1]")
+    source_names: Names
+    data_page_names: Names
+    code_page_names: Names
+    widest_source: cython.Py_ssize_t
     parents = cython.declare("const unsigned int[::1]")
     frames = cython.declare("const unsigned int[::1]")
     images = cython.declare("const unsigned int[::1]")
@@ -257,7 +277,14 @@ class ScriptText:
     pid: cython.longlong
 
     def __init__(
-        self, profile: Any, modes: Any, names: "tuple[list[str], ...]", made: Any, event_width: int, max_frames: int
+        self,
+        profile: Any,
+        modes: Any,
+        names: "tuple[list[str], ...]",
+        made: Any,
+        event_width: int,
+        max_frames: int,
+        memory: "dict[str, tuple[Any, list[str]]]",
     ) -> None:
         samples = profile.samples
         self.made = made
@@ -273,6 +300,17 @@ class ScriptText:
         self.stops = samples.stop
         self.stop_images = samples.stop_image
         self.addrs = samples.addr if samples.addr is not None else zeros("Q", 0)
+        nothing: tuple[Any, list[str]] = (zeros("I", 0), [])
+        self.sources, sources = memory.get("data_src", nothing)
+        self.data_pages, data_pages = memory.get("data_page_size", nothing)
+        self.code_pages, code_pages = memory.get("code_page_size", nothing)
+        self.source_names, self.widest_source = Names(sources), 0
+        self.data_page_names, self.code_page_names = Names(data_pages), Names(code_pages)
+        none = zeros("Q", 0)
+        self.latencies = memory.get("weight", (none, []))[0]
+        self.instruction_latencies = memory.get("ins_lat", (none, []))[0]
+        self.retire_latencies = memory.get("retire_lat", (none, []))[0]
+        self.physicals = samples.phys_addr if samples.phys_addr is not None else none
         self.parents = profile.stacks.parent
         self.frames = profile.stacks.frame
         self.images = profile.frames.image
@@ -437,6 +475,47 @@ class ScriptText:
             text.put(32)
         if mode & ADDR:
             text.hexadecimal(self.addrs[s] if s < self.addrs.shape[0] else 0, 16)
+        if mode & MEMORY:
+            self.access(s, mode)
+        return 0
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    @cython.locals(text=Text, start="Py_ssize_t")
+    def access(self, s: cython.Py_ssize_t, mode: cython.uint) -> cython.int:
+        """Append what was recorded of the access. Texts of data sources are as wide as the widest so far, as perf has
+        them."""
+        text = self.text
+        text.room(ROOM)
+        if mode & DATA_SRC and s < self.sources.shape[0]:
+            start = text.used
+            text.name(self.source_names, self.sources[s], 0)
+            if text.used - start > self.widest_source:
+                self.widest_source = text.used - start
+            text.blanks(self.widest_source - (text.used - start))
+        if mode & WEIGHT and s < self.latencies.shape[0]:
+            text.number(self.latencies[s], 16, 32)
+        if mode & INS_LAT and s < self.instruction_latencies.shape[0]:
+            text.number(self.instruction_latencies[s], 16, 32)
+        if mode & RETIRE_LAT and s < self.retire_latencies.shape[0]:
+            text.number(self.retire_latencies[s], 16, 32)
+        return 0
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    @cython.locals(text=Text)
+    def pages(self, s: cython.Py_ssize_t, mode: cython.uint) -> cython.int:
+        """Append the physical address and the sizes of pages, which come after the frames."""
+        text = self.text
+        text.room(ROOM)
+        if mode & PHYS_ADDR and s < self.physicals.shape[0]:
+            text.hexadecimal(self.physicals[s], 16)
+        if mode & DATA_PAGE_SIZE and s < self.data_pages.shape[0]:
+            text.put(32)
+            text.name(self.data_page_names, self.data_pages[s], 0)
+        if mode & CODE_PAGE_SIZE and s < self.code_pages.shape[0]:
+            text.put(32)
+            text.name(self.code_page_names, self.code_pages[s], 0)
         return 0
 
     @cython.cfunc
@@ -469,6 +548,7 @@ class ScriptText:
             self.lines.used = 0
             self.line_end[:] = 0
         if not shown:
+            self.pages(s, mode)
             text.put(10)
         elif mode & CHAIN:
             text.put(10)
@@ -487,13 +567,19 @@ class ScriptText:
                 text.put(41)
                 text.put(10)
             text.room(ROOM)
+            self.pages(s, mode)
             text.put(10)
         elif self.stacks[s] != NOTHING:
             # The one frame on the sample's own line: a blank in place of the tab.
             frame = self.frames[self.stacks[s]]
             text.put(32)
             self.line(frame, mode, 1)
+            if mode & MEMORY:
+                text.used -= 1
+                self.pages(s, mode)
+                text.put(10)
         else:
+            self.pages(s, mode)
             text.put(10)
         return 0
 

@@ -59,33 +59,69 @@ def write(found: DataTypes, name: str, sink: TextIO, options: TypesOptions) -> N
         del shown[options.rows :]
     if not shown:
         return
-    latency = found.has_latency
-    head = f"\n{'Weight':>7} {'Loads':>7} {'Stores':>7} " + (f"{'Latency':>8} " if latency else "") + "Type, member"
-    sink.write(paint.bold(head) + "\n")
+    columns = _Columns(found)
+    sink.write("\n" + paint.bold(f"{columns.head()} Type, member") + "\n")
     for row in shown:
         size = f"  {row.size:,} byte{'s' if row.size != 1 else ''}" if row.size else ""
-        sink.write(_numbers(row.counts, total, paint, latency=latency) + paint.bold(printable(row.name)))
+        sink.write(columns.numbers(row.counts, total, paint) + " " + paint.bold(printable(row.name)))
         sink.write(paint.dim(size) + _inferred(row.counts, paint) + "\n")
         members = sorted(row.fields.values(), key=lambda one: (-one.counts.weight, one.offset))
         visible = [one for one in members if one.counts.weight >= least / 4][:_MOST_FIELDS]
         for one in visible:
-            sink.write(_numbers(one.counts, total, paint, latency=latency) + "  " + _member(one))
+            sink.write(columns.numbers(one.counts, total, paint) + "   " + _member(one))
             sink.write(_inferred(one.counts, paint) + "\n")
         if len(visible) < len(members):
-            sink.write(paint.dim(f"{'':{24 + 9 * latency}}  and {len(members) - len(visible)} more\n"))
+            sink.write(paint.dim(f"{'':{columns.width}}   and {len(members) - len(visible)} more\n"))
     hidden = len(found.types) - len(shown)
     if hidden > 0:
         sink.write(paint.dim(f"and {hidden:,} more types (--percent-limit 0 --rows 0 shows them)\n"))
     _write_sharing(found, sink, paint)
 
 
-def _numbers(counts: Counts, total: int, paint: Paint, *, latency: bool) -> str:
-    share = counts.weight / total
-    text = paint.share(share, _share(counts.weight, total))
-    text += f" {_share(counts.loads, total)} {_share(counts.stores, total)} "
-    if latency:
-        text += f"{counts.latency / max(counts.samples, 1):8.1f} "
-    return text
+class _Columns:
+    """The columns of numbers before a type or member: those that the recording has."""
+
+    def __init__(self, found: DataTypes, *, weighed: bool = True) -> None:
+        self._weighed = weighed
+        self._latency = weighed and found.has_latency
+        self._sources = weighed and found.has_sources
+        self.width = (23 if weighed else 0) + 9 * self._latency + 8 * self._sources
+
+    def head(self) -> str:
+        text = f"{'Weight':>7} {'Loads':>7} {'Stores':>7}" if self._weighed else ""
+        text += f" {'Latency':>8}" if self._latency else ""
+        return text + (f" {'Missed':>7}" if self._sources else "")
+
+    def numbers(self, counts: Counts, total: int, paint: Paint) -> str:
+        """Shares of ``total``; the mean latency; of the accesses whose place is known those that the nearest cache
+        did not have."""
+        share = counts.weight / total
+        text = paint.share(share, _share(counts.weight, total))
+        text += f" {_share(counts.loads, total)} {_share(counts.stores, total)}"
+        if self._latency:
+            text += f" {counts.mean_latency:8.1f}" if counts.timed else f" {'':8}"
+        if self._sources:
+            memory = counts.memory
+            text += f" {_share(memory.missed, memory.known)}" if memory.known else f" {'':7}"
+        return text
+
+
+def _levels(counts: Counts) -> str:
+    """Where the data was found, most weight first; how much came from other cpus or missed the TLB, on which pages."""
+    memory = counts.memory
+    parts = [
+        f"{printable(name)} {100 * weight / memory.known:.0f}%"
+        for name, weight in sorted(memory.levels.items(), key=lambda one: (-one[1], one[0]))[:4]
+    ]
+    if len(memory.levels) > 4:
+        parts.append("...")
+    if memory.others:
+        parts.append(f"from another cpu's cache {100 * memory.others / memory.known:.0f}%")
+    if memory.tlb_missed:
+        parts.append(f"TLB missed {100 * memory.tlb_missed / memory.known:.0f}%")
+    if memory.pages:
+        parts.append(f"pages {', '.join(sorted(memory.pages, key=lambda name: -memory.pages[name])[:3])}")
+    return ", ".join(parts)
 
 
 def _inferred(counts: Counts, paint: Paint) -> str:
@@ -164,12 +200,12 @@ def write_type(found: DataTypes, row: TypeRow, sink: TextIO, options: TypesOptio
     sink.write(f"  {row.size:,} bytes, {lines:,} cache line{'s' if lines != 1 else ''}")
     if weighed:
         sink.write(f", {_share(row.counts.weight, total).strip()} of the weight")
-    latency = f" {'Latency':>8}" if found.has_latency else ""
-    head = f"{'Weight':>7} {'Loads':>7} {'Stores':>7}{latency} " if weighed else ""
+    columns = _Columns(found, weighed=weighed)
+    head = columns.head() + (" " if weighed else "")
     sink.write("\n" + paint.bold(f"{head}{'Offset':>7} {'Size':>6}  Member") + "\n")
     before = -1
     drawn = layout(row)
-    widths = 24 + (9 if found.has_latency else 0) if weighed else 0
+    widths = columns.width + 1 if weighed else 0
     for one in drawn:
         line = one.offset // LINE
         if line != before and row.size > LINE:
@@ -185,13 +221,12 @@ def write_type(found: DataTypes, row: TypeRow, sink: TextIO, options: TypesOptio
         counts = one.counts
         numbers = " " * widths
         if counts is not None:
-            numbers = paint.share(counts.weight / of_type, _share(counts.weight, of_type))
-            numbers += f" {_share(counts.loads, of_type)} {_share(counts.stores, of_type)} "
-            if found.has_latency:
-                numbers += f"{counts.latency / max(counts.samples, 1):8.1f} "
+            numbers = columns.numbers(counts, of_type, paint) + " "
         name = f"{printable(one.name)}{one.bits}"
         sink.write(f"{numbers}{one.offset:7} {one.size:6}  {indent}{name or '(nameless)'}")
-        sink.write(paint.dim(f"  {printable(one.type)}") + "\n")
+        sink.write(paint.dim(f"  {printable(one.type)}") + (_inferred(counts, paint) if counts else "") + "\n")
+        if counts is not None and counts.memory.known:
+            sink.write(paint.dim(f"{'':{widths}}{'':16}{indent}  {_levels(counts)}") + "\n")
     rest = sum(one.counts.weight for one in row.fields.values() if not one.field)
     if weighed and (not drawn or rest):
         sink.write(f"{_share(rest, of_type)} {'':17}of the whole, or of what has no name\n")

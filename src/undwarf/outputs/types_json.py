@@ -15,12 +15,18 @@ def write(report: dict[str, Any], sink: TextIO) -> None:
     sink.write("\n")
 
 
-def _counts(counts: Counts, *, latency: bool) -> dict[str, int]:
-    found = {"weight": counts.weight, "samples": counts.samples, "loads": counts.loads, "stores": counts.stores}
+def _counts(counts: Counts, *, latency: bool) -> dict[str, Any]:
+    found: dict[str, Any] = {
+        "weight": counts.weight,
+        "samples": counts.samples,
+        "loads": counts.loads,
+        "stores": counts.stores,
+    }
     if latency:
         found["latency"] = counts.latency
-    if counts.inferred:
-        found["inferred"] = counts.inferred
+        found["timed_samples"] = counts.timed
+    found["inferred"] = counts.inferred
+    found.update(counts.memory.as_dict())
     return found
 
 

@@ -8,7 +8,7 @@ from undwarf.buffers import zeros
 from undwarf.images import Image, ImageKind, ImageStore
 from undwarf.images.kinds import kind_of_name
 from undwarf.limits import DEFAULT, Limits
-from undwarf.perfdata import PerfData, Records
+from undwarf.perfdata import PerfData, Records, SampleField
 from undwarf.perfdata.ordering import take
 from undwarf.profile.expand import expand_frames, expand_stacks
 from undwarf.profile.filters import Filters, select
@@ -141,7 +141,7 @@ def build_profile(
             remap(walked.stack, 0, len(walked.stack), innermost)
         files = inlines.files
     return Profile(
-        _samples(records, walked, comm_of, order),
+        _samples(records, walked, comm_of, spaces.space_of, order),
         stacks,
         frames,
         functions,
@@ -150,7 +150,7 @@ def build_profile(
             for image in store.images
         ],
         comms,
-        [EventInfo(event.name) for event in data.events],
+        [EventInfo(event.name, bool(event.sample_type & SampleField.WEIGHT_STRUCT)) for event in data.events],
         files=files,
         deferred=walked.deferred,
         later=walked.later,
@@ -234,7 +234,9 @@ def _renumber(records: Records, comm_of: memoryview, number_of: dict[int, int]) 
     return limited
 
 
-def _samples(records: Records, walked: Walked, comm_of: memoryview, order: memoryview | None) -> SampleColumns:
+def _samples(
+    records: Records, walked: Walked, comm_of: memoryview, space_of: memoryview, order: memoryview | None
+) -> SampleColumns:
     samples = records.samples
     columns: dict[str, Any] = {
         "time": samples.time,
@@ -250,6 +252,11 @@ def _samples(records: Records, walked: Walked, comm_of: memoryview, order: memor
         "ip": samples.ip,
         "addr": samples.addr,
         "weight": samples.weight,
+        "data_src": samples.data_src,
+        "phys_addr": samples.phys_addr,
+        "data_page_size": samples.data_page_size,
+        "code_page_size": samples.code_page_size,
+        "space": space_of,
     }
     if order is not None:
         columns = {name: take(column, order) if column is not None else None for name, column in columns.items()}

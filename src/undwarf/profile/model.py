@@ -23,7 +23,9 @@ _PROVENANCES: dict[int, Provenance] = {one.value: one for one in Provenance}
 @dataclass(slots=True, repr=False, eq=False)
 class SampleColumns:
     """One entry a sample. ``time`` in ns, ``comm`` an index in ``comms``, ``stack`` the innermost node, ``stop`` a
-    StopReason, ``stop_image`` the image where the walk stopped; ``addr`` (data address) and ``weight`` may be absent.
+    StopReason, ``stop_image`` the image where the walk stopped. What few recordings have may be absent: ``addr`` (data
+    address), ``weight`` (see EventInfo), ``data_src``, ``phys_addr``, ``data_page_size`` and ``code_page_size`` as the
+    kernel writes them; ``space`` numbers the address space that a sample saw.
     """
 
     time: Column
@@ -39,6 +41,11 @@ class SampleColumns:
     ip: Column
     addr: Column | None = None
     weight: Column | None = None
+    data_src: Column | None = None
+    phys_addr: Column | None = None
+    data_page_size: Column | None = None
+    code_page_size: Column | None = None
+    space: Column | None = None
 
     def __len__(self) -> int:
         return len(self.stack)
@@ -103,9 +110,11 @@ class ImageInfo:
 
 @dataclass(slots=True)
 class EventInfo:
-    """An event of the recording, by number."""
+    """An event of the recording, by number. ``packed``: its weights are three numbers in one word, u32 latency, u16 of
+    the instruction, u16 to its retirement (``PERF_SAMPLE_WEIGHT_STRUCT``)."""
 
     name: str
+    packed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,6 +220,8 @@ class Profile:
         """Samples whose user chain was to come later and never came."""
         self.labels: dict[str, tuple[Column, list[str]]] = {}
         """Further keys of samples by their innermost frame: a number for each frame, and the text of each number."""
+        self.sample_labels: dict[str, tuple[Column, list[str]]] = {}
+        """Further keys of samples: a number for each sample, and the text of each number."""
         self.later = later or {}
         """What became of deferred chains and of the samples that wait for them (undwarf.unwind.deferred.match)."""
 

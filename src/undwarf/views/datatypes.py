@@ -1,12 +1,11 @@
 """Which types and members samples touch: weights by type, member and instruction, and what has no type, by reason.
 
 Every unique instruction that samples stopped at is resolved once; samples are only counted. Weights are periods (or
-samples), as in other views; `latency` adds up the weights that the hardware gave, where the recording has them.
+samples, or latencies), as in other views. Where the recording has latencies, data sources and page sizes, they are
+added up by type and member as well.
 """
 
-import sys
-from array import array
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from dataclasses import field as initially
 
@@ -14,7 +13,9 @@ from undwarf.buffers import zeros
 from undwarf.profile.model import NONE, Profile
 from undwarf.types.model import TypeGraph
 from undwarf.types.resolve import Access, Resolver
-from undwarf.views.grouping import Pairs, look_up, sums, widen
+from undwarf.views.data_labels import latency_of
+from undwarf.views.data_source import MemoryCounts, access_of
+from undwarf.views.grouping import Pairs, halves, look_up, ones_where, sums, widen
 from undwarf.views.selection import Selection, Weight
 
 __all__ = ["Counts", "DataTypes", "FieldRow", "InstructionRow", "Touch", "TypeRow", "data_types", "touch"]
@@ -28,7 +29,8 @@ OUTSIDE = {
     "table": "table of addresses",
 }
 """What has no type by nature, by how it was told."""
-_MOST_BYTES = 0xFFFFFFFF
+INFERRED = ", inferred"
+"""Follows the reason of what has no type where the instruction was only inferred."""
 
 
 @dataclass(slots=True)
@@ -114,26 +116,33 @@ def _one(
 
 @dataclass(slots=True)
 class Counts:
-    """What was added up: weight, samples, of these loads and stores, the latency, and what was only inferred."""
+    """What was added up: weight, samples, of these loads and stores (weights), what was only inferred, and what the
+    recording says of the accesses: `latency` of the `timed` samples that have one, and their data sources."""
 
     weight: int = 0
     samples: int = 0
     loads: int = 0
     stores: int = 0
     latency: int = 0
+    timed: int = 0
     inferred: int = 0
+    memory: MemoryCounts = initially(default_factory=MemoryCounts)
 
-    def add(self, access: str, weight: int, samples: int, latency: int, inferred: bool) -> None:
-        """One instruction's samples; weights of inferred ones are part of the whole."""
-        self.weight += weight
-        self.samples += samples
-        if "r" in access:
-            self.loads += weight
-        if "w" in access:
-            self.stores += weight
-        self.latency += latency
-        if inferred:
-            self.inferred += weight
+    def add(self, other: "Counts") -> None:
+        """All of another's."""
+        self.weight += other.weight
+        self.samples += other.samples
+        self.loads += other.loads
+        self.stores += other.stores
+        self.latency += other.latency
+        self.timed += other.timed
+        self.inferred += other.inferred
+        self.memory.add(other.memory)
+
+    @property
+    def mean_latency(self) -> float:
+        """Of a sample that has one."""
+        return self.latency / self.timed if self.timed else 0.0
 
 
 @dataclass(slots=True)
@@ -189,6 +198,7 @@ class DataTypes:
     outside: dict[str, int] = initially(default_factory=dict)
     instructions: list[InstructionRow] = initially(default_factory=list)
     has_latency: bool = False
+    has_sources: bool = False
 
 
 def data_types(profile: Profile, touched: Touch, weight: Weight = "period", *, event: int | None = None) -> DataTypes:
@@ -197,42 +207,38 @@ def data_types(profile: Profile, touched: Touch, weight: Weight = "period", *, e
     frames, functions = profile.frames, profile.functions
     leaves = look_up(selection.stacks, profile.stacks.frame)
     size = len(frames)
-    weights = sums(leaves, selection.weights, size)
-    counts = sums(leaves, None, size)
-    latencies = None
-    if profile.samples.columns.weight is not None and event is None:
-        latencies = sums(leaves, _latency(profile.samples.columns.weight), size)
-    made = DataTypes(selection.total, len(selection), has_latency=latencies is not None)
+    counted = _counted(profile, selection, leaves, touched)
+    made = DataTypes(selection.total, len(selection))
     cpus = _cpus(selection, leaves, size)
     types: dict[tuple[str, int], TypeRow] = {}
     rows: dict[tuple[int, int], InstructionRow] = {}
-    for number in range(size):
-        if not counts[number]:
-            continue
+    for number, counts in counted.items():
         which = touched.access[number]
         access = touched.accesses[which]
         inferred = bool(touched.inferred[number])
         image, function = frames.image[number], functions.name[frames.function[number]]
-        sums_here = (weights[number], counts[number], latencies[number] if latencies is not None else 0, inferred)
+        made.has_latency = made.has_latency or counts.timed > 0
+        made.has_sources = made.has_sources or counts.memory.known > 0
         key = (image, access.address)
         row = rows.get(key)
         if row is None:
             name = profile.images[image].name if image != NONE else ""
             row = rows[key] = InstructionRow(function, name, access, Counts())
-        row.counts.add(access.access, *sums_here)
+        row.counts.add(counts)
         resolver = touched.resolvers[which]
         if access.type is None or resolver is None:
             into, reason = (made.unknown, access.reason) if access.countable else (made.outside, OUTSIDE[access.how])
-            into[reason] = into.get(reason, 0) + weights[number]
+            reason += INFERRED if inferred else ""
+            into[reason] = into.get(reason, 0) + counts.weight
             continue
-        made.typed += weights[number]
-        made.inferred += weights[number] if inferred else 0
+        made.typed += counts.weight
+        made.inferred += counts.inferred
         known = types.get((access.type, access.type_size))
         if known is None:
             known = types[access.type, access.type_size] = TypeRow(
                 access.type, access.type_size, resolver.graph, access.type_number
             )
-        known.counts.add(access.access, *sums_here)
+        known.counts.add(counts)
         known.shared = known.shared or access.how == "global"
         member = known.fields.get((access.offset or 0, access.field))
         if member is None:
@@ -240,8 +246,8 @@ def data_types(profile: Profile, touched: Touch, weight: Weight = "period", *, e
                 access.offset or 0, access.field, access.size, candidates=access.candidates
             )
         member.size = max(member.size, access.size)
-        member.counts.add(access.access, *sums_here)
-        member.functions[function] = member.functions.get(function, 0) + weights[number]
+        member.counts.add(counts)
+        member.functions[function] = member.functions.get(function, 0) + counts.weight
         if not inferred:
             if "r" in access.access:
                 member.readers |= cpus.get(number, set())
@@ -252,10 +258,52 @@ def data_types(profile: Profile, touched: Touch, weight: Weight = "period", *, e
     return made
 
 
-def _latency(column: memoryview) -> memoryview:
-    """The first 32 bits of each weight: with WEIGHT_STRUCT the whole latency, else the weight itself."""
-    halves = column.cast("B").cast("I")[::2] if sys.byteorder == "little" else column.cast("B").cast("I")[1::2]
-    return memoryview(array("Q", halves.tolist()))
+def _counted(profile: Profile, selection: Selection, leaves: memoryview, touched: Touch) -> dict[int, Counts]:
+    """What samples add up to by the frame they stopped at."""
+    columns = profile.samples.columns
+    size = len(profile.frames)
+    counts = sums(leaves, None, size)
+    found = {number: Counts(samples=count) for number, count in enumerate(counts) if count}
+    if columns.weight is not None:
+        latencies = selection.chosen(latency_of(profile, 0))
+        for number, (latency, timed) in enumerate(
+            zip(sums(leaves, latencies, size), sums(leaves, ones_where(latencies), size), strict=True)
+        ):
+            if timed:
+                found[number].latency, found[number].timed = latency, timed
+    for number, source, weight in _by_value(columns.data_src, selection, leaves, size):
+        one = found[number]
+        access = touched.accesses[touched.access[number]].access
+        # Where the hardware says which it was, an instruction that does both is charged for that.
+        done = access_of(source) if set(access_of(source)) <= set(access) else access
+        one.weight += weight
+        one.loads += weight if "r" in (done or access) else 0
+        one.stores += weight if "w" in (done or access) else 0
+        one.inferred += weight if touched.inferred[number] else 0
+        one.memory.add_source(source, weight)
+    if columns.data_page_size is not None:
+        for number, page, weight in _by_value(columns.data_page_size, selection, leaves, size):
+            found[number].memory.add_page(page, weight)
+    return found
+
+
+def _by_value(
+    column: memoryview | None, selection: Selection, leaves: memoryview, size: int
+) -> Iterator[tuple[int, int, int]]:
+    """(frame, value of a column of the samples (0 where there is none), weight of those that have both)."""
+    if column is None:
+        whole = sums(leaves, selection.weights, size)
+        yield from ((number, 0, weight) for number, weight in enumerate(whole) if weight)
+        return
+    values = Pairs()
+    of_sample = values.column(*halves(selection.chosen(column)))
+    numbers = [high << 32 | low for high, low in zip(values.high(), values.low(), strict=True)]
+    pairs = Pairs()
+    group = pairs.column(leaves, of_sample)
+    weights = sums(group, selection.weights, len(pairs))
+    for frame, number, weight in zip(pairs.high(), pairs.low(), weights, strict=True):
+        if frame != NONE:
+            yield frame, numbers[number], weight
 
 
 def _cpus(selection: Selection, leaves: memoryview, size: int) -> dict[int, set[int]]:

@@ -467,6 +467,30 @@ def ones(count: int) -> Any:
     return result
 
 
+@cython.locals(column="const unsigned long long[::1]", out="unsigned long long[::1]")
+def ones_where(column: Any) -> Any:
+    """A column of typecode Q with 1 where another is not 0."""
+    n: cython.Py_ssize_t = column.shape[0]
+    result = zeros("Q", n)
+    out = result
+    index: cython.Py_ssize_t
+    for index in range(n):
+        out[index] = 1 if column[index] else 0
+    return result
+
+
+@cython.locals(column="const unsigned long long[::1]", out="unsigned long long[::1]")
+def at_least_one(column: Any) -> Any:
+    """A column of typecode Q with 1 where it has 0."""
+    n: cython.Py_ssize_t = column.shape[0]
+    result = zeros("Q", n)
+    out = result
+    index: cython.Py_ssize_t
+    for index in range(n):
+        out[index] = column[index] if column[index] else 1
+    return result
+
+
 @cython.locals(column="const unsigned long long[::1]", least="unsigned long long", out="unsigned int[::1]")
 def rows_from(column: Any, least: int) -> Any:
     """The indexes at which a column of typecode Q has at least ``least``, ascending."""
@@ -517,4 +541,47 @@ def without_none(column: Any, instead: int) -> Any:
     out = result
     for index in range(n):
         out[index] = instead if column[index] == 0xFFFFFFFF else column[index]
+    return result
+
+
+@cython.locals(column="const unsigned long long[::1]", first="unsigned int[::1]", second="unsigned int[::1]")
+def halves(column: Any, shift: int = 0) -> "tuple[memoryview[int], memoryview[int]]":
+    """The upper and lower 32 bits of each number of a column of typecode Q, after its ``shift`` low bits went."""
+    n: cython.Py_ssize_t = column.shape[0]
+    low: cython.int = shift
+    high = zeros("I", n)
+    rest = zeros("I", n)
+    first = high
+    second = rest
+    index: cython.Py_ssize_t
+    for index in range(n):
+        first[index] = cython.cast("unsigned int", (column[index] >> low) >> 32)
+        second[index] = cython.cast("unsigned int", (column[index] >> low) & 0xFFFFFFFF)
+    return high, rest
+
+
+@cython.locals(
+    weights="const unsigned long long[::1]",
+    events="const unsigned short[::1]",
+    packed="const unsigned char[::1]",
+    out="unsigned long long[::1]",
+)
+def part_of_weight(weights: Any, events: Any, packed: Any, part: int) -> Any:
+    """Of each weight the latency (``part`` 0), that of the instruction (1) or to its retirement (2), typecode Q.
+
+    ``packed`` says by event number whether weights hold all three; those of other events are latencies.
+    """
+    n: cython.Py_ssize_t = weights.shape[0]
+    which: cython.int = part
+    result = zeros("Q", n)
+    out = result
+    index: cython.Py_ssize_t
+    for index in range(n):
+        if not packed[events[index]]:
+            if which == 0:
+                out[index] = weights[index]
+        elif which == 0:
+            out[index] = weights[index] & 0xFFFFFFFF
+        else:
+            out[index] = (weights[index] >> (32 if which == 1 else 48)) & 0xFFFF
     return result

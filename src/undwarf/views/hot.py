@@ -1,10 +1,11 @@
 """Weights by what a report sorts by: threads, files, functions; once for what ends there, once for all that passes."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from undwarf.buffers import zeros
 from undwarf.errors import UsageError
 from undwarf.profile.model import NONE, Profile
+from undwarf.views.data_labels import MEMORY_KEYS, SUMMED
 from undwarf.views.grouping import Pairs, collapse, inclusive, look_up, sums, without_none
 from undwarf.views.labels import UNKNOWN, dso, is_kernel, short_dso
 from undwarf.views.selection import Selection, Weight
@@ -13,6 +14,7 @@ SAMPLE_KEYS = ("comm", "pid", "tid", "cpu", "event")
 FRAME_KEYS = ("dso", "sym", "srcline", "srcfile")
 LABEL_KEYS = ("type", "typeoff", "typecln")
 """Keys that say what the innermost frame's instruction touches; the profile has them where they were asked for."""
+KEYS = SAMPLE_KEYS + FRAME_KEYS + LABEL_KEYS + MEMORY_KEYS
 NO_FRAME = "[no frame]"
 
 SOURCE_KEYS = frozenset({"srcline", "srcfile"})
@@ -54,8 +56,8 @@ def parse_keys(text: str) -> tuple[str, ...]:
         name = _ALIASES.get(part.strip(), part.strip())
         if not name:
             continue
-        if name not in SAMPLE_KEYS + FRAME_KEYS + LABEL_KEYS:
-            known = ", ".join(SAMPLE_KEYS + FRAME_KEYS + LABEL_KEYS)
+        if name not in KEYS:
+            known = ", ".join(KEYS)
             raise UsageError(f"unknown sort key {name!r}", "", f"sort keys are {known}")
         if name not in keys:
             keys.append(name)
@@ -133,6 +135,11 @@ def _sample_groups(
                 (*texts[before], known[value] if value != NONE else NO_FRAME)
                 for before, value in zip(pairs.high(), pairs.low(), strict=True)
             ]
+        elif key in MEMORY_KEYS:
+            pairs = Pairs()
+            of_sample, known = profile.sample_labels[key]
+            group = pairs.column(group, selection.chosen(of_sample))
+            texts = [(*texts[before], known[value]) for before, value in zip(pairs.high(), pairs.low(), strict=True)]
         elif key in SAMPLE_KEYS:
             pairs = Pairs()
             group = pairs.column(group, selection.column(key))
@@ -169,8 +176,18 @@ def hot(
         rows = [Row(texts, own[i], own[i], count[i]) for i, texts in enumerate(group_texts)]
     else:
         rows = _by_frame(profile, selection, keys, group_texts, group, children)
+    if SUMMED.intersection(keys):
+        rows = [_summed(row, keys) for row in rows]
     rows.sort(key=lambda row: (-row.children_weight, -row.self_weight, row.key, row.kernel))
     return Hot(keys, selection.total, len(selection), rows)
+
+
+def _summed(row: Row, keys: tuple[str, ...]) -> Row:
+    """The row with the sums of its samples' latencies in place of what each of them has."""
+    texts = tuple(
+        str(int(text) * row.samples) if key in SUMMED else text for key, text in zip(keys, row.key, strict=True)
+    )
+    return replace(row, key=texts)
 
 
 def _by_frame(

@@ -87,12 +87,7 @@ def _charge(drawn: list[LayoutLine], row: TypeRow) -> None:
             continue
         if found.counts is None:
             found.counts = Counts()
-        found.counts.weight += one.counts.weight
-        found.counts.samples += one.counts.samples
-        found.counts.loads += one.counts.loads
-        found.counts.stores += one.counts.stores
-        found.counts.latency += one.counts.latency
-        found.counts.inferred += one.counts.inferred
+        found.counts.add(one.counts)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,15 +3,18 @@
 from typing import Literal
 
 from undwarf.buffers import zeros
+from undwarf.errors import UsageError
 from undwarf.perfdata.ordering import take
 from undwarf.profile.model import Profile
-from undwarf.views.grouping import ones, rows_among, sums, total, widen
+from undwarf.views.data_labels import NEEDED, latency_of
+from undwarf.views.grouping import at_least_one, ones, rows_among, sums, total, widen
 
-Weight = Literal["period", "samples"]
+Weight = Literal["period", "samples", "latency"]
 
 
 class Selection:
-    """The samples of ``event`` (a number; None: all). ``weight`` by period falls back to samples if all are 0.
+    """The samples of ``event`` (a number; None: all). ``weight`` by period falls back to samples if all are 0; by
+    latency a sample without one counts 1, as in perf's reports of memory.
 
     ``weights`` (Q) and ``stacks`` (I) have one entry a selected sample, ``total`` is the sum of the weights.
     """
@@ -25,7 +28,14 @@ class Selection:
             flags[event] = 1
             self._rows = rows_among(samples.event, flags)
         self.stacks = self.column("stack")
-        self.weights = self._weights(samples.period) if weight == "period" else ones(len(self.stacks))
+        if weight == "period":
+            self.weights = self.chosen(samples.period)
+        elif weight == "latency":
+            if samples.weight is None:
+                raise UsageError("cannot weigh by latency", "the recording has no weights", NEEDED["weight"][1])
+            self.weights = at_least_one(self.chosen(latency_of(profile, 0)))
+        else:
+            self.weights = ones(len(self.stacks))
         self.total = total(self.weights)
         if not self.total and len(self.stacks):
             self.weights = ones(len(self.stacks))
@@ -37,9 +47,10 @@ class Selection:
     def column(self, name: str) -> memoryview:
         """A column of the selected samples, as typecode I."""
         column: memoryview = widen(getattr(self._profile.samples.columns, name))
-        return take(column, self._rows) if self._rows is not None else column
+        return self.chosen(column)
 
-    def _weights(self, column: memoryview) -> memoryview:
+    def chosen(self, column: memoryview) -> memoryview:
+        """Of a column of all samples those that are selected."""
         return take(column, self._rows) if self._rows is not None else column
 
 
