@@ -37,6 +37,7 @@ LOCLISTX = cython.declare(cython.int, 16)
 RNGLISTX = cython.declare(cython.int, 17)
 DATA16 = cython.declare(cython.int, 18)
 
+BASE_CLASS = cython.declare(cython.longlong, 1 << 62)
 ROOT = cython.declare(cython.Py_ssize_t, 16)
 """Places kept of each unit's root, as undwarf.dwarf.constants.Root has them."""
 
@@ -140,6 +141,10 @@ class Info:
     rnglists_base: cython.ulonglong
     ranges_base: cython.ulonglong
     # where code is: pairs of start and end
+    own_start = cython.declare("unsigned long long[::1]")
+    own_end = cython.declare("unsigned long long[::1]")
+    own_record = cython.declare("unsigned int[::1]")
+    """Room for the ranges of one entry."""
     code = cython.declare("const unsigned long long[::1]")
     # functions found
     record_die = cython.declare("unsigned long long[::1]")
@@ -206,6 +211,9 @@ class Info:
         self.range_limit = max_ranges
         self.enclosing = zeros("I", MAX_DEPTH + 2)
         self._reset_records(64)
+        self.own_start = zeros("Q", 16)
+        self.own_end = zeros("Q", 16)
+        self.own_record = zeros("I", 16)
         self._units(False)
         count = self.count
         for name in ("offset", "first", "end", "abbrev", "signature", "type"):
@@ -1104,16 +1112,34 @@ class Info:
         self.end = kept_end
         return 0
 
+    @cython.locals(
+        start="unsigned long long[::1]",
+        end="unsigned long long[::1]",
+        record="unsigned int[::1]",
+        total=cython.Py_ssize_t,
+    )
     def ranges_of(self, unit: int, kind: int, value: int) -> Any:
         """(start, end) pairs of a DW_AT_ranges value (class and number) of a unit whose bases are set."""
         self.enter(unit)
         # Those at hand may still be looked at by whoever asked for the functions of a unit.
-        self.range_start = zeros("Q", 64)
-        self.range_end = zeros("Q", 64)
-        self.range_record = zeros("I", 64)
+        start = self.range_start
+        end = self.range_end
+        record = self.range_record
+        total = self.range_total
+        self.range_start = self.own_start
+        self.range_end = self.own_end
+        self.range_record = self.own_record
         self.range_total = 0
         self.add_list(kind, value, 0)
-        return [(self.range_start[i], self.range_end[i]) for i in range(self.range_total)]
+        found = [(self.range_start[i], self.range_end[i]) for i in range(self.range_total)]
+        self.own_start = self.range_start
+        self.own_end = self.range_end
+        self.own_record = self.range_record
+        self.range_start = start
+        self.range_end = end
+        self.range_record = record
+        self.range_total = total
+        return found
 
     def address_at(self, unit: int, index: int) -> int:
         """Entry ``index`` of the unit's part of `.debug_addr` (bases set); 0 where there is none."""
@@ -1586,6 +1612,115 @@ class Info:
             "place_kind": memoryview(self.range_end)[: self.range_total],
             "of": memoryview(self.range_record)[: self.range_total],
         }
+
+    @cython.locals(
+        wholes="unsigned long long[::1]",
+        types="unsigned long long[::1]",
+        offsets="long long[::1]",
+        whole_at="unsigned long long[::1]",
+        depth=cython.Py_ssize_t,
+        decl=cython.Py_ssize_t,
+        i=cython.Py_ssize_t,
+        n=cython.Py_ssize_t,
+        die=cython.Py_ssize_t,
+        code=cython.ulonglong,
+        outer=cython.ulonglong,
+        tag=cython.int,
+        attribute=cython.int,
+        of=cython.ulonglong,
+        offset=cython.longlong,
+        elsewhere=cython.bint,
+    )
+    def embedded(self, unit: int) -> "tuple[Any, Any, Any] | None":
+        """What lies in the aggregates of a unit, and what its names for types stand for, as three columns.
+
+        Offsets of entries (Q), of the types they have (Q), and where they are (q): for the entry of an aggregate, the
+        bytes before a member, -2 where that is an expression; with 1 << 62 added for a base class. For a typedef or
+        qualifier -1. None where members have types that are not in this section.
+        """
+        wholes = zeros("Q", 256)
+        types = zeros("Q", 256)
+        offsets = zeros("q", 256)
+        whole_at = zeros("Q", MAX_DEPTH + 2)
+        n = 0
+        depth = 0
+        self.enter(unit)
+        self.at = self.unit_first[unit]
+        self.end = self.unit_end[unit]
+        while self.at < self.end:
+            die = self.at
+            code = self.uleb()
+            if code == 0:
+                depth -= 1
+                if depth <= 0:
+                    break
+                continue
+            decl = self.declaration(code)
+            if decl < 0:
+                self.damaged += 1
+                break
+            tag = self.decl_tag[decl]
+            outer = whole_at[depth]
+            # Members and base classes; typedefs, const, volatile, restrict, atomic.
+            if ((tag == 0x0D or tag == 0x1C) and outer) or (
+                tag == 0x16 or tag == 0x26 or tag == 0x35 or tag == 0x37 or tag == 0x47
+            ):
+                of = 0
+                offset = 0
+                elsewhere = False
+                for i in range(self.decl_spec[decl], self.decl_spec[decl] + self.decl_count[decl]):
+                    attribute = self.spec_attribute[i]
+                    self.read(self.spec_form[i], self.spec_constant[i])
+                    if self.at > self.end:
+                        break
+                    if attribute == 0x49:
+                        if self.value_class != REF:
+                            return None
+                        of = self.value
+                    elif attribute == 0x38:
+                        offset = -2
+                        if self.value_class in (UNSIGNED, SIGNED) and self.value < LARGE:
+                            offset = cython.cast(cython.longlong, self.value)
+                    elif attribute == 0x3F or attribute == 0x3C or attribute == 0x1C or attribute == 0x0D:
+                        # Variables of a class; bit fields.
+                        elsewhere = True
+                if of and not elsewhere:
+                    if n == len(wholes):
+                        wholes = _grown(wholes, n)
+                        types = _grown(types, n)
+                        offsets = _grown(offsets, n)
+                    types[n] = of
+                    if tag == 0x0D or tag == 0x1C:
+                        wholes[n] = outer
+                        offsets[n] = offset + (BASE_CLASS if tag == 0x1C and offset >= 0 else 0)
+                    else:
+                        wholes[n] = die
+                        offsets[n] = -1
+                    n += 1
+            elif self.decl_fixed[decl] >= 0:
+                self.at += self.decl_fixed[decl]
+            else:
+                for i in range(self.decl_spec[decl], self.decl_spec[decl] + self.decl_count[decl]):
+                    if self.spec_size[i] != 255:
+                        self.at += self.spec_size[i]
+                    else:
+                        self.skip(self.spec_form[i])
+            if self.at > self.end:
+                self.damaged += 1
+                break
+            if self.decl_children[decl]:
+                depth += 1
+                if depth > MAX_DEPTH:
+                    self.damaged += 1
+                    break
+                # Structures, unions, classes; variants of one belong to it.
+                if tag == 0x13 or tag == 0x17 or tag == 0x02:
+                    whole_at[depth] = die
+                else:
+                    whole_at[depth] = outer if tag == 0x33 or tag == 0x19 else 0
+            elif depth == 0:
+                break
+        return memoryview(wholes)[:n], memoryview(types)[:n], memoryview(offsets)[:n]
 
     @cython.cfunc
     @cython.exceptval(-1)

@@ -122,6 +122,11 @@ class DwarfTypes:
             self._given.append(found or (self._given[-1] if self._given else 0))
         return found
 
+    def place(self, t: int) -> "tuple[Space, int] | None":
+        """Where the entry of a type is; None for types that have none of their own."""
+        at = bisect_left(self._given, t)
+        return self._places[at] if t and at < len(self._given) and self._given[at] == t else None
+
     def spoken_of(self, t: int) -> list[int]:
         """Types that a class names inside of itself: its typedefs and the parameters of its template."""
         at = bisect_left(self._given, t)

@@ -7,7 +7,7 @@ unknown: a negative offset is most often a pointer to a member, and the whole ar
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from undwarf.types.model import Field, Kind, TypeGraph
 
@@ -31,6 +31,16 @@ class Located(NamedTuple):
     how: str = ""
 
 
+class Parts(Protocol):
+    """What lies in the aggregates of a unit, told without making records of them all."""
+
+    def wholes(self, t: int, *, bases_only: bool) -> list[tuple[int, int]] | None:
+        """(aggregate, offset of the member in it) of what has a type as a part; None where that is not known."""
+
+    def may_be(self, t: int, names: frozenset[str]) -> bool:
+        """Whether an aggregate is called one of some names; true for those without a name."""
+
+
 class Embedders:
     """Which aggregates have a member of a type, by value and not in an array; made when it is first asked for.
 
@@ -48,8 +58,10 @@ class Embedders:
         bases_only: bool = False,
         wanted_only: bool = False,
         lonely: bool = False,
+        parts: Parts | None = None,
     ) -> None:
         self._graph = graph
+        self._parts = parts
         self._bases_only = bases_only
         self._wanted_only = wanted_only
         self.lonely = lonely
@@ -66,7 +78,7 @@ class Embedders:
         """The same, for one function."""
         made = Embedders(self._graph, self._types, bases_only=self._bases_only, wanted_only=self._wanted_only)
         made.lonely = self.lonely
-        made._shared = self._shared
+        made._shared, made._parts = self._shared, self._parts
         made._wanted = wanted
         return made
 
@@ -76,6 +88,8 @@ class Embedders:
         shared = self._shared
         if shared._types is None:
             return False
+        if shared._parts is not None:
+            return True
         if shared._direct is None:
             shared._direct = shared._index(shared._types())
         return shared._types is not None
@@ -109,11 +123,33 @@ class Embedders:
         canonical = self._graph.canonical(t)
         found = shared._around.get(canonical)
         if found is None:
-            found = shared._around[canonical] = list(shared._wholes(canonical))
-        if self._wanted_only and found:
-            wanted = self.wanted()
-            return [one for one in found if self._graph.canonical(one[0]) in wanted]
-        return found
+            found = shared._around[canonical] = shared._found(t, canonical)
+        return self._only_wanted(found) if self._wanted_only and found else found
+
+    def _found(self, t: int, canonical: int) -> list[tuple[int, int]]:
+        if self._parts is not None:
+            found = self._parts.wholes(t, bases_only=self._bases_only)
+            if found is not None:
+                return found
+            self._parts = None
+            if not self.complete:
+                return []
+        return list(self._wholes(canonical))
+
+    def _only_wanted(self, found: list[tuple[int, int]]) -> list[tuple[int, int]]:
+        """Those that go before others."""
+        wanted = self.wanted()
+        parts = self._shared._parts
+        if parts is not None and found:
+            # Most are told by their names alone.
+            names = frozenset(self._graph.name(t).rpartition("::")[2] for t in wanted)
+            found = [one for one in found if parts.may_be(one[0], names)]
+        return [one for one in found if self._graph.canonical(one[0]) in wanted]
+
+    def around(self, t: int) -> list[tuple[int, int]]:
+        """As :meth:`of`; of many only what the function's own variables are of: it may be a part of anything."""
+        found = self.of(t)
+        return self._only_wanted(found) if len(found) > _MANY else found
 
     def _wholes(self, t: int) -> dict[tuple[int, int], None]:
         direct = self._direct or {}
@@ -224,8 +260,8 @@ def _around(graph: TypeGraph, t: int, offset: int, size: int, whole: int, embedd
 
 
 def _in_wholes(graph: TypeGraph, t: int, offset: int, size: int, whole: int, embedders: Embedders) -> Located | str:
-    outer = embedders.of(t)
-    if not outer:
+    outer = embedders.around(t)
+    if not outer and not embedders.of(t):
         if not whole:
             return "incomplete type"
         if embedders.lonely or (offset < 0 and not embedders.whole):
@@ -234,10 +270,6 @@ def _in_wholes(graph: TypeGraph, t: int, offset: int, size: int, whole: int, emb
         place = offset % whole
         found = graph.member_at(t, place, size)
         return Located(t, place, found, "array") if found is not None else "outside of the type"
-    if len(outer) > _MANY:
-        # What is a part of so many may be a part of anything: only what the function's own variables are of.
-        wanted = embedders.wanted()
-        outer = [one for one in outer if graph.canonical(one[0]) in wanted]
     fitting: list[Located] = []
     for container, at in outer:
         place = offset + at
@@ -261,9 +293,9 @@ def _in_wholes(graph: TypeGraph, t: int, offset: int, size: int, whole: int, emb
         if chosen:
             fitting = chosen
             names = {graph.canonical(one.type) for one in fitting}
-    if len(names) == 1:
+    if len(names) == 1 and len({one.offset for one in fitting}) == 1:
         return fitting[0]
-    if fitting and all(_within(graph, one, fitting[0]) for one in fitting[1:]):
+    if len(names) > 1 and all(_within(graph, one, fitting[0]) for one in fitting[1:]):
         return fitting[0]
     return "outside of the type"
 
@@ -277,9 +309,7 @@ def _within(graph: TypeGraph, outer: Located, inner: Located) -> bool:
 def candidates(graph: TypeGraph, t: int, offset: int, size: int, embedders: Embedders | None) -> list[tuple[int, int]]:
     """(aggregate, offset in it) of all that an access outside of a type may be in, if it is a part of something."""
     found: list[tuple[int, int]] = []
-    outer = embedders.of(t) if embedders is not None else []
-    if embedders is not None and len(outer) > _MANY:
-        outer = [one for one in outer if graph.canonical(one[0]) in embedders.wanted()]
+    outer = embedders.around(t) if embedders is not None else []
     for container, at in outer:
         place = offset + at
         inside = graph.member_at(container, place, size) if place >= 0 else None

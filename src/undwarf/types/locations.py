@@ -1,3 +1,4 @@
+# cython: language_level=3, boundscheck=True, wraparound=False, annotation_typing=False
 """Where a variable is: location expressions and location lists, told as places.
 
 Source: DWARF 5, 2.5 (expressions), 2.6 (locations), 7.7.3 (location lists); DWARF 4, 7.7.3; GCC's wiki on DebugFission
@@ -7,6 +8,9 @@ address in one plus a constant, the call frame address plus a constant, a fixed 
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
+
+import cython
 
 from undwarf.types.places import PlaceKind
 
@@ -50,45 +54,67 @@ class _Value:
     loaded: bool = False
 
 
+@cython.final
+@cython.cclass
 class _Reader:
     """Reads numbers of an expression or a list; past the end all are 0 and ``short`` is set."""
 
-    def __init__(self, data: "bytes | memoryview", order: str, at: int = 0) -> None:
+    data = cython.declare("const unsigned char[::1]")
+    big: cython.bint
+    at = cython.declare(cython.Py_ssize_t, visibility="public")
+    end: cython.Py_ssize_t
+    short = cython.declare(cython.bint, visibility="public")
+
+    def __init__(self, data: Any, order: Any, at: Any = 0) -> None:
         self.data = data
-        self.order = order
+        self.big = order == "big"
         self.at = at
+        self.end = len(data)
         self.short = False
 
     @property
     def more(self) -> bool:
         """Whether bytes are left."""
-        return self.at < len(self.data) and not self.short
+        return bool(self.at < self.end and not self.short)
 
-    def fixed(self, size: int, *, signed: bool = False) -> int:
-        """A number of so many bytes."""
-        end = self.at + size
-        if size < 0 or end > len(self.data):
+    @cython.locals(
+        value=cython.ulonglong, i=cython.Py_ssize_t, count=cython.Py_ssize_t, first=cython.Py_ssize_t, bits=cython.int
+    )
+    def fixed(self, size: Any, *, signed: Any = False) -> Any:
+        """A number of so many bytes, at most eight."""
+        if not 0 <= size <= 8 or size > self.end - self.at:
             self.short = True
             return 0
-        piece = bytes(self.data[self.at : end])
-        self.at = end
-        return int.from_bytes(piece, "big" if self.order == "big" else "little", signed=signed)
+        count = size
+        first = self.at
+        value = 0
+        for i in range(count):
+            value = value << 8 | self.data[first + i if self.big else first + count - 1 - i]
+        self.at += count
+        bits = 8 * size
+        if signed and value >> (bits - 1):
+            return value - (1 << bits) if bits < 64 else cython.cast(cython.longlong, value)
+        return value
 
-    def uleb(self) -> int:
+    @cython.ccall
+    @cython.locals(value=cython.ulonglong, shift=cython.int, byte=cython.ulonglong)
+    def uleb(self) -> Any:
         """An unsigned LEB128 number, 64 bits of it."""
-        value, shift = 0, 0
-        while self.at < len(self.data):
+        value = 0
+        shift = 0
+        while self.at < self.end:
             byte = self.data[self.at]
             self.at += 1
             if shift < 64:
                 value |= (byte & 0x7F) << shift
-            shift += 7
+                shift += 7
             if byte < 0x80:
-                return value & 0xFFFFFFFFFFFFFFFF
+                return value
         self.short = True
         return 0
 
-    def sleb(self) -> int:
+    @cython.ccall
+    def sleb(self) -> Any:
         """A signed LEB128 number."""
         start = self.at
         value = self.uleb()
@@ -97,6 +123,14 @@ class _Reader:
             value -= 1 << bits
         return value - (1 << 64) if value >> 63 and bits >= 64 else value
 
+    def skip(self, size: Any) -> None:
+        """Step over so many bytes."""
+        if size > self.end - self.at:
+            self.short = True
+            self.at = self.end
+        else:
+            self.at += size
+
 
 _CONSTANTS = {
     0x08: (1, False), 0x09: (1, True), 0x0A: (2, False), 0x0B: (2, True), 0x0C: (4, False), 0x0D: (4, True),
@@ -104,6 +138,7 @@ _CONSTANTS = {
 }  # fmt: skip
 
 
+@cython.locals(reader=_Reader)
 def spots(
     expression: "bytes | memoryview",
     *,
@@ -161,6 +196,7 @@ def spots(
     return found
 
 
+@cython.locals(reader=_Reader)
 def _step(
     op: int,
     reader: _Reader,
@@ -232,6 +268,7 @@ def _sum(first: _Value | None, second: _Value | None, sign: int) -> _Value | Non
     return None
 
 
+@cython.locals(reader=_Reader)
 def _skip(op: int, reader: _Reader, address_size: int) -> None:
     """Step over the operands of an operation that is not evaluated."""
     if op in (0x15, 0x95):  # DW_OP_pick, DW_OP_xderef_size
@@ -240,8 +277,7 @@ def _skip(op: int, reader: _Reader, address_size: int) -> None:
         reader.short = True
     elif op in (0x9E, 0xA3, 0xF3):  # DW_OP_implicit_value, DW_OP_entry_value and its GNU form
         size = reader.uleb()
-        reader.at += size
-        reader.short = reader.short or reader.at > len(reader.data)
+        reader.skip(size)
     elif op in (0xA0, 0xF2):  # DW_OP_implicit_pointer and its GNU form
         reader.fixed(address_size if op == 0xF2 and address_size != 8 else 4)
         reader.sleb()
@@ -256,8 +292,7 @@ def _skip(op: int, reader: _Reader, address_size: int) -> None:
     elif op in (0xA4, 0xF4):  # DW_OP_const_type
         reader.uleb()
         size = reader.fixed(1)
-        reader.at += size
-        reader.short = reader.short or reader.at > len(reader.data)
+        reader.skip(size)
     elif op in (0xFA,):  # DW_OP_GNU_parameter_ref
         reader.fixed(4)
     elif op in (0x99, 0x9A) or op >= 0xE1:
@@ -291,6 +326,7 @@ Entry = tuple[int, int, memoryview]
 """Start and end of a range, and the expression that holds there."""
 
 
+@cython.locals(reader=_Reader)
 def old_list(data: memoryview, at: int, base: int, address_size: int, order: str) -> list[Entry]:
     """A list of `.debug_loc` (DWARF 2 to 4)."""
     reader = _Reader(data, order, at)
@@ -309,6 +345,7 @@ def old_list(data: memoryview, at: int, base: int, address_size: int, order: str
     return found
 
 
+@cython.locals(reader=_Reader)
 def split_list(data: memoryview, at: int, indexed: Indexed, order: str) -> list[Entry]:
     """A list of `.debug_loc.dwo` as GCC wrote it before DWARF 5."""
     reader = _Reader(data, order, at)
@@ -336,6 +373,7 @@ def split_list(data: memoryview, at: int, indexed: Indexed, order: str) -> list[
     return found
 
 
+@cython.locals(reader=_Reader)
 def new_list(data: memoryview, at: int, base: int, address_size: int, order: str, indexed: Indexed) -> list[Entry]:
     """A list of `.debug_loclists` (DWARF 5)."""
     reader = _Reader(data, order, at)

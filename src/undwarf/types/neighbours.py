@@ -3,9 +3,10 @@
 They answer which whole a pointer to a part may be in: a base class of something, a member of a structure.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from undwarf.dwarf.constants import ValueClass
+from undwarf.types.entries import Space
 from undwarf.types.from_dwarf import DwarfSource
 from undwarf.types.locate import Embedders
 
@@ -17,6 +18,11 @@ _MOST_AGGREGATES = 4096
 _OUTERMOST = 0xFFFFFFFF
 _SHARED_STRINGS = frozenset((ValueClass.STRP, ValueClass.STRP_ALT))
 _KEPT = 16
+_MOST_WHOLES = 4096
+"""Aggregates around one type that are looked at."""
+_MOST_ALIASES = 64
+_BASE_CLASS = 1 << 62
+"""Added to the offset of a base class."""
 _C = frozenset((0x01, 0x02, 0x0C, 0x1D, 0x2C, 0x3E))
 _CXX = frozenset((0x04, 0x1A, 0x21, 0x2B, 0x3A))
 """DW_LANG_* of C, and of C++."""
@@ -48,6 +54,7 @@ class Neighbours:
                 lambda: self._aggregates(pc),
                 bases_only=language in _CXX,
                 wanted_only=language not in _CXX and language not in _C,
+                parts=_UnitParts(source, space, unit, lambda: self._aggregates(pc)),
             )
         return found.preferring(lambda: self._mentioned(pc))
 
@@ -57,8 +64,8 @@ class Neighbours:
             return None
         space, unit, _entry = place
         rows = space.declared(unit)
-        tags, flags, dies = rows["tag"], rows["flags"], rows["die"]
-        wanted = [k for k, tag in enumerate(tags) if tag in _AGGREGATES and not flags[k] & 1]
+        dies = rows["die"]
+        tags, wanted = rows["tag"], _defined(rows)
         if len(wanted) > _MOST_AGGREGATES:
             return None
         # Headers' types are in unit after unit: one of a name, or of a place within one of a name, serves for all.
@@ -102,3 +109,103 @@ class Neighbours:
                 t = graph.target(t)
             wholes.add(graph.canonical(t))
         return frozenset(wholes)
+
+
+def _defined(rows: "dict[str, memoryview[int]]") -> list[int]:
+    """The rows of the aggregates that a unit defines."""
+    flags = rows["flags"]
+    return [k for k, tag in enumerate(rows["tag"].tolist()) if tag in _AGGREGATES and not flags[k] & 1]
+
+
+class _UnitParts:
+    """What lies in the aggregates of one unit (:class:`undwarf.types.locate.Parts`), by offsets of entries.
+
+    Records are made of those only that have a type as a part, and names are compared before layouts.
+    """
+
+    def __init__(
+        self, source: DwarfSource, space: Space, unit: int, aggregates: Callable[[], Sequence[int] | None]
+    ) -> None:
+        self._source = source
+        self._space = space
+        self._unit = unit
+        self._aggregates = aggregates
+        self._read = False
+        self._direct: dict[int, list[tuple[int, int]]] | None = None
+        self._numbers: dict[int, int] = {}
+        self._plain: dict[int, str] = {}
+        """Names of aggregates by their numbers, without what they are declared in."""
+        self._named: dict[str, list[int]] = {}
+
+    def _load(self) -> None:
+        self._read = True
+        space, unit = self._space, self._unit
+        embedded = space.info.embedded(unit)
+        numbers = self._aggregates() if embedded is not None else None
+        if numbers is None:
+            return
+        rows = space.declared(unit)
+        dies = rows["die"]
+        for k, number in zip(_defined(rows), numbers, strict=True):
+            name = space.row_name(unit, k)
+            self._numbers[dies[k]] = number
+            self._plain[number] = name
+            if name:
+                self._named.setdefault(name, []).append(dies[k])
+        columns = [column.tolist() for column in embedded]
+        aliases = {die: of for die, of, offset in zip(*columns, strict=True) if offset == -1}
+        direct: dict[int, list[tuple[int, int]]] = {}
+        for whole, of, offset in zip(*columns, strict=True):
+            if offset >= 0 and whole in self._numbers:
+                for _hop in range(_MOST_ALIASES):
+                    if of not in aliases:
+                        break
+                    of = aliases[of]
+                direct.setdefault(of, []).append((whole, offset))
+        self._direct = direct
+
+    def may_be(self, t: int, names: frozenset[str]) -> bool:
+        """Whether an aggregate is called one of some names; true for those without a name."""
+        plain = self._plain.get(t, "")
+        return not plain or plain in names
+
+    def wholes(self, t: int, *, bases_only: bool) -> list[tuple[int, int]] | None:
+        """(aggregate, offset of the member in it) of what has a type as a part, directly or not."""
+        if not self._read:
+            self._load()
+        if self._direct is None:
+            return None
+        found: dict[tuple[int, int], None] = {}
+        queue = [(die, 0) for die in self._entries(t)]
+        while queue and len(found) < _MOST_WHOLES:
+            die, below = queue.pop()
+            for outer, offset in self._direct.get(die, ()):
+                base = offset >= _BASE_CLASS
+                if bases_only and not base:
+                    continue
+                place = offset - _BASE_CLASS * base + below
+                key = (self._numbers[outer], place)
+                if key not in found:
+                    found[key] = None
+                    queue.append((outer, place))
+        return list(found)
+
+    def _entries(self, t: int) -> list[int]:
+        """The entries of this unit that describe a type."""
+        graph, types = self._source.graph, self._source.types
+        canonical = graph.canonical(t)
+        stripped = graph.strip(t)
+        found: dict[int, None] = {}
+        for one in (stripped, canonical):
+            place = types.place(one)
+            if place is not None and place[0] is self._space:
+                found[place[1]] = None
+        name = graph.name(stripped)
+        at = 0
+        while name and at >= 0:
+            for die in self._named.get(name, ()):
+                if die not in found and graph.canonical(self._numbers[die]) == canonical:
+                    found[die] = None
+            at = name.find("::")
+            name = name[at + 2 :]
+        return list(found)

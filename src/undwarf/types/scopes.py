@@ -14,11 +14,13 @@ from undwarf.types.entries import (
     RANGES,
     SPECIFICATION,
     TAG_PACK,
+    TYPE,
     Entry,
     Space,
     tags_of,
 )
 from undwarf.types.locations import FrameBase, Spot, new_list, old_list, split_list, spots
+from undwarf.types.model import VOID
 from undwarf.types.places import Place, PlaceKind
 
 _SUBPROGRAM, _INLINED, _BLOCK, _TRY, _CATCH = 0x2E, 0x1D, 0x0B, 0x32, 0x25
@@ -55,6 +57,8 @@ class FunctionScopes:
         self._address_size: int = entry.space.columns["address"][entry.unit]
         self._version: int = entry.space.columns["version"][entry.unit]
         self._left = MAX_PLACES
+        self._origins: dict[int, tuple[str, int]] = {}
+        self._known_spots: dict[bytes, list[Spot]] = {}
         self.scopes: list[Scope] = []
         self.types: dict[int, None] = {}
         """Types of all variables and parameters, those without a place too."""
@@ -140,20 +144,39 @@ class FunctionScopes:
 
     def _variable(self, entry: Entry, scope: Scope) -> None:
         location = entry.attributes.get(LOCATION)
-        t = self._types.of(entry)
+        name, t = self._declared(entry)
         self.types[t] = None
         if location is None:
             return
-        name = name_of_entry(entry)
         if location.kind == ValueClass.BLOCK:
             block = entry.block(LOCATION)
-            found = self._spots(block, self._frame_base) if block is not None else []
+            found = self._places(block) if block is not None else []
             for low, high in scope.ranges:
                 self._add(scope, name, t, found, low, high)
         elif location.kind in (ValueClass.SEC_OFFSET, ValueClass.LOCLISTX, ValueClass.UNSIGNED):
             for low, high, expression in self._list(location.kind, location.value):
                 if low < high:
-                    self._add(scope, name, t, self._spots(expression, self._frame_base), low, high)
+                    self._add(scope, name, t, self._places(expression), low, high)
+
+    def _declared(self, entry: Entry) -> tuple[str, int]:
+        """Name and type of a variable; those of one that is inlined again and again are read once."""
+        origin = entry.attributes.get(ABSTRACT_ORIGIN)
+        if origin is None or origin.kind != ValueClass.REF or TYPE in entry.attributes or NAME in entry.attributes:
+            return name_of_entry(entry), self._types.of(entry)
+        found = self._origins.get(origin.value)
+        if found is None:
+            further = entry.reference(ABSTRACT_ORIGIN)
+            found = ("", VOID) if further is None else (name_of_entry(further), self._types.of(further))
+            self._origins[origin.value] = found
+        return found
+
+    def _places(self, expression: "bytes | memoryview") -> list[Spot]:
+        """The places an expression tells; most expressions are written over and over."""
+        key = bytes(expression)
+        found = self._known_spots.get(key)
+        if found is None:
+            found = self._known_spots[key] = self._spots(key, self._frame_base)
+        return found
 
     def _add(self, scope: Scope, name: str, t: int, found: list[Spot], low: int, high: int) -> None:
         for spot in found:
