@@ -7,7 +7,7 @@ import pytest
 
 from undwarf.errors import UndwarfError, UsageError
 from undwarf.live import perf_event as pe
-from undwarf.live.record_rings import LARGEST_DUMP, ring_and_dump
+from undwarf.live.record_rings import LARGEST_DUMP, sizes
 from undwarf.perfdata.events import BREAKPOINT, HARDWARE, HW_CACHE, RAW, SOFTWARE
 
 
@@ -96,18 +96,19 @@ def test_other_refusals_have_a_reason(number: int):
 
 @pytest.mark.parametrize("rate", [1, 99, 999, 20_000])
 def test_ring_buffers_hold_many_dumps_within_their_bounds(rate: int):
-    ring, dump = ring_and_dump(rate, 4, 16 << 30, None, None)
-    assert ring & (ring - 1) == 0
-    assert dump <= LARGEST_DUMP
-    assert dump % 8 == 0
-    assert ring >= 16 * dump
-    assert ring >= rate * dump or dump < 16 << 10
+    size = sizes(rate, 4, 16 << 30, None, None)
+    assert size.ring & (size.ring - 1) == 0
+    assert size.dump <= LARGEST_DUMP
+    assert size.dump % 8 == 0
+    assert size.ring >= 16 * size.dump
+    assert size.ring >= 0.9 * rate * size.dump or size.dump < 16 << 10
 
 
 def test_without_privileges_the_locked_memory_is_the_limit(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(pe, "may_everything", lambda: False)
     monkeypatch.setattr(pe, "paranoid", lambda: 2)
-    monkeypatch.setattr(pe, "locked_bytes", lambda: 516 << 10)
-    ring, dump = ring_and_dump(999, 4, 16 << 30, None, None)
-    assert ring == 512 << 10
-    assert 4096 <= dump <= 8 << 10
+    monkeypatch.setattr(pe, "locked_bytes", lambda _cpus: 516 << 10)
+    size = sizes(999, 4, 16 << 30, None, None)
+    assert size.ring == 512 << 10
+    assert size.relay >= 16 << 20
+    assert size.dump == LARGEST_DUMP

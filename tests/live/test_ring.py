@@ -4,7 +4,7 @@ import struct
 
 import pytest
 
-from undwarf.live.ring import Ring, Weights
+from undwarf.live.ring import Relay, Ring, Weights
 
 PAGE = 4096
 SIZE = 4096
@@ -68,6 +68,35 @@ def test_records_later_than_the_moment_wait():
     early, late = kernel.sample(5), kernel.sample(15)
     assert b"".join(buffer.take(10)) == early
     assert b"".join(buffer.take(20)) == late
+
+
+def test_what_is_moved_into_a_larger_buffer_comes_out_of_that_one():
+    kernel = Kernel(at=SIZE - 64)
+    large = bytearray(PAGE + 4 * SIZE)
+    relay, buffer = Relay(kernel.memory, large), Ring(large, 24, 16)
+    written = b""
+    for moment in range(25):
+        written += kernel.sample(moment, 60) + kernel.comm(moment)
+        relay.move()
+        assert kernel.tail == kernel.head
+    relay.stop()
+    read = b"".join(bytes(view) for view in buffer.take(100))
+    assert read == written
+
+
+def test_without_room_in_the_larger_buffer_records_stay_where_they_are():
+    kernel = Kernel()
+    large = bytearray(PAGE + SIZE)
+    relay, buffer = Relay(kernel.memory, large), Ring(large, 24, 16)
+    first = kernel.sample(1, 300)
+    relay.move()
+    second = kernel.sample(2, 250)
+    relay.move()
+    assert b"".join(buffer.take(10)) == first
+    assert kernel.tail == len(first)
+    buffer.done()
+    relay.move()
+    assert b"".join(bytes(view) for view in buffer.take(10)) == second
 
 
 def test_space_is_given_back_only_when_done():

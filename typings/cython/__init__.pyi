@@ -28,6 +28,7 @@ p_ulonglong = builtins.list[builtins.int]
 p_uint = builtins.list[builtins.int]
 p_char: Any
 
+NULL: Any
 compiled: builtins.bool
 
 class _Block:

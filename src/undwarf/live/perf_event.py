@@ -9,6 +9,7 @@ import fcntl
 import os
 import platform
 import re
+import resource
 import struct
 from dataclasses import replace
 from pathlib import Path
@@ -274,9 +275,12 @@ def may_see_kernel() -> bool:
     return may_everything() or paranoid() < 2
 
 
-def locked_bytes() -> int:
-    """Bytes of ring buffer that a process without privileges may have for each CPU."""
-    return _number("/proc/sys/kernel/perf_event_mlock_kb", 516) * 1024
+def locked_bytes(cpus: int) -> int:
+    """Bytes of ring buffer that a process without privileges may have for each of so many CPUs."""
+    # First what the sysctl allows a user for each CPU, then from what the process may lock (kernel/events/core.c).
+    limit = resource.getrlimit(resource.RLIMIT_MEMLOCK)[0]
+    more = (1 << 40) if limit == resource.RLIM_INFINITY else max(0, limit)
+    return _number("/proc/sys/kernel/perf_event_mlock_kb", 516) * 1024 + more // max(1, cpus)
 
 
 def largest_rate() -> int:

@@ -22,7 +22,7 @@ from undwarf.images.finder import Finder
 from undwarf.limits import DEFAULT, Limits
 from undwarf.live import perf_event as pe
 from undwarf.live import record_system as system
-from undwarf.live.record_rings import OpenEvents, Target, ring_and_dump
+from undwarf.live.record_rings import OpenEvents, Target, sizes
 from undwarf.live.record_target import Workload
 from undwarf.live.record_unwind import LiveUnwinder, Round
 from undwarf.live.ring_blocked import Blocked
@@ -146,14 +146,10 @@ class Sampler:
         settings = self.settings
         self._kernel = pe.may_see_kernel()
         chosen = self._chosen()
-        rate = settings.frequency if settings.period is None else 1000
-        self.ring_bytes, dump = ring_and_dump(
-            rate,
-            len(pe.online_cpus()),
-            system.memory_bytes(),
-            settings.dump if self.walks else settings.dump or PERF_DUMP,
-            settings.buffer,
-        )
+        self._rate = rate = settings.frequency if settings.period is None else 1000
+        wanted = None if self.walks else PERF_DUMP
+        size = sizes(rate, len(pe.online_cpus()), system.memory_bytes(), settings.dump or wanted, settings.buffer)
+        self.ring_bytes, self.relay_bytes, dump = size.ring, size.relay, size.dump
         self.watermark = max(mmap.PAGESIZE, int(rate * (dump + 512) * SOON))
         target = self._target()
         # A program that starts now has its side band with its first event; else it must be on before we look around.
@@ -195,7 +191,7 @@ class Sampler:
     def _opened(self, events: list[EventAttr], tracking: int, target: Target) -> OpenEvents:
         """The events, opened; without hardware counters, the default event is the clock."""
         try:
-            return OpenEvents(events, tracking, target, self.ring_bytes, self.watermark)
+            return OpenEvents(events, tracking, target, self.ring_bytes, self.relay_bytes, self.watermark)
         except UndwarfError:
             if self.settings.events or events[0].type != HARDWARE:
                 raise
@@ -203,7 +199,7 @@ class Sampler:
         self.summary.notes.append("no hardware counters here: the event is cpu-clock")
         name = events[0].name.replace("cycles", "cpu-clock")
         first = replace(events[0], type=clock.type, config=clock.config, name=name)
-        return OpenEvents([first, *events[1:]], tracking, target, self.ring_bytes, self.watermark)
+        return OpenEvents([first, *events[1:]], tracking, target, self.ring_bytes, self.relay_bytes, self.watermark)
 
     def _chosen(self) -> list[EventAttr]:
         chosen = []
@@ -322,6 +318,7 @@ class Sampler:
                 self.open.enable(*(number for number in range(len(self.events)) if number != self.tracking))
             if self.workload is not None:
                 self.workload.start()
+            self.open.move(self._rate * (self.summary.dump + 512))
             self._loop(watched, take)
         finally:
             with suppress(OSError):
@@ -334,8 +331,10 @@ class Sampler:
     def _loop(self, watched: int, take: Callable[[list[memoryview]], None]) -> None:
         end = time.monotonic() + self.settings.seconds if self.settings.seconds is not None else None
         last = False
+        # Nobody wakes us for buffers that are emptied by threads.
+        pause = ROUND if not self.open.relays or self._rate < 1 / SOON**2 else SOON
         while not last:
-            wait = ROUND if end is None else max(0.0, min(ROUND, end - time.monotonic()))
+            wait = pause if end is None else max(0.0, min(pause, end - time.monotonic()))
             for descriptor, what in self.open.poller.poll(wait * 1000):
                 if descriptor == watched:
                     last = True
@@ -344,7 +343,8 @@ class Sampler:
             last = last or self.stopped or (end is not None and time.monotonic() >= end)
             if last:
                 self.open.disable()
-            self._take(FOREVER if last else time.monotonic_ns() - SLACK, take)
+                self.open.settle()
+            self._take(FOREVER if last else min(time.monotonic_ns() - SLACK, self.open.settled()), take)
 
     def _take(self, until: int, take: Callable[[list[memoryview]], None]) -> None:
         views = []

@@ -6,22 +6,28 @@ import mmap
 import os
 import resource
 import select
+import threading
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from undwarf.errors import UndwarfError
 from undwarf.live import perf_event as pe
-from undwarf.live.ring import Ring
+from undwarf.live.ring import Relay, Ring
 from undwarf.perfdata import EventAttr, SampleField
 
 LARGEST_RING, SMALLEST_RING = 64 << 20, 64 << 10
 LARGEST_DUMP = 65528
 """A record has 65,535 bytes at most; the kernel cuts the dump so that the rest finds room."""
 SMALLEST_DUMP = 8 << 10
-"""What lies beyond a dump can mostly be read in the process: rather that than losing samples."""
 PATIENCE = 1.0
 """Seconds of samples that a ring buffer should hold."""
+LEAST_PATIENCE = 0.1
+"""Seconds of samples that it has to hold: with less, dumps are cut."""
+OFTEN = 0.25
+"""After what part of the time in which a small buffer fills up it is emptied."""
+SELDOM = 0.02
+"""Seconds after which it is emptied at the latest."""
 _OPTIONAL = (
     (pe.DEFER_CALLCHAIN | pe.DEFER_OUTPUT, 0),
     (pe.BUILD_ID, 0),
@@ -43,37 +49,68 @@ class Target:
     whom: str
 
 
-def ring_and_dump(rate: int, cpus: int, memory: int, dump: int | None, ring: int | None) -> tuple[int, int]:
-    """Bytes of the ring buffer of a CPU, and of a stack dump, for ``rate`` samples a second."""
+@dataclass(slots=True)
+class Sizes:
+    """Bytes of the kernel's ring buffer of a CPU, of the larger one of our own that it is emptied into (0: none), and
+    of a stack dump."""
+
+    ring: int
+    relay: int
+    dump: int
+
+
+def sizes(rate: int, cpus: int, memory: int, dump: int | None, ring: int | None) -> Sizes:
+    """What ``rate`` samples a second need, on a machine with that many CPUs and bytes of memory.
+
+    Buffers of the kernel's are locked memory, of which a process without privileges gets little: room for some
+    milliseconds of samples. Then they are emptied as fast as they fill.
+    """
     free = pe.may_everything() or pe.paranoid() < 0
-    room = LARGEST_RING if free else max(SMALLEST_RING, pe.locked_bytes() - mmap.PAGESIZE)
+    room = LARGEST_RING if free else max(SMALLEST_RING, pe.locked_bytes(cpus) - mmap.PAGESIZE)
+    relay = 0
     if ring is None:
-        wanted = int(rate * (dump or LARGEST_DUMP) * PATIENCE)
-        ring = max(1 << 20, min(wanted, LARGEST_RING, memory // 32 // max(1, cpus), room))
-        ring = min(ring, room)
+        wanted = max(1 << 20, min(int(rate * (dump or LARGEST_DUMP) * PATIENCE), LARGEST_RING))
+        wanted = min(wanted, max(1 << 20, memory // 32 // max(1, cpus)))
+        ring = min(wanted, room)
+        if ring < wanted:
+            relay = _power(wanted)
     size = SMALLEST_RING
     while 2 * size <= ring or (size < ring and 2 * size <= room and free):
         size *= 2
+    holds = relay or size
     if dump is None:
         dump = LARGEST_DUMP
-        while dump > SMALLEST_DUMP and size < rate * dump * PATIENCE:
+        while dump > SMALLEST_DUMP and (
+            rate * dump * PATIENCE * 0.99 > LARGEST_RING or holds < rate * dump * LEAST_PATIENCE
+        ):
             dump //= 2
-    return size, dump // 8 * 8
+    return Sizes(size, relay if relay > size else 0, dump // 8 * 8)
+
+
+def _power(size: int) -> int:
+    """The power of two at or above ``size``."""
+    return 1 << (size - 1).bit_length()
 
 
 class OpenEvents:
     """The descriptors and ring buffers of events on a target.
 
     The first of ``events`` that the kernel refuses raises UndwarfError. ``tracking`` is the number of the event that
-    also brings the side band, ``watermark`` the bytes in a buffer that wake us. ``events`` afterwards have the flags
-    the kernel took, and their ids.
+    also brings the side band, ``ring`` the bytes of the kernel's buffers, ``relay`` of those they are emptied into,
+    ``watermark`` the bytes in a buffer that wake us. ``events`` afterwards have the flags the kernel took, and their
+    ids.
     """
 
-    def __init__(self, events: Sequence[EventAttr], tracking: int, target: Target, ring: int, watermark: int) -> None:
+    def __init__(
+        self, events: Sequence[EventAttr], tracking: int, target: Target, ring: int, relay: int, watermark: int
+    ) -> None:
         self.events = list(events)
         self.rings: list[Ring] = []
         self.poller = select.poll()
         self.ring_bytes = ring
+        self.relays: list[Relay] = []
+        self._relay_bytes = relay
+        self._movers: list[threading.Thread] = []
         self._watermark = watermark
         self._target = target
         self._tracking = tracking
@@ -152,8 +189,14 @@ class OpenEvents:
                 self._leaders[cpu] = descriptor
                 mapped = self._mapping(descriptor)
                 self._maps.append(mapped)
-                self.rings.append(Ring(mapped, in_sample, from_end))
-                self.poller.register(descriptor, select.POLLIN)
+                if not self._relay_bytes:
+                    self.rings.append(Ring(mapped, in_sample, from_end))
+                    self.poller.register(descriptor, select.POLLIN)
+                    continue
+                large = mmap.mmap(-1, 4096 + self._relay_bytes)
+                self._maps.append(large)
+                self.relays.append(Relay(mapped, large))
+                self.rings.append(Ring(large, in_sample, from_end))
 
     def _mapping(self, descriptor: int) -> mmap.mmap:
         while True:
@@ -172,6 +215,28 @@ class OpenEvents:
                 why = "the kernel gives no more locked memory to ring buffers"
                 hint = "raise kernel.perf_event_mlock_kb, or give a smaller --buffer"
                 raise UndwarfError("cannot map a ring buffer", why, hint) from error
+
+    def move(self, rate: int) -> None:
+        """Begin to empty small buffers, each in a thread; ``rate``: bytes a second that they fill with at most."""
+        pause = min(SELDOM, max(0.0005, OFTEN * self.ring_bytes / max(1, rate)))
+        for relay in self.relays:
+            mover = threading.Thread(target=relay.run, args=(int(pause * 1e9),), name="undwarf-ring", daemon=True)
+            mover.start()
+            self._movers.append(mover)
+
+    def settled(self) -> int:
+        """Up to which time (ns) ``rings`` have all that the kernel wrote."""
+        return min((relay.seen for relay in self.relays), default=(1 << 64) - 1)
+
+    def settle(self) -> None:
+        """Have all in ``rings``, once nothing more comes."""
+        for relay in self.relays:
+            relay.stop()
+        for mover in self._movers:
+            mover.join()
+        self._movers = []
+        for relay in self.relays:
+            relay.move()
 
     def enable(self, *numbers: int) -> None:
         """Begin."""
@@ -203,6 +268,13 @@ class OpenEvents:
 
     def close(self) -> None:
         """Give everything back."""
+        for relay in self.relays:
+            relay.stop()
+        for mover in self._movers:
+            mover.join()
+        for relay in self.relays:
+            relay.close()
+        self.relays = []
         for ring in self.rings:
             ring.close()
         self.rings = []

@@ -10,6 +10,7 @@ from typing import Any
 
 import cython
 from cython.cimports.libc.string import memcpy
+from cython.cimports.posix.time import CLOCK_MONOTONIC, clock_gettime, nanosleep, timespec
 
 from undwarf.buffers import zeros
 
@@ -170,6 +171,134 @@ class Ring:
         """Let go of the mapping."""
         self.pages = zeros("B", 4096)
         self.tail = 0
+
+
+@cython.final
+@cython.cclass
+class Relay:
+    """Moves what comes into a small buffer of the kernel's on into a large one, laid out alike, that anybody may have.
+
+    ``kernel`` and ``large`` are the two mappings; a :class:`Ring` reads the large one, up to the records of the moment
+    ``seen`` (ns of the monotonic clock). A thread of its own has to ``run`` it, which needs no GIL.
+    """
+
+    source = cython.declare("unsigned char[::1]")
+    sink = cython.declare("unsigned char[::1]")
+    start: cython.Py_ssize_t
+    size: cython.ulonglong
+    room: cython.ulonglong
+    tail: cython.ulonglong
+    head: cython.ulonglong
+    broken = cython.declare(cython.bint, visibility="readonly")
+    seen = cython.declare(cython.ulonglong, visibility="readonly")
+    over: cython.bint
+
+    def __init__(self, kernel: Any, large: Any) -> None:
+        offset: cython.ulonglong = 4096
+        self.source = kernel
+        self.sink = large
+        self.size = 0
+        self.start = cython.cast(cython.Py_ssize_t, word_of(self.source, DATA_OFFSET))
+        if self.start:
+            self.size = word_of(self.source, DATA_SIZE)
+        else:
+            # Kernels before 4.1 do not say.
+            self.start = 4096
+            self.size = self.source.shape[0] - 4096
+        self.room = self.sink.shape[0] - 4096
+        if (
+            self.start < 0
+            or self.size > cython.cast(cython.ulonglong, self.source.shape[0] - self.start)
+            or not self.size
+            or self.size & (self.size - 1)
+            or self.room & (self.room - 1)
+        ):
+            raise ValueError("not a ring buffer of perf events")
+        memcpy(cython.address(self.sink[DATA_OFFSET]), cython.address(offset), 8)
+        memcpy(cython.address(self.sink[DATA_SIZE]), cython.address(self.room), 8)
+        self.tail = word_of(self.source, TAIL)
+        self.head = 0
+        self.broken = False
+        self.seen = 0
+        self.over = False
+
+    def run(self, pause: int) -> None:
+        """Move what comes, every ``pause`` ns, until it is stopped."""
+        time = cython.declare(timespec)
+        time.tv_sec = 0
+        time.tv_nsec = pause
+        with cython.nogil:
+            while not self.over:
+                self.pass_on()
+                nanosleep(cython.address(time), cython.NULL)
+
+    def stop(self) -> None:
+        """Let ``run`` end."""
+        self.over = True
+
+    def move(self) -> None:
+        """Take everything that is there, when nobody runs it."""
+        with cython.nogil:
+            self.pass_on()
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1)
+    def pass_on(self) -> cython.int:
+        """Take everything that is there. Without room in the large buffer it stays; what then does not fit into the
+        small one is lost, and counted by the kernel."""
+        now = cython.declare(timespec)
+        head: cython.ulonglong
+        count: cython.ulonglong
+        piece: cython.ulonglong
+        at: cython.Py_ssize_t
+        to: cython.Py_ssize_t
+        clock_gettime(CLOCK_MONOTONIC, cython.address(now))
+        head = word_of(self.source, HEAD)
+        count = head - self.tail
+        if count > self.size:
+            # Not what the kernel does; whatever happened, only its place is still to be trusted.
+            self.broken = True
+            self.tail = head
+            count = 0
+        if count <= self.room - (self.head - word_of(self.sink, TAIL)):
+            while count:
+                at = self.start + cython.cast(cython.Py_ssize_t, self.tail & (self.size - 1))
+                to = 4096 + cython.cast(cython.Py_ssize_t, self.head & (self.room - 1))
+                piece = count
+                if self.size - (self.tail & (self.size - 1)) < piece:
+                    piece = self.size - (self.tail & (self.size - 1))
+                if self.room - (self.head & (self.room - 1)) < piece:
+                    piece = self.room - (self.head & (self.room - 1))
+                # Both ends lie inside: the places are reduced by the sizes, which were checked.
+                memcpy(cython.address(self.sink[to]), cython.address(self.source[at]), piece)
+                self.tail += piece
+                self.head += piece
+                count -= piece
+            # What was written before its end is told: records are only seen whole.
+            memcpy(cython.address(self.sink[HEAD]), cython.address(self.head), 8)
+            memcpy(cython.address(self.source[TAIL]), cython.address(self.tail), 8)
+        self.seen = cython.cast(cython.ulonglong, now.tv_sec) * 1_000_000_000 + cython.cast(
+            cython.ulonglong, now.tv_nsec
+        )
+        return 0
+
+    def close(self) -> None:
+        """Let go of both mappings."""
+        self.source = zeros("B", 4096)
+        self.sink = zeros("B", 4096)
+        self.tail = self.head = 0
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+@cython.locals(pages="unsigned char[::1]")
+def word_of(pages: Any, at: cython.Py_ssize_t) -> cython.ulonglong:
+    """A word of a buffer's first page, which the other side may change at any time."""
+    value: cython.ulonglong = 0
+    memcpy(cython.address(value), cython.address(pages[at]), 8)
+    return value
 
 
 @cython.final

@@ -1,0 +1,1 @@
+"""C library functions as Cython offers them to pure-Python code."""
