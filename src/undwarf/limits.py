@@ -7,9 +7,9 @@ from dataclasses import dataclass
 class Limits:
     """Bounds on what one input may cost. All are arguments; these are the defaults."""
 
-    max_frames: int = 1024
+    max_frames: int = 8192
     """User frames walked for one sample."""
-    max_chain: int = 1024
+    max_chain: int = 8192
     """Entries read from one sampled call chain."""
     expression_steps: int = 1000
     """Operations of one DWARF expression."""

@@ -199,12 +199,17 @@ def _tell(summary: "Summary", settings: "Settings", output: str, size: int, quie
         talk("warning", f"{summary.dropped:,} samples could not be decoded and were left out")
     if summary.forgotten:
         talk("warning", f"{summary.forgotten:,} waits were not counted, when the memory for stacks was given back")
-    if summary.completed or summary.changed:
-        changed = f"; {summary.changed:,} more could not, since they had changed meanwhile" if summary.changed else ""
+    if summary.completed:
         talk(
             "note",
             f"{summary.completed:,} stacks deeper than {summary.dump:,} bytes were followed to their root in the "
-            f"running process{changed}",
+            "running process, which had not changed there",
+        )
+    if summary.unproven:
+        talk(
+            "note",
+            f"{summary.unproven:,} stacks end after {summary.dump:,} bytes, their dump: what called that may have "
+            "changed before it could be read",
         )
     if not summary.samples:
         talk("warning", "no samples: nothing ran on a CPU long enough")

@@ -52,9 +52,6 @@ def command(keys: str, interval: float, iterations: int | None, rows: int | None
         raise UsageError(f"top does not go with --unwind {options['mode']}", "it unwinds here", "leave --unwind out")
     if options["frequency"] is None and options["period"] is None:
         options["frequency"] = 499
-    if options["dump"] is None:
-        # Naming a picture takes a while, during which the buffers have to hold what comes.
-        options["dump"] = 16384
     sort = parse_keys(keys)
     wrong = [key for key in sort if key not in _TITLES]
     if wrong:

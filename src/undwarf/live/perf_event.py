@@ -29,7 +29,7 @@ from undwarf.perfdata.events import (
 
 _NUMBERS = {"x86_64": 298, "aarch64": 241, "riscv64": 241, "ppc64le": 319, "s390x": 331}
 CLOEXEC = 8
-ENABLE, DISABLE, SET_OUTPUT = 0x2400, 0x2401, 0x2405
+ENABLE, DISABLE, REFRESH, SET_OUTPUT = 0x2400, 0x2401, 0x2402, 0x2405
 _ID = 0x80082407
 
 DISABLED, INHERIT, EXCLUDE_USER, EXCLUDE_KERNEL, EXCLUDE_HV = 1 << 0, 1 << 1, 1 << 4, 1 << 5, 1 << 6
@@ -39,6 +39,8 @@ MMAP_DATA, SAMPLE_ID_ALL = 1 << 17, 1 << 18
 EXCLUDE_CALLCHAIN_USER, MMAP2, COMM_EXEC, USE_CLOCKID = 1 << 22, 1 << 23, 1 << 24, 1 << 25
 CONTEXT_SWITCH, KSYMBOL, BPF_EVENT, BUILD_ID = 1 << 26, 1 << 29, 1 << 30, 1 << 34
 DEFER_CALLCHAIN, DEFER_OUTPUT = 1 << 38, 1 << 39
+FORMAT_TIMES = 1 << 0 | 1 << 1
+"""How long an event was on, and how long it counted, behind its count."""
 FORMAT_LOST = 1 << 4
 
 CONTEXT_SWITCHES, DUMMY = 3, 9
@@ -87,6 +89,11 @@ def software(config: int, name: str) -> EventAttr:
     return replace(_blank(SOFTWARE, config), name=name)
 
 
+def breakpoint_event(address: int, size: int, kinds: int) -> EventAttr:
+    """A breakpoint for reading (1), writing (2) or executing (4)."""
+    return replace(_blank(BREAKPOINT, 0), bp_type=kinds, config1=address, config2=size, sample_period=1)
+
+
 def _names() -> dict[str, tuple[int, int]]:
     found = {}
     for kind, count in ((HARDWARE, 10), (SOFTWARE, 12)):
@@ -127,10 +134,7 @@ def parse_event(text: str) -> EventAttr:
         if kinds & 4 and kinds != 4:
             raise UsageError(f"{text}: a breakpoint waits for execution or for accesses, not both")
         size = int(length) if length else (8 if kinds == 4 else 4)
-        event = replace(
-            _blank(BREAKPOINT, 0), name=text, bp_type=kinds, config1=int(address, 0), config2=size, sample_period=1
-        )
-        return _modified(event, modes)
+        return _modified(replace(breakpoint_event(int(address, 0), size, kinds), name=text), modes)
     plain, _colon, modifiers = text.partition(":")
     known = _names().get(_ALIASES.get(plain, plain))
     if known and re.fullmatch(r"[ukhpP]*", modifiers):
@@ -230,6 +234,11 @@ def open_event(
         code = ctypes.get_errno()
         raise OSError(code, os.strerror(code))
     return int(result)
+
+
+def refresh(descriptor: int, count: int) -> None:
+    """Switch an event on until it has overflown ``count`` times."""
+    fcntl.ioctl(descriptor, REFRESH, count)
 
 
 def event_id(descriptor: int) -> int:

@@ -97,8 +97,8 @@ class Settings:
 class Summary:
     """What was recorded, and what could not be.
 
-    ``completed``: stacks deeper than their dump that were followed in the process's own memory; ``changed``: those
-    where it was not any more what it had been. ``wakeups``: rounds.
+    ``completed``: stacks deeper than their dump that were followed in the process's own memory; ``unproven``: those
+    where it may not have been any more what it had been, which end with their dump. ``wakeups``: rounds.
     """
 
     samples: int = 0
@@ -107,7 +107,7 @@ class Summary:
     throttled: int = 0
     exits: int = 0
     completed: int = 0
-    changed: int = 0
+    unproven: int = 0
     shortened: int = 0
     dropped: int = 0
     broken_rings: int = 0
@@ -469,7 +469,7 @@ class Recorder:
             self.summary.lost = max(self.summary.lost, self._unwinder.decoder.lost)
             assert self._emitter is not None
             self.summary.shortened, self.summary.dropped = self._emitter.shortened, self._emitter.dropped
-            self.summary.completed, self.summary.changed = self._unwinder.completed, self._unwinder.changed
+            self.summary.completed, self.summary.unproven = self._unwinder.completed, self._unwinder.unproven
         else:
             self.summary.samples = sum(ring.samples for ring in self.sampler.open.rings)
         self.writer.write(finished_round())

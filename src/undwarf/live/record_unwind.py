@@ -5,7 +5,6 @@ columns are used again, address spaces are compacted, and stacks are forgotten w
 """
 
 import os
-from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -16,6 +15,7 @@ from undwarf.images import ImageKind, ImageStore
 from undwarf.images.finder import Finder
 from undwarf.images.kinds import kind_of_name
 from undwarf.limits import DEFAULT, Limits
+from undwarf.live.deep_stacks import DeepStacks
 from undwarf.perfdata import EventAttr, FileIdentity
 from undwarf.perfdata.assemble import identity_of
 from undwarf.perfdata.decode import RARE, Decoder
@@ -34,57 +34,7 @@ MAX_ROOM = 1 << 20
 """Mappings (30 bytes each) in the snapshots after which those are forgotten."""
 FEWEST_IMAGES = 64
 """Images that there is room for at first."""
-OPEN_PROCESSES = 64
-"""Processes whose memory is kept open."""
 NONE = 0xFFFFFFFF
-
-
-class LiveMemory:
-    """Reads the memory of running processes, through /proc/PID/mem.
-
-    Called by the walk with a sample's number; ``pids`` are those of the samples at hand.
-    """
-
-    def __init__(self) -> None:
-        self.pids: Any = zeros("i", 0)
-        self.denied = 0
-        """Times that a process was gone, or its memory not for us to read."""
-        self._open: OrderedDict[int, int] = OrderedDict()
-
-    def __call__(self, sample: int, start: int, end: int) -> bytes | None:
-        """The bytes from ``start`` on, to ``end`` at most; None where there are none."""
-        pid = self.pids[sample]
-        data = self._read(pid, start, end - start) or self._read(pid, start, end - start)
-        if not data:
-            self.denied += 1
-        return data or None
-
-    def _read(self, pid: int, start: int, size: int) -> bytes:
-        file = self._open.get(pid)
-        if file is None:
-            try:
-                file = os.open(f"/proc/{pid}/mem", os.O_RDONLY | os.O_CLOEXEC)
-            except OSError:
-                return b""
-            self._open[pid] = file
-            if len(self._open) > OPEN_PROCESSES:
-                os.close(self._open.popitem(last=False)[1])
-        else:
-            self._open.move_to_end(pid)
-        try:
-            data = os.pread(file, size, start)
-        except (OSError, OverflowError):
-            data = b""
-        if not data:
-            # After an exec the old program's memory stays behind the descriptor, empty.
-            os.close(self._open.pop(pid))
-        return data
-
-    def close(self) -> None:
-        """Close what is open."""
-        for file in self._open.values():
-            os.close(file)
-        self._open.clear()
 
 
 @dataclass(slots=True)
@@ -133,7 +83,7 @@ class LiveUnwinder:
         self.keys: list[tuple[int, int]] = []
         self.store = ImageStore(self.names, self.identities, features, finder)
         self.sources = Sources(self.store, self.keys, order, disk, limits, patient=False)
-        self.memory = LiveMemory()
+        self.deep = DeepStacks()
         self.replay = Replay()
         self.decoder = Decoder(limits.records, switches)
         self.decoder.set_events(*decoder_table(events))
@@ -186,7 +136,7 @@ class LiveUnwinder:
         ones = self._ones[: len(samples)]
         if len(samples):
             walker = self._walker_for(samples, spaces, ones)
-            self.memory.pids = samples.pid
+            self.deep.next_round(samples)
             for view, position, first, end in spans:
                 if end > first:
                     walker.walk(view, position, first, end, stack, stop, stop_image)
@@ -207,14 +157,14 @@ class LiveUnwinder:
         return self._walker.completed if self._walker is not None else 0
 
     @property
-    def changed(self) -> int:
-        """Stacks deeper than their dump whose memory was no longer what it had been."""
-        return self._walker.changed if self._walker is not None else 0
+    def unproven(self) -> int:
+        """Stacks deeper than their dump that could not be followed with certainty, and end where it does."""
+        return self._walker.unproven if self._walker is not None else 0
 
     def close(self) -> None:
         """Keep the tables' rows for the next run, and close the memory of processes."""
         self.sources.keep_tables()
-        self.memory.close()
+        self.deep.close()
 
     def _see_names(self) -> None:
         """Learn of the names, files and images that are new."""
@@ -248,7 +198,7 @@ class LiveUnwinder:
             if before is not None:
                 self._walker.take_over(before)
             elif self._live:
-                self._walker.see_live(self.memory)
+                self._walker.see_deep(self.deep)
         self._walker.see(samples, spaces[0], spaces[1], selected)
         self._walker.see_spaces(columns, self.sources.kernel_image())
         return self._walker

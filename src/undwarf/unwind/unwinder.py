@@ -164,7 +164,7 @@ def walk_samples(
     later = later_chains(data, records)
     for walker in walkers:
         if memory is not None:
-            walker.see_live(memory, whole=True)
+            walker.see_live(memory)
         if returns:
             walker.show_returns()
         if later is not None:

@@ -110,8 +110,6 @@ LIVE_BLOCK = cython.declare(cython.ulonglong, 1 << 16)
 """Bytes read at once of a process's memory behind the end of a dump."""
 LIVE_REACH = cython.declare(cython.ulonglong, 8 << 20)
 """How far behind the end of a dump memory is read: the usual limit of a stack."""
-LIVE_PROOF = cython.declare(cython.Py_ssize_t, 4)
-"""Return addresses that must still be where they were."""
 EVALUATION = cython.declare(cython.int, 64)
 """Depth of the expression evaluator's stack."""
 
@@ -458,8 +456,12 @@ class Walker:
     max_frames: cython.Py_ssize_t
     max_chain: cython.Py_ssize_t
     max_steps: cython.Py_ssize_t
-    # Memory of the process itself, where it still is what it was when the dump was made.
+    # Memory of the process itself: all of it as it was, or (deep) what is proven to be what it was.
     live: Any
+    deep: Any
+    proof_slots = cython.declare("unsigned long long[::1]")
+    proof_values = cython.declare("unsigned long long[::1]")
+    trial: cython.bint
     live_block = cython.declare("const unsigned char[::1]")
     live_low: cython.ulonglong
     live_high: cython.ulonglong
@@ -469,7 +471,7 @@ class Walker:
     back: cython.ulonglong
     number: cython.Py_ssize_t
     completed = cython.declare(cython.Py_ssize_t, visibility="readonly")
-    changed = cython.declare(cython.Py_ssize_t, visibility="readonly")
+    unproven = cython.declare(cython.Py_ssize_t, visibility="readonly")
     deferred = cython.declare(cython.Py_ssize_t, visibility="readonly")
     damaged = cython.declare(cython.Py_ssize_t, visibility="readonly")
 
@@ -528,6 +530,8 @@ class Walker:
         self.runtime = runtime
         self.stitched = False
         self.live = None
+        self.deep = None
+        self.trial = False
         self.live_block = zeros("B", 0)
         self.live_state = LIVE_UNUSED
         self.live_whole = False
@@ -576,12 +580,17 @@ class Walker:
         if renumbered:
             self._forget()
 
-    def see_live(self, memory: Any, whole: bool = False) -> None:
+    def see_live(self, memory: Any) -> None:
         """Go on reading where a dump ends: ``memory(sample, start, end)`` gives the bytes of the sample's process from
-        ``start`` on, to ``end`` at least, or None. ``whole``: it is all memory as it was at the time of the sample,
-        else a running process's, whose stack may have changed since."""
+        ``start`` on, to ``end`` at least, as they were at the time of the sample; or None."""
         self.live = memory
-        self.live_whole = whole
+        self.live_whole = True
+
+    def see_deep(self, deep: Any) -> None:
+        """Go on in the memory of running processes where a dump ends: :class:`undwarf.live.deep_stacks.DeepStacks`."""
+        self.deep = deep
+        self.proof_slots = zeros("Q", self.max_frames + 1)
+        self.proof_values = zeros("Q", self.max_frames + 1)
 
     def show_returns(self) -> None:
         """Keep return addresses as the absolute addresses of callers, not what they are looked up by."""
@@ -592,8 +601,10 @@ class Walker:
         self.stacks = other.stacks
         self.live = other.live
         self.live_whole = other.live_whole
+        if other.deep is not None:
+            self.see_deep(other.deep)
         self.completed = other.completed
-        self.changed = other.changed
+        self.unproven = other.unproven
         self.deferred = other.deferred
         self.damaged = other.damaged
 
@@ -696,6 +707,42 @@ class Walker:
             return False
         self.live_block = block
         return True
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    def _deep_bytes(self, count: cython.Py_ssize_t) -> cython.bint:
+        """Have memory behind the dump, for which ``count`` return addresses in the dump stand; False without."""
+        found = self.deep.beyond(
+            self.number,
+            memoryview(self.proof_slots)[:count],
+            memoryview(self.proof_values)[:count],
+            self.low,
+            self.high,
+        )
+        if found is None:
+            return False
+        self.live_low = found[0]
+        self.live_block = found[1]
+        self.live_high = self.live_low + cython.cast(cython.ulonglong, self.live_block.shape[0])
+        self.trial = self.deep.trial
+        return True
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    def _more_bytes(self, address: cython.ulonglong) -> cython.bint:
+        """During a trial, have more of it, up to behind ``address``; False without."""
+        found = self.deep.more(address)
+        if found is None:
+            return False
+        self.live_block = found
+        self.live_high = self.live_low + cython.cast(cython.ulonglong, self.live_block.shape[0])
+        return True
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    def _end_trial(self, root: cython.bint) -> cython.int:
+        self.deep.tried(bool(root))
+        return 0
 
     @property
     def made(self) -> int:
@@ -1021,8 +1068,8 @@ class Walker:
         elif self.live_state != LIVE_REFUSED and address >= self.high and address - self.high < LIVE_REACH:
             if self.live_state == LIVE_UNUSED:
                 self.live_state = LIVE_REFUSED
-                if self.live is not None and self.high > self.low:
-                    self.open_live(address)
+                if self.deep is not None and self.high > self.low:
+                    self.open_live()
             if self.live_state == LIVE_OPEN:
                 return self.load_live(address)
         entry = self.mapping(self.space, address)
@@ -1061,44 +1108,33 @@ class Walker:
     @cython.cfunc
     @cython.nogil
     @cython.exceptval(-1)
-    def open_live(self, address: cython.ulonglong) -> cython.int:
-        """Whether the process's stack behind the dump can be used, for the word at ``address`` first.
-
-        Callers stay where they are as long as what they called has not returned. So the return addresses of the last
-        frames found in the dump are looked at again in the process: those that are still there were not returned to.
-        Without one there is no proof.
-        """
-        first: cython.Py_ssize_t = self.fresh_count - LIVE_PROOF
+    def open_live(self) -> cython.int:
+        """Ask for the process's stack behind the dump, with the return addresses in the dump that prove it."""
         i: cython.Py_ssize_t
+        count: cython.Py_ssize_t = 0
         slot: cython.ulonglong
-        lowest: cython.ulonglong = self.high
-        proven: cython.bint = False
-        if first < 1:
-            first = 1
-        for i in range(first, self.fresh_count):
+        done: cython.bint = False
+        for i in range(1, self.fresh_count):
             slot = self.fresh[STATE * i + 1] - 8
-            if slot >= self.low and slot < lowest:
-                lowest = slot
-        if self.fresh_count < 2 or lowest >= self.high or not self.read_live(lowest, address + 8):
-            return 0
-        for i in range(first, self.fresh_count):
-            slot = self.fresh[STATE * i + 1] - 8
-            # Frames entered by signals, and those on other stacks, have no such slot.
+            # Frames entered by signals, and those on other stacks, have no such place.
             if slot < self.low or slot >= self.high or self.high - slot < 8:
+                continue
+            if count and slot <= self.proof_slots[count - 1]:
                 continue
             if (
                 cython.cast(
                     cython.p_ulonglong,
                     cython.address(self.window[self.dump + cython.cast(cython.Py_ssize_t, slot - self.low)]),
                 )[0]
-                != self.fresh[STATE * i]
+                == self.fresh[STATE * i]
             ):
-                continue
-            if self.live_word(slot) != self.fresh[STATE * i]:
-                self.changed += 1
-                return 0
-            proven = True
-        if proven:
+                self.proof_slots[count] = slot
+                self.proof_values[count] = self.fresh[STATE * i]
+                count += 1
+        if count:
+            with cython.gil:
+                done = self._deep_bytes(count)
+        if done:
             self.live_state = LIVE_OPEN
         return 0
 
@@ -1108,8 +1144,10 @@ class Walker:
     def load_live(self, address: cython.ulonglong) -> cython.ulonglong:
         """A word of the process's own memory behind the dump."""
         inside: cython.bint = self.live_low <= address and address < self.live_high and self.live_high - address >= 8
-        if not inside and not self.read_live(address, address + 8):
-            self.live_state = LIVE_REFUSED
+        if not inside and self.trial:
+            with cython.gil:
+                inside = self._more_bytes(address)
+        if not inside:
             self.fault = STOP_TRUNCATED
             return 0
         return self.live_word(address)
@@ -1650,6 +1688,7 @@ class Walker:
         self.stop_image = NOTHING
         self.number = s
         self.live_state = LIVE_UNUSED
+        self.trial = False
         self.live_low = 0
         self.live_high = 0
         self.space = self.space_of[s]
@@ -1686,8 +1725,20 @@ class Walker:
                     count = self.user_part(kernel_count, 0, False)
             stop = self.stop
             node = self.tail_node
-            if self.live_state == LIVE_OPEN:
+            if self.live_state == LIVE_OPEN and not self.trial:
                 self.completed += stop == STOP_ROOT
+            elif self.live_state != LIVE_UNUSED:
+                self.unproven += 1
+                if self.trial:
+                    # Nothing says yet that these are the sample's own callers; those of later ones they may be.
+                    with cython.gil:
+                        self._end_trial(stop == STOP_ROOT)
+                    self.trial = False
+                    self.live_state = LIVE_REFUSED
+                    self.open_dump(s, record, mode)
+                    count = self.user_part(kernel_count, 0, False)
+                    stop = self.stop
+                    node = self.tail_node
             if (
                 stop != STOP_ROOT
                 and self.deferred_here

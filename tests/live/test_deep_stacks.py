@@ -1,0 +1,186 @@
+"""Memory behind a dump: given only where nobody wrote to a watched return address since it was read."""
+
+import ctypes
+import os
+import struct
+import threading
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from undwarf.errors import UndwarfError
+from undwarf.live import deep_stacks
+from undwarf.live.deep_stacks import DeepStacks
+
+VALUE = 0x401234
+
+
+class Stack:
+    """A piece of this process's memory that stands for a stack, with a return address every 1,024 bytes."""
+
+    def __init__(self) -> None:
+        self.memory = ctypes.create_string_buffer(64 << 10)
+        self.low = (ctypes.addressof(self.memory) + 15) & ~15
+        self.high = self.low + (16 << 10)
+        self.slots = list(range(self.low + 1000, self.high, 1024))
+        self.values = [VALUE + i for i in range(len(self.slots))]
+        for slot, value in zip(self.slots, self.values, strict=True):
+            self.put(slot, value)
+
+    def put(self, slot: int, value: int) -> None:
+        ctypes.memmove(slot, struct.pack("<Q", value), 8)
+
+
+class Watched:
+    """Watches that are files: their count, and for how long the thread ran."""
+
+    def __init__(self) -> None:
+        self.files: dict[int, int] = {}
+
+    def open(self, _tid: int, slot: int) -> int:
+        descriptor = os.memfd_create("watch")
+        self.files[slot] = descriptor
+        self.tell(slot, 0, 100)
+        return os.dup(descriptor)
+
+    def tell(self, slot: int, count: int, ran: int) -> None:
+        os.pwrite(self.files[slot], struct.pack("=3Q", count, ran, ran), 0)
+        os.lseek(self.files[slot], 0, os.SEEK_SET)
+
+    def tell_all(self, count: int, ran: int) -> None:
+        for slot in self.files:
+            self.tell(slot, count, ran)
+
+    def close(self) -> None:
+        for descriptor in self.files.values():
+            os.close(descriptor)
+
+
+class Clock:
+    now = 1_000_000_000
+
+    def __call__(self) -> int:
+        self.now += 1000
+        return self.now
+
+
+@pytest.fixture
+def watched() -> Iterator[Watched]:
+    made = Watched()
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def deep(watched: Watched) -> Iterator[DeepStacks]:
+    made = DeepStacks(Clock(), watched.open)
+    yield made
+    made.close()
+
+
+def ask(deep: DeepStacks, stack: Stack, moment: int, tid: int = 77) -> tuple[int, bytes] | None:
+    deep.next_round(SimpleNamespace(pid=[os.getpid()], tid=[tid], time=[moment]))
+    return deep.beyond(0, stack.slots, stack.values, stack.low, stack.high)
+
+
+def begin(deep: DeepStacks, stack: Stack) -> int:
+    """Have a first sample tried; the time after which others are proven."""
+    assert ask(deep, stack, 5) is not None
+    assert deep.trial
+    deep.tried(True)
+    now: Any = deep._now
+    return int(now())
+
+
+def test_a_first_sample_is_only_tried(deep: DeepStacks):
+    stack = Stack()
+    begin(deep, stack)
+
+
+def test_a_later_sample_has_what_was_read(deep: DeepStacks, watched: Watched):
+    stack = Stack()
+    stack.put(stack.high + 64, 0xABCDEF)
+    moment = begin(deep, stack)
+    watched.tell_all(0, 200)
+    # Changed after it was read: no matter, the call in between is still the same one.
+    stack.put(stack.high + 64, 0)
+    found = ask(deep, stack, moment)
+    assert found is not None
+    assert not deep.trial
+    start, block = found
+    assert start <= stack.high
+    assert struct.unpack_from("<Q", block, stack.high + 64 - start) == (0xABCDEF,)
+
+
+def test_what_was_written_to_proves_nothing(deep: DeepStacks, watched: Watched):
+    stack = Stack()
+    moment = begin(deep, stack)
+    watched.tell_all(1, 200)
+    assert ask(deep, stack, moment) is None or deep.trial
+
+
+def test_a_sample_from_before_it_was_read_gets_nothing(deep: DeepStacks, watched: Watched):
+    stack = Stack()
+    begin(deep, stack)
+    watched.tell_all(0, 200)
+    assert ask(deep, stack, 6) is None
+
+
+def test_another_return_address_at_the_place_gets_nothing(deep: DeepStacks, watched: Watched):
+    stack = Stack()
+    moment = begin(deep, stack)
+    watched.tell_all(0, 200)
+    stack.values = [value + 64 for value in stack.values]
+    assert ask(deep, stack, moment) is None
+
+
+def test_another_thread_of_the_same_number_gets_nothing(deep: DeepStacks, watched: Watched):
+    stack = Stack()
+    moment = begin(deep, stack)
+    # It was sampled, but the thread of the watch did not run.
+    watched.tell_all(0, 100)
+    assert ask(deep, stack, moment) is None or deep.trial
+
+
+def test_a_stack_that_another_thread_uses_is_left_alone(deep: DeepStacks, watched: Watched):
+    stack = Stack()
+    moment = begin(deep, stack)
+    watched.tell_all(0, 200)
+    assert ask(deep, stack, moment, tid=78) is None
+
+
+def test_without_a_root_nothing_is_kept(deep: DeepStacks, watched: Watched):
+    stack = Stack()
+    assert ask(deep, stack, 5) is not None
+    deep.tried(False)
+    watched.tell_all(0, 200)
+    assert ask(deep, stack, deep._now()) is None
+
+
+def test_memory_is_read_as_far_as_a_trial_asks(deep: DeepStacks):
+    stack = Stack()
+    found = ask(deep, stack, 5)
+    assert found is not None
+    start, block = found
+    assert deep.more(start - 8) is None
+    more = deep.more(start + len(block) + 8)
+    assert more is None or len(more) >= len(block) + 16
+
+
+def test_the_kernel_tells_of_a_write():
+    stack = Stack()
+    try:
+        descriptor = deep_stacks.watch(threading.get_native_id(), stack.slots[3])
+    except (OSError, UndwarfError) as error:
+        pytest.skip(f"no breakpoints here: {error}")
+    one = deep_stacks.Watch(descriptor, stack.slots[3], stack.values[3])
+    try:
+        sum(range(10_000))
+        assert one.look(10, 20)
+        stack.put(stack.slots[3], 1)
+        assert not one.look(30, 40)
+        assert not one.look(50, 60)
+    finally:
+        one.close()
