@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from undwarf.images.debuginfod import Debuginfod
     from undwarf.profile.filters import Filters
     from undwarf.profile.model import Profile
+    from undwarf.views.data_addresses import DataAddresses
     from undwarf.views.datatypes import Touch
 
 
@@ -308,6 +309,12 @@ class Job:
         )
         self._progress.close()
         return found
+
+    def data_addresses(self, profile: "Profile", touched: "Touch") -> "DataAddresses":
+        """Where the data is that each sample touches."""
+        from undwarf.views.data_addresses import data_addresses
+
+        return data_addresses(profile, touched, self.recording.data, self.recording.header.arch or "")
 
     def label_data(self, profile: "Profile", keys: tuple[str, ...]) -> None:
         """Let the profile be sorted by what samples say of the memory they touch."""

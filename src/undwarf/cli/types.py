@@ -120,13 +120,16 @@ def _report(
     from undwarf.outputs.paint import wants_colour
     from undwarf.outputs.report import sections
     from undwarf.views.datatypes import data_types
+    from undwarf.views.sharing import sharing
 
     profile = job.leaves()
     touched = job.touch(profile, skid=skid)
     shown = text.TypesOptions(percent_limit, rows, wants_colour(sys.stdout), job.recording.path, skid)
     events = []
+    addresses = job.data_addresses(profile, touched)
     for k, (event, name) in enumerate(sections(profile, ())):
         found = data_types(profile, touched, weight, event=event)
+        found.sharing = sharing(profile, touched, addresses, weight, event=event)
         if type_name is not None:
             row = text.find_type(found, type_name)
             if as_json:

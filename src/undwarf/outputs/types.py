@@ -7,7 +7,8 @@ from undwarf.errors import UsageError
 from undwarf.outputs.escape import printable
 from undwarf.outputs.paint import Paint, fit, pad
 from undwarf.views.datatypes import Counts, DataTypes, FieldRow, TypeRow
-from undwarf.views.layout import LINE, contention, layout, spread
+from undwarf.views.layout import layout, spread
+from undwarf.views.sharing import LINE, Sharing
 
 __all__ = ["TypesOptions", "find_type", "plain_name", "write", "write_code", "write_type"]
 
@@ -138,19 +139,19 @@ def _member(one: FieldRow) -> str:
 
 
 def _write_sharing(found: DataTypes, sink: TextIO, paint: Paint) -> None:
-    clashes = contention(found.types, found.total)
-    if clashes:
-        sink.write("\n" + paint.bold("Cache lines that cpus take from each other") + "\n")
-        for one in clashes[:10]:
-            sure = "" if one.certain else "  (if they are of one object)"
-            sink.write(f"{_share(one.weight, found.total)} {printable(one.type)}, line {one.line}{paint.dim(sure)}\n")
-            for name, cpus in one.written:
-                sink.write(f"{'':8} {printable(name) or '(whole)'} is written on cpu {_cpus(cpus)}\n")
-            for name, cpus in one.others:
-                sink.write(f"{'':8} {printable(name) or '(whole)'} is used on cpu {_cpus(cpus)}\n")
-            if not one.same_member:
-                sink.write(paint.dim(f"{'':8} → put them {LINE} bytes apart, if they need not be together\n"))
-    far = spread(found.types, found.total)
+    titles = {
+        True: "False sharing: cpus take cache lines from each other for different bytes",
+        False: "Shared data: cpus take cache lines from each other for the same bytes",
+    }
+    for false in (True, False):
+        some = [one for one in found.sharing if one.false == false]
+        if some:
+            sink.write("\n" + paint.bold(titles[false]) + "\n")
+        for one in some[:10]:
+            _write_clash(one, found, sink, paint)
+        if len(some) > 10:
+            sink.write(paint.dim(f"and {len(some) - 10} more (--json has them)\n"))
+    far = spread(found)
     if far:
         sink.write("\n" + paint.bold("Members used together on several cache lines") + "\n")
         for two in far[:10]:
@@ -163,9 +164,42 @@ def _write_sharing(found: DataTypes, sink: TextIO, paint: Paint) -> None:
             sink.write(paint.dim(f"{'':8} together in {', '.join(printable(name) for name in two.functions)}\n"))
 
 
-def _cpus(cpus: tuple[int, ...]) -> str:
-    shown = ", ".join(str(cpu) for cpu in cpus[:8])
-    return shown + (f" and {len(cpus) - 8} more" if len(cpus) > 8 else "")
+def _write_clash(one: Sharing, found: DataTypes, sink: TextIO, paint: Paint) -> None:
+    """What clashes, how that is known, and what to do about it."""
+    if one.by_address:
+        lines = f"{one.lines:,} line{'s' if one.lines != 1 else ''}"
+        where = f"{lines}" + (f", one at {one.address:#x}" if one.address else "") + ", by data address"
+    else:
+        where = f"line {one.line}, by type: if the objects are the same"
+    where += ", some of it inferred" if one.inferred else ""
+    where += "" if one.cpus_known else "; by threads, since cpus were not recorded"
+    sink.write(f"{_share(one.weight, found.total)} {printable(one.type)}  {paint.dim(where)}\n")
+    written = {(party.type, party.field, party.offset) for party in one.written}
+    parties = [(party, True) for party in one.written]
+    parties += [(party, False) for party in one.used if (party.type, party.field, party.offset) not in written]
+    for party, writes in parties[:12]:
+        name = printable(party.field) or "(whole)"
+        if party.type != one.type:
+            name = f"{printable(party.type)} {name}"
+        does = "written" if writes else "used"
+        cpus = f" on cpu {_numbers(party.cpus)}" if party.cpus else ""
+        threads = f"thread{'s' if len(party.threads) > 1 else ''} {_numbers(party.threads)}"
+        sink.write(f"{'':8} +{party.offset:<5} {name} {does} by {threads}{cpus}\n")
+    if one.false and one.objects:
+        advice = f"several objects lie on one line: give each {LINE} bytes, or each thread a block of its own"
+    elif one.false:
+        advice = f"put them {LINE} bytes apart, if they need not be together"
+    else:
+        advice = "one copy for each thread, or fewer writes, would keep the line where it is"
+    sink.write(paint.dim(f"{'':8} → {advice}\n"))
+    if not one.by_address:
+        how = "perf record --call-graph dwarf (registers) or -d (data addresses) tells which objects"
+        sink.write(paint.dim(f"{'':8} → {how}\n"))
+
+
+def _numbers(numbers: set[int]) -> str:
+    shown = ", ".join(str(number) for number in sorted(numbers)[:8])
+    return shown + (f" and {len(numbers) - 8} more" if len(numbers) > 8 else "")
 
 
 def find_type(found: DataTypes, name: str) -> TypeRow:

@@ -4,7 +4,8 @@ import json
 from typing import Any, TextIO
 
 from undwarf.views.datatypes import Counts, DataTypes, FieldRow, TypeRow
-from undwarf.views.layout import contention, layout, spread
+from undwarf.views.layout import layout, spread
+from undwarf.views.sharing import Party
 
 __all__ = ["as_dict", "type_as_dict", "write"]
 
@@ -42,6 +43,16 @@ def _field(one: FieldRow, *, latency: bool) -> dict[str, Any]:
     }
 
 
+def _party(one: Party) -> dict[str, Any]:
+    return {
+        "type": one.type,
+        "field": one.field,
+        "offset": one.offset,
+        "threads": sorted(one.threads),
+        "cpus": sorted(one.cpus),
+    }
+
+
 def as_dict(found: DataTypes, event: str, *, code: bool) -> dict[str, Any]:
     """The numbers of one event: shares, types with members, what cpus contend for; with ``code`` instructions."""
     latency = found.has_latency
@@ -65,16 +76,24 @@ def as_dict(found: DataTypes, event: str, *, code: bool) -> dict[str, Any]:
             }
             for row in found.types
         ],
-        "contention": [
+        "sharing": [
             {
-                "type": one.type,
-                "line": one.line,
+                "kind": "false sharing" if one.false else "same bytes",
+                "evidence": "addresses" if one.by_address else "type",
                 "weight": one.weight,
-                "written": {name: list(cpus) for name, cpus in one.written},
-                "used": {name: list(cpus) for name, cpus in one.others},
-                "one_object": one.certain,
+                "samples": one.samples,
+                "type": one.type,
+                **(
+                    {"lines": one.lines, "address": f"{one.address:#x}", "several_objects": one.objects}
+                    if one.by_address
+                    else {"line": one.line}
+                ),
+                "cpus_known": one.cpus_known,
+                "inferred": one.inferred,
+                "written": [_party(party) for party in one.written],
+                "used": [_party(party) for party in one.used],
             }
-            for one in contention(found.types, found.total)
+            for one in found.sharing
         ],
         "spread": [
             {
@@ -85,7 +104,7 @@ def as_dict(found: DataTypes, event: str, *, code: bool) -> dict[str, Any]:
                 "members": [{"field": name, "offset": offset, "share": share} for name, offset, share in two.members],
                 "functions": list(two.functions),
             }
-            for two in spread(found.types, found.total)
+            for two in spread(found)
         ],
     }
     if code:

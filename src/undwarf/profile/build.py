@@ -257,6 +257,8 @@ def _samples(
         "data_page_size": samples.data_page_size,
         "code_page_size": samples.code_page_size,
         "space": space_of,
+        "position": samples.position,
+        "regs_at": samples.regs_at,
     }
     if order is not None:
         columns = {name: take(column, order) if column is not None else None for name, column in columns.items()}

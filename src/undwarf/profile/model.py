@@ -25,7 +25,8 @@ class SampleColumns:
     """One entry a sample. ``time`` in ns, ``comm`` an index in ``comms``, ``stack`` the innermost node, ``stop`` a
     StopReason, ``stop_image`` the image where the walk stopped. What few recordings have may be absent: ``addr`` (data
     address), ``weight`` (see EventInfo), ``data_src``, ``phys_addr``, ``data_page_size`` and ``code_page_size`` as the
-    kernel writes them; ``space`` numbers the address space that a sample saw.
+    kernel writes them; ``space`` numbers the address space that a sample saw; ``position`` and ``regs_at`` say where in
+    the recording the sample is, and in it the user registers.
     """
 
     time: Column
@@ -46,6 +47,8 @@ class SampleColumns:
     data_page_size: Column | None = None
     code_page_size: Column | None = None
     space: Column | None = None
+    position: Column | None = None
+    regs_at: Column | None = None
 
     def __len__(self) -> int:
         return len(self.stack)

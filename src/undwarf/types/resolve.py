@@ -8,6 +8,7 @@ from bisect import bisect_right
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
+from dataclasses import field as dataclass_field
 
 from undwarf.disasm import Flow, Instruction, Machine, Memory, machine_of
 from undwarf.disasm.listing import Listing
@@ -75,6 +76,8 @@ class Access:
     reason: str = ""
     type_number: int = VOID
     type_size: int = 0
+    operand: Memory | None = dataclass_field(default=None, repr=False, compare=False)
+    """The operand itself, which says how the address is made of registers."""
 
     @property
     def typed(self) -> bool:
@@ -396,8 +399,9 @@ class Resolver:
             return None
         return instructions[k - 1].address
 
-    def producer(self, address: int, *, trap_after: bool = False) -> "tuple[Access, bool] | None":
-        """(the load that an instruction without one most likely waited for, whether it consumes what was loaded).
+    def producer(self, address: int, *, trap_after: bool = False) -> "tuple[Access, bool, bool] | None":
+        """(the load that an instruction without one most likely waited for, whether it consumes what was loaded,
+        whether the registers that say the load's address are still as they were).
 
         For events whose instruction pointer is late. ``trap_after``: of breakpoints, which stop behind the access.
         """
@@ -412,7 +416,11 @@ class Resolver:
         if found is None:
             return None
         access = self.sampled(instructions[found[0]].address)
-        return (access, found[1]) if access.how != "none" else None
+        if access.how == "none":
+            return None
+        operand = access.operand
+        intact = operand is not None and not {operand.base, operand.index} & found[2]
+        return access, found[1], intact
 
     def instruction(self, address: int) -> tuple[Listing, int] | None:
         """(the instructions of the function that holds an address, the number of the one that begins there)."""
@@ -572,6 +580,7 @@ class Resolver:
             "",
             t,
             graph.size(t),
+            operand,
         )
 
 

@@ -14,30 +14,35 @@ __all__ = ["late"]
 _LOOK_BACK = 8
 
 
-def late(flow: FunctionFlow, k: int, *, trap_after: bool = False) -> "tuple[int, bool] | None":
-    """(number of the load, whether the instruction consumes what it loads); None where none is near.
+def late(flow: FunctionFlow, k: int, *, trap_after: bool = False) -> "tuple[int, bool, frozenset[int]] | None":
+    """(number of the load, whether the instruction consumes what it loads, registers written from the load on); None
+    where none is near.
 
     With ``trap_after`` the access is the instruction before, whichever way it came from.
     """
     before = _before(flow, k)
     if trap_after:
         first = next(before, None)
-        return (first, True) if first is not None and _touches(flow.instructions[first]) else None
+        if first is None or not _touches(flow.instructions[first]):
+            return None
+        return first, True, frozenset(flow.instructions[first].writes)
     wanted = set(flow.instructions[k].reads)
+    written: set[int] = set()
     nearest = None
     for at in before:
         made = flow.instructions[at]
         if made.flow in (Flow.CALL, Flow.INDIRECT_CALL, Flow.RETURN):
             break
+        written.update(made.writes)
         loads = any("r" in operand.access and not operand.implicit for operand in made.memory)
         if wanted.intersection(made.writes):
             if loads:
-                return at, True
+                return at, True, frozenset(written)
             wanted.difference_update(made.writes)
             wanted.update(made.reads)
         if loads and nearest is None:
-            nearest = at
-    return (nearest, False) if nearest is not None else None
+            nearest = at, False, frozenset(written)
+    return nearest
 
 
 def _touches(made: Instruction) -> bool:

@@ -85,7 +85,11 @@ def later_chains(data: PerfData, records: Records) -> LaterChains | None:
 
 def spans(data: PerfData, records: Records) -> Iterator[tuple[int, int, int, int]]:
     """(position, bytes, first sample, end sample) of windows that hold whole records."""
-    positions = records.samples.position
+    return windows(data, records.samples.position)
+
+
+def windows(data: PerfData, positions: memoryview) -> Iterator[tuple[int, int, int, int]]:
+    """As :func:`spans`, for samples at ascending positions; others are in windows of their own."""
     count = len(positions)
     first = 0
     while first < count:

@@ -8,6 +8,7 @@ added up by type and member as well.
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from dataclasses import field as initially
+from typing import TYPE_CHECKING
 
 from undwarf.buffers import zeros
 from undwarf.profile.model import NONE, Profile
@@ -17,6 +18,9 @@ from undwarf.views.data_labels import latency_of
 from undwarf.views.data_source import MemoryCounts, access_of
 from undwarf.views.grouping import Pairs, halves, look_up, ones_where, sums, widen
 from undwarf.views.selection import Selection, Weight
+
+if TYPE_CHECKING:
+    from undwarf.views.sharing import Sharing
 
 __all__ = ["Counts", "DataTypes", "FieldRow", "InstructionRow", "Touch", "TypeRow", "data_types", "touch"]
 
@@ -39,7 +43,8 @@ class Touch:
 
     `access` (I) gives for each frame the number of an entry of `accesses`, NONE for frames at which no sample stopped.
     `inferred` says of each frame whether the access is that of an instruction before it, as late events are explained,
-    and `consumed` whether the frame's instruction consumes what was loaded there.
+    and `consumed` whether the frame's instruction consumes what was loaded there; `intact` whether the registers that
+    say the address are, when a sample stops at the frame, those the access used.
     """
 
     access: memoryview
@@ -47,6 +52,7 @@ class Touch:
     resolvers: list["Resolver | None"]
     inferred: bytearray
     consumed: bytearray
+    intact: bytearray
 
 
 def touch(
@@ -75,8 +81,8 @@ def touch(
     events = set(profile.samples.columns.event.tolist()) if skid else set()
     trap_after = bool(events) and events <= breakpoints
     infer = skid and not (events and events <= exact)
-    made = Touch(column, [], [], bytearray(len(frames)), bytearray(len(frames)))
-    known: dict[tuple[int, int], tuple[int, bool, bool]] = {}
+    made = Touch(column, [], [], *(bytearray(len(frames)) for _flag in range(3)))
+    known: dict[tuple[int, int], tuple[int, bool, bool, bool]] = {}
     for done, number in enumerate(wanted):
         if progress is not None and not done % 256:
             progress("following types", done, len(wanted))
@@ -84,7 +90,7 @@ def touch(
         entry = known.get((image, address))
         if entry is None:
             entry = known[image, address] = _one(made, image, address, resolver_of, infer, trap_after)
-        column[number], made.inferred[number], made.consumed[number] = entry
+        column[number], made.inferred[number], made.consumed[number], made.intact[number] = entry
     return made
 
 
@@ -95,9 +101,10 @@ def _one(
     resolver_of: Callable[[int, int], "tuple[Resolver, int] | str"],
     infer: bool,
     trap_after: bool,
-) -> tuple[int, bool, bool]:
+) -> tuple[int, bool, bool, bool]:
     place = resolver_of(image, address) if image != NONE else "code of no file"
     inferred = consumed = False
+    intact = True
     if isinstance(place, str):
         access = Access(address, "", "", None, None, "", 0, "", (), place)
         made.resolvers.append(None)
@@ -107,11 +114,11 @@ def _one(
         if infer and (trap_after or access.how == "none"):
             late = resolver.producer(address, trap_after=trap_after)
             if late is not None:
-                access, consumed = late
+                access, consumed, intact = late
                 inferred = True
         made.resolvers.append(resolver)
     made.accesses.append(access)
-    return len(made.accesses) - 1, inferred, consumed
+    return len(made.accesses) - 1, inferred, consumed, intact
 
 
 @dataclass(slots=True)
@@ -199,6 +206,8 @@ class DataTypes:
     instructions: list[InstructionRow] = initially(default_factory=list)
     has_latency: bool = False
     has_sources: bool = False
+    sharing: "list[Sharing]" = initially(default_factory=list)
+    """Members that cpus take from each other (undwarf.views.sharing)."""
 
 
 def data_types(profile: Profile, touched: Touch, weight: Weight = "period", *, event: int | None = None) -> DataTypes:

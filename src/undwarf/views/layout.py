@@ -1,17 +1,15 @@
 """How a type is laid out, with the weight of its members: lines for members, holes and cache lines; and what the
-weights say about the layout: members of one line that cpus take from each other, members used together but far apart.
+weights say about the layout: members used together but far apart.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from undwarf.types.model import TypeGraph
-from undwarf.views.datatypes import Counts, FieldRow, TypeRow
+from undwarf.views.datatypes import Counts, DataTypes, TypeRow
+from undwarf.views.sharing import LINE
 
-__all__ = ["LINE", "Contention", "LayoutLine", "Spread", "contention", "layout", "spread"]
+__all__ = ["LINE", "LayoutLine", "Spread", "layout", "spread"]
 
-LINE = 64
-"""Bytes of a cache line."""
 _DEEPEST = 8
 _MOST_LINES = 4096
 _MOST_STEPS = 20_000
@@ -91,65 +89,6 @@ def _charge(drawn: list[LayoutLine], row: TypeRow) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Contention:
-    """A cache line of a type whose members some cpus write while others use them.
-
-    `certain` where the type is that of one object; else it may have been different objects.
-    """
-
-    type: str
-    line: int
-    weight: int
-    written: tuple[tuple[str, tuple[int, ...]], ...]
-    others: tuple[tuple[str, tuple[int, ...]], ...]
-    certain: bool
-    same_member: bool
-
-
-def contention(types: list[TypeRow], total: int, least: float = 0.005) -> list[Contention]:
-    """Lines with at least a share `least` of all weight that are written on one cpu and used on another."""
-    found = []
-    for row in types:
-        if row.size <= 0:
-            continue
-        for line, members in _lines(row):
-            weight = sum(one.counts.weight for one in members)
-            if weight < least * total:
-                continue
-            writers = [one for one in members if one.writers]
-            clashing = [
-                (one, other)
-                for one in writers
-                for other in members
-                if len(one.writers | other.readers | other.writers) > 1
-            ]
-            if not clashing:
-                continue
-            written = {one.field: one.writers for one, _other in clashing}
-            others = {other.field: other.readers | other.writers for _one, other in clashing}
-            found.append(
-                Contention(
-                    row.name,
-                    line,
-                    weight,
-                    tuple((name, tuple(sorted(cpus))) for name, cpus in written.items()),
-                    tuple((name, tuple(sorted(cpus))) for name, cpus in others.items()),
-                    row.shared,
-                    set(written) == set(others) and len(written) == 1,
-                )
-            )
-    found.sort(key=lambda one: (-one.weight, one.type, one.line))
-    return found
-
-
-def _lines(row: TypeRow) -> Iterator[tuple[int, list[FieldRow]]]:
-    by_line: dict[int, list[FieldRow]] = {}
-    for one in row.fields.values():
-        by_line.setdefault(one.offset // LINE, []).append(one)
-    return iter(sorted(by_line.items()))
-
-
-@dataclass(frozen=True, slots=True)
 class Spread:
     """Members that are hot in the same functions and lie on more cache lines than they need.
 
@@ -165,14 +104,16 @@ class Spread:
     functions: tuple[str, ...]
 
 
-def spread(types: list[TypeRow], total: int, least: float = 0.02) -> list[Spread]:
-    """Types larger than a cache line, with a share `least` of all weight, whose hot members could be closer."""
+def spread(data: DataTypes, least: float = 0.02) -> list[Spread]:
+    """Types larger than a cache line, with a share `least` of all weight, whose hot members could be closer. Members
+    that cpus take from each other are left where they are."""
+    clashing = {(party.type, party.offset) for one in data.sharing for party in (*one.written, *one.used)}
     found = []
-    for row in types:
-        if row.size <= LINE or row.counts.weight < least * total:
+    for row in data.types:
+        if row.size <= LINE or row.counts.weight < least * data.total:
             continue
         hot = [one for one in row.fields.values() if one.field and one.counts.weight >= 0.1 * row.counts.weight]
-        plain = [one for one in hot if "[" not in one.field]
+        plain = [one for one in hot if "[" not in one.field and (row.name, one.offset) not in clashing]
         if len(plain) < 2:
             continue
         shared: dict[str, int] = {}

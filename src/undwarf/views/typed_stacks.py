@@ -7,7 +7,7 @@ from undwarf.profile.model import NONE, FrameColumns, FunctionTable, Profile, St
 from undwarf.types.resolve import Access
 from undwarf.views.datatypes import OUTSIDE, Touch
 from undwarf.views.grouping import Pairs, look_up
-from undwarf.views.layout import LINE
+from undwarf.views.sharing import LINE
 
 __all__ = ["add_labels", "by_type"]
 

@@ -1,0 +1,131 @@
+"""The data address of each sample: recorded, that of the breakpoint, or made of registers as the instruction does.
+
+A sample of a timer stops before the instruction is carried out: the program's registers are those it will use. Where
+the recording has them (as recordings for unwinding do), they say which object was touched, without memory hardware.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from undwarf.buffers import zeros
+from undwarf.perfdata import EventAttr, PerfData, SampleField
+from undwarf.profile.data_lines import operand_addresses
+from undwarf.profile.model import NONE, Column, Profile
+from undwarf.unwind.unwinder import windows
+from undwarf.unwind.x86_64.registers import DWARF_OF_PERF
+from undwarf.unwind.x86_64.registers import MACHINES as X86_64
+from undwarf.views.datatypes import Touch
+from undwarf.views.grouping import Pairs, look_up, widen
+
+__all__ = ["DataAddresses", "data_addresses"]
+
+_FIXED, _BASE, _INDEX = 1, 2, 4
+_BREAKPOINT, _EXECUTION = 5, 4
+_PLAN_WORDS, _SLOTS = 6, 64
+_AARCH64_REGISTERS = 32
+
+
+@dataclass(slots=True)
+class DataAddresses:
+    """`column` (Q) by sample, 0 where it is not known; `recorded` and `computed` count the samples that have one."""
+
+    column: Column
+    recorded: int
+    computed: int
+
+
+def data_addresses(profile: Profile, touched: Touch, data: PerfData, machine: str) -> DataAddresses:
+    """The data addresses of a profile's samples. ``machine`` is the recording's, as `uname -m` says it."""
+    columns = profile.samples.columns
+    count = len(columns)
+    found = zeros("Q", count)
+    if columns.addr is not None:
+        found[:] = columns.addr
+    _of_breakpoints(found, columns.event, data.events)
+    recorded = count - found.tolist().count(0)
+    if columns.position is None or columns.regs_at is None or recorded == count:
+        return DataAddresses(found, recorded, 0)
+    leaves = look_up(columns.stack, profile.stacks.frame)
+    plan_of, plans = _plans(profile, touched, leaves, columns.event, data.events)
+    slots = zeros("B", _SLOTS * max(len(data.events), 1))
+    for number, event in enumerate(data.events):
+        slots[number * _SLOTS : (number + 1) * _SLOTS] = _slots(event.sample_regs_user, machine)
+    for position, length, first, end in windows(data, columns.position):
+        with data.window(position, length) as view:
+            operand_addresses(
+                view, position, first, end, columns.position, columns.regs_at, columns.event, columns.ip, plan_of,
+                plans, slots, found,
+            )  # fmt: skip
+    return DataAddresses(found, recorded, count - found.tolist().count(0) - recorded)
+
+
+def _of_breakpoints(found: Column, event_of: Column, events: Sequence[EventAttr]) -> None:
+    """What a breakpoint watches is what was touched, whether its samples say so or not."""
+    watched = {
+        number: event.config1
+        for number, event in enumerate(events)
+        if event.type == _BREAKPOINT and event.bp_type != _EXECUTION and not event.sample_type & SampleField.ADDR
+    }
+    if watched:
+        for sample, event in enumerate(event_of):
+            found[sample] = watched.get(event, found[sample])
+
+
+def _plans(
+    profile: Profile, touched: Touch, leaves: Column, event_of: Column, events: Sequence[EventAttr]
+) -> tuple[Column, Column]:
+    """(number of each sample's plan, the plans), as :func:`operand_addresses` takes them."""
+    rows: list[tuple[int, ...]] = []
+    of_frame = zeros("I", max(len(profile.frames), 1))
+    for frame, which in enumerate(touched.access):
+        of_frame[frame] = NONE
+        if which == NONE:
+            continue
+        access = touched.accesses[which]
+        operand = access.operand
+        if operand is None or operand.segment or access.type is None:
+            continue
+        kind = (_BASE if operand.base >= 0 else 0) | (_INDEX if operand.index >= 0 else 0)
+        if max(operand.base, operand.index) >= _SLOTS or (kind and not touched.intact[frame]):
+            continue
+        if not kind and profile.images[profile.frames.image[frame]].kind != "file":
+            # Only of files it is known how far from its place in them the code ran.
+            continue
+        address = operand.displacement & (1 << 64) - 1
+        of_frame[frame] = len(rows)
+        rows.append(
+            (
+                kind or _FIXED, max(operand.base, 0), max(operand.index, 0), operand.scale,
+                address - (1 << 64) if address >> 63 else address, profile.frames.address[frame],
+            )
+        )  # fmt: skip
+    plans = zeros("q", max(len(rows), 1) * _PLAN_WORDS)
+    for number, row in enumerate(rows):
+        for column, value in enumerate(row):
+            plans[number * _PLAN_WORDS + column] = value - (1 << 64) if value >> 63 == 1 else value
+    plan_of = look_up(leaves, of_frame)
+    # Precise events have the registers of after the instruction.
+    precise = {number for number, event in enumerate(events) if event.precise_ip}
+    if precise:
+        pairs = Pairs()
+        both = pairs.column(plan_of, widen(event_of))
+        table = zeros("I", max(len(pairs), 1))
+        for number, (plan, event) in enumerate(zip(pairs.high(), pairs.low(), strict=True)):
+            fixed = plan != NONE and rows[plan][0] == _FIXED
+            table[number] = plan if event not in precise or fixed else NONE
+        plan_of = look_up(both, table)
+    return plan_of, plans
+
+
+def _slots(mask: int, machine: str) -> bytes:
+    """Where in an event's register words each DWARF register is; 255 for nowhere."""
+    numbers: Sequence[int | None] = DWARF_OF_PERF if machine in X86_64 else range(_AARCH64_REGISTERS)
+    found = bytearray(b"\xff" * _SLOTS)
+    word = 0
+    for bit in range(64):
+        if mask >> bit & 1:
+            number = numbers[bit] if bit < len(numbers) else None
+            if number is not None:
+                found[number] = word
+            word += 1
+    return bytes(found)

@@ -1,0 +1,138 @@
+"""Members that cpus take from each other, on recordings of what threads of a program compiled here might do."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+from test_recorded_memory import memory_recording
+from test_recorded_types import place
+from test_types_command import build
+
+from perfdata.build import ADDR, IDENTIFIER, PHYS_ADDR, PLAIN, REGS_USER, Attr
+from undwarf.cli.main import undwarf
+
+PAIR = """
+struct pair { long head, tail; char gap[112]; long far; };
+struct pair *made; long done;
+__attribute__((noinline)) void put(struct pair *p) { p->head += 3; done = 1; }
+__attribute__((noinline)) void get(struct pair *p) { p->tail += 5; done = 2; }
+__attribute__((noinline)) void end(struct pair *p) { p->far += 7; done = 3; }
+int main(int argc, char **argv) { put(made); get(made); end(made); return 0; }
+"""
+REGISTERS = 0xFF0FFF
+"""perf's mask of x86-64 registers; the sixth is rdi, the first argument."""
+WITH_REGISTERS = Attr(sample_type=PLAIN | REGS_USER | IDENTIFIER, type=1, config=0, regs=REGISTERS, ids=[7], size=128)
+WITH_ADDRESSES = Attr(sample_type=PLAIN | ADDR | PHYS_ADDR | IDENTIFIER, type=1, config=0, ids=[7], size=128)
+PLAIN_ONLY = Attr(sample_type=PLAIN | IDENTIFIER, type=1, config=0, ids=[7], size=128)
+OBJECT = 0x7F00_0000_1000
+
+Found = list[dict[str, Any]]
+Share = Callable[..., Found]
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, int]]:
+    binary = build(tmp_path_factory.mktemp("pair"), PAIR, "pair.c", "-O2")
+    members = (("put", "head"), ("get", "tail"), ("end", "far"))
+    return binary, {member: place(binary, function, "struct pair", member, "w") for function, member in members}
+
+
+@pytest.fixture
+def share(program: tuple[Path, dict[str, int]], tmp_path: Path) -> Share:
+    """What is said of samples (member, thread, cpu, object, ...) that take turns for a while."""
+    binary, places = program
+
+    def sharing(*sides: tuple[str, int, int, int], attr: Attr = WITH_REGISTERS, apart: bool = False) -> Found:
+        samples = []
+        for turn in range(4):
+            for number, (member, thread, cpu, at) in enumerate(sides):
+                registers = [0] * 20
+                registers[5] = at
+                offset = {"head": 0, "tail": 8, "far": 128}[member]
+                samples.append(
+                    {
+                        "ip": places[member], "tid": thread, "cpu": cpu, "regs": tuple(registers), "addr": at + offset,
+                        "time": 10_000 + 100 * turn + number + (100_000 * number if apart else 0),
+                    }
+                )  # fmt: skip
+        samples.sort(key=lambda one: one["time"])
+        data = memory_recording(tmp_path, binary, samples, attr)
+        result = CliRunner().invoke(undwarf, ["types", "--json", str(data)])
+        assert result.exit_code == 0, result.output
+        found: Found = json.loads(result.stdout)["events"][0]["sharing"]
+        return found
+
+    return sharing
+
+
+@pytest.mark.parametrize("attr", [WITH_REGISTERS, WITH_ADDRESSES])
+def test_different_members_of_one_object_written_on_two_cpus(share: Share, attr: Attr) -> None:
+    (one,) = share(("head", 11, 0, OBJECT), ("tail", 12, 1, OBJECT), attr=attr)
+    assert (one["kind"], one["evidence"], one["lines"], one["address"]) == (
+        "false sharing",
+        "addresses",
+        1,
+        f"{OBJECT:#x}",
+    )
+    assert [(party["field"], party["threads"], party["cpus"]) for party in one["written"]] == [
+        ("head", [11], [0]),
+        ("tail", [12], [1]),
+    ]
+    assert (one["several_objects"], one["inferred"], one["cpus_known"], one["samples"]) == (False, False, True, 8)
+
+
+def test_objects_on_lines_of_their_own_do_not_clash(share: Share) -> None:
+    assert share(("head", 11, 0, OBJECT), ("tail", 12, 1, OBJECT + 256)) == []
+
+
+def test_members_on_different_lines_do_not_clash(share: Share) -> None:
+    assert share(("head", 11, 0, OBJECT), ("far", 12, 1, OBJECT)) == []
+
+
+def test_where_the_line_begins_is_said_by_the_address_not_by_the_type(share: Share) -> None:
+    # The object begins in the middle of a line, so that its second line in the type is no line of the memory.
+    assert share(("head", 11, 0, OBJECT + 56), ("tail", 12, 1, OBJECT + 56)) == []
+
+
+def test_objects_that_share_a_line(share: Share) -> None:
+    (one,) = share(("head", 11, 0, OBJECT), ("head", 12, 1, OBJECT + 16))
+    assert (one["kind"], one["several_objects"]) == ("false sharing", True)
+
+
+def test_the_same_bytes_are_no_false_sharing(share: Share) -> None:
+    (one,) = share(("head", 11, 0, OBJECT), ("head", 12, 1, OBJECT))
+    assert one["kind"] == "same bytes"
+
+
+@pytest.mark.parametrize(("thread", "cpu"), [(11, 1), (12, 0)])
+def test_one_thread_or_one_cpu_is_no_clash(share: Share, thread: int, cpu: int) -> None:
+    assert share(("head", 11, 0, OBJECT), ("tail", thread, cpu, OBJECT)) == []
+
+
+def test_one_after_the_other_is_no_clash(share: Share) -> None:
+    assert share(("head", 11, 0, OBJECT), ("tail", 12, 1, OBJECT), apart=True) == []
+
+
+def test_without_addresses_only_types_tell(share: Share) -> None:
+    (one,) = share(("head", 11, 0, OBJECT), ("tail", 12, 1, OBJECT), attr=PLAIN_ONLY)
+    assert (one["kind"], one["evidence"], one["line"]) == ("false sharing", "type", 0)
+    assert "address" not in one
+
+
+def test_without_addresses_threads_that_do_the_same_are_taken_for_apart(share: Share) -> None:
+    both = [(member, thread, thread - 11, OBJECT) for member in ("head", "tail") for thread in (11, 12)]
+    assert share(*both, attr=PLAIN_ONLY) == []
+
+
+def test_the_text_says_how_it_is_known(program: tuple[Path, dict[str, int]], share: Share, tmp_path: Path) -> None:
+    share(("head", 11, 0, OBJECT), ("tail", 12, 1, OBJECT))
+    text = CliRunner().invoke(undwarf, ["types", str(tmp_path / "memory.data")]).stdout
+    assert "False sharing" in text
+    assert f"struct pair  1 line, one at {OBJECT:#x}, by data address" in text
+    assert "head written by thread 11 on cpu 0" in text
+    share(("head", 11, 0, OBJECT), ("tail", 12, 1, OBJECT), attr=PLAIN_ONLY)
+    text = CliRunner().invoke(undwarf, ["types", str(tmp_path / "memory.data")]).stdout
+    assert "line 0, by type: if the objects are the same" in text
