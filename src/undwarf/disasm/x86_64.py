@@ -129,6 +129,13 @@ _NO_ACCESS = frozenset(
 _WORD_MOVES = frozenset((Mnemonic.MOVQ, Mnemonic.VMOVQ))
 _FLOATING = frozenset((MemorySize.FLOAT32, MemorySize.FLOAT64))
 _SIGNED_CONDITIONS = frozenset((ConditionCode.L, ConditionCode.GE, ConditionCode.LE, ConditionCode.G))
+_UNSIGNED_CONDITIONS = frozenset((ConditionCode.B, ConditionCode.AE, ConditionCode.BE, ConditionCode.A))
+_SIGNED = frozenset((Mnemonic.SAR, Mnemonic.IDIV))
+_UNSIGNED = frozenset((Mnemonic.SHR, Mnemonic.DIV, Mnemonic.MUL))
+_FROM_INTEGERS = frozenset((Mnemonic.CVTSI2SD, Mnemonic.CVTSI2SS, Mnemonic.VCVTSI2SD, Mnemonic.VCVTSI2SS))
+_CALCULATING = frozenset(
+    (Mnemonic.ADD, Mnemonic.SUB, Mnemonic.IMUL, Mnemonic.AND, Mnemonic.OR, Mnemonic.XOR, Mnemonic.NEG, Mnemonic.NOT)
+)
 _MOST_TEMPLATES = 200_000
 """Templates that are kept; a program has some thousands."""
 _SIZES: dict[int, int] = {}
@@ -487,14 +494,47 @@ def starts(code: bytes, address: int) -> list[int]:
     return [instruction.ip for instruction in Decoder(64, code, ip=address)]
 
 
-def compares_signed(before: Instruction, branch: Instruction) -> bool:
-    """A comparison of two numbers with sign, and the branch that depends on it."""
-    if branch.flow != Flow.BRANCH or before.flow != Flow.NEXT:
-        return False
-    native, after = before._native, branch._native
-    if not isinstance(native, Native) or not isinstance(after, Native) or native.mnemonic != Mnemonic.CMP:
-        return False
-    return after.condition_code in _SIGNED_CONDITIONS
+def signedness(made: Instruction, after: Instruction | None) -> tuple[int, int]:
+    """(1 for numbers with sign, -1 for those without, 0 where nothing says; bytes of the operands).
+
+    What an instruction takes its operands for, or a comparison by what depends on it. A comparison without sign against
+    an immediate says nothing: compilers test two bounds at once that way.
+    """
+    native = made._native
+    if not isinstance(native, Native) or not native.op_count:
+        return 0, 0
+    mnemonic = native.mnemonic
+    width = _operand_width(native, 0)
+    if mnemonic in _SIGNED:
+        return 1, width
+    if mnemonic in _UNSIGNED:
+        return -1, width
+    if mnemonic in _FROM_INTEGERS:
+        return 1, _operand_width(native, native.op_count - 1)
+    if mnemonic not in (Mnemonic.CMP, Mnemonic.TEST) or after is None:
+        return 0, width
+    condition = after._native.condition_code if isinstance(after._native, Native) else ConditionCode.NONE
+    if condition in _SIGNED_CONDITIONS:
+        return 1, width
+    if mnemonic == Mnemonic.CMP and condition in _UNSIGNED_CONDITIONS and native.op_kind(1) not in _IMMEDIATES:
+        return -1, width
+    return 0, width
+
+
+def _operand_width(native: Native, operand: int) -> int:
+    if native.op_kind(operand) == OpKind.REGISTER:
+        return _WIDTH[native.op_register(operand)]
+    return _size(native.memory_size) if native.op_kind(operand) == OpKind.MEMORY else 0
+
+
+def compares(made: Instruction) -> bool:
+    """Two numbers are compared."""
+    return isinstance(made._native, Native) and made._native.mnemonic == Mnemonic.CMP
+
+
+def calculates(made: Instruction) -> bool:
+    """Two numbers of one size become a third: a sum, a difference, a product, or bit by bit."""
+    return isinstance(made._native, Native) and made._native.mnemonic in _CALCULATING
 
 
 _NAMES = ("rax", "rdx", "rcx", "rbx", "rsi", "rdi", "rbp", "rsp", *(f"r{i}" for i in range(8, 16)), "rip")

@@ -44,9 +44,10 @@ class Columns(tuple["memoryview[int]", ...]):
 
 
 class Questions:
-    """What the data flow of one function asks. ``low`` and ``high``: where the function is."""
+    """What the data flow of one function asks. ``low`` and ``high``: where the function is; ``told``: what is found
+    to be in its frame, where nothing names its variables."""
 
-    def __init__(self, program: Program, values: Values, low: int, high: int) -> None:
+    def __init__(self, program: Program, values: Values, low: int, high: int, told: tuple[Place, ...] = ()) -> None:
         self.program = program
         self.values = values
         self.graph = program.graph
@@ -59,9 +60,10 @@ class Questions:
         self._in_registers, self.frame_places = (
             [place for place in self.places if place.kind in wanted] for wanted in kinds
         )
+        self.has_variables = bool(self.places)
+        self.frame_places += told
         self.in_registers = Columns(self._in_registers, low, self.size)
         self.in_frame = Columns(self.frame_places, low, self.size)
-        self.has_variables = bool(self.places)
         self._kin = Kin(self.graph, lambda: program.source.related(low))
         self._own = False
         """Whether the answer holds for this function only."""

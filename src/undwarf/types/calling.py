@@ -27,7 +27,7 @@ def argument_registers(
     """
     left = list(INTEGER_REGISTERS)
     found: list[tuple[int, int, int]] = []
-    if returns and _in_memory(graph, returns):
+    if returns and returned_in_memory(graph, returns):
         left.pop(0)
     elif graph.kind(graph.strip(returns)) == Kind.FORWARD:
         return ()
@@ -53,7 +53,59 @@ def argument_registers(
     return tuple(found)
 
 
-def _in_memory(graph: TypeGraph, t: int) -> bool:
+def vector_registers(graph: TypeGraph, parameters: "tuple[tuple[str, int], ...]") -> tuple[tuple[int, int, int], ...]:
+    """(number of the vector register, type, offset in the type) of each part of a parameter that is in one at entry."""
+    found: list[tuple[int, int, int]] = []
+    for _name, t in parameters:
+        stripped = graph.strip(t)
+        if graph.record(stripped).by_reference or graph.kind(stripped) in (Kind.ARRAY, Kind.FUNCTION):
+            continue
+        classes = _classes(graph, stripped)
+        if classes is None:
+            break
+        found += [(len(found) + n, t, at) for n, at in enumerate(at for at, kind in classes if kind == "sse")]
+    return tuple(found[:8])
+
+
+def returned_parts(graph: TypeGraph, t: int) -> tuple[tuple[str, int], ...]:
+    """(class, offset) of each eight bytes of an aggregate that is returned in registers; empty for all else."""
+    stripped = graph.strip(t)
+    if not graph.is_aggregate(stripped) or graph.record(stripped).by_reference:
+        return ()
+    return tuple((kind, at) for at, kind in _classes(graph, stripped) or ())
+
+
+def stack_arguments(
+    graph: TypeGraph, parameters: "tuple[tuple[str, int], ...]", returns: int
+) -> tuple[tuple[int, int], ...]:
+    """(offset from the call frame address, type) of each parameter that the caller puts on the stack."""
+    left = len(INTEGER_REGISTERS) - (1 if returns and returned_in_memory(graph, returns) else 0)
+    vectors = 8
+    found: list[tuple[int, int]] = []
+    offset = 0
+    for _name, t in parameters:
+        stripped = graph.strip(t)
+        kind = graph.kind(stripped)
+        by_address = graph.record(stripped).by_reference or kind in (Kind.ARRAY, Kind.FUNCTION)
+        classes = [(0, "integer")] if by_address else _classes(graph, stripped)
+        if classes is None:
+            break
+        integers = sum(1 for _at, one in classes if one == "integer")
+        others = len(classes) - integers
+        if classes and integers <= left and others <= vectors:
+            left -= integers
+            vectors -= others
+            continue
+        if by_address:
+            offset += 8
+            continue
+        offset = -(-offset // max(graph.alignment(stripped), 8)) * max(graph.alignment(stripped), 8)
+        found.append((offset, t))
+        offset += -(-graph.size(stripped) // 8) * 8
+    return tuple(found)
+
+
+def returned_in_memory(graph: TypeGraph, t: int) -> bool:
     """Whether a value is returned where a hidden first argument says."""
     record = graph.record(graph.strip(t))
     if record.by_reference:

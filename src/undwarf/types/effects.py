@@ -409,6 +409,10 @@ class Effects:
     rule_offset = cython.declare("const long long[::1]")
     following_first = cython.declare("const unsigned int[::1]")
     following = cython.declare("const unsigned int[::1]")
+    taught = cython.declare("int[::1]")
+    taught_register = cython.declare("int[::1]")
+    taught_begin = cython.declare(dict)
+    teaching: cython.bint
     block: cython.Py_ssize_t
     counted = cython.declare("unsigned char[::1]")
     lost_low: cython.ulonglong
@@ -442,6 +446,9 @@ class Effects:
         self.slots = 0
         self.named = zeros("B", self.count + 1)
         self.counted = zeros("B", self.count)
+        self.taught = self.taught_register = zeros("i", 1)
+        self.taught_begin = {}
+        self.teaching = False
         self.block = 0
         lost = 0
         for register in questions.lost:
@@ -636,6 +643,39 @@ class Effects:
         register: cython.int = self.rule_register[number]
         if register >= 0 and register < REGISTERS and self._base(self.state[register]) != FRAME:
             self.state[register] = self.values.intern(FRAME, 0, 0, 0, -self.rule_offset[number])
+        if self.teaching:
+            for known, value in self.taught_begin.get(number, ()):
+                self._taught(known, value)
+        return 0
+
+    def teach(self, k: cython.Py_ssize_t, register: cython.Py_ssize_t, value: cython.int) -> None:
+        """What an instruction writes into a register is a value, unless something else is known of it."""
+        if not 0 <= k < self.count or not 0 <= register < REGISTERS:
+            return
+        if not self.teaching or len(self.taught) < self.count:
+            self.taught, self.taught_register = zeros("i", self.count), zeros("i", self.count)
+        self.teaching = True
+        self.taught[k] = value
+        self.taught_register[k] = register
+
+    def teach_begin(self, block: cython.Py_ssize_t, register: cython.Py_ssize_t, value: cython.int) -> None:
+        """The same of what a register holds at a block's begin."""
+        if not 0 <= register < REGISTERS:
+            return
+        if len(self.taught) < self.count:
+            self.taught, self.taught_register = zeros("i", self.count), zeros("i", self.count)
+        self.teaching = True
+        self.taught_begin.setdefault(block, []).append((register, value))
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    def _taught(self, register: cython.Py_ssize_t, value: cython.int) -> cython.int:
+        known: cython.int = self.state[register]
+        if known and (self._base(known) != NUMBER or self._step(known) != 1 or self._offset(known)):
+            return 0
+        if known and self._symbol(known):
+            self._replace(known, value)
+        self.state[register] = value
         return 0
 
     # Asking ------------------------------------------------------------------------------------------------
@@ -1387,12 +1427,20 @@ class Effects:
 
     @cython.ccall
     @cython.exceptval(-1)
+    def apply(self, k: cython.Py_ssize_t) -> cython.int:
+        """Change the state into the one behind an instruction."""
+        self._apply(k)
+        if self.teaching and self.taught[k]:
+            self._taught(self.taught_register[k], self.taught[k])
+        return 0
+
+    @cython.cfunc
+    @cython.exceptval(-1)
     @cython.locals(
         row=cython.Py_ssize_t, m=cython.Py_ssize_t, action=cython.longlong, flow=cython.int, value=cython.int,
         other=cython.int, destination=cython.longlong, back=cython.longlong, half=cython.longlong, top=cython.longlong,
     )  # fmt: skip
-    def apply(self, k: cython.Py_ssize_t) -> cython.int:
-        """Change the state into the one behind an instruction."""
+    def _apply(self, k: cython.Py_ssize_t) -> cython.int:
         row = self.templates[k] * ROW_WORDS
         action = self.rows[row + ROW_ACTION]
         flow = self.flows[k] & 15

@@ -22,13 +22,13 @@ from undwarf.tables.cfi import RuleSet
 from undwarf.tables.model import NO_RULE, UnwindTable
 from undwarf.types.flow import FunctionFlow
 from undwarf.types.got import OffsetTable
+from undwarf.types.inference import Inference
 from undwarf.types.locate import Embedders, Located, candidates, locate
 from undwarf.types.model import VOID, Kind
 from undwarf.types.objects import APART, ELSEWHERE, ObjectFile
 from undwarf.types.places import PlaceKind, Prototype, TypeSource
 from undwarf.types.program import Program
 from undwarf.types.skid import late
-from undwarf.types.slots import SlotTypes
 from undwarf.types.touched import in_array, in_variable, touched
 from undwarf.types.tracking import Tracker
 from undwarf.types.values import ADDRESS, FRAME, OBJECT, PERCPU, THREAD, Value
@@ -116,7 +116,6 @@ class _Function:
         self.high = high
         self.flow = flow
         self.tracker = tracker
-        self.slots = SlotTypes(tracker, tracker.program.source.prototype_at(low))
         self.answers: dict[int, list[Access]] = {}
 
 
@@ -334,13 +333,20 @@ class Resolver:
         instructions = self.machine.listing(bytes(code[:size]), low)
         self._through_slots(instructions)
         flow = FunctionFlow(instructions, self.machine, self._read_loaded, self._never_returns)
-        made = _Function(low, high, flow, Tracker(self.program, flow, low, high))
+        made = _Function(low, high, flow, self._followed(flow, low, high))
         self._functions[low] = made
         if len(self._functions) > _KEPT_FUNCTIONS:
             gone, dropped = self._functions.popitem(last=False)
             self._ranges.remove((gone, dropped.high))
         self._ranges.insert(bisect_right(self._ranges, (low, high)), (low, high))
         return made
+
+    def _followed(self, flow: FunctionFlow, low: int, high: int) -> Tracker:
+        """The data flow of a function; with what can be inferred where nothing names its variables."""
+        tracker = Tracker(self.program, flow, low, high)
+        if tracker.has_variables or self._elf.machine != _EM_X86_64:
+            return tracker
+        return Inference(self.program, flow, low, high, self.source.prototype_at(low), {}).tracker
 
     def _executable(self, address: int) -> bool:
         return (
@@ -507,10 +513,6 @@ class Resolver:
         self, function: _Function, k: int, made: Instruction, operand: Memory, where: Value, size: int
     ) -> Access:
         found = function.tracker.stack_variable(k, where[4])
-        if found is None and not function.tracker.has_variables and not where[2]:
-            slot = function.slots.at(where[4], size, operand.base)
-            if slot is not None:
-                return self._typed(made, operand, size, locate(self.graph, slot[0], 0, slot[1], size), "frame")
         if found is None:
             return _access(made, operand, size, how="spill", reason="the compiler's own place on the stack")
         place, offset = found
@@ -518,7 +520,8 @@ class Resolver:
         if not where[2] and self.graph.is_scalar(place.type) and offset + size > whole:
             return _access(made, operand, size, how="spill", reason="wider than the variable that shares the place")
         located = locate(self.graph, place.type, where[2], offset, size)
-        return self._typed(made, operand, size, located, "variable")
+        how = "variable" if function.tracker.has_variables else "frame"
+        return self._typed(made, operand, size, located, how)
 
     def _global(
         self, function: _Function, k: int, made: Instruction, operand: Memory, where: Value, size: int

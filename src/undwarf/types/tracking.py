@@ -7,6 +7,7 @@ the function's parameters and what its callees return are where types come from.
 """
 
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 
 from undwarf.buffers import zeros
 from undwarf.types.addresses import Questions
@@ -14,26 +15,52 @@ from undwarf.types.effects import Effects, Values
 from undwarf.types.flow import FunctionFlow
 from undwarf.types.places import Place
 from undwarf.types.program import Program
-from undwarf.types.values import FRAME, Value
+from undwarf.types.values import FRAME, OBJECT, Value
 
-__all__ = ["Tracker"]
+__all__ = ["Facts", "Tracker"]
 
 _MOST_VALUES = 1 << 20
 """Values of a program that are kept from one function to the next."""
 
 
+@dataclass
+class Facts:
+    """What is known of a function's values otherwise: types that pointers lead to, and what is in its frame.
+
+    ``entry``: by register, at the function's begin. ``made``: by instruction, with the register it writes. ``begin``:
+    by block and register. They count where nothing else is known.
+    """
+
+    entry: dict[int, int] = field(default_factory=dict)
+    made: dict[int, tuple[int, int]] = field(default_factory=dict)
+    begin: dict[tuple[int, int], int] = field(default_factory=dict)
+    places: tuple[Place, ...] = ()
+
+    def adds_to(self, other: "Facts") -> bool:
+        """Whether something is here that is not there."""
+        mine = {(place.offset, place.type) for place in self.places}
+        theirs = {(place.offset, place.type) for place in other.places}
+        return self.entry != other.entry or self.made != other.made or self.begin != other.begin or mine != theirs
+
+
 class Tracker:
     """The data flow of one function. What holds before an instruction is asked for while :meth:`states` is there."""
 
-    def __init__(self, program: Program, flow: FunctionFlow, low: int, high: int) -> None:
+    def __init__(self, program: Program, flow: FunctionFlow, low: int, high: int, facts: Facts | None = None) -> None:
         self.program = program
         self.flow = flow
         self.graph = program.graph
         if program.values is None or program.values.count > _MOST_VALUES:
             program.values = Values()
-        self.questions = Questions(program, program.values, low, high)
+        self._facts = facts = facts or Facts()
+        self.questions = Questions(program, program.values, low, high, facts.places)
         self.has_variables = self.questions.has_variables
         self._effects = Effects(flow.instructions, program.values, self.questions, program.machine)
+        number = program.values.number
+        for k, (register, t) in facts.made.items():
+            self._effects.teach(k, register, number((OBJECT, t, 0, 0, 0)))
+        for (block, register), t in facts.begin.items():
+            self._effects.teach_begin(block, register, number((OBJECT, t, 0, 0, 0)))
         self._block = -1
         self._next = 0
         self.converged = self._solve(low)
@@ -71,6 +98,10 @@ class Tracker:
             if prototype is not None:
                 values = self.questions.values
                 found += [(register, values.of(value)) for register, value in self.questions.passed(prototype)]
+        known = {register for register, _value in found}
+        found += [
+            (register, (OBJECT, t, 0, 0, 0)) for register, t in self._facts.entry.items() if register not in known
+        ]
         return found
 
     # Before an instruction ---------------------------------------------------------------------------------

@@ -1,0 +1,333 @@
+"""What the variables of a function are, where nothing names them: decided from what its values are used as.
+
+Without DWARF the data flow knows parameters, globals, members and what callees return. A pointer that comes from
+elsewhere - from an allocator, from a function without a prototype - is known where it goes: to a parameter, a member, a
+caller. In unoptimised code every variable has a place of its own in the frame, and one type. What is so found goes back
+into the data flow, which then knows more, until nothing new is found. Values of which two things are told stay unknown.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from undwarf.types.flow import FunctionFlow
+from undwarf.types.model import VOID, Kind, TypeGraph, TypeRecord
+from undwarf.types.places import Place, PlaceKind, Prototype
+from undwarf.types.program import Program
+from undwarf.types.tracking import Facts, Tracker
+from undwarf.types.webs import Node, Webs
+
+__all__ = ["Inference"]
+
+_ROUNDS = 4
+"""Times a function is followed with what the last time told."""
+_PASSES = 8
+"""Steps by which what is told of a node goes on to others."""
+_SIGNED = {1: ("char", "signed char"), 2: ("short int", "short"), 4: ("int",), 8: ("long int", "long")}
+"""Names of integers by size, as compilers for this machine give them."""
+_UNSIGNED = {
+    1: ("unsigned char",),
+    2: ("short unsigned int", "unsigned short"),
+    4: ("unsigned int",),
+    8: ("long unsigned int", "unsigned long"),
+}
+_FLOATS = {4: ("float",), 8: ("double",)}
+_SAVED = -16
+"""Where the frame of a function with a frame pointer ends: the caller's frame pointer and the return address follow."""
+
+
+@dataclass
+class Decided:
+    """What one look at a function tells."""
+
+    leads: dict[Node, int] = field(default_factory=dict)
+    """What nodes lead to."""
+    conflicting: set[Node] = field(default_factory=set)
+
+
+class Inference:
+    """Follows a function until nothing new is found; ``tracker`` is the data flow that knows it all.
+
+    ``arguments``: what its callers pass in registers, by what these lead to.
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        flow: FunctionFlow,
+        low: int,
+        high: int,
+        prototype: Prototype | None,
+        arguments: dict[int, int],
+    ) -> None:
+        self._program = program
+        self._graph: TypeGraph = program.graph
+        self._low, self._high = low, high
+        self._arrays: dict[tuple[int, int], int] = {}
+        facts = Facts(entry=dict(arguments))
+        self.tracker = Tracker(program, flow, low, high, facts)
+        self.webs = Webs(self.tracker, prototype)
+        for _round in range(_ROUNDS):
+            decided = self._decide(self.webs)
+            found = self._facts(self.webs, decided, facts)
+            if not found.adds_to(facts):
+                break
+            facts = found
+            self.tracker = Tracker(program, flow, low, high, facts)
+            self.webs = Webs(self.tracker, prototype)
+        self.decided = self._decide(self.webs)
+
+    # Pointers ----------------------------------------------------------------------------------------------
+
+    def merged(self, types: Iterable[int]) -> int:
+        """What all types can be: the one of which the others are the first part, or their common first part."""
+        graph = self._graph
+        kept: dict[int, int] = {}
+        for t in types:
+            kept.setdefault(graph.canonical(t), t)
+        if len(kept) > 1:
+            for canonical, t in list(kept.items()):
+                # Bytes may be anybody's.
+                if graph.size(t) <= 1 and len(kept) > 1:
+                    del kept[canonical]
+        if len(kept) == 1:
+            return next(iter(kept.values()))
+        for whole in kept.values():
+            if all(whole == t or graph.object_at(whole, 0, t) for t in kept.values()):
+                return whole
+        for part in kept.values():
+            if all(part == t or graph.object_at(t, 0, part) for t in kept.values()):
+                return part
+        return VOID
+
+    def _known(self, known: list[tuple[int, ...]]) -> int:
+        """The largest whole that all that is stored somewhere leads to."""
+        graph = self._graph
+        common = set.intersection(*({graph.canonical(t) for t in each} for each in known))
+        return next((t for t in known[0] if graph.canonical(t) in common), VOID)
+
+    def _decide(self, webs: Webs) -> Decided:
+        decided = Decided()
+        nodes = list(webs.nodes.values())
+        flowed: dict[Node, list[int]] = {}
+        for _pass in range(_PASSES):
+            changed = False
+            for node in nodes:
+                if node in decided.conflicting:
+                    continue
+                told = self._told(node, flowed.get(node, []), decided)
+                if told is None:
+                    decided.conflicting.add(node)
+                    changed = decided.leads.pop(node, VOID) != VOID or changed
+                elif told and decided.leads.get(node) != told:
+                    decided.leads[node] = told
+                    changed = True
+                if not told:
+                    continue
+                for source, more in node.sources:
+                    if not more and told not in flowed.setdefault(source, []):
+                        flowed[source].append(told)
+                        changed = True
+            if not changed:
+                break
+        return decided
+
+    def _told(self, node: Node, flowed: list[int], decided: Decided) -> int | None:
+        """What a node leads to; void for unknown, None if it cannot be told."""
+        used = [*node.leads.get(0, ()), *flowed]
+        known = list(node.known)
+        whole = node.begun
+        for source, more in node.sources:
+            t = decided.leads.get(source)
+            if t is not None and not more:
+                known.append((t,))
+            elif source is not node:
+                whole = False
+        if node.floats:
+            return VOID
+        stored = self._known(known) if known else VOID
+        if known and not stored:
+            return None
+        leads = self.merged(used) if used else VOID
+        if used and not leads:
+            return None
+        graph = self._graph
+        if stored and leads:
+            if all(any(graph.canonical(leads) == graph.canonical(t) for t in each) for each in known):
+                return leads
+            return stored if graph.object_at(stored, 0, leads) else None
+        if stored and (whole or node.key[0] == "slot"):
+            if graph.size(stored) == 1 and not node.followed:
+                return VOID
+            return stored
+        return leads
+
+    # Facts -------------------------------------------------------------------------------------------------
+
+    def _facts(self, webs: Webs, decided: Decided, before: Facts) -> Facts:
+        facts = Facts(dict(before.entry), dict(before.made), dict(before.begin), ())
+        for node, t in decided.leads.items():
+            kind, at, more = node.key
+            if not 0 <= (at if kind == "entry" else more) < 16:
+                continue
+            if kind == "entry":
+                facts.entry.setdefault(at, t)
+            elif kind == "made":
+                facts.made.setdefault(at, (more, t))
+            elif kind == "in" and node.leads.get(0):
+                facts.begin.setdefault((at, more), t)
+        if webs.unoptimised or webs.objects or webs.places:
+            facts.places = tuple(self._places(webs, decided))
+        return facts
+
+    def _places(self, webs: Webs, decided: Decided) -> list[Place]:
+        graph = self._graph
+        cells = {offset: (stride, node) for offset, (stride, node) in webs.cells.items()}
+        for offset, (stride, node) in cells.items():
+            first = webs.nodes.get(("slot", offset, stride))
+            if first is not None:
+                node.signs |= first.signs
+                node.floats = node.floats or first.floats
+                node.copied += first.copied
+        types = self._numbers(webs, decided)
+        found: list[tuple[int, int]] = []
+        objects: list[tuple[int, int]] = []
+        for offset, told in webs.objects.items():
+            t = self.merged(told)
+            if t:
+                objects.append((offset, t))
+        spans = [(offset, offset + graph.size(t)) for offset, t in objects]
+        slots = {
+            node.key[1]: t
+            for node, t in types.items()
+            if node.key[0] == "slot"
+            and node.key[1:] not in {(offset, stride) for offset, (stride, _node) in cells.items()}
+        }
+        for offset, t in slots.items():
+            if not any(low < offset + graph.size(t) and offset < high for low, high in spans):
+                found.append((offset, t))
+        for offset, (stride, node) in cells.items():
+            t = types.get(node, VOID)
+            if t and not any(low <= offset < high for low, high in spans):
+                above = [
+                    node.key[1]
+                    for node in webs.nodes.values()
+                    if node.key[0] == "slot" and node.key[1] >= offset + stride
+                ]
+                above += [low for low, _high in spans if low > offset]
+                end = min((*above, _SAVED))
+                if end - offset >= stride:
+                    found.append((offset, self._array(t, (end - offset) // stride)))
+        found += [(offset, t) for offset, t in webs.places.items()]
+        found += objects
+        return [Place("", t, PlaceKind.CFA, -1, offset, self._low, self._high) for offset, t in found]
+
+    def _array(self, element: int, count: int) -> int:
+        made = self._arrays.get((element, count))
+        if made is None:
+            record = TypeRecord(Kind.ARRAY, target=element, count=count)
+            made = self._arrays[element, count] = self._graph.add(record)
+        return made
+
+    # Numbers -----------------------------------------------------------------------------------------------
+
+    def _numbers(self, webs: Webs, decided: Decided) -> dict[Node, int]:
+        """Types of variables in the frame, and of elements of arrays there."""
+        graph = self._graph
+        found: dict[Node, int] = {}
+        kept = [node for node in webs.nodes.values() if node.key[0] in ("slot", "cells")]
+        for node in kept:
+            t = self._own(node, decided)
+            if t:
+                found[node] = t
+        for _pass in range(_PASSES):
+            more: dict[Node, int] = {}
+            for node in kept:
+                if node in found or node.signs or node.copied or node.followed or node.floats:
+                    continue
+                if node in decided.conflicting or node in decided.leads:
+                    continue
+                t = self._beside(node, found)
+                if t:
+                    more[node] = t
+            if not more:
+                break
+            found.update(more)
+        return {node: t for node, t in found.items() if graph.size(t) == node.key[2]}
+
+    def _own(self, node: Node, decided: Decided) -> int:
+        graph = self._graph
+        size = node.key[2]
+        declared = {graph.canonical(t): t for t in node.declared if graph.is_scalar(t) and graph.size(t) == size}
+        if declared:
+            return next(iter(declared.values())) if len(declared) == 1 else VOID
+        if node in decided.conflicting:
+            return VOID
+        lead = decided.leads.get(node)
+        if lead and node.followed and (node.low < 0 or node.high > max(graph.size(lead), 1)):
+            # It was made something else by a cast.
+            return VOID
+        if lead:
+            return graph.pointer_to(lead) if size == 8 else VOID
+        if node.floats:
+            return self._named(_FLOATS, size, (Kind.FLOAT,))
+        if node.followed:
+            return VOID
+        copied = {graph.canonical(t): t for t in node.copied if graph.size(t) == size and not graph.is_pointer(t)}
+        only = next(iter(copied.values())) if len(copied) == 1 else VOID
+        if len(node.signs) == 1:
+            signed = 1 in node.signs
+            if only and self._is_signed(only) in (signed, None):
+                return only
+            if size == 1 and not signed:
+                # It may be a truth value.
+                return VOID
+            return self._named(_SIGNED if signed else _UNSIGNED, size, (Kind.INT, Kind.CHAR))
+        return only if not node.signs else VOID
+
+    def _beside(self, node: Node, found: dict[Node, int]) -> int:
+        """Numbers that are calculated with each other are most often of one type."""
+        graph = self._graph
+        size = node.key[2]
+        told: set[bool | None] = set()
+        for other in node.beside:
+            if isinstance(other, Node):
+                if other is node:
+                    continue
+                types = [found[other]] if other in found else other.copied
+                types = [t for t in types if graph.size(t) == size]
+                told.update(self._is_signed(t) if not graph.is_pointer(t) else None for t in types)
+            else:
+                told.add(self._is_signed(other))
+        return self._named(_SIGNED, size, (Kind.INT, Kind.CHAR)) if told == {True} else VOID
+
+    def _is_signed(self, t: int) -> bool | None:
+        """Whether a number has a sign; None for what is neither."""
+        graph = self._graph
+        record = graph.record(graph.strip(t))
+        if record.kind not in (Kind.INT, Kind.CHAR):
+            return None
+        return "unsigned" not in record.name and record.name not in ("_Bool", "bool")
+
+    def _named(self, names: Mapping[int, tuple[str, ...]], size: int, kinds: tuple[Kind, ...]) -> int:
+        known = _Numbers.of(self._graph)
+        return next(
+            (known[name, kind] for name in names.get(size, ()) for kind in kinds if (name, kind) in known), VOID
+        )
+
+
+class _Numbers:
+    """The numbers a program's types begin with, by name."""
+
+    _last: "tuple[TypeGraph, dict[tuple[str, Kind], int]] | None" = None
+
+    @classmethod
+    def of(cls, graph: TypeGraph) -> dict[tuple[str, Kind], int]:
+        """By name and kind; those of the last graph are remembered."""
+        if cls._last is None or cls._last[0] is not graph:
+            found: dict[tuple[str, Kind], int] = {}
+            for t in range(1, len(graph)):
+                kind = graph.kind(t)
+                if kind in (Kind.INT, Kind.FLOAT, Kind.CHAR):
+                    found.setdefault((graph.name(t), kind), t)
+            cls._last = graph, found
+        return cls._last[1]

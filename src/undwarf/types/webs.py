@@ -1,0 +1,592 @@
+"""Where the values of a function come from and what they are used as, where nothing names its variables.
+
+A node stands for the values of one origin: what a register holds when the function or a stretch of code begins, what an
+instruction makes, what is in a place of an unoptimised function's frame. Nodes that flow into others are their
+sources. What is told of a node: objects it leads to, because it goes where such a pointer is expected (an argument, a
+member, what is returned, the other side of a comparison); types of the numbers it was copied from or to; whether it is
+used as a number with sign. What follows from all that together is decided in `inference.py`.
+"""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from undwarf.disasm import NONE, Action, Flow, Instruction, Memory
+from undwarf.disasm.x86_64 import MACHINE, RDI, XMM0, calculates, compares, signedness
+from undwarf.types.calling import (
+    argument_registers,
+    returned_in_memory,
+    returned_parts,
+    stack_arguments,
+    vector_registers,
+)
+from undwarf.types.model import VOID, Kind, TypeGraph
+from undwarf.types.places import Prototype
+from undwarf.types.tracking import Tracker
+from undwarf.types.values import ADDRESS, FRAME, NUMBER, OBJECT, Value
+
+__all__ = ["Node", "Webs"]
+
+_GENERAL = range(16)
+_RETURNED = {"integer": (0, 1), "sse": (XMM0, XMM0 + 1)}
+"""Registers of the parts of what is returned, by their class."""
+_OPERANDS = 4
+"""Nodes of which a number is remembered to be made."""
+
+Key = tuple[str, int, int]
+Held = tuple["Node", int, int]
+"""What a register holds: the value of a node, so much more, as so many bytes."""
+
+
+class Node:
+    """Values of one origin. ``key`` says which; ``leads`` are types it leads to, by the offset added to it."""
+
+    __slots__ = (
+        "begun",
+        "beside",
+        "copied",
+        "declared",
+        "floats",
+        "followed",
+        "high",
+        "key",
+        "known",
+        "leads",
+        "low",
+        "signs",
+        "sources",
+    )
+
+    def __init__(self, key: Key) -> None:
+        self.key = key
+        self.leads: dict[int, list[int]] = {}
+        self.sources: list[tuple[Node, int]] = []
+        self.known: list[tuple[int, ...]] = []
+        """Types of what is stored there where they are known, the largest whole first."""
+        self.begun = True
+        """All sources are known."""
+        self.declared: list[int] = []
+        """Types said by prototypes."""
+        self.copied: list[int] = []
+        self.signs: set[int] = set()
+        self.floats = False
+        self.followed = False
+        """It is used as an address."""
+        self.low = 0
+        self.high = 0
+        """Where what is read and written behind it begins and ends."""
+        self.beside: list[Node | int] = []
+        """Nodes, or types of numbers, it was calculated with."""
+
+    def follow(self, offset: int, size: int) -> None:
+        """So many bytes are accessed at an offset from it."""
+        self.followed = True
+        self.low = min(self.low, offset)
+        self.high = max(self.high, offset + size)
+
+
+class Piece(NamedTuple):
+    """A part of an aggregate that is returned or passed in registers."""
+
+    type: int
+    offset: int
+
+
+class Webs:
+    """The nodes of one function of x86-64, gathered from where its data flow stands."""
+
+    def __init__(self, tracker: Tracker, prototype: Prototype | None) -> None:
+        self.tracker = tracker
+        self.graph: TypeGraph = tracker.graph
+        self.prototype = prototype
+        self.nodes: dict[Key, Node] = {}
+        self.objects: dict[int, list[int]] = {}
+        """Aggregates in the frame by their offset from the call frame address, as far as they are told of."""
+        self.cells: dict[int, tuple[int, Node]] = {}
+        """Arrays in the frame: their stride, and the node of their elements."""
+        self.places: dict[int, int] = {}
+        """Types of parameters on the stack by their offset."""
+        self.calls: list[tuple[int, int, dict[int, Value | None], dict[int, Held]]] = []
+        self.returned: list[tuple[Held | None, Value | None]] = []
+        self._outs: dict[int, dict[int, Held | None]] = {}
+        self._known: dict[int, dict[int, Value | None]] = {}
+        self._pieces: dict[int, Piece] = {}
+        self._made_of: dict[int, tuple[Node | int, ...]] = {}
+        self._ins: list[tuple[int, int]] = []
+        self._block = 0
+        flow = tracker.flow
+        self.unoptimised = bool(flow.blocks) and self._has_frame()
+        if flow.blocks:
+            for number in flow.order:
+                self._gather(number)
+            self._join()
+
+    def _has_frame(self) -> bool:
+        """The frame pointer is set up, and hardly any register is kept for the caller."""
+        instructions = self.tracker.flow.instructions
+        copied = False
+        for k in range(min(8, len(instructions))):
+            made = instructions[k]
+            if made.action == Action.PUSH and made.left not in (MACHINE.frame_pointer, 3, NONE):
+                return False
+            copied = copied or (
+                made.action == Action.COPY
+                and made.destination == MACHINE.frame_pointer
+                and made.left == MACHINE.stack_pointer
+            )
+        return copied
+
+    def node(self, kind: str, at: int, more: int) -> Node:
+        """The node of a key."""
+        key = (kind, at, more)
+        found = self.nodes.get(key)
+        if found is None:
+            found = self.nodes[key] = Node(key)
+        return found
+
+    # One block ---------------------------------------------------------------------------------------------
+
+    def _gather(self, number: int) -> None:
+        tracker = self.tracker
+        instructions = tracker.flow.instructions
+        held: dict[int, Held | None] = {}
+        self._outs[number] = held
+        self._block = number
+        self._pieces = {}
+        self._made_of = {}
+        if not number:
+            self._parameters(held)
+        k = tracker.flow.blocks[number].first
+        made = instructions[k]
+        for k in tracker.states(number):
+            made = instructions[k]
+            after = instructions[k + 1] if k + 1 < len(instructions) else None
+            if made.flow in (Flow.CALL, Flow.INDIRECT_CALL):
+                self._call(k, made, held)
+                continue
+            if made.flow == Flow.RETURN:
+                self._return(k, held)
+                continue
+            if made.flow == Flow.JUMP and made.target is not None and tracker.flow.index_of(made.target) is None:
+                self._call(k, made, held)
+                continue
+            self._step(k, made, after, held)
+        self._known[number] = {register: tracker.register(register) for register in _GENERAL}
+
+    def _parameters(self, held: dict[int, Held | None]) -> None:
+        prototype = self.prototype
+        if prototype is None or not prototype.trusted:
+            return
+        graph = self.graph
+        for n, t, piece in vector_registers(graph, prototype.parameters):
+            node = self.node("entry", XMM0 + n, 0)
+            held[XMM0 + n] = (node, 0, graph.size(t) if graph.is_scalar(t) else 8)
+            if graph.is_scalar(t):
+                node.declared.append(t)
+            else:
+                self._pieces[XMM0 + n] = Piece(t, piece)
+        for register, t, piece in prototype.arguments:
+            node = self.node("entry", register, 0)
+            held[register] = (node, 0, graph.size(t) if graph.is_scalar(t) else 8)
+            if graph.is_aggregate(t):
+                self._pieces[register] = Piece(t, piece)
+            elif not piece and graph.is_scalar(t):
+                node.declared.append(t)
+        self.places.update(stack_arguments(graph, prototype.parameters, prototype.returns))
+
+    def read(self, held: dict[int, "Held | None"], register: int) -> Held | None:
+        """What a register holds."""
+        if register in held:
+            return held[register]
+        if not 0 <= register < 33:
+            return None
+        return self._in(self._block, held, register)
+
+    def _in(self, number: int, held: dict[int, Held | None], register: int) -> Held:
+        found = (self.node("in", number, register), 0, 8)
+        held[register] = found
+        self._ins.append((number, register))
+        return found
+
+    def place(self, k: int, number: int, operand: Memory) -> Value | None:
+        """Where in the frame an operand is; None for elsewhere."""
+        if operand.implicit or not operand.size:
+            return None
+        where = self.tracker.address_of(k, number)
+        return where if where is not None and where[0] == FRAME else None
+
+    def _slot(self, where: Value, operand: Memory) -> Node | None:
+        """The node of a place of a variable in the frame."""
+        if not self.unoptimised:
+            return None
+        if where[2]:
+            size = operand.size
+            if where[2] != size or size > 8 or operand.displacement == 0:
+                return None
+            found = self.node("cells", where[4], size)
+            known = self.cells.setdefault(where[4], (size, found))
+            return found if known[0] == size else None
+        return self.node("slot", where[4], operand.size)
+
+    def _step(self, k: int, made: Instruction, after: Instruction | None, held: dict[int, Held | None]) -> None:
+        action = made.action
+        slot: Node | None = None
+        frame: Value | None = None
+        for number, operand in enumerate(made.memory):
+            if not operand.access:
+                continue
+            frame = self.place(k, number, operand)
+            if frame is not None:
+                slot = self._slot(frame, operand)
+                if slot is not None and operand.floating:
+                    slot.floats = True
+            elif operand.base != NONE and operand.index == NONE:
+                base = self.read(held, operand.base)
+                if base is not None:
+                    base[0].follow(base[1] + operand.displacement, operand.size)
+        sign, width = signedness(made, after)
+        if sign:
+            self._signs(made, sign, width, held, slot)
+        result: Held | None = None
+        made_of: tuple[Node | int, ...] = ()
+        destination = made.destination
+        if action == Action.COPY:
+            result = self.read(held, made.left)
+            made_of = self._made_of.get(made.left, ())
+            if made.width < 8 and result is not None:
+                if made.destination == made.left and result[2] == 4 and not result[1]:
+                    result[0].signs.add(-1)
+                result = (result[0], result[1], min(result[2], made.width))
+        elif action == Action.LOAD:
+            result = self._loaded(k, made, held, slot, frame)
+        elif action == Action.STORE:
+            self._stored(k, made, held, slot, frame)
+            return
+        elif action == Action.ADDRESS:
+            operand = made.memory[0]
+            base = self.read(held, operand.base) if operand.base != NONE else None
+            if base is not None and operand.index == NONE and made.width == 8:
+                result = (base[0], base[1] + operand.displacement, base[2])
+        elif action in (Action.ADD, Action.SUBTRACT) and made.right == NONE:
+            base = self.read(held, made.left)
+            amount = made.immediate if action == Action.ADD else -made.immediate
+            if base is not None:
+                made_of = (base[0],)
+                result = (base[0], base[1] + amount, base[2]) if made.width == 8 else None
+        elif action == Action.SELECT and made.width == 8:
+            node = self.node("made", k, destination)
+            one = self.read(held, made.left)
+            other = self.read(held, made.right) if made.right != NONE else None
+            for register, each in ((made.left, one), (made.right, other)):
+                if register != NONE:
+                    self._flows(node, each, self.tracker.register(register))
+            if made.right == NONE:
+                node.begun = False
+            result = (node, 0, 8)
+        elif calculates(made):
+            made_of = self._calculated(made, held, slot, width)
+        elif compares(made):
+            self._compared(k, made, held, slot, width)
+        if action == Action.UPDATE and slot is not None and made.left != NONE:
+            slot.beside.extend(self._parts(made.left, held, made.memory[0].size))
+        for register in made.writes:
+            held[register] = None
+            self._made_of.pop(register, None)
+            self._pieces.pop(register, None)
+        if destination != NONE and destination in made.writes:
+            held[destination] = result
+            if made_of:
+                self._made_of[destination] = made_of[:_OPERANDS]
+        elif made_of and len(made.writes) == 1:
+            self._made_of[made.writes[0]] = made_of[:_OPERANDS]
+
+    # What goes where ---------------------------------------------------------------------------------------
+
+    def _flows(self, node: Node, source: Held | None, value: Value | None) -> None:
+        """A value goes into a node."""
+        known = self.pointed(value)
+        if known:
+            node.known.append(known)
+        elif source is None:
+            node.begun = node.begun and value is not None and value[0] == NUMBER and value[2] == 0
+        elif source[0] is not node:
+            node.sources.append((source[0], source[1]))
+
+    def pointed(self, value: Value | None) -> tuple[int, ...]:
+        """Types of which one begins where a pointer leads to, the largest whole first; empty where it is not known."""
+        if value is None or value[0] not in (OBJECT, ADDRESS):
+            return ()
+        graph = self.graph
+        t, offset = value[1], value[4]
+        if value[0] == ADDRESS:
+            found = self.tracker.questions.global_at(offset)
+            if found is None:
+                return ()
+            t, offset = found[0], found[1]
+        located = self.tracker.questions.locate(value, 0) if value[2] or offset else None
+        if isinstance(located, str):
+            return ()
+        if located is not None and located.how == "container":
+            return (located.type,) if not located.offset else ()
+        if located is None or located.how == "array":
+            begin = graph.target(t) if graph.is_array(t) else t
+            inner = graph.member_at(begin, 0)
+            wholes = [begin, *(one for one, left in inner.containers[1:] if not left)] if inner is not None else [begin]
+        else:
+            wholes = [one for one, left in located.field.containers[1:] if not left or graph.is_array(one)]
+        # The address of a whole is that of its first part as well.
+        return tuple(dict.fromkeys(self._element(one) for one in wholes))
+
+    def _element(self, t: int) -> int:
+        graph = self.graph
+        for _depth in range(8):
+            if not graph.is_array(t):
+                break
+            t = graph.target(t)
+        return t
+
+    def _loaded(
+        self, k: int, made: Instruction, held: dict[int, Held | None], slot: Node | None, frame: Value | None
+    ) -> Held | None:
+        size = made.memory[0].size
+        if slot is not None:
+            if made.signed:
+                slot.signs.add(1)
+                return None
+            return (slot, 0, size)
+        if frame is not None:
+            return None
+        node = self.node("made", k, made.destination)
+        t = self._scalar_at(k, 0, size)
+        if t and not made.signed:
+            node.copied.append(t)
+        return None if made.signed else (node, 0, size)
+
+    def _scalar_at(self, k: int, number: int, size: int) -> int:
+        """The type of a number or pointer at an operand that is not in the frame."""
+        tracker = self.tracker
+        where = tracker.address_of(k, number)
+        if where is None or where[0] not in (OBJECT, ADDRESS) or size not in (1, 2, 4, 8):
+            return VOID
+        located = tracker.questions.locate(where, size)
+        if isinstance(located, str):
+            return VOID
+        return self.graph.value_at(located.type, located.offset, size)
+
+    def _stored(
+        self, k: int, made: Instruction, held: dict[int, Held | None], slot: Node | None, frame: Value | None
+    ) -> None:
+        operand = made.memory[0]
+        register = made.left
+        size = operand.size
+        if register == NONE:
+            if slot is not None and self.tracker.flow.instructions[k].immediate != 0:
+                slot.begun = slot.begun and size < 8
+            return
+        source = self.read(held, register)
+        if frame is not None:
+            piece = self._pieces.get(register)
+            if piece is not None and not frame[2]:
+                self._object(frame[4] - piece.offset, piece.type)
+                return
+            if slot is None:
+                return
+            if source is not None and not source[1] and source[2] == size:
+                slot.copied.extend(source[0].copied)
+                if source[0].key[0] == "entry":
+                    slot.declared.extend(source[0].declared)
+                else:
+                    slot.copied.extend(source[0].declared)
+            if size == 8:
+                self._flows(slot, source, self.tracker.register(register))
+            elif source is not None and not source[1] and source[2] == size:
+                slot.sources.append((source[0], 0))
+            slot.beside.extend(self._parts(register, held, size))
+            return
+        t = self._scalar_at(k, 0, size)
+        if t:
+            self._used_as(register, source, t)
+
+    def _used_as(self, register: int, source: Held | None, t: int) -> None:
+        """A register goes where something of a type is expected."""
+        if source is None:
+            return
+        graph = self.graph
+        if graph.is_pointer(t):
+            target = graph.target(t)
+            if graph.kind(graph.strip(target)) == Kind.VOID:
+                return
+            known = self.pointed(self.tracker.register(register))
+            if not any(graph.object_at(one, 0, target) or graph.object_at(target, 0, one) for one in known):
+                source[0].leads.setdefault(source[1], []).append(target)
+        elif not source[1] and graph.size(t) == source[2]:
+            source[0].copied.append(t)
+
+    # Numbers -----------------------------------------------------------------------------------------------
+
+    def _parts(self, register: int, held: dict[int, Held | None], size: int) -> list["Node | int"]:
+        """What a number is made of, where that is of one size."""
+        found: list[Node | int] = list(self._made_of.get(register, ()))
+        source = self.read(held, register)
+        if source is not None and not source[1] and source[2] == size and source[0] not in found:
+            found.append(source[0])
+        return found
+
+    def _calculated(
+        self, made: Instruction, held: dict[int, Held | None], slot: Node | None, width: int
+    ) -> tuple[Node | int, ...]:
+        found: list[Node | int] = []
+        for register in made.reads:
+            if register in _GENERAL and all(operand.base != register for operand in made.memory):
+                found += [one for one in self._parts(register, held, width) if one not in found]
+        operand = made.memory[0] if made.memory else None
+        if operand is not None and operand.access and operand.size == width and slot is not None:
+            if operand.access != "r":
+                slot.beside.extend(one for one in found if one is not slot)
+            found.append(slot)
+        return tuple(found)
+
+    def _signs(self, made: Instruction, sign: int, width: int, held: dict[int, Held | None], slot: Node | None) -> None:
+        if slot is not None and made.memory[0].size == width:
+            slot.signs.add(sign)
+        for register in made.reads:
+            if register in (MACHINE.stack_pointer, MACHINE.frame_pointer):
+                continue
+            if any(register in (operand.base, operand.index) for operand in made.memory):
+                continue
+            each = held.get(register)
+            if each is not None and not each[1] and each[2] == width:
+                each[0].signs.add(sign)
+
+    def _compared(self, k: int, made: Instruction, held: dict[int, Held | None], slot: Node | None, width: int) -> None:
+        if width != 8:
+            return
+        sides: list[tuple[Held | None, tuple[int, ...], int]] = []
+        tracker = self.tracker
+        for register in made.reads:
+            if any(register in (operand.base, operand.index) for operand in made.memory):
+                continue
+            sides.append((self.read(held, register), self.pointed(tracker.register(register)), register))
+        if made.memory:
+            t = VOID
+            if slot is None:
+                t = self._scalar_at(k, 0, 8)
+            leads = self.graph.target(t) if t and self.graph.is_pointer(t) else VOID
+            sides.append(((slot, 0, 8) if slot is not None else None, (leads,) if leads else (), NONE))
+        if len(sides) != 2:
+            return
+        for (source, known, _), (_other, said, _register) in (sides, sides[::-1]):
+            if source is not None and not known and said:
+                source[0].leads.setdefault(source[1], []).append(said[0])
+
+    # Calls -------------------------------------------------------------------------------------------------
+
+    def _call(self, k: int, made: Instruction, held: dict[int, Held | None]) -> None:
+        tracker, graph = self.tracker, self.graph
+        prototype = tracker.program.callee(made.target) if made.target is not None else None
+        arguments: Iterable[tuple[int, int, int]] = ()
+        returns = VOID
+        if prototype is not None:
+            arguments = prototype.arguments if prototype.trusted else ()
+            returns = prototype.returns
+        elif made.flow == Flow.INDIRECT_CALL:
+            t = self._function_called(k, made)
+            if t:
+                returns = graph.returns(t)
+                arguments = argument_registers(graph, graph.parameters(t), returns)
+        for register, t, piece in arguments:
+            value = tracker.register(register)
+            if graph.is_scalar(t) and not piece:
+                self._passed(register, t, value, held)
+            elif graph.is_aggregate(t):
+                leads = graph.value_at(t, piece, 8)
+                if leads:
+                    self._used_as(register, self.read(held, register), leads)
+        if returns and returned_in_memory(graph, returns):
+            value = tracker.register(RDI)
+            if value is not None and value[0] == FRAME and not value[2]:
+                self._object(value[4], returns)
+        if made.target is not None:
+            known = {register: tracker.register(register) for register in (*MACHINE.parameters, 0)}
+            sources = {register: each for register in MACHINE.parameters if (each := self.read(held, register))}
+            self.calls.append((k, made.target, known, sources))
+        for register in MACHINE.lost_in_calls:
+            held[register] = None
+        self._made_of.clear()
+        self._pieces.clear()
+        node = self.node("made", k, MACHINE.result)
+        held[MACHINE.result] = (node, 0, graph.size(returns) if returns and graph.is_scalar(returns) else 8)
+        if returns and graph.is_scalar(returns) and not graph.is_pointer(returns):
+            node.copied.append(returns)
+        counts = {"integer": 0, "sse": 0}
+        for kind, at in returned_parts(graph, returns) if returns else ():
+            register = _RETURNED[kind][counts[kind]]
+            counts[kind] += 1
+            self._pieces[register] = Piece(returns, at)
+            held.setdefault(register, None)
+
+    def _function_called(self, k: int, made: Instruction) -> int:
+        """The type of the function that a member or a variable leads to; void where that is not known."""
+        for number, operand in enumerate(made.memory):
+            if not operand.implicit:
+                return self._scalar_at(k, number, 8)
+        for register in made.reads:
+            value = self.tracker.register(register)
+            exact = value is not None and value[0] == OBJECT and not value[2] and not value[4]
+            if exact and value is not None and self.graph.kind(self.graph.strip(value[1])) == Kind.FUNCTION:
+                return value[1]
+        return VOID
+
+    def _passed(self, register: int, t: int, value: Value | None, held: dict[int, Held | None]) -> None:
+        graph = self.graph
+        if value is not None and value[0] == FRAME:
+            target = graph.target(t) if graph.is_pointer(t) else VOID
+            if not value[2] and target and graph.size(target) > 0:
+                if graph.is_aggregate(target):
+                    self._object(value[4], target)
+                elif graph.is_scalar(target) and graph.size(target) > 1 and self.unoptimised:
+                    self.node("slot", value[4], graph.size(target)).declared.append(target)
+            return
+        self._used_as(register, self.read(held, register), t)
+
+    def _object(self, offset: int, t: int) -> None:
+        self.objects.setdefault(offset, []).append(t)
+
+    def _return(self, k: int, held: dict[int, Held | None]) -> None:
+        result = self.read(held, MACHINE.result)
+        self.returned.append((result, self.tracker.register(MACHINE.result)))
+        returns = self.prototype.returns if self.prototype is not None else VOID
+        counts = {"integer": 0, "sse": 0}
+        for kind, at in returned_parts(self.graph, returns) if returns else ():
+            register = _RETURNED[kind][counts[kind]]
+            counts[kind] += 1
+            part = held.get(register)
+            if part is not None and part[0].key[0] == "slot" and part[0].key[2] == 8 and not part[1]:
+                self._object(part[0].key[1] - at, returns)
+        if not returns or result is None:
+            return
+        if self.graph.is_scalar(returns):
+            self._used_as(MACHINE.result, result, returns)
+
+    # Between blocks ----------------------------------------------------------------------------------------
+
+    def _join(self) -> None:
+        """What flows into the registers at the begins of blocks."""
+        blocks = self.tracker.flow.blocks
+        reached = self._outs
+        for number, register in self._ins:
+            node = self.node("in", number, register)
+            if not number:
+                entry = self.node("entry", register, 0)
+                node.sources.append((entry, 0))
+            elif self.tracker.flow.open or not blocks[number].predecessors:
+                node.begun = False
+            for before in blocks[number].predecessors:
+                held = reached.get(before)
+                if held is None:
+                    continue
+                if register not in held:
+                    # Goes through; the list grows while it is walked.
+                    self._in(before, held, register)
+                value = self._known[before].get(register) if register in _GENERAL else None
+                if register in _GENERAL:
+                    self._flows(node, held[register], value)

@@ -1,0 +1,166 @@
+"""What nameless variables are, told by what goes into them and what they are used as."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from fakes import Fake, assemble
+
+from undwarf.disasm.x86_64 import MACHINE
+from undwarf.types.flow import FunctionFlow
+from undwarf.types.inference import Inference
+from undwarf.types.places import Prototype
+from undwarf.types.program import Program
+from undwarf.types.values import OBJECT
+
+RDI, RSI = 5, 4
+FRAME = "push %rbp\n mov %rsp, %rbp\n"
+END = "\n pop %rbp\n ret"
+
+Slots = Callable[..., str]
+
+
+@pytest.fixture
+def fake() -> Fake:
+    return Fake()
+
+
+@pytest.fixture
+def slot(fake: Fake, tmp_path: Path) -> Slots:
+    """The type of the variable at an offset from the frame pointer."""
+
+    def run(
+        text: str, offset: int, size: int = 8, *, arguments: tuple[tuple[int, int], ...] = (), returns: int = 0
+    ) -> str:
+        fake.prototypes[0] = Prototype(
+            "f", returns, tuple(("", t) for _register, t in arguments), 0,
+            arguments=tuple((register, t, 0) for register, t in arguments),
+        )  # fmt: skip
+        code = assemble(FRAME + text + END, tmp_path)
+        flow = FunctionFlow(MACHINE.listing(code, 0), MACHINE)
+        tracker = Inference(Program(fake, MACHINE), flow, 0, len(code), fake.prototypes[0], {}).tracker
+        tracker.before(0)
+        found = tracker.stack_variable(0, offset - 16)
+        if found is None:
+            return "?"
+        return fake.graph.canonical_name(found[0].type) + (f"+{found[1]}" if found[1] else "")
+
+    return run
+
+
+def test_a_parameter_is_stored_first(fake: Fake, slot: Slots) -> None:
+    to_node = fake.graph.pointer_to(fake.node)
+    text = "mov %rdi, -24(%rbp)\n mov %rsi, -32(%rbp)\n mov -24(%rbp), %rax"
+    assert slot(text, -24, arguments=((RDI, to_node), (RSI, fake.long))) == "struct node*"
+    assert slot(text, -32, arguments=((RDI, to_node), (RSI, fake.long))) == "long int"
+
+
+def test_a_register_that_was_used_is_no_parameter(fake: Fake, slot: Slots) -> None:
+    assert slot("xor %edi, %edi\n mov %rdi, -24(%rbp)", -24, arguments=((RDI, fake.long),)) == "?"
+
+
+def test_a_pointer_that_was_loaded_says_what_it_leads_to(fake: Fake, slot: Slots) -> None:
+    text = "mov 24(%rdi), %rax\n mov %rax, -8(%rbp)"
+    assert slot(text, -8, arguments=((RDI, fake.graph.pointer_to(fake.node)),)) == "struct item*"
+
+
+def test_the_address_of_a_whole_may_be_that_of_its_first_member(fake: Fake, slot: Slots) -> None:
+    to_node = fake.graph.pointer_to(fake.node)
+    to_pointer = fake.graph.pointer_to(to_node)
+    text = "mov %rsi, -8(%rbp)\n mov %rdi, -8(%rbp)"
+    assert slot(text, -8, arguments=((RDI, to_node), (RSI, to_pointer))) == "?"
+    text = "mov %rsi, -24(%rbp)\n mov -24(%rbp), %rax\n mov %rax, -8(%rbp)\n mov (%rax), %rax\n mov %rax, -8(%rbp)"
+    assert slot(text, -8, arguments=((RSI, to_pointer),)) == "struct node**"
+
+
+def test_what_is_returned_has_the_type_of_the_function(fake: Fake, slot: Slots) -> None:
+    assert slot("movq $0, -8(%rbp)\n mov -8(%rbp), %rax", -8, returns=fake.long) == "long int"
+
+
+def test_floating_point_numbers_and_comparisons_with_sign(fake: Fake, slot: Slots) -> None:
+    assert slot("movsd %xmm0, -8(%rbp)", -8) == "double"
+    assert slot("cmpl $3, -4(%rbp)\n jl 1f\n nop\n 1: nop", -4, 4) == "int"
+    assert slot("cmpl $3, -4(%rbp)\n jb 1f\n nop\n 1: nop", -4, 4) == "?"
+
+
+def test_two_things_told_are_none(fake: Fake, slot: Slots) -> None:
+    to_item = fake.graph.pointer_to(fake.item)
+    text = "mov %rdi, -8(%rbp)\n mov %rsi, -8(%rbp)"
+    assert slot(text, -8, arguments=((RDI, to_item), (RSI, fake.long))) == "?"
+
+
+def test_an_object_whose_address_is_passed(fake: Fake, slot: Slots, tmp_path: Path) -> None:
+    code = "lea -48(%rbp), %rdi\n call 1f\n jmp 2f\n 1: ret\n 2: nop"
+    at = len(assemble(FRAME + "lea -48(%rbp), %rdi\n call 1f\n 1:", tmp_path)) + 2
+    fake.takes((RDI, fake.item), at=at)
+    assert slot(code, -48 + 8) == "struct item+8"
+
+
+def test_numbers_are_told_by_what_is_done_with_them(fake: Fake, slot: Slots) -> None:
+    assert slot("mov -8(%rbp), %rax\n cqto\n idivq -8(%rbp)", -8) == "long int"
+    assert slot("mov -8(%rbp), %rax\n mul %rdi\n mov %rax, -8(%rbp)", -8) == "?"
+    assert slot("movslq -4(%rbp), %rax", -4, 4) == "int"
+
+
+def test_a_cast_that_reaches_further_is_no_type(fake: Fake, slot: Slots) -> None:
+    to_link = fake.graph.pointer_to(fake.link)
+    stored = "mov %rdi, -24(%rbp)\n mov -24(%rbp), %rax\n mov %rax, -8(%rbp)\n mov -8(%rbp), %rax\n "
+    assert slot(stored + "mov 8(%rax), %rax", -8, arguments=((RDI, to_link),)) == "struct link*"
+    assert slot(stored + "mov 24(%rax), %rax", -8, arguments=((RDI, to_link),)) == "?"
+
+
+def test_an_array_ends_before_the_next_variable(fake: Fake, slot: Slots) -> None:
+    text = "cltq\n movsd -96(%rbp,%rax,8), %xmm0\n movsd %xmm0, -32(%rbp)\n cmpl $3, -8(%rbp)\n jl 1f\n nop\n 1: nop"
+    assert slot(text, -96) == "double[]"
+    assert slot(text, -40) == "double[]+56"
+    assert slot(text, -32) == "double"
+    assert slot(text, -8, 4) == "int"
+
+
+@pytest.fixture
+def inferred(fake: Fake, tmp_path: Path) -> Callable[..., str]:
+    """What the last memory operand of some code touches."""
+
+    def run(text: str, *, callees: tuple[tuple[str, tuple[tuple[int, int], ...]], ...] = ()) -> str:
+        body = text + "".join(f"\n {name}: ret" for name, _taken in callees)
+        code = assemble(body, tmp_path)
+        at = len(code) - len(callees)
+        for k, (_name, taken) in enumerate(callees):
+            fake.takes(*taken, at=at + k)
+        flow = FunctionFlow(MACHINE.listing(code[:at], 0), MACHINE)
+        tracker = Inference(Program(fake, MACHINE), flow, 0, at, None, {}).tracker
+        answer = "?"
+        for k in range(len(flow.instructions)):
+            for number, operand in enumerate(flow.instructions[k].memory):
+                if operand.access and not operand.implicit:
+                    tracker.before(k)
+                    where = tracker.address_of(k, number)
+                    answer = "?"
+                    if where is not None and where[0] == OBJECT:
+                        answer = f"{fake.graph.canonical_name(where[1])}+{where[4]}"
+        return answer
+
+    return run
+
+
+def test_what_is_passed_on_is_what_is_expected_there(fake: Fake, inferred: Callable[..., str]) -> None:
+    text = "push %rbx\n call malloc\n mov %rax, %rbx\n mov %rbx, %rdi\n call take\n movl $3, 16(%rbx)\n pop %rbx\n ret"
+    callees = (("malloc", ()), ("take", ((RDI, fake.node),)))
+    assert inferred(text, callees=callees) == "struct node+16"
+    # Also before it is passed.
+    text = "push %rbx\n call malloc\n mov %rax, %rbx\n movl $3, 16(%rbx)\n mov %rbx, %rdi\n call take\n pop %rbx\n ret"
+    assert inferred(text, callees=callees) == "struct node+16"
+
+
+def test_what_goes_to_two_things_is_unknown(fake: Fake, inferred: Callable[..., str]) -> None:
+    text = "push %rbx\n call malloc\n mov %rax, %rbx\n movl $3, 16(%rbx)\n mov %rbx, %rdi\n call take\n"
+    text += "mov %rbx, %rdi\n call put\n pop %rbx\n ret"
+    callees = (("malloc", ()), ("take", ((RDI, fake.node),)), ("put", ((RDI, fake.item),)))
+    assert inferred(text, callees=callees) == "?"
+
+
+def test_one_of_several_ways_is_enough_where_they_meet(fake: Fake, inferred: Callable[..., str]) -> None:
+    text = "push %rbx\n test %esi, %esi\n je 1f\n call malloc\n jmp 2f\n 1: call calloc\n 2: mov %rax, %rbx\n"
+    text += "movl $3, 16(%rbx)\n mov %rbx, %rdi\n call take\n pop %rbx\n ret"
+    callees = (("malloc", ()), ("calloc", ()), ("take", ((RDI, fake.node),)))
+    assert inferred(text, callees=callees) == "struct node+16"
