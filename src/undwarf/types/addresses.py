@@ -62,9 +62,14 @@ class Questions:
         )
         self.has_variables = bool(self.places)
         self.frame_places += told
+        pointers = {program.machine.stack_pointer, program.machine.frame_pointer}
+        self._frame_registers = pointers & {
+            place.register for place in self.frame_places if place.kind == PlaceKind.MEMORY
+        }
         self.in_registers = Columns(self._in_registers, low, self.size)
         self.in_frame = Columns(self.frame_places, low, self.size)
         self._kin = Kin(self.graph, lambda: program.source.related(low))
+        self._walked: set[tuple[int, int]] | None = None
         self._own = False
         """Whether the answer holds for this function only."""
         self._globals: dict[int, tuple[int, int, str] | None] = {}
@@ -76,6 +81,9 @@ class Questions:
         """What the register of a variable holds; 0 where that says nothing."""
         place = self._in_registers[number]
         if not 0 <= place.register < _REGISTERS:
+            return 0
+        if place.kind == PlaceKind.VALUE and place.register in self._frame_registers:
+            # The address of a variable on the stack.
             return 0
         value = self.value_of_type(place.type, place.piece_offset, place.piece_size or 8)
         if value is not None and place.kind == PlaceKind.VALUE:
@@ -257,6 +265,18 @@ class Questions:
         """Variables that have a place at an address, the outermost scope's first."""
         return [place for place in self.places if place.low <= pc < place.high]
 
+    def walks(self, t: int) -> bool:
+        """Whether a variable goes from one object of a type to the next beside it somewhere in the function."""
+        graph = self.graph
+        canonical, whole = graph.canonical(t), graph.size(t)
+        if self._walked is None:
+            self._walked = {
+                (graph.canonical(graph.target(place.type)), place.offset)
+                for place in self._in_registers
+                if place.kind == PlaceKind.VALUE and place.offset and graph.is_pointer(place.type)
+            }
+        return any(of == canonical and not offset % whole for of, offset in self._walked)
+
     def said_of(self, register: int, pc: int) -> list[Value]:
         """What the variables that are told by a register say it holds."""
         found = []
@@ -299,13 +319,14 @@ class Questions:
             return None
         return (OBJECT, target, 0, 0, 0)
 
-    def reconcile(self, known: Value, said: Value) -> tuple[Value, bool]:
-        """What a register holds, given what was tracked and what a variable says; whether so in this function only."""
+    def reconcile(self, known: Value, said: Value, told: bool) -> tuple[Value, bool]:
+        """What a register holds, given what was tracked and what a variable says; whether so in this function only.
+        ``told``: what was tracked is what another variable says here."""
         self._own = False
-        value = self._reconciled(known, said)
+        value = self._reconciled(known, said, told)
         return value, self._own
 
-    def _reconciled(self, known: Value, said: Value) -> Value:
+    def _reconciled(self, known: Value, said: Value, told: bool) -> Value:
         base = known[0]
         if base == FRAME or known == NULL:
             return known
@@ -338,14 +359,22 @@ class Questions:
             return known
         if not known[2] and self._further(known, said):
             return known
-        inside = not known[2] and 0 <= known[4] < whole and 0 < known[4] - said[4] < whole
-        if inside and graph.is_scalar(said[1]) and graph.is_aggregate(known[1]):
+        apart = known[4] - said[4]
+        inside = not known[2] and 0 <= known[4] < whole and 0 < apart < whole and graph.is_aggregate(known[1])
+        if inside and (graph.is_scalar(said[1]) or (told and not self._is_room(known[1], apart))):
             # Read as something else than what is there.
             return known
         if said[4]:
             return said
-        # Neither is a part of the other: a cast; the larger is what was meant.
-        return known if graph.size(known[1]) > graph.size(said[1]) and not known[4] and not known[2] else said
+        if known[4] or known[2] or not graph.size(known[1]) > graph.size(said[1]):
+            return said
+        # Neither is a part of the other: a cast. Of two variables the larger is what was meant, else the later one.
+        return known if told or not graph.is_aggregate(said[1]) else said
+
+    def _is_room(self, t: int, offset: int) -> bool:
+        """Whether plain bytes, which anything is put into, lie at an offset of an aggregate."""
+        found = self.graph.member_at(t, offset, 0)
+        return found is None or self.graph.size(found.type) == 1
 
     def _further(self, known: Value, said: Value) -> bool:
         """Whether what a variable says is at the end of what is known, or in what derives from it."""

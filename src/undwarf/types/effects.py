@@ -103,10 +103,14 @@ LARGEST = cython.declare(cython.longlong, 1 << 62)
 """Offsets and steps at least this large say nothing."""
 EVERYTHING = cython.declare(cython.longlong, 1 << 20)
 """How far a store through an address in the frame reaches where no variable says."""
+ALIGNED = cython.declare(cython.longlong, 1 << 24)
+"""How far below a frame lies, for us, what a stack pointer leads to that was aligned: how far it is nobody knows, and
+both are counted from there on."""
 NEAR = cython.declare(cython.Py_ssize_t, 32)
 """Segments whose places are looked for at a time."""
 PLACE_MEMORY = cython.declare(cython.int, 2)
 PLACE_CFA = cython.declare(cython.int, 3)
+TOLD = cython.declare(cython.ulonglong, 1 << 31)
 MULTIPLIER = cython.declare(cython.ulonglong, 0x9E3779B97F4A7C15)
 
 
@@ -521,6 +525,8 @@ class Effects:
         roots="const unsigned char[::1]",
         rank="int[::1]",
         queued="unsigned char[::1]",
+        settled="unsigned char[::1]",
+        last=cython.bint,
         at=cython.Py_ssize_t,
         i=cython.Py_ssize_t,
         number=cython.Py_ssize_t,
@@ -537,6 +543,8 @@ class Effects:
         self.entry_length = zeros("i", count)
         rank = zeros("i", count)
         queued = zeros("B", len(order) + 1)
+        settled = zeros("B", count)
+        last = False
         for number in range(count):
             rank[number] = -1
             self.entry_length[number] = -1
@@ -545,7 +553,7 @@ class Effects:
         lowest = len(order)
         for i in range(len(order)):
             number = order[i]
-            if roots[number]:
+            if roots[number] == 2 or (roots[number] and self.open):
                 self._clear()
                 if roots[number] == 2:
                     for register, value in begin:
@@ -555,7 +563,23 @@ class Effects:
                 lowest = min(lowest, i)
         budget = VISITS * count + 64
         at = lowest
-        while at < len(order):
+        while True:
+            if at >= len(order):
+                # What nothing leads to goes on with nothing known, but takes nothing away from what was come to.
+                for number in range(count):
+                    if self.entry_length[number] >= 0:
+                        settled[number] = 1
+                for i in range(len(order)):
+                    if self.entry_length[order[i]] < 0 and (roots[order[i]] or last):
+                        self._clear()
+                        self._keep(order[i])
+                        queued[i] = 1
+                        at = min(at, i)
+                if at >= len(order):
+                    if last:
+                        break
+                    last = True
+                continue
             if not queued[at]:
                 at += 1
                 continue
@@ -575,7 +599,7 @@ class Effects:
             lowest = at + 1
             for i in range(first[number], first[number + 1]):
                 following = successors[i]
-                if self._merge(following) and rank[following] >= 0:
+                if not settled[following] and self._merge(following) and rank[following] >= 0:
                     queued[rank[following]] = 1
                     lowest = min(lowest, cython.cast(cython.Py_ssize_t, rank[following]))
             at = lowest
@@ -865,8 +889,8 @@ class Effects:
 
     @cython.cfunc
     @cython.exceptval(-1)
-    def reconcile(self, known: cython.int, said: cython.int) -> cython.int:
-        """What a register holds, given what was tracked and what a variable says."""
+    def reconcile(self, known: cython.int, said: cython.int, register: cython.Py_ssize_t) -> cython.int:
+        """What a register, or a slot (-1), holds, given what was tracked and what a variable says."""
         if not known or known == said:
             return said
         base: cython.longlong = self._base(known)
@@ -880,15 +904,34 @@ class Effects:
         same = base == OBJECT and not self._step(known) and self._type(known) == self._type(said)
         if same and self._offset(known) == self._offset(said):
             return known
+        told: cython.bint = register < 0 or self._told(register, known)
         key: cython.ulonglong = cython.cast(cython.ulonglong, known) << 32 | cython.cast(cython.ulonglong, said)
+        if told:
+            key |= TOLD
         found: Any = self.values.reconciled.get(key)
         if found is None:
             found = self.reconciled.get(key)
         if found is None:
-            value, own = self.questions.reconcile(self.values.of(known), self.values.of(said))
+            value, own = self.questions.reconcile(self.values.of(known), self.values.of(said), told)
             found = self.values.number(value)
             (self.reconciled if own else self.values.reconciled)[key] = found
         return cython.cast(cython.int, found)
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    def _told(self, register: cython.Py_ssize_t, known: cython.int) -> cython.bint:
+        """Whether a variable that is valid where `seeds` was asked last says what is known of a register."""
+        i: cython.Py_ssize_t
+        place: cython.Py_ssize_t
+        for i in range(self.seeds.begin, self.seeds.end):
+            place = self.seeds.items[i]
+            if self.seed_register[place] != register:
+                continue
+            if self.seed_value[place] < 0:
+                self.seed_value[place] = self.questions.seed_value(place)
+            if self.seed_value[place] == known:
+                return True
+        return False
 
     # The frame ---------------------------------------------------------------------------------------------
 
@@ -1245,7 +1288,7 @@ class Effects:
             return said if said else known
         if self._base(known) == NUMBER:
             return said if said and known != NULL else self.name(at, known, k)
-        return self.reconcile(known, said) if said else known
+        return self.reconcile(known, said, -1) if said else known
 
     @cython.cfunc
     @cython.exceptval(-1)
@@ -1412,7 +1455,7 @@ class Effects:
             if value < 0:
                 value = self.seed_value[place] = self.questions.seed_value(place)
             register = self.seed_register[place]
-            if not value or self.state[register] == value:
+            if not value or self.state[register] == value or register == self.stack_pointer:
                 continue
             known = self.state[register]
             if (
@@ -1422,7 +1465,7 @@ class Effects:
             ):
                 # What was copied from there, or to there, is the same.
                 self._replace(known, value)
-            self.state[register] = self.reconcile(known, value)
+            self.state[register] = self.reconcile(known, value, register)
         return 0
 
     @cython.ccall
@@ -1622,6 +1665,10 @@ class Effects:
         width: cython.longlong, mask: cython.longlong,
     ) -> cython.int:  # fmt: skip
         if register >= 0:
+            return NOTHING
+        if self._base(left) == FRAME and width == 8 and -4096 <= mask < 0 and not self._step(left):
+            if self.rows[row + ROW_DESTINATION] == self.stack_pointer and self._offset(left) > -ALIGNED:
+                return self.values.intern(FRAME, 0, 0, 0, (self._offset(left) & mask) - ALIGNED)
             return NOTHING
         if not left or self._base(left) == NUMBER:
             lowest: cython.longlong = mask & -mask

@@ -5,15 +5,15 @@ the graph `open`: then any stretch may be entered from it.
 """
 
 from bisect import bisect_right
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from undwarf.disasm import Action, Flow, Machine
 from undwarf.disasm.listing import TARGETED, Listing
 
 __all__ = ["Block", "FunctionFlow"]
 
-_JUMP, _BRANCH, _INDIRECT_JUMP, _CALL, _INDIRECT_CALL = (
-    int(flow) for flow in (Flow.JUMP, Flow.BRANCH, Flow.INDIRECT_JUMP, Flow.CALL, Flow.INDIRECT_CALL)
+_JUMP, _BRANCH, _INDIRECT_JUMP, _CALL, _INDIRECT_CALL, _STOP = (
+    int(flow) for flow in (Flow.JUMP, Flow.BRANCH, Flow.INDIRECT_JUMP, Flow.CALL, Flow.INDIRECT_CALL, Flow.STOP)
 )
 _LOOK_BACK = 12
 """Instructions before an indirect jump among which its table is looked for."""
@@ -40,7 +40,8 @@ class FunctionFlow:
     """Blocks of a function's code in order of address; `order` visits a block after those that lead to it, loops aside.
 
     `read(address, size)` gives bytes of the file (jump tables), `never_returns(address)` says which functions are left
-    out as callers' ways on.
+    out as callers' ways on. `further` are (instruction, what may follow it beside what it says), by address; `warns`:
+    what is behind an undefined instruction, and nothing else leads to, follows it, as in a kernel's warnings.
     """
 
     def __init__(
@@ -49,12 +50,17 @@ class FunctionFlow:
         machine: Machine,
         read: Callable[[int, int], bytes | None] | None = None,
         never_returns: Callable[[int], bool] | None = None,
+        *,
+        further: Iterable[tuple[int, int]] = (),
+        warns: bool = False,
     ) -> None:
         self.instructions = instructions
         self._machine = machine
         self._index = {at: k for k, at in enumerate(instructions.offsets.tolist())}
         self._read = read
         self._never_returns = never_returns
+        self._further = further
+        self._warns = warns
         self.open = False
         self._addresses: dict[int, list[int]] | None = None
         self.tables: set[int] = set()
@@ -100,6 +106,13 @@ class FunctionFlow:
             ways[k] = targets
             leaders.update(targets)
             leaders.add(k + 1)
+        for source, target in self._further:
+            at, following = self.index_of(source), self.index_of(target)
+            if at is None or following is None or instructions.flows[at] & 15 not in (0, _JUMP):
+                continue
+            targets = ways.setdefault(at, [])
+            targets += [one for one in dict.fromkeys((following, at + 1)) if one not in targets and one < count]
+            leaders.update((following, at + 1))
         starts = sorted(leader for leader in leaders if leader < len(instructions))
         number = {start: n for n, start in enumerate(starts)}
         self._starts = starts
@@ -115,6 +128,21 @@ class FunctionFlow:
             for target in targets:
                 block.successors.append(number[target])
                 self.blocks[number[target]].predecessors.append(n)
+        if self._warns:
+            self._go_on_after_warnings()
+
+    def _go_on_after_warnings(self) -> None:
+        """Who handles the exception of a warning's undefined instruction goes on behind it (asm-generic/bug.h)."""
+        for n, block in enumerate(self.blocks[:-1]):
+            last = block.end - 1
+            following = self.blocks[n + 1]
+            run = block.predecessors or not block.padding
+            if not run or following.predecessors or self.instructions.flows[last] & 15 != _STOP:
+                continue
+            if self.instructions[last].text == "ud2":
+                block.padding = False
+                block.successors.append(n + 1)
+                following.predecessors.append(n)
 
     def _ends(self, call: int) -> bool:
         """A call that does not return."""

@@ -192,7 +192,7 @@ def locate(
         return "code or void"
     whole = graph.size(t)
     how = ""
-    if step and whole and step % whole == 0:
+    if step and whole and step % whole == 0 and not _goes_on(graph, t):
         if not 0 <= offset < whole:
             offset %= whole
         step, how = 0, "array"
@@ -221,6 +221,12 @@ def locate(
         if found is not None:
             return Located(t, place, found, "array")
     return "index not understood"
+
+
+def _goes_on(graph: TypeGraph, t: int) -> bool:
+    """Whether an aggregate ends in an array without bounds: nothing follows it, least of all another one."""
+    members = graph.members(t) if graph.is_aggregate(t) else ()
+    return bool(members) and graph.is_array(members[-1].type) and not members[-1].size
 
 
 def _in_scalars(

@@ -29,10 +29,11 @@ _CXX = frozenset((0x04, 0x1A, 0x21, 0x2B, 0x3A))
 
 
 class Neighbours:
-    """The aggregates around functions of one binary, unit by unit."""
+    """The aggregates around functions of one binary, unit by unit. ``lonely``: see :class:`Embedders`."""
 
-    def __init__(self, source: DwarfSource) -> None:
+    def __init__(self, source: DwarfSource, *, lonely: bool = False) -> None:
         self._source = source
+        self._lonely = lonely
         self._units: dict[tuple[int, int], Embedders] = {}
         self._seen: dict[tuple[object, ...], int] = {}
 
@@ -54,6 +55,7 @@ class Neighbours:
                 lambda: self._aggregates(pc),
                 bases_only=language in _CXX,
                 wanted_only=language not in _CXX and language not in _C,
+                lonely=self._lonely,
                 parts=_UnitParts(source, space, unit, lambda: self._aggregates(pc)),
             )
         return found.preferring(lambda: self._mentioned(pc))

@@ -49,7 +49,7 @@ def open_resolver(
             elf, debug_elf, find_alt=find_alt, find_split=find_split, limits=limits, defects=defects
         )
         if source is not None:
-            embedders = Neighbours(source).embedders
+            embedders = Neighbours(source, lonely=kernel).embedders
             return Resolver(elf, source, debug=debug_elf, embedders_at=embedders, kernel=kernel, symbols=symbols)
     if isinstance(btf, BtfFile):
         file: BtfFile | None = btf

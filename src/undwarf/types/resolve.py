@@ -32,6 +32,7 @@ from undwarf.types.skid import late
 from undwarf.types.touched import in_array, in_variable, touched
 from undwarf.types.tracking import Tracker
 from undwarf.types.values import ADDRESS, FRAME, OBJECT, PERCPU, THREAD, Value
+from undwarf.types.ways import KernelWays
 
 __all__ = ["Access", "Resolver"]
 
@@ -161,6 +162,7 @@ class Resolver:
         )
         fixed = elf.kind == 2 or isinstance(elf, ObjectFile)
         self._kernel = kernel
+        self._ways = KernelWays(elf, self._symbols) if kernel and elf.machine == _EM_X86_64 else None
         if machine is not None:
             self.program = Program(
                 source,
@@ -332,7 +334,14 @@ class Resolver:
             return "no code here"
         instructions = self.machine.listing(bytes(code[:size]), low)
         self._through_slots(instructions)
-        flow = FunctionFlow(instructions, self.machine, self._read_loaded, self._never_returns)
+        flow = FunctionFlow(
+            instructions,
+            self.machine,
+            self._read_loaded,
+            self._never_returns,
+            further=self._ways.between(low, high) if self._ways is not None else (),
+            warns=self._kernel,
+        )
         made = _Function(low, high, flow, self._followed(flow, low, high))
         self._functions[low] = made
         if len(self._functions) > _KEPT_FUNCTIONS:

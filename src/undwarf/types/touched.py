@@ -32,7 +32,8 @@ def touched(tracker: Tracker, k: int, operand: Memory, where: Value, size: int) 
     if other is not None:
         return other
     if questions.embedders.whole:
-        return found
+        beside = isinstance(found, str) and questions.embedders.lonely and whole > 0 and size <= whole
+        return locate(graph, where[1], whole, where[4], size) if beside and questions.walks(where[1]) else found
     # Only a register that leads to an object itself is used for its neighbours.
     leads = base is not None and base[0] == OBJECT and not base[2] and size <= whole and not base[4] % max(whole, 1)
     if leads and base is not None and base[4]:

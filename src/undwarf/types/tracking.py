@@ -92,7 +92,11 @@ class Tracker:
 
     def _at_entry(self, low: int) -> list[tuple[int, Value | None]]:
         machine = self.program.machine
-        found: list[tuple[int, Value | None]] = [(machine.stack_pointer, (FRAME, 0, 0, 0, machine.entry_offset))]
+        rule = self.program.frame_rule(low)
+        # A part of a function that lies apart is not entered as functions are.
+        counted = rule is None or rule[0] == machine.stack_pointer
+        offset = machine.entry_offset if rule is None else -rule[1]
+        found: list[tuple[int, Value | None]] = [(machine.stack_pointer, (FRAME, 0, 0, 0, offset) if counted else None)]
         if not self.has_variables:
             prototype = self.program.source.prototype_at(low)
             if prototype is not None:

@@ -1,0 +1,142 @@
+"""Ways through code that its instructions do not show, and frames that are not counted from a function's begin."""
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from fakes import Fake, assemble
+
+from undwarf.disasm.x86_64 import MACHINE
+from undwarf.elf import ElfFile
+from undwarf.types.flow import FunctionFlow
+from undwarf.types.locate import Located, locate
+from undwarf.types.model import Kind, TypeRecord
+from undwarf.types.objects import as_linked
+from undwarf.types.program import Program
+from undwarf.types.tracking import Tracker
+from undwarf.types.values import FRAME, OBJECT, Value
+from undwarf.types.ways import KernelWays
+
+RSP, RDI, RBX = 7, 5, 3
+
+WARNS = "test %eax,%eax; jne 1f; ret; 1: ud2; mov 8(%rdi),%rax; ret"
+BRANCHES = "nop; ret; mov 8(%rdi),%rax; ret"
+
+
+def flow_of(text: str, folder: Path, further: tuple[tuple[int, int], ...] = (), *, warns: bool = False) -> FunctionFlow:
+    return FunctionFlow(MACHINE.listing(assemble(text, folder), 0), MACHINE, further=further, warns=warns)
+
+
+def last_address(flow: FunctionFlow, fake: Fake, rule: tuple[int, int] | None = None) -> Value | None:
+    """Where the memory operand of the last instruction but one is."""
+    program = Program(fake, MACHINE, frame_rule=lambda _pc: rule)
+    tracker = Tracker(program, flow, 0, flow.instructions.offsets[-1] + 1)
+    k = len(flow.instructions) - 2
+    tracker.before(k)
+    return tracker.address_of(k, 0)
+
+
+@pytest.mark.parametrize("warns", [False, True])
+def test_a_kernel_goes_on_behind_a_warning(tmp_path: Path, warns: bool) -> None:
+    fake = Fake()
+    fake.takes((RDI, fake.node))
+    found = last_address(flow_of(WARNS, tmp_path, warns=warns), fake)
+    assert (found is not None and found[:2] == (OBJECT, fake.node)) == warns
+
+
+def test_what_is_jumped_to_does_not_follow_an_undefined_instruction(tmp_path: Path) -> None:
+    flow = flow_of("test %eax,%eax; jne 1f; ud2; 1: mov 8(%rdi),%rax; ret", tmp_path, warns=True)
+    assert [block.predecessors for block in flow.blocks] == [[], [0], [0]]
+
+
+@pytest.mark.parametrize("further", [(), ((0, 2),)])
+def test_an_instruction_that_does_nothing_may_become_a_jump(
+    tmp_path: Path, further: tuple[tuple[int, int], ...]
+) -> None:
+    fake = Fake()
+    fake.takes((RDI, fake.node))
+    found = last_address(flow_of(BRANCHES, tmp_path, further), fake)
+    assert (found is not None and found[:2] == (OBJECT, fake.node)) == bool(further)
+
+
+def test_ways_to_and_from_what_is_no_instruction_are_none(tmp_path: Path) -> None:
+    flow = flow_of(BRANCHES, tmp_path, ((0, 3), (1 << 62, 2), (-5, 2)))
+    assert [block.successors for block in flow.blocks] == [[], []]
+
+
+def test_what_nothing_leads_to_takes_nothing_away(tmp_path: Path) -> None:
+    fake = Fake()
+    fake.takes((RDI, fake.node))
+    found = last_address(flow_of("jmp 1f; xor %edi,%edi; 1: mov 8(%rdi),%rax; ret", tmp_path), fake)
+    assert found is not None and found[:2] == (OBJECT, fake.node)
+
+
+def test_what_lies_below_an_aligned_stack_pointer_is_kept(tmp_path: Path) -> None:
+    fake = Fake()
+    fake.takes((RDI, fake.node))
+    code = (
+        "push %rbp; mov %rsp,%rbp; and $-64,%rsp; sub $64,%rsp; mov %rdi,8(%rsp); xor %edi,%edi;"
+        "mov 8(%rsp),%rbx; leave; mov (%rsp),%rax; mov 8(%rbx),%rax; ret"
+    )
+    found = last_address(flow_of(code, tmp_path), fake)
+    assert found is not None and found[:2] == (OBJECT, fake.node)
+
+
+def test_behind_an_aligned_frame_the_old_one_is_known(tmp_path: Path) -> None:
+    code = "push %rbp; mov %rsp,%rbp; and $-64,%rsp; mov %rdi,8(%rsp); leave; mov (%rsp),%rax; ret"
+    assert last_address(flow_of(code, tmp_path), Fake()) == (FRAME, 0, 0, 0, -8)
+
+
+def test_a_part_of_a_function_begins_with_the_frame_its_rule_says(tmp_path: Path) -> None:
+    flow = flow_of("mov 8(%rsp),%rax; ret", tmp_path)
+    assert last_address(flow, Fake(), (RSP, 48)) == (FRAME, 0, 0, 0, -40)
+
+
+def test_a_pointer_steps_through_the_array_at_the_end_of_an_object(tmp_path: Path) -> None:
+    fake = Fake()
+    graph = fake.graph
+    items = graph.add(TypeRecord(Kind.ARRAY, target=fake.link, count=-1))
+    members = (fake.member("count", 0, 8, fake.long), fake.member("of", 8, 0, items))
+    whole = graph.add(TypeRecord(Kind.STRUCT, "list", 8, keyword="struct", members=members))
+    found = locate(graph, whole, 16, 8, 8)
+    assert isinstance(found, Located) and (found.offset, found.field.path) == (8, "of[].next")
+
+
+TABLES = """
+.text
+f: nop
+   ret
+g: mov (%rdi),%rax
+   ret
+h: xor %eax,%eax
+   ret
+.section __jump_table,"aw"
+1: .long f - ., g - ., 0, 0
+.section __ex_table,"a"
+2: .long g - ., h - ., 0
+.byte 1,2,3
+"""
+
+
+def test_ways_are_read_from_the_tables_of_a_module(tmp_path: Path) -> None:
+    if shutil.which("as") is None:
+        pytest.skip("no assembler")
+    (tmp_path / "code.s").write_text(TABLES)
+    subprocess.run(["as", "--64", "-o", tmp_path / "code.o", tmp_path / "code.s"], check=True, capture_output=True)
+    elf = ElfFile.open(tmp_path / "code.o")
+    if elf.machine != 62:
+        pytest.skip("the assembler is for another machine")
+    elf = as_linked(elf)
+    text = elf.section(".text")
+    assert text is not None
+    at = text.address
+    ways = KernelWays(elf, None)
+    assert ways.between(at, at + 100) == [(at, at + 2), (at + 2, at + 6)]
+    assert ways.between(at + 1, at + 100) == [(at + 2, at + 6)]
+    assert ways.between(at, at) == []
+
+
+def test_a_file_without_tables_has_no_ways(tmp_path: Path) -> None:
+    assemble("ret", tmp_path)
+    assert KernelWays(ElfFile.open(tmp_path / "code.o"), None).between(0, 1 << 63) == []
