@@ -9,7 +9,7 @@ from fakes import Fake, assemble
 from undwarf.disasm import Memory
 from undwarf.disasm.x86_64 import MACHINE
 from undwarf.types.flow import FunctionFlow
-from undwarf.types.locate import Embedders, Located, locate
+from undwarf.types.locate import Embedders, Located, locate, one_of_two
 from undwarf.types.model import Kind, TypeRecord
 from undwarf.types.places import GlobalVariable, Place, PlaceKind
 from undwarf.types.program import Program
@@ -442,3 +442,58 @@ def test_in_code_at_fixed_addresses_a_table_may_be_the_displacement(fake: Fake, 
     assert touched("mov %edi,%eax; lea (%rax,%rax,4),%rax; mov 0x404004(,%rax,8),%ecx; ret", fixed=True) == [
         "struct item[].[].flags"
     ]
+
+
+def test_an_index_that_is_known_in_part_does_not_lead_to_the_next_variable(fake: Fake, touched: Touched) -> None:
+    fake.globals = [GlobalVariable("g", fake.table, 0x2000, 72), GlobalVariable("h", fake.doubles, 0x2048, 64)]
+    assert touched("lea 0x2000-7(%rip),%rdi; add $9,%rsi; mov 8(%rdi,%rsi,8),%rax; ret") == ["table.of[]"]
+
+
+def test_a_pointer_that_leaves_a_variable_in_a_loop_is_still_of_that(fake: Fake, touched: Touched) -> None:
+    rows = fake.graph.add(TypeRecord(Kind.ARRAY, target=fake.item, count=4))
+    fake.globals = [GlobalVariable("rows", rows, 0x2000, 160), GlobalVariable("g", fake.node, 0x20A0, 32)]
+    text = "lea 0x2000+120-7(%rip),%rdi; 1: mov -16(%rdi),%rax; add $80,%rdi; cmp %rdi,%rsi; jne 1b; ret"
+    assert touched(text) == ["struct item[].[].value"]
+
+
+def test_counting_back_from_the_begin_of_a_variable_may_be_another(fake: Fake, touched: Touched) -> None:
+    ints = fake.graph.add(TypeRecord(Kind.ARRAY, target=fake.long, count=8))
+    fake.globals = [GlobalVariable("a", fake.doubles, 0x2000, 64), GlobalVariable("b", ints, 0x2040, 64)]
+    assert touched("lea 0x2040-7(%rip),%rdi; mov -8(%rdi,%rsi,8),%rax; ret") == ["?"]
+
+
+def test_an_array_in_an_element_of_an_array(fake: Fake, touched: Touched) -> None:
+    fake.takes((RDI, fake.table))
+    text = "lea (%rsi,%rsi,8),%rax; lea (%rdi,%rax,8),%rdi; add %rdx,%rdx; mov 8(%rdi,%rdx,4),%rax; ret"
+    assert touched(text) == ["table.of[]"]
+
+
+def test_a_distance_of_elements_may_be_shifted(fake: Fake, touched: Touched) -> None:
+    fake.takes((RDI, fake.item), (RSI, fake.item))
+    assert touched("sub %rdi,%rsi; sar $3,%rsi; mov 24(%rdi,%rsi,8),%rax; ret") == ["item.value"]
+    assert touched("sub %rdi,%rsi; sar $4,%rsi; mov 24(%rdi,%rsi,8),%rax; ret") == ["?"]
+
+
+def test_pointers_into_two_things_lead_to_what_both_have_there(fake: Fake, touched: Touched) -> None:
+    fake.takes((RDI, fake.item), (RSI, fake.node))
+    head = "lea 8(%rdi),%rax; test %edx,%edx; je 1f; "
+    assert touched(head + "lea 8(%rsi),%rax; 1: mov (%rax),%rcx; ret") == ["?"]
+    assert touched(head + "lea 24(%rdi),%rax; lea 8(%rsi),%rcx; mov %rcx,%rax; 1: mov (%rax),%rcx; ret") == ["?"]
+    assert touched("lea 24(%rdi),%rax; test %edx,%edx; je 1f; lea 8(%rsi),%rax; 1: mov (%rax),%rcx; ret") == [
+        "long int."
+    ]
+
+
+def test_of_two_members_a_condition_chooses_neither_is_guessed(fake: Fake, touched: Touched) -> None:
+    fake.takes((RDI, fake.link))
+    assert touched("xor %eax,%eax; test %esi,%esi; setle %al; mov (%rdi,%rax,8),%rdi; mov 8(%rdi),%rdi; ret") == [
+        "?",
+        "link.prev",
+    ]
+    assert one_of_two(fake.graph, fake.link, 8, 0, 8) == [(fake.link, 0), (fake.link, 8)]
+    assert not one_of_two(fake.graph, fake.item, 8, 24, 8)
+
+
+def test_what_is_passed_by_address_is_where_its_register_leads(fake: Fake, touched: Touched) -> None:
+    fake.variables = [Place("by_value", fake.node, PlaceKind.MEMORY, RDI, 0, 0, 3)]
+    assert touched("mov %rdi,%rbx; mov 8(%rbx),%rax; ret") == ["node.key"]

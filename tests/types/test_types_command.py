@@ -193,3 +193,32 @@ def test_a_kernel_is_told_by_its_per_cpu_variables(tmp_path: Path) -> None:
     assert "canary" in {one["how"] for one in answers(kernel, "guard")}
     plain = build(tmp_path, source.replace('section(".data..percpu")', "used"), "plain.c", "-O2")
     assert "canary" not in {one["how"] for one in answers(plain, "guard")}
+
+
+CLASSES = """
+#include <new>
+struct Stream { int fd; unsigned state; virtual ~Stream() {} };
+struct In : virtual Stream { int at; virtual int get(); };
+struct Out : virtual Stream { long put; };
+struct Both : In, Out { long copied; int get() override; };
+struct Point { int x, y; };
+union Either { long number; Point *point; };
+int In::get() { state |= 1; return at; }
+int Both::get() { copied++; return fd; }
+extern "C" __attribute__((noinline)) Point *made(Point *at, int x) { return new (at) Point { x, 2 }; }
+extern "C" __attribute__((noinline)) int either(Either *e) { return e->point->y; }
+int main() { Both b; Point p; Either e; e.point = made(&p, 1); return b.get() + either(&e); }
+"""
+
+
+@pytest.mark.parametrize("level", ["-O0", "-O2"])
+def test_virtual_bases_placement_and_pointers_in_unions(tmp_path: Path, level: str) -> None:
+    binary = build(tmp_path, CLASSES, "classes.cc", level, compiler="g++")
+
+    def said(name: str) -> set[str]:
+        return {f"{one['type']}.{one['field']}" for one in answers(binary, name) if one["type"]}
+
+    assert "struct Stream.state" in said("_ZN2In3getEv")
+    assert "struct Stream.fd" in said("_ZN4Both3getEv")
+    assert "struct Point.x" in said("made")
+    assert "struct Point.y" in said("either")

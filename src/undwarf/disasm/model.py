@@ -81,6 +81,8 @@ class Action(IntEnum):
     """destination = left | immediate."""
     UPDATE = 21
     """memory[0] += left, or the immediate where left is NONE."""
+    SHIFT_RIGHT = 22
+    """destination = left >> immediate."""
 
 
 class Memory:

@@ -119,6 +119,12 @@ _ARITHMETIC: dict[int, Action] = {
     Mnemonic.SUB: Action.SUBTRACT,
     Mnemonic.AND: Action.AND,
 }
+_SHIFTS: dict[int, Action] = {
+    Mnemonic.SHL: Action.SHIFT_LEFT,
+    Mnemonic.SAL: Action.SHIFT_LEFT,
+    Mnemonic.SHR: Action.SHIFT_RIGHT,
+    Mnemonic.SAR: Action.SHIFT_RIGHT,
+}
 _UPDATES = frozenset((Mnemonic.ADD, Mnemonic.SUB, Mnemonic.INC, Mnemonic.DEC))
 _ADDRESS_ONLY = frozenset((Mnemonic.LEA, Mnemonic.NOP, Mnemonic.ENDBR64, Mnemonic.ENDBR32))
 _NO_ACCESS = frozenset(
@@ -362,9 +368,9 @@ def _act(made: Instruction, native: Native, mnemonic: int) -> None:
     elif mnemonic in (Mnemonic.INC, Mnemonic.DEC) and width >= 4:
         made.action, made.destination, made.left = Action.ADD, _NUMBER[into], _NUMBER[into]
         made.immediate, made.width = 1 if mnemonic == Mnemonic.INC else -1, width
-    elif mnemonic in (Mnemonic.SHL, Mnemonic.SAL) and width >= 4:
+    elif mnemonic in _SHIFTS and width >= 4:
         if second in _IMMEDIATES:
-            made.action, made.destination, made.left = Action.SHIFT_LEFT, _NUMBER[into], _NUMBER[into]
+            made.action, made.destination, made.left = _SHIFTS[mnemonic], _NUMBER[into], _NUMBER[into]
             made.immediate, made.width = native.immediate(1) & (63 if width == 8 else 31), width
     elif mnemonic == Mnemonic.IMUL and width >= 4 and count > 1:
         if count == 3 and second == OpKind.REGISTER:

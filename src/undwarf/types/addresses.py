@@ -9,16 +9,17 @@ from undwarf.buffers import zeros
 from undwarf.types.effects import Values
 from undwarf.types.kin import Kin
 from undwarf.types.locate import Located, locate
-from undwarf.types.model import VOID, Kind
+from undwarf.types.model import Kind
 from undwarf.types.places import Place, PlaceKind, Prototype
 from undwarf.types.program import Program
-from undwarf.types.values import ADDRESS, FRAME, NULL, NUMBER, OBJECT, PERCPU, THREAD, Value, join
+from undwarf.types.values import ADDRESS, FRAME, NULL, NUMBER, OBJECT, PERCPU, THREAD, VIRTUAL, Value, join
 
 __all__ = ["Questions"]
 
 _REGISTERS = 96
 """Registers of a state of the data flow."""
 _HIGHEST = 1 << 40
+_PLACEMENT_NEW = frozenset(("operator new", "operator new[]", "_ZnwmPv", "_ZnamPv"))
 
 Returned = tuple[tuple[int, int], ...]
 """Registers, and numbers of the values they hold."""
@@ -56,10 +57,8 @@ class Questions:
         self.lost = tuple(one for one in program.machine.lost_in_calls if one < _REGISTERS)
         self.embedders = program.embedders_at(low)
         self.places = program.source.function_places(low, high)
-        kinds = (PlaceKind.REGISTER, PlaceKind.VALUE), (PlaceKind.CFA, PlaceKind.MEMORY)
-        self._in_registers, self.frame_places = (
-            [place for place in self.places if place.kind in wanted] for wanted in kinds
-        )
+        self._in_registers = [place for place in self.places if self._tells_register(place)]
+        self.frame_places = [place for place in self.places if place.kind in (PlaceKind.CFA, PlaceKind.MEMORY)]
         self.has_variables = bool(self.places)
         self.frame_places += told
         pointers = {program.machine.stack_pointer, program.machine.frame_pointer}
@@ -75,6 +74,14 @@ class Questions:
         self._globals: dict[int, tuple[int, int, str] | None] = {}
         self._data: dict[int, bool] = {}
 
+    def _tells_register(self, place: Place) -> bool:
+        """Whether a variable says what a register holds: its value, or where it is, as of what is passed by address."""
+        if place.kind in (PlaceKind.REGISTER, PlaceKind.VALUE):
+            return True
+        of_frame = place.register in (self._machine.stack_pointer, self._machine.frame_pointer)
+        whole = place.kind == PlaceKind.MEMORY and not place.piece_size and not of_frame
+        return whole and self.graph.is_aggregate(place.type)
+
     # Answers in numbers of values --------------------------------------------------------------------------
 
     def seed_value(self, number: int) -> int:
@@ -85,6 +92,8 @@ class Questions:
         if place.kind == PlaceKind.VALUE and place.register in self._frame_registers:
             # The address of a variable on the stack.
             return 0
+        if place.kind == PlaceKind.MEMORY:
+            return self.values.number((OBJECT, place.type, 0, 0, -place.offset))
         value = self.value_of_type(place.type, place.piece_offset, place.piece_size or 8)
         if value is not None and place.kind == PlaceKind.VALUE:
             value = (OBJECT, value[1], 0, 0, -place.offset)
@@ -111,15 +120,15 @@ class Questions:
             found = self._data[address] = asked is not None and asked(address & 0xFFFFFFFFFFFFFFFF)
         return found
 
-    def call(self, target: int | None) -> tuple[bool, Returned, Returned, int | None]:
+    def call(self, target: int | None) -> tuple[bool, Returned, Returned, int | None, int | None]:
         """Of what is called: whether it does nothing; what it takes; what it returns; the register whose function it
-        goes on to."""
+        goes on to; the register whose value it returns."""
         machine = self._machine
         prototype = self.program.callee(target & 0xFFFFFFFFFFFFFFFF) if target is not None else None
         if prototype is None:
-            return False, (), (), None
+            return False, (), (), None, None
         if prototype.name in ("__fentry__", "mcount", "_mcount"):
-            return True, (), (), None
+            return True, (), (), None, None
         returned: Returned = ()
         through = None
         if prototype.name.startswith("__x86_indirect_thunk_"):
@@ -127,7 +136,15 @@ class Questions:
             through = machine.names.index(name) if name in machine.names else None
         elif prototype.returns:
             returned = self._returned(prototype.returns)
-        return False, self.passed(prototype), returned, through
+        same = machine.parameters[1] if self._places_only(prototype) else None
+        return False, self.passed(prototype), returned, through, same
+
+    def _places_only(self, prototype: Prototype) -> bool:
+        """Whether a function is the form of C++'s `operator new` that gives back its second parameter."""
+        graph, parameters = self.graph, prototype.parameters
+        if prototype.name not in _PLACEMENT_NEW or len(parameters) != 2 or not graph.is_pointer(parameters[1][1]):
+            return False
+        return graph.kind(graph.strip(graph.target(parameters[1][1]))) == Kind.VOID
 
     def changed(self, target: int) -> tuple[int, ...]:
         """The registers that a function changes, for callers that compilers let make use of it."""
@@ -179,7 +196,7 @@ class Questions:
         if where[0] == ADDRESS and not where[2]:
             leads = self.program.indirections.get(where[4])
             if leads is not None:
-                return (ADDRESS, 0, 0, 0, leads)
+                return (ADDRESS, leads, 0, 0, leads)
             other = self.program.elsewhere(where[4])
             if other:
                 return (OBJECT, other, 0, 0, 0)
@@ -190,6 +207,8 @@ class Questions:
             return self._pointer_at(*found, size) if found is not None else None
         if where[0] not in (OBJECT, ADDRESS):
             return None
+        if where[0] == OBJECT and where[4] < 0 and not where[2] and self.graph.is_method_table(where[1]):
+            return (VIRTUAL, 0, 0, 0, where[4])
         located = self.locate(where, size)
         if isinstance(located, str):
             return self._either(where, size)
@@ -204,6 +223,11 @@ class Questions:
             return None
         beside = (where[4] + where[2], where[4] - where[2])
         return first if any(first == self._pointer_at(where[1], at, size) for at in beside) else None
+
+    def virtual_base(self, value: Value, slot: int) -> Value | None:
+        """The virtual base of an object whose place is said at an offset of its table of virtual functions."""
+        base = self.graph.virtual_base(value[1], value[4], slot) if value[0] == OBJECT and not value[2] else 0
+        return (OBJECT, base, 0, 0, 0) if base else None
 
     def in_block(self, where: Value) -> tuple[int, int] | None:
         """(type, offset in it) of the per-cpu or thread-local variable at a place of its block."""
@@ -221,28 +245,49 @@ class Questions:
         """What holds on both of two ways, where globals or objects of two types meet."""
         if ADDRESS in (left[0], right[0]) and left[0] in (ADDRESS, OBJECT) and right[0] in (ADDRESS, OBJECT):
             # Two globals, or a global and something else: an object of the type they share.
-            a, b = self._as_object(left), self._as_object(right)
-            if a is None or b is None:
-                return None
-            if left[0] == right[0] and self._variable_at(left[4]) == self._variable_at(right[4]):
+            if left[0] == right[0] and (left[1] == right[1] or self._begin_of(left) == self._begin_of(right)):
                 return join(left, right, self.graph)
-            return join(a, b, self.graph)
+            a, b = self._as_object(left), self._as_object(right)
+            return join(a, b, self.graph) if a is not None and b is not None else None
         return join(left, right, self.graph)
 
-    def _variable_at(self, address: int) -> tuple[int, int]:
-        found = self.global_at(address)
-        return (found[0], address - found[1]) if found is not None else (VOID, address)
+    def _begin_of(self, value: Value) -> int:
+        """Where the variable is that an address leads to; the address itself if it leads to none."""
+        found = self.variable_of(value)
+        return value[4] - found[1] if found is not None else value[4]
 
     def _as_object(self, value: Value) -> Value | None:
         if value[0] != ADDRESS:
             return value
-        found = self.global_at(value[4])
+        found = self.variable_of(value)
         if found is None:
             return None
-        return self._element((OBJECT, found[0], value[2], 0, found[1]))
+        return self.element((OBJECT, found[0], value[2], 0, found[1]))
 
-    def _element(self, value: Value) -> Value:
+    def variable_of(self, value: Value) -> tuple[int, int] | None:
+        """(type, offset in it) of the global variable that an address leads to, give or take its steps.
+
+        It is the one that the address was first of: with an index of which only part is known the sum may be in its
+        neighbour. The begin of a variable may be the end of the one before.
+        """
+        there = self.global_at(value[4])
+        if not value[2] or value[1] == value[4]:
+            return there[:2] if there is not None else None
+        first = self.global_at(value[1])
+        if first is None:
+            return there[:2] if there is not None else None
+        offset = value[4] - value[1] + first[1]
+        if offset < 0 and not first[1] and there is not None:
+            return there[:2]
+        return first[0], offset
+
+    def element(self, value: Value) -> Value:
         """A pointer into an array as one to its element."""
+        if value[0] == ADDRESS:
+            found = self.variable_of(value)
+            if found is None:
+                return value
+            value = (OBJECT, found[0], value[2], value[3], found[1])
         t, step, offset = value[1], value[2], value[4]
         graph = self.graph
         if graph.is_array(t):
@@ -299,11 +344,28 @@ class Questions:
                     return derived
             return locate(self.graph, value[1], value[2], value[4], size, self.embedders)
         if value[0] == ADDRESS:
-            found = self.global_at(value[4])
+            found = self.variable_of(value)
             if found is None:
                 return "no variable"
-            return locate(self.graph, found[0], value[2], found[1], size, None)
+            located = locate(self.graph, found[0], value[2], found[1], size, None)
+            return located if self._surely_there(value, located, size) else "index not understood"
         return "no pointer"
+
+    def _surely_there(self, value: Value, located: Located | str, size: int) -> bool:
+        """Whether an address before the begin of a variable is not in that: it may be counted back from there."""
+        if isinstance(located, str) or not value[2] or value[4] >= value[1]:
+            return True
+        first = self.global_at(value[1])
+        if first is None or first[1]:
+            return True
+        graph = self.graph
+        if graph.is_scalar(first[0]):
+            return True
+        other = locate(graph, first[0], value[2], value[4] - value[1], size, None)
+        if isinstance(other, str):
+            return False
+        same = graph.canonical(other.type) == graph.canonical(located.type)
+        return same and other.field.path == located.field.path
 
     def value_of_type(self, t: int, offset: int, size: int) -> Value | None:
         """What a register holds when it holds `size` bytes of a value of a type; None unless that is an address."""
@@ -331,7 +393,7 @@ class Questions:
         if base == FRAME or known == NULL:
             return known
         if base == ADDRESS:
-            return known if self.global_at(known[4]) is not None else said
+            return known if self.variable_of(known) is not None else said
         if base == NUMBER and known[2] != 1 and known[3] >= 0:
             # An index, whatever is said of it: optimizers let variables stay with what replaced them.
             return known

@@ -67,6 +67,7 @@ _SPOKEN_OF, _PARAMETERS = (
     tags_of(TAG_TYPEDEF, TAG_TYPE_PARAMETER),
     tags_of(TAG_PARAMETER, TAG_ELLIPSIS, into=(TAG_PACK,)),
 )
+_INHERITANCE = tags_of(TAG_INHERITANCE)
 _TYPE_PARAMETERS, _MEMBER = tags_of(TAG_TYPE_PARAMETER), tags_of(TAG_MEMBER)
 _MEMBERS, _VARIANTS = tags_of(TAG_MEMBER, TAG_INHERITANCE, TAG_VARIANT_PART), tags_of(TAG_VARIANT, TAG_MEMBER)
 _DIMENSIONS = tags_of(TAG_SUBRANGE, TAG_ENUM)
@@ -319,8 +320,22 @@ class DwarfTypes:
             members=tuple(members),
             keyword="" if given else self._keyword(entry, keyword),
             by_reference=entry.number(CALLING_CONVENTION) == _PASS_BY_REFERENCE,
+            virtual_bases=self._virtual_bases(entry),
             holds=holds,
         )
+
+    def _virtual_bases(self, entry: Entry) -> tuple[tuple[int, int], ...]:
+        """(offset in the table of virtual functions, type) of the bases whose place is told there."""
+        if self.language(entry) not in _CXX:
+            return ()
+        found = []
+        for child in entry.space.children(entry, _INHERITANCE)[:MAX_MEMBERS]:
+            location = child.attributes.get(DATA_MEMBER_LOCATION)
+            if location is not None and location.kind == ValueClass.BLOCK:
+                slot = _table_slot(child.block(DATA_MEMBER_LOCATION))
+                if slot is not None:
+                    found.append((slot, self.of(child)))
+        return tuple(found)
 
     def _first_parameter(self, entry: Entry) -> int:
         """The first type that a generic type was made for."""
@@ -436,4 +451,23 @@ def _constant_place(block: memoryview | None) -> int | None:
             if byte < 0x80:
                 behind = rest[k + 1 :]
                 return value if behind in ((b"",) if op == 0x23 else (b"\x22",)) else None
+    return None
+
+
+def _table_slot(block: memoryview | None) -> int | None:
+    """Where in an object's table of virtual functions an expression finds how far away a base is.
+
+    DW_OP_dup, deref, a constant, minus, deref, plus: the Itanium C++ ABI (2.5.2) keeps these distances in front of the
+    table that the object's first word leads to.
+    """
+    raw = bytes(block or b"")
+    if raw[:2] != b"\x12\x06" or raw[-3:] != b"\x1c\x06\x22":
+        return None
+    constant = raw[2:-3]
+    if len(constant) == 1 and 0x30 <= constant[0] < 0x50:  # DW_OP_lit0 to DW_OP_lit31
+        return 0x30 - constant[0]
+    if len(constant) == 2 and (constant[0] == 0x08 or (constant[0] == 0x10 and constant[1] < 0x80)):
+        return -constant[1]  # DW_OP_const1u, DW_OP_constu
+    if len(constant) == 3 and constant[0] == 0x10 and constant[2] < 0x80:
+        return -(constant[1] & 0x7F | constant[2] << 7)
     return None

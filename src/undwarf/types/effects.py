@@ -32,6 +32,7 @@ ADDRESS = cython.declare(cython.int, 3)
 PERCPU = cython.declare(cython.int, 4)
 THREAD = cython.declare(cython.int, 5)
 POISON = cython.declare(cython.int, 6)
+VIRTUAL = cython.declare(cython.int, 7)
 
 # undwarf.disasm.model.Flow
 CALL = cython.declare(cython.int, 4)
@@ -60,6 +61,7 @@ LOAD_PAIR = cython.declare(cython.int, 18)
 STORE_PAIR = cython.declare(cython.int, 19)
 OR = cython.declare(cython.int, 20)
 UPDATE = cython.declare(cython.int, 21)
+SHIFT_RIGHT = cython.declare(cython.int, 22)
 
 # Words of templates and of their operands, as in undwarf.disasm.listing.
 ROW_WORDS = cython.declare(cython.Py_ssize_t, 16)
@@ -158,6 +160,8 @@ class Values:
     """What loads give that are the same in all functions, by number and size."""
     reconciled: Any = cython.declare(dict, visibility="readonly")
     """What tracking and a variable give together, where it is the same in all functions."""
+    indexed: Any = cython.declare(dict, visibility="readonly")
+    """Pointers into arrays with a second index, by the two numbers."""
 
     def __init__(self) -> None:
         self.parts = zeros("q", 5 * 1024)
@@ -167,6 +171,7 @@ class Values:
         self.joined = {}
         self.loaded = {}
         self.reconciled = {}
+        self.indexed = {}
         self.intern(NUMBER, 0, 1, 0, 0)
         self.intern(NUMBER, 0, 0, 0, 0)
         self.intern(POISON, 0, 1, 0, 0)
@@ -426,6 +431,7 @@ class Effects:
 
     stack_pointer: cython.int
     frame_pointer: cython.int
+    result_register: cython.int
     parameters = cython.declare(tuple)
     kernel: cython.bint
     fixed: cython.bint
@@ -470,6 +476,7 @@ class Effects:
         self.calls = {}
         self.stack_pointer = machine.stack_pointer
         self.frame_pointer = machine.frame_pointer
+        self.result_register = machine.result
         self.parameters = machine.parameters
         self.kernel = questions.program.kernel
         self.fixed = questions.program.is_data is not None
@@ -788,6 +795,8 @@ class Effects:
         if self._base(a) == POISON or self._base(b) == POISON:
             return NOWHERE
         if self._base(b) != NUMBER:
+            if self._base(a) == VIRTUAL or self._base(b) == VIRTUAL:
+                return self._virtual_base(a, b)
             if self._base(a) != NUMBER:
                 if self._base(a) == PERCPU:
                     swapped = a
@@ -814,7 +823,52 @@ class Effects:
             symbol = self._symbol(a) if step else 0
         else:
             step, symbol = _gcd(self._step(a), self._step(b)), 0
+            if (self._base(a) in (OBJECT, ADDRESS)) and step != abs(self._step(a)) and step > 1:
+                return self._indexed_twice(a, b)
+            if self._base(a) == OBJECT and step != abs(self._step(b)) and step > 1:
+                return self._indexed_twice(a, b)
         return self.values.intern(self._base(a), self._type(a), step, symbol, self._offset(a) + self._offset(b))
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    def _virtual_base(self, left: cython.int, right: cython.int) -> cython.int:
+        """An object and how far its virtual base is from it."""
+        value: cython.int = right if self._base(left) == VIRTUAL else left
+        slot: cython.int = left if self._base(left) == VIRTUAL else right
+        if self._base(value) != OBJECT:
+            return NOTHING
+        return cython.cast(
+            cython.int, self.values.number(self.questions.virtual_base(self.values.of(value), self._offset(slot)))
+        )
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    def _indexed_twice(self, value: cython.int, number: cython.int) -> cython.int:
+        """A pointer into an array that is moved by an index of its own: within an element, or from one to the next."""
+        key: cython.ulonglong = cython.cast(cython.ulonglong, value) << 32 | cython.cast(cython.ulonglong, number)
+        found: Any = self.values.indexed.get(key)
+        if found is None:
+            found = self.values.indexed[key] = self._index_again(value, number)
+        return cython.cast(cython.int, found)
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    def _index_again(self, value: cython.int, number: cython.int) -> cython.int:
+        symbol: cython.longlong
+        element: cython.int = self.values.number(self.questions.element(self.values.of(value)))
+        size: cython.longlong = self.questions.graph.size(self._type(element)) if self._base(element) == OBJECT else 0
+        step: cython.longlong = _gcd(self._step(value), self._step(number))
+        if not size or (self._step(element) % size and self._step(number) % size):
+            return self.values.intern(
+                self._base(value), self._type(value), step, 0, self._offset(value) + self._offset(number)
+            )
+        if self._step(number) % size:
+            # Within an element; the first index only said which.
+            step, symbol = self._step(number), self._symbol(number)
+        else:
+            step, symbol = self._step(element), self._symbol(element)
+        offset: cython.longlong = (self._offset(element) + self._offset(number)) % size
+        return self.values.intern(OBJECT, self._type(element), step, symbol, offset + size if offset < 0 else offset)
 
     @cython.cfunc
     @cython.exceptval(-1)
@@ -839,7 +893,8 @@ class Effects:
             return self.add(left, self.scaled(right, -1))
         if not left or self._base(left) == NUMBER:
             return NOWHERE
-        if self._base(left) == self._base(right) and self._type(left) == self._type(right):
+        a: cython.longlong = self._base(left)
+        if a == self._base(right) and (a == ADDRESS or self._type(left) == self._type(right)):
             step: cython.longlong = _gcd(self._step(left), self._step(right))
             if self._base(left) == OBJECT:
                 # Two pointers to a type: elements of one array, or it would mean nothing.
@@ -865,6 +920,8 @@ class Effects:
                 return self._asked_join(left, right)
             if a == POISON:
                 return NOWHERE
+            if a == VIRTUAL:
+                return NOTHING
             apart: cython.longlong = self._offset(left) - self._offset(right)
             if self._step(left) == self._step(right) and self._symbol(left) == self._symbol(right) and not apart:
                 return left
@@ -1183,7 +1240,7 @@ class Effects:
                 return NOTHING
             return self.values.intern(area, 0, self._step(inner), self._symbol(inner), self._offset(inner))
         if base < 0 and index < 0:
-            return self.values.intern(ADDRESS, 0, 0, 0, displacement)
+            return self.values.intern(ADDRESS, displacement, 0, 0, displacement)
         return self._sum(m, base, index, displacement)
 
     @cython.cfunc
@@ -1223,7 +1280,9 @@ class Effects:
     @cython.exceptval(-1)
     def _from(self, address: cython.longlong, number: cython.int) -> cython.int:
         """An address of the program, and a number more."""
-        return self.values.intern(ADDRESS, 0, self._step(number), self._symbol(number), self._offset(number) + address)
+        return self.values.intern(
+            ADDRESS, address, self._step(number), self._symbol(number), self._offset(number) + address
+        )
 
     @cython.cfunc
     @cython.exceptval(-1)
@@ -1436,7 +1495,7 @@ class Effects:
         """An immediate; the address of a variable where it can be one."""
         value: cython.longlong = self._immediate(k, row)
         if whole and self.fixed and self.questions.is_data(value):
-            return self.values.intern(ADDRESS, 0, 0, 0, value)
+            return self.values.intern(ADDRESS, value, 0, 0, value)
         return self.constant(value)
 
     @cython.ccall
@@ -1595,6 +1654,8 @@ class Effects:
             if immediate > 61:
                 return UNKNOWN
             return self._only_number(self.scaled(left, cython.cast(cython.longlong, 1) << immediate))
+        if action == SHIFT_RIGHT:
+            return self._shifted(left, immediate) if width == 8 else NOTHING
         if action == AND:
             return self._masked(k, row, left, register, width, immediate)
         if action == OR:
@@ -1620,6 +1681,17 @@ class Effects:
     @cython.exceptval(-1)
     def _only_number(self, value: cython.int) -> cython.int:
         return value if value and self._base(value) == NUMBER else NOTHING
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    def _shifted(self, value: cython.int, by: cython.longlong) -> cython.int:
+        """A number divided by a power of two: the distance of two pointers, where that leaves no rest."""
+        if not value or self._base(value) != NUMBER or not 0 <= by < 62:
+            return NOTHING
+        unit: cython.longlong = cython.cast(cython.longlong, 1) << by
+        if self._step(value) % unit or self._offset(value) % unit:
+            return NOTHING
+        return self.values.intern(NUMBER, 0, self._step(value) // unit, 0, self._offset(value) // unit)
 
     @cython.cfunc
     @cython.exceptval(-1)
@@ -1737,13 +1809,15 @@ class Effects:
             known: Any = self.calls.get(target)
             if known is None:
                 known = self.calls[target] = self.questions.call(target)
-            transparent, passed, returned, through = known
+            transparent, passed, returned, through, same = known
             if transparent:
                 return 0
             if through is not None:
                 value = self.state[through]
                 if self._base(value) == OBJECT and not self._offset(value):
                     returned = self._returned_through(value)
+            if same is not None and self.state[same] and self._base(self.state[same]) != NUMBER:
+                returned = ((self.result_register, self.state[same]),)
             for register, said in passed:
                 value = self.state[register]
                 if self._base(value) != NUMBER or self._step(value) != 1:

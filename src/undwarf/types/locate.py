@@ -15,6 +15,8 @@ __all__ = ["Embedders", "Located", "locate", "same_array", "value_of"]
 
 _AGGREGATES = (Kind.STRUCT, Kind.UNION, Kind.CLASS, Kind.VARIANT)
 _CANDIDATES = 16
+_APART = 64
+"""Bytes at most between two members of which a condition chooses one."""
 _MANY = 64
 """Aggregates that have a type as a part, above which not all of them are looked at."""
 
@@ -205,8 +207,13 @@ def locate(
         if not whole and not graph.members(t):
             return "incomplete type"
         return _around(graph, t, offset, size, whole, embedders)
+    if not 0 <= offset < whole:
+        place = _in_rows(graph, t, step, offset)
+        found = graph.member_at(t, place, size) if place is not None else None
+        if found is not None and place is not None:
+            return Located(t, place, found, "array")
     found = graph.member_at(t, offset, size) if offset >= 0 else None
-    if found is not None and _absorbed(graph, found, step):
+    if found is not None and (_absorbed(graph, found, step) or _in_rows(graph, t, step, offset) is not None):
         return "index not understood" if _at_border(graph, t, step, offset) else Located(t, offset, found)
     # Elements are read one by one when the index is biased: what is wider is no element.
     arrays = [
@@ -227,6 +234,31 @@ def _goes_on(graph: TypeGraph, t: int) -> bool:
     """Whether an aggregate ends in an array without bounds: nothing follows it, least of all another one."""
     members = graph.members(t) if graph.is_aggregate(t) else ()
     return bool(members) and graph.is_array(members[-1].type) and not members[-1].size
+
+
+def _in_rows(graph: TypeGraph, t: int, step: int, offset: int) -> int | None:
+    """Where an element of an array of arrays is that steps lead to: rows lie one behind the other."""
+    while graph.is_array(t):
+        stride = graph.stride(t)
+        if stride and not step % stride:
+            return offset % stride
+        t = graph.target(t)
+    return None
+
+
+def one_of_two(graph: TypeGraph, t: int, step: int, offset: int, size: int) -> list[tuple[int, int]]:
+    """(aggregate, offset) of two members of one type side by side of which a condition chooses, as a tree's left and
+    right; empty where that is not so."""
+    first = graph.member_at(t, offset, size) if offset >= 0 and 4 <= abs(step) <= _APART else None
+    if first is None or first.offset or graph.size(first.type) != size:
+        return []
+    for place in (offset + abs(step), offset - abs(step)):
+        other = graph.member_at(t, place, size) if place >= 0 else None
+        if other is None or other.offset or graph.size(other.type) != size:
+            continue
+        if graph.canonical(other.type) == graph.canonical(first.type):
+            return [(t, min(place, offset)), (t, max(place, offset))]
+    return []
 
 
 def _in_scalars(

@@ -103,6 +103,8 @@ class TypeRecord:
     signed: bool = False
     by_reference: bool = False
     """A C++ class that is passed by its address, whatever its size."""
+    virtual_bases: tuple[tuple[int, int], ...] = ()
+    """(offset in the table of virtual functions, type) of the bases whose place only the object says."""
     holds: int = VOID
     """What the bytes are that an address inside leads to, where its own type does not say (Rust's `RawVec<T>`)."""
 
@@ -537,7 +539,8 @@ class TypeGraph:
     def value_at(self, t: int, offset: int, size: int) -> int:
         """The type of a value of ``size`` bytes read at ``offset`` of a type; void where that is not one whole scalar.
 
-        Members of a union that are there with the same size must be of one type.
+        Members of a union that are there with the same size must be of one type; a pointer goes before numbers, of
+        which nothing is asked that leads anywhere.
         """
         if offset < 0 or size <= 0:
             return VOID
@@ -549,7 +552,10 @@ class TypeGraph:
                 continue
             leaf = self._typed_bytes(one) or one.type
             if found and self.canonical(found) != self.canonical(leaf):
-                return VOID
+                if self.is_pointer(found) and self.is_pointer(leaf):
+                    return VOID
+                if self.is_pointer(found):
+                    continue
             found = leaf
         return found
 
@@ -581,6 +587,30 @@ class TypeGraph:
                 for container, left in one.containers
             )
         return known
+
+    def is_method_table(self, t: int) -> bool:
+        """Whether a type is an entry of a C++ class's table of virtual functions."""
+        return self.record(t).name == "__vtbl_ptr_type" and self.record(self.strip(t)).kind == Kind.POINTER
+
+    def virtual_base(self, t: int, offset: int, slot: int) -> int:
+        """The virtual base whose place is said at an offset of the table of virtual functions that the part of a class
+        at an offset has; void for none."""
+        queue = [(t, offset)]
+        for _step in range(64):
+            if not queue:
+                break
+            inner, left = queue.pop(0)
+            record = self.record(self.strip(inner))
+            if not left:
+                found = dict(record.virtual_bases).get(slot, VOID)
+                if found:
+                    return found
+            queue += [
+                (member.type, left - member.offset)
+                for member in self.members(inner)
+                if member.base and 0 <= left - member.offset < max(member.size, 1)
+            ]
+        return VOID
 
     # Names -------------------------------------------------------------------------------------------------
 

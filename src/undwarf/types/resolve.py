@@ -23,8 +23,8 @@ from undwarf.tables.model import NO_RULE, UnwindTable
 from undwarf.types.flow import FunctionFlow
 from undwarf.types.got import OffsetTable
 from undwarf.types.inference import Inference
-from undwarf.types.locate import Embedders, Located, candidates, locate
-from undwarf.types.model import VOID, Kind
+from undwarf.types.locate import Embedders, Located, candidates, locate, one_of_two
+from undwarf.types.model import VOID
 from undwarf.types.objects import APART, ELSEWHERE, ObjectFile
 from undwarf.types.places import PlaceKind, Prototype, TypeSource
 from undwarf.types.program import Program
@@ -495,8 +495,7 @@ class Resolver:
 
     def _is_table(self, where: Value) -> bool:
         """A table of a C++ class's virtual functions: what its members are is no data of the program."""
-        t = self.graph.strip(where[1])
-        return self.graph.kind(t) == Kind.POINTER and self.graph.name(where[1]) == "__vtbl_ptr_type"
+        return self.graph.is_method_table(where[1])
 
     def _by_register(
         self, function: _Function, k: int, made: Instruction, number: int, operand: Memory, size: int
@@ -536,7 +535,7 @@ class Resolver:
         self, function: _Function, k: int, made: Instruction, operand: Memory, where: Value, size: int
     ) -> Access:
         questions = function.tracker.questions
-        if questions.global_at(where[4]) is not None:
+        if questions.variable_of(where) is not None:
             return self._typed(made, operand, size, touched(function.tracker, k, operand, where, size), "global")
         address = where[4] & 0xFFFFFFFFFFFFFFFF
         if address in function.flow.tables:
@@ -553,11 +552,12 @@ class Resolver:
     def _outside(
         self, function: _Function, made: Instruction, operand: Memory, size: int, where: Value, reason: str
     ) -> Access:
-        names: tuple[str, ...] = ()
-        if not where[2]:
-            graph = self.graph
+        graph = self.graph
+        if where[2]:
+            found = one_of_two(graph, where[1], where[2], where[4], size)
+        else:
             found = candidates(graph, where[1], where[4], size, function.tracker.questions.embedders)
-            names = tuple(dict.fromkeys(f"{graph.canonical_name(t)}+{offset:#x}" for t, offset in found))
+        names = tuple(dict.fromkeys(f"{graph.canonical_name(t)}+{offset:#x}" for t, offset in found))
         return _access(made, operand, size, how="", reason=reason, candidates=names)
 
     def _typed(self, made: Instruction, operand: Memory, size: int, located: Located | str, how: str) -> Access:

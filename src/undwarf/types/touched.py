@@ -82,7 +82,7 @@ def _in_one_array(tracker: Tracker, operand: Memory, base: Value | None, where: 
         return True
     t, start = where[1], 0
     if where[0] == ADDRESS:
-        found = tracker.questions.global_at(where[4])
+        found = tracker.questions.variable_of(where)
         if found is None:
             return True
         t, start = found[0], where[4] - found[1]

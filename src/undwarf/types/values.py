@@ -6,10 +6,11 @@ A value is a tuple (base, type, step, symbol, offset). The base says what the re
 NUMBER   zero: an integer
 FRAME    the call frame address
 OBJECT   the begin of an object of `type`
-ADDRESS  zero, and the sum is an address of the program (a global)
+ADDRESS  zero, and the sum is an address of the program (a global); `type` is the address it was first
 PERCPU   the begin of a cpu's per-cpu area
 THREAD   the thread pointer
 POISON   nothing: a difference of two pointers to different things, which added to a third leads nowhere
+VIRTUAL  nothing: what a class's table of virtual functions says at `offset`, how far away a virtual base is
 ======== ==================================================================================================
 
 The value is base + offset + step * n for some integer n: step 0 is exact, step 1 says nothing but the base. Equal
@@ -21,6 +22,7 @@ None stands for what is not known at all. Sums and products of values are in `ef
 
 from math import gcd
 
+from undwarf.types.locate import locate
 from undwarf.types.model import TypeGraph
 
 __all__ = [
@@ -31,11 +33,12 @@ __all__ = [
     "PERCPU",
     "POISON",
     "THREAD",
+    "VIRTUAL",
     "Value",
     "join",
 ]
 
-NUMBER, FRAME, OBJECT, ADDRESS, PERCPU, THREAD, POISON = range(7)
+NUMBER, FRAME, OBJECT, ADDRESS, PERCPU, THREAD, POISON, VIRTUAL = range(8)
 
 Value = tuple[int, int, int, int, int]
 
@@ -51,7 +54,7 @@ def join(left: Value | None, right: Value | None, graph: TypeGraph) -> Value | N
         return None
     if left[0] == right[0]:
         if left[0] == OBJECT and left[1] != right[1] and graph.canonical(left[1]) != graph.canonical(right[1]):
-            return _nested(left, right, graph)
+            return _nested(left, right, graph) or _shared(left, right, graph)
         if left[0] == POISON:
             return NOWHERE
         apart = left[4] - right[4]
@@ -64,6 +67,24 @@ def join(left: Value | None, right: Value | None, graph: TypeGraph) -> Value | N
     if right == NULL and left[0] == OBJECT:
         return left
     return None
+
+
+def _shared(left: Value, right: Value, graph: TypeGraph) -> Value | None:
+    """Pointers to parts of two things, or of two places of one, as one to what both parts are."""
+    parts = _parts(left, graph)
+    others = {graph.canonical(t) for t in _parts(right, graph)}
+    return next(((OBJECT, t, 0, 0, 0) for t in parts if graph.canonical(t) in others), None)
+
+
+def _parts(value: Value, graph: TypeGraph) -> list[int]:
+    """Types of the objects that begin where a pointer leads, the outermost first."""
+    located = locate(graph, value[1], value[2], value[4], 0)
+    if isinstance(located, str):
+        return []
+    found = located.field
+    return [t for t, left in found.containers if not left and not graph.is_array(t)] + (
+        [found.type] if not found.offset else []
+    )
 
 
 def _nested(left: Value, right: Value, graph: TypeGraph) -> Value | None:

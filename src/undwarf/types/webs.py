@@ -318,7 +318,7 @@ class Webs:
         graph = self.graph
         t, offset = value[1], value[4]
         if value[0] == ADDRESS:
-            found = self.tracker.questions.global_at(offset)
+            found = self.tracker.questions.variable_of(value)
             if found is None:
                 return ()
             t, offset = found[0], found[1]
