@@ -823,9 +823,9 @@ class Effects:
             symbol = self._symbol(a) if step else 0
         else:
             step, symbol = _gcd(self._step(a), self._step(b)), 0
-            if (self._base(a) in (OBJECT, ADDRESS)) and step != abs(self._step(a)) and step > 1:
+            if (self._base(a) in (OBJECT, ADDRESS)) and step != abs(self._step(a)):
                 return self._indexed_twice(a, b)
-            if self._base(a) == OBJECT and step != abs(self._step(b)) and step > 1:
+            if self._base(a) == OBJECT and step != abs(self._step(b)):
                 return self._indexed_twice(a, b)
         return self.values.intern(self._base(a), self._type(a), step, symbol, self._offset(a) + self._offset(b))
 
