@@ -81,6 +81,8 @@ class Limits:
     """Types of one binary that are numbered; each costs about 200 bytes once it is looked at."""
     type_bytes: int = 1 << 47
     """Size of one type; a larger one is damage."""
+    call_scan_bytes: int = 8 << 20
+    """Code of a program without DWARF in which callers of functions are looked for."""
     type_depth: int = 64
     """Typedefs, arrays and members within each other that are followed."""
     type_steps: int = 4096

@@ -131,7 +131,7 @@ def test_a_structure_returned_in_memory_takes_the_first_register(builder: BtfBui
     builder.function("make", builder.prototype(large, ("k", word)))
     found = BtfSource(types_of(builder)).prototype_named("make")
     assert found is not None
-    assert [register for register, _t, _at in found.arguments] == [4]
+    assert [register for register, _t, _at in found.arguments] == [5, 4]
 
 
 @pytest.mark.parametrize("name", ["walk.isra.0", "walk.constprop.0", "walk.part.1", "walk.cold"])

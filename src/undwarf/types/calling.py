@@ -28,7 +28,8 @@ def argument_registers(
     left = list(INTEGER_REGISTERS)
     found: list[tuple[int, int, int]] = []
     if returns and returned_in_memory(graph, returns):
-        left.pop(0)
+        # The caller says where the result is wanted.
+        found.append((left.pop(0), graph.pointer_to(returns), 0))
     elif graph.kind(graph.strip(returns)) == Kind.FORWARD:
         return ()
     for _name, t in parameters:

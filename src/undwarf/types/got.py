@@ -71,6 +71,11 @@ class OffsetTable:
                 found.update((slot, addend) for slot, _kind, _symbol, addend in rows if 0 <= addend < 1 << 64)
         return found
 
+    @property
+    def all_moved(self) -> dict[int, int]:
+        """The addresses of this file that the dynamic linker writes, by place."""
+        return self._moved
+
     def moved(self, address: int) -> int | None:
         """The address that the dynamic linker writes to a place; None where it writes none of this file."""
         return self._moved.get(address)

@@ -6,15 +6,17 @@ caller. In unoptimised code every variable has a place of its own in the frame, 
 into the data flow, which then knows more, until nothing new is found. Values of which two things are told stay unknown.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
+from undwarf.disasm.x86_64 import RAX
 from undwarf.types.flow import FunctionFlow
 from undwarf.types.model import VOID, Kind, TypeGraph, TypeRecord
+from undwarf.types.nodes import Node
 from undwarf.types.places import Place, PlaceKind, Prototype
 from undwarf.types.program import Program
 from undwarf.types.tracking import Facts, Tracker
-from undwarf.types.webs import Node, Webs
+from undwarf.types.webs import Webs
 
 __all__ = ["Inference"]
 
@@ -47,7 +49,8 @@ class Decided:
 class Inference:
     """Follows a function until nothing new is found; ``tracker`` is the data flow that knows it all.
 
-    ``arguments``: what its callers pass in registers, by what these lead to.
+    ``arguments``: what its callers pass in registers, by what these lead to. ``returned``: what a function that is
+    called returns a pointer to, where its prototype does not say so.
     """
 
     def __init__(
@@ -58,23 +61,39 @@ class Inference:
         high: int,
         prototype: Prototype | None,
         arguments: dict[int, int],
+        returned: Callable[[int], int] | None = None,
     ) -> None:
         self._program = program
         self._graph: TypeGraph = program.graph
         self._low, self._high = low, high
         self._arrays: dict[tuple[int, int], int] = {}
-        facts = Facts(entry=dict(arguments))
+        self._returned = returned
+        facts = self.facts = Facts(entry=dict(arguments))
         self.tracker = Tracker(program, flow, low, high, facts)
         self.webs = Webs(self.tracker, prototype)
+        self.entered = {
+            register
+            for register, _t, _piece in (prototype.arguments if prototype is not None and prototype.trusted else ())
+            if self.tracker.known_at_entry(register)
+        }
+        """Registers of parameters of which the prototype says what they lead to."""
         for _round in range(_ROUNDS):
             decided = self._decide(self.webs)
             found = self._facts(self.webs, decided, facts)
             if not found.adds_to(facts):
                 break
             facts = found
+            self.facts = facts
             self.tracker = Tracker(program, flow, low, high, facts)
             self.webs = Webs(self.tracker, prototype)
         self.decided = self._decide(self.webs)
+
+    def place_at(self, offset: int) -> int:
+        """The type of what begins at an offset of the frame; void for unknown."""
+        for place in reversed(self.facts.places):
+            if place.offset == offset:
+                return self._graph.target(place.type) if self._graph.is_array(place.type) else place.type
+        return VOID
 
     # Pointers ----------------------------------------------------------------------------------------------
 
@@ -165,6 +184,15 @@ class Inference:
 
     def _facts(self, webs: Webs, decided: Decided, before: Facts) -> Facts:
         facts = Facts(dict(before.entry), dict(before.made), dict(before.begin), ())
+        if self._returned is not None:
+            for k, target, _values, _sources in webs.calls:
+                node = webs.nodes.get(("made", k, RAX))
+                if node is None or node.copied or k in facts.made or not webs.is_open(target):
+                    continue
+                if (node.followed or node.flows) and node not in decided.leads and node not in decided.conflicting:
+                    t = self._returned(target)
+                    if t:
+                        facts.made[k] = (RAX, t)
         for node, t in decided.leads.items():
             kind, at, more = node.key
             if not 0 <= (at if kind == "entry" else more) < 16:
@@ -282,7 +310,12 @@ class Inference:
                 # It may be a truth value.
                 return VOID
             return self._named(_SIGNED if signed else _UNSIGNED, size, (Kind.INT, Kind.CHAR))
-        return only if not node.signs else VOID
+        if node.signs or copied:
+            return only if not node.signs else VOID
+        summed = {self._is_signed(t) for t in node.summed if graph.size(t) == size}
+        if len(summed) != 1 or None in summed:
+            return VOID
+        return self._named(_SIGNED if True in summed else _UNSIGNED, size, (Kind.INT, Kind.CHAR))
 
     def _beside(self, node: Node, found: dict[Node, int]) -> int:
         """Numbers that are calculated with each other are most often of one type."""

@@ -7,8 +7,7 @@ says how it was found, or why it was not.
 from bisect import bisect_right
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass
-from dataclasses import field as dataclass_field
+from functools import cached_property
 
 from undwarf.disasm import Flow, Instruction, Machine, Memory, machine_of
 from undwarf.disasm.listing import Listing
@@ -20,9 +19,11 @@ from undwarf.symbols.plt import Stubs
 from undwarf.symbols.table import SymbolTable
 from undwarf.tables.cfi import RuleSet
 from undwarf.tables.model import NO_RULE, UnwindTable
+from undwarf.types.access import Access, access, nothing
+from undwarf.types.callers import Callers, follow
+from undwarf.types.data_symbols import DataSymbols
 from undwarf.types.flow import FunctionFlow
 from undwarf.types.got import OffsetTable
-from undwarf.types.inference import Inference
 from undwarf.types.locate import Embedders, Located, candidates, locate, one_of_two
 from undwarf.types.model import VOID
 from undwarf.types.objects import APART, ELSEWHERE, ObjectFile
@@ -52,61 +53,6 @@ _NEVER_RETURN = frozenset(
         "__cxa_throw_bad_array_new_length", "__cxa_call_unexpected", "__clang_call_terminate",
     )
 )  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True)
-class Access:
-    """One memory operand of one instruction, and what it touches.
-
-    `type` is a name such as `struct node`, None where it is not known; `offset` the first byte's place in it, `field`
-    the path of the member there, empty for the whole; `size` in bytes, 0 if registers say it. `how` tells what the
-    answer rests on: variable, tracking, global, thread, percpu, container (the only aggregate it can be a part of),
-    frame (a variable on the stack that nothing names, by what goes into it); or, for what has no type by nature, stack
-    (push, call, return), spill, canary, constant, table. `reason` says why there is none.
-    """
-
-    address: int
-    insn: str
-    access: str
-    type: str | None
-    offset: int | None
-    field: str
-    size: int
-    how: str
-    candidates: tuple[str, ...] = ()
-    reason: str = ""
-    type_number: int = VOID
-    type_size: int = 0
-    operand: Memory | None = dataclass_field(default=None, repr=False, compare=False)
-    """The operand itself, which says how the address is made of registers."""
-
-    @property
-    def typed(self) -> bool:
-        """Whether a type was found."""
-        return self.type is not None
-
-    @property
-    def countable(self) -> bool:
-        """Whether the access is one that has a type: not the machine's own use of the stack, of tables, or of none."""
-        return self.how not in _NO_TYPE
-
-    def as_dict(self) -> dict[str, object]:
-        """For JSON."""
-        return {
-            "address": f"{self.address:#x}",
-            "insn": self.insn,
-            "access": self.access,
-            "type": self.type,
-            "offset": self.offset,
-            "field": self.field,
-            "size": self.size,
-            "how": self.how,
-            "candidates": list(self.candidates),
-            "reason": self.reason,
-        }
-
-
-_NO_TYPE = frozenset(("none", "stack", "spill", "canary", "constant", "table"))
 
 
 class _Function:
@@ -320,6 +266,20 @@ class Resolver:
             if known is not None:
                 self._functions.move_to_end(low)
                 return known
+        found = self._flow(address)
+        if isinstance(found, str):
+            return found
+        flow, low, high = found
+        made = _Function(low, high, flow, follow(self._callers, self.program, flow, low, high))
+        self._functions[low] = made
+        if len(self._functions) > _KEPT_FUNCTIONS:
+            gone, dropped = self._functions.popitem(last=False)
+            self._ranges.remove((gone, dropped.high))
+        self._ranges.insert(bisect_right(self._ranges, (low, high)), (low, high))
+        return made
+
+    def _flow(self, address: int) -> tuple[FunctionFlow, int, int] | str:
+        """The control flow of the function that holds an address, and its bounds; why there is none."""
         if self.machine is None:
             return "machine not supported"
         found = self._range_of(address)
@@ -342,20 +302,21 @@ class Resolver:
             further=self._ways.between(low, high) if self._ways is not None else (),
             warns=self._kernel,
         )
-        made = _Function(low, high, flow, self._followed(flow, low, high))
-        self._functions[low] = made
-        if len(self._functions) > _KEPT_FUNCTIONS:
-            gone, dropped = self._functions.popitem(last=False)
-            self._ranges.remove((gone, dropped.high))
-        self._ranges.insert(bisect_right(self._ranges, (low, high)), (low, high))
-        return made
+        return flow, low, high
 
-    def _followed(self, flow: FunctionFlow, low: int, high: int) -> Tracker:
-        """The data flow of a function; with what can be inferred where nothing names its variables."""
-        tracker = Tracker(self.program, flow, low, high)
-        if tracker.has_variables or self._elf.machine != _EM_X86_64:
-            return tracker
-        return Inference(self.program, flow, low, high, self.source.prototype_at(low), {}).tracker
+    @cached_property
+    def _callers(self) -> Callers | None:
+        """What tells values by their use, and by who calls; None where prototypes are not those of the machine."""
+        if self._elf.machine != _EM_X86_64:
+            return None
+        symbols = getattr(self.source, "symbols", None)
+        functions = symbols.functions if isinstance(symbols, DataSymbols) and not self._kernel else {}
+
+        def flow_of(address: int) -> tuple[FunctionFlow, int, int] | None:
+            found = self._flow(address)
+            return None if isinstance(found, str) else found
+
+        return Callers(self._elf, self.program, functions, self._slots.all_moved, flow_of)
 
     def _executable(self, address: int) -> bool:
         return (
@@ -384,10 +345,10 @@ class Resolver:
         """What the instruction at an ELF virtual address touches: one answer an operand, at least one in all."""
         function = self._function(address)
         if isinstance(function, str):
-            return [_nothing(address, "", function)]
+            return [nothing(address, "", function)]
         index = function.flow.index_of(address)
         if index is None:
-            return [_nothing(address, "", "not the begin of an instruction")]
+            return [nothing(address, "", "not the begin of an instruction")]
         found = function.answers.get(index)
         if found is None:
             found = function.answers[index] = self._answer(function, index)
@@ -454,7 +415,7 @@ class Resolver:
         made = function.flow.instructions[k]
         operands = [(number, operand) for number, operand in enumerate(made.memory) if operand.access]
         if not operands:
-            return [_nothing(made.address, made.text, "no memory access")]
+            return [nothing(made.address, made.text, "no memory access")]
         function.tracker.before(k)
         explicit = [one for one in operands if not one[1].implicit]
         return [self._resolve(function, k, made, *one) for one in explicit or operands[:1]]
@@ -462,11 +423,11 @@ class Resolver:
     def _resolve(self, function: _Function, k: int, made: Instruction, number: int, operand: Memory) -> Access:
         size = operand.size or operand.element
         if operand.implicit:
-            return _access(made, operand, size, how="stack", reason="stack operation")
+            return access(made, operand, size, how="stack", reason="stack operation")
         tracker = function.tracker
         where = tracker.address_of(k, number)
         if operand.segment and self._is_canary(operand):
-            return _access(made, operand, size, how="canary", reason="stack canary")
+            return access(made, operand, size, how="canary", reason="stack canary")
         if where is None:
             return self._by_register(function, k, made, number, operand, size)
         base = where[0]
@@ -477,7 +438,7 @@ class Resolver:
         if base in (PERCPU, THREAD):
             found = tracker.questions.in_block(where)
             if found is None:
-                return _access(made, operand, size, how="", reason="no variable")
+                return access(made, operand, size, how="", reason="no variable")
             located = locate(self.graph, found[0], where[2], found[1], size)
             return self._typed(made, operand, size, located, "percpu" if base == PERCPU else "thread")
         if base == OBJECT:
@@ -485,7 +446,7 @@ class Resolver:
             if isinstance(located, str):
                 return self._outside(function, made, operand, size, where, located)
             if self._is_table(where):
-                return _access(made, operand, size, how="table", reason="table of functions")
+                return access(made, operand, size, how="table", reason="table of functions")
             how = located.how if located.how == "container" else self._provenance(function, k, operand, where)
             return self._typed(made, operand, size, located, how)
         return self._by_register(function, k, made, number, operand, size)
@@ -522,11 +483,11 @@ class Resolver:
     ) -> Access:
         found = function.tracker.stack_variable(k, where[4])
         if found is None:
-            return _access(made, operand, size, how="spill", reason="the compiler's own place on the stack")
+            return access(made, operand, size, how="spill", reason="the compiler's own place on the stack")
         place, offset = found
         whole = self.graph.size(place.type)
         if not where[2] and self.graph.is_scalar(place.type) and offset + size > whole:
-            return _access(made, operand, size, how="spill", reason="wider than the variable that shares the place")
+            return access(made, operand, size, how="spill", reason="wider than the variable that shares the place")
         located = locate(self.graph, place.type, where[2], offset, size)
         how = "variable" if function.tracker.has_variables else "frame"
         return self._typed(made, operand, size, located, how)
@@ -539,15 +500,15 @@ class Resolver:
             return self._typed(made, operand, size, touched(function.tracker, k, operand, where, size), "global")
         address = where[4] & 0xFFFFFFFFFFFFFFFF
         if address in function.flow.tables:
-            return _access(made, operand, size, how="constant", reason="jump table")
+            return access(made, operand, size, how="constant", reason="jump table")
         section = self._section_at(address)
         if section.startswith((".got", ".plt")):
-            return _access(made, operand, size, how="table", reason="global offset table")
+            return access(made, operand, size, how="table", reason="global offset table")
         if section:
             flags = next((one.flags for one in self._elf.sections if one.name == section), 0)
             if not flags & SHF_WRITE:
-                return _access(made, operand, size, how="constant", reason="constant without a name")
-        return _access(made, operand, size, how="", reason="no variable at this address")
+                return access(made, operand, size, how="constant", reason="constant without a name")
+        return access(made, operand, size, how="", reason="no variable at this address")
 
     def _outside(
         self, function: _Function, made: Instruction, operand: Memory, size: int, where: Value, reason: str
@@ -558,11 +519,11 @@ class Resolver:
         else:
             found = candidates(graph, where[1], where[4], size, function.tracker.questions.embedders)
         names = tuple(dict.fromkeys(f"{graph.canonical_name(t)}+{offset:#x}" for t, offset in found))
-        return _access(made, operand, size, how="", reason=reason, candidates=names)
+        return access(made, operand, size, how="", reason=reason, candidates=names)
 
     def _typed(self, made: Instruction, operand: Memory, size: int, located: Located | str, how: str) -> Access:
         if isinstance(located, str):
-            return _access(made, operand, size, how="", reason=located)
+            return access(made, operand, size, how="", reason=located)
         graph = self.graph
         t, offset, field = located.type, located.offset, located.field
         path = field.path
@@ -594,13 +555,3 @@ class Resolver:
             graph.size(t),
             operand,
         )
-
-
-def _access(
-    made: Instruction, operand: Memory, size: int, *, how: str, reason: str, candidates: tuple[str, ...] = ()
-) -> Access:
-    return Access(made.address, made.text, operand.access, None, None, "", size, how, candidates, reason)
-
-
-def _nothing(address: int, text: str, reason: str) -> Access:
-    return Access(address, text, "", None, None, "", 0, "none", (), reason)

@@ -49,6 +49,7 @@ class Tracker:
     def __init__(self, program: Program, flow: FunctionFlow, low: int, high: int, facts: Facts | None = None) -> None:
         self.program = program
         self.flow = flow
+        self._low = low
         self.graph = program.graph
         if program.values is None or program.values.count > _MOST_VALUES:
             program.values = Values()
@@ -107,6 +108,11 @@ class Tracker:
             (register, (OBJECT, t, 0, 0, 0)) for register, t in self._facts.entry.items() if register not in known
         ]
         return found
+
+    def known_at_entry(self, register: int) -> bool:
+        """Whether it is known what a register leads to at the function's begin, otherwise than by facts."""
+        prototype = self.program.source.prototype_at(self._low)
+        return prototype is not None and any(one == register for one, _value in self.questions.passed(prototype))
 
     # Before an instruction ---------------------------------------------------------------------------------
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from undwarf.disasm import NONE, Action, Flow, Instruction, Memory
-from undwarf.disasm.x86_64 import MACHINE, RDI, XMM0, calculates, compares, signedness
+from undwarf.disasm.x86_64 import MACHINE, RDI, RSI, XMM0, calculates, compares, signedness
 from undwarf.types.calling import (
     argument_registers,
     returned_in_memory,
@@ -20,68 +20,26 @@ from undwarf.types.calling import (
     vector_registers,
 )
 from undwarf.types.model import VOID, Kind, TypeGraph
+from undwarf.types.nodes import Key, Node
 from undwarf.types.places import Prototype
 from undwarf.types.tracking import Tracker
 from undwarf.types.values import ADDRESS, FRAME, NUMBER, OBJECT, Value
 
-__all__ = ["Node", "Webs"]
+__all__ = ["Webs"]
 
 _GENERAL = range(16)
 _RETURNED = {"integer": (0, 1), "sse": (XMM0, XMM0 + 1)}
 """Registers of the parts of what is returned, by their class."""
+_GIVEN_BACK = {
+    "memcpy": RDI, "memmove": RDI, "memset": RDI, "strcpy": RDI, "strncpy": RDI, "strcat": RDI,
+    "__memcpy_chk": RDI, "__memmove_chk": RDI, "__memset_chk": RDI, "realloc": RDI, "reallocarray": RDI, "bsearch": RSI,
+}  # fmt: skip
+"""Functions of the C library that return a pointer to what one of their parameters leads to (C11 7.22, 7.24)."""
 _OPERANDS = 4
 """Nodes of which a number is remembered to be made."""
 
-Key = tuple[str, int, int]
-Held = tuple["Node", int, int]
+Held = tuple[Node, int, int]
 """What a register holds: the value of a node, so much more, as so many bytes."""
-
-
-class Node:
-    """Values of one origin. ``key`` says which; ``leads`` are types it leads to, by the offset added to it."""
-
-    __slots__ = (
-        "begun",
-        "beside",
-        "copied",
-        "declared",
-        "floats",
-        "followed",
-        "high",
-        "key",
-        "known",
-        "leads",
-        "low",
-        "signs",
-        "sources",
-    )
-
-    def __init__(self, key: Key) -> None:
-        self.key = key
-        self.leads: dict[int, list[int]] = {}
-        self.sources: list[tuple[Node, int]] = []
-        self.known: list[tuple[int, ...]] = []
-        """Types of what is stored there where they are known, the largest whole first."""
-        self.begun = True
-        """All sources are known."""
-        self.declared: list[int] = []
-        """Types said by prototypes."""
-        self.copied: list[int] = []
-        self.signs: set[int] = set()
-        self.floats = False
-        self.followed = False
-        """It is used as an address."""
-        self.low = 0
-        self.high = 0
-        """Where what is read and written behind it begins and ends."""
-        self.beside: list[Node | int] = []
-        """Nodes, or types of numbers, it was calculated with."""
-
-    def follow(self, offset: int, size: int) -> None:
-        """So many bytes are accessed at an offset from it."""
-        self.followed = True
-        self.low = min(self.low, offset)
-        self.high = max(self.high, offset + size)
 
 
 class Piece(NamedTuple):
@@ -106,6 +64,8 @@ class Webs:
         self.places: dict[int, int] = {}
         """Types of parameters on the stack by their offset."""
         self.calls: list[tuple[int, int, dict[int, Value | None], dict[int, Held]]] = []
+        self.addresses: list[tuple[int, int]] = []
+        """Addresses of the program, and what they are stored or passed as."""
         self.returned: list[tuple[Held | None, Value | None]] = []
         self._outs: dict[int, dict[int, Held | None]] = {}
         self._known: dict[int, dict[int, Value | None]] = {}
@@ -134,6 +94,16 @@ class Webs:
                 and made.left == MACHINE.stack_pointer
             )
         return copied
+
+    def is_open(self, target: int) -> bool:
+        """Whether a function's prototype does not say what it returns."""
+        prototype = self.tracker.program.callee(target)
+        if prototype is None or not prototype.returns:
+            return prototype is None or not prototype.parameters
+        graph = self.graph
+        if not graph.is_pointer(prototype.returns):
+            return False
+        return graph.kind(graph.strip(graph.target(prototype.returns))) == Kind.VOID
 
     def node(self, kind: str, at: int, more: int) -> Node:
         """The node of a key."""
@@ -216,7 +186,7 @@ class Webs:
 
     def _slot(self, where: Value, operand: Memory) -> Node | None:
         """The node of a place of a variable in the frame."""
-        if not self.unoptimised:
+        if not self.unoptimised or operand.base != MACHINE.frame_pointer:
             return None
         if where[2]:
             size = operand.size
@@ -232,6 +202,9 @@ class Webs:
         slot: Node | None = None
         frame: Value | None = None
         for number, operand in enumerate(made.memory):
+            if operand.access or made.width == 8:
+                for register in (operand.base, operand.index):
+                    self._whole(held.get(register))
             if not operand.access:
                 continue
             frame = self.place(k, number, operand)
@@ -239,9 +212,11 @@ class Webs:
                 slot = self._slot(frame, operand)
                 if slot is not None and operand.floating:
                     slot.floats = True
-            elif operand.base != NONE and operand.index == NONE:
+            elif operand.base != NONE:
                 base = self.read(held, operand.base)
-                if base is not None:
+                if operand.index != NONE:
+                    self.read(held, operand.index)
+                elif base is not None:
                     base[0].follow(base[1] + operand.displacement, operand.size)
         sign, width = signedness(made, after)
         if sign:
@@ -252,7 +227,9 @@ class Webs:
         if action == Action.COPY:
             result = self.read(held, made.left)
             made_of = self._made_of.get(made.left, ())
-            if made.width < 8 and result is not None:
+            if made.width == 8:
+                self._whole(result)
+            elif result is not None:
                 if made.destination == made.left and result[2] == 4 and not result[1]:
                     result[0].signs.add(-1)
                 result = (result[0], result[1], min(result[2], made.width))
@@ -282,6 +259,10 @@ class Webs:
             if made.right == NONE:
                 node.begun = False
             result = (node, 0, 8)
+        elif action == Action.EXTEND and made.signed:
+            extended = held.get(made.left)
+            if extended is not None and not extended[1] and extended[2] == made.width:
+                extended[0].signs.add(1)
         elif calculates(made):
             made_of = self._calculated(made, held, slot, width)
         elif compares(made):
@@ -299,6 +280,11 @@ class Webs:
         elif made_of and len(made.writes) == 1:
             self._made_of[made.writes[0]] = made_of[:_OPERANDS]
 
+    def _whole(self, held: Held | None) -> None:
+        """All of a register is read of which half was loaded: the number is one without sign."""
+        if held is not None and held[2] == 4 and not held[1]:
+            held[0].signs.add(-1)
+
     # What goes where ---------------------------------------------------------------------------------------
 
     def _flows(self, node: Node, source: Held | None, value: Value | None) -> None:
@@ -309,6 +295,7 @@ class Webs:
         elif source is None:
             node.begun = node.begun and value is not None and value[0] == NUMBER and value[2] == 0
         elif source[0] is not node:
+            source[0].flows = True
             node.sources.append((source[0], source[1]))
 
     def pointed(self, value: Value | None) -> tuple[int, ...]:
@@ -408,6 +395,9 @@ class Webs:
 
     def _used_as(self, register: int, source: Held | None, t: int) -> None:
         """A register goes where something of a type is expected."""
+        value = self.tracker.register(register)
+        if value is not None and value[0] == ADDRESS and not value[2]:
+            self.addresses.append((value[4], t))
         if source is None:
             return
         graph = self.graph
@@ -509,11 +499,16 @@ class Webs:
             known = {register: tracker.register(register) for register in (*MACHINE.parameters, 0)}
             sources = {register: each for register in MACHINE.parameters if (each := self.read(held, register))}
             self.calls.append((k, made.target, known, sources))
+        back = _GIVEN_BACK.get(prototype.name.partition("@")[0]) if prototype is not None else None
+        returning = self.read(held, back) if back is not None else None
+        given = tracker.register(back) if back is not None else None
         for register in MACHINE.lost_in_calls:
             held[register] = None
         self._made_of.clear()
         self._pieces.clear()
         node = self.node("made", k, MACHINE.result)
+        if back is not None:
+            self._flows(node, returning, given)
         held[MACHINE.result] = (node, 0, graph.size(returns) if returns and graph.is_scalar(returns) else 8)
         if returns and graph.is_scalar(returns) and not graph.is_pointer(returns):
             node.copied.append(returns)
@@ -562,9 +557,12 @@ class Webs:
             part = held.get(register)
             if part is not None and part[0].key[0] == "slot" and part[0].key[2] == 8 and not part[1]:
                 self._object(part[0].key[1] - at, returns)
-        if not returns or result is None:
+        if not returns:
             return
-        if self.graph.is_scalar(returns):
+        for each in self._parts(MACHINE.result, held, self.graph.size(returns)):
+            if isinstance(each, Node):
+                each.summed.append(returns)
+        if result is not None and self.graph.is_scalar(returns):
             self._used_as(MACHINE.result, result, returns)
 
     # Between blocks ----------------------------------------------------------------------------------------

@@ -1,0 +1,305 @@
+"""Who calls the functions of a program, and what these are given: for functions of which nothing says what they take.
+
+BTF leaves functions out whose parameters are not where their prototype says - one number with a point among them is
+enough for pahole - and says nothing of what is behind a `void *`. All calls of a function are in its program's code,
+where its address is taken tells who else calls it: a member or parameter that leads to functions says what these take,
+and some functions of the C library call what they are given with what they are given.
+"""
+
+import re
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Mapping
+from functools import cached_property
+
+from undwarf.disasm.x86_64 import MACHINE
+from undwarf.elf import ElfFile
+from undwarf.elf.headers import SHF_EXECINSTR
+from undwarf.types.calling import argument_registers
+from undwarf.types.flow import FunctionFlow
+from undwarf.types.inference import Inference
+from undwarf.types.model import VOID, Kind
+from undwarf.types.places import Prototype
+from undwarf.types.program import Program
+from undwarf.types.tracking import Tracker
+from undwarf.types.values import ADDRESS, FRAME, Value
+
+__all__ = ["Callers"]
+
+_MOST_SITES = 16
+"""Functions that call one, which are looked into."""
+_DEEP = 4
+"""Callers of callers that are looked into."""
+_KEPT = 256
+_CALLED_BACK = {
+    "qsort": (3, (0, 0)),
+    "qsort_r": (3, (0, 0, 4)),
+    "bsearch": (4, (0, 1)),
+    "lfind": (4, (0, 1)),
+    "lsearch": (4, (0, 1)),
+    "pthread_create": (2, (3,)),
+    "thrd_create": (1, (2,)),
+}
+"""By function, the parameter that is called and which of the function's parameters it is given (C11 7.22.5, 7.26.5;
+POSIX)."""
+_CALL = re.compile(rb"[\xe8\xe9]")
+_ADDRESS = re.compile(rb"[\x48\x4c]\x8d[\x05\x0d\x15\x1d\x25\x2d\x35\x3d]")
+_CONSTANT = re.compile(rb"[\xb8-\xbf]|\xc7.")
+_EXECUTABLE = 2
+
+Told = list[tuple[int, ...] | None]
+"""What each call gives: types that begin where a pointer leads to, None where that is not known."""
+
+
+class Callers:
+    """Infers the functions of one program; each with what its callers tell, as far as their code is looked into.
+
+    ``functions`` are names by address; ``moved`` addresses in data by place; ``flow_of`` gives a function's control
+    flow and bounds.
+    """
+
+    def __init__(
+        self,
+        elf: ElfFile,
+        program: Program,
+        functions: Mapping[int, str],
+        moved: Mapping[int, int],
+        flow_of: Callable[[int], tuple[FunctionFlow, int, int] | None],
+    ) -> None:
+        self._elf = elf
+        self._program = program
+        self._graph = program.graph
+        self._functions = functions
+        self._moved = moved
+        self._flow_of = flow_of
+        self._kept: OrderedDict[int, Inference] = OrderedDict()
+        self._partial: set[int] = set()
+        self._asking: list[int] = []
+        self._cut = False
+
+    def infer(self, flow: FunctionFlow, low: int, high: int) -> Inference:
+        """What a function's values are."""
+        known = self._kept.get(low)
+        if known is not None and (low not in self._partial or self._asking):
+            self._kept.move_to_end(low)
+            return known
+        prototype = self._program.source.prototype_at(low)
+        made = Inference(self._program, flow, low, high, prototype, {}, self._returned)
+        wanted = self._wanted(made, prototype)
+        cut = False
+        if wanted:
+            self._asking.append(low)
+            outer, self._cut = self._cut, False
+            given = self._arguments(low, wanted, prototype)
+            cut = self._cut
+            self._cut = outer or cut
+            self._asking.pop()
+            if given:
+                made = Inference(self._program, flow, low, high, prototype, given, self._returned)
+        (self._partial.add if cut and self._asking else self._partial.discard)(low)
+        self._kept[low] = made
+        if len(self._kept) > _KEPT:
+            self._partial.discard(self._kept.popitem(last=False)[0])
+        return made
+
+    # What is wanted ----------------------------------------------------------------------------------------
+
+    def _wanted(self, made: Inference, prototype: Prototype | None) -> list[int]:
+        """Registers of parameters that are used, and of which is not known what they lead to."""
+        read = [at for kind, at, _more in made.webs.nodes if kind == "entry" and at in MACHINE.parameters]
+        if prototype is not None and prototype.trusted:
+            graph = self._graph
+            nothing = {
+                register
+                for register, t, piece in prototype.arguments
+                if not piece and graph.is_pointer(t) and graph.kind(graph.strip(graph.target(t))) == Kind.VOID
+            }
+            read = [register for register in read if register in nothing]
+        return [one for one in MACHINE.parameters if one in read and one not in made.entered]
+
+    def _arguments(self, low: int, wanted: list[int], prototype: Prototype | None) -> dict[int, int]:
+        """By register, what callers of a function pass there leads to."""
+        told: dict[int, Told] = {register: [] for register in wanted}
+        declared: dict[int, int] = {}
+        calls, taken = self._sites
+        sites = [*calls.get(low, ()), *taken.get(low, ())]
+        if len(set(sites)) > _MOST_SITES or len(self._asking) > _DEEP:
+            self._cut = True
+            return {}
+        for place in self._stored.get(low, ()):
+            self._as_declared(self._member_at(place), declared)
+        for site in dict.fromkeys(sites):
+            self._at_site(low, site, told, declared)
+        found: dict[int, int] = {}
+        for register in wanted:
+            if register in declared:
+                if declared[register]:
+                    found[register] = declared[register]
+                continue
+            each = told[register]
+            known = [one for one in each if one]
+            # What takes any pointer may get another one where it is not known.
+            if not known or (prototype is not None and prototype.trusted and len(known) < len(each)):
+                continue
+            graph = self._graph
+            common = set.intersection(*({graph.canonical(t) for t in one} for one in known))
+            t = next((t for t in known[0] if graph.canonical(t) in common), VOID)
+            if t:
+                found[register] = t
+        return found
+
+    def _at_site(self, low: int, function: int, told: dict[int, Told], declared: dict[int, int]) -> None:
+        """What one function that calls another, or takes its address, gives it."""
+        if function in self._asking:
+            if function != low:
+                self._cut = True
+            return
+        found = self._flow_of(function)
+        if found is None:
+            return
+        made = self.infer(*found)
+        for address, t in made.webs.addresses:
+            if address == low:
+                self._as_declared(t, declared)
+        for _k, target, values, sources in made.webs.calls:
+            if target == low:
+                for register, each in told.items():
+                    each.append(self._given(made, values.get(register), sources.get(register)))
+                continue
+            callee = self._program.callee(target)
+            back = _CALLED_BACK.get(callee.name.partition("@")[0]) if callee is not None else None
+            if back is None:
+                continue
+            function_value = values.get(MACHINE.parameters[back[0]])
+            if function_value is None or function_value[0] != ADDRESS or function_value[4] != low:
+                continue
+            for n, source in enumerate(back[1]):
+                register = MACHINE.parameters[n]
+                if register in told:
+                    source_register = MACHINE.parameters[source]
+                    given = self._given(made, values.get(source_register), sources.get(source_register))
+                    told[register].append(given)
+
+    def _given(self, made: Inference, value: Value | None, source: "tuple[object, int, int] | None") -> tuple[int, ...]:
+        """Types of which one begins where an argument leads to; empty for unknown."""
+        known = made.webs.pointed(value)
+        if known:
+            return known
+        if value is not None and value[0] == FRAME and not value[2]:
+            place = made.place_at(value[4])
+            return (place,) if place else ()
+        if source is not None and not source[1]:
+            t = made.decided.leads.get(source[0], VOID)  # type: ignore[call-overload]
+            return (t,) if t else ()
+        return ()
+
+    def _as_declared(self, t: int, declared: dict[int, int]) -> None:
+        """The parameters of a pointer to a function; of one that several such say, what all say."""
+        graph = self._graph
+        returns = graph.returns(t)
+        for register, parameter, piece in argument_registers(graph, graph.parameters(t), returns):
+            if piece or not graph.is_pointer(parameter):
+                continue
+            target = graph.target(parameter)
+            if graph.kind(graph.strip(target)) == Kind.VOID:
+                continue
+            known = declared.setdefault(register, target)
+            if known and graph.canonical(known) != graph.canonical(target):
+                declared[register] = VOID
+
+    def _returned(self, target: int) -> int:
+        """What a function without a prototype returns a pointer to; void where that is not known."""
+        if target not in self._functions:
+            return VOID
+        if target in self._asking or len(self._asking) > _DEEP:
+            self._cut = True
+            return VOID
+        found = self._flow_of(target)
+        if found is None:
+            return VOID
+        self._asking.append(target)
+        made = self.infer(*found) if target not in self._kept else self._kept[target]
+        self._asking.pop()
+        told: list[tuple[int, ...]] = []
+        for source, value in made.webs.returned:
+            if value is not None and value[0] == 0 and not value[2] and not value[4]:
+                continue
+            if value is not None and (value[2] or (value[0] == FRAME)):
+                return VOID
+            told.append(self._given(made, value, source))
+        graph = self._graph
+        if not told or not all(told):
+            return VOID
+        common = set.intersection(*({graph.canonical(t) for t in one} for one in told))
+        return next((t for t in told[0] if graph.canonical(t) in common), VOID)
+
+    # Where calls are ---------------------------------------------------------------------------------------
+
+    @cached_property
+    def _sites(self) -> tuple[dict[int, list[int]], dict[int, list[int]]]:
+        """By function, the functions that call it, and those that take its address."""
+        calls: dict[int, list[int]] = {}
+        taken: dict[int, list[int]] = {}
+        left = self._elf.limits.call_scan_bytes
+        for section in self._elf.sections:
+            if not section.flags & SHF_EXECINSTR or not section.size:
+                continue
+            data = self._elf.section_data(section)
+            if data is None or len(data) > left:
+                continue
+            left -= len(data)
+            code = bytes(data)
+            self._scan(calls, code, section.address, _CALL, 1)
+            self._scan(taken, code, section.address, _ADDRESS, 3)
+            if self._elf.kind == _EXECUTABLE:
+                for match in _CONSTANT.finditer(code):
+                    value = int.from_bytes(code[match.end() : match.end() + 4], "little")
+                    self._add(taken, value, section.address + match.start())
+        return calls, taken
+
+    def _scan(
+        self, found: dict[int, list[int]], code: bytes, start: int, pattern: "re.Pattern[bytes]", skip: int
+    ) -> None:
+        for match in pattern.finditer(code):
+            at = match.start() + skip
+            target = start + at + 4 + int.from_bytes(code[at : at + 4], "little", signed=True)
+            self._add(found, target, start + match.start())
+
+    def _add(self, found: dict[int, list[int]], target: int, site: int) -> None:
+        if target in self._functions:
+            bounds = self._program.source.function_range(site)
+            if bounds is not None and bounds[0] not in found.setdefault(target, []):
+                found[target].append(bounds[0])
+
+    @cached_property
+    def _stored(self) -> dict[int, list[int]]:
+        """By function, the places in data that hold its address."""
+        found: dict[int, list[int]] = {}
+        for place, value in self._words():
+            if value in self._functions:
+                found.setdefault(value, []).append(place)
+        return found
+
+    def _words(self) -> Iterable[tuple[int, int]]:
+        if self._elf.kind != _EXECUTABLE:
+            yield from self._moved.items()
+            return
+        left = self._elf.limits.call_scan_bytes
+        for section in self._elf.sections:
+            if section.name not in (".data", ".rodata", ".data.rel.ro"):
+                continue
+            data = self._elf.section_data(section)
+            if data is None or len(data) > left or section.address % 8:
+                continue
+            left -= len(data)
+            for k, value in enumerate(memoryview(bytes(data[: len(data) // 8 * 8])).cast("Q")):
+                yield section.address + 8 * k, value
+
+    def _member_at(self, place: int) -> int:
+        found = self._program.source.global_at(place)
+        return self._graph.value_at(found[0].type, found[1], 8) if found is not None else VOID
+
+
+def follow(callers: Callers | None, program: Program, flow: FunctionFlow, low: int, high: int) -> Tracker:
+    """The data flow of a function; with what can be inferred where nothing names its variables."""
+    tracker = Tracker(program, flow, low, high)
+    return tracker if callers is None or tracker.has_variables else callers.infer(flow, low, high).tracker

@@ -1,0 +1,58 @@
+"""What is told of the values of one origin in a function; `webs.py` gathers it."""
+
+__all__ = ["Key", "Node"]
+
+Key = tuple[str, int, int]
+
+
+class Node:
+    """Values of one origin. ``key`` says which; ``leads`` are types it leads to, by the offset added to it."""
+
+    __slots__ = (
+        "begun",
+        "beside",
+        "copied",
+        "declared",
+        "floats",
+        "flows",
+        "followed",
+        "high",
+        "key",
+        "known",
+        "leads",
+        "low",
+        "signs",
+        "sources",
+        "summed",
+    )
+
+    def __init__(self, key: Key) -> None:
+        self.key = key
+        self.leads: dict[int, list[int]] = {}
+        self.sources: list[tuple[Node, int]] = []
+        self.known: list[tuple[int, ...]] = []
+        """Types of what is stored there where they are known, the largest whole first."""
+        self.begun = True
+        """All sources are known."""
+        self.declared: list[int] = []
+        """Types said by prototypes."""
+        self.copied: list[int] = []
+        self.signs: set[int] = set()
+        self.floats = False
+        self.followed = False
+        """It is used as an address."""
+        self.low = 0
+        self.high = 0
+        """Where what is read and written behind it begins and ends."""
+        self.summed: list[int] = []
+        """What functions return of which a part is calculated from it."""
+        self.flows = False
+        """It goes somewhere else."""
+        self.beside: list[Node | int] = []
+        """Nodes, or types of numbers, it was calculated with."""
+
+    def follow(self, offset: int, size: int) -> None:
+        """So many bytes are accessed at an offset from it."""
+        self.followed = True
+        self.low = min(self.low, offset)
+        self.high = max(self.high, offset + size)

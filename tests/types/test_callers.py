@@ -1,0 +1,79 @@
+"""What functions are given whose parameters nothing names: told by who calls them."""
+
+import dataclasses
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from undwarf.elf import ElfFile
+from undwarf.limits import DEFAULT, Limits
+from undwarf.types.opening import open_resolver
+from undwarf.types.resolve import Resolver
+
+SOURCE = r"""
+#include <stdlib.h>
+struct node { struct node *next; long key; int hits; };
+struct other { int a, b; long c; };
+#define NOINLINE __attribute__((noinline, noclone))
+NOINLINE static int by_key(const void *a, const void *b)
+{ const struct node *x = a, *y = b; return (x->key > y->key) - (x->key < y->key); }
+NOINLINE static long only_nodes(void *p) { struct node *n = p; return n->key + n->hits; }
+NOINLINE static long anything(void *p) { return *(long *)((char *)p + 8); }
+NOINLINE static void *give(struct node *n) { return n->next; }
+NOINLINE long sorted(struct node *v, int n) { qsort(v, n, sizeof *v, by_key); return v->key; }
+NOINLINE long walk(struct node *v, struct other *o)
+{ struct node *n = give(v); n->hits++; return only_nodes(v) + only_nodes(v->next) + anything(v) + anything(o); }
+int main(int argc, char **argv)
+{ struct node *v = calloc(argc, sizeof *v); struct other *o = calloc(1, sizeof *o); v->next = v;
+  return sorted(v, argc) + walk(v, o); }
+"""
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("callers")
+    (folder / "a.c").write_text(SOURCE)
+    if shutil.which("gcc") is None:
+        pytest.skip("no gcc")
+    done = subprocess.run(["gcc", "-O1", "-gbtf", "-o", folder / "a", folder / "a.c"], capture_output=True, check=False)
+    if done.returncode or ElfFile.open(folder / "a").section_data(".BTF") is None:
+        pytest.skip("this gcc makes no BTF")
+    if ElfFile.open(folder / "a").machine != 62:
+        pytest.skip("for x86-64 only")
+    return folder / "a"
+
+
+def answers(program: Path, function: str, limits: Limits = DEFAULT) -> set[str]:
+    """All that the memory accesses of a function are said to touch, by type and member; "?" for unknown ones."""
+    elf = ElfFile.open(program, limits=limits)
+    resolver = open_resolver(elf, limits=limits)
+    assert isinstance(resolver, Resolver)
+    symbols = resolver.source.symbols  # type: ignore[attr-defined]
+    low = next(address for address, name in symbols.functions.items() if name == function)
+    flow = resolver.flow_at(low)
+    assert flow is not None
+    found = [one for k in range(len(flow.instructions)) for one in resolver.at(flow.instructions.address_of(k))]
+    return {f"{one.type}.{one.field}" if one.typed else "?" for one in found if one.countable}
+
+
+def test_what_is_sorted_tells_what_is_compared(program: Path) -> None:
+    assert answers(program, "by_key") == {"struct node.key"}
+
+
+def test_all_callers_pass_the_same(program: Path) -> None:
+    assert answers(program, "only_nodes") == {"struct node.key", "struct node.hits"}
+
+
+def test_callers_that_pass_different_things(program: Path) -> None:
+    assert answers(program, "anything") == {"?"}
+
+
+def test_what_a_function_returns_behind_a_void_pointer(program: Path) -> None:
+    assert answers(program, "walk") == {"struct node.hits", "struct node.next"}
+
+
+def test_code_that_is_too_large_is_not_searched(program: Path) -> None:
+    limits = dataclasses.replace(DEFAULT, call_scan_bytes=16)
+    assert answers(program, "only_nodes", limits) == {"?"}
