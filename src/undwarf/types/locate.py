@@ -39,8 +39,8 @@ class Parts(Protocol):
     def wholes(self, t: int, *, bases_only: bool) -> list[tuple[int, int]] | None:
         """(aggregate, offset of the member in it) of what has a type as a part; None where that is not known."""
 
-    def may_be(self, t: int, names: frozenset[str]) -> bool:
-        """Whether an aggregate is called one of some names; true for those without a name."""
+    def plain_name(self, t: int) -> str:
+        """The name of an aggregate, or the one a typedef gives it, without what it is declared in; empty for none."""
 
 
 class Embedders:
@@ -72,6 +72,9 @@ class Embedders:
         self._shared = self
         self._wanted: Callable[[], frozenset[int]] | None = None
         self._known_wanted: frozenset[int] | None = None
+        self._known_names: set[str] | None = None
+        self._by_name: dict[int, dict[str, list[tuple[int, tuple[int, int]]]]] = {}
+        """By type: what is around it, by name, with its number in that list."""
         self._around: dict[int, list[tuple[int, int]]] = {}
         self.located: dict[tuple[int, int, int], Located | str] = {}
         """Answers of this function for accesses outside of types."""
@@ -126,7 +129,7 @@ class Embedders:
         found = shared._around.get(canonical)
         if found is None:
             found = shared._around[canonical] = shared._found(t, canonical)
-        return self._only_wanted(found) if self._wanted_only and found else found
+        return self._only_wanted(canonical, found) if self._wanted_only and found else found
 
     def _found(self, t: int, canonical: int) -> list[tuple[int, int]]:
         if self._parts is not None:
@@ -138,20 +141,38 @@ class Embedders:
                 return []
         return list(self._wholes(canonical))
 
-    def _only_wanted(self, found: list[tuple[int, int]]) -> list[tuple[int, int]]:
-        """Those that go before others."""
+    def _only_wanted(self, t: int, found: list[tuple[int, int]]) -> list[tuple[int, int]]:
+        """Those around a type that go before others."""
         wanted = self.wanted()
-        parts = self._shared._parts
-        if parts is not None and found:
+        shared = self._shared
+        if shared._parts is not None and found:
             # Most are told by their names alone.
-            names = frozenset(self._graph.name(t).rpartition("::")[2] for t in wanted)
-            found = [one for one in found if parts.may_be(one[0], names)]
+            by_name = shared._by_name.get(t)
+            if by_name is None:
+                by_name = shared._by_name[t] = {}
+                for number, one in enumerate(found):
+                    by_name.setdefault(shared._parts.plain_name(one[0]), []).append((number, one))
+            fitting = [one for name in self._names_of_wanted() for one in by_name.get(name, ())]
+            found = [one for _number, one in sorted(fitting)]
         return [one for one in found if self._graph.canonical(one[0]) in wanted]
+
+    def _names_of_wanted(self) -> set[str]:
+        """The names of those that go before others, with all, some and none of what they are declared in."""
+        if self._known_names is None:
+            self._known_names = set()
+            for t in self.wanted():
+                name = self._graph.name(t)
+                self._known_names.add(name)
+                at = name.find("::")
+                while at >= 0:
+                    self._known_names.add(name[at + 2 :])
+                    at = name.find("::", at + 2)
+        return self._known_names
 
     def around(self, t: int) -> list[tuple[int, int]]:
         """As :meth:`of`; of many only what the function's own variables are of: it may be a part of anything."""
         found = self.of(t)
-        return self._only_wanted(found) if len(found) > _MANY else found
+        return self._only_wanted(self._graph.canonical(t), found) if len(found) > _MANY else found
 
     def _wholes(self, t: int) -> dict[tuple[int, int], None]:
         direct = self._direct or {}

@@ -1,4 +1,4 @@
-# cython: language_level=3, boundscheck=True, wraparound=False, annotation_typing=False
+# cython: language_level=3, boundscheck=True, annotation_typing=False
 """Where a variable is: location expressions and location lists, told as places.
 
 Source: DWARF 5, 2.5 (expressions), 2.6 (locations), 7.7.3 (location lists); DWARF 4, 7.7.3; GCC's wiki on DebugFission
@@ -8,7 +8,7 @@ address in one plus a constant, the call frame address plus a constant, a fixed 
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import cython
 
@@ -24,8 +24,7 @@ Indexed = Callable[[int], "int | None"]
 """The address that an index stands for."""
 
 
-@dataclass(frozen=True, slots=True)
-class Spot:
+class Spot(NamedTuple):
     """A place without a name: see :class:`undwarf.types.places.Place`. ``indirect``: what is there is the address."""
 
     kind: PlaceKind
@@ -36,8 +35,7 @@ class Spot:
     indirect: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class FrameBase:
+class FrameBase(NamedTuple):
     """What DW_OP_fbreg counts from: the call frame address (``register`` -1) or a register, plus ``offset``."""
 
     register: int

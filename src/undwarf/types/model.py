@@ -62,6 +62,8 @@ _SCALARS = frozenset(
 _FIELDS_KEPT = 50_000
 """Answers to where something lies in a type that are kept; the same are asked for at every turn of a loop."""
 
+_SEVERAL = -1
+
 _FEW_MEMBERS = 12
 """Members of an aggregate up to which all are looked at to find those at an offset."""
 
@@ -116,8 +118,7 @@ class Loader(Protocol):
         """The record that was reserved under a key; None where the source has none."""
 
 
-@dataclass(frozen=True, slots=True)
-class Field:
+class Field(NamedTuple):
     """What lies at a place within a type.
 
     ``path`` names the members down to it, such as ``src.port[].low``, empty for the whole; ``type`` is the innermost
@@ -161,6 +162,8 @@ class TypeGraph:
         self._names: dict[int, str] = {}
         self._members: dict[int, tuple[Member, ...]] = {}
         self._canonical: dict[int, int] = {}
+        self._alone: dict[tuple[str, int], int] = {}
+        """The type of a name and size, while there is only one; else _SEVERAL."""
         self._by_layout: dict[tuple[str, int, int], int] = {}
         self._stripped: dict[int, int] = {}
         self._sizes: dict[int, int] = {}
@@ -674,8 +677,17 @@ class TypeGraph:
         """The first type found of this name and layout, for all of them."""
         found = self._canonical.get(t)
         if found is None:
-            key = (self.canonical_name(t), self.size(t), self.layout(t))
-            found = self._canonical[t] = self._by_layout.setdefault(key, self.strip(t))
+            stripped = self.strip(t)
+            name, size = self.canonical_name(t), self.size(t)
+            alone = self._alone.setdefault((name, size), stripped)
+            if alone == stripped:
+                # As long as no other has its name, nobody need know what it looks like.
+                self._canonical[t] = found = stripped
+                return found
+            if alone != _SEVERAL:
+                self._alone[name, size] = _SEVERAL
+                self._by_layout[name, size, self.layout(alone)] = alone
+            found = self._canonical[t] = self._by_layout.setdefault((name, size, self.layout(t)), stripped)
         return found
 
     def loaded(self) -> Iterator[int]:

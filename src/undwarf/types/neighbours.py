@@ -151,7 +151,7 @@ class _UnitParts:
         for k, number in zip(_defined(rows), numbers, strict=True):
             name = space.row_name(unit, k)
             self._numbers[dies[k]] = number
-            self._plain[number] = name
+            self._plain[number] = name or space.given_name(unit, dies[k])
             if name:
                 self._named.setdefault(name, []).append(dies[k])
         columns = [column.tolist() for column in embedded]
@@ -166,10 +166,9 @@ class _UnitParts:
                 direct.setdefault(of, []).append((whole, offset))
         self._direct = direct
 
-    def may_be(self, t: int, names: frozenset[str]) -> bool:
-        """Whether an aggregate is called one of some names; true for those without a name."""
-        plain = self._plain.get(t, "")
-        return not plain or plain in names
+    def plain_name(self, t: int) -> str:
+        """The name of an aggregate, or the one a typedef gives it, without what it is declared in; empty for none."""
+        return self._plain.get(t, "")
 
     def wholes(self, t: int, *, bases_only: bool) -> list[tuple[int, int]] | None:
         """(aggregate, offset of the member in it) of what has a type as a part, directly or not."""

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from undwarf.types.model import TypeGraph
 
@@ -28,8 +28,7 @@ class PlaceKind(IntEnum):
     """The value is the call frame address + ``offset``."""
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(NamedTuple):
     """Where a variable, or a piece of one, is while the program counter is in [``low``, ``high``).
 
     ``register`` is a DWARF number (x86-64: 0 rax, 1 rdx, 2 rcx, 3 rbx, 4 rsi, 5 rdi, 6 rbp, 7 rsp, 8 to 15), -1 for
