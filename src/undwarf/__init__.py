@@ -8,9 +8,12 @@
 """
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
 
+# The module of this name takes longer to import than all of ours: a program that is interrupted meanwhile shows where.
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from undwarf.api import Profile, Recording
     from undwarf.api import open_recording as open
     from undwarf.diagnostics import Defect, Defects
@@ -75,7 +78,7 @@ def __dir__() -> list[str]:
     return [*__all__, "__version__"]
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> "Any":
     """Import a public name at its first use, so that ``import undwarf`` costs next to nothing."""
     home = _HOMES.get(name)
     if home is None:

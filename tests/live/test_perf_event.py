@@ -55,6 +55,58 @@ def test_a_name_that_means_nothing_is_a_usage_error(name: str):
         pe.parse_event(name)
 
 
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("cycles,faults", ["cycles", "faults"]),
+        ("{cycles,instructions}:u,cs", ["cycles:u", "instructions:u", "cs"]),
+        ("cpu/event=0x3c,umask=1/u,mem:0x1000/8:w", ["cpu/event=0x3c,umask=1/u", "mem:0x1000/8:w"]),
+    ],
+)
+def test_lists_of_events_come_apart_at_their_commas(text: str, names: list[str]):
+    assert pe.split_events(text) == names
+
+
+@pytest.mark.parametrize("text", ["", ",", "{cycles", "{cycles,faults}:S", "cycles:S"])
+def test_lists_that_mean_nothing_are_usage_errors(text: str):
+    with pytest.raises(UsageError):
+        pe.parse_events(text)
+
+
+def test_patterns_are_tracepoints(monkeypatch: pytest.MonkeyPatch, tmp_path):
+    for number, name in enumerate(["sched/sched_switch", "sched/sched_wakeup", "irq/irq_handler"]):
+        (tmp_path / "events" / name).mkdir(parents=True)
+        (tmp_path / "events" / name / "id").write_text(f"{number}\n")
+    monkeypatch.setattr(pe, "_TRACEFS", (str(tmp_path),))
+    assert [event.name for event in pe.parse_events("sched:sched_*")] == ["sched:sched_switch", "sched:sched_wakeup"]
+    assert [event.config for event in pe.parse_events("*:*:u")] == [2, 0, 1]
+    with pytest.raises(UndwarfError):
+        pe.parse_events("sched:no*")
+
+
+def test_units_of_the_machine_have_events_by_terms(monkeypatch: pytest.MonkeyPatch, tmp_path):
+    unit = tmp_path / "cpu"
+    for name, content in [
+        ("type", "4"), ("format/event", "config:0-7,32-35"), ("format/edge", "config:18"),
+        ("format/ldlat", "config1:0-15"), ("events/cpu-cycles", "event=0x3c,edge"),
+    ]:  # fmt: skip
+        (unit / name).parent.mkdir(parents=True, exist_ok=True)
+        (unit / name).write_text(content + "\n")
+    monkeypatch.setattr(pe.pmu, "DEVICES", str(tmp_path))
+    event = pe.parse_event("cpu/event=0x1cd,ldlat=3,freq=99/upp")
+    assert (event.type, event.config, event.config1) == (4, 0xCD | 1 << 32, 3)
+    assert (event.sample_period, event.freq, event.precise_ip) == (99, True, 2)
+    assert pe.parse_event("cpu/cpu-cycles/").config == 0x3C | 1 << 18
+    assert pe.parse_event("cpu/config=0x12,name=mine/").name == "mine"
+    clock = pe.parse_event("cpu-clock/period=100000/u")
+    assert (clock.type, clock.sample_period, clock.flags) == (SOFTWARE, 100_000, pe.EXCLUDE_KERNEL | pe.EXCLUDE_HV)
+    for wrong in ("cpu/nothing/", "cpu/event=0x12345/", "cpu/event=x/", "cpu/edge/z"):
+        with pytest.raises(UsageError):
+            pe.parse_event(wrong)
+    with pytest.raises(UndwarfError, match="no such unit"):
+        pe.parse_event("uncore/event=1/")
+
+
 def test_a_tracepoint_that_is_not_there_says_where_to_look(monkeypatch: pytest.MonkeyPatch, tmp_path):
     monkeypatch.setattr(pe, "_TRACEFS", (str(tmp_path),))
     with pytest.raises(UndwarfError, match="tracefs is not mounted"):

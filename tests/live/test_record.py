@@ -16,6 +16,7 @@ from undwarf.cli.main import run
 from undwarf.images.finder import Finder
 from undwarf.live import perf_event as pe
 from undwarf.live import record
+from undwarf.live.deep_stacks import breakpoints_work
 from undwarf.live.record_unwind import LiveUnwinder
 from undwarf.unwind.stop import StopReason
 
@@ -26,14 +27,16 @@ PROGRAM = """
 #include <time.h>
 #include <unistd.h>
 volatile unsigned long sink;
+int loops = 2000;
 __attribute__((noinline)) void leaf(void) { for (int i = 0; i < 100000; i++) sink += i; }
 __attribute__((noinline)) void deep(int n) {
     char pad[1000];
     memset(pad, n, sizeof pad);
-    if (n) deep(n - 1); else for (int i = 0; i < 2000; i++) leaf();
+    if (n) deep(n - 1); else for (int i = 0; i < loops; i++) leaf();
     sink += pad[n & 255];
 }
 int main(int count, char **arguments) {
+    if (count > 2) loops = atoi(arguments[2]);
     if (!strcmp(arguments[1], "forever")) { puts("ready"); fflush(stdout); for (;;) leaf(); }
     if (!strcmp(arguments[1], "sleep")) { for (int i = 0; i < 5; i++) { leaf(); usleep(20000); } return 3; }
     deep(atoi(arguments[1]));
@@ -106,9 +109,10 @@ def test_other_ways_to_unwind_make_recordings_too(program: str, tmp_path: Path, 
         assert any("leaf" in names(sample) for sample in recording.profile().samples)
 
 
+@pytest.mark.skipif(not breakpoints_work(), reason="no breakpoints that fire")
 def test_stacks_deeper_than_their_dump_are_followed_in_the_process(program: str, tmp_path: Path, capsys):
     path = tmp_path / "perf.data"
-    command = ["record", "-e", "cpu-clock", "--stack-size", "4096", "-o", str(path), "--", program, "40"]
+    command = ["record", "-e", "cpu-clock", "--stack-size", "4096", "-o", str(path), "--", program, "40", "6000"]
     assert run(command) == 0
     assert "were followed to their root in the running process" in capsys.readouterr().err
     with undwarf.open(path) as recording:

@@ -1,0 +1,12 @@
+"""The command line. What can be interrupted before it runs ends without a word, as any program does."""
+
+import signal
+import sys
+
+if (
+    sys.argv
+    and sys.argv[0].rpartition("/")[2] in ("undwarf", "-m")
+    and (signal.getsignal(signal.SIGINT) is signal.default_int_handler)
+):
+    # Until main says otherwise: modules that are still being imported cannot catch anything.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)

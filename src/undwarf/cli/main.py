@@ -2,6 +2,7 @@
 
 import gc
 import os
+import signal
 import sys
 from importlib import import_module
 from typing import Any
@@ -140,7 +141,12 @@ def main(arguments: Any = None) -> None:
     """Run the command line and exit."""
     # What a run makes lives until its end: looking for cycles in it each 700 objects is 3 % of the time.
     gc.set_threshold(100_000, 20, 20)
+    if signal.getsignal(signal.SIGINT) is signal.SIG_DFL and not {"record", "top"} & set(sys.argv[1:2]):
+        # What samples has nothing to put in order until it begins, and says then what an interrupt means.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         sys.exit(run(arguments))
     finally:
+        if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+            signal.signal(signal.SIGINT, signal.SIG_DFL)
         gc.freeze()

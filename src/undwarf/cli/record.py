@@ -49,18 +49,49 @@ def _ids(what: str) -> Any:
     return read
 
 
+def _cpus(_context: click.Context, _parameter: click.Parameter, value: str | None) -> tuple[int, ...]:
+    """CPU numbers from text like 0,2-3."""
+    found: list[int] = []
+    for part in (value or "").split(",") if value is not None else ():
+        first, dash, last = part.strip().partition("-")
+        if not first.isdigit() or (dash and not last.isdigit()) or int(last or first) > 1 << 16:
+            raise click.BadParameter("give CPU numbers, as in 0,2-3")
+        found += range(int(first), int(last or first) + 1)
+    return tuple(found)
+
+
+class Frequency(click.IntRange):
+    """Hz, or max."""
+
+    name = "hz"
+
+    def __init__(self) -> None:
+        super().__init__(1, MOST)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The number; of max, the highest that the kernel accepts."""
+        if value == "max":
+            from undwarf.live.perf_event import largest_rate
+
+            value = largest_rate()
+        return super().convert(value, param, ctx)
+
+
 SAMPLING = (
     click.argument("command", nargs=-1, type=click.UNPROCESSED, metavar="[-- COMMAND...]"),
     click.option("-p", "--pid", "pids", metavar="PIDS", callback=_ids("process id"), help="These running processes."),
     click.option("-t", "--tid", "tids", metavar="TIDS", callback=_ids("thread id"), help="These threads alone."),
     click.option("-a", "--all-cpus", "everything", is_flag=True, help="Everything, on all CPUs."),
+    click.option("-C", "--cpu", "cpus", metavar="CPUS", callback=_cpus, help="Everything, on these CPUs, as in 0,2-3."),
     click.option(
         "-e", "--event", "events", metavar="EVENTS", multiple=True,
         help="What to sample, as perf names it: cycles (the default; cpu-clock where there are none), task-clock, "
         "page-faults, sched:sched_switch, mem:0x1234:w ...",
     ),
-    click.option("-F", "--freq", "frequency", metavar="HZ", type=click.IntRange(1, MOST), default=None,
-                 help="Samples a second and CPU.  [default: 999]"),
+    click.option("--filter", "filters", metavar="FILTER", multiple=True,
+                 help="Which events of the tracepoints count, as in 'next_pid == 42': one for all, or one for each."),
+    click.option("-F", "--freq", "frequency", metavar="HZ", type=Frequency(), default=None,
+                 help="Samples a second and CPU; max: as many as the kernel allows.  [default: 999]"),
     click.option("-c", "--count", "period", metavar="N", type=click.IntRange(1, MOST), default=None,
                  help="One sample for N events, in place of -F."),
     click.option("--unwind", "mode", metavar="HOW", default="live",
@@ -71,6 +102,8 @@ SAMPLING = (
     click.option("--no-inherit", is_flag=True, help="Leave out what the recorded processes start."),
     click.option("--stack-size", "dump", metavar="BYTES", callback=_size, default=None,
                  help="Stack that a sample brings along; at most, and where it fits, 65528."),
+    click.option("-D", "--delay", metavar="MS", type=Number(0), default=0,
+                 help="Take samples only after that long."),
     click.option("--buffer", "-m", metavar="BYTES", callback=_size, default=None, help="Ring buffer of one CPU."),
     click.option("--duration", "seconds", metavar="SECONDS", type=Number(0, min_open=True), default=None,
                  help="Stop after that long; a command that still runs is ended."),
@@ -80,15 +113,16 @@ SAMPLING = (
 
 def settings_of(options: dict[str, Any]) -> "Settings":
     """What the shared options ask for; raises UsageError where they do not go together."""
-    from undwarf.live.perf_event import split_events
     from undwarf.live.record import UNWOUND_ELSEWHERE, Settings
     from undwarf.tables.sources import parse_order
 
     if options["mode"] not in ("live", *UNWOUND_ELSEWHERE):
         parse_order(options["mode"])
     command, pids, tids = options["command"], options["pids"], options["tids"]
+    if options["cpus"]:
+        options["everything"] = True
     if (pids or tids) and (command or options["everything"]):
-        raise UsageError("-p and -t go neither with -a nor with a command", "", "give one of them")
+        raise UsageError("-p and -t go neither with -a or -C nor with a command", "", "give one of them")
     if not (command or pids or tids or options["everything"]):
         raise UsageError("nothing to sample", "", "give a command after --, -p PID, or -a for everything")
     if options["frequency"] and options["period"]:
@@ -101,7 +135,7 @@ def settings_of(options: dict[str, Any]) -> "Settings":
         pids=pids,
         tids=tids,
         everything=options["everything"],
-        events=[name for text in options["events"] for name in split_events(text)],
+        events=options["events"],
         frequency=options["frequency"] or 999,
         period=options["period"],
         mode=options["mode"],
@@ -109,6 +143,9 @@ def settings_of(options: dict[str, Any]) -> "Settings":
         dump=dump,
         buffer=options["buffer"],
         seconds=options["seconds"],
+        cpus=options["cpus"],
+        filters=options["filters"],
+        delay=options["delay"] / 1000,
         command_line=[sys.argv[0], *sys.argv[1:]],
     )
 
@@ -132,14 +169,16 @@ Examples:
   undwarf record -a --duration 5 -o - | undwarf flamegraph -o now.html -""",
 )
 @sampling_options
+@click.option("-g", "graph", is_flag=True, hidden=True, help="As perf's: chains are always recorded.")
 @click.option("-o", "--output", metavar="FILE", default="perf.data", show_default=True, help="- for standard output.")
 @click.option("--off-cpu", is_flag=True, help="Also how long threads wait, and where: event offcpu-time, in ns.")
 @click.option("--off-cpu-thresh", "least", metavar="MS", type=Number(0), default=0,
               help="Leave out waits that are shorter.")  # fmt: skip
 @click.option("--zstd/--no-zstd", default=True, show_default=True, help="Compress records, as perf record -z does.")
 @click.option("-q", "--quiet", is_flag=True, help="Only say what went wrong.")
-def command(output: str, off_cpu: bool, least: float, zstd: bool, quiet: bool, **options: Any) -> int:
+def command(output: str, off_cpu: bool, least: float, zstd: bool, quiet: bool, graph: bool, **options: Any) -> int:
     """Sample programs and unwind them at once, into a small recording with whole call chains."""
+    del graph
     settings = settings_of(options)
     settings.off_cpu, settings.off_cpu_least, settings.zstd = off_cpu, int(least * 1e6), zstd
     if off_cpu and settings.mode in ("fp", "dump"):

@@ -12,9 +12,11 @@ import re
 import resource
 import struct
 from dataclasses import replace
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 from undwarf.errors import UndwarfError, UsageError
+from undwarf.live import pmu
 from undwarf.perfdata.events import (
     BREAKPOINT,
     HARDWARE,
@@ -29,12 +31,13 @@ from undwarf.perfdata.events import (
 
 _NUMBERS = {"x86_64": 298, "aarch64": 241, "riscv64": 241, "ppc64le": 319, "s390x": 331}
 CLOEXEC = 8
-ENABLE, DISABLE, REFRESH, SET_OUTPUT = 0x2400, 0x2401, 0x2402, 0x2405
+ENABLE, DISABLE, REFRESH, SET_OUTPUT, SET_FILTER = 0x2400, 0x2401, 0x2402, 0x2405, 0x40082406
 _ID = 0x80082407
 
 DISABLED, INHERIT, EXCLUDE_USER, EXCLUDE_KERNEL, EXCLUDE_HV = 1 << 0, 1 << 1, 1 << 4, 1 << 5, 1 << 6
 MMAP, COMM, FREQ, ENABLE_ON_EXEC, TASK, WATERMARK = 1 << 8, 1 << 9, 1 << 10, 1 << 12, 1 << 13, 1 << 14
 PRECISE_IP_SHIFT = 15
+EXCLUDE_IDLE, EXCLUDE_HOST, EXCLUDE_GUEST = 1 << 7, 1 << 19, 1 << 20
 MMAP_DATA, SAMPLE_ID_ALL = 1 << 17, 1 << 18
 EXCLUDE_CALLCHAIN_USER, MMAP2, COMM_EXEC, USE_CLOCKID = 1 << 22, 1 << 23, 1 << 24, 1 << 25
 CONTEXT_SWITCH, KSYMBOL, BPF_EVENT, BUILD_ID = 1 << 26, 1 << 29, 1 << 30, 1 << 34
@@ -58,6 +61,10 @@ _ALIASES = {
 _TRACEFS = ("/sys/kernel/tracing", "/sys/kernel/debug/tracing")
 _BREAKPOINT = re.compile(r"mem:(0x[0-9a-fA-F]+|[0-9]+)(?:/([1248]))?(?::([rwx]+))?((?::[ukhpP]+)?)\Z")
 _TRACEPOINT = re.compile(r"([A-Za-z0-9_-]+):([A-Za-z0-9_.-]+)((?::[ukh]+)?)\Z")
+_GROUP = re.compile(r"\{([^{}]*)\}:?([A-Za-z]*)")
+_NAME = re.compile(r"mem:[^,]+|[A-Za-z0-9_.-]+/[^/]*/[A-Za-z]*|[^,]+")
+_LETTERS = r"[ukhpPGHI]*"
+_NAMES = "as perf names them: cpu-clock, task-clock, cycles, page-faults, sched:sched_switch, mem:0x1234:w"
 _ACCESS = {"r": 1, "w": 2, "x": 4}
 
 
@@ -113,13 +120,43 @@ def _modified(event: EventAttr, modifiers: str) -> EventAttr:
         for letter, bit in (("u", EXCLUDE_USER), ("k", EXCLUDE_KERNEL), ("h", EXCLUDE_HV)):
             if letter not in modes:
                 flags |= bit
+    for letter, bit in (("I", EXCLUDE_IDLE), ("G", EXCLUDE_HOST), ("H", EXCLUDE_GUEST)):
+        if letter in letters:
+            flags |= bit
     flags |= min(3, letters.count("p") + 3 * letters.count("P")) << PRECISE_IP_SHIFT
     return replace(event, flags=flags)
 
 
 def split_events(text: str) -> list[str]:
-    """The names in a list with commas."""
-    return [part.strip() for part in text.split(",") if part.strip()]
+    """The names in a list with commas; those of a group ({cycles,instructions}:u) as if they stood alone.
+
+    Raises UsageError.
+    """
+
+    def alone(group: re.Match[str]) -> str:
+        if set(group[2]) & {"S", "W", "e", "D"}:
+            why = "events are sampled each by itself here"
+            raise UsageError(f"no group with :{group[2]}", why, f"give -e {group[1]}")
+        return ",".join(f"{one}{':' if '/' not in one else ''}{group[2]}" for one in _NAME.findall(group[1]))
+
+    text = _GROUP.sub(lambda group: alone(group) if group[2] else group[1], text)
+    names = [name.strip() for name in _NAME.findall(text)]
+    if not names or any(letter in text for letter in "{}"):
+        raise UsageError(f"no event in {text!r}", "", _NAMES)
+    return names
+
+
+def parse_events(text: str) -> list[EventAttr]:
+    """The events in a list with commas, where names of tracepoints may hold ``*`` and ``?``. Raises as parse_event."""
+    events = []
+    for name in split_events(text):
+        system, _colon, rest = name.partition(":")
+        if ("*" in name or "?" in name) and rest and system != "mem":
+            tracepoint, _colon, modifiers = rest.partition(":")
+            events += [parse_event(f"{found}{_colon}{modifiers}") for found in matching_tracepoints(system, tracepoint)]
+        else:
+            events.append(parse_event(name))
+    return events
 
 
 def parse_event(text: str) -> EventAttr:
@@ -135,23 +172,42 @@ def parse_event(text: str) -> EventAttr:
             raise UsageError(f"{text}: a breakpoint waits for execution or for accesses, not both")
         size = int(length) if length else (8 if kinds == 4 else 4)
         return _modified(replace(breakpoint_event(int(address, 0), size, kinds), name=text), modes)
+    with_terms = _parse_terms(text)
+    if with_terms is not None:
+        return with_terms
     plain, _colon, modifiers = text.partition(":")
     known = _names().get(_ALIASES.get(plain, plain))
-    if known and re.fullmatch(r"[ukhpP]*", modifiers):
+    if known and re.fullmatch(_LETTERS, modifiers):
         return replace(_modified(_blank(*known), modifiers), name=text)
     raw = re.fullmatch(r"r([0-9a-fA-F]+)", plain)
-    if raw and re.fullmatch(r"[ukhpP]*", modifiers):
+    if raw and re.fullmatch(_LETTERS, modifiers):
         return replace(_modified(_blank(RAW, int(raw[1], 16)), modifiers), name=text)
     found = _TRACEPOINT.match(text)
     if found and not known and plain != "mem":
         system, name, modifiers = found.groups()
         event = replace(_blank(TRACEPOINT, tracepoint_id(system, name)), name=f"{system}:{name}", sample_period=1)
         return _modified(event, modifiers)
-    raise UsageError(
-        f"unknown event {text!r}",
-        "",
-        "as perf names them: cpu-clock, task-clock, cycles, page-faults, sched:sched_switch, mem:0x1234:w",
-    )
+    if known or raw:
+        raise UsageError(f"unknown modifier in {text!r}", "", "known are u, k, h, p, P, G, H and I, as in cycles:u")
+    raise UsageError(f"unknown event {text!r}", "", _NAMES)
+
+
+def _parse_terms(text: str) -> EventAttr | None:
+    """An event with slashes (:mod:`undwarf.live.pmu`); None of any other name."""
+    found = pmu.spelled_out(text)
+    if found is None or text.startswith("mem:"):
+        return None
+    unit, terms, modifiers = found
+    if not re.fullmatch(_LETTERS, modifiers):
+        raise UsageError(f"unknown modifier in {text!r}", "", "known are u, k, h, p, P, G, H and I, as in cpu/cycles/u")
+    known = _names().get(_ALIASES.get(unit, unit))
+    if known:
+        event = pmu.with_terms(replace(_blank(*known), name=text), terms)
+    elif unit == "software" and terms and not terms[0][1]:
+        event = pmu.with_terms(replace(parse_event(terms[0][0]), name=text), terms[1:])
+    else:
+        event = pmu.unit_event(replace(_blank(0, 0), name=text), unit, terms)
+    return _modified(event, modifiers)
 
 
 def tracefs() -> str:
@@ -170,7 +226,20 @@ def tracepoint_id(system: str, name: str) -> int:
         return int(Path(f"{root}/events/{system}/{name}/id").read_text(encoding="ascii"))
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
-        raise UndwarfError(what, reason or "", f"ls {root}/events has those of this kernel") from error
+        hint = "perf probe makes it" if system.startswith("probe") else f"ls {root}/events has those of this kernel"
+        raise UndwarfError(what, reason or "", hint) from error
+
+
+def matching_tracepoints(system: str, name: str) -> list[str]:
+    """The tracepoints that two patterns with ``*`` and ``?`` match. Raises UndwarfError where there are none."""
+    root = tracefs()
+    every = sorted(Path(root, "events").glob("*/*/id")) if root else []
+    names = [(path.parts[-3], path.parts[-2]) for path in every]
+    found = [f"{one}:{two}" for one, two in names if fnmatchcase(one, system) and fnmatchcase(two, name)]
+    if not found:
+        tracepoint_id(system, name)
+        raise UndwarfError(f"no tracepoint {system}:{name}", "nothing matches", f"ls {root}/events")
+    return found
 
 
 def tracing_data(events: list[EventAttr]) -> bytes:
@@ -239,6 +308,15 @@ def open_event(
 def refresh(descriptor: int, count: int) -> None:
     """Switch an event on until it has overflown ``count`` times."""
     fcntl.ioctl(descriptor, REFRESH, count)
+
+
+def set_filter(descriptor: int, text: str) -> None:
+    """Have a tracepoint only count where its fields are as ``text`` says. Raises UsageError."""
+    try:
+        fcntl.ioctl(descriptor, SET_FILTER, text.encode() + b"\0")
+    except OSError as error:
+        hint = "as in --filter 'prev_pid == 42 && next_comm != \"swapper\"', with the fields of the tracepoint"
+        raise UsageError(f"--filter {text!r} is not for this tracepoint", error.strerror or "", hint) from error
 
 
 def event_id(descriptor: int) -> int:

@@ -88,6 +88,12 @@ class Settings:
     buffer: int | None = None
     """Bytes of the ring buffer of one CPU."""
     zstd: bool = True
+    cpus: Sequence[int] = ()
+    """Only these CPUs, of ``everything``."""
+    filters: Sequence[str] = ()
+    """Which of a tracepoint's events count: one for all, or one for each."""
+    delay: float = 0.0
+    """Seconds that pass before samples are taken."""
     seconds: float | None = None
     """When to stop, if nothing else ends before."""
     command_line: list[str] = field(default_factory=list)
@@ -153,7 +159,7 @@ class Sampler:
         self.watermark = max(mmap.PAGESIZE, int(rate * (dump + 512) * SOON))
         target = self._target()
         # A program that starts now has its side band with its first event; else it must be on before we look around.
-        alone = target.on_exec
+        alone = target.on_exec and not target.delayed
         events = [self._sampling(event, dump) for event in chosen]
         self.off_cpu: int | None = None
         if settings.off_cpu:
@@ -203,8 +209,8 @@ class Sampler:
 
     def _chosen(self) -> list[EventAttr]:
         chosen = []
-        for name in self.settings.events or ("cycles",):
-            event = pe.parse_event(name)
+        asked = self.settings.events or ("cycles",)
+        for event in (one for text in asked for one in pe.parse_events(text)):
             if not self._kernel and not event.flags & (pe.EXCLUDE_USER | pe.EXCLUDE_KERNEL):
                 event = replace(event, flags=event.flags | pe.EXCLUDE_KERNEL, name=f"{event.name}:u")
             chosen.append(event)
@@ -223,7 +229,7 @@ class Sampler:
     def _sampling(self, event: EventAttr, dump: int) -> EventAttr:
         """The event with what its samples are to hold."""
         settings = self.settings
-        flags, period, freq = event.flags, event.sample_period, False
+        flags, period, freq = event.flags, event.sample_period, event.freq
         if not period:
             if settings.period is not None:
                 period = settings.period
@@ -231,7 +237,7 @@ class Sampler:
                 period, freq = min(settings.frequency, pe.largest_rate()), True
                 if period < settings.frequency:
                     self.summary.notes.append(f"sampling at {period} Hz: kernel.perf_event_max_sample_rate")
-        elif settings.period is not None and event.name != OFF_CPU:
+        elif settings.period is not None and period == 1 and event.name != OFF_CPU:
             period = settings.period
         fields = SampleField.CALLCHAIN
         if event.type == TRACEPOINT:
@@ -256,8 +262,9 @@ class Sampler:
 
     def _target(self) -> Target:
         settings = self.settings
+        more: dict[str, Any] = {"delayed": settings.delay > 0, "filters": settings.filters}
         if settings.everything:
-            return Target([], False, False, "all CPUs")
+            return Target([], False, False, "all CPUs", cpus=self._cpus(), **more)
         if settings.pids or settings.tids:
             tids = list(settings.tids)
             for pid in settings.pids:
@@ -266,9 +273,16 @@ class Sampler:
                     raise UndwarfError(f"cannot sample process {pid}", "there is no such process", "see ps -e")
                 tids += found
             names = ", ".join(str(number) for number in [*settings.pids, *settings.tids])
-            return Target(tids, settings.inherit and not settings.tids, False, f"process {names}")
+            return Target(tids, settings.inherit and not settings.tids, False, f"process {names}", **more)
         assert self.workload is not None
-        return Target([self.workload.pid], settings.inherit, True, f"the new process {settings.command[0]}")
+        return Target([self.workload.pid], settings.inherit, True, f"the new process {settings.command[0]}", **more)
+
+    def _cpus(self) -> list[int]:
+        online = pe.online_cpus()
+        for cpu in self.settings.cpus:
+            if cpu not in online:
+                raise UndwarfError(f"cannot sample CPU {cpu}", "it does not run", f"these do: {online}")
+        return list(self.settings.cpus)
 
     # -- the loop -------------------------------------------------------------------------------------------------
 
@@ -304,7 +318,11 @@ class Sampler:
         watched = self.workload.watch if self.workload is not None else self._watch_pids()
         if watched >= 0:
             self.open.poller.register(watched)
-        before = {number: signal.signal(number, self._stop) for number in (signal.SIGINT, signal.SIGTERM)}
+        stopping = [signal.SIGINT, signal.SIGTERM]
+        if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+            # The terminal is gone: what was recorded is brought to its end all the same.
+            stopping.append(signal.SIGHUP)
+        before = {number: signal.signal(number, self._stop) for number in stopping}
         niceness = os.getpriority(os.PRIO_PROCESS, 0)
         # Buffers fill up while others compute. What is sampled keeps its own priority.
         with suppress(OSError):
@@ -314,8 +332,8 @@ class Sampler:
                 # First what tells of changes, then what is: what changes in between is told twice, not never.
                 self.open.enable(self.tracking)
             begin(self.describe())
-            if self.workload is None or self.settings.everything:
-                self.open.enable(*(number for number in range(len(self.events)) if number != self.tracking))
+            if not self.settings.delay and (self.workload is None or self.settings.everything):
+                self._enable()
             if self.workload is not None:
                 self.workload.start()
             self.open.move(self._rate * (self.summary.dump + 512))
@@ -324,17 +342,28 @@ class Sampler:
             with suppress(OSError):
                 os.setpriority(os.PRIO_PROCESS, 0, niceness)
             for number, handler in before.items():
-                signal.signal(number, handler)
+                # From now on there is something to put in order.
+                interrupts = number == signal.SIGINT and handler == signal.SIG_DFL
+                signal.signal(number, signal.default_int_handler if interrupts else handler)
         if self.workload is not None:
             self.summary.status = self.workload.finish()
+
+    def _enable(self) -> None:
+        """Begin to take samples."""
+        self.open.enable(*(number for number in range(len(self.events)) if number != self.tracking))
 
     def _loop(self, watched: int, take: Callable[[list[memoryview]], None]) -> None:
         end = time.monotonic() + self.settings.seconds if self.settings.seconds is not None else None
         last = False
+        delayed = time.monotonic() + self.settings.delay if self.settings.delay else None
         # Nobody wakes us for buffers that are emptied by threads.
         pause = ROUND if not self.open.relays or self._rate < 1 / SOON**2 else SOON
         while not last:
-            wait = pause if end is None else max(0.0, min(pause, end - time.monotonic()))
+            now = time.monotonic()
+            if delayed is not None and now >= delayed:
+                self._enable()
+                delayed = None
+            wait = max(0.0, min(pause, (end or now + pause) - now, (delayed or now + pause) - now))
             for descriptor, what in self.open.poller.poll(wait * 1000):
                 if descriptor == watched:
                     last = True

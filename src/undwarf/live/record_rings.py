@@ -11,10 +11,11 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
-from undwarf.errors import UndwarfError
+from undwarf.errors import UndwarfError, UsageError
 from undwarf.live import perf_event as pe
 from undwarf.live.ring import Relay, Ring
 from undwarf.perfdata import EventAttr, SampleField
+from undwarf.perfdata.events import TRACEPOINT
 
 LARGEST_RING, SMALLEST_RING = 64 << 20, 64 << 10
 LARGEST_DUMP = 65528
@@ -41,12 +42,16 @@ _OPTIONAL = (
 @dataclass(slots=True)
 class Target:
     """Whose samples are taken: ``tids`` (with all they start, if ``inherit``), or everything on the CPUs if there are
-    none. ``on_exec``: from when the one thread executes a program."""
+    none. ``on_exec``: from when the one thread executes a program; if ``delayed``, only what is told of it, and samples
+    from when they are asked for. ``cpus``: only there, if any; ``filters``: of the tracepoints."""
 
     tids: list[int]
     inherit: bool
     on_exec: bool
     whom: str
+    delayed: bool = False
+    cpus: Sequence[int] = ()
+    filters: Sequence[str] = ()
 
 
 @dataclass(slots=True)
@@ -123,6 +128,8 @@ class OpenEvents:
             resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
         try:
             self._open()
+            if target.filters:
+                self._filter()
             self._map()
         except BaseException:
             self.close()
@@ -135,10 +142,12 @@ class OpenEvents:
             event = replace(wanted, flags=wanted.flags | pe.WATERMARK | pe.SAMPLE_ID_ALL)
             if self._target.inherit and self._target.tids:
                 event = replace(event, flags=event.flags | pe.INHERIT)
-            event = replace(event, flags=event.flags | pe.DISABLED | (pe.ENABLE_ON_EXEC if self._target.on_exec else 0))
+            on_exec = self._target.on_exec and (number == self._tracking or not self._target.delayed)
+            event = replace(event, flags=event.flags | pe.DISABLED | (pe.ENABLE_ON_EXEC if on_exec else 0))
             ids = []
             for tid in self._target.tids or [-1]:
-                for cpu in cpus:
+                # What comes to one CPU was mapped on another.
+                for cpu in (number != self._tracking and self._target.cpus) or cpus:
                     try:
                         event, descriptor = self._one(event, tid, cpu)
                     except ProcessLookupError:
@@ -156,6 +165,19 @@ class OpenEvents:
             self.events[number] = replace(event, ids=tuple(ids), flags=plain)
         if not opened:
             raise UndwarfError(f"cannot sample {self._target.whom}", "it is gone", "give one that runs")
+
+    def _filter(self) -> None:
+        """Give the tracepoints their filters: one for all, or one each."""
+        filters = list(self._target.filters)
+        chosen = [number for number, event in enumerate(self.events) if event.type == TRACEPOINT]
+        if len(filters) == 1:
+            filters *= len(chosen)
+        if len(filters) != len(chosen):
+            why = f"{len(self._target.filters)} for {len(chosen)} tracepoints"
+            raise UsageError("filters do not fit events", why, "give one for all tracepoints, or one for each")
+        for number, text in zip(chosen, filters, strict=True):
+            for descriptor in self._descriptors[number]:
+                pe.set_filter(descriptor, text)
 
     def _one(self, event: EventAttr, tid: int, cpu: int) -> tuple[EventAttr, int]:
         """A descriptor, and the event as the kernel took it."""

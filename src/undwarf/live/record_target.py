@@ -41,7 +41,9 @@ class Workload:
 
     def start(self) -> None:
         """Let it go. Raises UsageError if there is no such program."""
-        os.write(self._go, b"x")
+        # It may be gone: a Ctrl-C is for us both.
+        with suppress(BrokenPipeError):
+            os.write(self._go, b"x")
         os.close(self._go)
         self._go = -1
         answer = os.read(self._failed, 4)

@@ -1728,7 +1728,6 @@ class Walker:
             if self.live_state == LIVE_OPEN and not self.trial:
                 self.completed += stop == STOP_ROOT
             elif self.live_state != LIVE_UNUSED:
-                self.unproven += 1
                 if self.trial:
                     # Nothing says yet that these are the sample's own callers; those of later ones they may be.
                     with cython.gil:
@@ -1739,6 +1738,7 @@ class Walker:
                     count = self.user_part(kernel_count, 0, False)
                     stop = self.stop
                     node = self.tail_node
+                self.unproven += stop == STOP_TRUNCATED
             if (
                 stop != STOP_ROOT
                 and self.deferred_here
