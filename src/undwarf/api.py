@@ -260,7 +260,7 @@ class Recording:
         comms, comm_of = comms_of(self.records, self.spaces.comm_of)
         selected, _order = select(filters, self.records, self.events, comms, comm_of, False)
         from undwarf import __version__
-        from undwarf.unwind.stitched import write_stitched
+        from undwarf.unwind.stitched import names_of_the_late, write_stitched
 
         def step(what: str) -> Callable[[int, int], None] | None:
             return (lambda done, total: progress(what, done, total)) if progress is not None else None
@@ -278,6 +278,8 @@ class Recording:
             runtime=True,
             progress=step("walking stacks"),
         )
+        late, named = self.spaces.replay.late(), self.spaces.comm_of
+        names = [self.records.names[named[sample]] for sample in late]
         return write_stitched(
             self.data,
             self.records,
@@ -287,6 +289,7 @@ class Recording:
             version=__version__,
             form=form,
             zstd_level=zstd_level,
+            names=names_of_the_late(self.events, self.records.samples, late, names),
             progress=step("writing"),
         )
 

@@ -9,10 +9,12 @@ import pytest
 
 from undwarf.spaces.replay import Replay
 
-MMAP, COMM, FORK, KSYMBOL = 1, 2, 3, 5
+MMAP, COMM, FORK, EXIT, KSYMBOL = 1, 2, 3, 4, 5
 EXEC = 1 << 13
 USER = 2
 CODE, DATA, WRITABLE = 5, 1, 3
+BRACKETS, VDSO = 7, 8
+"""Names of what the kernel maps unasked."""
 SIDE = {"kind": "B", "misc": "H", "time": "Q", "position": "Q", "pid": "i", "tid": "i", "a": "Q", "b": "Q", "c": "Q"}
 SIDE |= {"d": "I", "name": "I", "identity": "I"}
 
@@ -97,7 +99,8 @@ def cut(mappings: list[Mapping], start: int, end: int) -> list[Mapping]:
 @pytest.mark.parametrize("seed", range(4))
 def test_replay_agrees_with_a_plain_model(seed: int) -> None:
     chance = random.Random(seed)
-    story, model, execs, expected = Story(), {}, set(), []
+    story, model, execs, old, expected = Story(), {}, set(), {}, []
+    vdso: set[int] = set()
     for _ in range(6000):
         pid, what = chance.randrange(1, 6), chance.random()
         if what < 0.6:
@@ -106,9 +109,17 @@ def test_replay_agrees_with_a_plain_model(seed: int) -> None:
             name = chance.randrange(9)
             story.record(MMAP, pid, start, length, 3 * start, protection, name=name)
             if pid in execs:
-                model[pid] = []
+                old[pid], model[pid] = model.get(pid, []), []
                 execs.discard(pid)
+                vdso.discard(pid)
+            elif pid in vdso and name < BRACKETS:
+                # Nothing but the program itself maps things after the vdso.
+                old[pid] = []
+                vdso.discard(pid)
+            if name == VDSO and old.get(pid):
+                vdso.add(pid)
             model[pid] = cut(model.get(pid, []), start, start + length)
+            old[pid] = cut(old.get(pid, []), start, start + length)
             if protection != WRITABLE:
                 model[pid] = sorted([*model[pid], (start, start + length, 3 * start, name, protection == CODE)])
         elif what < 0.61:
@@ -120,10 +131,13 @@ def test_replay_agrees_with_a_plain_model(seed: int) -> None:
             if parent != pid:
                 model[pid] = list(model.get(parent, []))
                 execs.discard(pid)
+                vdso.discard(pid)
+                old.pop(pid, None)
         else:
             story.sample(pid)
-            expected.append(list(model.get(pid, [])))
-    seen = story.replay()
+            before = [] if pid in execs else old.get(pid, [])
+            expected.append(sorted([*model.get(pid, []), *before]))
+    seen = story.replay(bytes([0] * BRACKETS + [4, 6]))
     assert [seen.of(i) for i in range(len(expected))] == expected
 
 
@@ -151,9 +165,30 @@ def test_samples_inside_exec_still_see_the_old_program() -> None:
     story.sample(7)
     story.record(MMAP, 7, 0x9000, 0x1000, 0, CODE, name=2)
     story.sample(7)
-    seen = story.replay()
-    assert [mapping[3] for mapping in seen.of(0)] == [1]
-    assert [mapping[3] for mapping in seen.of(1)] == [2]
+    story.record(MMAP, 7, 0xA000, 0x1000, 0, CODE, name=VDSO)
+    story.record(MMAP, 7, 0xB000, 0x1000, 0, DATA, name=BRACKETS)
+    story.sample(7)
+    story.record(MMAP, 7, 0xC000, 0x1000, 0, CODE, name=5)
+    story.sample(7)
+    seen = story.replay(bytes([0] * BRACKETS + [4, 6]))
+    assert [[mapping[3] for mapping in seen.of(sample)] for sample in range(4)] == [
+        [1],
+        [1, 2],
+        [1, 2, VDSO, BRACKETS],
+        [2, VDSO, BRACKETS, 5],
+    ]
+
+
+def test_a_thread_s_first_sample_after_its_exit_is_late() -> None:
+    story = Story()
+    story.record(COMM, 7, name=5)
+    story.sample(7)
+    story.record(EXIT, 7, 1, 1)
+    story.sample(7)
+    story.sample(7)
+    story.record(FORK, 7, 1, 1)
+    story.sample(7)
+    assert list(story.replay().replay.late()) == [1]
 
 
 def test_synthesized_fork_inherits_nothing() -> None:

@@ -3,6 +3,7 @@
 import io
 import struct
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 from tests.perfdata import build, writing
@@ -10,6 +11,7 @@ from tests.perfdata import build, writing
 import undwarf
 from undwarf.perfdata import SampleField
 from undwarf.perfdata.encode import RecordEncoder, finished_round, record
+from undwarf.perfdata.records import SidebandKind
 from undwarf.perfdata.writer import PerfWriter
 
 DUMP = int(SampleField.REGS_USER | SampleField.STACK_USER)
@@ -40,6 +42,20 @@ def source(*records: bytes) -> bytes:
             writer.write(one)
         writer.write(finished_round())
     return sink.getvalue()
+
+
+class SideBand(NamedTuple):
+    kind: str
+    time: int
+    pid: int
+    tid: int
+    name: bytes
+
+
+def _side_band(recording) -> list[SideBand]:
+    side, names = recording.records.sideband, recording.records.names
+    rows = zip(side.kind, side.time, side.pid, side.tid, side.name, strict=True)
+    return [SideBand(SidebandKind(kind).name, time, pid, tid, names[name]) for kind, time, pid, tid, name in rows]
 
 
 @pytest.fixture
@@ -115,6 +131,15 @@ def test_filters_leave_samples_out(shrunk):
 
     recording, _done = shrunk(source(sample(100), sample(110)), filters=Filters(start=105))
     assert recording.records.samples.time.tolist() == [110]
+
+
+def test_a_name_comes_again_before_samples_of_a_thread_whose_exit_was_told(shrunk):
+    data = source(sample(100), RECORDS.exit(10, 10, 1, 1, time=105), sample(110), sample(120))
+    recording, _done = shrunk(data)
+    kinds = [record.kind for record in _side_band(recording)]
+    assert kinds == ["COMM", "MMAP", "EXIT", "COMM"]
+    last = _side_band(recording)[-1]
+    assert (last.time, last.pid, last.tid, last.name) == (110, 10, 10, b"prog")
 
 
 def test_trace_data_is_left_out(shrunk):

@@ -35,6 +35,18 @@ _JITDUMP = re.compile(rb"/jit-[0-9]+\.dump\Z")
 _ANONYMOUS_BYTES = tuple(text.encode() for text in _ANONYMOUS)
 
 
+PRIVATE, VDSO, UNASKED = 1, 2, 4
+"""Bits of :func:`bits_of_name`."""
+
+
+def bits_of_name(name: bytes) -> int:
+    """What the replay of address spaces must know of a mapping's name: memory without a file, whose code is each
+    process's own; the vdso; what the kernel maps unasked."""
+    kind = kind_of_name(name)
+    bits = PRIVATE if kind is ImageKind.ANON else VDSO if kind is ImageKind.VDSO else 0
+    return bits | (UNASKED if name.startswith(b"[") else 0)
+
+
 def kind_of_name(name: bytes) -> ImageKind:
     """The kind of the image that a mapping of this name holds.
 

@@ -35,7 +35,7 @@ from undwarf.perfdata.features import Feature
 from undwarf.perfdata.reader import STITCHED_BY
 from undwarf.perfdata.writer import PerfWriter
 from undwarf.tables.store import Store
-from undwarf.unwind.stitched import stitched_event
+from undwarf.unwind.stitched import names_of_the_late, stitched_event
 
 UNWOUND_ELSEWHERE = ("fp", "dump")
 """Modes in which stacks are not unwound here: the kernel follows frame pointers, or they are dumped as perf does."""
@@ -543,6 +543,8 @@ class Recorder:
         assert unwinder is not None
         emitter.see(unwinder.stacks)
         emitter.restart()
+        comms = [unwinder.names[done.comm[sample]] for sample in done.late]
+        emitter.precede(names_of_the_late(self.sampler.events, done.samples, done.late, comms))
         selected = done.everything
         if self._blocked is not None and self.sampler.off_cpu is not None:
             selected = self._blocked.without(done.samples.event, self.sampler.off_cpu)

@@ -11,9 +11,9 @@ from typing import Any
 
 from undwarf.buffers import zeros
 from undwarf.diagnostics import Defects
-from undwarf.images import ImageKind, ImageStore
+from undwarf.images import ImageStore
 from undwarf.images.finder import Finder
-from undwarf.images.kinds import kind_of_name
+from undwarf.images.kinds import bits_of_name
 from undwarf.limits import DEFAULT, Limits
 from undwarf.live.deep_stacks import DeepStacks
 from undwarf.perfdata import EventAttr, FileIdentity
@@ -54,6 +54,8 @@ class Round:
     comm: memoryview
     everything: memoryview
     """B, 1 for each sample."""
+    late: memoryview
+    """Samples that came after their thread's exit was told, each thread's first."""
 
 
 class LiveUnwinder:
@@ -94,7 +96,7 @@ class LiveUnwinder:
         self._live = live
         self._runtime = runtime
         self._image_room = 0
-        self._private = b""
+        self._name_bits = b""
         self._walker: Walker | None = None
         self._slots = memoryview(b"".join(registers.slots(event.sample_regs_user) for event in events))
         self._sample_types = 0
@@ -129,7 +131,7 @@ class LiveUnwinder:
         side_order = time_order(side["time"])
         sideband = Sideband(decoder.sideband, **{name: take(column, side_order) for name, column in side.items()})
         self._see_names()
-        spaces = self.replay.run(sideband, samples, order, memoryview(self._private))
+        spaces = self.replay.run(sideband, samples, order, memoryview(self._name_bits))
         stack, stop, stop_image = zeros("I", len(samples)), zeros("B", len(samples)), zeros("I", len(samples))
         if len(samples) > len(self._ones):
             self._ones = memoryview(bytearray(b"\1" * (2 * len(samples))))
@@ -140,7 +142,7 @@ class LiveUnwinder:
             for view, position, first, end in spans:
                 if end > first:
                     walker.walk(view, position, first, end, stack, stop, stop_image)
-        return Round(spans, samples, order, sideband, stack, stop, spaces[2], ones)
+        return Round(spans, samples, order, sideband, stack, stop, spaces[2], ones, self.replay.late())
 
     @property
     def stacks(self) -> dict[str, memoryview]:
@@ -172,7 +174,7 @@ class LiveUnwinder:
         self.names += new
         if new:
             # The replay still holds the old ones.
-            self._private += bytes(kind_of_name(name) is ImageKind.ANON for name in new)
+            self._name_bits += bytes(map(bits_of_name, new))
         self.identities += [identity_of(key) for key in self.decoder.identities(len(self.identities))]
 
     def _walker_for(self, samples: Samples, spaces: tuple[Any, Any, Any], selected: memoryview) -> Walker:

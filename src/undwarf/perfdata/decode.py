@@ -895,7 +895,11 @@ class Decoder:
                     self._scratch[0] = 1
                     stop = data[at + 40]
                     if stop > 20:
-                        return 1
+                        # The mapping is there all the same; perf 6.1 left such ones behind when it crashed.
+                        self.bad_records += 1
+                        if self.first_bad < 0:
+                            self.first_bad = base + at
+                        stop = 0
                     for i in range(2, 5):
                         self._scratch[i] = 0
                     for i in range(stop, 20):

@@ -6,6 +6,7 @@ Stacks are nodes as the walk leaves them (undwarf.unwind.walk.Stacks): ``parent`
 markers. The order of a sample's fields: ``perf_output_sample`` in ``kernel/events/core.c``.
 """
 
+from array import array
 from typing import Any
 
 import cython
@@ -47,6 +48,10 @@ class Emitter:
     used: cython.Py_ssize_t
     shortened = cython.declare(cython.Py_ssize_t, visibility="readonly")
     dropped = cython.declare(cython.Py_ssize_t, visibility="readonly")
+    given_for = cython.declare("const unsigned int[::1]")
+    given_ends = cython.declare("const unsigned long long[::1]")
+    given = cython.declare("const unsigned char[::1]")
+    given_next: cython.Py_ssize_t
     at = cython.declare(cython.Py_ssize_t, visibility="readonly")
     next = cython.declare(cython.Py_ssize_t, visibility="readonly")
 
@@ -57,6 +62,7 @@ class Emitter:
         self.dropped = 0
         self.at = 0
         self.next = 0
+        self.precede({})
         self.see(stacks)
 
     def see(self, stacks: dict[str, memoryview]) -> None:
@@ -65,6 +71,19 @@ class Emitter:
         self.frames = stacks["frame"]
         self.addresses = stacks["runtime"]
         self.provenances = stacks["provenance"]
+
+    def precede(self, records: dict[int, bytes]) -> None:
+        """Put these records before the samples of these numbers, whether those are selected or not."""
+        numbers = sorted(records)
+        ends = zeros("Q", len(numbers))
+        end = 0
+        for i, number in enumerate(numbers):
+            end += len(records[number])
+            ends[i] = end
+        self.given_for = array("I", numbers)
+        self.given_ends = ends
+        self.given = b"".join(records[number] for number in numbers)
+        self.given_next = 0
 
     def restart(self) -> None:
         """Expect samples from number 0 on again."""
@@ -210,6 +229,8 @@ class Emitter:
                     if self.next < total and positions[self.next] == base + self.at:
                         n = self.next
                         self.next = n + 1
+                        if self.given_next < self.given_for.shape[0]:
+                            self.put_given(n)
                         if selected[n]:
                             self.sample(
                                 cython.address(view[self.at]),
@@ -244,6 +265,26 @@ class Emitter:
                     length += cython.cast(cython.Py_ssize_t, extra)
                 self.at += length
         return fine
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1)
+    def put_given(self, number: cython.Py_ssize_t) -> cython.int:
+        """Append the record that belongs before this sample, if there is one."""
+        start: cython.ulonglong
+        length: cython.Py_ssize_t
+        i: cython.Py_ssize_t
+        while self.given_next < self.given_for.shape[0] and self.given_for[self.given_next] <= number:
+            i = self.given_next
+            self.given_next = i + 1
+            if self.given_for[i] == number:
+                start = self.given_ends[i - 1] if i else 0
+                length = cython.cast(cython.Py_ssize_t, self.given_ends[i] - start)
+                # A view of its last byte proves to the bounds check that all of it fits.
+                self.out[self.used + length - 1] = self.given[start + length - 1]
+                memcpy(cython.address(self.out[self.used]), cython.address(self.given[start]), length)
+                self.used += length
+        return 0
 
     @cython.cfunc
     @cython.nogil

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from undwarf.buffers import zeros
-from undwarf.images import Image, ImageKind, ImageStore
-from undwarf.images.kinds import kind_of_name
+from undwarf.images import Image, ImageStore
+from undwarf.images.kinds import bits_of_name
 from undwarf.limits import DEFAULT, Limits
 from undwarf.perfdata import PerfData, Records, SampleField
 from undwarf.perfdata.ordering import take
@@ -46,8 +46,8 @@ class Spaces:
 def replay_spaces(records: Records) -> Spaces:
     """Replay the side band of a recording."""
     replay = Replay()
-    private = memoryview(bytes(kind_of_name(name) is ImageKind.ANON for name in records.names))
-    return Spaces(replay, *replay.run(records.sideband, records.samples, records.sample_order, private))
+    bits = memoryview(bytes(map(bits_of_name, records.names)))
+    return Spaces(replay, *replay.run(records.sideband, records.samples, records.sample_order, bits))
 
 
 def build_profile(

@@ -7,7 +7,9 @@ thousands of mappings that changes one of them between any two samples does not 
 
 What changes an address space: a mapping (cutting what it covers), an exec (whose first mapping empties it), a
 fork (which starts from the parent's). perf itself does not empty the space at exec; since the COMM record of an exec
-precedes the new image's mappings, doing so is right.
+precedes the new image's mappings, doing so is right. But until the new program runs, samples inside of execve still
+carry the registers of the old one: what they see is the new mappings, and the old ones where there is nothing new. The
+last thing the kernel maps is the vdso (``load_elf_binary`` in ``fs/binfmt_elf.c``).
 """
 
 from typing import Any
@@ -26,6 +28,7 @@ MULTIPLIER = cython.declare(cython.ulonglong, 0x9E3779B97F4A7C15)
 KIND_MMAP = cython.declare(cython.int, 1)
 KIND_COMM = cython.declare(cython.int, 2)
 KIND_FORK = cython.declare(cython.int, 3)
+KIND_EXIT = cython.declare(cython.int, 4)
 KIND_KSYMBOL = cython.declare(cython.int, 5)
 MISC_BIT_13 = cython.declare(cython.uint, 1 << 13)
 PROT_WRITE = cython.declare(cython.uint, 2)
@@ -36,6 +39,18 @@ EXECUTABLE = cython.declare(cython.uchar, 1)
 """Bit of a mapping's flags: it may hold code."""
 
 KERNEL_PID = cython.declare(cython.longlong, -1)
+BEFORE = cython.declare(cython.longlong, 1 << 40)
+"""Bit of the number under which a process's mappings from before its exec are kept; pids have 32 bits."""
+
+# What an exec is at: its first mapping is still to come; the kernel maps; it has mapped the vdso.
+EXEC_TOLD = cython.declare(cython.uint, 1)
+EXEC_MAPPING = cython.declare(cython.uint, 2)
+EXEC_MAPPED = cython.declare(cython.uint, 3)
+
+PRIVATE_NAME = cython.declare(cython.uchar, 1)
+VDSO_NAME = cython.declare(cython.uchar, 2)
+KERNEL_NAME = cython.declare(cython.uchar, 4)
+"""Bits of what a name is: memory without a file, the vdso, anything in brackets."""
 
 
 @cython.final
@@ -146,12 +161,16 @@ class Replay:
     _process_room = cython.declare("unsigned int[::1]")
     _process_frozen = cython.declare("unsigned int[::1]")
     _process_exec = cython.declare("unsigned int[::1]")
+    _process_merged = cython.declare("unsigned char[::1]")
     processes: cython.Py_ssize_t
     _by_pid: IntMap
     _comms: IntMap
     _image_of: IntMap
     _private_of: IntMap
-    _private = cython.declare("const unsigned char[::1]")
+    _name_bits = cython.declare("const unsigned char[::1]")
+    _exited: IntMap
+    _late = cython.declare("unsigned int[::1]")
+    lates: cython.Py_ssize_t
     _key_pids = cython.declare("unsigned int[::1]")
     _key_names = cython.declare("unsigned int[::1]")
     _key_identities = cython.declare("unsigned int[::1]")
@@ -162,7 +181,9 @@ class Replay:
         self._comms = IntMap()
         self._image_of = IntMap()
         self._private_of = IntMap()
-        self._private = zeros("B", 0)
+        self._name_bits = zeros("B", 0)
+        self._exited = IntMap()
+        self._late = zeros("I", 64)
         self._key_pids = zeros("I", 64)
         self._chunk_count = zeros("I", 256)
         self._chunk_owner = zeros("I", 256)
@@ -180,6 +201,7 @@ class Replay:
         self._process_room = zeros("I", 64)
         self._process_frozen = zeros("I", 64)
         self._process_exec = zeros("I", 64)
+        self._process_merged = zeros("B", 64)
         self._key_names = zeros("I", 64)
         self._key_identities = zeros("I", 64)
 
@@ -220,7 +242,12 @@ class Replay:
         new_b[:size] = old_b
         self._flags = new_b
 
+    @cython.locals(old="unsigned char[::1]", new="unsigned char[::1]")
     def _grow_processes(self) -> None:
+        old = self._process_merged
+        new = zeros("B", 2 * len(old))
+        new[: len(old)] = old
+        self._process_merged = new
         self._process_at = self._grown_ints(self._process_at)
         self._process_count = self._grown_ints(self._process_count)
         self._process_room = self._grown_ints(self._process_room)
@@ -238,6 +265,9 @@ class Replay:
 
     def _grow_lists(self) -> None:
         self._lists = self._grown_ints(self._lists)
+
+    def _grow_late(self) -> None:
+        self._late = self._grown_ints(self._late)
 
     def _grow_work(self) -> None:
         self._work = self._grown_ints(self._work)
@@ -340,6 +370,25 @@ class Replay:
         self.snapshots += 1
         self._process_frozen[process] = frozen
         return frozen
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1)
+    def starting(self, process: cython.Py_ssize_t, before: cython.Py_ssize_t) -> cython.Py_ssize_t:
+        """The snapshot of a process whose new program does not run yet: its mappings over those of ``before``."""
+        index: cython.Py_ssize_t
+        chunk: cython.Py_ssize_t
+        at: cython.Py_ssize_t
+        if not self._process_merged[before]:
+            self._process_merged[before] = 1
+            for index in range(self._process_count[process]):
+                chunk = self._work[self._process_at[process] + index]
+                for at in range(chunk * CHUNK, chunk * CHUNK + self._chunk_count[chunk]):
+                    self.cut(before, self._starts[at], self._ends[at])
+                    self.insert(
+                        before, self._starts[at], self._ends[at], self._offsets[at], self._images[at], self._flags[at]
+                    )
+        return self.freeze(before)
 
     # -- chunks -------------------------------------------------------------------------------------------------
 
@@ -538,7 +587,7 @@ class Replay:
         """The number of the image with this name and identity; memory without a file is another in each process."""
         key: cython.ulonglong = cython.cast(cython.ulonglong, name) << 32 | identity
         found: cython.longlong
-        private: cython.bint = name < self._private.shape[0] and self._private[name] != 0
+        private: cython.bint = name < self._name_bits.shape[0] and self._name_bits[name] & PRIVATE_NAME != 0
         if private:
             key = cython.cast(cython.ulonglong, name) << 32 | cython.cast(cython.uint, pid)
             found = self._private_of.get(key)
@@ -572,7 +621,7 @@ class Replay:
         b="const unsigned long long[::1]",
         c="const unsigned long long[::1]",
         d="const unsigned int[::1]",
-        names="const unsigned int[::1]",
+        names_of="const unsigned int[::1]",
         identities="const unsigned int[::1]",
         sample_times="const unsigned long long[::1]",
         sample_positions="const unsigned long long[::1]",
@@ -583,14 +632,16 @@ class Replay:
         kernel_of="unsigned int[::1]",
         comm_of="unsigned int[::1]",
     )
-    def run(self, sideband: Any, samples: Any, order: Any, private: Any) -> tuple[memoryview, memoryview, memoryview]:
+    def run(self, sideband: Any, samples: Any, order: Any, names: Any) -> tuple[memoryview, memoryview, memoryview]:
         """Pass all records in time order; returns the columns (space_of, kernel_of, comm_of) by sample number.
 
         ``space_of`` and ``kernel_of`` are snapshot numbers (user and kernel address space), ``comm_of`` an index in
-        the recording's names, or 0xffffffff where the thread's name never came. ``private`` (B, by name index) marks
-        names of memory without a file, whose code is each process's own.
+        the recording's names, or 0xffffffff where the thread's name never came. ``names`` (B, by name index) has what
+        a name stands for: 1 memory without a file, whose code is each process's own, 2 the vdso, 4 what the kernel
+        maps unasked.
         """
-        self._private = private
+        self._name_bits = names
+        self.lates = 0
         kinds = sideband.kind
         miscs = sideband.misc
         times = sideband.time
@@ -601,7 +652,7 @@ class Replay:
         b = sideband.b
         c = sideband.c
         d = sideband.d
-        names = sideband.name
+        names_of = sideband.name
         identities = sideband.identity
         sample_times = samples.time
         sample_positions = samples.position
@@ -617,6 +668,8 @@ class Replay:
         s: cython.Py_ssize_t
         kernel: cython.Py_ssize_t
         found: cython.longlong
+        tid: cython.ulonglong
+        process: cython.Py_ssize_t
         with cython.nogil:
             kernel = self.process(KERNEL_PID)
             for i in range(len(order)):
@@ -634,14 +687,28 @@ class Replay:
                         b[event],
                         c[event],
                         d[event],
-                        names[event],
+                        names_of[event],
                         identities[event],
                     )
                     event += 1
-                space_of[s] = cython.cast(cython.uint, self.freeze(self.process(sample_pids[s])))
+                process = self.process(sample_pids[s])
+                if self._process_exec[process] > EXEC_TOLD:
+                    space_of[s] = cython.cast(
+                        cython.uint, self.starting(process, self.process(BEFORE | sample_pids[s]))
+                    )
+                else:
+                    space_of[s] = cython.cast(cython.uint, self.freeze(process))
                 kernel_of[s] = cython.cast(cython.uint, self.freeze(kernel))
-                found = self._comms.get(cython.cast(cython.ulonglong, cython.cast(cython.longlong, sample_tids[s])))
+                tid = cython.cast(cython.ulonglong, cython.cast(cython.longlong, sample_tids[s]))
+                found = self._comms.get(tid)
                 comm_of[s] = NOTHING if found < 0 else cython.cast(cython.uint, found)
+                if found >= 0 and self._exited.get(tid) == 1:
+                    self._exited.put(tid, 0)
+                    if self.lates >= self._late.shape[0]:
+                        with cython.gil:
+                            self._grow_late()
+                    self._late[self.lates] = cython.cast(cython.uint, s)
+                    self.lates += 1
             while event < events:
                 self.apply(
                     kinds[event],
@@ -652,7 +719,7 @@ class Replay:
                     b[event],
                     c[event],
                     d[event],
-                    names[event],
+                    names_of[event],
                     identities[event],
                 )
                 event += 1
@@ -691,7 +758,9 @@ class Replay:
                 return 0
             process = self.process(pid)
             if self._process_exec[process]:
-                self.clear(process)
+                self.mapped_by_exec(process, pid, name)
+                if self._process_exec[process]:
+                    self.cut(self.process(BEFORE | pid), a, end)
             self.cut(process, a, end)
             # Only code and read-only file data are ever looked up; a writable mapping just covers what was there.
             if pid == KERNEL_PID or d & PROT_EXEC or not d & PROT_WRITE:
@@ -699,12 +768,14 @@ class Replay:
                 self.insert(process, a, end, c, cython.cast(cython.uint, self.image(name, identity, pid)), flag)
         elif kind == KIND_COMM:
             self._comms.put(cython.cast(cython.ulonglong, tid), name)
+            self.returned(tid)
             if misc & MISC_BIT_13 and pid != KERNEL_PID:
                 # Samples that the kernel takes inside execve still carry the registers of the old program, so that
                 # its mappings stay until the first one of the new program comes.
                 self._process_exec[self.process(pid)] = 1
         elif kind == KIND_FORK:
             found = self._comms.get(b)
+            self.returned(tid)
             if found >= 0:
                 self._comms.put(cython.cast(cython.ulonglong, tid), cython.cast(cython.uint, found))
             if cython.cast(cython.ulonglong, pid) != a and pid != KERNEL_PID:
@@ -712,6 +783,8 @@ class Replay:
                 self.clear(process)
                 if not misc & MISC_BIT_13:
                     self.clone(process, self.process(cython.cast(cython.longlong, a)))
+        elif kind == KIND_EXIT:
+            self._exited.put(cython.cast(cython.ulonglong, tid), 1)
         elif kind == KIND_KSYMBOL:
             end = a + b
             if b == 0 or end < a:
@@ -720,6 +793,38 @@ class Replay:
             self.cut(process, a, end)
             if not d & 1:
                 self.insert(process, a, end, 0, cython.cast(cython.uint, self.image(name, 0, pid)), EXECUTABLE)
+        return 0
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1)
+    def returned(self, tid: cython.longlong) -> cython.int:
+        """A thread of this number is there (again)."""
+        if self._exited.get(cython.cast(cython.ulonglong, tid)) == 1:
+            self._exited.put(cython.cast(cython.ulonglong, tid), 0)
+        return 0
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1)
+    def mapped_by_exec(self, process: cython.Py_ssize_t, pid: cython.longlong, name: cython.uint) -> cython.int:
+        """Before a mapping after an exec is made: empty the address space, or see that the new program runs."""
+        bits: cython.uchar = self._name_bits[name] if name < self._name_bits.shape[0] else 0
+        before: cython.Py_ssize_t = self.process(BEFORE | pid) if pid >= 0 else process
+        told: cython.bint = self._process_exec[process] == EXEC_TOLD
+        if told:
+            self.clear(before)
+            self.clone(before, process)
+            self.clear(process)
+            if before == process:
+                return 0
+            self._process_exec[process] = EXEC_MAPPING
+        elif self._process_exec[process] == EXEC_MAPPED and not bits & KERNEL_NAME:
+            self.clear(before)
+            self._process_exec[process] = 0
+        self._process_merged[before] = 0
+        if bits & VDSO_NAME and self._process_exec[process]:
+            self._process_exec[process] = EXEC_MAPPED
         return 0
 
     @cython.locals(
@@ -752,6 +857,9 @@ class Replay:
         k: cython.Py_ssize_t
         for pid in gone:
             found: cython.longlong = self._by_pid.get(pid)
+            if found >= 0:
+                self.clear(found)
+            found = self._by_pid.get(BEFORE | pid) if pid >= 0 else -1
             if found >= 0:
                 self.clear(found)
         needed: cython.Py_ssize_t = 256
@@ -829,7 +937,9 @@ class Replay:
         return [
             cython.cast(cython.longlong, self._by_pid.keys[i])
             for i in range(self._by_pid.keys.shape[0])
-            if self._by_pid.used[i] and self._process_count[self._by_pid.values[i]]
+            if self._by_pid.used[i]
+            and self._process_count[self._by_pid.values[i]]
+            and (self._by_pid.keys[i] < BEFORE or self._by_pid.keys[i] >> 63)
         ]
 
     def mapping_room(self) -> int:
@@ -839,6 +949,10 @@ class Replay:
     def key_pids(self) -> list[int | None]:
         """The process of each image that is private memory, None for the others."""
         return [self._key_pids[i] if self._key_pids[i] != NOTHING else None for i in range(self.keyed)]
+
+    def late(self) -> memoryview:
+        """I, the samples of the last run that were taken after their thread's exit was told, each thread's first."""
+        return memoryview(self._late)[: self.lates]
 
     def snapshot_total(self) -> int:
         """How many snapshots were made."""

@@ -13,9 +13,11 @@ from typing import BinaryIO, Literal
 from undwarf.buffers import zeros
 from undwarf.perfdata import EventAttr, PerfData, Records, RecordType, SampleField
 from undwarf.perfdata.emit import Emitter
+from undwarf.perfdata.encode import RecordEncoder
 from undwarf.perfdata.feature_bytes import encode_features, string
 from undwarf.perfdata.features import Feature, Features
 from undwarf.perfdata.reader import STITCHED_BY
+from undwarf.perfdata.records import Samples
 from undwarf.perfdata.writer import PerfWriter
 from undwarf.unwind.unwinder import Walked
 
@@ -77,6 +79,24 @@ def stitched_features(found: Features, events: Sequence[EventAttr], version: str
     return sections
 
 
+def names_of_the_late(
+    events: Sequence[EventAttr], samples: Samples, late: "memoryview[int]", comms: Sequence[bytes]
+) -> dict[int, bytes]:
+    """Records of their threads' names to go before samples that were taken after a thread's exit was told.
+
+    perf forgets a thread with its exit (``machine__process_exit_event``), and has no name for what is still to come.
+    ``late`` are samples, each a thread's first, and ``comms`` their threads' names.
+    """
+    encoders = [RecordEncoder(event) if event.sample_id_all else None for event in events]
+    found: dict[int, bytes] = {}
+    for sample, comm in zip(late, comms, strict=True):
+        encoder = encoders[samples.event[sample]]
+        if encoder is not None:
+            pid, tid, time = samples.pid[sample], samples.tid[sample], samples.time[sample]
+            found[sample] = encoder.comm(comm, pid, tid, time=time, cpu=max(0, samples.cpu[sample]))
+    return found
+
+
 def write_stitched(
     data: PerfData,
     records: Records,
@@ -87,12 +107,14 @@ def write_stitched(
     version: str,
     form: Literal["file", "pipe"] = "file",
     zstd_level: int = 0,
+    names: dict[int, bytes] | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Stitched:
     """Write ``data`` to ``sink`` with the chains of ``walked`` (made with ``runtime``), without samples that are not
     ``selected`` ('B').
 
-    Mappings of data are kept only where samples have data addresses: else only the unwinding needed them.
+    ``names`` are records that go before samples. Mappings of data are kept only where samples have data addresses:
+    else only the unwinding needed them.
     """
     events = [stitched_event(event) for event in data.events]
     features = stitched_features(data.features, events, version, data.byte_order == sys.byteorder)
@@ -108,6 +130,7 @@ def write_stitched(
         left_out[RecordType.FINISHED_ROUND] = 1
     code_only = not any(event.sample_type & SampleField.ADDR for event in data.events)
     emitter = Emitter(walked.columns)
+    emitter.precede(names or {})
     with PerfWriter(sink, events, features=features, form=form, zstd_level=zstd_level) as writer:
         position = 0
         while position < data.stream_size:
