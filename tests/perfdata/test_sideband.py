@@ -67,9 +67,12 @@ def test_empty_build_id_is_none(opened, make, build_id):
 
 def test_a_build_id_with_an_impossible_length_leaves_the_mapping(opened, make):
     # perf 6.1 left such records behind when it crashed: the bit is set, and device and inode stand there.
-    data, records = one(opened, make, make.mmap2(ATTR, b"/lib/a.so", where=(0xFE, 0, 77, 3), misc=2 | 1 << 14))
-    assert (data["kind"], data["name"]) == (SidebandKind.MMAP, b"/lib/a.so")
+    record = make.mmap2(ATTR, b"/lib/a.so", where=(0xFEFEFEFE, 0, 77, 3), misc=2 | 1 << 14)
+    data = opened(make.file([ATTR], [record]))
+    records = data.records()
+    assert list(records.sideband.kind) == [SidebandKind.MMAP]
     assert records.identities[records.sideband.identity[0]].build_id == b""
+    assert [defect.kind for defect in data.defects] == ["damaged record"]
 
 
 def test_mmap2_without_file_says_nothing_of_one(opened, make):
