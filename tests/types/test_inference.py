@@ -9,6 +9,8 @@ from fakes import Fake, assemble
 from undwarf.disasm.x86_64 import MACHINE
 from undwarf.types.flow import FunctionFlow
 from undwarf.types.inference import Inference
+from undwarf.types.locate import Embedders, whole_around
+from undwarf.types.model import Kind, TypeRecord
 from undwarf.types.places import Prototype
 from undwarf.types.program import Program
 from undwarf.types.values import OBJECT
@@ -38,7 +40,7 @@ def slot(fake: Fake, tmp_path: Path) -> Slots:
         )  # fmt: skip
         code = assemble(FRAME + text + END, tmp_path)
         flow = FunctionFlow(MACHINE.listing(code, 0), MACHINE)
-        tracker = Inference(Program(fake, MACHINE), flow, 0, len(code), fake.prototypes[0], {}).tracker
+        tracker = Inference(Program(fake, MACHINE, complete=True), flow, 0, len(code), fake.prototypes[0], {}).tracker
         tracker.before(0)
         found = tracker.stack_variable(0, offset - 16)
         if found is None:
@@ -164,3 +166,21 @@ def test_one_of_several_ways_is_enough_where_they_meet(fake: Fake, inferred: Cal
     text += "movl $3, 16(%rbx)\n mov %rbx, %rdi\n call take\n pop %rbx\n ret"
     callees = (("malloc", ()), ("calloc", ()), ("take", ((RDI, fake.node),)))
     assert inferred(text, callees=callees) == "struct node+16"
+
+
+def test_accesses_together_tell_what_a_member_is_in(fake: Fake) -> None:
+    graph = fake.graph
+    members = (fake.member("link", 8, 16, fake.link), fake.member("first", 24, 8, fake.long))
+    box = graph.add(TypeRecord(Kind.STRUCT, "box", 48, keyword="struct", members=members))
+    around = Embedders(graph, lambda: (fake.item, box))
+    # Both have a number of eight bytes behind the link, one only two of four before it.
+    assert whole_around(graph, fake.link, [(16, 8)], around) is None
+    assert whole_around(graph, fake.link, [(16, 8), (-8, 4)], around) == (fake.item, 8)
+    assert whole_around(graph, fake.link, [(16, 8), (-8, 4), (-2, 8)], around) is None
+
+
+def test_a_pointer_to_a_member_less_its_offset_is_one_to_the_whole(fake: Fake, slot: Slots) -> None:
+    text = "mov %rdi, -24(%rbp)\n mov -24(%rbp), %rax\n sub $8, %rax\n mov %rax, -8(%rbp)\n mov -8(%rbp), %rax\n "
+    arguments = ((RDI, fake.graph.pointer_to(fake.link)),)
+    assert slot(text + "mov 24(%rax), %rax", -8, arguments=arguments) == "struct item*"
+    assert slot(text + "mov 100(%rax), %rax", -8, arguments=arguments) == "?"

@@ -139,9 +139,8 @@ _UNSIGNED_CONDITIONS = frozenset((ConditionCode.B, ConditionCode.AE, ConditionCo
 _SIGNED = frozenset((Mnemonic.SAR, Mnemonic.IDIV))
 _UNSIGNED = frozenset((Mnemonic.SHR, Mnemonic.DIV, Mnemonic.MUL))
 _FROM_INTEGERS = frozenset((Mnemonic.CVTSI2SD, Mnemonic.CVTSI2SS, Mnemonic.VCVTSI2SD, Mnemonic.VCVTSI2SS))
-_CALCULATING = frozenset(
-    (Mnemonic.ADD, Mnemonic.SUB, Mnemonic.IMUL, Mnemonic.AND, Mnemonic.OR, Mnemonic.XOR, Mnemonic.NEG, Mnemonic.NOT)
-)
+_CALCULATING = frozenset((Mnemonic.ADD, Mnemonic.SUB, Mnemonic.AND, Mnemonic.OR, Mnemonic.XOR))
+_MULTIPLYING = frozenset((Mnemonic.IMUL, Mnemonic.NEG, Mnemonic.NOT))
 _MOST_TEMPLATES = 200_000
 """Templates that are kept; a program has some thousands."""
 _SIZES: dict[int, int] = {}
@@ -514,7 +513,9 @@ def signedness(made: Instruction, after: Instruction | None) -> tuple[int, int]:
     if mnemonic in _SIGNED:
         return 1, width
     if mnemonic in _UNSIGNED:
-        return -1, width
+        # The sign is shifted out to divide numbers that have one.
+        sign = mnemonic == Mnemonic.SHR and native.op_kind(1) in _IMMEDIATES and native.immediate(1) == 8 * width - 1
+        return 0 if sign else -1, width
     if mnemonic in _FROM_INTEGERS:
         return 1, _operand_width(native, native.op_count - 1)
     if mnemonic not in (Mnemonic.CMP, Mnemonic.TEST) or after is None:
@@ -538,9 +539,13 @@ def compares(made: Instruction) -> bool:
     return isinstance(made._native, Native) and made._native.mnemonic == Mnemonic.CMP
 
 
-def calculates(made: Instruction) -> bool:
-    """Two numbers of one size become a third: a sum, a difference, a product, or bit by bit."""
-    return isinstance(made._native, Native) and made._native.mnemonic in _CALCULATING
+def calculates(made: Instruction) -> int:
+    """1 where two numbers of one size become a third as addresses may too, a sum or a difference or by a mask; 2 where
+    they are no addresses; 0 for all else."""
+    if not isinstance(made._native, Native):
+        return 0
+    mnemonic = made._native.mnemonic
+    return 1 if mnemonic in _CALCULATING else 2 if mnemonic in _MULTIPLYING else 0
 
 
 _NAMES = ("rax", "rdx", "rcx", "rbx", "rsi", "rdi", "rbp", "rsp", *(f"r{i}" for i in range(8, 16)), "rip")

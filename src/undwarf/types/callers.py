@@ -19,6 +19,7 @@ from undwarf.types.flow import FunctionFlow
 from undwarf.types.inference import Inference
 from undwarf.types.model import VOID, Kind
 from undwarf.types.places import Prototype
+from undwarf.types.pointed import pointed
 from undwarf.types.program import Program
 from undwarf.types.tracking import Tracker
 from undwarf.types.values import ADDRESS, FRAME, Value
@@ -181,7 +182,7 @@ class Callers:
 
     def _given(self, made: Inference, value: Value | None, source: "tuple[object, int, int] | None") -> tuple[int, ...]:
         """Types of which one begins where an argument leads to; empty for unknown."""
-        known = made.webs.pointed(value)
+        known = pointed(made.tracker, value)
         if known:
             return known
         if value is not None and value[0] == FRAME and not value[2]:

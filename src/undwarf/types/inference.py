@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from undwarf.disasm.x86_64 import RAX
 from undwarf.types.flow import FunctionFlow
+from undwarf.types.locate import whole_around
 from undwarf.types.model import VOID, Kind, TypeGraph, TypeRecord
 from undwarf.types.nodes import Node
 from undwarf.types.places import Place, PlaceKind, Prototype
@@ -87,6 +88,7 @@ class Inference:
             self.tracker = Tracker(program, flow, low, high, facts)
             self.webs = Webs(self.tracker, prototype)
         self.decided = self._decide(self.webs)
+        self.tracker.others = self.webs.others
 
     def place_at(self, offset: int) -> int:
         """The type of what begins at an offset of the frame; void for unknown."""
@@ -126,6 +128,12 @@ class Inference:
 
     def _decide(self, webs: Webs) -> Decided:
         decided = Decided()
+        for offset, (stride, node) in webs.cells.items():
+            first = webs.nodes.get(("slot", offset, stride))
+            if first is not None and (first, 0) not in node.sources:
+                # The first element is also accessed without an index.
+                node.sources.append((first, 0))
+                first.sources.append((node, 0))
         nodes = list(webs.nodes.values())
         flowed: dict[Node, list[int]] = {}
         for _pass in range(_PASSES):
@@ -166,19 +174,31 @@ class Inference:
         stored = self._known(known) if known else VOID
         if known and not stored:
             return None
+        if node.apart and not known:
+            stored = self._whole_of(node)
         leads = self.merged(used) if used else VOID
         if used and not leads:
             return None
         graph = self._graph
-        if stored and leads:
+        if stored and leads and known:
             if all(any(graph.canonical(leads) == graph.canonical(t) for t in each) for each in known):
                 return leads
             return stored if graph.object_at(stored, 0, leads) else None
-        if stored and (whole or node.key[0] == "slot"):
+        if stored and (whole or node.key[0] in ("slot", "cells")):
             if graph.size(stored) == 1 and not node.followed:
                 return VOID
             return stored
         return leads
+
+    def _whole_of(self, node: Node) -> int:
+        """What pointers to members, less how far these lie within it, lead to."""
+        told = {(self._graph.canonical(t), offset) for t, offset in node.apart}
+        if len(told) > 1 or not node.touched:
+            return VOID
+        t, offset = node.apart[0]
+        accesses = [(offset + at, size) for at, size in node.touched]
+        found = whole_around(self._graph, t, accesses, self.tracker.questions.embedders)
+        return found[0] if found is not None and found[1] == -offset else VOID
 
     # Facts -------------------------------------------------------------------------------------------------
 
@@ -291,6 +311,8 @@ class Inference:
         if node in decided.conflicting:
             return VOID
         lead = decided.leads.get(node)
+        if lead and (node.numeric or 1 in node.signs):
+            return VOID
         if lead and node.followed and (node.low < 0 or node.high > max(graph.size(lead), 1)):
             # It was made something else by a cast.
             return VOID

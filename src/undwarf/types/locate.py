@@ -11,7 +11,7 @@ from typing import NamedTuple, Protocol
 
 from undwarf.types.model import Field, Kind, TypeGraph
 
-__all__ = ["Embedders", "Located", "locate", "same_array", "value_of"]
+__all__ = ["Embedders", "Located", "locate", "same_array", "value_of", "whole_around"]
 
 _AGGREGATES = (Kind.STRUCT, Kind.UNION, Kind.CLASS, Kind.VARIANT)
 _CANDIDATES = 16
@@ -316,6 +316,33 @@ def _around(graph: TypeGraph, t: int, offset: int, size: int, whole: int, embedd
     if known is None:
         known = embedders.located[key] = _in_wholes(graph, t, offset, size, whole, embedders)
     return known
+
+
+def whole_around(
+    graph: TypeGraph, t: int, accesses: "list[tuple[int, int]]", embedders: Embedders
+) -> tuple[int, int] | None:
+    """The only (aggregate, offset of the part in it) around a part of it in which all of some accesses, (offset from
+    the part, size), are of whole members; the innermost where it is a part of others itself."""
+    if not embedders.complete:
+        return None
+    fitting = [
+        (graph.size(container), container, at)
+        for container, at in embedders.around(t)
+        if all(_is_member(graph, container, at + offset, size) for offset, size in accesses)
+    ]
+    if not fitting:
+        return None
+    fitting.sort()
+    _size, container, at = fitting[0]
+    for _other_size, other, place in fitting[1:]:
+        if not graph.object_at(other, place - at, container):
+            return None
+    return container, at
+
+
+def _is_member(graph: TypeGraph, t: int, offset: int, size: int) -> bool:
+    found = graph.member_at(t, offset, size) if offset >= 0 else None
+    return found is not None and not found.offset and (graph.size(found.type) == size or size <= 2)
 
 
 def _in_wholes(graph: TypeGraph, t: int, offset: int, size: int, whole: int, embedders: Embedders) -> Located | str:

@@ -9,6 +9,7 @@ class Node:
     """Values of one origin. ``key`` says which; ``leads`` are types it leads to, by the offset added to it."""
 
     __slots__ = (
+        "apart",
         "begun",
         "beside",
         "copied",
@@ -21,9 +22,11 @@ class Node:
         "known",
         "leads",
         "low",
+        "numeric",
         "signs",
         "sources",
         "summed",
+        "touched",
     )
 
     def __init__(self, key: Key) -> None:
@@ -39,8 +42,14 @@ class Node:
         self.copied: list[int] = []
         self.signs: set[int] = set()
         self.floats = False
+        self.numeric = False
+        """It is calculated with as only numbers are."""
         self.followed = False
         """It is used as an address."""
+        self.touched: set[tuple[int, int]] = set()
+        """(offset, size) of what is accessed behind it."""
+        self.apart: list[tuple[int, int]] = []
+        """(type, offset) of places outside of objects that are stored there."""
         self.low = 0
         self.high = 0
         """Where what is read and written behind it begins and ends."""
@@ -54,5 +63,6 @@ class Node:
     def follow(self, offset: int, size: int) -> None:
         """So many bytes are accessed at an offset from it."""
         self.followed = True
+        self.touched.add((offset, size))
         self.low = min(self.low, offset)
         self.high = max(self.high, offset + size)

@@ -24,7 +24,7 @@ from undwarf.types.callers import Callers, follow
 from undwarf.types.data_symbols import DataSymbols
 from undwarf.types.flow import FunctionFlow
 from undwarf.types.got import OffsetTable
-from undwarf.types.locate import Embedders, Located, candidates, locate, one_of_two
+from undwarf.types.locate import Embedders, Located, candidates, locate, one_of_two, whole_around
 from undwarf.types.model import VOID
 from undwarf.types.objects import APART, ELSEWHERE, ObjectFile
 from undwarf.types.places import PlaceKind, Prototype, TypeSource
@@ -444,12 +444,27 @@ class Resolver:
         if base == OBJECT:
             located = touched(tracker, k, operand, where, size)
             if isinstance(located, str):
-                return self._outside(function, made, operand, size, where, located)
+                together = self._together(function, k, number, where, size)
+                if together is None:
+                    return self._outside(function, made, operand, size, where, located)
+                located = together
             if self._is_table(where):
                 return access(made, operand, size, how="table", reason="table of functions")
             how = located.how if located.how == "container" else self._provenance(function, k, operand, where)
             return self._typed(made, operand, size, located, how)
         return self._by_register(function, k, made, number, operand, size)
+
+    def _together(self, function: _Function, k: int, number: int, where: Value, size: int) -> Located | None:
+        """What an access outside of a type is in, told by all accesses through the same pointer."""
+        others = () if where[2] else function.tracker.others(k, number)
+        if not others:
+            return None
+        accesses = [(where[4] + apart, each) for apart, each in others]
+        found = whole_around(self.graph, where[1], accesses, function.tracker.questions.embedders)
+        inner = self.graph.member_at(found[0], where[4] + found[1], size) if found is not None else None
+        if found is None or inner is None:
+            return None
+        return Located(found[0], where[4] + found[1], inner, "container")
 
     def _is_canary(self, operand: Memory) -> bool:
         return operand.absolute and operand.displacement == 0x28 and operand.segment == ("gs" if self._kernel else "fs")

@@ -6,7 +6,7 @@ Variables of the debugging information are put into the registers they are in, i
 the function's parameters and what its callees return are where types come from.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from undwarf.buffers import zeros
@@ -53,6 +53,8 @@ class Tracker:
         self.graph = program.graph
         if program.values is None or program.values.count > _MOST_VALUES:
             program.values = Values()
+        self.others: Callable[[int, int], tuple[tuple[int, int], ...]] = lambda _k, _operand: ()
+        """(distance, size) of all accesses through the pointer an operand has as its base, where that is known."""
         self._facts = facts = facts or Facts()
         self.questions = Questions(program, program.values, low, high, facts.places)
         self.has_variables = self.questions.has_variables

@@ -22,6 +22,7 @@ from undwarf.types.calling import (
 from undwarf.types.model import VOID, Kind, TypeGraph
 from undwarf.types.nodes import Key, Node
 from undwarf.types.places import Prototype
+from undwarf.types.pointed import exactly, pointed, scalar_at
 from undwarf.types.tracking import Tracker
 from undwarf.types.values import ADDRESS, FRAME, NUMBER, OBJECT, Value
 
@@ -35,6 +36,7 @@ _GIVEN_BACK = {
     "__memcpy_chk": RDI, "__memmove_chk": RDI, "__memset_chk": RDI, "realloc": RDI, "reallocarray": RDI, "bsearch": RSI,
 }  # fmt: skip
 """Functions of the C library that return a pointer to what one of their parameters leads to (C11 7.22, 7.24)."""
+_WHOLE = (Action.ADD, Action.SUBTRACT, Action.MULTIPLY, Action.SHIFT_LEFT)
 _OPERANDS = 4
 """Nodes of which a number is remembered to be made."""
 
@@ -71,6 +73,7 @@ class Webs:
         self._known: dict[int, dict[int, Value | None]] = {}
         self._pieces: dict[int, Piece] = {}
         self._made_of: dict[int, tuple[Node | int, ...]] = {}
+        self._bases: dict[tuple[int, int], tuple[Node, int]] = {}
         self._ins: list[tuple[int, int]] = []
         self._block = 0
         flow = tracker.flow
@@ -94,6 +97,11 @@ class Webs:
                 and made.left == MACHINE.stack_pointer
             )
         return copied
+
+    def others(self, k: int, number: int) -> tuple[tuple[int, int], ...]:
+        """(distance, size) of all accesses through the pointer that an operand has as its base."""
+        found = self._bases.get((k, number))
+        return tuple((offset - found[1], size) for offset, size in found[0].touched) if found is not None else ()
 
     def is_open(self, target: int) -> bool:
         """Whether a function's prototype does not say what it returns."""
@@ -217,7 +225,11 @@ class Webs:
                 if operand.index != NONE:
                     self.read(held, operand.index)
                 elif base is not None:
+                    self._bases[k, number] = base[0], base[1] + operand.displacement
                     base[0].follow(base[1] + operand.displacement, operand.size)
+        if made.width == 8 and action in _WHOLE:
+            for register in (made.left, made.right):
+                self._whole(held.get(register))
         sign, width = signedness(made, after)
         if sign:
             self._signs(made, sign, width, held, slot)
@@ -289,47 +301,16 @@ class Webs:
 
     def _flows(self, node: Node, source: Held | None, value: Value | None) -> None:
         """A value goes into a node."""
-        known = self.pointed(value)
+        known = pointed(self.tracker, value)
         if known:
             node.known.append(known)
+        elif value is not None and value[0] == OBJECT and not value[2] and value[4] < 0:
+            node.apart.append((value[1], value[4]))
         elif source is None:
             node.begun = node.begun and value is not None and value[0] == NUMBER and value[2] == 0
         elif source[0] is not node:
             source[0].flows = True
             node.sources.append((source[0], source[1]))
-
-    def pointed(self, value: Value | None) -> tuple[int, ...]:
-        """Types of which one begins where a pointer leads to, the largest whole first; empty where it is not known."""
-        if value is None or value[0] not in (OBJECT, ADDRESS):
-            return ()
-        graph = self.graph
-        t, offset = value[1], value[4]
-        if value[0] == ADDRESS:
-            found = self.tracker.questions.variable_of(value)
-            if found is None:
-                return ()
-            t, offset = found[0], found[1]
-        located = self.tracker.questions.locate(value, 0) if value[2] or offset else None
-        if isinstance(located, str):
-            return ()
-        if located is not None and located.how == "container":
-            return (located.type,) if not located.offset else ()
-        if located is None or located.how == "array":
-            begin = graph.target(t) if graph.is_array(t) else t
-            inner = graph.member_at(begin, 0)
-            wholes = [begin, *(one for one, left in inner.containers[1:] if not left)] if inner is not None else [begin]
-        else:
-            wholes = [one for one, left in located.field.containers[1:] if not left or graph.is_array(one)]
-        # The address of a whole is that of its first part as well.
-        return tuple(dict.fromkeys(self._element(one) for one in wholes))
-
-    def _element(self, t: int) -> int:
-        graph = self.graph
-        for _depth in range(8):
-            if not graph.is_array(t):
-                break
-            t = graph.target(t)
-        return t
 
     def _loaded(
         self, k: int, made: Instruction, held: dict[int, Held | None], slot: Node | None, frame: Value | None
@@ -343,21 +324,10 @@ class Webs:
         if frame is not None:
             return None
         node = self.node("made", k, made.destination)
-        t = self._scalar_at(k, 0, size)
+        t = scalar_at(self.tracker, k, 0, size)
         if t and not made.signed:
             node.copied.append(t)
         return None if made.signed else (node, 0, size)
-
-    def _scalar_at(self, k: int, number: int, size: int) -> int:
-        """The type of a number or pointer at an operand that is not in the frame."""
-        tracker = self.tracker
-        where = tracker.address_of(k, number)
-        if where is None or where[0] not in (OBJECT, ADDRESS) or size not in (1, 2, 4, 8):
-            return VOID
-        located = tracker.questions.locate(where, size)
-        if isinstance(located, str):
-            return VOID
-        return self.graph.value_at(located.type, located.offset, size)
 
     def _stored(
         self, k: int, made: Instruction, held: dict[int, Held | None], slot: Node | None, frame: Value | None
@@ -389,7 +359,7 @@ class Webs:
                 slot.sources.append((source[0], 0))
             slot.beside.extend(self._parts(register, held, size))
             return
-        t = self._scalar_at(k, 0, size)
+        t = scalar_at(self.tracker, k, 0, size)
         if t:
             self._used_as(register, source, t)
 
@@ -405,7 +375,7 @@ class Webs:
             target = graph.target(t)
             if graph.kind(graph.strip(target)) == Kind.VOID:
                 return
-            known = self.pointed(self.tracker.register(register))
+            known = pointed(self.tracker, self.tracker.register(register))
             if not any(graph.object_at(one, 0, target) or graph.object_at(target, 0, one) for one in known):
                 source[0].leads.setdefault(source[1], []).append(target)
         elif not source[1] and graph.size(t) == source[2]:
@@ -433,6 +403,10 @@ class Webs:
             if operand.access != "r":
                 slot.beside.extend(one for one in found if one is not slot)
             found.append(slot)
+        if calculates(made) == 2:
+            for one in found:
+                if isinstance(one, Node):
+                    one.numeric = True
         return tuple(found)
 
     def _signs(self, made: Instruction, sign: int, width: int, held: dict[int, Held | None], slot: Node | None) -> None:
@@ -455,11 +429,11 @@ class Webs:
         for register in made.reads:
             if any(register in (operand.base, operand.index) for operand in made.memory):
                 continue
-            sides.append((self.read(held, register), self.pointed(tracker.register(register)), register))
+            sides.append((self.read(held, register), exactly(tracker, tracker.register(register)), register))
         if made.memory:
             t = VOID
             if slot is None:
-                t = self._scalar_at(k, 0, 8)
+                t = scalar_at(self.tracker, k, 0, 8)
             leads = self.graph.target(t) if t and self.graph.is_pointer(t) else VOID
             sides.append(((slot, 0, 8) if slot is not None else None, (leads,) if leads else (), NONE))
         if len(sides) != 2:
@@ -523,7 +497,7 @@ class Webs:
         """The type of the function that a member or a variable leads to; void where that is not known."""
         for number, operand in enumerate(made.memory):
             if not operand.implicit:
-                return self._scalar_at(k, number, 8)
+                return scalar_at(self.tracker, k, number, 8)
         for register in made.reads:
             value = self.tracker.register(register)
             exact = value is not None and value[0] == OBJECT and not value[2] and not value[4]

@@ -1,0 +1,58 @@
+"""What pointers lead to, and what is at places they lead to, as far as the data flow knows."""
+
+from undwarf.types.model import VOID, TypeGraph
+from undwarf.types.tracking import Tracker
+from undwarf.types.values import ADDRESS, OBJECT, Value
+
+__all__ = ["exactly", "pointed", "scalar_at"]
+
+
+def pointed(tracker: Tracker, value: Value | None) -> tuple[int, ...]:
+    """Types of which one begins where a pointer leads to, the largest whole first; empty where it is not known."""
+    if value is None or value[0] not in (OBJECT, ADDRESS):
+        return ()
+    graph = tracker.graph
+    t, offset = value[1], value[4]
+    if value[0] == ADDRESS:
+        found = tracker.questions.variable_of(value)
+        if found is None:
+            return ()
+        t, offset = found[0], found[1]
+    located = tracker.questions.locate(value, 0) if value[2] or offset else None
+    if isinstance(located, str):
+        return ()
+    if located is not None and located.how == "container":
+        return (located.type,) if not located.offset else ()
+    if located is None or located.how == "array":
+        begin = graph.target(t) if graph.is_array(t) else t
+        inner = graph.member_at(begin, 0)
+        wholes = [begin, *(one for one, left in inner.containers[1:] if not left)] if inner is not None else [begin]
+    else:
+        wholes = [one for one, left in located.field.containers[1:] if not left or graph.is_array(one)]
+    # The address of a whole is that of its first part as well.
+    return tuple(dict.fromkeys(_element(tracker.graph, one) for one in wholes))
+
+
+def exactly(tracker: Tracker, value: Value | None) -> tuple[int, ...]:
+    """The one type that a pointer leads to, where it is no place within something."""
+    exact = value is not None and value[0] == OBJECT and not value[2] and not value[4]
+    return (_element(tracker.graph, value[1]),) if exact and value is not None else ()
+
+
+def _element(graph: TypeGraph, t: int) -> int:
+    for _depth in range(8):
+        if not graph.is_array(t):
+            break
+        t = graph.target(t)
+    return t
+
+
+def scalar_at(tracker: Tracker, k: int, number: int, size: int) -> int:
+    """The type of a number or pointer at an operand that is not in the frame."""
+    where = tracker.address_of(k, number)
+    if where is None or where[0] not in (OBJECT, ADDRESS) or size not in (1, 2, 4, 8):
+        return VOID
+    located = tracker.questions.locate(where, size)
+    if isinstance(located, str):
+        return VOID
+    return tracker.graph.value_at(located.type, located.offset, size)
