@@ -53,4 +53,4 @@ def seeds() -> list[bytes]:
 
 
 if __name__ == "__main__":
-    mutate.main(one_input, seeds)
+    mutate.main(one_input, seeds())

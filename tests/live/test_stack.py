@@ -20,7 +20,7 @@ from undwarf.cli.main import undwarf
 from undwarf.elf import ElfFile
 from undwarf.errors import UnreadableInput, UsageError
 from undwarf.live import threads
-from undwarf.live.core_file import snapshot_of
+from undwarf.live.core_file import read_core, snapshot_of
 from undwarf.live.threads import take
 
 pytestmark = pytest.mark.skipif(
@@ -209,6 +209,35 @@ def test_a_crash_through_a_pointer_to_nowhere_is_followed_from_the_signal_stack(
     assert thread["incomplete"] is None
 
 
+VFORK = r"""
+#include <unistd.h>
+__attribute__((noinline)) static int waits(void) { return vfork() ? 0 : pause(); }
+int main(void) { write(1, "x", 1); return waits() + 1; }
+"""
+
+
+def test_a_process_that_nothing_can_stop_is_shown_as_it_waits(tmp_path: Path):
+    (tmp_path / "v.c").write_text(VFORK)
+    subprocess.run(["gcc", "-g", "-O0", "v.c", "-o", "v"], cwd=tmp_path, check=True)
+    with subprocess.Popen([str(tmp_path / "v")], stdout=subprocess.PIPE, start_new_session=True) as running:
+        assert running.stdout is not None
+        running.stdout.read(1)
+        place = Path(f"/proc/{running.pid}/task/{running.pid}")
+        end = time.monotonic() + 20
+        try:
+            while time.monotonic() < end and "State:\tD" not in (place / "status").read_text():
+                time.sleep(0.01)
+            if not (place / "syscall").exists() or "State:\tD" not in (place / "status").read_text():
+                pytest.skip("this kernel shows nothing of it")
+            made = CliRunner().invoke(undwarf, ["stack", "--json", str(running.pid)], catch_exceptions=False)
+        finally:
+            os.killpg(running.pid, signal.SIGKILL)
+    # The frame pointer of `waits` is not known: the stack may end there, but says why.
+    thread = json.loads(made.stdout)["threads"][0]
+    assert functions(thread)[1] == "waits"
+    assert "could not be stopped" in made.stderr
+
+
 COUNTER = """
 import os, signal, time
 signal.signal(signal.SIGUSR1, lambda number, frame: os.write(1, b"1"))
@@ -352,6 +381,14 @@ def test_other_files_are_no_core():
         snapshot_of(header(4))
 
 
+def test_a_packed_core_says_how_to_unpack_it(tmp_path: Path):
+    packed = tmp_path / "my core.zst"
+    packed.write_bytes(b"\x28\xb5\x2f\xfd" + bytes(100))
+    with pytest.raises(UnreadableInput, match="packed with zstd") as refused:
+        read_core(str(packed))
+    assert refused.value.hint == f"zstd -dc < '{packed}' > core"
+
+
 def test_a_core_of_another_place_takes_files_that_are_given(
     sleeper: tuple[subprocess.Popen[bytes], Path], tmp_path: Path
 ):
@@ -361,6 +398,7 @@ def test_a_core_of_another_place_takes_files_that_are_given(
     program.rename(moved)
     shutil.copy("/bin/true", program)
     assert "rests" not in functions(shown(core)[0])
+    assert f"not here as the process had them: {program};" in CliRunner().invoke(undwarf, ["stack", str(core)]).stderr
     assert rests_in_main(shown(core, "--binary", str(moved)))
     inside = tmp_path / "root" / str(program).lstrip("/")
     inside.parent.mkdir(parents=True)

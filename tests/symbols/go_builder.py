@@ -36,6 +36,7 @@ class Function:
     calls: list[Call] = field(default_factory=list)
     inlined: Steps = field(default_factory=list)
     top: bool = False
+    code: bytes = b""
 
 
 def varint(value: int) -> bytes:
@@ -168,7 +169,7 @@ class Program:
     def build(self) -> bytes:
         """An ELF file that has nothing but code, this table and what the run-time knows of the program."""
         table = self.table()
-        code = bytes(sum(one.size for one in self.functions))
+        code = b"".join(one.code.ljust(one.size, b"\xcc") for one in self.functions)
         elf = Elf(is_64=self.word == 8, big=self.big, machine=self.machine, kind=2)
         elf.sections = [
             Section(".text", code, 1, 6, TEXT),

@@ -19,7 +19,8 @@ from undwarf.elf.go_functions import GoFunctions
 from undwarf.limits import Limits
 from undwarf.symbols.addresses import Addresses
 from undwarf.symbols.elf_symbols import symbols_of_elf
-from undwarf.tables.model import UnwindTable
+from undwarf.tables import x86_64_signals
+from undwarf.tables.model import Rule, UnwindTable
 
 MAIN = Function(
     "main.main",
@@ -105,6 +106,51 @@ def test_rules() -> None:
     outermost = table.rule_at(TEXT)
     assert outermost is not None
     assert outermost.outermost
+
+
+def rule_of(name: str, code: bytes, at: int, **more: object) -> Rule:
+    made = Program([Function("main.main"), Function(name, code=code, **more)])  # type: ignore[arg-type]
+    found = UnwindTable.from_elf(ElfFile.from_bytes(made.build()), "gopclntab").rule_at(TEXT + 64 + at)
+    assert found is not None
+    return found
+
+
+def test_a_call_to_c_leads_back_to_the_goroutine() -> None:
+    # call; mov 0x30(%rsp),%rdi; mov 8(%rdi),%rsi; sub 0x28(%rsp),%rsi; mov %rdi,%fs:-8; mov %rsi,%rsp; pop %rbp; ret
+    code = bytes.fromhex("e800000000 488b7c2430 488b7708 482b742428 6448893c25f8ffffff 4889f4 5d c3")
+    depths = [(0, 31), (8, 1), (0, 32)]
+    for at, cfa in ((4, "expr"), (28, "expr"), (31, "rsp+16"), (32, "rsp+8")):
+        rule = rule_of("runtime.asmcgocall", code, at, depths=depths)
+        assert (rule.cfa, rule.registers) == (cfa, {"ra": "cfa-8"}), at
+
+
+def test_the_way_back_to_the_goroutine_is_told_by_its_stacks_end() -> None:
+    code = bytes.fromhex("488b7c2430 488b7708 482b742428 4889f4 c3").rjust(20, b"\x90")
+    elf = ElfFile.from_bytes(Program([Function("runtime.asmcgocall", code=code, depths=[(0, 64)])]).build())
+    table = UnwindTable.from_elf(elf, "gopclntab")
+    assert table.rule_at(TEXT + 3) is not None
+    # *(*(rsp+0x30)+8) - *(rsp+0x28) + 8
+    assert bytes(table.rules.expression_bytes[:11]) == bytes.fromhex("7730 06 2308 06 7728 06 1c 23")
+    assert table.rules.expression_bytes[11] == 8
+
+
+def test_a_call_to_c_on_the_threads_own_stack() -> None:
+    code = bytes.fromhex("ffd0 488b742428 4889f4 c3")
+    assert rule_of("runtime.asmcgocall", code, 1, depths=[(0, 64)]).cfa == "*(rsp+40)+8"
+
+
+def test_what_a_callback_from_c_returns_to_is_exact() -> None:
+    assert rule_of("runtime.cgocallback", b"", 4).signal
+    assert not rule_of("runtime.cgocallbackg", b"", 4).signal
+
+
+@pytest.mark.parametrize("at", [-1, 0, 7])
+def test_signal_handlers_return_to_what_was_interrupted(at: int) -> None:
+    rule = rule_of("runtime.sigreturn__sigaction", x86_64_signals.RETURN, at, depths=[(0, 64)])
+    assert (rule.signal, rule.cfa) == (True, "*(rsp+160)")
+    assert (rule.registers["ra"], rule.registers["rbp"], rule.registers["r15"]) == (
+        "*(rsp+168)", "*(rsp+120)", "*(rsp+96)",
+    )  # fmt: skip
 
 
 def test_rules_of_aarch64() -> None:

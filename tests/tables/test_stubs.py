@@ -2,12 +2,16 @@
 
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
+sys.path.insert(0, str(Path(__file__).parents[1] / "elf"))
+from elf_builder import Elf, Section, Segment
+
 from undwarf.elf import ElfFile
-from undwarf.tables import x86_64_stubs
+from undwarf.tables import x86_64_signals, x86_64_stubs
 from undwarf.tables.cfi import RuleSet
 from undwarf.tables.model import UnwindTable
 
@@ -57,3 +61,21 @@ def test_a_large_static_program_has_rules_for_its_stubs(tmp_path: Path) -> None:
     # Functions have theirs all the same, and all of .eh_frame need not be read for that.
     assert table.rule_at(elf.entry + 1) is not None
     assert table.built == 2
+
+
+def test_what_signal_handlers_return_to_has_a_rule_where_nothing_describes_it() -> None:
+    """As musl has it: two of them, the byte before is padding."""
+    code = b"\xc3\x90" + x86_64_signals.RETURN + b"\xc3" * 5 + x86_64_signals.RETURN
+    elf = Elf(kind=2, sections=[Section(".text", code, 1, 6, 0x401000)])
+    elf.segments = [Segment(1, 5, 0x401000, ".text", 0, len(code))]
+    found = x86_64_signals.signal_returns(ElfFile.from_bytes(elf.build()), RuleSet(), 5)
+    assert found is not None
+    assert [(low - 0x401000, high - 0x401000) for low, high in zip(found.starts, found.ends, strict=True)] == [
+        (1, 11),
+        (16, 25),
+    ]
+    table = UnwindTable.from_elf(ElfFile.from_bytes(elf.build()), "code")
+    rules = [table.rule_at(0x401000 + at) for at in (1, 2, 16)]
+    assert [(rule.cfa, rule.signal, rule.registers["ra"]) for rule in rules if rule is not None] == [
+        ("*(rsp+160)", True, "*(rsp+168)")
+    ] * 3

@@ -6,6 +6,9 @@ import click
 
 from undwarf.cli.common import talk
 
+SHOWN = 5
+"""Files named in one warning."""
+
 
 @click.command(
     "stack",
@@ -80,6 +83,13 @@ def command(
     else:
         for line in lines(profile, name, ended_by=snapshot.signal):
             click.echo(line)
+    if snapshot.lacking:
+        more = f" and {len(snapshot.lacking) - SHOWN:,} more" if len(snapshot.lacking) > SHOWN else ""
+        talk(
+            "warning",
+            f"not here as the process had them: {', '.join(snapshot.lacking[:SHOWN])}{more}; "
+            "give them with --binary FILE or --symfs DIR",
+        )
     for defect in defects:
         talk("warning", str(defect))
     if stats:

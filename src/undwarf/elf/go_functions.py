@@ -97,7 +97,12 @@ class GoFunctions:
         word = data[7] if len(data) > 8 else 8
         self._word = word
         head = [self._number(8 + word * i, word) for i in range(8)] if len(data) >= 8 + 8 * word else []
-        if not head or self._little != (elf.byte_order == "little") or word != (8 if elf.is_64 else 4):
+        if (
+            not head
+            or self._quantum not in (1, 2, 4)
+            or self._little != (elf.byte_order == "little")
+            or word != (8 if elf.is_64 else 4)
+        ):
             return
         self._names_at = self._units = self._files = self._values = 0
         count, base, field = head[0], 0, word

@@ -4,6 +4,8 @@ Sources: the layout of notes in ``fs/binfmt_elf.c`` and ``include/uapi/linux/elf
 """
 
 import os
+import shlex
+import stat
 import struct
 from bisect import bisect_right
 from collections.abc import Sequence
@@ -23,6 +25,10 @@ from undwarf.perfdata.encode import RecordEncoder
 NT_PRSTATUS, NT_PRPSINFO, NT_AUXV, NT_FILE = 1, 3, 6, 0x46494C45
 AT_ENTRY = 9
 AT_SYSINFO_EHDR = 33
+PACKED = {
+    b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"\xfd7zXZ\0": "xz", b"\x04\x22\x4d\x18": "lz4", b"BZh": "bzip2"
+}  # fmt: skip
+"""How files begin that programs of these names made."""
 MAX_MAPPINGS = 1 << 20
 MAX_IMAGES = 10_000
 """Mappings that are looked at for programs, where nothing says what was mapped."""
@@ -52,7 +58,28 @@ def read_core(path: str, binaries: Sequence[str] = ()) -> Snapshot:
 
     ``binaries`` are files that were mapped and lie elsewhere by now.
     """
-    return snapshot_of(ElfFile.open(path), [ElfFile.open(one) for one in binaries])
+    try:
+        elf = ElfFile.open(path)
+    except ElfError as error:
+        packed = _packed(path)
+        if not packed:
+            raise
+        what = f"cannot read {path} as a core file"
+        name = shlex.quote(path)
+        raise UnreadableInput(what, f"it is packed with {packed}", f"{packed} -dc < {name} > core") from error
+    return snapshot_of(elf, [ElfFile.open(one) for one in binaries])
+
+
+def _packed(path: str) -> str:
+    """What a file is packed with; empty where that is not known."""
+    try:
+        if not stat.S_ISREG(os.stat(path).st_mode):  # noqa: PTH116
+            return ""
+        with open(path, "rb") as file:
+            head = file.read(6)
+    except OSError:
+        return ""
+    return next((name for mark, name in PACKED.items() if head.startswith(mark)), "")
 
 
 def snapshot_of(elf: ElfFile, binaries: Sequence[ElfFile] = ()) -> Snapshot:
@@ -79,7 +106,7 @@ def snapshot_of(elf: ElfFile, binaries: Sequence[ElfFile] = ()) -> Snapshot:
         pid, found.name, machine, threads, lambda encoder: _mappings(encoder, pid, found, memory), memory.read
     )
     snapshot.signal = found.signal
-    snapshot.files = CoreFiles(found.files, found.vdso, memory, binaries)
+    snapshot.files = CoreFiles(found.files, found.vdso, memory, binaries, snapshot.lacking)
     if missing:
         snapshot.remarks.append(f"the core file is cut short: {missing:,} bytes of memory are not in it")
     return snapshot
@@ -122,12 +149,18 @@ class CoreFiles:
     """The files that a process had mapped, as far as its core file tells of them.
 
     ``files`` are (start, end, offset, path); ``binaries`` files that the user gives, each taken for the mapped one of
-    the same build-id, else for the one that begins as it does.
+    the same build-id, else for the one that begins as it does. Files that are not found are noted in ``lacking``.
     """
 
     def __init__(
-        self, files: list[tuple[int, int, int, bytes]], vdso: int, memory: _Memory, binaries: Sequence[ElfFile] = ()
+        self,
+        files: list[tuple[int, int, int, bytes]],
+        vdso: int,
+        memory: _Memory,
+        binaries: Sequence[ElfFile] = (),
+        lacking: "list[str] | None" = None,
     ) -> None:
+        self._lacking = lacking if lacking is not None else []
         self._memory = memory
         self._binaries = binaries
         self._vdso = vdso
@@ -166,6 +199,8 @@ class CoreFiles:
 
     def remains(self, path: str, _build_id: bytes, _place: Place | None) -> ElfFile | None:
         """What the core file holds of a file."""
+        if path.startswith("/") and path not in self._lacking:
+            self._lacking.append(path)
         return remains(self._memory.read, self._ranges.get(path, ()), path)
 
     def root(self) -> str:

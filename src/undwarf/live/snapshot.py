@@ -4,7 +4,7 @@ import io
 import os
 import platform
 import struct
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -46,7 +46,7 @@ class Machine:
     """How a machine's registers stand in a core file and in ptrace's NT_PRSTATUS, and where perf has them.
 
     ``words``: 64-bit words of the register set. ``order``: the word for each bit of ``mask``, perf's registers, in
-    ascending order. ``sp`` and ``ip`` are words.
+    ascending order. ``sp`` and ``ip`` are words, ``arguments`` those of a system call's.
     """
 
     name: str
@@ -55,12 +55,25 @@ class Machine:
     order: tuple[int, ...]
     sp: int
     ip: int
+    arguments: tuple[int, ...]
+
+    def mask_of(self, words: Collection[int]) -> int:
+        """perf's mask for some words of the register set."""
+        bits = [bit for bit in range(64) if self.mask >> bit & 1]
+        return sum(1 << bit for bit, word in zip(bits, self.order, strict=True) if word in words)
+
+    def order_of(self, mask: int) -> list[int]:
+        """The words for the bits of a part of :attr:`mask`."""
+        bits = [bit for bit in range(64) if self.mask >> bit & 1]
+        return [word for bit, word in zip(bits, self.order, strict=True) if mask >> bit & 1]
 
 
 # struct user_regs_struct (arch/x86/include/asm/user_64.h) against enum perf_event_x86_regs.
-X86_64 = Machine("x86_64", 27, 0xFF01FF, (10, 5, 11, 12, 13, 14, 4, 19, 16, 9, 8, 7, 6, 3, 2, 1, 0), 19, 16)
+X86_64 = Machine(
+    "x86_64", 27, 0xFF01FF, (10, 5, 11, 12, 13, 14, 4, 19, 16, 9, 8, 7, 6, 3, 2, 1, 0), 19, 16, (14, 13, 12, 7, 9, 8)
+)
 # struct user_pt_regs (arch/arm64/include/uapi/asm/ptrace.h) against enum perf_event_arm_regs.
-AARCH64 = Machine("aarch64", 34, (1 << 33) - 1, tuple(range(33)), 31, 32)
+AARCH64 = Machine("aarch64", 34, (1 << 33) - 1, tuple(range(33)), 31, 32, tuple(range(6)))
 MACHINES = {62: X86_64, 183: AARCH64}
 """By ELF's number."""
 
@@ -85,6 +98,8 @@ class Thread:
     """Nanoseconds that it was held."""
     more: list[tuple[int, bytes]] = field(default_factory=list)
     """Further memory: (address, bytes)."""
+    mask: int = 0
+    """perf's mask of the registers that are known; 0 for all."""
 
 
 @dataclass(slots=True)
@@ -104,6 +119,8 @@ class Snapshot:
     """(thread, why) of those whose stacks could not be had."""
     remarks: list[str] = field(default_factory=list)
     """What else the user should know."""
+    lacking: list[str] = field(default_factory=list)
+    """Files that stacks lead through and that are not here, known when the stacks are."""
     files: Mapped | None = None
     """The mapped files themselves."""
     again: Callable[[dict[int, set[int]]], bool] | None = None
@@ -175,26 +192,29 @@ class Snapshot:
 
     def encode(self) -> bytes:
         """The bytes of a recording, in file form."""
-        event = _event(self.machine.mask)
-        encoder = RecordEncoder(event)
+        masks = list(dict.fromkeys((self.machine.mask, *(thread.mask or self.machine.mask for thread in self.threads))))
+        events = [_event(mask, number + 1) for number, mask in enumerate(masks)]
+        encoder = RecordEncoder(events[0])
         features = Features()
         features.arch = self.machine.name
         features.osrelease = os.uname().release
         sink = io.BytesIO()
-        with PerfWriter(sink, [event], features=encode_features(features, [event])) as writer:
+        with PerfWriter(sink, events, features=encode_features(features, events)) as writer:
             writer.write(encoder.comm(self.name, self.pid, self.pid))
             for thread in self.threads:
                 writer.write(encoder.comm(thread.name, self.pid, thread.tid))
             writer.write(self.mappings(encoder))
             for number, thread in enumerate(self.threads):
-                writer.write(self._sample(thread, number + 1))
+                mask = thread.mask or self.machine.mask
+                writer.write(self._sample(thread, number + 1, masks.index(mask) + 1, mask))
         return sink.getvalue()
 
-    def _sample(self, thread: Thread, time: int) -> bytes:
+    def _sample(self, thread: Thread, time: int, event: int, mask: int) -> bytes:
         machine = self.machine
         ip = thread.registers[machine.ip]
-        body = [struct.pack("=QQIIQIIQQ", 1, ip, self.pid, thread.tid, time, 0, 0, 1, 0)]
-        body.append(struct.pack(f"=Q{len(machine.order)}Q", 2, *(thread.registers[word] for word in machine.order)))
+        body = [struct.pack("=QQIIQIIQQ", event, ip, self.pid, thread.tid, time, 0, 0, 1, 0)]
+        known = machine.order_of(mask)
+        body.append(struct.pack(f"=Q{len(known)}Q", 2, *(thread.registers[word] for word in known)))
         dump = thread.stack[: min(DUMP, len(thread.stack) & ~7)]
         body.append(struct.pack("=Q", len(dump)))
         if dump:
@@ -202,8 +222,8 @@ class Snapshot:
         return record(RecordType.SAMPLE, b"".join(body), CpuMode.USER)
 
 
-def _event(mask: int) -> EventAttr:
-    """One event that stands for looking at a thread: a software event of the kind that counts nothing."""
+def _event(mask: int, number: int) -> EventAttr:
+    """An event that stands for looking at a thread: a software event of the kind that counts nothing."""
     return EventAttr(
         name="stack",
         type=1,
@@ -222,5 +242,5 @@ def _event(mask: int) -> EventAttr:
         clockid=None,
         sample_regs_intr=0,
         sample_max_stack=127,
-        ids=(1,),
+        ids=(number,),
     )

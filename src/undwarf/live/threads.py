@@ -22,7 +22,8 @@ from undwarf.live.record_system import describe_mappings, read_proc, threads_of
 from undwarf.live.snapshot import MAX_THREADS, Machine, Snapshot, Thread, own_machine
 
 FIRST_COPY = 64 << 10
-"""Bytes copied of a stack at first. Further looks copy 8 times as much each, from where the walk ran out of it."""
+"""Bytes copied of a stack at first, and of other memory that is asked for. Where a walk runs out of what was copied, 8
+times as much is copied next, from there on."""
 STACK_COPY = 1 << 20
 """The same for memory that holds one stack only, so that what is above the stack pointer is all in use."""
 LARGEST_COPY = 512 << 20
@@ -34,6 +35,8 @@ SOON = 0.02
 """Seconds in which a thread should stop."""
 PATIENCE = 0.5
 """Seconds that those which did not have in the end; one that waits for a disk does not stop."""
+REPLACED = 3
+"""Times that a process is looked at which runs another program meanwhile."""
 LATECOMERS = 2.0
 """Seconds for which threads that came meanwhile are looked for."""
 
@@ -73,6 +76,15 @@ def take(pid: int) -> Snapshot:
         raise UsageError(f"process {pid} is this program itself", "it cannot stop itself to look", "")
     if _is_of_kernel(pid):
         raise UsageError(f"process {pid} is a thread of the kernel", "it has no memory of its own", "")
+    for _look in range(REPLACED):
+        snapshot = _look_at(pid, machine)
+        # What was open of a process's memory is of the program before an exec.
+        if any(thread.stack for thread in snapshot.threads):
+            break
+    return snapshot
+
+
+def _look_at(pid: int, machine: Machine) -> Snapshot:
     proc = _proc_of(pid)
     memory = _open_memory(pid, proc)
     try:
@@ -99,7 +111,7 @@ def take(pid: int) -> Snapshot:
         taker.threads,
         lambda encoder: describe_mappings(encoder, pid, files.maps, files),
         missed=taker.missed,
-        remarks=taker.remarks,
+        remarks=taker.remarks + taker.about_waiting(),
         files=files,
         again=taker.again,
     )
@@ -174,9 +186,10 @@ class _Taker:
             guard = high if readable == writable == b"-" else 0
         self._words = (ctypes.c_uint64 * (machine.words + 8))()
         self._vector = _Vector(ctypes.addressof(self._words), 0)
-        self._late: dict[int, _Visit] = {}
+        self._awaited: dict[int, _Visit] = {}
+        self._waiting: dict[int, str] = {}
+        """Threads that nothing interrupts, and in which function of the kernel."""
         self._copied = 0
-        self._looks = 0
         self._wanted: dict[int, dict[int, int]] = {}
 
     def run(self) -> None:
@@ -201,8 +214,6 @@ class _Taker:
 
     def again(self, wanted: dict[int, set[int]]) -> bool:
         """Look at threads (by index) again, at the memory at these addresses too; False if no more can be had."""
-        self._looks += 1
-        size = FIRST_COPY << 3 * self._looks
         tids = []
         for index, addresses in wanted.items():
             known = self._wanted.setdefault(self.threads[index].tid, {})
@@ -210,6 +221,7 @@ class _Taker:
                 low, high = self._range_of(address)
                 start = address & ~(PAGE - 1)
                 if low <= address < high and start not in known:
+                    size = self._next_size(self.threads[index], known, address)
                     known[start] = min(high - start, size, LARGEST_COPY)
                     tids.append(self.threads[index].tid)
         if not tids:
@@ -236,6 +248,14 @@ class _Taker:
                 self.threads[index] = renewed
         return bool(taken)
 
+    def _next_size(self, thread: Thread, known: dict[int, int], address: int) -> int:
+        """How much to copy from an address on: more than before where that goes on with what was copied."""
+        sp = thread.registers[self.machine.sp]
+        for start, size in ((sp, len(thread.stack)), *known.items()):
+            if start + size - PAGE <= address < start + size + PAGE:
+                return max(size, FIRST_COPY) << 3
+        return FIRST_COPY
+
     def _range_of(self, address: int) -> tuple[int, int]:
         """The readable mapping that an address lies in; (0, 0) if none."""
         at = bisect_right(self._ranges, (address, 1 << 64)) - 1
@@ -245,7 +265,6 @@ class _Taker:
     def _take(self, tid: int) -> None:
         """Stop one thread, copy, let it go. One that does not stop soon is kept for later."""
         name = read_proc(f"/proc/{self.pid}/task/{tid}/comm", 64).rstrip(b"\n")
-        visit = _Visit(name)
         try:
             _ptrace(_SEIZE, tid)
             _ptrace(_INTERRUPT, tid)
@@ -253,11 +272,28 @@ class _Taker:
             if error.errno == errno.EPERM:
                 self._denied(tid, error)
             return  # It has just ended.
-        if not self._visit(tid, visit, SOON):
-            self._late[tid] = visit
-        for late in list(self._late):
-            if late != tid and self._visit(late, self._late[late], 0):
-                del self._late[late]
+        self._awaited[tid] = _Visit(name)
+        self._await(tid)
+
+    def _await(self, tid: int) -> None:
+        """Visit whoever has stopped, until one thread has, or is kept for later.
+
+        Others that stop meanwhile, late, are not held until that one has.
+        """
+        tries = 0
+        end = 0.0
+        while True:
+            for one in list(self._awaited):
+                if self._visit(one, self._awaited[one]):
+                    del self._awaited[one]
+            if tid not in self._awaited:
+                return
+            tries += 1
+            if tries > 50:
+                end = end or time.monotonic() + SOON
+                if time.monotonic() > end:
+                    return
+                time.sleep(0.00001)
 
     def _denied(self, tid: int, error: OSError) -> None:
         """One thread may be traced by somebody; for all else, none of the process may be looked at."""
@@ -271,21 +307,59 @@ class _Taker:
     def _await_late(self) -> None:
         """Give the threads that did not stop a last chance. The kernel lets go of them when this thread ends."""
         end = time.monotonic() + PATIENCE
-        while self._late and time.monotonic() < end:
-            for tid in list(self._late):
-                if self._visit(tid, self._late[tid], 0):
-                    del self._late[tid]
+        while self._awaited.keys() - self._waiting.keys() and time.monotonic() < end:
+            for tid in list(self._awaited):
+                if self._visit(tid, self._awaited[tid]):
+                    del self._awaited[tid]
             time.sleep(0.0005)
-        for tid in self._late:
+        for tid, visit in self._awaited.items():
             where = read_proc(f"/proc/{self.pid}/task/{tid}/wchan", 256).decode("ascii", "replace").strip()
             place = f" ({where})" if where not in ("", "0") else ""
-            self.missed.append((tid, f"it waits in the kernel{place} and cannot be interrupted now"))
-        self._late.clear()
+            if self._take_waiting(tid, visit):
+                self._waiting[tid] = place
+            else:
+                self.missed.append((tid, f"it waits in the kernel{place} and cannot be interrupted now"))
+        self._awaited.clear()
 
-    def _visit(self, tid: int, visit: "_Visit", patience: float) -> bool:
-        """Copy and let go a thread that has stopped; False if it has not in time."""
+    def _take_waiting(self, tid: int, visit: "_Visit") -> bool:
+        """Copy a thread that waits in the kernel where nothing interrupts it, as a process does whose vfork'ed child
+        has not gone on to its own program; whether that was possible.
+
+        It does not run meanwhile. /proc tells of its registers the stack pointer, where it will go on, and what it gave
+        the system call (proc(5), /proc/PID/syscall).
+        """
+        place = f"/proc/{self.pid}/task/{tid}/syscall"
+        before = read_proc(place, 512)
+        machine = self.machine
         try:
-            status = _wait(tid, visit, patience)
+            numbers = [int(word, 0) & 0xFFFFFFFFFFFFFFFF for word in before.split()]
+        except ValueError:
+            return False  # It runs again.
+        if len(numbers) not in (3, 9):
+            return False
+        known = dict(zip(machine.arguments, numbers[1:-2], strict=False))
+        known[machine.sp], known[machine.ip] = numbers[-2:]
+        stack = self._stack(known[machine.sp])
+        more = [(at, self._read(at, size)) for at, size in self._wanted.get(tid, {}).items()]
+        if not stack or read_proc(place, 512) != before:
+            return False
+        registers = tuple(known.get(word, 0) for word in range(machine.words))
+        self._copied += len(stack)
+        self.threads.append(Thread(tid, visit.name, registers, stack, 0, more, machine.mask_of(known)))
+        return True
+
+    def about_waiting(self) -> list[str]:
+        """What to say of threads that could not be stopped."""
+        if not self._waiting:
+            return []
+        (first, place), *others = self._waiting.items()
+        who = f"thread {first}" if not others else f"thread {first} and {len(others):,} more"
+        return [f"{who} could not be stopped in the kernel{place}: such stacks may end where a register is not known"]
+
+    def _visit(self, tid: int, visit: "_Visit") -> bool:
+        """Copy and let go a thread that has stopped; False if it has not."""
+        try:
+            status = _state(tid, visit)
         except OSError:
             return True  # It has ended, or became another one by exec.
         if status is None:
@@ -347,27 +421,17 @@ class _Visit:
     begin: int = field(default_factory=time.perf_counter_ns)
 
 
-def _wait(tid: int, visit: _Visit, patience: float) -> tuple[int, int] | None:
-    """(CLD_* code, status) of a thread that changed its state; None where it did not in time.
+def _state(tid: int, visit: _Visit) -> tuple[int, int] | None:
+    """(CLD_* code, status) of a thread that changed its state; None where it did not.
 
     The change stays with the thread: were it taken, a signal that stopped the thread would be lost with us.
     """
-    end = 0.0
-    tries = 0
-    while True:
-        now = time.perf_counter_ns()
-        found = os.waitid(os.P_PID, tid, os.WEXITED | os.WSTOPPED | os.WNOHANG | os.WNOWAIT | _WALL)
-        if found is not None:
-            return found.si_code, found.si_status
-        visit.begin = now
-        if not patience:
-            return None
-        tries += 1
-        if tries > 50:
-            end = end or time.monotonic() + patience
-            if time.monotonic() > end:
-                return None
-            time.sleep(0.00001)
+    now = time.perf_counter_ns()
+    found = os.waitid(os.P_PID, tid, os.WEXITED | os.WSTOPPED | os.WNOHANG | os.WNOWAIT | _WALL)
+    if found is not None:
+        return found.si_code, found.si_status
+    visit.begin = now
+    return None
 
 
 def _status(pid: int | str) -> dict[str, str]:

@@ -7,7 +7,7 @@ from undwarf.diagnostics import Defects
 from undwarf.elf import ElfFile
 from undwarf.elf.headers import ET_REL, SHF_EXECINSTR
 from undwarf.limits import Limits
-from undwarf.tables import aarch64_stubs, x86_64_stubs
+from undwarf.tables import aarch64_stubs, x86_64_signals, x86_64_stubs
 from undwarf.tables.cfi import RuleSet
 from undwarf.tables.eh_frame_hdr import find_header
 from undwarf.tables.sources import Provider, Request
@@ -108,7 +108,10 @@ def providers(request: Request) -> list[Provider]:
         return [lambda: aarch64_stubs.stubs(request.elf, request.rules)]
     if request.walking and not request.first and has_stubs_only(request.elf, request.limits):
         return [lambda: x86_64_stubs.stubs(request.elf, request.rules)]
-    return [lambda: source(request)]
+    if request.elf.machine != _X86_64:
+        return [lambda: source(request)]
+    # What signal handlers return to looks like any function to those who follow code.
+    return [lambda: x86_64_signals.signal_returns(request.elf, request.rules, CODE), lambda: source(request)]
 
 
 def source(request: Request) -> CodeSource | None:

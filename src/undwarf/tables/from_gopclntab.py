@@ -5,9 +5,14 @@ a program of Go says from the same table (cmd/link/internal/ld/dwarf.go), so tha
 stripped programs, too.
 """
 
+import re
+from bisect import bisect_right
+
 from undwarf.buffers import zeros
+from undwarf.elf import ElfFile
 from undwarf.elf.go_functions import GoFunctions
 from undwarf.elf.headers import EM_AARCH64
+from undwarf.tables import x86_64_signals
 from undwarf.tables.cfi import RuleSet
 from undwarf.tables.sources import Provider, Request
 
@@ -20,18 +25,42 @@ _LEAST_DEPTH = -64
 """Assembly that takes its return address off the stack for a while goes below zero."""
 
 
+_TO_C = "runtime.asmcgocall"
+"""Calls C on the stack of the system's thread (runtime/asm_amd64.s); no table says where the caller's stack is."""
+_FROM_C = "runtime.cgocallback"
+"""Called by C, it goes on on the goroutine's stack, below a return address that is where a function begins or later."""
+_SIGNAL_RETURN = "runtime.sigreturn"
+_OUTERMOST = ("runtime.goexit", "runtime.rt0_go")
+"""Functions whose frames have no return address."""
+_MOST_CODE = 4096
+_BACK = re.compile(
+    # mov g(%rsp),%rdi; mov high(%rdi),%rsi; sub depth(%rsp),%rsi; ...; mov %rsi,%rsp
+    rb"\x48\x8b\x7c\x24(?P<g>[\x00-\x7f])\x48\x8b\x77(?P<high>[\x00-\x7f])"
+    rb"\x48\x2b(?:\x74\x24(?P<depth>[\x00-\x7f])|\x34\x24).{0,16}?\x48\x89\xf4"
+    # mov place(%rsp),%rsi; mov %rsi,%rsp
+    rb"|\x48\x8b(?:\x74\x24(?P<place>[\x00-\x7f])|\x34\x24)\x48\x89\xf4",
+    re.DOTALL,
+)
+"""How it finds the caller's stack again: by how deep that was below the end of the goroutine's, which may have moved
+meanwhile; where it was called on the thread's stack already, by its place."""
+_MOVE = 3
+"""Bytes of the last instruction of these."""
+
+
 class GoSource:
     """The functions of a program of Go."""
 
     indexed = False
 
-    def __init__(self, functions: GoFunctions, machine: int, rules: RuleSet) -> None:
+    def __init__(self, functions: GoFunctions, elf: ElfFile, rules: RuleSet) -> None:
+        machine = elf.machine
+        self._elf = elf
         self.starts = functions.starts
         self.ends = functions.ends
         self._functions = functions
         self._machine = machine
         self._rules = rules
-        self._numbers: dict[tuple[int, bool], int] = {}
+        self._numbers: dict[tuple[int, bool, bool], int] = {}
         self._rows: dict[int, list[tuple[int, int]]] = {}
 
     def rows(self, piece: int, start: int, end: int) -> tuple[memoryview, memoryview]:
@@ -56,23 +85,68 @@ class GoSource:
     def _made(self, piece: int) -> list[tuple[int, int]]:
         made = self._rows.get(piece)
         if made is None:
-            outermost = self._functions.is_outermost(piece)
-            made = self._rows[piece] = [
-                (at, self._number(depth, outermost)) for at, depth in self._functions.depths(piece)
-            ]
+            made = self._rows[piece] = self._of_x86_64(piece) if self._machine == _X86_64 else self._of_others(piece)
         return made
 
-    def _number(self, depth: int, outermost: bool) -> int:
+    def _of_others(self, piece: int) -> list[tuple[int, int]]:
+        outermost = self._functions.is_outermost(piece)
+        return [(at, self._number(depth, outermost)) for at, depth in self._functions.depths(piece)]
+
+    def _of_x86_64(self, piece: int) -> list[tuple[int, int]]:
+        """Here threads of C call Go's outermost functions, too; some that change stacks have more to say."""
+        name = self._functions.name(piece)
+        depths = self._functions.depths(piece)
+        rows = [(at, self._number(depth, name in _OUTERMOST, name == _FROM_C)) for at, depth in depths]
+        if name == _TO_C:
+            rows = self._with_ways_back(piece, depths, rows)
+        elif name.startswith(_SIGNAL_RETURN) and self._begins_as(piece, x86_64_signals.RETURN):
+            rows = [(self.starts[piece], x86_64_signals.add_rule(self._rules, GOPCLNTAB))]
+        # Callers are looked up by the byte before the return address, which is where that function begins.
+        if piece + 1 < len(self.starts) and self._begins_as(piece + 1, x86_64_signals.RETURN):
+            rows = [row for row in rows if row[0] < self.ends[piece] - 1]
+            rows.append((self.ends[piece] - 1, x86_64_signals.add_rule(self._rules, GOPCLNTAB)))
+        return rows
+
+    def _begins_as(self, piece: int, code: bytes) -> bool:
+        found = self._elf.read(self.starts[piece], len(code))
+        return found is not None and found == code
+
+    def _with_ways_back(
+        self, piece: int, depths: list[tuple[int, int]], rows: list[tuple[int, int]]
+    ) -> list[tuple[int, int]]:
+        """The rows of a function that changes stacks, with those of where it waits for what it called on another."""
+        start = self.starts[piece]
+        code = self._elf.read(start, min(self.ends[piece] - start, _MOST_CODE))
+        for found in _BACK.finditer(code if code is not None else b""):
+            low, high = start + found.start() - 1, start + found.end() - _MOVE + 1
+            depth = depths[bisect_right(depths, high, key=lambda one: one[0]) - 1][1] + 8
+            if depth < 8 or low < start:
+                continue
+            if found["g"] is None:
+                rule = self._add_rule((2, 7, found["place"][0] if found["place"] else 0, depth))
+            else:
+                # DW_OP_breg7, deref, plus_uconst, deref, breg7, deref, minus, plus_uconst
+                where = found["depth"] or b"\0"
+                made = b"\x77%b\x06\x23%b\x06\x77%b\x06\x1c\x23%c" % (found["g"], found["high"], where, depth & 0x7F)
+                # Numbers from 64 on are negative in a signed byte; frames are smaller.
+                short = max(found["g"] + where) < 64 and depth < 128
+                rule = self._add_rule((4, 0, 0, self._rules.expressions.add(made))) if short else _NO_RULE
+            after = rows[bisect_right(rows, high, key=lambda one: one[0]) - 1][1]
+            rows = [row for row in rows if not low <= row[0] <= high] + [(low, rule), (high, after)]
+            rows.sort()
+        return rows
+
+    def _number(self, depth: int, outermost: bool, signal: bool = False) -> int:
         """The rule for a depth of the stack."""
         if not _LEAST_DEPTH <= depth < _MAX_DEPTH or depth % 8:
             return _NO_RULE
-        key = (depth, outermost)
+        key = (depth, outermost, signal)
         number = self._numbers.get(key)
         if number is None:
-            number = self._numbers[key] = self._add(depth, outermost)
+            number = self._numbers[key] = self._add(depth, outermost, signal)
         return number
 
-    def _add(self, depth: int, outermost: bool) -> int:
+    def _add(self, depth: int, outermost: bool, signal: bool) -> int:
         if self._machine == EM_AARCH64:
             # The return address is kept at the lowest word of a frame, and in x30 before there is one.
             register, column, size = 31, 30, depth
@@ -82,8 +156,18 @@ class GoSource:
             place = {16: (2, -8, 0)}
         if outermost:
             place = {column: (1, 0, 0)}
+        return self._add_rule((1, register, size, 0), place, column, signal)
+
+    def _add_rule(
+        self,
+        cfa: tuple[int, int, int, int],
+        place: "dict[int, tuple[int, int, int]] | None" = None,
+        column: int = 16,
+        signal: bool = False,
+    ) -> int:
+        place = {16: (2, -8, 0)} if place is None else place
         try:
-            return self._rules.add((1, register, size, 0), place, column=column, source=GOPCLNTAB)
+            return self._rules.add(cfa, place, column=column, source=GOPCLNTAB, signal=signal)
         except OverflowError:
             return _NO_RULE
 
@@ -96,6 +180,6 @@ def providers(request: Request) -> list[Provider]:
         if elf.machine not in (_X86_64, EM_AARCH64) or not elf.is_64 or elf.byte_order != "little":
             return None
         functions = GoFunctions.of(elf)
-        return GoSource(functions, elf.machine, request.rules) if functions is not None else None
+        return GoSource(functions, elf, request.rules) if functions is not None else None
 
     return [whole]

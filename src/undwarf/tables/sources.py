@@ -45,7 +45,7 @@ MODULES = {
 _SECTIONS = {"sframe": (".sframe", 0x6474E554), "orc": (".orc_unwind", -1)}
 """The section, and the type of the program header (-1: none), without which a file has nothing of a kind."""
 
-UNWIND_ORDER = ("eh-frame", "debug-frame", "sframe", "gopclntab", "code", FRAME_POINTERS)
+UNWIND_ORDER = ("eh-frame", "gopclntab", "debug-frame", "sframe", "code", FRAME_POINTERS)
 """The order for walking stacks when nothing else is said: what restores most registers comes first."""
 
 _GROUPS = {"cfi": ("eh-frame", "debug-frame"), "auto": UNWIND_ORDER}
