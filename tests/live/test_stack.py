@@ -355,6 +355,31 @@ def test_killing_us_leaves_the_process_running(process: subprocess.Popen[bytes])
             assert "State:\tt" not in status
 
 
+def held(pid: int) -> bool:
+    statuses = [Path(f"/proc/{pid}/task/{tid}/status").read_text() for tid in os.listdir(f"/proc/{pid}/task")]  # noqa: PTH208
+    return any("State:\tt" in status for status in statuses)
+
+
+def test_stopping_us_leaves_the_process_running(process: subprocess.Popen[bytes]):
+    code = "import sys; from undwarf.live.threads import take; print(flush=True)\nwhile True: take(int(sys.argv[1]))"
+    with subprocess.Popen([sys.executable, "-c", code, str(process.pid)], stdout=subprocess.PIPE) as taker:
+        assert taker.stdout is not None
+        taker.stdout.readline()
+        status = Path(f"/proc/{taker.pid}/status")
+        for delay in (0.01, 0.0137, 0.0171):
+            time.sleep(delay)
+            taker.send_signal(signal.SIGSTOP)
+            end = time.monotonic() + 20
+            quiet = 0
+            # It goes on until it holds nobody, and is stopped then.
+            while quiet < 10 and time.monotonic() < end:
+                quiet = quiet + 1 if "State:\tT" in status.read_text() and not held(process.pid) else 0
+                time.sleep(0.005)
+            assert quiet == 10
+            taker.send_signal(signal.SIGCONT)
+        taker.kill()
+
+
 def test_ctrl_z_waits_until_nobody_is_held():
     inside: list[set[int]] = []
     before = signal.pthread_sigmask(signal.SIG_BLOCK, [])

@@ -84,7 +84,7 @@ def test_recursion_that_fits_in_the_dump(build: Build, stacks: Stacks, depth: in
 def test_recursion_beyond_the_dump_keeps_what_was_recorded(build: Build, stacks: Stacks) -> None:
     program = build("gcc", "recursion.c", "-O2")
     burning = [stack for stack in stacks(program, arguments=["400"], graph="dwarf,4096") if "burn" in stack.names]
-    assert len(burning) >= 50
+    assert len(burning) >= 5
     for stack in burning:
         assert stack.stop is StopReason.TRUNCATED
         assert len(stack.names) >= 25
@@ -102,7 +102,7 @@ def test_the_cpp_library(build: Build, stacks: Stacks, compiler: str) -> None:
     program = build(compiler, "library.cpp", "-O1")
     basket = "shop::Basket<std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> > >"
     found = [stack for stack in stacks(program) if "main" in stack.names]
-    assert len(found) >= 50
+    assert len(found) >= 5
     assert all(stack.stop is StopReason.ROOT for stack in found)
     methods = {f"{basket}::sort_all", f"{basket}::match_all"}
     assert methods <= {name for stack in found for name in stack.of(program)}
@@ -113,7 +113,7 @@ def test_the_cpp_library(build: Build, stacks: Stacks, compiler: str) -> None:
 def test_rust(build: Build, stacks: Stacks, options: str, threads: str) -> None:
     program = build("rustc", "chain.rs", options)
     burning = [stack for stack in stacks(program, arguments=[threads]) if "chain::burn" in stack.names]
-    assert len(burning) >= 50
+    assert len(burning) >= 5
     for stack in burning:
         assert stack.stop is StopReason.ROOT
         names = stack.of(program)
@@ -129,7 +129,7 @@ def test_calls_through_the_procedure_linkage_table(build: Build, stacks: Stacks,
     where = str(library.parent)
     program = build("gcc", "plt.c", "-O2", *binding.split(), f"-L{where}", "-ltiny", f"-Wl,-rpath,{where}")
     found = [stack for stack in stacks(program) if "calls" in stack.names]
-    assert len(found) >= 50
+    assert len(found) >= 5
     for stack in found:
         assert stack.stop is StopReason.ROOT
         assert stack.of(program)[:3] == ["_start", "main", "calls"]

@@ -20,6 +20,7 @@ from undwarf.errors import UsageError
 from undwarf.live.process_files import ProcessFiles
 from undwarf.live.record_system import describe_mappings, read_proc, threads_of
 from undwarf.live.snapshot import MAX_THREADS, Machine, Snapshot, Thread, own_machine
+from undwarf.live.stopped import put_off
 
 FIRST_COPY = 64 << 10
 """Bytes copied of a stack at first, and of other memory that is asked for. Where a walk runs out of what was copied, 8
@@ -154,9 +155,10 @@ def _in_own_thread(work: Callable[[], None]) -> None:
     # Were we stopped by Ctrl-Z, whom we hold would be, too; it waits until the work is done.
     before = signal.pthread_sigmask(signal.SIG_BLOCK, _STOPPING)
     try:
-        worker = threading.Thread(target=run, name="tracer", daemon=True)
-        worker.start()
-        worker.join()
+        with put_off():
+            worker = threading.Thread(target=run, name="tracer", daemon=True)
+            worker.start()
+            worker.join()
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
     if failures:
