@@ -11,7 +11,7 @@ from undwarf.disasm.x86_64 import MACHINE
 from undwarf.types.flow import FunctionFlow
 from undwarf.types.locate import Embedders, Located, locate, one_of_two
 from undwarf.types.model import Kind, TypeRecord
-from undwarf.types.places import GlobalVariable, Place, PlaceKind
+from undwarf.types.places import GlobalVariable, Place, PlaceKind, Prototype
 from undwarf.types.program import Program
 from undwarf.types.touched import touched as what_is_touched
 from undwarf.types.tracking import Tracker
@@ -490,6 +490,9 @@ def test_of_two_members_a_condition_chooses_neither_is_guessed(fake: Fake, touch
         "?",
         "link.prev",
     ]
+    fake.takes((RDI, fake.node), (RSI, fake.link))
+    code = "lea 8(%rsi),%rax; test %edx,%edx; je 1f; mov %rsi,%rax; 1: mov (%rax),%rcx; mov 8(%rcx),%rcx; ret"
+    assert touched(code) == ["?", "link.prev"]
     assert one_of_two(fake.graph, fake.link, 8, 0, 8) == [(fake.link, 0), (fake.link, 8)]
     assert not one_of_two(fake.graph, fake.item, 8, 24, 8)
 
@@ -497,3 +500,15 @@ def test_of_two_members_a_condition_chooses_neither_is_guessed(fake: Fake, touch
 def test_what_is_passed_by_address_is_where_its_register_leads(fake: Fake, touched: Touched) -> None:
     fake.variables = [Place("by_value", fake.node, PlaceKind.MEMORY, RDI, 0, 0, 3)]
     assert touched("mov %rdi,%rbx; mov 8(%rbx),%rax; ret") == ["node.key"]
+
+
+def test_steps_from_element_to_element_do_not_hide_an_array_inside(fake: Fake, touched: Touched) -> None:
+    fake.takes((RDI, fake.table))
+    inner = "lea 8(%rdi),%rax; 2: mov (%rax),%rcx; add $16,%rax; cmp %rax,%rdx; jne 2b; "
+    assert touched("1: " + inner + "add $72,%rdi; cmp %rdi,%rsi; jne 1b; ret") == ["table.of[]"]
+
+
+def test_where_to_put_what_is_returned_is_known(fake: Fake, touched: Touched) -> None:
+    fake.variables = [Place("n", fake.int, PlaceKind.REGISTER, RSI, 0, 0, 9)]
+    fake.prototypes[0] = Prototype("made", fake.item, (), 0)
+    assert touched("mov %esi,4(%rdi); mov %rdi,%rax; ret") == ["item.flags"]

@@ -5,7 +5,10 @@ information and what was tracked are brought together here: each may know what t
 (optimizers let variables stay with registers that hold something derived from them).
 """
 
+from math import gcd
+
 from undwarf.buffers import zeros
+from undwarf.types.calling import returned_in_memory
 from undwarf.types.effects import Values
 from undwarf.types.kin import Kin
 from undwarf.types.locate import Located, locate
@@ -139,6 +142,11 @@ class Questions:
         same = machine.parameters[1] if self._places_only(prototype) else None
         return False, self.passed(prototype), returned, through, same
 
+    def returns_in_memory(self, prototype: Prototype) -> bool:
+        """Whether a function is given the address of what it returns as its first parameter."""
+        known = prototype.trusted and prototype.returns and self._machine.name == "x86_64"
+        return bool(known and returned_in_memory(self.graph, prototype.returns))
+
     def _places_only(self, prototype: Prototype) -> bool:
         """Whether a function is the form of C++'s `operator new` that gives back its second parameter."""
         graph, parameters = self.graph, prototype.parameters
@@ -246,10 +254,21 @@ class Questions:
         if ADDRESS in (left[0], right[0]) and left[0] in (ADDRESS, OBJECT) and right[0] in (ADDRESS, OBJECT):
             # Two globals, or a global and something else: an object of the type they share.
             if left[0] == right[0] and (left[1] == right[1] or self._begin_of(left) == self._begin_of(right)):
-                return join(left, right, self.graph)
+                return self._in_one(left, right)
             a, b = self._as_object(left), self._as_object(right)
             return join(a, b, self.graph) if a is not None and b is not None else None
         return join(left, right, self.graph)
+
+    def _in_one(self, left: Value, right: Value) -> Value:
+        """Two addresses in one variable; in elements of an array steps from one to the next do not matter."""
+        found = self.variable_of(left)
+        first, second, apart = left[2], right[2], left[4] - right[4]
+        whole = self.graph.stride(found[0]) if found is not None else 0
+        if whole > 1 and (first or second) and (apart % whole or first % whole or second % whole):
+            first, second, apart = (0 if not one % whole else one for one in (first, second, apart % whole))
+        if (first, second, apart) == (0, 0, 0):
+            first, second, apart = left[2], right[2], left[4] - right[4]
+        return (ADDRESS, left[1], gcd(gcd(first, second), apart), 0, left[4])
 
     def _begin_of(self, value: Value) -> int:
         """Where the variable is that an address leads to; the address itself if it leads to none."""

@@ -308,10 +308,11 @@ class DwarfTypes:
                 return TypeRecord(Kind.TAG, target=whole)
             return TypeRecord(Kind.FORWARD, full, keyword=self._keyword(entry, keyword))
         members, variants = self._members(entry)
-        if name.startswith(_BUFFERS) and len(members) == 1:
+        if name.startswith(_BUFFERS) and len([one for one in members if not one.base]) == 1:
             held = self._first_parameter(entry)
-            if held and 0 < self.graph.size(held) <= self.graph.size(members[0].type):
-                members[0] = members[0]._replace(type=held)
+            storage = next(k for k, one in enumerate(members) if not one.base)
+            if held and 0 < self.graph.size(held) <= self.graph.size(members[storage].type):
+                members[storage] = members[storage]._replace(type=held)
         holds = self._first_parameter(entry) if name.startswith("RawVec<") else VOID
         return TypeRecord(
             Kind.VARIANT if variants else kind,

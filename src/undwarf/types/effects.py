@@ -926,6 +926,9 @@ class Effects:
             if self._step(left) == self._step(right) and self._symbol(left) == self._symbol(right) and not apart:
                 return left
             step: cython.longlong = _gcd(_gcd(self._step(left), self._step(right)), apart)
+            if a == OBJECT and step != self._step(left) and (self._step(left) or self._step(right)):
+                # Steps from one element of an array to the next may not matter.
+                return self._asked_join(left, right)
             return self.values.intern(a, self._type(left), step, 0, self._offset(left))
         # A null pointer is never what is accessed.
         if left == NULL and (b in (OBJECT, ADDRESS)):

@@ -4,9 +4,11 @@ A function is decoded and followed once, when the first of its addresses is aske
 says how it was found, or why it was not.
 """
 
+import re
 from bisect import bisect_right
 from collections import OrderedDict
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cached_property
 
 from undwarf.disasm import Flow, Instruction, Machine, Memory, machine_of
@@ -45,6 +47,8 @@ _SMALL = 1024
 """Bytes of functions whose changes are looked for in their code."""
 _CALLS_DEEP = 16
 """Calls within calls that are looked into for that."""
+_PANICS = re.compile(r"core(9|::)panicking|std(9|::)panicking(\d+|::)(begin_panic|rust_panic)")
+"""Rust's functions that end a thread; others of these modules count how many do."""
 _NEVER_RETURN = frozenset(
     (
         "abort", "exit", "_exit", "_Exit", "quick_exit", "__stack_chk_fail", "__assert_fail", "__fortify_fail",
@@ -243,7 +247,7 @@ class Resolver:
         if callee is None:
             return False
         name = callee.name.removesuffix("@plt").partition("@")[0]
-        return callee.noreturn or name in _NEVER_RETURN or "panicking" in name
+        return callee.noreturn or name in _NEVER_RETURN or bool(_PANICS.search(name))
 
     def _range_of(self, address: int) -> tuple[int, int] | None:
         found = self.source.function_range(address)
@@ -446,7 +450,8 @@ class Resolver:
             if isinstance(located, str):
                 together = self._together(function, k, number, where, size)
                 if together is None:
-                    return self._outside(function, made, operand, size, where, located)
+                    chosen = self._chosen(made, operand, size, where)
+                    return chosen or self._outside(function, made, operand, size, where, located)
                 located = together
             if self._is_table(where):
                 return access(made, operand, size, how="table", reason="table of functions")
@@ -525,13 +530,23 @@ class Resolver:
                 return access(made, operand, size, how="constant", reason="constant without a name")
         return access(made, operand, size, how="", reason="no variable at this address")
 
+    def _chosen(self, made: Instruction, operand: Memory, size: int, where: Value) -> Access | None:
+        """One of two members of one type, chosen by a condition: a value of that type is all that is known."""
+        graph = self.graph
+        both = one_of_two(graph, where[1], where[2], where[4], size) if where[2] else []
+        member = graph.member_at(both[0][0], both[0][1], size) if both else None
+        if member is None:
+            return None
+        names = tuple(f"{graph.canonical_name(t)}+{offset:#x}" for t, offset in both)
+        found = self._typed(made, operand, size, locate(graph, member.type, 0, 0, size), "tracking")
+        return replace(found, candidates=names)
+
     def _outside(
         self, function: _Function, made: Instruction, operand: Memory, size: int, where: Value, reason: str
     ) -> Access:
         graph = self.graph
-        if where[2]:
-            found = one_of_two(graph, where[1], where[2], where[4], size)
-        else:
+        found = []
+        if not where[2]:
             found = candidates(graph, where[1], where[4], size, function.tracker.questions.embedders)
         names = tuple(dict.fromkeys(f"{graph.canonical_name(t)}+{offset:#x}" for t, offset in found))
         return access(made, operand, size, how="", reason=reason, candidates=names)

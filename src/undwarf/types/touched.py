@@ -37,7 +37,13 @@ def touched(tracker: Tracker, k: int, operand: Memory, where: Value, size: int) 
     # Only a register that leads to an object itself is used for its neighbours.
     leads = base is not None and base[0] == OBJECT and not base[2] and size <= whole and not base[4] % max(whole, 1)
     if leads and base is not None and base[4]:
-        leads = base[4] > 0 and not questions.embedders.bases_only and not _told(tracker, k, operand.base, base)
+        leads = not _told(tracker, k, operand.base, base)
+        if base[4] > 0:
+            leads = leads and not questions.embedders.bases_only
+        elif leads:
+            # The last before an iterator's end; no part of a class lies behind others by just its size.
+            parts = questions.embedders.of(where[1])
+            leads = whole > 8 and graph.is_aggregate(where[1]) and not any(at for _t, at in parts)
     if leads:
         return locate(graph, where[1], whole, where[4], size) if isinstance(found, str) else found
     return _OUTSIDE

@@ -100,11 +100,13 @@ class Tracker:
         counted = rule is None or rule[0] == machine.stack_pointer
         offset = machine.entry_offset if rule is None else -rule[1]
         found: list[tuple[int, Value | None]] = [(machine.stack_pointer, (FRAME, 0, 0, 0, offset) if counted else None)]
-        if not self.has_variables:
-            prototype = self.program.source.prototype_at(low)
-            if prototype is not None:
-                values = self.questions.values
-                found += [(register, values.of(value)) for register, value in self.questions.passed(prototype)]
+        prototype = self.program.source.prototype_at(low)
+        if prototype is not None and not self.has_variables:
+            values = self.questions.values
+            found += [(register, values.of(value)) for register, value in self.questions.passed(prototype)]
+        elif prototype is not None and self.questions.returns_in_memory(prototype):
+            # Where to put what is returned.
+            found.append((machine.parameters[0], (OBJECT, prototype.returns, 0, 0, 0)))
         known = {register for register, _value in found}
         found += [
             (register, (OBJECT, t, 0, 0, 0)) for register, t in self._facts.entry.items() if register not in known

@@ -22,7 +22,7 @@ None stands for what is not known at all. Sums and products of values are in `ef
 
 from math import gcd
 
-from undwarf.types.locate import locate
+from undwarf.types.locate import locate, one_of_two
 from undwarf.types.model import TypeGraph
 
 __all__ = [
@@ -60,13 +60,26 @@ def join(left: Value | None, right: Value | None, graph: TypeGraph) -> Value | N
         apart = left[4] - right[4]
         if left[2] == right[2] and left[3] == right[3] and not apart:
             return left
-        return (left[0], left[1], gcd(gcd(left[2], right[2]), apart), 0, left[4])
+        return (left[0], left[1], step_of_both(left, right, graph), 0, left[4])
     # A null pointer is never what is accessed.
     if left == NULL and right[0] == OBJECT:
         return right
     if right == NULL and left[0] == OBJECT:
         return left
     return None
+
+
+def step_of_both(left: Value, right: Value, graph: TypeGraph) -> int:
+    """By which steps two values of one base are apart.
+
+    Steps of whole elements of an array do not matter where there are smaller ones: they only say which element it is.
+    """
+    whole = graph.size(left[1]) if left[0] == OBJECT else 0
+    first, second, apart = left[2], right[2], left[4] - right[4]
+    if whole and (first or second) and (apart % whole or first % whole or second % whole):
+        first, second, apart = (0 if not one % whole else one for one in (first, second, apart))
+        apart %= whole
+    return gcd(gcd(first, second), apart)
 
 
 def _shared(left: Value, right: Value, graph: TypeGraph) -> Value | None:
@@ -80,7 +93,9 @@ def _parts(value: Value, graph: TypeGraph) -> list[int]:
     """Types of the objects that begin where a pointer leads, the outermost first."""
     located = locate(graph, value[1], value[2], value[4], 0)
     if isinstance(located, str):
-        return []
+        both = one_of_two(graph, value[1], value[2], value[4], graph.pointer_size)
+        member = graph.member_at(*both[0], graph.pointer_size) if both else None
+        return [member.type] if member is not None else []
     found = located.field
     return [t for t, left in found.containers if not left and not graph.is_array(t)] + (
         [found.type] if not found.offset else []
