@@ -140,6 +140,16 @@ def test_a_refusal_says_what_is_allowed(monkeypatch: pytest.MonkeyPatch, level: 
     assert "CAP_PERFMON" in error.hint
 
 
+def test_what_is_denied_altogether_is_told_from_what_others_may(monkeypatch: pytest.MonkeyPatch):
+    denied, clock = PermissionError(errno.EPERM, "no"), pe.parse_event("cpu-clock")
+    monkeypatch.setattr(pe, "paranoid", lambda: 2)
+    monkeypatch.setattr(pe, "may_see_own", lambda: False)
+    assert "seccomp" in pe.refusal(denied, clock, "the new process true").why
+    monkeypatch.setattr(pe, "may_see_own", lambda: True)
+    assert "another user's" in pe.refusal(denied, clock, "process 1").why
+    assert "outside of the kernel" in pe.refusal(denied, clock, "all CPUs").why
+
+
 @pytest.mark.parametrize("number", [errno.ENOENT, errno.EMFILE, errno.ENOSPC, errno.EINVAL, errno.EIO])
 def test_other_refusals_have_a_reason(number: int):
     error = pe.refusal(OSError(number, os.strerror(number)), pe.parse_event("cycles"), "process 1")
@@ -157,8 +167,7 @@ def test_ring_buffers_hold_many_dumps_within_their_bounds(rate: int):
 
 
 def test_without_privileges_the_locked_memory_is_the_limit(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(pe, "may_everything", lambda: False)
-    monkeypatch.setattr(pe, "paranoid", lambda: 2)
+    monkeypatch.setattr(pe, "may_lock", lambda: False)
     monkeypatch.setattr(pe, "locked_bytes", lambda _cpus: 516 << 10)
     size = sizes(999, 4, 16 << 30, None, None)
     assert size.ring == 512 << 10

@@ -114,7 +114,7 @@ def test_stacks_deeper_than_their_dump_are_followed_in_the_process(program: str,
     path = tmp_path / "perf.data"
     command = ["record", "-e", "cpu-clock", "--stack-size", "4096", "-o", str(path), "--", program, "40", "6000"]
     assert run(command) == 0
-    assert "were followed to their root in the running process" in capsys.readouterr().err
+    assert "followed to their root in the running process" in capsys.readouterr().err
     with undwarf.open(path) as recording:
         whole = [sample for sample in recording.profile().samples if names(sample).count("deep") == 41]
         # While the leaf runs, nothing of what lies above it changes.

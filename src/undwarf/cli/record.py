@@ -170,15 +170,32 @@ Examples:
 )
 @sampling_options
 @click.option("-g", "graph", is_flag=True, hidden=True, help="As perf's: chains are always recorded.")
+@click.option("--call-graph", metavar="HOW", default=None,
+              help="As perf's: dwarf[,BYTES] is --unwind live, with that --stack-size; fp is --unwind fp.")  # fmt: skip
 @click.option("-o", "--output", metavar="FILE", default="perf.data", show_default=True, help="- for standard output.")
 @click.option("--off-cpu", is_flag=True, help="Also how long threads wait, and where: event offcpu-time, in ns.")
 @click.option("--off-cpu-thresh", "least", metavar="MS", type=Number(0), default=0,
               help="Leave out waits that are shorter.")  # fmt: skip
 @click.option("--zstd/--no-zstd", default=True, show_default=True, help="Compress records, as perf record -z does.")
 @click.option("-q", "--quiet", is_flag=True, help="Only say what went wrong.")
-def command(output: str, off_cpu: bool, least: float, zstd: bool, quiet: bool, graph: bool, **options: Any) -> int:
+def command(
+    output: str,
+    off_cpu: bool,
+    least: float,
+    zstd: bool,
+    quiet: bool,
+    graph: bool,
+    call_graph: str | None,
+    **options: Any,
+) -> int:
     """Sample programs and unwind them at once, into a small recording with whole call chains."""
     del graph
+    if call_graph is not None:
+        how, _comma, given = call_graph.partition(",")
+        if how not in ("dwarf", "fp") or (given and not given.isdigit()):
+            raise UsageError(f"no --call-graph {call_graph}", "", "give dwarf, dwarf,BYTES or fp, or see --unwind")
+        options["mode"] = "fp" if how == "fp" else options["mode"]
+        options["dump"] = int(given) if given and options["dump"] is None else options["dump"]
     settings = settings_of(options)
     settings.off_cpu, settings.off_cpu_least, settings.zstd = off_cpu, int(least * 1e6), zstd
     if off_cpu and settings.mode in ("fp", "dump"):
@@ -241,14 +258,14 @@ def _tell(summary: "Summary", settings: "Settings", output: str, size: int, quie
     if summary.completed:
         talk(
             "note",
-            f"{summary.completed:,} stacks deeper than {summary.dump:,} bytes were followed to their root in the "
-            "running process, which had not changed there",
+            f"stacks deeper than {summary.dump:,} bytes that were followed to their root in the running process, where "
+            f"nothing had changed: {summary.completed:,}",
         )
     if summary.unproven:
         talk(
             "note",
-            f"{summary.unproven:,} stacks end after {summary.dump:,} bytes, their dump: what called that may have "
-            "changed before it could be read",
+            f"stacks that end with their dump, as what called them may have changed before it could be read: "
+            f"{summary.unproven:,}",
         )
     if not summary.samples:
         talk("warning", "no samples: nothing ran on a CPU long enough")

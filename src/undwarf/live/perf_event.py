@@ -220,8 +220,11 @@ def tracepoint_id(system: str, name: str) -> int:
     root = tracefs()
     what = f"no tracepoint {system}:{name}"
     if not root:
-        why = "tracefs is not mounted at /sys/kernel/tracing, or you may not read it"
-        raise UndwarfError(what, why, "mount -t tracefs nodev /sys/kernel/tracing, as root")
+        mounted = next((path for path in _TRACEFS if os.path.ismount(path)), "")
+        if mounted:
+            raise UndwarfError(what, f"you may not read {mounted}", f"as root: mount -o remount,mode=755 {mounted}")
+        why = "tracefs is not mounted at /sys/kernel/tracing"
+        raise UndwarfError(what, why, "as root: mount -t tracefs nodev /sys/kernel/tracing")
     try:
         return int(Path(f"{root}/events/{system}/{name}/id").read_text(encoding="ascii"))
     except (OSError, ValueError) as error:
@@ -346,20 +349,41 @@ def paranoid() -> int:
     return _number("/proc/sys/kernel/perf_event_paranoid", 2)
 
 
-def may_everything() -> bool:
-    """Whether this process has CAP_PERFMON or CAP_SYS_ADMIN."""
+def _capable(*numbers: int) -> bool:
+    """Whether this process has one of these capabilities, and not only inside of a user namespace."""
     try:
         status = Path("/proc/self/status").read_text(encoding="ascii", errors="replace")
+        inside = Path("/proc/self/uid_map").read_text(encoding="ascii").split() != ["0", "0", "4294967295"]
     except OSError:
         return os.geteuid() == 0
     found = re.search(r"^CapEff:\s*([0-9a-f]+)", status, re.MULTILINE)
     mask = int(found[1], 16) if found else 0
-    return bool(mask >> 38 & 1 or mask >> 21 & 1)
+    return not inside and any(mask >> number & 1 for number in numbers)
+
+
+def may_everything() -> bool:
+    """Whether this process has CAP_PERFMON or CAP_SYS_ADMIN."""
+    return _capable(38, 21)
+
+
+def may_lock() -> bool:
+    """Whether ring buffers may be as large as we like: CAP_IPC_LOCK."""
+    return _capable(14) or paranoid() < 0
 
 
 def may_see_kernel() -> bool:
     """Whether samples inside the kernel are allowed."""
     return may_everything() or paranoid() < 2
+
+
+def may_see_own() -> bool:
+    """Whether events on ourselves, outside of the kernel, are allowed: if not, nothing is."""
+    try:
+        event = replace(software(DUMMY, "dummy:u"), flags=EXCLUDE_KERNEL | EXCLUDE_HV | DISABLED, sample_period=1)
+        os.close(open_event(event, 0, -1))
+    except OSError as error:
+        return error.errno not in (errno.EACCES, errno.EPERM)
+    return True
 
 
 def locked_bytes(cpus: int) -> int:
@@ -388,22 +412,36 @@ def online_cpus() -> list[int]:
         return list(range(os.cpu_count() or 1))
 
 
+def _forbidden(what: str, event: EventAttr, whom: str) -> UndwarfError:
+    """Why something is not allowed, and to whom it is."""
+    level = paranoid()
+    hint = "run as root, or with CAP_PERFMON; or as root: sysctl kernel.perf_event_paranoid=-1"
+    if not may_see_own():
+        if level > 2:
+            return UndwarfError(
+                what, f"kernel.perf_event_paranoid is {level}: nobody but root may use perf events", hint
+            )
+        why = "perf_event_open is denied altogether, by a container's seccomp filter or a security module"
+        hint = "outside of the container; or docker run --cap-add PERFMON --security-opt seccomp=unconfined"
+        return UndwarfError(what, why, hint)
+    if whom.startswith("process"):
+        why = "it is another user's, or has rights that you do not have; you may sample your own processes"
+        return UndwarfError(what, f"{why} (kernel.perf_event_paranoid is {level})", "run as root, or with CAP_PERFMON")
+    allowed = "you may sample your own processes"
+    if level >= 2:
+        allowed += ", outside of the kernel"
+    elif level <= 0:
+        allowed += ", and whole CPUs"
+    if event.type == TRACEPOINT:
+        allowed += "; tracepoints need -1"
+    return UndwarfError(what, f"the kernel forbids it: kernel.perf_event_paranoid is {level}, {allowed}", hint)
+
+
 def refusal(error: OSError, event: EventAttr, whom: str) -> UndwarfError:
     """Why the kernel would not sample ``event`` on ``whom``, and what to do about it."""
     what = f"cannot sample {event.name} on {whom}"
-    level = paranoid()
     if error.errno in (errno.EACCES, errno.EPERM):
-        if level > 2:
-            allowed = "nobody but root may use perf events"
-        elif level == 2:
-            allowed = "you may sample your own processes, outside of the kernel"
-        elif level >= 0:
-            allowed = "you may sample your own processes" + (", and whole CPUs" if level == 0 else "")
-        else:
-            allowed = "everything is allowed, but the process is not yours"
-        why = f"the kernel forbids it: kernel.perf_event_paranoid is {level}, {allowed}"
-        hint = "run as root, or with CAP_PERFMON; or as root: sysctl kernel.perf_event_paranoid=-1"
-        return UndwarfError(what, why, hint)
+        return _forbidden(what, event, whom)
     if error.errno in (errno.ENOENT, errno.EOPNOTSUPP, errno.ENODEV):
         why = "this machine has no such event"
         hint = "virtual machines often have no hardware counters: -e cpu-clock works everywhere"

@@ -216,7 +216,7 @@ class Sampler:
             chosen.append(event)
         if not self._kernel:
             self.summary.notes.append(
-                f"without the kernel's part: kernel.perf_event_paranoid is {pe.paranoid()}, and you are not root"
+                f"user code alone: kernel.perf_event_paranoid is {pe.paranoid()}, without CAP_PERFMON"
             )
         return chosen
 

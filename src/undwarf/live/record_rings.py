@@ -70,7 +70,7 @@ def sizes(rate: int, cpus: int, memory: int, dump: int | None, ring: int | None)
     Buffers of the kernel's are locked memory, of which a process without privileges gets little: room for some
     milliseconds of samples. Then they are emptied as fast as they fill.
     """
-    free = pe.may_everything() or pe.paranoid() < 0
+    free = pe.may_lock()
     room = LARGEST_RING if free else max(SMALLEST_RING, pe.locked_bytes(cpus) - mmap.PAGESIZE)
     relay = 0
     if ring is None:
@@ -172,7 +172,7 @@ class OpenEvents:
         chosen = [number for number, event in enumerate(self.events) if event.type == TRACEPOINT]
         if len(filters) == 1:
             filters *= len(chosen)
-        if len(filters) != len(chosen):
+        if len(filters) != len(chosen) or not chosen:
             why = f"{len(self._target.filters)} for {len(chosen)} tracepoints"
             raise UsageError("filters do not fit events", why, "give one for all tracepoints, or one for each")
         for number, text in zip(chosen, filters, strict=True):
