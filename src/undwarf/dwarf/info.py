@@ -69,6 +69,21 @@ MAX_HOPS = cython.declare(cython.int, 32)
 """References followed from an entry to the one that has its name."""
 
 
+@cython.final
+@cython.cclass
+class Value:
+    """An attribute and its value: DW_AT, DW_FORM, class, number and size.
+
+    For blocks and strings in place ``value`` is where they begin in the section.
+    """
+
+    attribute = cython.declare(cython.int, visibility="readonly")
+    form = cython.declare(cython.int, visibility="readonly")
+    kind = cython.declare(cython.int, visibility="readonly")
+    value = cython.declare(cython.ulonglong, visibility="readonly")
+    size = cython.declare(cython.ulonglong, visibility="readonly")
+
+
 @cython.cclass
 class Info:
     """One section of units, `.debug_info` or `.debug_types`, with the sections that its values refer to.
@@ -786,36 +801,59 @@ class Info:
 
     # -- entries, one at a time ---------------------------------------------------------------------------------
 
+    @cython.locals(made=Value)
     def entry(self, unit: int, offset: int) -> Any:
         """(tag, has children, attributes, offset behind) of the entry at an offset.
 
-        Attributes are (DW_AT, DW_FORM, class, value, size). The tag is 0 for the null entry that ends a list of
-        siblings. For blocks and strings in place ``value`` is where they begin in the section. None where there is no
-        entry that can be read.
+        Attributes are a dictionary of :class:`Value` by DW_AT. The tag is 0 for the null entry that ends a list of
+        siblings. None where there is no entry that can be read.
         """
+        self.enter(unit)
+        self.end = self.unit_end[unit]
+        if offset >= self.end:
+            return None
+        return self.entry_here(unit, offset)
+
+    @cython.cfunc
+    @cython.locals(made=Value)
+    def entry_here(self, unit: cython.Py_ssize_t, offset: cython.Py_ssize_t) -> Any:
+        """As :meth:`entry`, of a unit that was entered."""
         i: cython.Py_ssize_t
         decl: cython.Py_ssize_t
         code: cython.ulonglong
-        self.enter(unit)
         self.at = offset
-        self.end = self.unit_end[unit]
-        if self.at < cython.cast("Py_ssize_t", self.unit_first[unit]) or self.at >= self.end:
+        if self.at < cython.cast("Py_ssize_t", self.unit_first[unit]):
             return None
         code = self.uleb()
         if code == 0:
-            return 0, False, [], self.at
+            return 0, False, {}, self.at
         decl = self.declaration(code)
         if decl < 0:
             self.damaged += 1
             return None
-        found = []
+        found: dict[int, Value] = {}
         for i in range(self.decl_spec[decl], self.decl_spec[decl] + self.decl_count[decl]):
             self.read(self.spec_form[i], self.spec_constant[i])
             if self.at > self.end:
                 self.damaged += 1
                 return None
-            found.append((self.spec_attribute[i], self.spec_form[i], self.value_class, self.value, self.value_size))
+            made = Value.__new__(Value)
+            made.attribute = self.spec_attribute[i]
+            made.form = self.spec_form[i]
+            made.kind = self.value_class
+            made.value = self.value
+            made.size = self.value_size
+            found[self.spec_attribute[i]] = made
         return self.decl_tag[decl], self.decl_children[decl] != 0, found, self.at
+
+    def entries(self, unit: int, offset: int, tags: Any, limit: int) -> Any:
+        """(offset, depth, tag, has children, attributes, offset behind) of what :meth:`below` finds and can be read."""
+        found = []
+        for die, depth in self.below(unit, offset, tags, limit):
+            made = self.entry_here(unit, die)
+            if made is not None:
+                found.append((die, depth, *made))
+        return found
 
     @cython.locals(flags="const unsigned char[::1]")
     def below(self, unit: int, offset: int, tags: Any, limit: int) -> Any:
@@ -1426,6 +1464,81 @@ class Info:
         index of one, 5 more than that, such as pieces). Variables that are declared only are among the rows, those
         with neither address nor declaration are not.
         """
+        self._reset_records(64)
+        self.declare(unit)
+        return {
+            "die": memoryview(self.record_die)[: self.record_total],
+            "name": memoryview(self.record_origin)[: self.record_total],
+            "kind": memoryview(self.record_class)[: self.record_total],
+            "flags": memoryview(self.record_inlined)[: self.record_total],
+            "parent": memoryview(self.record_parent)[: self.record_total],
+            "tag": memoryview(self.record_file)[: self.record_total],
+            "linkage": memoryview(self.record_line)[: self.record_total],
+            "linkage_kind": memoryview(self.record_column)[: self.record_total],
+            "place": memoryview(self.range_start)[: self.range_total],
+            "place_kind": memoryview(self.range_end)[: self.range_total],
+            "of": memoryview(self.range_record)[: self.range_total],
+        }
+
+    def outline(self) -> Any:
+        """(variables, functions, declarations) of all units, in their order.
+
+        Variables with an address as (unit, offset, place, kind of place), as :meth:`declared` tells them. Functions
+        outside of others, and variables that are only declared and in nothing else, as (unit, offset, class and value
+        of the name); of those whose names are at the same place of a section of strings, the first.
+        """
+        unit: cython.Py_ssize_t
+        k: cython.Py_ssize_t
+        of: cython.Py_ssize_t
+        kind: cython.int
+        name: cython.ulonglong
+        variables = []
+        functions = []
+        declarations = []
+        known: set[tuple[int, int]] = set()
+        known_variables: set[tuple[int, int]] = set()
+        for unit in range(self.count):
+            if unit == 0:
+                self._reset_records(1024)
+            self.record_total = 0
+            self.range_total = 0
+            self.declare(unit)
+            for k in range(self.range_total):
+                of = self.range_record[k]
+                variables.append((unit, self.record_die[of], self.range_start[k], self.range_end[k]))
+            for k in range(self.record_total):
+                if self.record_file[k] == 0x2E:
+                    if self.record_parent[k] == NONE - 1:
+                        continue
+                    kind = self.record_column[k]
+                    name = self.record_line[k]
+                    if kind == 0 or name == NONE:
+                        kind = self.record_class[k]
+                        name = self.record_origin[k]
+                    if kind == 0:
+                        continue
+                    if kind in (STRP, STRP_ALT):
+                        key = (kind, name)
+                        if key in known:
+                            continue
+                        known.add(key)
+                    functions.append((unit, self.record_die[k], kind, name))
+                elif self.record_file[k] == 0x34 and self.record_inlined[k] & 1 and self.record_parent[k] == NONE:
+                    kind = self.record_class[k]
+                    name = self.record_origin[k]
+                    if kind in (STRP, STRP_ALT):
+                        key = (kind, name)
+                        if key in known_variables:
+                            continue
+                        known_variables.add(key)
+                    if kind:
+                        declarations.append((unit, self.record_die[k], kind, name))
+        return variables, functions, declarations
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    def declare(self, unit: cython.Py_ssize_t) -> cython.int:
+        """Add what a unit declares to the rows."""
         depth: cython.Py_ssize_t = 0
         decl: cython.Py_ssize_t
         i: cython.Py_ssize_t
@@ -1448,7 +1561,6 @@ class Info:
         size: cython.int
         wanted: cython.bint
         inside: cython.uint = NONE - 1
-        self._reset_records(64)
         self.enter(unit)
         self.at = self.unit_first[unit]
         self.end = self.unit_end[unit]
@@ -1599,19 +1711,7 @@ class Info:
                 self.enclosing[depth] = outer
             elif depth == 0:
                 break
-        return {
-            "die": memoryview(self.record_die)[: self.record_total],
-            "name": memoryview(self.record_origin)[: self.record_total],
-            "kind": memoryview(self.record_class)[: self.record_total],
-            "flags": memoryview(self.record_inlined)[: self.record_total],
-            "parent": memoryview(self.record_parent)[: self.record_total],
-            "tag": memoryview(self.record_file)[: self.record_total],
-            "linkage": memoryview(self.record_line)[: self.record_total],
-            "linkage_kind": memoryview(self.record_column)[: self.record_total],
-            "place": memoryview(self.range_start)[: self.range_total],
-            "place_kind": memoryview(self.range_end)[: self.range_total],
-            "of": memoryview(self.range_record)[: self.range_total],
-        }
+        return 0
 
     @cython.locals(
         wholes="unsigned long long[::1]",

@@ -6,10 +6,12 @@ another: to the supplementary file that dwz made, to type units, from a split fi
 
 from bisect import bisect_right
 from collections.abc import Iterator
+from functools import cached_property
 from typing import Any, NamedTuple
 
 from undwarf.dwarf import DwarfFile
 from undwarf.dwarf.constants import Root, UnitKind, ValueClass
+from undwarf.dwarf.info import Value
 from undwarf.types.kept import Kept
 
 # DW_AT_*
@@ -28,19 +30,6 @@ _STRINGS = frozenset(
 _NUMBERS = frozenset((ValueClass.UNSIGNED, ValueClass.SIGNED))
 MAX_CHILDREN = 1 << 20
 """Entries gone through below one entry."""
-
-
-_as_it_is = tuple.__new__
-
-
-class Value(NamedTuple):
-    """An attribute and its value as :meth:`undwarf.dwarf.info.Info.entry` gives them: class, number and size."""
-
-    attribute: int
-    form: int
-    kind: int
-    value: int
-    size: int
 
 
 def tags_of(*wanted: int, into: tuple[int, ...] = ()) -> bytes:
@@ -121,10 +110,7 @@ class Space:
         found = self.info.entry(unit, offset)
         if found is None:
             return None
-        tag, has_children, rows, behind = found
-        # Entries by the hundred thousand: past the named tuple's own way to be made.
-        attributes = {row[0]: _as_it_is(Value, row) for row in rows}
-        return Entry(self, unit, offset, tag, has_children, attributes, behind)
+        return Entry(self, unit, offset, *found)
 
     def root(self, unit: int) -> Entry | None:
         """The root of a unit."""
@@ -144,17 +130,25 @@ class Space:
 
     def children(self, entry: Entry, tags: bytes) -> list[Entry]:
         """The entries directly below one, of some tags (:func:`tags_of`)."""
-        return [child for child, _depth in self.below(entry, tags)]
+        if not entry.has_children:
+            return []
+        unit = entry.unit
+        found = self.info.entries(unit, entry.behind, tags, MAX_CHILDREN)
+        return [Entry(self, unit, offset, *rest) for offset, _depth, *rest in found]
 
     def below(self, entry: Entry, tags: bytes) -> Iterator[tuple[Entry, int]]:
         """Entries below one and how deep, as :meth:`undwarf.dwarf.info.Info.below` finds them."""
         if not entry.has_children:
             return
         unit = entry.unit
-        for offset, depth in self.info.below(unit, entry.behind, tags, MAX_CHILDREN):
-            child = self.entry_in(unit, offset)
-            if child is not None:
-                yield child, depth
+        for offset, depth, *found in self.info.entries(unit, entry.behind, tags, MAX_CHILDREN):
+            yield Entry(self, unit, offset, *found), depth
+
+    @cached_property
+    def outline(self) -> tuple[list[tuple[int, ...]], list[tuple[int, ...]], list[tuple[int, ...]]]:
+        """What all units declare, in short: see :meth:`undwarf.dwarf.info.Info.outline`."""
+        found: tuple[list[tuple[int, ...]], list[tuple[int, ...]], list[tuple[int, ...]]] = self.info.outline()
+        return found
 
     def declared(self, unit: int) -> dict[str, memoryview]:
         """What a unit declares (:meth:`undwarf.dwarf.info.Info.declared`), kept for a while."""

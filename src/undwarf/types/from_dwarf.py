@@ -6,7 +6,6 @@ from functools import cached_property
 
 from undwarf.diagnostics import Defects
 from undwarf.dwarf import DebugLines, DwarfFile
-from undwarf.dwarf.constants import ValueClass
 from undwarf.dwarf.lines import AltFinder, SplitFinder
 from undwarf.elf import ElfFile
 from undwarf.limits import DEFAULT, Limits
@@ -30,7 +29,7 @@ from undwarf.types.places import GlobalVariable, Place, PlaceKind, Prototype
 from undwarf.types.scopes import FunctionScopes, name_of_entry
 
 _PT_TLS = 7
-_VARIABLE, _SUBPROGRAM = 0x34, 0x2E
+
 _FUNCTION_COST, _PLACE_COST, _SCOPE_COST = 150, 250, 300
 """Bytes, about, that we keep for a function's ranges, for a place of a variable, for a scope."""
 
@@ -265,26 +264,11 @@ class DwarfSource:
     def _declared_functions(self) -> dict[str, tuple[Space, int, int]]:
         """Where functions of each symbol name are declared."""
         found: dict[str, tuple[Space, int, int]] = {}
-        # The same names are written at the same place, unit after unit.
-        seen: set[tuple[int, int, int]] = set()
-        for space, unit in self._all_units():
-            rows = space.declared(unit)
-            tags, dies, parents = rows["tag"].tolist(), rows["die"], rows["parent"].tolist()
-            kinds, places = rows["linkage_kind"].tolist(), rows["linkage"].tolist()
-            for k, tag in enumerate(tags):
-                if tag != _SUBPROGRAM or parents[k] == 0xFFFFFFFE:
-                    continue
-                kind, at = kinds[k], places[k]
-                if not kind or at == 0xFFFFFFFF:
-                    kind, at = rows["kind"][k], rows["name"][k]
-                if kind in (ValueClass.STRP, ValueClass.STRP_ALT):
-                    key = (space.number, kind, at)
-                    if key in seen:
-                        continue
-                    seen.add(key)
-                name = space.file.string(kind, at, unit, space.data) if kind else ""
+        for space in self._all_spaces():
+            for unit, die, kind, at in space.outline[1]:
+                name = space.file.string(kind, at, unit, space.data)
                 if name:
-                    found.setdefault(name, (space, unit, dies[k]))
+                    found.setdefault(name, (space, unit, die))
         return found
 
     def prototype_named(self, name: str) -> "Prototype | None":
@@ -298,48 +282,45 @@ class DwarfSource:
 
     # Variables at fixed addresses --------------------------------------------------------------------------
 
-    def _all_units(self) -> list[tuple[Space, int]]:
-        found = [(self._spaces.main, unit) for unit in range(self._spaces.main.info.count)]
+    def _all_spaces(self) -> list[Space]:
+        """The spaces that units of the program are in, those of split files opened."""
+        found = {self._spaces.main: None}
         if len(self._file.section("debug_info")):
             for unit in range(self._file.info.count):
                 file, number = self._lines.source_of(unit)
                 if file is not self._file:
                     space = self._spaces.of(file)
                     self._spaces.note_split(space, number, unit)
-                    found.append((space, number))
+                    found[space] = None
         alternative = self._spaces.alternative(self._spaces.main)
         if alternative is not None:
-            found += [(alternative, unit) for unit in range(alternative.info.count)]
-        return found
+            found[alternative] = None
+        return list(found)
 
     @cached_property
     def _fixed(self) -> tuple[list[Fixed], list[Fixed]]:
         """Variables in memory, and those of threads, by address."""
         memory: list[Fixed] = []
         thread: list[Fixed] = []
-        for space, unit in self._all_units():
-            rows = space.declared(unit)
-            if not len(rows["of"]):
-                continue
-            dies = rows["die"]
-            for place, kind, of in zip(rows["place"], rows["place_kind"], rows["of"], strict=True):
+        for space in self._all_spaces():
+            for unit, die, place, kind in space.outline[0]:
                 address: int | None = place
                 if kind == 5:
-                    memory += self._parts(space, unit, dies[of])
+                    memory += self._parts(space, unit, die)
                     continue
                 if kind in (2, 4):
                     address = self._spaces.indexed_address(space, unit, place)
                 if address is not None:
                     if kind > 2:
                         address = self._in_block(address)
-                    (memory if kind < 3 else thread).append((address, space, unit, dies[of], 0, 0))
+                    (memory if kind < 3 else thread).append((address, space, unit, die, 0, 0))
         memory.sort(key=lambda one: one[0])
         thread.sort(key=lambda one: one[0])
         return memory, thread
 
     def type_named(self, name: str) -> int:
         """A structure, union, class, enumeration or typedef by its name; void for none."""
-        self._all_units()
+        self._all_spaces()
         return self.types.named(name)
 
     def _parts(self, space: Space, unit: int, die: int) -> list[Fixed]:
@@ -380,11 +361,9 @@ class DwarfSource:
     @cached_property
     def _declared_variables(self) -> dict[str, tuple[Space, int, int]]:
         found: dict[str, tuple[Space, int, int]] = {}
-        for space, unit in self._all_units():
-            rows = space.declared(unit)
-            for k, tag in enumerate(rows["tag"]):
-                if tag == _VARIABLE and rows["flags"][k] & 1 and rows["parent"][k] == 0xFFFFFFFF:
-                    found.setdefault(space.row_name(unit, k), (space, unit, rows["die"][k]))
+        for space in self._all_spaces():
+            for unit, die, kind, at in space.outline[2]:
+                found.setdefault(space.file.string(kind, at, unit, space.data), (space, unit, die))
         return found
 
     def _held(self, rows: list[Fixed], starts: list[int], address: int) -> "tuple[GlobalVariable, int] | None":
