@@ -103,6 +103,34 @@ def test_a_pointer_steps_through_the_array_at_the_end_of_an_object(tmp_path: Pat
     assert isinstance(found, Located) and (found.offset, found.field.path) == (8, "of[].next")
 
 
+def either(fake: Fake) -> int:
+    """A structure with a pointer that leads to a node or to an item: a union does not say which."""
+    graph = fake.graph
+    pointers = tuple(fake.member(name, 0, 8, graph.pointer_to(t)) for name, t in (("n", fake.node), ("i", fake.item)))
+    union = graph.add(TypeRecord(Kind.UNION, size=8, keyword="union", members=pointers))
+    return graph.add(TypeRecord(Kind.STRUCT, "box", 8, keyword="struct", members=(fake.member("", 0, 8, union),)))
+
+
+@pytest.mark.parametrize(("access", "field"), [("movl 4(%rax),%ecx", "flags"), ("movl 16(%rax),%ecx", "hits")])
+def test_which_of_a_unions_pointers_is_meant_its_use_tells(tmp_path: Path, access: str, field: str) -> None:
+    fake = Fake()
+    fake.takes((RDI, either(fake)))
+    found = last_address(flow_of(f"mov (%rdi),%rax; {access}; ret", tmp_path), fake)
+    assert found is not None
+    located = locate(fake.graph, found[1], found[2], found[4], 4)
+    assert isinstance(located, Located) and located.field.path == field
+
+
+def test_an_access_that_all_of_a_unions_pointers_allow_tells_nothing(tmp_path: Path) -> None:
+    fake = Fake()
+    fake.takes((RDI, either(fake)))
+    found = last_address(flow_of("mov (%rdi),%rax; mov 32(%rax),%rcx; ret", tmp_path), fake)
+    assert found is not None
+    assert isinstance(locate(fake.graph, found[1], 0, 32, 8), Located)
+    assert locate(fake.graph, found[1], 0, 24, 8) == "one of several types"
+    assert locate(fake.graph, found[1], 8, 4, 4) == "one of several types"
+
+
 TABLES = """
 .text
 f: nop

@@ -247,10 +247,16 @@ class Questions:
 
     def _pointer_at(self, t: int, offset: int, size: int) -> Value | None:
         found = self.graph.value_at(t, offset, size)
-        return self.value_of_type(found, 0, size) if found else None
+        if found:
+            return self.value_of_type(found, 0, size)
+        several = self.graph.pointers_at(t, offset, size)
+        return (OBJECT, several, 0, 0, 0) if several else None
 
     def join(self, left: Value, right: Value) -> Value | None:
         """What holds on both of two ways, where globals or objects of two types meet."""
+        for one, other in ((left, right), (right, left)):
+            if one[0] == other[0] == OBJECT and one[2:] == other[2:] and other[1] in self.graph.choices(one[1]):
+                return other
         if ADDRESS in (left[0], right[0]) and left[0] in (ADDRESS, OBJECT) and right[0] in (ADDRESS, OBJECT):
             # Two globals, or a global and something else: an object of the type they share.
             if left[0] == right[0] and (left[1] == right[1] or self._begin_of(left) == self._begin_of(right)):
@@ -339,7 +345,7 @@ class Questions:
                 for place in self._in_registers
                 if place.kind == PlaceKind.VALUE and place.offset and graph.is_pointer(place.type)
             }
-        return any(of == canonical and not offset % whole for of, offset in self._walked)
+        return (canonical, whole) in self._walked or (canonical, -whole) in self._walked
 
     def said_of(self, register: int, pc: int) -> list[Value]:
         """What the variables that are told by a register say it holds."""
@@ -419,6 +425,8 @@ class Questions:
         if base != OBJECT:
             return said
         graph = self.graph
+        if graph.choices(known[1]):
+            return said
         if known[1] == said[1] or graph.canonical(known[1]) == graph.canonical(said[1]):
             whole = graph.size(known[1])
             if said[4] == known[4]:

@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable
 from typing import NamedTuple, Protocol
 
-from undwarf.types.model import Field, Kind, TypeGraph
+from undwarf.types.model import VOID, Field, Kind, TypeGraph
 
 __all__ = ["Embedders", "Located", "locate", "same_array", "value_of", "whole_around"]
 
@@ -213,6 +213,10 @@ def locate(
     """What an access of `size` bytes at `offset`, give or take `step`s, of a type touches; else why it is not known."""
     if graph.kind(graph.strip(t)) in (Kind.FUNCTION, Kind.VOID):
         return "code or void"
+    if graph.choices(t):
+        t = VOID if step else graph.chosen(t, offset, size)
+        if not t:
+            return "one of several types"
     whole = graph.size(t)
     how = ""
     if step and whole and step % whole == 0 and not _goes_on(graph, t):

@@ -67,6 +67,9 @@ _SEVERAL = -1
 _FEW_MEMBERS = 12
 """Members of an aggregate up to which all are looked at to find those at an offset."""
 
+_MOST_CHOICES = 8
+"""Types that a pointer may lead to, of which its use has to tell one."""
+
 DISCRIMINANT = "discriminant"
 """Name of the member of a VARIANT that says which of the others is there."""
 
@@ -173,6 +176,8 @@ class TypeGraph:
         self._fields: dict[tuple[int, int, int], Field | None] = {}
         self._objects: dict[tuple[int, int, int], bool] = {}
         self._alignments: dict[int, int] = {}
+        self._choices: dict[int, tuple[int, ...]] = {}
+        self._choice_of: dict[tuple[int, ...], int] = {}
 
     def __len__(self) -> int:
         return len(self._records)
@@ -561,6 +566,45 @@ class TypeGraph:
                     continue
             found = leaf
         return found
+
+    def pointers_at(self, t: int, offset: int, size: int) -> int:
+        """What a pointer read at ``offset`` of a type leads to, where that is one of several: a type that says so.
+
+        Of the members of a union that are pointers; void where there are not at least two. See :meth:`choices`.
+        """
+        if offset < 0 or size != self.pointer_size:
+            return VOID
+        search = _Search(self.limits.type_steps, offset, size)
+        self._descend(search, t, offset, 0, "", (), 0)
+        targets: dict[int, int] = {}
+        for score, one in search.found:
+            target = self.target(one.type) if score >= 4 and self.is_pointer(one.type) else VOID
+            if target and self.is_aggregate(target) and self.size(target):
+                targets.setdefault(self.canonical(target), target)
+        several = tuple(targets.values())
+        if not 2 <= len(several) <= _MOST_CHOICES:
+            return VOID
+        found = self._choice_of.get(several)
+        if found is None:
+            members = tuple(Member("", 0, self.size(one), 0, 0, one) for one in several)
+            size = max(member.size for member in members)
+            found = self._choice_of[several] = self.add(TypeRecord(Kind.UNION, size=size, members=members))
+            if found:
+                self._choices[found] = several
+        return found
+
+    def choices(self, t: int) -> tuple[int, ...]:
+        """The types an object is one of, which its use tells; empty for a type that is one."""
+        return self._choices.get(t, ())
+
+    def chosen(self, t: int, offset: int, size: int) -> int:
+        """The only one of its choices that has a member of ``size`` bytes at ``offset``; void for none or several."""
+        fitting = []
+        for one in self._choices.get(t, ()):
+            found = self.member_at(one, offset, size) if 0 <= offset < self.size(one) else None
+            if found is not None and not found.offset and (not size or self.size(found.type) == size):
+                fitting.append(one)
+        return fitting[0] if len(fitting) == 1 else VOID
 
     def _typed_bytes(self, found: Field) -> int:
         """The type of a pointer to bytes in something that says what these are; void for others."""
