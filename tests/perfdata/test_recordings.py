@@ -128,6 +128,13 @@ def without_last_letter(found: Counter[tuple[object, ...]]) -> Counter[tuple[obj
     return cut
 
 
+def without_periods(found: Counter[tuple[object, ...]]) -> Counter[tuple[object, ...]]:
+    """Samples by time, thread and place, once each."""
+    cut = Counter({key: count for key, count in found.items() if key[0] != "SAMPLE"})
+    cut.update({(*key[:5], key[6]) for key in found if key[0] == "SAMPLE"})
+    return cut
+
+
 @pytest.mark.skipif(not PERFS, reason="no perf here")
 @pytest.mark.parametrize("perf", PERFS)
 @pytest.mark.parametrize("options", OPTIONS)
@@ -138,6 +145,9 @@ def test_same_records_as_perf(tmp_path, perf, options):
     with open_perf_data(path) as data:
         found = without_last_letter(ours(data))
         assert not list(data.defects)
+        if options == "group":
+            # The dump has each record once, with the leader's period; what counters counted is in test_samples.
+            expected, found = without_periods(expected), without_periods(found)
         # Records of perf itself differ in name, and what it unpacks it does not count.
         own = {key for key in {*expected, *found} if isinstance(key, str) and key not in ("LOST", "LOST_SAMPLES")}
         for key in own:

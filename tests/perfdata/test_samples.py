@@ -35,7 +35,10 @@ def word(data, position: int, at: int, width: int = 8) -> int:
 @pytest.mark.parametrize("order", ["<", ">"])
 def test_every_field_at_once(opened, order):
     make = Build(order)
-    data = opened(make.file([EVERYTHING], [make.sample(EVERYTHING, **VALUES)] * 2))
+    # The counter that is read goes on, and what it counted is the period.
+    read = {"read": (3, 2, 3, 9)}
+    records = [make.sample(EVERYTHING, **VALUES), make.sample(EVERYTHING, **{**VALUES, **read})]
+    data = opened(make.file([EVERYTHING], records))
     samples = data.records().samples
     assert not list(data.defects)
     assert len(samples) == 2
@@ -47,12 +50,12 @@ def test_every_field_at_once(opened, order):
         )
     }  # fmt: skip
     assert found == {
-        "ip": 0xFFFF, "pid": 12, "tid": 13, "time": 5000, "addr": 0xADD0, "cpu": 3, "period": 99,
+        "ip": 0xFFFF, "pid": 12, "tid": 13, "time": 5000, "addr": 0xADD0, "cpu": 3, "period": 2,
         "weight": 0xDEADBEEF, "data_src": 0x1234567890, "transaction": 0x77, "phys_addr": 0x9000, "cgroup": 0xC6,
         "data_page_size": 4096, "code_page_size": 8192, "id": 9, "stream_id": 0x57,
     }  # fmt: skip
     at = samples.position[1]
-    assert [word(data, at, samples.read_at[1] + 8 * n) for n in range(4)] == [1, 2, 3, 9]
+    assert [word(data, at, samples.read_at[1] + 8 * n) for n in range(4)] == [3, 2, 3, 9]
     assert [word(data, at, samples.callchain_at[1] + 8 * n) for n in range(4)] == [3, 2**64 - 512, 5, 6]
     assert word(data, at, samples.raw_at[1], 4) == 12
     branches = [word(data, at, samples.branch_at[1] + 8 * n) for n in range(10)]
@@ -129,6 +132,7 @@ def test_group_read(opened, order, form):
     attr = Attr(sample_type=b.PLAIN | b.READ | b.CALLCHAIN, read_format=form)
     times = (5,) * (form & 3).bit_count()
     values = (1,) * (2 * (1 + (form & 0x14).bit_count()))
+    attr = replace(attr, ids=[1])
     make = Build(order)
     data = opened(make.file([attr], [make.sample(attr, read=(2, *times, *values), chain=(7,))]))
     samples = data.records().samples
@@ -235,3 +239,78 @@ def test_limit_on_records(opened):
     data = opened(make.file([Attr()], [make.sample(Attr())] * 50), limits=replace(DEFAULT, records=20))
     assert len(data.records().samples) == 20
     assert [defect.kind for defect in data.defects] == ["too many records"]
+
+
+GROUP = Attr(sample_type=b.PLAIN | b.IDENTIFIER | b.READ, read_format=8 | 4, ids=[1, 2])
+MEMBER = Attr(sample_type=b.PLAIN | b.IDENTIFIER | b.READ, read_format=8 | 4, ids=[3, 4])
+
+
+def group_samples(opened, *reads, attrs=(GROUP, MEMBER), tids=(11,) * 9):
+    """(event, id, period, time) of the samples made of what was read."""
+    make = Build()
+    records = [
+        make.sample(GROUP, ident=1, time=number, tid=tid, read=(len(read) // 2, *read))
+        for number, (read, tid) in enumerate(zip(reads, tids, strict=False), 1)
+    ]
+    samples = opened(make.file(list(attrs), records)).records().samples
+    return list(zip(samples.event, samples.id, samples.period, samples.time, strict=True))
+
+
+def test_counters_read_together_are_samples_with_what_they_counted(opened):
+    assert group_samples(opened, (100, 1, 7, 3), (250, 1, 9, 3), (260, 1, 9, 3)) == [
+        (0, 1, 100, 1), (1, 3, 7, 1), (0, 1, 150, 2), (1, 3, 2, 2), (0, 1, 10, 3),
+    ]  # fmt: skip
+
+
+def test_a_counter_goes_on_for_each_id_of_its_event(opened):
+    found = group_samples(opened, (100, 1, 7, 3), (40, 2, 3, 4), (140, 1, 8, 3))
+    assert [period for _event, _id, period, _time in found] == [100, 7, 40, 3, 40, 1]
+
+
+def test_inherited_counters_go_on_for_each_thread(opened):
+    inherited = [replace(attr, flags=attr.flags | 2) for attr in (GROUP, MEMBER)]
+    reads = ((100, 1, 7, 3), (40, 1, 3, 3), (140, 1, 8, 3))
+    found = group_samples(opened, *reads, attrs=inherited, tids=(11, 12, 11))
+    assert [period for _event, _id, period, _time in found] == [100, 7, 40, 3, 40, 1]
+    found = group_samples(opened, *reads, tids=(11, 12, 11))
+    assert [period for _event, _id, period, _time in found][2:] == [(40 - 100) % 2**64, (3 - 7) % 2**64, 100, 5]
+
+
+def test_counters_that_did_not_move_are_no_samples_and_leave_nothing_behind(opened):
+    make = Build()
+    other = Attr(sample_type=b.PLAIN | b.IDENTIFIER, ids=[9])
+    records = [
+        make.sample(GROUP, ident=1, time=1, read=(1, 5, 1)),
+        make.sample(GROUP, ident=1, time=2, read=(1, 5, 1)),
+        make.sample(other, ident=9, time=3, period=4),
+    ]
+    samples = opened(make.file([GROUP, MEMBER, other], records)).records().samples
+    assert list(zip(samples.event, samples.period, samples.read_at, strict=True))[1:] == [(2, 4, 0)]
+
+
+def test_a_counter_read_alone(opened):
+    alone = Attr(sample_type=b.PLAIN | b.IDENTIFIER | b.READ, read_format=1 | 4, ids=[1])
+    make = Build()
+    records = [make.sample(alone, ident=1, time=at, period=1, read=(value, 5, 1)) for at, value in ((1, 30), (2, 70))]
+    samples = opened(make.file([alone], records)).records().samples
+    assert list(samples.period) == [30, 40]
+
+
+def test_an_id_nobody_has_is_counted_and_a_group_is_no_longer_than_there_are_events(opened):
+    assert group_samples(opened, (100, 77, 7, 3)) == [(1, 3, 7, 1)]
+    assert len(group_samples(opened, (1, 1, 2, 1, 3, 1, 4, 1, 5, 1))) == 2
+
+
+def test_more_counters_than_columns_hold_and_the_limit_on_them(opened):
+    make = Build()
+    attrs = [Attr(sample_type=b.PLAIN | b.IDENTIFIER | b.READ, read_format=8 | 4, ids=[k + 1]) for k in range(500)]
+    records = []
+    for at in range(1, 31):
+        read = [500] + [word for k in range(500) for word in (at, k + 1)]
+        records.append(make.sample(attrs[0], ident=1, time=at, read=tuple(read)))
+    data = make.file(attrs, records)
+    samples = opened(data).records().samples
+    assert samples.count == 15_000
+    assert set(samples.period) == {1}
+    limited = opened(data, limits=replace(DEFAULT, records=5000)).records().samples
+    assert 0 < limited.count <= 5000

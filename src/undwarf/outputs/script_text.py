@@ -534,7 +534,7 @@ class ScriptText:
 
     @cython.cfunc
     @cython.exceptval(-1)
-    @cython.locals(frame="Py_ssize_t", text=Text)
+    @cython.locals(frame="Py_ssize_t", text=Text, node="unsigned int")
     def sample(self, s: cython.Py_ssize_t) -> cython.int:
         """Append a sample."""
         mode: cython.uint = self.modes[self.events[s]]
@@ -572,6 +572,11 @@ class ScriptText:
         elif self.stacks[s] != NOTHING:
             # The one frame on the sample's own line: a blank in place of the tab.
             frame = self.frames[self.stacks[s]]
+            # Without a chain perf names the function, not what is inlined there; the line is that of the address.
+            node = self.stacks[s]
+            while self.depths[frame] != 0 and not mode & SRCLINE and self.parents[node] != NOTHING:
+                node = self.parents[node]
+                frame = self.frames[node]
             text.put(32)
             self.line(frame, mode, 1)
             if mode & MEMORY:

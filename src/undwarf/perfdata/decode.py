@@ -37,6 +37,8 @@ SAMPLE_INTS = ("pid", "tid", "cpu")
 SAMPLE_SHORTS = (
     "event", "misc", "callchain_at", "regs_at", "stack_at", "read_at", "raw_at", "branch_at", "regs_intr_at"
 )  # fmt: skip
+WORD_COLUMNS = cython.declare(cython.Py_ssize_t, 14)
+SHORT_COLUMNS = cython.declare(cython.Py_ssize_t, 9)
 SIDE_WORDS = ("time", "position", "a", "b", "c")
 SIDE_INTS = ("pid", "tid")
 SIDE_UNSIGNED = ("d", "name", "identity")
@@ -245,6 +247,14 @@ class Decoder:
     _max_samples: cython.Py_ssize_t
     _keep_switches: cython.bint
 
+    # Counters read with samples: the value of (id, thread) that the last sample had.
+    _splits: cython.bint
+    _room: cython.Py_ssize_t
+    _read_ids = cython.declare("unsigned long long[::1]")
+    _read_threads = cython.declare("unsigned int[::1]")
+    _read_values = cython.declare("unsigned long long[::1]")
+    _read_count: cython.Py_ssize_t
+
     _next_flush: cython.ulonglong
     _newest: cython.ulonglong
     _flushed: cython.ulonglong
@@ -285,6 +295,12 @@ class Decoder:
         self._scratch = zeros("B", 32)
         self._counts = zeros("Q", KNOWN_TYPES)
         self._others = zeros("Q", 2 * OTHER_TYPES + 1)
+        self._splits = False
+        self._room = 1
+        self._read_ids = zeros("Q", 64)
+        self._read_threads = zeros("I", 64)
+        self._read_values = zeros("Q", 64)
+        self._read_count = 0
         self._max_samples = max_samples
         self._keep_switches = keep_switches
         self.at = 0
@@ -332,6 +348,10 @@ class Decoder:
         self._events = table
         self._event_count = self._events.shape[0] // _STRIDE
         self._single = self._event_count == 1
+        row: cython.Py_ssize_t
+        for row in range(0, self._event_count * _STRIDE, _STRIDE):
+            if self._events[row] & 0x10 and self._events[row + 1] & 4:
+                self._splits = True
         self._places = places
         n: cython.Py_ssize_t = ids.shape[0]
         bits: cython.int = 4
@@ -403,7 +423,9 @@ class Decoder:
                 return status
             if self.samples >= self._max_samples or self.sideband >= self._max_samples:
                 return FULL
-            if self.samples >= self._capacity:
+            if self.samples + self._room > self._capacity:
+                if self._capacity >= self._max_samples:
+                    return FULL
                 self._grow_samples(min(2 * self._capacity, self._max_samples))
             if self.sideband >= self._side_capacity:
                 self._grow_sideband(min(2 * self._side_capacity, self._max_samples))
@@ -433,8 +455,10 @@ class Decoder:
                 return 3
             if length > size - at:
                 return 0
+            # Each counter that is read with a sample may become one: an id and a value are 16 bytes.
+            self._room = 1 if not self._splits or kind != 9 else (length >> 4) + 1
             if (
-                self.samples >= self._capacity
+                self.samples + self._room > self._capacity
                 or self.sideband >= self._side_capacity
                 or self._names._tight()
                 or self._identities._tight()
@@ -793,6 +817,149 @@ class Decoder:
             if kind & 0x800000:
                 self._q[11 * cap + n] = _u64(data, end, rest_at)
         self.samples = n + 1
+        if kind & 0x10 and self._events[row + 1] & 4:
+            self._split(data, end, at + read_at, row, n)
+        return 0
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1)
+    @cython.locals(data="const unsigned char *")
+    def _split(
+        self, data: Any, end: cython.Py_ssize_t, read: cython.Py_ssize_t, row: cython.Py_ssize_t, n: cython.Py_ssize_t
+    ) -> cython.int:
+        """Make of sample ``n``, the last one, a sample for each counter that was read with it and has counted since it
+        was last read, with what it counted as the period: what perf makes of it (tools/perf/util/session.c,
+        deliver_sample_group). ``read`` is where the counters begin.
+        """
+        form: cython.ulonglong = self._events[row + 1]
+        values: cython.Py_ssize_t = 1
+        step: cython.Py_ssize_t = 8 * cython.cast(cython.Py_ssize_t, self._events[row + 10])
+        p: cython.Py_ssize_t = read
+        cap: cython.Py_ssize_t = self._capacity
+        tid: cython.int = self._i[cap + n]
+        thread: cython.uint = cython.cast(cython.uint, tid) if self._events[row + 12] else 0
+        identifier: cython.ulonglong
+        period: cython.ulonglong
+        made: cython.Py_ssize_t = n
+        owner: cython.int
+        _k: cython.Py_ssize_t
+        if form & 8:
+            values = cython.cast(cython.Py_ssize_t, _u64(data, end, p))
+            p += 8 + 8 * cython.cast(cython.Py_ssize_t, self._events[row + 9])
+            # A group has each event once.
+            if values > self._event_count:
+                values = self._event_count
+            if values > (self._room - 1):
+                values = self._room - 1
+        else:
+            # The times stand between the value and its id.
+            step = 8 * cython.cast(cython.Py_ssize_t, self._events[row + 9])
+        for _k in range(values):
+            identifier = _u64(data, end, p + 8 if form & 8 else p + 8 + step)
+            owner = self._owner(identifier) if identifier != 0 else 0
+            if owner > 0:
+                period = self._counted(identifier, thread, _u64(data, end, p))
+                if period != 0:
+                    if made != n:
+                        self._copy_row(n, made)
+                    self._q[3 * cap + made] = period
+                    self._h[made] = cython.cast(cython.ushort, owner - 1)
+                    self._q[12 * cap + made] = identifier
+                    if self._events[(owner - 1) * _STRIDE + 2] != self._events[row + 2]:
+                        # Its event does not say the registers of this sample.
+                        self._h[3 * cap + made] = 0
+                    made += 1
+            else:
+                self.unknown_ids += 1
+            p += step
+        if made == n:
+            self._clear_row(n)
+        self.samples = made
+        return 0
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1)
+    def _copy_row(self, source: cython.Py_ssize_t, target: cython.Py_ssize_t) -> cython.int:
+        """Let a sample be like another one."""
+        cap: cython.Py_ssize_t = self._capacity
+        k: cython.Py_ssize_t
+        for k in range(WORD_COLUMNS):
+            if (self._wanted_words >> k) & 1:
+                self._q[k * cap + target] = self._q[k * cap + source]
+        for k in range(3):
+            self._i[k * cap + target] = self._i[k * cap + source]
+        for k in range(SHORT_COLUMNS):
+            if (self._wanted_shorts >> k) & 1:
+                self._h[k * cap + target] = self._h[k * cap + source]
+        return 0
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1)
+    def _clear_row(self, row: cython.Py_ssize_t) -> cython.int:
+        """Take back what was written of a sample: others need not write all columns."""
+        cap: cython.Py_ssize_t = self._capacity
+        k: cython.Py_ssize_t
+        for k in range(WORD_COLUMNS):
+            if (self._wanted_words >> k) & 1:
+                self._q[k * cap + row] = 0
+        for k in range(SHORT_COLUMNS):
+            if (self._wanted_shorts >> k) & 1:
+                self._h[k * cap + row] = 0
+        return 0
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def _read_slot(self, identifier: cython.ulonglong, thread: cython.uint) -> cython.Py_ssize_t:
+        """Where a counter's last value is, or belongs: the slot is free if its id is 0."""
+        mask: cython.ulonglong = self._read_ids.shape[0] - 1
+        at: cython.ulonglong = ((identifier + thread * self._id_factor) * self._id_factor) >> 20 & mask
+        while self._read_ids[at] != 0 and not (self._read_ids[at] == identifier and self._read_threads[at] == thread):
+            at = (at + 1) & mask
+        return at
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def _counted(self, identifier: cython.ulonglong, thread: cython.uint, value: cython.ulonglong) -> cython.ulonglong:
+        """What a counter has counted since it was last read."""
+        at: cython.Py_ssize_t
+        before: cython.ulonglong
+        if 2 * (self._read_count + 1) > self._read_ids.shape[0]:
+            with cython.gil:
+                self._grow_reads()
+        at = self._read_slot(identifier, thread)
+        if self._read_ids[at] == 0:
+            self._read_ids[at] = identifier
+            self._read_threads[at] = thread
+            self._read_count += 1
+        before = self._read_values[at]
+        self._read_values[at] = value
+        return value - before
+
+    @cython.cfunc
+    @cython.locals(
+        ids="unsigned long long[::1]", threads="unsigned int[::1]", values="unsigned long long[::1]", at="Py_ssize_t"
+    )
+    def _grow_reads(self) -> cython.int:
+        """Double the table of counters."""
+        ids = self._read_ids
+        threads = self._read_threads
+        values = self._read_values
+        size: cython.Py_ssize_t = ids.shape[0]
+        self._read_ids = zeros("Q", 2 * size)
+        self._read_threads = zeros("I", 2 * size)
+        self._read_values = zeros("Q", 2 * size)
+        i: cython.Py_ssize_t
+        for i in range(size):
+            if ids[i] != 0:
+                at = self._read_slot(ids[i], threads[i])
+                self._read_ids[at] = ids[i]
+                self._read_threads[at] = threads[i]
+                self._read_values[at] = values[i]
         return 0
 
     @cython.cfunc
@@ -891,15 +1058,11 @@ class Decoder:
                 name_at = at + 72
                 d = _u32(data, end, at + 64)
                 memcpy(cython.address(self._scratch[1]), data + at + 40, 24)
-                if misc & 0x4000:
+                stop = data[at + 40]
+                # While somebody else records with build-ids the kernel may set the bit in records that have none: it
+                # fills the header for one event after the other (perf_event_mmap_output). No build-id is that long.
+                if misc & 0x4000 and stop <= 20:
                     self._scratch[0] = 1
-                    stop = data[at + 40]
-                    if stop > 20:
-                        # The mapping is there all the same; perf 6.1 left such ones behind when it crashed.
-                        self.bad_records += 1
-                        if self.first_bad < 0:
-                            self.first_bad = base + at
-                        stop = 0
                     for i in range(2, 5):
                         self._scratch[i] = 0
                     for i in range(stop, 20):

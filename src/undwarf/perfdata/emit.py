@@ -231,6 +231,12 @@ class Emitter:
                         self.next = n + 1
                         if self.given_next < self.given_for.shape[0]:
                             self.put_given(n)
+                        # Of counters that were read together each is a sample.
+                        while not selected[n] and self.next < total and positions[self.next] == base + self.at:
+                            n = self.next
+                            self.next = n + 1
+                            if self.given_next < self.given_for.shape[0]:
+                                self.put_given(n)
                         if selected[n]:
                             self.sample(
                                 cython.address(view[self.at]),

@@ -199,6 +199,9 @@ def _words(mask: int) -> int:
     return mask.bit_count()
 
 
+_INHERIT = 1 << 1
+
+
 def decoder_table(
     events: Sequence[EventAttr],
 ) -> tuple["memoryview[int]", "memoryview[int]", "memoryview[int]", "memoryview[int]", int, int]:
@@ -235,6 +238,8 @@ def decoder_table(
             _words(form & 3),
             1 + _words(form & 0x14),
             distance,
+            # Counters of inherited events count for each thread (perf_evsel__attr_has_per_thread_sample_period).
+            int(bool(kind & SampleField.TID and event.flags & _INHERIT)),
         )
         for column, value in enumerate(row):
             table[number * EVENT_WORDS + column] = value
