@@ -119,6 +119,13 @@ def test_an_empty_chain_is_a_chain(tmp_path):
     assert profile.later["merged"] == 1
 
 
+def test_markers_of_the_users_part_are_no_addresses(tmp_path):
+    marked = sample(100, 0, chain=(KERNEL, KERNEL_ADDRESS, USER, DEFERRED, 7))
+    later = RECORDS.deferred(7, [USER, 0x400100, USER, 0x400200], 10, 10, time=120)
+    stacks, _profile = unwound(tmp_path, *start(), marked, sample(110, 7), later)
+    assert stacks == [ONE, ONE]
+
+
 def test_a_chain_that_stands_before_its_sample_in_the_file(tmp_path):
     stacks, _profile = unwound(tmp_path, *start(), RECORDS.deferred(7, [0x400100], 10, 10, time=120), sample(100, 7))
     assert stacks == [[("/bin/one", 0x400100)]]

@@ -1878,6 +1878,8 @@ class Walker:
                 if ip == CONTEXT_KERNEL:
                     kernel = True
                 elif ip == CONTEXT_USER:
+                    if total - i == 3 and entries[i + 1] == CONTEXT_USER_DEFERRED:
+                        continue
                     self.user_chain_at = at + 8 * (i + 1)
                     self.user_chain_count = cython.cast(cython.Py_ssize_t, total) - i - 1
                     break
@@ -1929,15 +1931,20 @@ class Walker:
         ip: cython.ulonglong
         i: cython.Py_ssize_t
         at: cython.Py_ssize_t = cython.cast(cython.Py_ssize_t, self.later_at[s])
+        innermost: cython.bint = True
         self.stop = STOP_NO_DUMP
         for i in range(min(cython.cast(cython.Py_ssize_t, self.later_count[s]), self.max_chain)):
             ip = self.later[at + i]
+            if ip == CONTEXT_USER:
+                # All of them are the user's, marked or not.
+                continue
             if ip == 0 or ip >= MARKERS:
                 break
-            self.resolve(ip if i == 0 else ip - 1, ip, FROM_LATER_CHAIN)
-            if self.found_rule == RULE_UNMAPPED and i > 0:
+            self.resolve(ip if innermost else ip - 1, ip, FROM_LATER_CHAIN)
+            if self.found_rule == RULE_UNMAPPED and not innermost:
                 self.stop = STOP_UNMAPPED
                 break
+            innermost = False
             self.chain[count] = self.found_frame
             count += 1
         return count
