@@ -1,5 +1,6 @@
 """Stacks of running processes and of core files."""
 
+import gc
 import json
 import os
 import platform
@@ -383,7 +384,15 @@ def test_stopping_us_leaves_the_process_running(process: subprocess.Popen[bytes]
 def test_ctrl_z_waits_until_nobody_is_held():
     inside: list[set[int]] = []
     before = signal.pthread_sigmask(signal.SIG_BLOCK, [])
-    threads._in_own_thread(lambda: inside.append(set(signal.pthread_sigmask(signal.SIG_BLOCK, []))))
+    collecting: list[bool] = []
+
+    def look() -> None:
+        inside.append(set(signal.pthread_sigmask(signal.SIG_BLOCK, [])))
+        collecting.append(gc.isenabled())
+
+    threads._in_own_thread(look)
+    # Whoever is held need not wait until our garbage is collected.
+    assert (collecting, gc.isenabled()) == ([False], True)
     assert signal.SIGTSTP in inside[0]
     assert signal.SIGINT not in inside[0]
     assert signal.pthread_sigmask(signal.SIG_BLOCK, []) == before

@@ -6,6 +6,7 @@ Source: ptrace(2).
 
 import ctypes
 import errno
+import gc
 import os
 import re
 import signal
@@ -38,6 +39,8 @@ PATIENCE = 0.5
 """Seconds that those which did not have in the end; one that waits for a disk does not stop."""
 REPLACED = 3
 """Times that a process is looked at which runs another program meanwhile."""
+WORK, REST = 0.002, 0.0002
+"""Seconds of looking at threads, and of leaving the processor to others after them."""
 LATECOMERS = 2.0
 """Seconds for which threads that came meanwhile are looked for."""
 
@@ -154,12 +157,17 @@ def _in_own_thread(work: Callable[[], None]) -> None:
 
     # Were we stopped by Ctrl-Z, whom we hold would be, too; it waits until the work is done.
     before = signal.pthread_sigmask(signal.SIG_BLOCK, _STOPPING)
+    # It goes through all objects there are, 10 ms and more, at any moment.
+    collects = gc.isenabled()
+    gc.disable()
     try:
         with put_off():
             worker = threading.Thread(target=run, name="tracer", daemon=True)
             worker.start()
             worker.join()
     finally:
+        if collects:
+            gc.enable()
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
     if failures:
         raise failures[0]
@@ -192,6 +200,7 @@ class _Taker:
         self._waiting: dict[int, str] = {}
         """Threads that nothing interrupts, and in which function of the kernel."""
         self._copied = 0
+        self._rested = time.monotonic()
         self._wanted: dict[int, dict[int, int]] = {}
 
     def run(self) -> None:
@@ -205,6 +214,7 @@ class _Taker:
                 new = new[: MAX_THREADS - len(seen)]
             for tid in new:
                 self._take(tid)
+                self._rest()
             seen.update(new)
             if not new or len(seen) >= MAX_THREADS:
                 break
@@ -213,6 +223,14 @@ class _Taker:
                 break
         self._await_late()
         self.threads.sort(key=lambda thread: thread.tid)
+
+    def _rest(self) -> None:
+        """Now and then leave the processor to others while nobody is held: the kernel does so by itself, for 50 ms at a
+        time, with those whose real-time priority lets nobody else run (sched(7), "Limiting the CPU usage")."""
+        now = time.monotonic()
+        if now - self._rested > WORK and not self._awaited:
+            time.sleep(REST)
+            self._rested = now + REST
 
     def again(self, wanted: dict[int, set[int]]) -> bool:
         """Look at threads (by index) again, at the memory at these addresses too; False if no more can be had."""
