@@ -19,7 +19,7 @@ from undwarf.profile.filters import Filters, select
 from undwarf.profile.given_text import image_name, with_given_text
 from undwarf.profile.jit import with_jit_code
 from undwarf.symbols.inlines import ImageLines
-from undwarf.symbols.resolver import ResolverOptions
+from undwarf.symbols.resolver import Resolver, ResolverOptions
 from undwarf.tables.sources import UNWIND_ORDER, parse_order
 from undwarf.tables.store import Store
 from undwarf.unwind.machines import machine_of
@@ -260,7 +260,7 @@ class Recording:
         comms, comm_of = comms_of(self.records, self.spaces.comm_of)
         selected, _order = select(filters, self.records, self.events, comms, comm_of, False)
         from undwarf import __version__
-        from undwarf.unwind.stitched import names_of_the_late, write_stitched
+        from undwarf.unwind.stitched import at_their_calls, names_of_the_late, write_stitched
 
         def step(what: str) -> Callable[[int, int], None] | None:
             return (lambda done, total: progress(what, done, total)) if progress is not None else None
@@ -278,6 +278,9 @@ class Recording:
             runtime=True,
             progress=step("walking stacks"),
         )
+        kernel = Resolver(self.images, self.header, self._options, records=self.records).kernel()
+        if kernel is not None:
+            at_their_calls(walked.columns, kernel.begins)
         late, named = self.spaces.replay.late(), self.spaces.comm_of
         names = [self.records.names[named[sample]] for sample in late]
         return write_stitched(

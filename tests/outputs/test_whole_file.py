@@ -9,6 +9,24 @@ import pytest
 from undwarf.outputs.whole_file import whole_file
 
 
+@pytest.fixture(params=["nameless", "named"], autouse=True)
+def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Also where the file system has no files without a name."""
+    if request.param == "named":
+        monkeypatch.setattr("undwarf.outputs.whole_file._nameless", lambda _directory: -1)
+    return str(request.param)
+
+
+def test_what_is_killed_leaves_nothing(tmp_path: Path, way: str) -> None:
+    with whole_file(tmp_path / "page.html") as sink:
+        sink.write(b"new")
+        sink.flush()
+        found = [path.name for path in tmp_path.iterdir()]
+        if way == "named" or found:
+            assert [name[:9] for name in found] == [".undwarf-"]
+    assert [path.name for path in tmp_path.iterdir()] == ["page.html"]
+
+
 def test_a_file_takes_the_place_of_another_with_the_permissions_of_a_new_one(tmp_path: Path) -> None:
     target = tmp_path / "page.html"
     target.write_bytes(b"old")

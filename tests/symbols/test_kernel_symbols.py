@@ -13,6 +13,7 @@ from undwarf.symbols import kernel as kernel_module
 from undwarf.symbols.kernel import (
     KernelReference,
     KernelSymbol,
+    KernelTable,
     kernel_reference,
     kernel_symbols,
     read_kallsyms_file,
@@ -224,6 +225,37 @@ def test_announced_code_is_named(tmp_path: Path) -> None:
     images, addresses = zeros("I", 1), zeros("Q", 1)
     images[0], addresses[0] = image.number, 0x1020
     assert Resolver(store, records=made).resolve(images, addresses).name == ["bpf_prog_2_y"]
+
+
+PADDED = """\
+ffffffff81000000 T _text
+ffffffff81000100 t dies
+ffffffff81000130 t __pfx_next
+ffffffff81000140 t next
+ffffffff81000180 t last
+"""
+
+
+@pytest.mark.parametrize(("address", "begins"), [(0x130, True), (0x131, False), (0x140, False), (0x180, True)])
+def test_what_follows_a_call_may_be_the_next_function(tmp_path: Path, address: int, begins: bool) -> None:
+    symbols = read(tmp_path, PADDED)[0]
+    assert symbols is not None
+    table = KernelTable(symbols, 0x1000000, "", symbols)
+    assert table.begins(0xFFFFFFFF82000000 + address) == begins
+
+
+def test_a_caller_in_padding_was_interrupted_at_its_first_instruction(tmp_path: Path) -> None:
+    path = tmp_path / "kallsyms"
+    path.write_text(PADDED)
+    made = records([b"", b"[kernel.kallsyms]_text"], [(1, 1, 0xFFFFFFFF81000000, 0x1000, 0xFFFFFFFF81000000, 0)])
+    made.identities = [Identity()]
+    store = ImageStore(made.names, made.identities, None, Finder(kallsyms=str(path), buildid_dir=""))
+    images, addresses = zeros("I", 4), zeros("Q", 4)
+    for frame, address in enumerate((0x13F, 0x12F, 0x134, 0x141)):
+        images[frame], addresses[frame] = store.image((1, 0)).number, 0xFFFFFFFF81000000 + address
+    found = Resolver(store, records=made).resolve(images, addresses)
+    assert [found.name[number] for number in found.number] == ["next", "dies", "__pfx_next", "next"]
+    assert found.number[0] == found.number[3]
 
 
 def test_kernel_symbols_read_ahead_are_the_same(tmp_path: Path) -> None:

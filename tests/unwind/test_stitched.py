@@ -9,10 +9,12 @@ import pytest
 from tests.perfdata import build, writing
 
 import undwarf
+from undwarf.buffers import zeros
 from undwarf.perfdata import SampleField
 from undwarf.perfdata.encode import RecordEncoder, finished_round, record
 from undwarf.perfdata.records import SidebandKind
 from undwarf.perfdata.writer import PerfWriter
+from undwarf.unwind.stitched import at_their_calls
 
 DUMP = int(SampleField.REGS_USER | SampleField.STACK_USER)
 FIELDS = writing.FIELDS | DUMP | int(SampleField.RAW | SampleField.WEIGHT)
@@ -131,6 +133,14 @@ def test_filters_leave_samples_out(shrunk):
 
     recording, _done = shrunk(source(sample(100), sample(110)), filters=Filters(start=105))
     assert recording.records.samples.time.tolist() == [110]
+
+
+def test_a_kernel_s_caller_shows_its_call_where_perf_would_name_the_next_function():
+    columns = {name: zeros("Q", 4) for name in ("address", "runtime", "provenance")}
+    for frame, (address, runtime, kind) in enumerate([(9, 10, 16), (10, 10, 16), (9, 10, 17), (10, 11, 16)]):
+        columns["address"][frame], columns["runtime"][frame], columns["provenance"][frame] = address, runtime, kind
+    at_their_calls(columns, lambda address: address == 10)
+    assert columns["runtime"].tolist() == [9, 10, 10, 11]
 
 
 def test_a_name_comes_again_before_samples_of_a_thread_whose_exit_was_told(shrunk):

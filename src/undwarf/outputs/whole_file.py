@@ -1,6 +1,7 @@
 """Files that appear whole under their name, or not at all."""
 
 import os
+import secrets
 import stat
 import tempfile
 from collections.abc import Iterator
@@ -22,6 +23,54 @@ def whole_file(target: Path, mode: int | None = None) -> Iterator[BinaryIO]:
             yield sink
         return
     target = target.resolve()
+    handle = _nameless(target.parent)
+    if handle < 0:
+        with _named(target, mode) as sink:
+            yield sink
+        return
+    with os.fdopen(handle, "wb") as sink:
+        yield sink
+        sink.flush()
+        if mode is not None:
+            os.fchmod(handle, mode)
+        _give_name(handle, target)
+
+
+def _nameless(directory: Path) -> int:
+    """A descriptor of a file that has no name yet, so that nothing of it is left whatever ends us; -1 where the file
+    system has no such files."""
+    try:
+        handle = os.open(directory, os.O_TMPFILE | os.O_WRONLY | os.O_CLOEXEC, 0o666)
+    except (OSError, AttributeError):
+        return -1
+    if os.path.exists(f"/proc/self/fd/{handle}"):  # noqa: PTH110
+        return handle
+    os.close(handle)
+    return -1
+
+
+def _give_name(handle: int, target: Path) -> None:
+    directory = os.open(target.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        # With a directory's descriptor this is linkat(2), which follows the link that /proc has of the file.
+        source = f"/proc/self/fd/{handle}"
+        try:
+            os.link(source, target.name, dst_dir_fd=directory)
+        except FileExistsError:
+            draft = f".undwarf-{secrets.token_hex(8)}"
+            os.link(source, draft, dst_dir_fd=directory)
+            try:
+                os.replace(draft, target.name, src_dir_fd=directory, dst_dir_fd=directory)
+            except BaseException:
+                os.unlink(draft, dir_fd=directory)
+                raise
+    finally:
+        os.close(directory)
+
+
+@contextmanager
+def _named(target: Path, mode: int | None) -> Iterator[BinaryIO]:
+    """The same where files must have a name from the start."""
     handle, name = tempfile.mkstemp(dir=target.parent, prefix=".undwarf-", suffix=target.suffix)
     draft = Path(name)
     try:

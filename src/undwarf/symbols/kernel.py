@@ -50,6 +50,15 @@ class KernelTable:
     modules: dict[bytes, int] | None = None
     """Where modules lay for these symbols, by name; read at first use."""
 
+    def begins(self, address: int) -> bool:
+        """Whether a function, or its padding, begins at a runtime address, right behind another function."""
+        symbols = self.symbols
+        symbol = symbols.find((address - self.delta) & 0xFFFFFFFFFFFFFFFF)
+        if symbol is None or symbols.extent(symbol)[0] != (address - self.delta) & 0xFFFFFFFFFFFFFFFF:
+            return False
+        before = symbols.find((address - self.delta - 1) & 0xFFFFFFFFFFFFFFFF)
+        return before is not None and not symbols.names_at(before)[0].startswith(b"__pfx_")
+
 
 def _kernel_row(records: Any) -> int | None:
     """The side-band row of the recording's kernel mapping."""

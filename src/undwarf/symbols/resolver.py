@@ -27,6 +27,8 @@ from undwarf.symbols.table import SymbolTable
 UNKNOWN = "[unknown]"
 """What perf calls code that nothing names."""
 NONE = 0xFFFFFFFF
+PADDING = "__pfx_"
+"""How the kernel's build calls the padding before a function, where calls are counted or checked."""
 MAX_STUBS = 20_000
 """Frames in stubs that are decoded for one image; a real program has a few hundred."""
 
@@ -320,6 +322,27 @@ class _Batch:
             if known is None:
                 known = memory[id(table.symbols)] = zeros("I", len(table.symbols))
             self._assign(table.symbols, number, self.order, begin, end, table.delta, known)
+            self._name_interrupted(table, number, begin, end, known)
+
+    def _name_interrupted(
+        self, table: KernelTable, number: int, begin: int, end: int, known: "memoryview[int]"
+    ) -> None:
+        """Nothing is called from the padding before a function (``__pfx_``): where a frame seems to be there, its
+        function was interrupted at its first instruction."""
+        padding = {k for k, symbol in enumerate(self.symbols) if isinstance(symbol, str) and symbol.startswith(PADDING)}
+        if not padding:
+            return
+        for frame in self.order[begin:end].tolist():
+            if self.functions[frame] not in padding:
+                continue
+            start = self.addresses[frame] + 1 - table.delta
+            symbol = table.symbols.find(start)
+            if symbol is None or table.symbols.extent(symbol)[0] != start:
+                continue
+            if not known[symbol]:
+                name = table.symbols.names_at(symbol)[0].decode("utf-8", "replace")
+                known[symbol] = self._add(name, number, self.addresses[frame] + 1) + 1
+            self.functions[frame] = known[symbol] - 1
 
     def _name_announced(self, image: Image, begin: int, end: int) -> None:
         """Code that the kernel made is an image for each name: what else was at its address has no part in it."""

@@ -19,6 +19,7 @@ from undwarf.perfdata.features import Feature, Features
 from undwarf.perfdata.reader import STITCHED_BY
 from undwarf.perfdata.records import Samples
 from undwarf.perfdata.writer import PerfWriter
+from undwarf.unwind.stop import Provenance
 from undwarf.unwind.unwinder import Walked
 
 WINDOW = 16 << 20
@@ -95,6 +96,15 @@ def names_of_the_late(
             pid, tid, time = samples.pid[sample], samples.tid[sample], samples.time[sample]
             found[sample] = encoder.comm(comm, pid, tid, time=time, cpu=max(0, samples.cpu[sample]))
     return found
+
+
+def at_their_calls(columns: dict[str, memoryview], is_start: Callable[[int], bool]) -> None:
+    """Let kernel frames of ``columns`` (by frame, made with ``runtime``) show their call where they would show the next
+    function: perf looks up what a kernel's chain holds, and a call that never returns may end its function."""
+    address, runtime, provenance = columns["address"], columns["runtime"], columns["provenance"]
+    for frame, kind in enumerate(provenance):
+        if kind == Provenance.KERNEL_CHAIN and address[frame] != runtime[frame] and is_start(runtime[frame]):
+            runtime[frame] -= 1
 
 
 def write_stitched(
