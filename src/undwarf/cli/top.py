@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from undwarf.views.hot import Row
 
 SORT = "comm,dso,sym"
+_KEYS = "q quit   c with all they call   s themselves   p pause"
+_PAUSED_KEYS = "paused; p goes on   q quit   c with all they call   s themselves"
 _TITLES = {"comm": "Command", "dso": "Shared Object", "sym": "Symbol", "event": "Event"}
 
 
@@ -60,6 +62,11 @@ def command(keys: str, interval: float, iterations: int | None, rows: int | None
     try:
         with _screen() as screen:
             view = View(sort, rows, iterations, screen)
+
+            def tick() -> None:
+                sampler.stopped = sampler.stopped or not view.keys()
+
+            sampler.tick = tick
             Top(sampler, interval, view.show, time.monotonic).run()
     finally:
         sampler.close()
@@ -70,6 +77,11 @@ def command(keys: str, interval: float, iterations: int | None, rows: int | None
     if not sampler.summary.samples:
         talk("warning", "no samples: nothing ran on a CPU long enough")
     return sampler.summary.status
+
+
+def short(name: str) -> str:
+    """A file without its folders; other names of objects as they are."""
+    return name.rpartition("/")[2] or name if name.startswith("/") else name
 
 
 class View:
@@ -83,26 +95,48 @@ class View:
         self._left = iterations
         self._screen = screen
         self._children = True
+        self._paused = self._quit = False
+        self._last: Picture | None = None
+        self._size = (0, 0)
 
     def show(self, picture: "Picture") -> bool:
         """Show it; False when it was the last one."""
-        for key in self._screen.pressed() if self._screen is not None else "":
-            if key in "qQ\x03":
-                return False
-            if key in "cs":
-                self._children = key == "c"
-            if key == "p" and self._screen is not None:
-                self._screen.paused = not self._screen.paused
         if self._screen is None:
             for line in self.lines(picture, 100_000, self._rows or 40):
                 click.echo(line)
             click.echo()
-        elif not self._screen.paused:
-            width, height = self._screen.size()
-            self._screen.draw(list(self.lines(picture, width, min(self._rows or height, height - 3))))
+        elif not self._paused:
+            self._last = picture
+            self._draw()
         if self._left is not None:
             self._left -= 1
-        return self._left is None or self._left > 0
+        return not self._quit and (self._left is None or self._left > 0)
+
+    def keys(self) -> bool:
+        """Do what keys say that were pressed, and fit the picture to a terminal of another size; False to end."""
+        if self._screen is None:
+            return True
+        pressed = self._screen.pressed()
+        for key in pressed:
+            self._quit = self._quit or key in "qQ\x03\x04"
+            if key in "cs":
+                self._children = key == "c"
+            if key == "p":
+                self._paused = not self._paused
+        if pressed or self._screen.size() != self._size:
+            self._draw()
+        return not self._quit
+
+    def _draw(self) -> None:
+        assert self._screen is not None
+        self._size = width, height = self._screen.size()
+        from undwarf.outputs.paint import fit
+
+        rows = max(1, min(self._rows or height, height - 4))
+        lines = list(self.lines(self._last, width, rows)) if self._last is not None else ["sampling ..."]
+        lines += [""] * (height - 2 - len(lines))
+        lines.append(fit(_PAUSED_KEYS if self._paused else _KEYS, width))
+        self._screen.draw(lines)
 
     def lines(self, picture: "Picture", width: int, rows: int) -> Iterator[str]:
         """The text of a picture."""
@@ -122,7 +156,10 @@ class View:
         by = "with all they call" if self._children else "themselves"
         head = f"{picture.samples:,} samples of {names} in {picture.seconds:.1f} s{lost}; functions {by}"
         yield fit(printable(head), width)
-        texts = [[printable(text) for text in row.key] for row in shown]
+        texts = [
+            [printable(text if key != "dso" else short(text)) for key, text in zip(self._keys, row.key, strict=True)]
+            for row in shown
+        ]
         titles = [_TITLES[key] for key in self._keys]
         sizes = [
             min(max([len(titles[i]), *(len(text[i]) for text in texts)]), max(12, width // (len(titles) + 1)))
@@ -140,7 +177,6 @@ class Screen:
     """The terminal, while it is ours."""
 
     def __init__(self, console: Any, live: Any) -> None:
-        self.paused = False
         self._console = console
         self._live = live
 

@@ -53,7 +53,7 @@ FLUSH = 1.0
 """Seconds after which what was recorded is in the file, whatever happens to us."""
 LEVEL = 1
 """Of zstd, while recording: higher levels cost more than they save."""
-PERF_DUMP = 8192
+PERF_DUMP, SWITCH_DUMP = 8192, 16384
 REGISTERS = 0xFF0FFF
 """What perf asks for on x86-64: general registers, ip, flags, cs, ss."""
 FOREVER = (1 << 64) - 1
@@ -135,6 +135,8 @@ class Sampler:
         self.summary = Summary()
         self.limits = limits
         self.stopped = False
+        self.tick: Callable[[], None] = lambda: None
+        """Called several times a second while sampling."""
         self.walks = settings.mode not in UNWOUND_ELSEWHERE
         self._owned = ExitStack()
         self.workload = Workload(settings.command) if settings.command else None
@@ -164,8 +166,8 @@ class Sampler:
         self.off_cpu: int | None = None
         if settings.off_cpu:
             self.off_cpu = len(events)
-            # The thread waits while we look at it, so that the rest of its stack can still be read.
-            events.append(self._sampling(self._switching(), min(dump, PERF_DUMP)))
+            # There may be many; the buffer has to hold what they reserve, not what they use.
+            events.append(self._sampling(self._switching(), min(dump, SWITCH_DUMP)))
         if not alone:
             events.append(replace(pe.software(pe.DUMMY, "dummy:u"), flags=pe.EXCLUDE_KERNEL, sample_period=1))
         tracking = 0 if alone else len(events) - 1
@@ -369,6 +371,7 @@ class Sampler:
                     last = True
                 elif not what & 1:
                     self.open.unpoll(descriptor)
+            self.tick()
             last = last or self.stopped or (end is not None and time.monotonic() >= end)
             if last:
                 self.open.disable()

@@ -54,9 +54,19 @@ class Top:
         self._clock = clock
         self._since = clock()
         self._rounds = 0
+        self._begun = False
 
     def run(self) -> None:
         """Sample until it is over; what came since the last picture makes one more."""
+        before = self._sampler.tick
+
+        def tick() -> None:
+            before()
+            if self._begun and not self._weights.used and self._clock() - self._since >= self._interval:
+                # Nothing runs: that is a picture too.
+                self._picture()
+
+        self._sampler.tick = tick
         self._sampler.run(self._begin, self._take)
         if self._weights.used:
             self._picture()
@@ -64,6 +74,7 @@ class Top:
     def _begin(self, records: bytes) -> None:
         self._unwinder.unwind([memoryview(records)])
         self._since = self._clock()
+        self._begun = True
 
     def _renew(self) -> None:
         # The nodes mean nothing any more; what they weighed is shown first.
