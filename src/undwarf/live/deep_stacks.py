@@ -30,7 +30,7 @@ LARGEST_BLOCK = 8 << 20
 """Bytes read of one stack: their usual limit."""
 MOST_WATCHED = 64
 """Threads that are watched at a time, and processes whose memory is kept open."""
-FIRST_PAUSE, LONGEST_PAUSE = 0.1, 6.4
+FIRST_PAUSE, LONGEST_PAUSE = 0.02, 2.56
 """Seconds until a thread whose place was written to is watched again, at first and at most."""
 PATIENCE = 8
 """Samples in a row that pass no watched place before others are looked for."""
@@ -228,18 +228,20 @@ class DeepStacks:
             return None
         if len(self._pauses) > 64 * MOST_WATCHED:
             self._pauses.clear()
-        self._pauses[tid] = (clock + min(LONGEST_PAUSE, FIRST_PAUSE * 2**tries), min(tries + 1, 8))
+        self._pauses[tid] = (clock + FIRST_PAUSE, tries)
         # What others use of the same process may be a stack that threads hand to each other.
         for one in self._threads.values():
             if one.pid == pid and one.start < high and low < one.start + len(one.block):
                 return None
-        # The more often in vain, the nearer to the end of the dump, where calls last longer.
+        # The more often in vain, the nearer to the end of the dump, where calls last longer; one frame may fill it.
         middle = bisect_left(slots, high - ((high - low) >> min(1 + tries, 6)))
-        start = slots[min(middle, len(slots) - 1)]
+        middle = min(middle, len(slots) - 1)
+        start = slots[middle]
         memory = self._read(pid, start, high - start + BLOCK)
         places = self._places(slots, values, middle, start, memory)
         if not places:
             return None
+        self._pauses[tid] = (clock + min(LONGEST_PAUSE, FIRST_PAUSE * 2**tries), min(tries + 1, 8))
         watches = []
         for slot, value in places:
             with suppress(OSError):
