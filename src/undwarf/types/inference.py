@@ -67,7 +67,6 @@ class Inference:
         self._program = program
         self._graph: TypeGraph = program.graph
         self._low, self._high = low, high
-        self._arrays: dict[tuple[int, int], int] = {}
         self._returned = returned
         facts = self.facts = Facts(entry=dict(arguments))
         self.tracker = Tracker(program, flow, low, high, facts)
@@ -223,7 +222,7 @@ class Inference:
                 facts.made.setdefault(at, (more, t))
             elif kind == "in" and node.leads.get(0):
                 facts.begin.setdefault((at, more), t)
-        if webs.unoptimised or webs.objects or webs.places:
+        if webs.unoptimised or webs.objects or webs.places or webs.cells:
             facts.places = tuple(self._places(webs, decided))
         return facts
 
@@ -256,13 +255,9 @@ class Inference:
         for offset, (stride, node) in cells.items():
             t = types.get(node, VOID)
             if t and not any(low <= offset < high for low, high in spans):
-                above = [
-                    node.key[1]
-                    for node in webs.nodes.values()
-                    if node.key[0] == "slot" and node.key[1] >= offset + stride
-                ]
+                above = [at for at in webs.exact if at >= offset + stride]
                 above += [low for low, _high in spans if low > offset]
-                end = min((*above, _SAVED))
+                end = min((*above, _SAVED if webs.unoptimised else 0))
                 if end - offset >= stride:
                     found.append((offset, self._array(t, (end - offset) // stride)))
         found += [(offset, t) for offset, t in webs.places.items()]
@@ -270,10 +265,10 @@ class Inference:
         return [Place("", t, PlaceKind.CFA, -1, offset, self._low, self._high) for offset, t in found]
 
     def _array(self, element: int, count: int) -> int:
-        made = self._arrays.get((element, count))
+        arrays = self._program.arrays
+        made = arrays.get((element, count))
         if made is None:
-            record = TypeRecord(Kind.ARRAY, target=element, count=count)
-            made = self._arrays[element, count] = self._graph.add(record)
+            made = arrays[element, count] = self._graph.add(TypeRecord(Kind.ARRAY, target=element, count=count))
         return made
 
     # Numbers -----------------------------------------------------------------------------------------------

@@ -23,7 +23,7 @@ def pointed(tracker: Tracker, value: Value | None) -> tuple[int, ...]:
         return ()
     if located is not None and located.how == "container":
         return (located.type,) if not located.offset else ()
-    if located is None or located.how == "array":
+    if located is None or (located.how == "array" and not located.offset):
         begin = graph.target(t) if graph.is_array(t) else t
         inner = graph.member_at(begin, 0)
         wholes = [begin, *(one for one, left in inner.containers[1:] if not left)] if inner is not None else [begin]

@@ -57,6 +57,8 @@ class Program:
         self.embedders_at: Callable[[int], Embedders] = embedders_at or (lambda _pc: whole)
         self.kernel = kernel
         self._per_cpu_bases: tuple[int, int, int] | None = None
+        self.arrays: dict[tuple[int, int], int] = {}
+        """Types of arrays found in frames, by their element's type and how many there are."""
         self.thread_block = thread_block
         """Bytes from the begin of the module's thread-local block to the thread pointer (x86-64)."""
 

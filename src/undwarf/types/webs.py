@@ -63,6 +63,8 @@ class Webs:
         """Aggregates in the frame by their offset from the call frame address, as far as they are told of."""
         self.cells: dict[int, tuple[int, Node]] = {}
         """Arrays in the frame: their stride, and the node of their elements."""
+        self.exact: set[int] = set()
+        """Offsets of what is accessed in the frame without an index."""
         self.places: dict[int, int] = {}
         """Types of parameters on the stack by their offset."""
         self.calls: list[tuple[int, int, dict[int, Value | None], dict[int, Held]]] = []
@@ -194,15 +196,17 @@ class Webs:
 
     def _slot(self, where: Value, operand: Memory) -> Node | None:
         """The node of a place of a variable in the frame."""
-        if not self.unoptimised or operand.base != MACHINE.frame_pointer:
-            return None
+        size = operand.size
         if where[2]:
-            size = operand.size
-            if where[2] != size or size > 8 or operand.displacement == 0:
+            if where[2] != size or size > 8:
                 return None
             found = self.node("cells", where[4], size)
             known = self.cells.setdefault(where[4], (size, found))
             return found if known[0] == size else None
+        if size <= 8:
+            self.exact.add(where[4])
+        if not self.unoptimised or operand.base != MACHINE.frame_pointer:
+            return None
         return self.node("slot", where[4], operand.size)
 
     def _step(self, k: int, made: Instruction, after: Instruction | None, held: dict[int, Held | None]) -> None:
