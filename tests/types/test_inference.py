@@ -184,3 +184,21 @@ def test_a_pointer_to_a_member_less_its_offset_is_one_to_the_whole(fake: Fake, s
     arguments = ((RDI, fake.graph.pointer_to(fake.link)),)
     assert slot(text + "mov 24(%rax), %rax", -8, arguments=arguments) == "struct item*"
     assert slot(text + "mov 100(%rax), %rax", -8, arguments=arguments) == "?"
+
+
+def test_what_is_compared_without_sign_may_be_an_address(fake: Fake, slot: Slots) -> None:
+    compared = "mov -8(%rbp), %rax\n cmp %rax, -16(%rbp)\n jb 1f\n nop\n 1: nop\n"
+    assert slot(compared, -8) == "?"
+    unsigned = fake.graph.add(TypeRecord(Kind.INT, "long unsigned int", 8))
+    assert slot(compared + "mov -16(%rbp), %rax\n mov (%rdi,%rax,8), %rax", -8) == "long unsigned int"
+    assert slot("mov -8(%rbp), %rax\n shr $63, %rax", -8) == "?"
+    assert slot("mov -8(%rbp), %rax\n shr $3, %rax", -8) == "?"
+    assert slot("mov %rdi, -8(%rbp)", -8, arguments=((RDI, unsigned),)) == "long unsigned int"
+
+
+def test_a_place_that_others_fill_is_no_plain_number(fake: Fake, slot: Slots) -> None:
+    text = "movslq 16(%rdi), %rax\n mov 8(%rdi), %rcx\n mov %rcx, -40(%rbp)\n"
+    arguments = ((RDI, fake.graph.pointer_to(fake.node)),)
+    assert slot(text, -40, arguments=arguments) == "long int"
+    filled = "lea -64(%rbp), %rdi\n call 1f\n jmp 2f\n 1: ret\n 2: nop"
+    assert slot(text + filled, -40, arguments=arguments) == "?"

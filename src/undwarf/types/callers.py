@@ -94,6 +94,7 @@ class Callers:
             cut = self._cut
             self._cut = outer or cut
             self._asking.pop()
+            given = {register: t for register, t in given.items() if made.entry_fits(register, t)}
             if given:
                 made = Inference(self._program, flow, low, high, prototype, given, self._returned)
         (self._partial.add if cut and self._asking else self._partial.discard)(low)

@@ -17,6 +17,7 @@ from undwarf.types.nodes import Node
 from undwarf.types.places import Place, PlaceKind, Prototype
 from undwarf.types.program import Program
 from undwarf.types.tracking import Facts, Tracker
+from undwarf.types.values import OBJECT
 from undwarf.types.webs import Webs
 
 __all__ = ["Inference"]
@@ -34,6 +35,8 @@ _UNSIGNED = {
     8: ("long unsigned int", "unsigned long"),
 }
 _FLOATS = {4: ("float",), 8: ("double",)}
+_NEAR = 256
+"""How far an object may reach of which only the address is known."""
 _SAVED = -16
 """Where the frame of a function with a frame pointer ends: the caller's frame pointer and the return address follow."""
 
@@ -68,6 +71,7 @@ class Inference:
         self._graph: TypeGraph = program.graph
         self._low, self._high = low, high
         self._returned = returned
+        self._unknown: list[int] = []
         facts = self.facts = Facts(entry=dict(arguments))
         self.tracker = Tracker(program, flow, low, high, facts)
         self.webs = Webs(self.tracker, prototype)
@@ -88,6 +92,22 @@ class Inference:
             self.webs = Webs(self.tracker, prototype)
         self.decided = self._decide(self.webs)
         self.tracker.others = self.webs.others
+
+    def entry_fits(self, register: int, t: int) -> bool:
+        """Whether all that is accessed behind what a register holds at the function's begin is within a type."""
+        nodes = self.webs.nodes
+        queue = [nodes[key] for key in [("entry", register, 0)] if key in nodes]
+        seen = set(queue)
+        while queue:
+            node = queue.pop()
+            for offset, width in node.touched:
+                located = self.tracker.questions.locate((OBJECT, t, 0, 0, offset), width)
+                if isinstance(located, str) or located.how == "container":
+                    return False
+            more = [one for one in nodes.values() if one not in seen and (node, 0) in one.sources]
+            seen.update(more)
+            queue += more
+        return True
 
     def place_at(self, offset: int) -> int:
         """The type of what begins at an offset of the frame; void for unknown."""
@@ -240,7 +260,8 @@ class Inference:
         objects: list[tuple[int, int]] = []
         for offset, told in webs.objects.items():
             t = self.merged(told)
-            if t:
+            # Optimizers let objects share a place.
+            if t and (webs.unoptimised or offset not in webs.given):
                 objects.append((offset, t))
         spans = [(offset, offset + graph.size(t)) for offset, t in objects]
         slots = {
@@ -277,6 +298,7 @@ class Inference:
         """Types of variables in the frame, and of elements of arrays there."""
         graph = self._graph
         found: dict[Node, int] = {}
+        self._unknown = [offset for offset in webs.given if offset not in webs.objects]
         kept = [node for node in webs.nodes.values() if node.key[0] in ("slot", "cells")]
         for node in kept:
             t = self._own(node, decided)
@@ -288,6 +310,8 @@ class Inference:
                 if node in found or node.signs or node.copied or node.followed or node.floats:
                     continue
                 if node in decided.conflicting or node in decided.leads:
+                    continue
+                if self._may_be_filled(node):
                     continue
                 t = self._beside(node, found)
                 if t:
@@ -317,10 +341,15 @@ class Inference:
             return self._named(_FLOATS, size, (Kind.FLOAT,))
         if node.followed:
             return VOID
+        if not node.signs and self._may_be_filled(node):
+            return VOID
         copied = {graph.canonical(t): t for t in node.copied if graph.size(t) == size and not graph.is_pointer(t)}
         only = next(iter(copied.values())) if len(copied) == 1 else VOID
         if len(node.signs) == 1:
             signed = 1 in node.signs
+            if size == 8 and not signed and not copied and not self._is_number(node):
+                # Addresses are compared like that too.
+                return VOID
             if only and self._is_signed(only) in (signed, None):
                 return only
             if size == 1 and not signed:
@@ -333,6 +362,22 @@ class Inference:
         if len(summed) != 1 or None in summed:
             return VOID
         return self._named(_SIGNED if True in summed else _UNSIGNED, size, (Kind.INT, Kind.CHAR))
+
+    def _may_be_filled(self, node: Node) -> bool:
+        """Whether a place may be a member of something of which only the address is known."""
+        return node.key[0] == "slot" and any(at <= node.key[1] < at + _NEAR for at in self._unknown)
+
+    def _is_number(self, node: Node) -> bool:
+        """Whether a value is no address: by what is done with it, or by what it is compared with."""
+        if node.numeric:
+            return True
+        for other in node.compared:
+            types = [other] if isinstance(other, int) else [*other.declared, *other.copied]
+            if any(t and not self._graph.is_pointer(t) for t in types):
+                return True
+            if isinstance(other, Node) and other.numeric:
+                return True
+        return False
 
     def _beside(self, node: Node, found: dict[Node, int]) -> int:
         """Numbers that are calculated with each other are most often of one type."""

@@ -12,6 +12,7 @@ class Node:
         "apart",
         "begun",
         "beside",
+        "compared",
         "copied",
         "declared",
         "floats",
@@ -42,6 +43,8 @@ class Node:
         self.copied: list[int] = []
         self.signs: set[int] = set()
         self.floats = False
+        self.compared: list[Node | int] = []
+        """Nodes, or types of numbers, it is compared with."""
         self.numeric = False
         """It is calculated with as only numbers are."""
         self.followed = False

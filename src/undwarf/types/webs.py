@@ -7,7 +7,6 @@ member, what is returned, the other side of a comparison); types of the numbers 
 used as a number with sign. What follows from all that together is decided in `inference.py`.
 """
 
-from collections.abc import Iterable
 from typing import NamedTuple
 
 from undwarf.disasm import NONE, Action, Flow, Instruction, Memory
@@ -36,6 +35,7 @@ _GIVEN_BACK = {
     "__memcpy_chk": RDI, "__memmove_chk": RDI, "__memset_chk": RDI, "realloc": RDI, "reallocarray": RDI, "bsearch": RSI,
 }  # fmt: skip
 """Functions of the C library that return a pointer to what one of their parameters leads to (C11 7.22, 7.24)."""
+_ONLY_BYTES = frozenset(("memset", "memcpy", "memmove", "memcmp", "bzero", "free", "realloc", "__memset_chk"))
 _WHOLE = (Action.ADD, Action.SUBTRACT, Action.MULTIPLY, Action.SHIFT_LEFT)
 _OPERANDS = 4
 """Nodes of which a number is remembered to be made."""
@@ -61,6 +61,8 @@ class Webs:
         self.nodes: dict[Key, Node] = {}
         self.objects: dict[int, list[int]] = {}
         """Aggregates in the frame by their offset from the call frame address, as far as they are told of."""
+        self.given: set[int] = set()
+        """Offsets of the frame whose addresses are passed where nothing says what is expected."""
         self.cells: dict[int, tuple[int, Node]] = {}
         """Arrays in the frame: their stride, and the node of their elements."""
         self.exact: set[int] = set()
@@ -217,6 +219,9 @@ class Webs:
             if operand.access or made.width == 8:
                 for register in (operand.base, operand.index):
                     self._whole(held.get(register))
+                scaled = held.get(operand.index)
+                if scaled is not None and operand.scale > 1 and not scaled[1]:
+                    scaled[0].numeric = True
             if not operand.access:
                 continue
             frame = self.place(k, number, operand)
@@ -233,7 +238,10 @@ class Webs:
                     base[0].follow(base[1] + operand.displacement, operand.size)
         if made.width == 8 and action in _WHOLE:
             for register in (made.left, made.right):
-                self._whole(held.get(register))
+                each = held.get(register)
+                self._whole(each)
+                if each is not None and not each[1] and action in (Action.MULTIPLY, Action.SHIFT_LEFT):
+                    each[0].numeric = True
         sign, width = signedness(made, after)
         if sign:
             self._signs(made, sign, width, held, slot)
@@ -429,19 +437,24 @@ class Webs:
         if width != 8:
             return
         sides: list[tuple[Held | None, tuple[int, ...], int]] = []
+        t = VOID
         tracker = self.tracker
         for register in made.reads:
             if any(register in (operand.base, operand.index) for operand in made.memory):
                 continue
             sides.append((self.read(held, register), exactly(tracker, tracker.register(register)), register))
         if made.memory:
-            t = VOID
             if slot is None:
                 t = scalar_at(self.tracker, k, 0, 8)
             leads = self.graph.target(t) if t and self.graph.is_pointer(t) else VOID
             sides.append(((slot, 0, 8) if slot is not None else None, (leads,) if leads else (), NONE))
         if len(sides) != 2:
             return
+        for (source, _known, _), (other, _said, _register) in (sides, sides[::-1]):
+            if source is not None and not source[1] and other is not None and not other[1]:
+                source[0].compared.append(other[0])
+        if made.memory and slot is None and t and sides[0][0] is not None:
+            sides[0][0][0].compared.append(t)
         for (source, known, _), (_other, said, _register) in (sides, sides[::-1]):
             if source is not None and not known and said:
                 source[0].leads.setdefault(source[1], []).append(said[0])
@@ -451,7 +464,7 @@ class Webs:
     def _call(self, k: int, made: Instruction, held: dict[int, Held | None]) -> None:
         tracker, graph = self.tracker, self.graph
         prototype = tracker.program.callee(made.target) if made.target is not None else None
-        arguments: Iterable[tuple[int, int, int]] = ()
+        arguments: tuple[tuple[int, int, int], ...] = ()
         returns = VOID
         if prototype is not None:
             arguments = prototype.arguments if prototype.trusted else ()
@@ -461,6 +474,14 @@ class Webs:
             if t:
                 returns = graph.returns(t)
                 arguments = argument_registers(graph, graph.parameters(t), returns)
+        told = {register for register, _t, _piece in arguments}
+        name = prototype.name.partition("@") if prototype is not None else ("", "@", "")
+        # Where only the address counts, or a function of this program takes what others do.
+        harmless = name[0] in _ONLY_BYTES or (not name[1] and not self.unoptimised)
+        for register in () if harmless else MACHINE.parameters:
+            value = tracker.register(register)
+            if register not in told and value is not None and value[0] == FRAME:
+                self.given.add(value[4])
         for register, t, piece in arguments:
             value = tracker.register(register)
             if graph.is_scalar(t) and not piece:
@@ -516,8 +537,11 @@ class Webs:
             if not value[2] and target and graph.size(target) > 0:
                 if graph.is_aggregate(target):
                     self._object(value[4], target)
-                elif graph.is_scalar(target) and graph.size(target) > 1 and self.unoptimised:
+                    return
+                if graph.is_scalar(target) and graph.size(target) > 1 and self.unoptimised:
                     self.node("slot", value[4], graph.size(target)).declared.append(target)
+                    return
+            self.given.add(value[4])
             return
         self._used_as(register, self.read(held, register), t)
 
