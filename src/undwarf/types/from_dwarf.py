@@ -176,7 +176,10 @@ class DwarfSource:
         return [places for _depth, places in found if places]
 
     def function_places(self, low: int, high: int) -> list[Place]:
-        """All places that are valid somewhere in a range of one function, those of outer scopes first."""
+        """All places that are valid somewhere in a range of one function, those of outer scopes first.
+
+        Of numbers in registers not all are among them: that a function has variables, not which.
+        """
         function = self._scopes(low)
         if function is None:
             return []

@@ -320,7 +320,7 @@ def _value(stack: "list[_Value | None]") -> Spot | None:
     return Spot(kind, top.register, top.offset)
 
 
-Entry = tuple[int, int, memoryview]
+Entry = tuple[int, int, bytes]
 """Start and end of a range, and the expression that holds there."""
 
 
@@ -338,7 +338,7 @@ def old_list(data: memoryview, at: int, base: int, address_size: int, order: str
             base = end
             continue
         size = reader.fixed(2)
-        found.append(((base + start) & highest, (base + end) & highest, data[reader.at : reader.at + size]))
+        found.append(((base + start) & highest, (base + end) & highest, bytes(data[reader.at : reader.at + size])))
         reader.at += size
     return found
 
@@ -366,7 +366,7 @@ def split_list(data: memoryview, at: int, indexed: Indexed, order: str) -> list[
         else:
             break
         size = reader.fixed(2)
-        found.append((start, end, data[reader.at : reader.at + size]))
+        found.append((start, end, bytes(data[reader.at : reader.at + size])))
         reader.at += size
     return found
 
@@ -409,6 +409,6 @@ def new_list(data: memoryview, at: int, base: int, address_size: int, order: str
         size = reader.uleb()
         if reader.short or size > len(data) - reader.at:
             break
-        found.append((start, end, data[reader.at : reader.at + size]))
+        found.append((start, end, bytes(data[reader.at : reader.at + size])))
         reader.at += size
     return found

@@ -27,6 +27,8 @@ _SUBPROGRAM, _INLINED, _BLOCK, _TRY, _CATCH = 0x2E, 0x1D, 0x0B, 0x32, 0x25
 _VARIABLE, _PARAMETER = 0x34, 0x05
 _NESTED = frozenset((_INLINED, _BLOCK, _TRY, _CATCH))
 _WITHIN = tags_of(_VARIABLE, _PARAMETER, into=(_INLINED, _BLOCK, _TRY, _CATCH, TAG_PACK))
+_IN_REGISTERS = frozenset((PlaceKind.REGISTER, PlaceKind.VALUE))
+_as_it_is = tuple.__new__
 MAX_PLACES = 200_000
 """Places of one function that are kept."""
 
@@ -59,6 +61,7 @@ class FunctionScopes:
         self._left = MAX_PLACES
         self._origins: dict[int, tuple[str, int]] = {}
         self._known_spots: dict[bytes, list[Spot]] = {}
+        self._leading: dict[int, bool] = {}
         self.scopes: list[Scope] = []
         self.types: dict[int, None] = {}
         """Types of all variables and parameters, those without a place too."""
@@ -123,7 +126,7 @@ class FunctionScopes:
             return FrameBase(-1, spot.offset)
         return None
 
-    def _list(self, kind: int, value: int) -> "list[tuple[int, int, memoryview]]":
+    def _list(self, kind: int, value: int) -> list[tuple[int, int, bytes]]:
         space, file = self._space, self._space.file
         if self._version >= 5:
             data = file.section("debug_loclists")
@@ -148,15 +151,28 @@ class FunctionScopes:
         self.types[t] = None
         if location is None:
             return
+        leads = self._leads(t)
         if location.kind == ValueClass.BLOCK:
             block = entry.block(LOCATION)
             found = self._places(block) if block is not None else []
             for low, high in scope.ranges:
-                self._add(scope, name, t, found, low, high)
+                self._add(scope, name, t, leads, found, low, high)
         elif location.kind in (ValueClass.SEC_OFFSET, ValueClass.LOCLISTX, ValueClass.UNSIGNED):
+            known = self._known_spots
             for low, high, expression in self._list(location.kind, location.value):
                 if low < high:
-                    self._add(scope, name, t, self._places(expression), low, high)
+                    places = known.get(expression)
+                    if places is None:
+                        places = self._places(expression)
+                    self._add(scope, name, t, leads, places, low, high)
+
+    def _leads(self, t: int) -> bool:
+        """Whether a value of a type in a register says what is in memory: numbers do not."""
+        found = self._leading.get(t)
+        if found is None:
+            graph = self._types.graph
+            found = self._leading[t] = graph.is_pointer(t) or not graph.is_scalar(t)
+        return found
 
     def _declared(self, entry: Entry) -> tuple[str, int]:
         """Name and type of a variable; those of one that is inlined again and again are read once."""
@@ -172,27 +188,30 @@ class FunctionScopes:
 
     def _places(self, expression: "bytes | memoryview") -> list[Spot]:
         """The places an expression tells; most expressions are written over and over."""
-        key = bytes(expression)
+        key = expression if isinstance(expression, bytes) else bytes(expression)
         found = self._known_spots.get(key)
         if found is None:
             found = self._known_spots[key] = self._spots(key, self._frame_base)
         return found
 
-    def _add(self, scope: Scope, name: str, t: int, found: list[Spot], low: int, high: int) -> None:
+    def _add(self, scope: Scope, name: str, t: int, leads: bool, found: list[Spot], low: int, high: int) -> None:
+        places = scope.places
         for spot in found:
+            if not leads and places and spot.kind in _IN_REGISTERS and not spot.indirect:
+                continue
             if self._left <= 0:
                 self._types.graph.defects.add("too many places of variables", self._types.graph.subject)
                 return
             self._left -= 1
             of = self._types.graph.pointer_to(t) if spot.indirect else t
-            place = Place(
-                name, of, spot.kind, spot.register, spot.offset, low, high, spot.piece_offset, spot.piece_size
-            )
-            if spot.indirect:
+            kind, register, offset, piece_offset, piece_size, indirect = spot
+            # Places by the ten thousand: past the named tuple's own way to be made.
+            place = _as_it_is(Place, (name, of, kind, register, offset, low, high, piece_offset, piece_size))
+            if indirect:
                 # What leads there may be a variable of its own, as a closure is to what it captured: that goes before.
-                scope.places.insert(0, place)
+                places.insert(0, place)
             else:
-                scope.places.append(place)
+                places.append(place)
 
     # Walking -----------------------------------------------------------------------------------------------
 
