@@ -1,6 +1,7 @@
 """Time and memory of undwarf beside samply's and perf's, on the same recording, in one run.
 
     bench.py [--file RECORDING] [--perf PERF] [--samply SAMPLY] [--rounds 3] [--json OUT]
+    bench.py --types RECORDING... [--perf PERF] [--rounds 3] [--json OUT]
 
 Without --file a busy machine is recorded first (see workload.py), for --seconds. Tools take turns, so that a noisy
 neighbour hits all of them; figures are medians of the rounds. docs/benchmarks.md says how to read them.
@@ -15,6 +16,7 @@ import os
 import platform
 import shutil
 import statistics
+import struct
 import subprocess
 import sys
 import tempfile
@@ -174,7 +176,12 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--no-small", action="store_true", help="leave out the start-up and forks recordings")
     parser.add_argument("--directory", type=Path, help="keep the recordings here (default: a temporary directory)")
     parser.add_argument("--json", type=Path, help="also write all figures here")
+    parser.add_argument(
+        "--types", type=Path, nargs="+", metavar="FILE", help="instead: data types of recordings, beside perf's"
+    )
     options = parser.parse_args(arguments)
+    if options.types:
+        return data_types(options)
     with contextlib.ExitStack() as stack:
         directory = options.directory or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="undwarf-bench-")))
         directory.mkdir(parents=True, exist_ok=True)
@@ -269,6 +276,71 @@ def small(tools: Tools, directory: Path, options: argparse.Namespace) -> dict[st
         show(f"{name}: {file.stat().st_size / 1e6:.0f} MB", figures)
         result[name] = [asdict(item) for item in figures]
     return result
+
+
+def data_types(options: argparse.Namespace) -> int:
+    """`undwarf types` beside perf's data-type profiles, and with every sample eight times."""
+    tools = Tools(options)
+    print(f"{platform.platform()}, {os.cpu_count()} CPUs, load {os.getloadavg()[0]:.1f}; {tools.versions()}")
+    print(f"{'':20}{'hot':>6}{'typed':>7} | ours: {'wall':>5}{'CPU':>6}{'8x CPU':>8}", end="")
+    print(f" | report: {'wall':>6}{'CPU':>6} | annotate: {'wall':>6}{'CPU':>6} | ratio of CPU: report, annotate")
+    rows = []
+    for file in options.types:
+        told = subprocess.run(
+            [*tools.undwarf, "types", "--json", "--code", str(file)], capture_output=True, text=True, check=True
+        )
+        instructions = [one for event in json.loads(told.stdout)["events"] for one in event["instructions"]]
+        with tempfile.TemporaryDirectory(prefix="undwarf-bench-") as directory:
+            longer = Path(directory) / "longer.data"
+            repeat_samples(file, longer, 8)
+            commands = [
+                tools.ours("types", file),
+                ("8x", tools.ours("types", longer)[1]),
+                ("report", [str(tools.perf), "report", "-i", str(file), "-s", "type,typeoff", "--stdio"]),
+                ("annotate", [str(tools.perf), "annotate", "-i", str(file), "--data-type", "--stdio"]),
+            ]
+            ours, often, report, annotate = figures = compare(commands, options.rounds, options.rounds)
+        note("")
+        wrong = [f"{one.name}: {one.error}" for one in figures if one.error]
+        if wrong:
+            print(f"{file.name:20}{wrong[0]}")
+            continue
+        print(
+            f"{file.stem:20}{len(instructions):6}{sum(one['type'] is not None for one in instructions):7} |"
+            f"{ours.median('wall'):12.2f}{ours.median('cpu'):6.2f}{often.median('cpu'):8.2f} |"
+            f"{report.median('wall'):15.2f}{report.median('cpu'):6.2f} |"
+            f"{annotate.median('wall'):17.2f}{annotate.median('cpu'):6.2f} |"
+            f" {report.median('cpu') / ours.median('cpu'):.1f}x, {annotate.median('cpu') / ours.median('cpu'):.1f}x",
+            flush=True,
+        )
+        rows.append({"file": file.name, "figures": [asdict(one) for one in figures]})
+    if options.json:
+        options.json.write_text(json.dumps(rows, indent=1) + "\n")
+    return 0 if len(rows) == len(options.types) else 1
+
+
+def repeat_samples(file: Path, target: Path, times: int) -> None:
+    """A copy of a recording with each of its samples so many times; for little-endian files that are not compressed.
+
+    Source: perf.data-file-format.txt in the kernel's tools/perf/Documentation.
+    """
+    data = file.read_bytes()
+    header = bytearray(data[: struct.unpack_from("<Q", data, 8)[0]])
+    start, size = struct.unpack_from("<QQ", header, 40)
+    made = bytearray()
+    at = start
+    while at < start + size:
+        kind, _misc, length = struct.unpack_from("<IHH", data, at)
+        made += data[at : at + length] * (times if kind == 9 else 1)
+        at += length
+    struct.pack_into("<Q", header, 48, len(made))
+    sections = sum(bin(byte).count("1") for byte in header[72:104])
+    table = bytearray(data[start + size : start + size + 16 * sections])
+    for k in range(sections):
+        place = struct.unpack_from("<Q", table, 16 * k)[0]
+        struct.pack_into("<Q", table, 16 * k, place + len(made) - size)
+    behind = data[start + size + len(table) :]
+    target.write_bytes(header + data[len(header) : start] + made + table + behind)
 
 
 if __name__ == "__main__":
