@@ -1,3 +1,4 @@
+# cython: language_level=3, annotation_typing=False
 """A function's instructions as columns, and what they do as templates that all functions share.
 
 A template is what :class:`undwarf.disasm.Instruction` says of an instruction, as numbers, but for its place, its

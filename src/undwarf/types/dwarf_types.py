@@ -1,3 +1,4 @@
+# cython: language_level=3, annotation_typing=False
 """Types from DWARF, made when they are looked at.
 
 Source: DWARF 5, chapter 5 (types), 3.3 (what functions take), 4.1 of the appendix on type units; for bit fields of

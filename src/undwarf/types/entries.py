@@ -1,3 +1,4 @@
+# cython: language_level=3, annotation_typing=False
 """Entries of DWARF across all sections and files that belong to one binary, one entry at a time.
 
 An entry is named by (space, offset): a space is one section of units in one file. References lead from one space to

@@ -1,3 +1,4 @@
+# cython: language_level=3, annotation_typing=False
 """The control-flow graph of one function: stretches of instructions, and which may follow which.
 
 Jump tables are read where the instructions before the jump say where the table is; a jump that stays unresolved makes

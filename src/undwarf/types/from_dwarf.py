@@ -1,3 +1,4 @@
+# cython: language_level=3, annotation_typing=False
 """DWARF as a source of types for one binary: variables by scope, globals by address, prototypes by function."""
 
 from bisect import bisect_right

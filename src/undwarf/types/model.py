@@ -1,3 +1,4 @@
+# cython: language_level=3, annotation_typing=False
 """Types as a graph of numbered records, filled at first touch, whatever the debugging information was.
 
 A type is an int: 0 is void (or unknown), others are given out by :class:`TypeGraph`. A record says what one type is; a

@@ -1,3 +1,4 @@
+# cython: language_level=3, annotation_typing=False
 """The scopes of a function and what is declared in each: blocks, inlined functions, variables with their places."""
 
 from dataclasses import dataclass, field
