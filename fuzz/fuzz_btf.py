@@ -1,13 +1,18 @@
-"""BTF from any bytes: every type looked at, every function's prototype, every variable."""
+"""BTF from any bytes: every type looked at, every function's prototype, every variable; and code followed by it."""
 
 import struct
+from functools import cache
 
+from fuzz_types import programs
 from mutate import main
 
+from undwarf.elf import ElfFile
 from undwarf.errors import UnreadableInput
 from undwarf.limits import Limits
 from undwarf.types.btf import BtfFile, BtfTypes
+from undwarf.types.data_symbols import DataSymbols
 from undwarf.types.from_btf import BtfSource
+from undwarf.types.opening import open_resolver
 
 LIMITS = Limits(types=2000)
 
@@ -15,7 +20,8 @@ LIMITS = Limits(types=2000)
 def one_input(data: bytes) -> None:
     """Anything but UnreadableInput is a defect."""
     try:
-        source = BtfSource(BtfTypes(BtfFile(data, limits=LIMITS)))
+        file = BtfFile(data, limits=LIMITS)
+        source = BtfSource(BtfTypes(file))
     except UnreadableInput:
         return
     graph = source.graph
@@ -29,6 +35,25 @@ def one_input(data: bytes) -> None:
         source.prototype_named(name)
     for offset in (0, 64, 1 << 33):
         source.per_cpu_at(offset)
+    for program in programs()[:1]:
+        follow(program, file)
+
+
+def follow(program: bytes, file: BtfFile) -> None:
+    """What a program's code touches, if these are its types."""
+    resolver = open_resolver(ElfFile.from_bytes(program), btf=file, limits=LIMITS)
+    assert resolver is not None, "BTF that was read serves"
+    for address, name in symbols_of(program).items():
+        if name in ("walk", "use"):
+            for step in range(60):
+                resolver.sampled(address + step)
+                resolver.producer(address + step)
+
+
+@cache
+def symbols_of(program: bytes) -> dict[int, str]:
+    """Names of a program's functions by address."""
+    return dict(DataSymbols(ElfFile.from_bytes(program)).functions)
 
 
 def seeds() -> list[bytes]:
@@ -46,7 +71,7 @@ def seeds() -> list[bytes]:
         (0, 9 << 24, 8),
         (0, 10 << 24, 9),
         (0, 11 << 24, 2),
-        (0, 13 << 24 | 2, 2, 10, 2, 15, 3),
+        (0, 13 << 24 | 2, 1, 10, 2, 15, 1),
         (19, 12 << 24 | 1, 12),
         (15, 14 << 24, 3, 1),
         (24, 15 << 24 | 1, 0, 14, 0, 16),
@@ -56,6 +81,7 @@ def seeds() -> list[bytes]:
         (1, 19 << 24 | 1, 8, 1, 0, 0),
         (5, 1 << 31 | 4 << 24 | 2, 4, 10, 1, 3 << 24, 15, 1, 5 << 24 | 3),
     ]
+    # The program that follow() takes has a function walk, whose first argument is a pointer to this node.
     types = b"".join(struct.pack(f"<{len(row)}I", *row) for row in rows)
     head = struct.pack("<HBBI4I", 0xEB9F, 1, 0, 24, 0, len(types), len(types), len(strings))
     return [head + types + strings]

@@ -118,7 +118,9 @@ def look(program: bytes) -> None:
     for address, name in source.symbols.functions.items():
         if name in ("walk", "use") or name.startswith("_Z5total"):
             for step in range(0, 60, 3):
-                resolver.at(address + step)
+                resolver.sampled(address + step)
+                resolver.producer(address + step)
+                resolver.producer(address + step, trap_after=True)
 
 
 def seeds() -> list[bytes]:
