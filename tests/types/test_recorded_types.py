@@ -95,9 +95,23 @@ def test_what_touches_no_memory_is_apart_and_with_skid_inferred(tmp_path: Path, 
     data = recording(tmp_path, binary, [(after, 0, 4)])
     (event,) = run("--json", data)["events"]
     assert event["no_data"] == {"no memory access": 4000}
-    (event,) = run("--json", "--skid", data)["events"]
+    (event,) = run("--json", "--skid", "--code", data)["events"]
     assert event["inferred"] == event["typed"] == 4000
-    assert event["types"][0]["fields"][0]["field"] == "next"
+    row = event["types"][0]
+    assert row["fields"][0]["field"] == "next"
+    # Wherever there is a weight, it is told how much of it is a guess, and how good that is.
+    for one in (event, row, row["fields"][0], event["instructions"][0]):
+        assert one["inferred"] == 4000
+        assert one["inferred_with_high_confidence"] in (0, 4000)
+    (event,) = run("--json", "--skid", "--type", "node", data)["events"]
+    assert event["inferred"] == 4000
+    for text in (run("--skid", data), run("--skid", "--code", data), run("--skid", "--type", "node", data)):
+        assert "inferred" in text
+        assert "confidence" in text
+    page = tmp_path / "types.html"
+    run("--skid", "--html", page, data)
+    assert "100.00 % inferred" in page.read_text()
+    assert "confidence" in page.read_text()
 
 
 def test_a_type_is_drawn_with_holes_and_cache_lines(tmp_path: Path, run: Run) -> None:
@@ -117,7 +131,32 @@ def test_a_type_is_drawn_with_holes_and_cache_lines(tmp_path: Path, run: Run) ->
     ]
     (event,) = run("--json", data)["events"]
     (far_apart,) = event["spread"]
-    assert (far_apart["lines"], far_apart["needed"]) == ([0, 2], 1)
+    assert (far_apart["lines"], far_apart["taken"], far_apart["needed"]) == ([0, 2], 2, 1)
+    assert far_apart["functions"] == {"work": 1.0}
+
+
+def test_advice_on_a_layout_vanishes_when_it_is_followed(tmp_path: Path, run: Run) -> None:
+    source = WIDE.replace("long hot; char gap[120]; long far;", "long hot; long far; char gap[120];")
+    binary = build(tmp_path, source, "near.c", "-O1")
+    hot = place(binary, "work", "struct wide", "hot", "w")
+    far = place(binary, "work", "struct wide", "far", "w")
+    (event,) = run("--json", recording(tmp_path, binary, [(hot, 0, 3), (far, 0, 2)]))["events"]
+    assert event["typed"] == event["total"]
+    assert event["spread"] == []
+
+
+def test_members_that_one_line_may_hold_are_not_called_far_apart(tmp_path: Path, run: Run) -> None:
+    # Objects of 152 bytes begin anywhere in a line: the type's own lines say little.
+    source = WIDE.replace("char gap[120]; long far;", "char gap[48]; long far; char rest[72];").replace(
+        "struct wide { long hot", "struct wide { long first, hot"
+    )
+    binary = build(tmp_path, source, "some.c", "-O1")
+    hot = place(binary, "work", "struct wide", "hot", "w")
+    far = place(binary, "work", "struct wide", "far", "w")
+    (event,) = run("--json", recording(tmp_path, binary, [(hot, 0, 3), (far, 0, 2)]))["events"]
+    assert {one["offset"] // 64 for one in event["types"][0]["fields"]} == {0, 1}
+    assert event["types"][0]["size"] % 64
+    assert event["spread"] == []
 
 
 def test_code_shows_what_each_instruction_touches(tmp_path: Path, run: Run) -> None:

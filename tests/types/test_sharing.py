@@ -136,3 +136,8 @@ def test_the_text_says_how_it_is_known(program: tuple[Path, dict[str, int]], sha
     share(("head", 11, 0, OBJECT), ("tail", 12, 1, OBJECT), attr=PLAIN_ONLY)
     text = CliRunner().invoke(undwarf, ["types", str(tmp_path / "memory.data")]).stdout
     assert "line 0, by type: if the objects are the same" in text
+    text = CliRunner().invoke(undwarf, ["types", "--type", "pair", str(tmp_path / "memory.data")]).stdout
+    assert "False sharing" in text
+    page = tmp_path / "types.html"
+    CliRunner().invoke(undwarf, ["types", "--html", str(page), str(tmp_path / "memory.data")])
+    assert "False sharing" in page.read_text()

@@ -124,12 +124,15 @@ def _report(
 
     profile = job.leaves()
     touched = job.touch(profile, skid=skid)
-    shown = text.TypesOptions(percent_limit, rows, wants_colour(sys.stdout), job.recording.path, skid)
+    colour = wants_colour(sys.stdout)
+    exact = job.recording.event_kinds[1]
     events = []
     addresses = job.data_addresses(profile, touched)
     for k, (event, name) in enumerate(sections(profile, ())):
         found = data_types(profile, touched, weight, event=event)
         found.sharing = sharing(profile, touched, addresses, weight, event=event)
+        precise = event in exact
+        shown = text.TypesOptions(percent_limit, rows, colour, job.recording.path, skid, precise)
         if type_name is not None:
             row = text.find_type(found, type_name)
             if as_json:
@@ -154,10 +157,16 @@ def _page(job: Job, target: str, type_name: str | None, skid: bool, weight: "Wei
     from undwarf.outputs.types_page import write
     from undwarf.outputs.whole_file import whole_file
     from undwarf.views.datatypes import data_types
+    from undwarf.views.sharing import sharing
 
     profile = job.leaves()
     touched = job.touch(profile, skid=skid)
-    found = [(name, data_types(profile, touched, weight, event=event)) for event, name in sections(profile, ())]
+    addresses = job.data_addresses(profile, touched)
+    found = []
+    for event, name in sections(profile, ()):
+        data = data_types(profile, touched, weight, event=event)
+        data.sharing = sharing(profile, touched, addresses, weight, event=event)
+        found.append((name, data))
     wanted = text.find_type(found[0][1], type_name) if type_name is not None else None
     made = io.StringIO()
     write(found, job.recording.path, wanted, made)

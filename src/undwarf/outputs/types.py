@@ -6,13 +6,24 @@ from typing import TextIO
 from undwarf.errors import UsageError
 from undwarf.outputs.escape import printable
 from undwarf.outputs.paint import Paint, fit, pad
+from undwarf.outputs.types_findings import (
+    SHARING_TITLES,
+    SPREAD_TITLE,
+    clash_advice,
+    clash_parties,
+    clash_place,
+    inferred_text,
+    spread_advice,
+    spread_functions,
+)
 from undwarf.views.datatypes import Counts, DataTypes, FieldRow, TypeRow
 from undwarf.views.layout import layout, spread
-from undwarf.views.sharing import LINE, Sharing
+from undwarf.views.sharing import LINE
 
 __all__ = ["TypesOptions", "find_type", "plain_name", "write", "write_code", "write_type"]
 
 _MOST_FIELDS = 24
+_MOST_FINDINGS = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +35,8 @@ class TypesOptions:
     colour: bool = False
     path: str = ""
     skid: bool = False
+    precise: bool = False
+    """Samples stop at the access itself: nothing is to be gained by looking before it."""
 
 
 def _share(part: int, whole: int) -> str:
@@ -39,13 +52,17 @@ def write_head(found: DataTypes, name: str, sink: TextIO, options: TypesOptions)
     outside = sum(found.outside.values())
     memory = found.total - outside
     sink.write(f"{_share(memory, total)} of the weight is at instructions that touch the program's data:\n")
-    note = f", of which {_share(found.inferred, total).strip()} inferred" if found.inferred else ""
+    note = ""
+    if found.inferred:
+        high, low = _share(found.consumed, total).strip(), _share(found.inferred - found.consumed, total).strip()
+        note = f", of which {_share(found.inferred, total).strip()} inferred"
+        note += f" ({high} with high confidence: the instruction needs what was loaded; {low} low: the nearest load)"
     sink.write(f"{_share(found.typed, total)}   typed{note}\n")
     for reason, weight in sorted(found.unknown.items(), key=lambda one: -one[1]):
         sink.write(f"{_share(weight, total)}   {paint.warn('not typed: ' + printable(reason))}\n")
     for reason, weight in sorted(found.outside.items(), key=lambda one: -one[1]):
         sink.write(paint.dim(f"{_share(weight, total)} {reason}\n"))
-    if found.outside.get("no memory access", 0) > 0.25 * total and not options.skid:
+    if found.outside.get("no memory access", 0) > 0.25 * total and not (options.skid or options.precise):
         sink.write(paint.dim("  → events that are not precise stop behind the access: see --skid\n"))
 
 
@@ -126,9 +143,8 @@ def _levels(counts: Counts) -> str:
 
 
 def _inferred(counts: Counts, paint: Paint) -> str:
-    if not counts.inferred:
-        return ""
-    return paint.dim(f"  inferred: {100 * counts.inferred / (counts.weight or 1):.0f}% of it")
+    text = inferred_text(counts)
+    return paint.dim(f"  {text}") if text else ""
 
 
 def _member(one: FieldRow) -> str:
@@ -138,68 +154,30 @@ def _member(one: FieldRow) -> str:
     return f"+{one.offset:<5} {name}{also}"
 
 
-def _write_sharing(found: DataTypes, sink: TextIO, paint: Paint) -> None:
-    titles = {
-        True: "False sharing: cpus take cache lines from each other for different bytes",
-        False: "Shared data: cpus take cache lines from each other for the same bytes",
-    }
-    for false in (True, False):
-        some = [one for one in found.sharing if one.false == false]
+def _write_sharing(found: DataTypes, sink: TextIO, paint: Paint, only: str | None = None) -> None:
+    """What is found about sharing and layouts, of all types or of one."""
+    for false, title in SHARING_TITLES.items():
+        some = [one for one in found.sharing if one.false == false and only in (None, one.type)]
         if some:
-            sink.write("\n" + paint.bold(titles[false]) + "\n")
-        for one in some[:10]:
-            _write_clash(one, found, sink, paint)
-        if len(some) > 10:
-            sink.write(paint.dim(f"and {len(some) - 10} more (--json has them)\n"))
-    far = spread(found)
+            sink.write("\n" + paint.bold(title) + "\n")
+        for one in some[:_MOST_FINDINGS]:
+            sink.write(f"{_share(one.weight, found.total)} {printable(one.type)}  {paint.dim(clash_place(one))}\n")
+            for text in clash_parties(one):
+                sink.write(f"{'':8} {text}\n")
+            for text in clash_advice(one):
+                sink.write(paint.dim(f"{'':8} → {text}\n"))
+        if len(some) > _MOST_FINDINGS:
+            sink.write(paint.dim(f"and {len(some) - _MOST_FINDINGS} more (--json has them)\n"))
+    far = [two for two in spread(found) if only in (None, two.type)]
     if far:
-        sink.write("\n" + paint.bold("Members used together on several cache lines") + "\n")
-        for two in far[:10]:
-            lines = ", ".join(str(line) for line in two.lines)
-            sink.write(
-                f"{_share(two.weight, found.total)} {printable(two.type)}: lines {lines}, {two.needed} would do\n"
-            )
-            for name, offset, share in two.members:
-                sink.write(f"{'':8} {100 * share:3.0f}% +{offset:<5} {printable(name)}\n")
-            sink.write(paint.dim(f"{'':8} together in {', '.join(printable(name) for name in two.functions)}\n"))
-
-
-def _write_clash(one: Sharing, found: DataTypes, sink: TextIO, paint: Paint) -> None:
-    """What clashes, how that is known, and what to do about it."""
-    if one.by_address:
-        lines = f"{one.lines:,} line{'s' if one.lines != 1 else ''}"
-        where = f"{lines}" + (f", one at {one.address:#x}" if one.address else "") + ", by data address"
-    else:
-        where = f"line {one.line}, by type: if the objects are the same"
-    where += ", some of it inferred" if one.inferred else ""
-    where += "" if one.cpus_known else "; by threads, since cpus were not recorded"
-    sink.write(f"{_share(one.weight, found.total)} {printable(one.type)}  {paint.dim(where)}\n")
-    written = {(party.type, party.field, party.offset) for party in one.written}
-    parties = [(party, True) for party in one.written]
-    parties += [(party, False) for party in one.used if (party.type, party.field, party.offset) not in written]
-    for party, writes in parties[:12]:
-        name = printable(party.field) or "(whole)"
-        if party.type != one.type:
-            name = f"{printable(party.type)} {name}"
-        does = "written" if writes else "used"
-        cpus = f" on cpu {_numbers(party.cpus)}" if party.cpus else ""
-        threads = f"thread{'s' if len(party.threads) > 1 else ''} {_numbers(party.threads)}"
-        sink.write(f"{'':8} +{party.offset:<5} {name} {does} by {threads}{cpus}\n")
-    if one.false and one.objects:
-        advice = f"several objects lie on one line: give each {LINE} bytes, or each thread a block of its own"
-    elif one.false:
-        advice = f"put them {LINE} bytes apart, if they need not be together"
-    else:
-        advice = "one copy for each thread, or fewer writes, would keep the line where it is"
-    sink.write(paint.dim(f"{'':8} → {advice}\n"))
-    if not one.by_address:
-        how = "perf record --call-graph dwarf (registers) or -d (data addresses) tells which objects"
-        sink.write(paint.dim(f"{'':8} → {how}\n"))
-
-
-def _numbers(numbers: set[int]) -> str:
-    shown = ", ".join(str(number) for number in sorted(numbers)[:8])
-    return shown + (f" and {len(numbers) - 8} more" if len(numbers) > 8 else "")
+        sink.write("\n" + paint.bold(SPREAD_TITLE) + "\n")
+    for two in far[:_MOST_FINDINGS]:
+        lines = ", ".join(str(line) for line in two.lines)
+        sink.write(f"{_share(two.weight, found.total)} {printable(two.type)}  {paint.dim(f'lines {lines}')}\n")
+        for name, offset, share in two.members:
+            sink.write(f"{'':8} {100 * share:3.0f}% +{offset:<5} {printable(name)}\n")
+        sink.write(paint.dim(f"{'':8} {spread_functions(two)}\n"))
+        sink.write(paint.dim(f"{'':8} → {spread_advice(two)}\n"))
 
 
 def find_type(found: DataTypes, name: str) -> TypeRow:
@@ -264,6 +242,7 @@ def write_type(found: DataTypes, row: TypeRow, sink: TextIO, options: TypesOptio
     rest = sum(one.counts.weight for one in row.fields.values() if not one.field)
     if weighed and (not drawn or rest):
         sink.write(f"{_share(rest, of_type)} {'':17}of the whole, or of what has no name\n")
+    _write_sharing(found, sink, paint, row.name)
 
 
 def write_code(found: DataTypes, name: str, sink: TextIO, options: TypesOptions) -> None:

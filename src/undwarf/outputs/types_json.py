@@ -27,6 +27,7 @@ def _counts(counts: Counts, *, latency: bool) -> dict[str, Any]:
         found["latency"] = counts.latency
         found["timed_samples"] = counts.timed
     found["inferred"] = counts.inferred
+    found["inferred_with_high_confidence"] = counts.consumed
     found.update(counts.memory.as_dict())
     return found
 
@@ -62,6 +63,7 @@ def as_dict(found: DataTypes, event: str, *, code: bool) -> dict[str, Any]:
         "total": found.total,
         "typed": found.typed,
         "inferred": found.inferred,
+        "inferred_with_high_confidence": found.consumed,
         "untyped": dict(found.unknown),
         "no_data": dict(found.outside),
         "types": [
@@ -100,9 +102,10 @@ def as_dict(found: DataTypes, event: str, *, code: bool) -> dict[str, Any]:
                 "type": two.type,
                 "weight": two.weight,
                 "lines": list(two.lines),
+                "taken": two.taken,
                 "needed": two.needed,
                 "members": [{"field": name, "offset": offset, "share": share} for name, offset, share in two.members],
-                "functions": list(two.functions),
+                "functions": dict(two.functions),
             }
             for two in spread(found)
         ],

@@ -4,8 +4,18 @@ from html import escape
 from typing import TextIO
 
 from undwarf.outputs.escape import printable
-from undwarf.views.datatypes import DataTypes, TypeRow
-from undwarf.views.layout import LINE, LayoutLine, layout
+from undwarf.outputs.types_findings import (
+    SHARING_TITLES,
+    SPREAD_TITLE,
+    clash_advice,
+    clash_parties,
+    clash_place,
+    inferred_text,
+    spread_advice,
+    spread_functions,
+)
+from undwarf.views.datatypes import Counts, DataTypes, TypeRow
+from undwarf.views.layout import LINE, LayoutLine, layout, spread
 
 __all__ = ["write"]
 
@@ -35,6 +45,8 @@ td,th{padding:1px 10px;text-align:right;border-bottom:1px solid var(--line);whit
 th{font-weight:600;color:var(--dim)}
 td.name,th.name{text-align:left}
 td.name{font-family:ui-monospace,monospace}
+.finding{margin:.6em 0;padding-left:.8em;border-left:3px solid var(--line)}
+pre{font:12px/1.45 ui-monospace,monospace;margin:.2em 0;overflow-x:auto}
 .dim{color:var(--dim)}
 .warn{color:var(--warn)}
 """
@@ -53,6 +65,7 @@ def write(found: list[tuple[str, DataTypes]], path: str, wanted: TypeRow | None,
         names = [f"t{number}-{place}" for place in range(min(len(rows), _MOST_TYPES))]
         if len(names) > 1:
             _overview(rows, names, data, sink)
+        _findings(data, wanted, sink)
         if names:
             sink.write(
                 "<p class=dim>Each row below is a cache line of 64 bytes, warmer where more of the type's weight "
@@ -76,7 +89,12 @@ def _shares(data: DataTypes, sink: TextIO) -> None:
 
     sink.write(f"<p class=dim>{data.samples:,} samples</p>\n<div class=wide><table>\n")
     row(data.total - outside, "at instructions that touch the program's data, of which")
-    row(data.typed, "typed" + (f" ({100 * data.inferred / total:.2f} % inferred)" if data.inferred else ""))
+    note = ""
+    if data.inferred:
+        note = (
+            f" ({100 * data.inferred / total:.2f} % inferred: {100 * data.consumed / total:.2f} % with high confidence)"
+        )
+    row(data.typed, "typed" + note)
     for reason, weight in sorted(data.unknown.items(), key=lambda one: -one[1]):
         row(weight, f"not typed: {reason}", "warn")
     for reason, weight in sorted(data.outside.items(), key=lambda one: -one[1]):
@@ -87,10 +105,13 @@ def _shares(data: DataTypes, sink: TextIO) -> None:
 def _overview(rows: list[TypeRow], names: list[str], data: DataTypes, sink: TextIO) -> None:
     """A line for each type that leads to it."""
     total = data.total or 1
-    sink.write("<div class=wide><table><tr><th>Weight<th>Samples<th>Bytes<th class=name>Type\n")
+    inferred = "<th>Inferred" if data.inferred else ""
+    sink.write(f"<div class=wide><table><tr><th>Weight{inferred}<th>Samples<th>Bytes<th class=name>Type\n")
     for name, row in zip(names, rows, strict=False):
         share = row.counts.weight / total
-        sink.write(f'<tr><td style="{_heat(share)}">{100 * share:.2f} %<td>{row.counts.samples:,}<td>{row.size:,}')
+        sink.write(f'<tr><td style="{_heat(share)}">{100 * share:.2f} %')
+        sink.write(f"<td>{100 * row.counts.inferred / total:.2f} %" if data.inferred else "")
+        sink.write(f"<td>{row.counts.samples:,}<td>{row.size:,}")
         sink.write(f'<td class=name><a href="#{name}">{escape(printable(row.name))}</a>\n')
     sink.write("</table></div>\n")
 
@@ -105,7 +126,9 @@ def _type(row: TypeRow, name: str, data: DataTypes, sink: TextIO) -> None:
     total, whole = data.total or 1, row.counts.weight or 1
     samples = f"{row.counts.samples:,} sample{'' if row.counts.samples == 1 else 's'}"
     sink.write(f"<h2 id={name}>{escape(printable(row.name))}</h2>\n<p class=dim>{row.size:,} bytes, ")
-    sink.write(f"{100 * row.counts.weight / total:.2f} % of the weight, {samples}</p>\n")
+    inferred = inferred_text(row.counts)
+    sink.write(f"{100 * row.counts.weight / total:.2f} % of the weight, {samples}")
+    sink.write(f"; {inferred}</p>\n" if inferred else "</p>\n")
     drawn = layout(row)
     leaves = _leaves(drawn)
     if row.size and drawn:
@@ -114,8 +137,9 @@ def _type(row: TypeRow, name: str, data: DataTypes, sink: TextIO) -> None:
     if not shown:
         # A type without members: what there is to say is said.
         return
-    sink.write("<div class=wide><table><tr><th>Weight<th>Loads<th>Stores<th>Offset<th>Size")
-    sink.write("<th class=name>Member<th class=name>Type\n")
+    sink.write("<div class=wide><table><tr><th>Weight<th>Loads<th>Stores")
+    sink.write(("<th>Latency" if data.has_latency else "") + ("<th>Missed" if data.has_sources else ""))
+    sink.write("<th>Offset<th>Size<th class=name>Member<th class=name>Type<th class=name>\n")
     for one in sorted(shown, key=lambda each: -(each.counts.weight if each.counts else 0)):
         counts = one.counts
         if counts is None:
@@ -123,13 +147,62 @@ def _type(row: TypeRow, name: str, data: DataTypes, sink: TextIO) -> None:
         share = counts.weight / whole
         sink.write(
             f'<tr><td style="{_heat(share)}">{100 * share:.2f} %<td>{100 * counts.loads / whole:.2f} %'
-            f"<td>{100 * counts.stores / whole:.2f} %<td>{one.offset}<td>{one.size}"
-            f"<td class=name>{escape(printable(one.path + one.bits))}<td class=name>{escape(printable(one.type))}\n"
+            f"<td>{100 * counts.stores / whole:.2f} %{_recorded(counts, data)}<td>{one.offset}<td>{one.size}"
+            f"<td class=name>{escape(printable(one.path + one.bits))}<td class=name>{escape(printable(one.type))}"
+            f'<td class="name dim">{inferred_text(counts)}\n'
         )
     rest = sum(one.counts.weight for one in row.fields.values() if not one.field)
     if rest:
-        sink.write(f"<tr><td>{100 * rest / whole:.2f} %<td><td><td><td><td class=name>(no member)<td>\n")
+        empty = "<td>" * (4 + data.has_latency + data.has_sources)
+        sink.write(f"<tr><td>{100 * rest / whole:.2f} %{empty}<td class=name>(no member)<td><td>\n")
     sink.write("</table></div>\n")
+
+
+def _recorded(counts: Counts, data: DataTypes) -> str:
+    """Cells of what hardware recorded: the mean latency; the share of what the nearest cache did not have, with the
+    levels where one points at it."""
+    text = ""
+    if data.has_latency:
+        text += f"<td>{counts.mean_latency:.1f}" if counts.timed else "<td>"
+    if data.has_sources:
+        memory = counts.memory
+        levels = ", ".join(
+            f"{name} {100 * weight / memory.known:.0f} %"
+            for name, weight in sorted(memory.levels.items(), key=lambda one: (-one[1], one[0]))
+        )
+        missed = f"{100 * memory.missed / memory.known:.2f} %" if memory.known else ""
+        text += f'<td title="{escape(levels, quote=True)}">{missed}'
+    return text
+
+
+def _findings(data: DataTypes, wanted: TypeRow | None, sink: TextIO) -> None:
+    """What cpus take from each other, and which members lie too far apart."""
+
+    def item(weight: int, name: str, note: str, lines: list[str], advice: list[str]) -> None:
+        share = 100 * weight / (data.total or 1)
+        sink.write(f"<div class=finding><p><b>{share:.2f} % {escape(printable(name))}</b> ")
+        sink.write(f"<span class=dim>{escape(note)}</span></p>\n<pre>")
+        sink.write("\n".join(escape(line) for line in lines) + "</pre>\n")
+        for text in advice:
+            sink.write(f"<p class=dim>→ {escape(text)}</p>\n")
+        sink.write("</div>\n")
+
+    def chosen(name: str) -> bool:
+        return wanted is None or name == wanted.name
+
+    for false, title in SHARING_TITLES.items():
+        some = [one for one in data.sharing if one.false == false and chosen(one.type)]
+        if some:
+            sink.write(f"<h3>{title}</h3>\n")
+        for one in some[:_MOST_TYPES]:
+            item(one.weight, one.type, clash_place(one), clash_parties(one), clash_advice(one))
+    far = [two for two in spread(data) if chosen(two.type)]
+    if far:
+        sink.write(f"<h3>{SPREAD_TITLE}</h3>\n")
+    for two in far[:_MOST_TYPES]:
+        members = [f"{100 * share:3.0f} % +{offset:<5} {printable(name)}" for name, offset, share in two.members]
+        lines = ", ".join(str(line) for line in two.lines)
+        item(two.weight, two.type, f"lines {lines}", [*members, spread_functions(two)], [spread_advice(two)])
 
 
 def _leaves(drawn: list[LayoutLine]) -> list[LayoutLine]:

@@ -123,8 +123,9 @@ def _one(
 
 @dataclass(slots=True)
 class Counts:
-    """What was added up: weight, samples, of these loads and stores (weights), what was only inferred, and what the
-    recording says of the accesses: `latency` of the `timed` samples that have one, and their data sources."""
+    """What was added up: weight, samples, of these loads and stores (weights), what was only inferred (of that with
+    high confidence `consumed`: the sampled instruction needs what was loaded), and what the recording says of the
+    accesses: `latency` of the `timed` samples that have one, and their data sources."""
 
     weight: int = 0
     samples: int = 0
@@ -133,6 +134,7 @@ class Counts:
     latency: int = 0
     timed: int = 0
     inferred: int = 0
+    consumed: int = 0
     memory: MemoryCounts = initially(default_factory=MemoryCounts)
 
     def add(self, other: "Counts") -> None:
@@ -144,6 +146,7 @@ class Counts:
         self.latency += other.latency
         self.timed += other.timed
         self.inferred += other.inferred
+        self.consumed += other.consumed
         self.memory.add(other.memory)
 
     @property
@@ -200,6 +203,7 @@ class DataTypes:
     samples: int = 0
     typed: int = 0
     inferred: int = 0
+    consumed: int = 0
     types: list[TypeRow] = initially(default_factory=list)
     unknown: dict[str, int] = initially(default_factory=dict)
     outside: dict[str, int] = initially(default_factory=dict)
@@ -242,6 +246,7 @@ def data_types(profile: Profile, touched: Touch, weight: Weight = "period", *, e
             continue
         made.typed += counts.weight
         made.inferred += counts.inferred
+        made.consumed += counts.consumed
         known = types.get((access.type, access.type_size))
         if known is None:
             known = types[access.type, access.type_size] = TypeRow(
@@ -289,6 +294,7 @@ def _counted(profile: Profile, selection: Selection, leaves: memoryview, touched
         one.loads += weight if "r" in (done or access) else 0
         one.stores += weight if "w" in (done or access) else 0
         one.inferred += weight if touched.inferred[number] else 0
+        one.consumed += weight if touched.inferred[number] and touched.consumed[number] else 0
         one.memory.add_source(source, weight)
     if columns.data_page_size is not None:
         for number, page, weight in _by_value(columns.data_page_size, selection, leaves, size):

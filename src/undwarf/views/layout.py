@@ -5,7 +5,7 @@ weights say about the layout: members used together but far apart.
 from dataclasses import dataclass
 
 from undwarf.types.model import TypeGraph
-from undwarf.views.datatypes import Counts, DataTypes, TypeRow
+from undwarf.views.datatypes import Counts, DataTypes, FieldRow, TypeRow
 from undwarf.views.sharing import LINE
 
 __all__ = ["LINE", "LayoutLine", "Spread", "layout", "spread"]
@@ -92,7 +92,9 @@ def _charge(drawn: list[LayoutLine], row: TypeRow) -> None:
 class Spread:
     """Members that are hot in the same functions and lie on more cache lines than they need.
 
-    `members` are (name, offset, share of the type's weight); `functions` are those that use at least two of them.
+    `members` are (name, offset, share of the type's weight); `lines` those of the type they are on, `taken` how many at
+    best (objects that are no multiple of a line may begin anywhere in one), `needed` how many would do; `functions` use
+    at least two of them, with the share of the type's weight that these members have there.
     """
 
     type: str
@@ -100,8 +102,9 @@ class Spread:
     weight: int
     members: tuple[tuple[str, int, float], ...]
     lines: tuple[int, ...]
+    taken: int
     needed: int
-    functions: tuple[str, ...]
+    functions: tuple[tuple[str, float], ...]
 
 
 def spread(data: DataTypes, least: float = 0.02) -> list[Spread]:
@@ -114,31 +117,53 @@ def spread(data: DataTypes, least: float = 0.02) -> list[Spread]:
             continue
         hot = [one for one in row.fields.values() if one.field and one.counts.weight >= 0.1 * row.counts.weight]
         plain = [one for one in hot if "[" not in one.field and (row.name, one.offset) not in clashing]
-        if len(plain) < 2:
+        together, functions = _together(plain)
+        if len(together) < 2:
             continue
-        shared: dict[str, int] = {}
-        for one in plain:
-            for name in one.functions:
-                shared[name] = shared.get(name, 0) + 1
-        functions = tuple(sorted((name for name, count in shared.items() if count > 1), key=lambda name: -shared[name]))
-        together = [one for one in plain if any(name in functions for name in one.functions)]
-        lines = tuple(sorted({one.offset // LINE for one in together}))
         needed = -(-sum(max(one.size, 1) for one in together) // LINE)
-        if len(together) < 2 or len(lines) <= needed:
+        taken = _lines_taken(together, aligned=not row.size % LINE)
+        if taken <= needed:
             continue
+        whole = row.counts.weight
         found.append(
             Spread(
                 row.name,
                 row.size,
                 sum(one.counts.weight for one in together),
                 tuple(
-                    (one.field, one.offset, one.counts.weight / row.counts.weight)
-                    for one in sorted(together, key=lambda one: -one.counts.weight)
+                    (one.field, one.offset, one.counts.weight / whole)
+                    for one in sorted(together, key=lambda one: (-one.counts.weight, one.offset))
                 ),
-                lines,
+                tuple(sorted({one.offset // LINE for one in together})),
+                taken,
                 needed,
-                functions[:4],
+                tuple((name, weight / whole) for name, weight in functions[:4]),
             )
         )
-    found.sort(key=lambda one: -one.weight)
+    found.sort(key=lambda one: (-one.weight, one.type))
     return found
+
+
+def _together(members: list[FieldRow]) -> tuple[list[FieldRow], list[tuple[str, int]]]:
+    """(the members that some function uses with another one of them, these functions with their weight)."""
+    users: dict[str, list[FieldRow]] = {}
+    for one in members:
+        for name in one.functions:
+            users.setdefault(name, []).append(one)
+    shared = {name: used for name, used in users.items() if len(used) > 1}
+    together = [one for one in members if any(name in shared for name in one.functions)]
+    functions = [(name, sum(one.functions[name] for one in used)) for name, used in shared.items()]
+    functions.sort(key=lambda one: (-one[1], one[0]))
+    return together, functions
+
+
+def _lines_taken(members: list[FieldRow], *, aligned: bool) -> int:
+    """How many lines members are on; at best, where objects may begin anywhere in a line."""
+    if aligned:
+        return len({one.offset // LINE for one in members})
+    taken, end = 0, -1
+    for one in sorted(members, key=lambda one: one.offset):
+        if one.offset + max(one.size, 1) > end:
+            taken += 1
+            end = one.offset + LINE
+    return taken

@@ -1,0 +1,93 @@
+"""What layouts and sharing are found to cost, in words that the text and the page have in common."""
+
+from undwarf.outputs.escape import printable
+from undwarf.views.datatypes import Counts
+from undwarf.views.layout import Spread
+from undwarf.views.sharing import LINE, Sharing
+
+__all__ = [
+    "SHARING_TITLES", "SPREAD_TITLE", "clash_advice", "clash_parties", "clash_place", "inferred_text",
+    "spread_advice", "spread_functions",
+]  # fmt: skip
+
+SHARING_TITLES = {
+    True: "False sharing: cpus take cache lines from each other for different bytes",
+    False: "Shared data: cpus take cache lines from each other for the same bytes",
+}
+SPREAD_TITLE = "Members used together on several cache lines"
+_MOST_PARTIES = 12
+
+
+def inferred_text(counts: Counts) -> str:
+    """How much of a weight was only inferred, and with which confidence; empty for nothing."""
+    if not counts.inferred:
+        return ""
+    whole = counts.weight or 1
+    text = f"{100 * counts.inferred / whole:.0f}% of it inferred"
+    high, low = 100 * counts.consumed / whole, 100 * (counts.inferred - counts.consumed) / whole
+    if counts.consumed == counts.inferred:
+        return f"{text}, confidence high"
+    if not counts.consumed:
+        return f"{text}, confidence low"
+    return f"{text}, confidence high for {high:.0f}%, low for {low:.0f}%"
+
+
+def clash_place(one: Sharing) -> str:
+    """Where it is, and how that is known."""
+    if one.by_address:
+        lines = f"{one.lines:,} line{'s' if one.lines != 1 else ''}"
+        where = lines + (f", one at {one.address:#x}" if one.address else "") + ", by data address"
+    else:
+        where = f"line {one.line}, by type: if the objects are the same"
+    where += ", some of it inferred" if one.inferred else ""
+    return where + ("" if one.cpus_known else "; by threads, since cpus were not recorded")
+
+
+def clash_parties(one: Sharing) -> list[str]:
+    """A line for each member: who writes it, or only uses it."""
+    written = {(party.type, party.field, party.offset) for party in one.written}
+    parties = [(party, True) for party in one.written]
+    parties += [(party, False) for party in one.used if (party.type, party.field, party.offset) not in written]
+    made = []
+    for party, writes in parties[:_MOST_PARTIES]:
+        name = printable(party.field) or "(whole)"
+        if party.type != one.type:
+            name = f"{printable(party.type)} {name}"
+        cpus = f" on cpu {_numbers(party.cpus)}" if party.cpus else ""
+        threads = f"thread{'s' if len(party.threads) > 1 else ''} {_numbers(party.threads)}"
+        made.append(f"+{party.offset:<5} {name} {'written' if writes else 'used'} by {threads}{cpus}")
+    if len(parties) > _MOST_PARTIES:
+        made.append(f"and {len(parties) - _MOST_PARTIES} more")
+    return made
+
+
+def clash_advice(one: Sharing) -> list[str]:
+    """What to do about it."""
+    if one.false and one.objects:
+        made = [f"several objects lie on one line: give each {LINE} bytes, or each thread a block of its own"]
+    elif one.false:
+        made = [f"put them {LINE} bytes apart, if they need not be together"]
+    else:
+        made = ["one copy for each thread, or fewer writes, would keep the line where it is"]
+    if not one.by_address:
+        made.append("perf record --call-graph dwarf (registers) or -d (data addresses) tells which objects")
+    return made
+
+
+def spread_functions(two: Spread) -> str:
+    """Where they are used together, with the share of the type's weight there."""
+    return "together in " + ", ".join(f"{printable(name)} ({100 * share:.0f}%)" for name, share in two.functions)
+
+
+def spread_advice(two: Spread) -> str:
+    """What to do about it."""
+    first = min(offset for _name, offset, _share in two.members)
+    last = max(offset for _name, offset, _share in two.members)
+    return (
+        f"they lie {last - first} bytes apart on {two.taken} lines at best; next to each other they need {two.needed}"
+    )
+
+
+def _numbers(numbers: set[int]) -> str:
+    shown = ", ".join(str(number) for number in sorted(numbers)[:8])
+    return shown + (f" and {len(numbers) - 8} more" if len(numbers) > 8 else "")
