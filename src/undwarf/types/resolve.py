@@ -221,7 +221,7 @@ class Resolver:
                 if inner is None:
                     return None
                 changed |= inner
-            elif made.flow == Flow.CALL:
+            elif made.flow == Flow.CALL and made.target != address:
                 return None
         return machine.lost_in_calls & changed
 

@@ -501,8 +501,9 @@ class Webs:
         back = _GIVEN_BACK.get(prototype.name.partition("@")[0]) if prototype is not None else None
         returning = self.read(held, back) if back is not None else None
         given = tracker.register(back) if back is not None else None
-        for register in MACHINE.lost_in_calls:
+        for register in tracker.questions.changed(made.target) if made.target is not None else MACHINE.lost_in_calls:
             held[register] = None
+        held[MACHINE.result] = None
         self._made_of.clear()
         self._pieces.clear()
         node = self.node("made", k, MACHINE.result)
