@@ -142,9 +142,7 @@ class Callers:
             # What takes any pointer may get another one where it is not known.
             if not known or (prototype is not None and prototype.trusted and len(known) < len(each)):
                 continue
-            graph = self._graph
-            common = set.intersection(*({graph.canonical(t) for t in one} for one in known))
-            t = next((t for t in known[0] if graph.canonical(t) in common), VOID)
+            t = self._common(known)
             if t:
                 found[register] = t
         return found
@@ -228,11 +226,16 @@ class Callers:
             if value is not None and (value[2] or (value[0] == FRAME)):
                 return VOID
             told.append(self._given(made, value, source))
+        return self._common(told) if told and all(told) else VOID
+
+    def _common(self, told: list[tuple[int, ...]]) -> int:
+        """The largest whole that all lead to; not what different aggregates happen to begin with."""
         graph = self._graph
-        if not told or not all(told):
-            return VOID
         common = set.intersection(*({graph.canonical(t) for t in one} for one in told))
-        return next((t for t in told[0] if graph.canonical(t) in common), VOID)
+        t = next((t for t in told[0] if graph.canonical(t) in common), VOID)
+        if t and not graph.is_aggregate(t) and any(graph.is_aggregate(one[0]) for one in told):
+            return VOID
+        return t
 
     # Where calls are ---------------------------------------------------------------------------------------
 

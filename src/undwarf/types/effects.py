@@ -679,6 +679,10 @@ class Effects:
                 self._taught(known, value)
         return 0
 
+    def has_escaped(self) -> cython.bint:
+        """Whether the address of a part of the frame goes where others may see it."""
+        return len(self.escaped) > 0
+
     def teach(self, k: cython.Py_ssize_t, register: cython.Py_ssize_t, value: cython.int) -> None:
         """What an instruction writes into a register is a value, unless something else is known of it."""
         if not 0 <= k < self.count or not 0 <= register < REGISTERS:

@@ -1,6 +1,6 @@
 """What is told of the values of one origin in a function; `webs.py` gathers it."""
 
-__all__ = ["Key", "Node"]
+__all__ = ["Held", "Key", "Node"]
 
 Key = tuple[str, int, int]
 
@@ -69,3 +69,7 @@ class Node:
         self.touched.add((offset, size))
         self.low = min(self.low, offset)
         self.high = max(self.high, offset + size)
+
+
+Held = tuple[Node, int, int]
+"""What a register holds: the value of a node, so much more, as so many bytes."""

@@ -118,6 +118,11 @@ class Tracker:
         prototype = self.program.source.prototype_at(self._low)
         return prototype is not None and any(one == register for one, _value in self.questions.passed(prototype))
 
+    @property
+    def has_escaped(self) -> bool:
+        """Whether the address of a part of the frame goes where others may see it."""
+        return bool(self._effects.has_escaped())
+
     # Before an instruction ---------------------------------------------------------------------------------
 
     def states(self, number: int) -> Iterator[int]:

@@ -19,9 +19,10 @@ from undwarf.types.calling import (
     vector_registers,
 )
 from undwarf.types.model import VOID, Kind, TypeGraph
-from undwarf.types.nodes import Key, Node
+from undwarf.types.nodes import Held, Key, Node
+from undwarf.types.number_uses import OPERANDS, NumberUses
 from undwarf.types.places import Prototype
-from undwarf.types.pointed import exactly, pointed, scalar_at
+from undwarf.types.pointed import pointed, scalar_at
 from undwarf.types.tracking import Tracker
 from undwarf.types.values import ADDRESS, FRAME, NUMBER, OBJECT, Value
 
@@ -37,11 +38,12 @@ _GIVEN_BACK = {
 """Functions of the C library that return a pointer to what one of their parameters leads to (C11 7.22, 7.24)."""
 _ONLY_BYTES = frozenset(("memset", "memcpy", "memmove", "memcmp", "bzero", "free", "realloc", "__memset_chk"))
 _WHOLE = (Action.ADD, Action.SUBTRACT, Action.MULTIPLY, Action.SHIFT_LEFT)
-_OPERANDS = 4
-"""Nodes of which a number is remembered to be made."""
 
-Held = tuple[Node, int, int]
-"""What a register holds: the value of a node, so much more, as so many bytes."""
+_PLACES = 1 << 20
+"""Where numbers of places in the frame, which hold values as registers do, have their zero."""
+_REACH = 1 << 19
+_ALL = 1 << 21
+"""Stands for all places: what they held is not known any more."""
 
 
 class Piece(NamedTuple):
@@ -51,7 +53,7 @@ class Piece(NamedTuple):
     offset: int
 
 
-class Webs:
+class Webs(NumberUses):
     """The nodes of one function of x86-64, gathered from where its data flow stands."""
 
     def __init__(self, tracker: Tracker, prototype: Prototype | None) -> None:
@@ -76,7 +78,7 @@ class Webs:
         self._outs: dict[int, dict[int, Held | None]] = {}
         self._known: dict[int, dict[int, Value | None]] = {}
         self._pieces: dict[int, Piece] = {}
-        self._made_of: dict[int, tuple[Node | int, ...]] = {}
+        self._made_of = {}
         self._bases: dict[tuple[int, int], tuple[Node, int]] = {}
         self._ins: list[tuple[int, int]] = []
         self._block = 0
@@ -179,7 +181,7 @@ class Webs:
         """What a register holds."""
         if register in held:
             return held[register]
-        if not 0 <= register < 33:
+        if not 0 <= register < 33 and (register < _REACH or _ALL in held):
             return None
         return self._in(self._block, held, register)
 
@@ -188,6 +190,16 @@ class Webs:
         held[register] = found
         self._ins.append((number, register))
         return found
+
+    def _overwritten(self, where: Value, size: int, held: dict[int, Held | None]) -> None:
+        """Something is stored in the frame."""
+        if where[2] or size > 64 or abs(where[4]) >= _REACH:
+            for at in [at for at in held if at > _REACH]:
+                del held[at]
+            held[_ALL] = None
+            return
+        for offset in range(where[4] - 7, where[4] + size):
+            held[_PLACES + offset] = None
 
     def place(self, k: int, number: int, operand: Memory) -> Value | None:
         """Where in the frame an operand is; None for elsewhere."""
@@ -227,6 +239,8 @@ class Webs:
             frame = self.place(k, number, operand)
             if frame is not None:
                 slot = self._slot(frame, operand)
+                if operand.access != "r" and not self.unoptimised:
+                    self._overwritten(frame, operand.size, held)
                 if slot is not None and operand.floating:
                     slot.floats = True
             elif operand.base != NONE:
@@ -300,14 +314,9 @@ class Webs:
         if destination != NONE and destination in made.writes:
             held[destination] = result
             if made_of:
-                self._made_of[destination] = made_of[:_OPERANDS]
+                self._made_of[destination] = made_of[:OPERANDS]
         elif made_of and len(made.writes) == 1:
-            self._made_of[made.writes[0]] = made_of[:_OPERANDS]
-
-    def _whole(self, held: Held | None) -> None:
-        """All of a register is read of which half was loaded: the number is one without sign."""
-        if held is not None and held[2] == 4 and not held[1]:
-            held[0].signs.add(-1)
+            self._made_of[made.writes[0]] = made_of[:OPERANDS]
 
     # What goes where ---------------------------------------------------------------------------------------
 
@@ -334,7 +343,8 @@ class Webs:
                 return None
             return (slot, 0, size)
         if frame is not None:
-            return None
+            exact = size == 8 and not frame[2] and abs(frame[4]) < _REACH
+            return self.read(held, _PLACES + frame[4]) if exact else None
         node = self.node("made", k, made.destination)
         t = scalar_at(self.tracker, k, 0, size)
         if t and not made.signed:
@@ -358,6 +368,8 @@ class Webs:
                 self._object(frame[4] - piece.offset, piece.type)
                 return
             if slot is None:
+                if size == 8 and not frame[2] and abs(frame[4]) < _REACH:
+                    held[_PLACES + frame[4]] = source
                 return
             if source is not None and not source[1] and source[2] == size:
                 slot.copied.extend(source[0].copied)
@@ -392,72 +404,6 @@ class Webs:
                 source[0].leads.setdefault(source[1], []).append(target)
         elif not source[1] and graph.size(t) == source[2]:
             source[0].copied.append(t)
-
-    # Numbers -----------------------------------------------------------------------------------------------
-
-    def _parts(self, register: int, held: dict[int, Held | None], size: int) -> list["Node | int"]:
-        """What a number is made of, where that is of one size."""
-        found: list[Node | int] = list(self._made_of.get(register, ()))
-        source = self.read(held, register)
-        if source is not None and not source[1] and source[2] == size and source[0] not in found:
-            found.append(source[0])
-        return found
-
-    def _calculated(
-        self, made: Instruction, held: dict[int, Held | None], slot: Node | None, width: int
-    ) -> tuple[Node | int, ...]:
-        found: list[Node | int] = []
-        for register in made.reads:
-            if register in _GENERAL and all(operand.base != register for operand in made.memory):
-                found += [one for one in self._parts(register, held, width) if one not in found]
-        operand = made.memory[0] if made.memory else None
-        if operand is not None and operand.access and operand.size == width and slot is not None:
-            if operand.access != "r":
-                slot.beside.extend(one for one in found if one is not slot)
-            found.append(slot)
-        if calculates(made) == 2:
-            for one in found:
-                if isinstance(one, Node):
-                    one.numeric = True
-        return tuple(found)
-
-    def _signs(self, made: Instruction, sign: int, width: int, held: dict[int, Held | None], slot: Node | None) -> None:
-        if slot is not None and made.memory[0].size == width:
-            slot.signs.add(sign)
-        for register in made.reads:
-            if register in (MACHINE.stack_pointer, MACHINE.frame_pointer):
-                continue
-            if any(register in (operand.base, operand.index) for operand in made.memory):
-                continue
-            each = held.get(register)
-            if each is not None and not each[1] and each[2] == width:
-                each[0].signs.add(sign)
-
-    def _compared(self, k: int, made: Instruction, held: dict[int, Held | None], slot: Node | None, width: int) -> None:
-        if width != 8:
-            return
-        sides: list[tuple[Held | None, tuple[int, ...], int]] = []
-        t = VOID
-        tracker = self.tracker
-        for register in made.reads:
-            if any(register in (operand.base, operand.index) for operand in made.memory):
-                continue
-            sides.append((self.read(held, register), exactly(tracker, tracker.register(register)), register))
-        if made.memory:
-            if slot is None:
-                t = scalar_at(self.tracker, k, 0, 8)
-            leads = self.graph.target(t) if t and self.graph.is_pointer(t) else VOID
-            sides.append(((slot, 0, 8) if slot is not None else None, (leads,) if leads else (), NONE))
-        if len(sides) != 2:
-            return
-        for (source, _known, _), (other, _said, _register) in (sides, sides[::-1]):
-            if source is not None and not source[1] and other is not None and not other[1]:
-                source[0].compared.append(other[0])
-        if made.memory and slot is None and t and sides[0][0] is not None:
-            sides[0][0][0].compared.append(t)
-        for (source, known, _), (_other, said, _register) in (sides, sides[::-1]):
-            if source is not None and not known and said:
-                source[0].leads.setdefault(source[1], []).append(said[0])
 
     # Calls -------------------------------------------------------------------------------------------------
 
@@ -504,6 +450,8 @@ class Webs:
         for register in tracker.questions.changed(made.target) if made.target is not None else MACHINE.lost_in_calls:
             held[register] = None
         held[MACHINE.result] = None
+        if tracker.has_escaped:
+            self._overwritten((FRAME, 0, 1, 0, 0), 0, held)
         self._made_of.clear()
         self._pieces.clear()
         node = self.node("made", k, MACHINE.result)
@@ -587,7 +535,11 @@ class Webs:
                     continue
                 if register not in held:
                     # Goes through; the list grows while it is walked.
-                    self._in(before, held, register)
-                value = self._known[before].get(register) if register in _GENERAL else None
+                    if register > _REACH and _ALL in held:
+                        held[register] = None
+                    else:
+                        self._in(before, held, register)
                 if register in _GENERAL:
-                    self._flows(node, held[register], value)
+                    self._flows(node, held[register], self._known[before].get(register))
+                elif register > _REACH:
+                    self._flows(node, held[register], None)

@@ -1,0 +1,95 @@
+"""What instructions take values for: numbers with or without sign, parts of sums, sides of comparisons."""
+
+from undwarf.disasm import NONE, Instruction
+from undwarf.disasm.x86_64 import MACHINE, calculates
+from undwarf.types.model import VOID, TypeGraph
+from undwarf.types.nodes import Held, Node
+from undwarf.types.pointed import exactly, scalar_at
+from undwarf.types.tracking import Tracker
+
+__all__ = ["OPERANDS", "NumberUses"]
+
+_GENERAL = range(16)
+OPERANDS = 4
+"""Nodes of which a number is remembered to be made."""
+
+
+class NumberUses:
+    """The part of :class:`undwarf.types.webs.Webs` that is about numbers."""
+
+    tracker: Tracker
+    graph: TypeGraph
+    _made_of: "dict[int, tuple[Node | int, ...]]"
+
+    def read(self, held: dict[int, Held | None], register: int) -> Held | None:
+        """What a register holds."""
+        raise NotImplementedError
+
+    def _whole(self, held: Held | None) -> None:
+        """All of a register is read of which half was loaded: the number is one without sign."""
+        if held is not None and held[2] == 4 and not held[1]:
+            held[0].signs.add(-1)
+
+    def _parts(self, register: int, held: dict[int, Held | None], size: int) -> list["Node | int"]:
+        """What a number is made of, where that is of one size."""
+        found: list[Node | int] = list(self._made_of.get(register, ()))
+        source = self.read(held, register)
+        if source is not None and not source[1] and source[2] == size and source[0] not in found:
+            found.append(source[0])
+        return found
+
+    def _calculated(
+        self, made: Instruction, held: dict[int, Held | None], slot: Node | None, width: int
+    ) -> tuple[Node | int, ...]:
+        found: list[Node | int] = []
+        for register in made.reads:
+            if register in _GENERAL and all(operand.base != register for operand in made.memory):
+                found += [one for one in self._parts(register, held, width) if one not in found]
+        operand = made.memory[0] if made.memory else None
+        if operand is not None and operand.access and operand.size == width and slot is not None:
+            if operand.access != "r":
+                slot.beside.extend(one for one in found if one is not slot)
+            found.append(slot)
+        if calculates(made) == 2:
+            for one in found:
+                if isinstance(one, Node):
+                    one.numeric = True
+        return tuple(found)
+
+    def _signs(self, made: Instruction, sign: int, width: int, held: dict[int, Held | None], slot: Node | None) -> None:
+        if slot is not None and made.memory[0].size == width:
+            slot.signs.add(sign)
+        for register in made.reads:
+            if register in (MACHINE.stack_pointer, MACHINE.frame_pointer):
+                continue
+            if any(register in (operand.base, operand.index) for operand in made.memory):
+                continue
+            each = held.get(register)
+            if each is not None and not each[1] and each[2] == width:
+                each[0].signs.add(sign)
+
+    def _compared(self, k: int, made: Instruction, held: dict[int, Held | None], slot: Node | None, width: int) -> None:
+        if width != 8:
+            return
+        sides: list[tuple[Held | None, tuple[int, ...], int]] = []
+        t = VOID
+        tracker = self.tracker
+        for register in made.reads:
+            if any(register in (operand.base, operand.index) for operand in made.memory):
+                continue
+            sides.append((self.read(held, register), exactly(tracker, tracker.register(register)), register))
+        if made.memory:
+            if slot is None:
+                t = scalar_at(self.tracker, k, 0, 8)
+            leads = self.graph.target(t) if t and self.graph.is_pointer(t) else VOID
+            sides.append(((slot, 0, 8) if slot is not None else None, (leads,) if leads else (), NONE))
+        if len(sides) != 2:
+            return
+        for (source, _known, _), (other, _said, _register) in (sides, sides[::-1]):
+            if source is not None and not source[1] and other is not None and not other[1]:
+                source[0].compared.append(other[0])
+        if made.memory and slot is None and t and sides[0][0] is not None:
+            sides[0][0][0].compared.append(t)
+        for (source, known, _), (_other, said, _register) in (sides, sides[::-1]):
+            if source is not None and not known and said:
+                source[0].leads.setdefault(source[1], []).append(said[0])
