@@ -512,3 +512,9 @@ def test_where_to_put_what_is_returned_is_known(fake: Fake, touched: Touched) ->
     fake.variables = [Place("n", fake.int, PlaceKind.REGISTER, RSI, 0, 0, 9)]
     fake.prototypes[0] = Prototype("made", fake.item, (), 0)
     assert touched("mov %esi,4(%rdi); mov %rdi,%rax; ret") == ["item.flags"]
+
+
+def test_a_part_of_the_element_before_an_iterator_leaves_the_iterator_known(fake: Fake, touched: Touched) -> None:
+    fake.takes((RDI, fake.item))
+    fake.variables = [Place("part", fake.graph.pointer_to(fake.link), PlaceKind.VALUE, RDI, -32, 0, 99)]
+    assert touched("mov -32(%rdi),%rax; mov -16(%rdi),%rcx; ret") == ["item.link.next", "item.value"]

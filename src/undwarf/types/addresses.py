@@ -438,7 +438,10 @@ class Questions:
         whole = graph.size(known[1])
         if not known[2] and known[4] >= said[4] and graph.object_at(known[1], known[4] - said[4], said[1]):
             return known
-        in_array = known[2] and whole and not known[2] % whole
+        place = known[4] - said[4]
+        # Steps of whole elements, or an iterator that is known to be outside of the first one.
+        outside = place < 0 or not 0 <= known[4] < whole
+        in_array = whole > 0 and not known[2] % whole and (known[2] or outside)
         if in_array and graph.object_at(known[1], (known[4] - said[4]) % whole, said[1]):
             # An element of an array, and a part of it.
             return known
