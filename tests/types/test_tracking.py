@@ -516,5 +516,10 @@ def test_where_to_put_what_is_returned_is_known(fake: Fake, touched: Touched) ->
 
 def test_a_part_of_the_element_before_an_iterator_leaves_the_iterator_known(fake: Fake, touched: Touched) -> None:
     fake.takes((RDI, fake.item))
-    fake.variables = [Place("part", fake.graph.pointer_to(fake.link), PlaceKind.VALUE, RDI, -32, 0, 99)]
-    assert touched("mov -32(%rdi),%rax; mov -16(%rdi),%rcx; ret") == ["item.link.next", "item.value"]
+    fake.variables = [Place("part", fake.graph.pointer_to(fake.link), PlaceKind.VALUE, RDI, -32, 3, 99)]
+    classes = Embedders(fake.graph, lambda: [fake.item, fake.link], bases_only=True)
+    fake.variables.append(Place("it", fake.graph.pointer_to(fake.item), PlaceKind.REGISTER, RDI, 0, 0, 3))
+    assert touched("test %esi,%esi; nop; mov -32(%rdi),%rax; mov -16(%rdi),%rcx; ret", embedders=classes) == [
+        "link.next",
+        "item.value",
+    ]
