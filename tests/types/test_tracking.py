@@ -523,3 +523,44 @@ def test_a_part_of_the_element_before_an_iterator_leaves_the_iterator_known(fake
         "link.next",
         "item.value",
     ]
+
+
+def two_arrays(fake: Fake) -> int:
+    """An aggregate with an array of items behind one of as long things, and one of tables' rows."""
+    graph = fake.graph
+    other = graph.add(
+        TypeRecord(Kind.STRUCT, "tile", 40, keyword="struct", members=(fake.member("t", 0, 8, fake.long),))
+    )
+    tiles, items = (graph.add(TypeRecord(Kind.ARRAY, target=t, count=4)) for t in (other, fake.item))
+    members = (fake.member("tiles", 0, 160, tiles), fake.member("items", 160, 160, items))
+    return graph.add(TypeRecord(Kind.STRUCT, "world", 320, keyword="struct", members=members))
+
+
+def test_of_two_arrays_of_the_same_steps_the_one_of_a_pointers_type_counts(fake: Fake, touched: Touched) -> None:
+    fake.takes((RDI, two_arrays(fake)), (RDX, fake.item))
+    index = "lea (%rsi,%rsi,4),%rax; lea 120(%rdi,%rax,8),%rbx; "
+    text = index + "test %esi,%esi; jne 1f; mov %rdx,%rbx; 1: mov 24(%rbx),%rcx; ret"
+    assert touched(text) == ["item.value"]
+    fake.globals = [GlobalVariable("w", two_arrays(fake), 0x2000, 320)]
+    fake.variables = [Place("it", fake.graph.pointer_to(fake.item), PlaceKind.VALUE, RBX, -40, 15, 99)]
+    text = "lea 0x2000-7(%rip),%rax; lea (%rsi,%rsi,4),%rcx; lea (%rax,%rcx,8),%rbx; nop; mov -16(%rbx),%rcx; ret"
+    assert touched(text) == ["item.value"]
+
+
+def test_an_index_within_a_row_of_an_aggregates_array(fake: Fake, touched: Touched) -> None:
+    rows = fake.graph.add(TypeRecord(Kind.ARRAY, target=fake.doubles, count=4))
+    grid = fake.graph.add(
+        TypeRecord(Kind.STRUCT, "grid", 264, keyword="struct", members=(fake.member("at", 8, 256, rows),))
+    )
+    fake.takes((RDI, grid))
+    text = "shl $6,%rsi; add %rsi,%rdi; sub $1,%rdx; mov 8(%rdi,%rdx,8),%rax; ret"
+    assert touched(text) in (["grid.at[][]"], ["double[].[]"])
+
+
+def test_a_neighbour_where_nothing_that_has_the_type_reaches_so_far(fake: Fake) -> None:
+    wholes = Embedders(fake.graph, lambda: [fake.item, fake.node, fake.link])
+    near, far = locate(fake.graph, fake.link, 0, 24, 8, wholes), locate(fake.graph, fake.link, 0, 40, 8, wholes)
+    assert isinstance(near, Located)
+    assert near.type == fake.item
+    assert isinstance(far, Located)
+    assert (far.type, far.offset) == (fake.link, 8)

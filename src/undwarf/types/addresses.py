@@ -11,7 +11,7 @@ from undwarf.buffers import zeros
 from undwarf.types.calling import returned_in_memory
 from undwarf.types.effects import Values
 from undwarf.types.kin import Kin
-from undwarf.types.locate import Located, locate
+from undwarf.types.locate import Located, holds_array, locate, row_at
 from undwarf.types.model import Kind
 from undwarf.types.places import Place, PlaceKind, Prototype
 from undwarf.types.program import Program
@@ -319,6 +319,10 @@ class Questions:
             stride = graph.stride(t)
             if stride and not step % stride:
                 return (OBJECT, graph.target(t), step, 0, offset % stride)
+        elif step and graph.is_aggregate(t):
+            row = row_at(graph, t, step, offset)
+            if row is not None:
+                return (OBJECT, row[0], step, 0, row[1])
         return value
 
     def global_at(self, address: int) -> tuple[int, int, str] | None:
@@ -418,7 +422,12 @@ class Questions:
         if base == FRAME or known == NULL:
             return known
         if base == ADDRESS:
-            return known if self.variable_of(known) is not None else said
+            found = self.variable_of(known)
+            if found is None:
+                return said
+            # One of several arrays of the same steps: a variable says which.
+            of_array = known[2] and holds_array(self.graph, found[0], known[2], found[1] - said[4], said[1])
+            return said if of_array else known
         if base == NUMBER and known[2] != 1 and known[3] >= 0:
             # An index, whatever is said of it: optimizers let variables stay with what replaced them.
             return known

@@ -11,7 +11,7 @@ from typing import NamedTuple, Protocol
 
 from undwarf.types.model import VOID, Field, Kind, TypeGraph
 
-__all__ = ["Embedders", "Located", "locate", "same_array", "value_of", "whole_around"]
+__all__ = ["Embedders", "Located", "holds_array", "locate", "same_array", "value_of", "whole_around"]
 
 _AGGREGATES = (Kind.STRUCT, Kind.UNION, Kind.CLASS, Kind.VARIANT)
 _CANDIDATES = 16
@@ -357,9 +357,9 @@ def _in_wholes(graph: TypeGraph, t: int, offset: int, size: int, whole: int, emb
         if embedders.lonely or (offset < 0 and not embedders.whole):
             # Of something around it that is not known.
             return "outside of the type"
-        place = offset % whole
-        found = graph.member_at(t, place, size)
-        return Located(t, place, found, "array") if found is not None else "outside of the type"
+        return _beside(graph, t, offset, size, whole)
+    if whole and embedders.whole and not embedders.lonely and not _covered(graph, t, offset, embedders):
+        return _beside(graph, t, offset, size, whole)
     fitting: list[Located] = []
     for container, at in outer:
         place = offset + at
@@ -388,6 +388,22 @@ def _in_wholes(graph: TypeGraph, t: int, offset: int, size: int, whole: int, emb
     if len(names) > 1 and all(_within(graph, one, fitting[0]) for one in fitting[1:]):
         return fitting[0]
     return "outside of the type"
+
+
+def _beside(graph: TypeGraph, t: int, offset: int, size: int, whole: int) -> Located | str:
+    """A place in a neighbour of an array."""
+    place = offset % whole
+    found = graph.member_at(t, place, size)
+    return Located(t, place, found, "array") if found is not None else "outside of the type"
+
+
+def _covered(graph: TypeGraph, t: int, offset: int, embedders: Embedders) -> bool:
+    """Whether anything that has a type as its part may reach to an offset of that."""
+    for container, at in embedders.of(t):
+        end = graph.size(container)
+        if not end or _goes_on(graph, container) or 0 <= offset + at < end:
+            return True
+    return False
 
 
 def _within(graph: TypeGraph, outer: Located, inner: Located) -> bool:
@@ -445,6 +461,30 @@ def _arrays(graph: TypeGraph, t: int) -> list[tuple[int, int, int]]:
         elif graph.is_aggregate(inner):
             queue.extend((member.type, begin + member.offset) for member in graph.members(inner))
     return found
+
+
+def row_at(graph: TypeGraph, t: int, step: int, offset: int) -> tuple[int, int] | None:
+    """(element, offset in it) of the array inside an aggregate through which steps lead; None where none has them."""
+    found = graph.member_at(t, offset) if offset >= 0 else None
+    for container, left in found.containers if found is not None else ():
+        if graph.is_array(container) and graph.stride(container) == abs(step):
+            return graph.target(container), left % abs(step)
+    return None
+
+
+def holds_array(graph: TypeGraph, t: int, step: int, offset: int, element: int) -> bool:
+    """Whether an aggregate has an array of a type, of whose elements an offset gives or takes steps."""
+    size = graph.size(element)
+    if not size or step % size or not graph.is_aggregate(t):
+        return False
+    canonical = graph.canonical(element)
+    for at, stride, _total in _arrays(graph, t):
+        if stride == size and not (offset - at) % stride:
+            found = graph.member_at(t, at)
+            inside = found.containers if found is not None else ()
+            if any(graph.is_array(one) and graph.canonical(graph.target(one)) == canonical for one, _left in inside):
+                return True
+    return False
 
 
 def same_array(graph: TypeGraph, t: int, step: int, first: int, second: int) -> bool:

@@ -22,7 +22,7 @@ None stands for what is not known at all. Sums and products of values are in `ef
 
 from math import gcd
 
-from undwarf.types.locate import locate, one_of_two
+from undwarf.types.locate import holds_array, locate, one_of_two
 from undwarf.types.model import TypeGraph
 
 __all__ = [
@@ -111,4 +111,6 @@ def _nested(left: Value, right: Value, graph: TypeGraph) -> Value | None:
             continue
         if part[4] == 0 and graph.object_at(whole[1], whole[4], part[1]):
             return (OBJECT, part[1], gcd(part[2], whole[2]), 0, part[4])
+        if whole[2] and part[4] == 0 and holds_array(graph, whole[1], whole[2], whole[4], part[1]):
+            return (OBJECT, part[1], gcd(part[2], whole[2]), 0, 0)
     return None
