@@ -1,7 +1,9 @@
 """Programs of Go, which tell of their functions even when they are stripped."""
 
+import os
 import random
 import shutil
+import struct
 import subprocess
 import sys
 from pathlib import Path
@@ -17,10 +19,12 @@ from undwarf.buffers import zeros
 from undwarf.elf import ElfFile
 from undwarf.elf.go_functions import GoFunctions
 from undwarf.limits import Limits
+from undwarf.live.snapshot import X86_64, Snapshot, Thread
 from undwarf.symbols.addresses import Addresses
 from undwarf.symbols.elf_symbols import symbols_of_elf
 from undwarf.tables import x86_64_signals
 from undwarf.tables.model import Rule, UnwindTable
+from undwarf.unwind.stop import StopReason
 
 MAIN = Function(
     "main.main",
@@ -137,6 +141,71 @@ def test_the_way_back_to_the_goroutine_is_told_by_its_stacks_end() -> None:
 def test_a_call_to_c_on_the_threads_own_stack() -> None:
     code = bytes.fromhex("ffd0 488b742428 4889f4 c3")
     assert rule_of("runtime.asmcgocall", code, 1, depths=[(0, 64)]).cfa == "*(rsp+40)+8"
+
+
+def stack_in_c(path: Path, memory: dict[int, bytes]) -> tuple[list[str], StopReason]:
+    """A thread that has just returned from C to a goroutine's code, and has that memory."""
+    back = bytes.fromhex("488b7c2430 488b7708 482b742428 4889f4 c3")
+    made = Program(
+        [
+            Function("runtime.goexit", top=True),
+            Function("main.main", depths=[(0, 64)]),
+            Function("runtime.asmcgocall", code=back, depths=[(0, 64)]),
+        ]
+    )
+    path.write_bytes(made.build())
+    elf = ElfFile.open(path)
+    words = [0] * X86_64.words
+    words[X86_64.sp], words[X86_64.ip] = 0x7F0000, TEXT + 128
+    stack = bytes(0x28) + struct.pack("<QQ", 64, 0xC000) + bytes(0x100)
+
+    def read(start: int, end: int) -> bytes:
+        return next((data[start - at : end - at] for at, data in memory.items() if at <= start < at + len(data)), b"")
+
+    code = elf.segments[0]
+    snapshot = Snapshot(
+        1, b"p", X86_64, [Thread(1, b"p", tuple(words), stack)],
+        lambda encoder: encoder.mmap2(os.fsencode(path), 1, 1, code.address, 4096, code.offset), read,
+    )  # fmt: skip
+    profile, _defects = snapshot.profile(cache=False)
+    (sample,) = profile.samples
+    return [frame.name for frame in sample.stack], StopReason(sample.stop)
+
+
+def test_a_stack_goes_on_from_c_to_the_goroutines(tmp_path: Path) -> None:
+    own = struct.pack("<QQ", TEXT + 64 + 10, TEXT + 1).ljust(64, b"\0")
+    found = stack_in_c(tmp_path / "p", {0xC000: struct.pack("<QQ", 0xD000, 0xE000), 0xE000 - 64: own})
+    assert found == (["runtime.asmcgocall", "main.main", "runtime.goexit"], StopReason.ROOT)
+
+
+def test_a_goroutines_stack_that_was_not_recorded_is_told(tmp_path: Path) -> None:
+    assert stack_in_c(tmp_path / "p", {}) == (["runtime.asmcgocall"], StopReason.OTHER_STACK)
+
+
+SYSTEM = bytes.fromhex(  # mov 0x38(%rdx),%rsp; call *%rdi; mov %fs:-8,%rax; mov 0x30(%rax),%rbx; mov 0xb8(%rbx),%rax;
+    "488b6238 ffd7 64488b0425f8ffffff 488b5830 488b83b8000000"  # mov %rax,%fs:-8; mov 0x38(%rax),%rsp; ret
+    "6448890425f8ffffff 488b6038 c3"
+)
+
+
+def test_functions_called_on_the_threads_stack_lead_back() -> None:
+    elf = ElfFile.from_bytes(
+        Program(
+            [
+                Function("runtime.systemstack", code=SYSTEM, depths=[(0, 64)]),
+                Function("runtime.morestack", code=bytes.fromhex("488b6338 e800000000"), depths=[(0, 64)]),
+                Function("runtime.mcall", code=bytes.fromhex("498b6638 41ffd4"), depths=[(0, 64)]),
+                Function("runtime.clone", code=bytes.fromhex("0f05 4889f4 41ffd4"), depths=[(0, 64)]),
+            ]
+        ).build()
+    )
+    table = UnwindTable.from_elf(elf, "gopclntab")
+    found = []
+    for at in (0, 5, len(SYSTEM) - 1, 64 + 2, 64 + 8, 128 + 2, 128 + 6, 192 + 4, 192 + 6):
+        rule = table.rule_at(TEXT + at)
+        assert rule is not None
+        found.append("none" if rule.outermost else rule.cfa)
+    assert found == ["rsp+8", "expr", "rsp+8", "rsp+8", "expr", "rsp+8", "none", "rsp+8", "none"]
 
 
 def test_what_a_callback_from_c_returns_to_is_exact() -> None:

@@ -162,6 +162,16 @@ class GoFunctions:
         """What Go calls a function."""
         return self._text(self.names[function])
 
+    def named(self, name: str) -> int | None:
+        """The number of the function of a name."""
+        for number, place in enumerate(self.names):
+            if self._begins(place, name.encode()):
+                return number
+        return None
+
+    def _begins(self, place: int, name: bytes) -> bool:
+        return bytes(self.data[place : place + len(name) + 1]) == name + b"\0"
+
     def is_outermost(self, function: int) -> bool:
         """Whether no stack goes on beyond a function."""
         if self._version in (GO_1_2, GO_1_16):

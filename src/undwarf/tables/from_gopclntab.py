@@ -5,14 +5,14 @@ a program of Go says from the same table (cmd/link/internal/ld/dwarf.go), so tha
 stripped programs, too.
 """
 
-import re
 from bisect import bisect_right
+from functools import cached_property
 
 from undwarf.buffers import zeros
 from undwarf.elf import ElfFile
 from undwarf.elf.go_functions import GoFunctions
 from undwarf.elf.headers import EM_AARCH64
-from undwarf.tables import x86_64_signals
+from undwarf.tables import go_stacks, x86_64_signals
 from undwarf.tables.cfi import RuleSet
 from undwarf.tables.sources import Provider, Request
 
@@ -25,26 +25,14 @@ _LEAST_DEPTH = -64
 """Assembly that takes its return address off the stack for a while goes below zero."""
 
 
-_TO_C = "runtime.asmcgocall"
-"""Calls C on the stack of the system's thread (runtime/asm_amd64.s); no table says where the caller's stack is."""
 _FROM_C = "runtime.cgocallback"
 """Called by C, it goes on on the goroutine's stack, below a return address that is where a function begins or later."""
 _SIGNAL_RETURN = "runtime.sigreturn"
 _OUTERMOST = ("runtime.goexit", "runtime.rt0_go")
 """Functions whose frames have no return address."""
+_INTERRUPTED = "runtime.asyncPreempt"
+"""Called by nobody: a signal has put it below an instruction, its return address."""
 _MOST_CODE = 4096
-_BACK = re.compile(
-    # mov g(%rsp),%rdi; mov high(%rdi),%rsi; sub depth(%rsp),%rsi; ...; mov %rsi,%rsp
-    rb"\x48\x8b\x7c\x24(?P<g>[\x00-\x7f])\x48\x8b\x77(?P<high>[\x00-\x7f])"
-    rb"\x48\x2b(?:\x74\x24(?P<depth>[\x00-\x7f])|\x34\x24).{0,16}?\x48\x89\xf4"
-    # mov place(%rsp),%rsi; mov %rsi,%rsp
-    rb"|\x48\x8b(?:\x74\x24(?P<place>[\x00-\x7f])|\x34\x24)\x48\x89\xf4",
-    re.DOTALL,
-)
-"""How it finds the caller's stack again: by how deep that was below the end of the goroutine's, which may have moved
-meanwhile; where it was called on the thread's stack already, by its place."""
-_MOVE = 3
-"""Bytes of the last instruction of these."""
 
 
 class GoSource:
@@ -96,10 +84,10 @@ class GoSource:
         """Here threads of C call Go's outermost functions, too; some that change stacks have more to say."""
         name = self._functions.name(piece)
         depths = self._functions.depths(piece)
-        rows = [(at, self._number(depth, name in _OUTERMOST, name == _FROM_C)) for at, depth in depths]
-        if name == _TO_C:
-            rows = self._with_ways_back(piece, depths, rows)
-        elif name.startswith(_SIGNAL_RETURN) and self._begins_as(piece, x86_64_signals.RETURN):
+        rows = [(at, self._number(depth, name in _OUTERMOST, name in (_FROM_C, _INTERRUPTED))) for at, depth in depths]
+        for stretch in go_stacks.stretches(name, self._code(piece), self._system):
+            rows = self._with_stretch(piece, stretch, depths, rows)
+        if name.startswith(_SIGNAL_RETURN) and self._begins_as(piece, x86_64_signals.RETURN):
             rows = [(self.starts[piece], x86_64_signals.add_rule(self._rules, GOPCLNTAB))]
         # Callers are looked up by the byte before the return address, which is where that function begins.
         if piece + 1 < len(self.starts) and self._begins_as(piece + 1, x86_64_signals.RETURN):
@@ -111,30 +99,33 @@ class GoSource:
         found = self._elf.read(self.starts[piece], len(code))
         return found is not None and found == code
 
-    def _with_ways_back(
-        self, piece: int, depths: list[tuple[int, int]], rows: list[tuple[int, int]]
+    def _with_stretch(
+        self, piece: int, stretch: go_stacks.Stretch, depths: list[tuple[int, int]], rows: list[tuple[int, int]]
     ) -> list[tuple[int, int]]:
-        """The rows of a function that changes stacks, with those of where it waits for what it called on another."""
+        """The rows of a function that changes stacks, with what holds while it is on the other one."""
+        low, high = self.starts[piece] + stretch.low, self.starts[piece] + stretch.high
+        at = bisect_right(depths, min(high, self.ends[piece] - 1), key=lambda one: one[0]) - 1
+        size = max(depths[at][1] if at >= 0 and stretch.high < len(self._code(piece)) else -8, -8) + 8
+        if stretch.word is not None:
+            rule = self._add_rule((2, 7, stretch.word, size))
+        elif stretch.goroutine or stretch.current:
+            number = self._rules.expressions.add(stretch.expression(size))
+            rule = self._add_rule((4, 0, 0, number)) if number >= 0 else _NO_RULE
+        else:
+            rule = self._add_rule((1, 7, 8, 0), {16: (1, 0, 0)})
+        before = [row for row in rows if row[0] <= high]
+        after = [(high, before[-1][1])] if before and high < self.ends[piece] else []
+        return sorted([row for row in rows if not low <= row[0] <= high] + [(low, rule)] + after)
+
+    def _code(self, piece: int) -> bytes:
         start = self.starts[piece]
-        code = self._elf.read(start, min(self.ends[piece] - start, _MOST_CODE))
-        for found in _BACK.finditer(code if code is not None else b""):
-            low, high = start + found.start() - 1, start + found.end() - _MOVE + 1
-            depth = depths[bisect_right(depths, high, key=lambda one: one[0]) - 1][1] + 8
-            if depth < 8 or low < start:
-                continue
-            if found["g"] is None:
-                rule = self._add_rule((2, 7, found["place"][0] if found["place"] else 0, depth))
-            else:
-                # DW_OP_breg7, deref, plus_uconst, deref, breg7, deref, minus, plus_uconst
-                where = found["depth"] or b"\0"
-                made = b"\x77%b\x06\x23%b\x06\x77%b\x06\x1c\x23%c" % (found["g"], found["high"], where, depth & 0x7F)
-                # Numbers from 64 on are negative in a signed byte; frames are smaller.
-                short = max(found["g"] + where) < 64 and depth < 128
-                rule = self._add_rule((4, 0, 0, self._rules.expressions.add(made))) if short else _NO_RULE
-            after = rows[bisect_right(rows, high, key=lambda one: one[0]) - 1][1]
-            rows = [row for row in rows if not low <= row[0] <= high] + [(low, rule), (high, after)]
-            rows.sort()
-        return rows
+        return bytes(self._elf.read(start, min(self.ends[piece] - start, _MOST_CODE)) or b"")
+
+    @cached_property
+    def _system(self) -> bytes:
+        """The code of the function that calls others on the thread's stack."""
+        piece = self._functions.named(go_stacks.TO_SYSTEM)
+        return self._code(piece) if piece is not None else b""
 
     def _number(self, depth: int, outermost: bool, signal: bool = False) -> int:
         """The rule for a depth of the stack."""

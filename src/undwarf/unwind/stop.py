@@ -21,6 +21,7 @@ class StopReason(IntEnum):
     BAD_RULE = 12
     UNKNOWN_REGISTER = 13
     DEFERRED = 14
+    OTHER_STACK = 15
 
 
 DESCRIPTIONS = {
@@ -39,6 +40,7 @@ DESCRIPTIONS = {
     StopReason.BAD_RULE: "the unwind rule cannot be used",
     StopReason.UNKNOWN_REGISTER: "a register the rule needs was not recorded",
     StopReason.DEFERRED: "the user chain was to come later and never came",
+    StopReason.OTHER_STACK: "it goes on on another stack, which was not recorded",
 }
 
 

@@ -55,6 +55,8 @@ KIND_EXPRESSION = cython.declare(cython.int, 6)
 KIND_IS_EXPRESSION = cython.declare(cython.int, 7)
 
 # Stop reasons (undwarf.unwind.stop.StopReason).
+FROM_GOPCLNTAB = cython.declare(cython.int, 6)
+"""The source of rules whose expressions lead to another stack (:mod:`undwarf.tables.go_stacks`)."""
 STOP_NONE = cython.declare(cython.int, 0)
 STOP_ROOT = cython.declare(cython.int, 1)
 STOP_TRUNCATED = cython.declare(cython.int, 2)
@@ -70,6 +72,7 @@ STOP_UNSUPPORTED = cython.declare(cython.int, 11)
 STOP_BAD_RULE = cython.declare(cython.int, 12)
 STOP_UNKNOWN_REGISTER = cython.declare(cython.int, 13)
 STOP_DEFERRED = cython.declare(cython.int, 14)
+STOP_OTHER_STACK = cython.declare(cython.int, 15)
 
 # Provenance of a frame (undwarf.unwind.stop.Provenance).
 FROM_KERNEL_CHAIN = cython.declare(cython.int, 16)
@@ -1411,6 +1414,7 @@ class Walker:
         simple: cython.bint = True
         stack_set: cython.bint = False
         sp: cython.ulonglong = self.regs[RSP]
+        elsewhere: cython.bint = False
         self.fault = 0
         if flags & FLAG_OUTERMOST:
             return STOP_ROOT
@@ -1428,8 +1432,9 @@ class Walker:
             cfa = self.evaluate(self.words[at + 3], 0, False)
         else:
             return STOP_NO_RULE
+        elsewhere = kind == CFA_EXPRESSION and self.words[at + 5] == FROM_GOPCLNTAB
         if self.fault:
-            return self.fault
+            return STOP_OTHER_STACK if elsewhere and self.fault in (STOP_TRUNCATED, STOP_UNREADABLE) else self.fault
         # Only the stack and frame pointer bound the frame; other registers may lead to another stack.
         number = self.words[at + 1]
         if cfa < sp and kind == CFA_REGISTER and not flags & FLAG_SIGNAL and number in (RSP, RBP):
@@ -1523,6 +1528,8 @@ class Walker:
                 self.fault = STOP_ROOT
             if self.fault:
                 if number == RIP:
+                    if elsewhere and self.fault in (STOP_TRUNCATED, STOP_UNREADABLE):
+                        return STOP_OTHER_STACK
                     return self.fault
                 self.fault = 0
                 old_known &= ~(cython.cast(cython.uint, 1) << number)

@@ -1,0 +1,127 @@
+"""Where Go's run time changes stacks on x86-64, and how its stacks go on there.
+
+Goroutines have stacks of their own; the scheduler, the collector and C run on that of the system's thread. The table of
+functions says nothing of these changes, but the code that undoes one says where the other stack was left, and is read
+for the places of that in Go's structures, which differ between versions. Sources: runtime/asm_amd64.s,
+runtime/sys_linux_amd64.s (``systemstack``, ``mcall``, ``morestack``, ``asmcgocall``, ``clone``) of Go.
+"""
+
+import re
+import struct
+from typing import NamedTuple
+
+TO_C = "runtime.asmcgocall"
+"""Calls C on the thread's stack."""
+TO_SYSTEM = "runtime.systemstack"
+"""Calls a function of Go on the thread's stack."""
+MORE = "runtime.morestack"
+"""Goes on on the thread's stack to make a goroutine's larger, for the function that called it."""
+NEVER_BACK = {"runtime.mcall": rb"\x49\x8b\x66[\x00-\x7f]", "runtime.clone": rb"\x48\x89\xf4"}
+"""Functions behind whose change of stacks nothing is left of what called them, and the instruction that changes."""
+
+_TO_GOROUTINE = re.compile(
+    # mov g(%rsp),%rdi; mov high(%rdi),%rsi; sub depth(%rsp),%rsi; ...; mov %rsi,%rsp
+    rb"\x48\x8b\x7c\x24(?P<g>[\x00-\x3f])\x48\x8b\x77(?P<high>[\x00-\x7f])"
+    rb"\x48\x2b(?:\x74\x24(?P<depth>[\x00-\x3f])|\x34\x24).{0,16}?\x48\x89\xf4"
+    # mov place(%rsp),%rsi; mov %rsi,%rsp
+    rb"|\x48\x8b(?:\x74\x24(?P<place>[\x00-\x7f])|\x34\x24)\x48\x89\xf4",
+    re.DOTALL,
+)
+"""From C back to the caller's stack: by how deep that was below the end of the goroutine's, which may have moved
+meanwhile; where C was called on the thread's stack already, by its place."""
+_MOVE = 3
+"""Bytes of the last instruction of these."""
+_SWITCH = re.compile(rb"\x48\x8b[\x60-\x63\x65-\x67][\x00-\x7f]|\x48\x89[\xc4\xcc\xd4\xdc\xec\xf4\xfc]")
+"""mov place(%register),%rsp, or mov %register,%rsp"""
+_CURRENT = re.compile(
+    # mov m(%rax),%rbx; mov current(%rbx),%rax; mov %rax,%fs:...; mov sp(%rax),%rsp
+    rb"\x48\x8b\x58(?P<m>[\x00-\x7f])\x48\x8b\x83(?P<current>[\x00-\xff]{2}\0\0)"
+    rb"(?:\x64\x48\x89\x04\x25.{4})?\x48\x8b\x60(?P<sp>[\x00-\x7f])",
+    re.DOTALL,
+)
+"""From the thread's goroutine to the one it runs for, and where that left its stack."""
+
+_DEREF, _DUP, _DROP, _MINUS, _PLUS, _BRANCH, _SKIP, _BREG = 0x06, 0x12, 0x13, 0x1C, 0x23, 0x28, 0x2F, 0x70
+_RSP, _R14 = 7, 14
+"""Go keeps the running goroutine in r14."""
+
+
+class Stretch(NamedTuple):
+    """Code from ``low`` to ``high`` (offsets in a function) that runs on another stack than its caller.
+
+    The stack pointer is as the table says for ``high`` where ``word`` leads: to the word so many bytes above the stack
+    pointer; or ``goroutine``: (where on the stack it is, the end of its stack in it, where on the stack the distance
+    from there is); or ``current``: (the thread in the goroutine in r14, the one it runs for in that, the stack pointer
+    in that). With none of them nobody is called from here.
+    """
+
+    low: int
+    high: int
+    word: int | None = None
+    goroutine: tuple[int, int, int] | None = None
+    current: tuple[int, int, int] | None = None
+
+    def expression(self, size: int) -> bytes:
+        """The call frame address, ``size`` bytes above that stack pointer; empty where no expression is needed."""
+        if self.goroutine is not None:
+            holder, high, depth = self.goroutine
+            end = _register(_RSP, holder) + _word_at(high)
+            return end + _register(_RSP, depth) + bytes((_MINUS,)) + _plus(size)
+        if self.current is None:
+            return b""
+        thread, current, sp = self.current
+        place = _register(_R14, thread) + _plus(current) + bytes((_DUP, _DEREF, _DUP))
+        found = _word_at(sp) + _plus(size)
+        # A thread that runs for nobody has 0 there: as good a return address as any that ends a stack.
+        none = bytes((_DROP,)) + _plus(8) + bytes((_SKIP,)) + struct.pack("<h", len(found))
+        return place + bytes((_BRANCH,)) + struct.pack("<h", len(none)) + none + found
+
+
+def stretches(name: str, code: bytes, system: bytes) -> list[Stretch]:
+    """Where a function's stack is not what the table says, ascending. ``system`` is the code of :data:`TO_SYSTEM`."""
+    if name == TO_C:
+        return [_to_goroutine(found) for found in _TO_GOROUTINE.finditer(code)]
+    if name in NEVER_BACK:
+        found = re.search(NEVER_BACK[name], code)
+        return [Stretch(found.end(), len(code))] if found is not None else []
+    current = _CURRENT.search(system) if name in (TO_SYSTEM, MORE) else None
+    switch = _SWITCH.search(code)
+    if current is None or switch is None:
+        return []
+    places = current["m"][0], int.from_bytes(current["current"], "little"), current["sp"][0]
+    high = current.end() if name == TO_SYSTEM else len(code)
+    return [Stretch(switch.end(), high, current=places)] if switch.end() < high else []
+
+
+def _to_goroutine(found: "re.Match[bytes]") -> Stretch:
+    # A call stands before it, and callers are looked up by the byte before the return address.
+    low, high = max(found.start() - 1, 0), found.end() - _MOVE + 1
+    if found["g"] is None:
+        return Stretch(low, high, word=found["place"][0] if found["place"] else 0)
+    depth = found["depth"][0] if found["depth"] else 0
+    return Stretch(low, high, goroutine=(found["g"][0], found["high"][0], depth))
+
+
+def _register(number: int, offset: int) -> bytes:
+    """The word at a register plus a small offset."""
+    return bytes((_BREG + number, *_signed(offset), _DEREF))
+
+
+def _word_at(offset: int) -> bytes:
+    """The word behind what is on the stack of the expression."""
+    return _plus(offset) + bytes((_DEREF,))
+
+
+def _plus(value: int) -> bytes:
+    """An operation that adds."""
+    made = bytearray((_PLUS,))
+    while value >= 0x80:
+        made.append(value & 0x7F | 0x80)
+        value >>= 7
+    made.append(value)
+    return bytes(made)
+
+
+def _signed(value: int) -> bytes:
+    """A small number in signed LEB128."""
+    return bytes((value,)) if value < 64 else bytes((value & 0x7F | 0x80, value >> 7))
