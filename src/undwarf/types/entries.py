@@ -32,6 +32,9 @@ _NUMBERS = frozenset((ValueClass.UNSIGNED, ValueClass.SIGNED))
 MAX_CHILDREN = 1 << 20
 """Entries gone through below one entry."""
 
+_COLUMN_COST = 300
+"""Bytes of the objects around a column's."""
+
 
 def tags_of(*wanted: int, into: tuple[int, ...] = ()) -> bytes:
     """Flags for :meth:`Space.below`: the tags that are wanted, and those of them whose children are looked at too."""
@@ -149,6 +152,7 @@ class Space:
     def outline(self) -> tuple[list[tuple[int, ...]], list[tuple[int, ...]], list[tuple[int, ...]]]:
         """What all units declare, in short: see :meth:`undwarf.dwarf.info.Info.outline`."""
         found: tuple[list[tuple[int, ...]], list[tuple[int, ...]], list[tuple[int, ...]]] = self.info.outline()
+        self.file.elf.release()
         return found
 
     def declared(self, unit: int) -> dict[str, memoryview]:
@@ -156,8 +160,12 @@ class Space:
         kept = self.spaces.declared
         found = kept.get((self.number, unit))
         if found is None:
-            found = self.info.declared(unit)
-            kept.put((self.number, unit), found, sum(column.nbytes for column in found.values()))
+            # Columns are made with room to grow: only what is in them is kept.
+            found = {
+                name: memoryview(bytes(column)).cast("B").cast(column.format)
+                for name, column in self.info.declared(unit).items()
+            }
+            kept.put((self.number, unit), found, sum(column.nbytes + _COLUMN_COST for column in found.values()))
         return found
 
     def given_name(self, unit: int, offset: int) -> str:
