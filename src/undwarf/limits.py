@@ -83,6 +83,14 @@ class Limits:
     """Size of one type; a larger one is damage."""
     call_scan_bytes: int = 8 << 20
     """Code of a program without DWARF in which callers of functions are looked for."""
+    flow_visits: int = 24
+    """Times a stretch of a function is gone through, on average, before it is given up as too tangled."""
+    flow_words: int = 64 << 20
+    """Words of what registers and stack slots hold at the begins of a function's stretches."""
+    flow_slots: int = 4096
+    """Stack slots of a function that are followed."""
+    type_members: int = 100_000
+    """Members of one type, parameters of one function."""
     type_depth: int = 64
     """Typedefs, arrays and members within each other that are followed."""
     type_steps: int = 4096

@@ -258,6 +258,9 @@ class BtfTypes:
         name = file.string(words[at]) if words[at] else ""
         info, value = words[at + 1], words[at + 2]
         kind, flag, count = info >> 24 & 0x1F, info >> 31, info & 0xFFFF
+        if count > self.graph.limits.type_members:
+            self.graph.defects.add("too many members", self.graph.subject)
+            count = self.graph.limits.type_members
         if kind in _THROUGH:
             return TypeRecord(_THROUGH[kind], name, target=self.number(value))
         if kind == PTR:

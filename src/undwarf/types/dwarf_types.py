@@ -73,7 +73,6 @@ _TYPE_PARAMETERS, _MEMBER = tags_of(TAG_TYPE_PARAMETER), tags_of(TAG_MEMBER)
 _MEMBERS, _VARIANTS = tags_of(TAG_MEMBER, TAG_INHERITANCE, TAG_VARIANT_PART), tags_of(TAG_VARIANT, TAG_MEMBER)
 _DIMENSIONS = tags_of(TAG_SUBRANGE, TAG_ENUM)
 _PASS_BY_REFERENCE = 4
-MAX_MEMBERS = 100_000
 _BUFFERS = ("__aligned_membuf<", "__aligned_buffer<")
 """Templates of GNU's C++ library that hold an object of their parameter as bytes."""
 
@@ -193,7 +192,7 @@ class DwarfTypes:
         """(name, type) of a function's parameters, and whether more may follow."""
         found: list[tuple[str, int]] = []
         variadic = False
-        for child in entry.space.children(entry, _PARAMETERS)[:MAX_MEMBERS]:
+        for child in entry.space.children(entry, _PARAMETERS)[: self.graph.limits.type_members]:
             # Those that stand for one in the source are in a pack of their own.
             if child.tag == TAG_PARAMETER:
                 found.append((child.string(NAME), self.of(child)))
@@ -332,7 +331,7 @@ class DwarfTypes:
         if self.language(entry) not in _CXX:
             return ()
         found = []
-        for child in entry.space.children(entry, _INHERITANCE)[:MAX_MEMBERS]:
+        for child in entry.space.children(entry, _INHERITANCE)[: self.graph.limits.type_members]:
             location = child.attributes.get(DATA_MEMBER_LOCATION)
             if location is not None and location.kind == ValueClass.BLOCK:
                 slot = _table_slot(child.block(DATA_MEMBER_LOCATION))
@@ -350,9 +349,9 @@ class DwarfTypes:
         found: list[Member] = []
         variants = False
         children = entry.space.children(entry, _MEMBERS)
-        if len(children) > MAX_MEMBERS:
+        if len(children) > self.graph.limits.type_members:
             self.graph.defects.add("too many members", self.graph.subject)
-            del children[MAX_MEMBERS:]
+            del children[self.graph.limits.type_members :]
         for child in children:
             if child.tag in (TAG_MEMBER, TAG_INHERITANCE):
                 member = self._member(child)
@@ -360,9 +359,9 @@ class DwarfTypes:
                     found.append(member)
             else:
                 variants = True
-                for part in child.space.children(child, _VARIANTS)[:MAX_MEMBERS]:
+                for part in child.space.children(child, _VARIANTS)[: self.graph.limits.type_members]:
                     of_part = child.space.children(part, _MEMBER) if part.tag == TAG_VARIANT else [part]
-                    for one in of_part[:MAX_MEMBERS]:
+                    for one in of_part[: self.graph.limits.type_members]:
                         member = self._member(one)
                         if member is not None:
                             name = member.name or (DISCRIMINANT if one.flag(ARTIFICIAL) else "")

@@ -91,16 +91,10 @@ OPERAND_WRITEBACK = cython.declare(cython.Py_ssize_t, 9)
 
 REGISTERS = cython.declare(cython.Py_ssize_t, 96)
 """Registers of a state, by DWARF number; stack slots come behind them."""
-MOST_SLOTS = cython.declare(cython.Py_ssize_t, 4096)
-"""Stack slots of a function that are followed."""
 MOST_VALUES = cython.declare(cython.Py_ssize_t, 4 << 20)
 """Values that are told apart; past them all new ones are unknown."""
-MOST_STATES = cython.declare(cython.Py_ssize_t, 64 << 20)
-"""Words of the states at all begins of blocks."""
 MOST_AT_ONCE = cython.declare(cython.Py_ssize_t, 1024)
 """Variables valid at one instruction that are looked at: the innermost ones."""
-VISITS = cython.declare(cython.longlong, 24)
-"""Times a block is looked at, on average, before the function is given up as too tangled."""
 LARGEST = cython.declare(cython.longlong, 1 << 62)
 """Offsets and steps at least this large say nothing."""
 EVERYTHING = cython.declare(cython.longlong, 1 << 20)
@@ -439,7 +433,14 @@ class Effects:
     found: cython.Py_ssize_t
     within: cython.longlong
 
-    def __init__(self, listing: Any, values: Values, questions: Any, machine: Any) -> None:
+    visits: cython.longlong
+    most_words: cython.Py_ssize_t
+    most_slots: cython.Py_ssize_t
+
+    def __init__(self, listing: Any, values: Values, questions: Any, machine: Any, limits: Any) -> None:
+        self.visits = max(0, min(limits.flow_visits, 1 << 20))
+        self.most_words = limits.flow_words
+        self.most_slots = limits.flow_slots
         self.values = values
         self.questions = questions
         self.count = len(listing)
@@ -568,7 +569,7 @@ class Effects:
                 self._keep(number)
                 queued[i] = 1
                 lowest = min(lowest, i)
-        budget = VISITS * count + 64
+        budget = self.visits * count + (64 if self.visits else 0)
         at = lowest
         while True:
             if at >= len(order):
@@ -593,7 +594,7 @@ class Effects:
             queued[at] = 0
             number = order[at]
             budget -= 1
-            if budget < 0 or self.pool_used > MOST_STATES:
+            if budget < 0 or self.pool_used > self.most_words:
                 # Give up: nothing is known at the begin of any block but what variables say.
                 for number in range(count):
                     self.entry_length[number] = 0
@@ -1012,7 +1013,7 @@ class Effects:
             if self.slot_key[number] == key:
                 return REGISTERS + number
             at = (at + 1) & mask
-        if not make or self.slots >= MOST_SLOTS:
+        if not make or self.slots >= self.most_slots:
             return -1
         if self.slots == len(self.slot_key):
             larger: Any = zeros("q", 2 * self.slots)

@@ -58,7 +58,7 @@ class Tracker:
         self._facts = facts = facts or Facts()
         self.questions = Questions(program, program.values, low, high, facts.places)
         self.has_variables = self.questions.has_variables
-        self._effects = Effects(flow.instructions, program.values, self.questions, program.machine)
+        self._effects = Effects(flow.instructions, program.values, self.questions, program.machine, self.graph.limits)
         number = program.values.number
         for k, (register, t) in facts.made.items():
             self._effects.teach(k, register, number((OBJECT, t, 0, 0, 0)))
@@ -67,6 +67,8 @@ class Tracker:
         self._block = -1
         self._next = 0
         self.converged = self._solve(low)
+        if not self.converged:
+            self.graph.defects.add("function too tangled to follow", self.graph.subject, detail=f"{low:#x}")
 
     def _solve(self, low: int) -> bool:
         flow, program = self.flow, self.program
