@@ -121,6 +121,38 @@ def test_stacks_deeper_than_their_dump_are_followed_in_the_process(program: str,
         assert any(sample.stop == StopReason.ROOT and names(sample)[-1] == "_start" for sample in whole)
 
 
+def test_small_buffers_are_emptied_into_large_ones(program: str, tmp_path: Path, monkeypatch):
+    monkeypatch.setattr(pe, "may_lock", lambda: False)
+    monkeypatch.setattr(pe, "locked_bytes", lambda _cpus: 516 << 10)
+    path = tmp_path / "perf.data"
+    settings = record.Settings(command=[program, "5"], events=["cpu-clock"])
+    sampler = record.Sampler(settings)
+    try:
+        assert sampler.open.ring_bytes == 512 << 10
+        assert len(sampler.open.relays) == len(pe.online_cpus())
+        with path.open("wb") as sink:
+            record.Recorder(sampler, sink, "test").run()
+    finally:
+        sampler.close()
+    assert sampler.summary.dump > 32 << 10
+    with undwarf.open(path) as recording:
+        assert any({"leaf", "_start"} <= set(names(sample)) for sample in recording.profile().samples)
+
+
+def test_samples_wait_for_the_delay(program: str, tmp_path: Path):
+    path = tmp_path / "perf.data"
+    arguments = ["record", "-q", "-e", "cpu-clock", "-D", "60000", "-o", str(path), "--", program, "3"]
+    assert run(arguments) == 0
+    with undwarf.open(path) as recording:
+        assert len(recording.records.samples) == 0
+        assert len(recording.records.sideband) > 0
+
+
+def test_a_cpu_that_does_not_run_is_an_error(tmp_path: Path, capsys):
+    assert run(["record", "-e", "cpu-clock", "-C", "0,65000", "-o", str(tmp_path / "x"), "--duration", "1"]) == 1
+    assert "cannot sample CPU 65000" in capsys.readouterr().err
+
+
 def test_waits_come_as_an_event_of_their_own(program: str, tmp_path: Path):
     path = tmp_path / "perf.data"
     assert run(["record", "-q", "-e", "cpu-clock", "--off-cpu", "-o", str(path), "--", program, "sleep"]) == 3
