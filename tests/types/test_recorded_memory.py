@@ -38,8 +38,12 @@ SCRIPT = "ip,addr,data_src,weight,ins_lat,phys_addr,data_page_size,code_page_siz
 EXACT = Attr(sample_type=EVERYTHING, type=4, config=0x1CD, flags=SAMPLE_ID_ALL | 2 << 15, ids=[7], size=128)
 
 
-def memory_recording(folder: Path, binary: Path, samples: list[dict[str, int]], attr: Attr = EXACT) -> Path:
-    """A recording with these samples, whose ``ip`` is an address in the binary."""
+def memory_recording(
+    folder: Path, binary: Path, samples: list[dict[str, int]], attr: Attr = EXACT, second: Attr | None = None
+) -> Path:
+    """A recording with these samples, whose ``ip`` is an address in the binary; ``ident`` says which event's they are,
+    the second's if it is another one than the first's.
+    """
     b = Build()
     elf = ElfFile.open(binary)
     records = [b.comm(attr, b"program", ident=7)]
@@ -55,9 +59,10 @@ def memory_recording(folder: Path, binary: Path, samples: list[dict[str, int]], 
     for time, one in enumerate(samples, 1000):
         values = {"pid": 10, "tid": 10, "time": time, "period": 1000, "ident": 7, "misc": 2 | 1 << 14, **one}
         values["ip"] += BASE
-        records.append(b.sample(attr, **values))
+        of = second if second is not None and values["ident"] in second.ids else attr
+        records.append(b.sample(of, **values))
     path = folder / "memory.data"
-    path.write_bytes(b.file([attr], records))
+    path.write_bytes(b.file([attr, second] if second is not None else [attr], records))
     return path
 
 

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -62,7 +63,7 @@ def share(program: tuple[Path, dict[str, int]], tmp_path: Path) -> Share:
         data = memory_recording(tmp_path, binary, samples, attr)
         result = CliRunner().invoke(undwarf, ["types", "--json", str(data)])
         assert result.exit_code == 0, result.output
-        found: Found = json.loads(result.stdout)["events"][0]["sharing"]
+        found: Found = json.loads(result.stdout)["sharing"]["found"]
         return found
 
     return sharing
@@ -141,3 +142,22 @@ def test_the_text_says_how_it_is_known(program: tuple[Path, dict[str, int]], sha
     page = tmp_path / "types.html"
     CliRunner().invoke(undwarf, ["types", "--html", str(page), str(tmp_path / "memory.data")])
     assert "False sharing" in page.read_text()
+
+
+def test_loads_and_stores_of_two_events_are_seen_together(program: tuple[Path, dict[str, int]], tmp_path: Path) -> None:
+    binary, places = program
+    first, second = WITH_ADDRESSES, replace(WITH_ADDRESSES, config=1, ids=[8])
+    samples = [
+        {"ip": places[member], "tid": tid, "cpu": tid, "addr": OBJECT + at, "ident": ident, "time": 10_000 + turn}
+        for turn in range(4)
+        for member, at, tid, ident in (("head", 0, 1, 7), ("tail", 8, 2, 8))
+    ]
+    data = memory_recording(tmp_path, binary, samples, first, second)
+    report = json.loads(CliRunner().invoke(undwarf, ["types", "--json", str(data)]).stdout)
+    assert len(report["events"]) == 2
+    assert (report["sharing"]["weight"], report["sharing"]["total"]) == ("samples", 8)
+    (one,) = report["sharing"]["found"]
+    assert (one["kind"], one["weight"]) == ("false sharing", 8)
+    text = CliRunner().invoke(undwarf, ["types", "--type", "pair", str(data)]).stdout
+    assert text.count("136 bytes") == 2
+    assert text.count("False sharing") == 1

@@ -12,7 +12,10 @@ from undwarf.errors import NothingUsable, UsageError
 from undwarf.outputs.escape import printable
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from undwarf.types.resolve import Resolver
+    from undwarf.views.datatypes import DataTypes
     from undwarf.views.selection import Weight
 
 
@@ -118,27 +121,27 @@ def _report(
     from undwarf.outputs import types as text
     from undwarf.outputs import types_json
     from undwarf.outputs.paint import wants_colour
-    from undwarf.outputs.report import sections
-    from undwarf.views.datatypes import data_types
-    from undwarf.views.sharing import sharing
 
-    profile = job.leaves()
-    touched = job.touch(profile, skid=skid)
+    read = _Read(job, skid, weight)
     colour = wants_colour(sys.stdout)
     exact = job.recording.event_kinds[1]
     events = []
-    addresses = job.data_addresses(profile, touched)
-    for k, (event, name) in enumerate(sections(profile, ())):
-        found = data_types(profile, touched, weight, event=event)
-        found.sharing = sharing(profile, touched, addresses, weight, event=event)
-        precise = event in exact
-        shown = text.TypesOptions(percent_limit, rows, colour, job.recording.path, skid, precise)
+    names: set[str] = set()
+    for k, (event, name, found) in enumerate(read.events()):
+        shown = text.TypesOptions(percent_limit, rows, colour, job.recording.path, skid, event in exact)
         if type_name is not None:
-            row = text.find_type(found, type_name)
+            row = (
+                text.find_type(found, type_name) if k == read.last and not names else text.known_type(found, type_name)
+            )
+            if row is None:
+                continue
+            names.add(row.name)
             if as_json:
                 events.append({"event": name, **types_json.type_as_dict(found, row)})
-            else:
-                text.write_type(found, row, sys.stdout, shown)
+                continue
+            if read.last:
+                sys.stdout.write(f"{printable(name)}: ")
+            text.write_type(found, row, sys.stdout, shown)
             continue
         if as_json:
             events.append(types_json.as_dict(found, name, code=code))
@@ -147,29 +150,55 @@ def _report(
             sys.stdout.write("\n")
         (text.write_code if code else text.write)(found, name, sys.stdout, shown)
     if as_json:
-        types_json.write({"file": job.recording.path, "weight": weight, "events": events}, sys.stdout)
+        report = {"file": job.recording.path, "weight": weight, "events": events}
+        types_json.write({**report, "sharing": types_json.sharing_as_dict(read.clashes)}, sys.stdout)
+    elif not code:
+        text.write_sharing(read.clashes, sys.stdout, text.TypesOptions(colour=colour), names or None)
+
+
+class _Read:
+    """A recording's samples with what they touch, and what cpus take from each other."""
+
+    def __init__(self, job: Job, skid: bool, weight: "Weight") -> None:
+        from undwarf.outputs.report import sections
+        from undwarf.views.sharing import sharing
+
+        self._weight = weight
+        self._profile = job.leaves()
+        self._touched = job.touch(self._profile, skid=skid)
+        self._sections = sections(self._profile, ())
+        self.last = len(self._sections) - 1
+        addresses = job.data_addresses(self._profile, self._touched)
+        # Weights of two events cannot be added, but loads and stores are often two events.
+        alone = self._sections[0][0] if not self.last else None
+        self.clashes = sharing(
+            self._profile, self._touched, addresses, weight if not self.last else "samples", event=alone
+        )
+
+    def events(self) -> "Iterator[tuple[int | None, str, DataTypes]]":
+        """(event, its name, what its samples touch)."""
+        from undwarf.views.datatypes import data_types
+
+        for event, name in self._sections:
+            found = data_types(self._profile, self._touched, self._weight, event=event)
+            found.sharing = self.clashes.found
+            yield event, name, found
 
 
 def _page(job: Job, target: str, type_name: str | None, skid: bool, weight: "Weight") -> None:
     """Types as a page."""
     from undwarf.outputs import types as text
-    from undwarf.outputs.report import sections
     from undwarf.outputs.types_page import write
     from undwarf.outputs.whole_file import whole_file
-    from undwarf.views.datatypes import data_types
-    from undwarf.views.sharing import sharing
 
-    profile = job.leaves()
-    touched = job.touch(profile, skid=skid)
-    addresses = job.data_addresses(profile, touched)
-    found = []
-    for event, name in sections(profile, ()):
-        data = data_types(profile, touched, weight, event=event)
-        data.sharing = sharing(profile, touched, addresses, weight, event=event)
-        found.append((name, data))
-    wanted = text.find_type(found[0][1], type_name) if type_name is not None else None
+    read = _Read(job, skid, weight)
+    found = [(name, data) for _event, name, data in read.events()]
+    wanted = None
+    if type_name is not None:
+        rows = (text.known_type(data, type_name) for _name, data in found)
+        wanted = next((row for row in rows if row is not None), None) or text.find_type(found[0][1], type_name)
     made = io.StringIO()
-    write(found, job.recording.path, wanted, made)
+    write(found, read.clashes, job.recording.path, wanted, made)
     try:
         with whole_file(Path(target)) as sink:
             sink.write(made.getvalue().encode())

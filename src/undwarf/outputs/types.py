@@ -18,9 +18,18 @@ from undwarf.outputs.types_findings import (
 )
 from undwarf.views.datatypes import Counts, DataTypes, FieldRow, TypeRow
 from undwarf.views.layout import layout, spread
-from undwarf.views.sharing import LINE
+from undwarf.views.sharing import LINE, Clashes
 
-__all__ = ["TypesOptions", "find_type", "plain_name", "write", "write_code", "write_type"]
+__all__ = [
+    "TypesOptions",
+    "find_type",
+    "known_type",
+    "plain_name",
+    "write",
+    "write_code",
+    "write_sharing",
+    "write_type",
+]
 
 _MOST_FIELDS = 24
 _MOST_FINDINGS = 10
@@ -56,7 +65,7 @@ def write_head(found: DataTypes, name: str, sink: TextIO, options: TypesOptions)
     if found.inferred:
         high, low = _share(found.consumed, total).strip(), _share(found.inferred - found.consumed, total).strip()
         note = f", of which {_share(found.inferred, total).strip()} inferred"
-        note += f" ({high} with high confidence: the instruction needs what was loaded; {low} low: the nearest load)"
+        note += f" ({high} with high confidence, {low} with low)"
     sink.write(f"{_share(found.typed, total)}   typed{note}\n")
     for reason, weight in sorted(found.unknown.items(), key=lambda one: -one[1]):
         sink.write(f"{_share(weight, total)}   {paint.warn('not typed: ' + printable(reason))}\n")
@@ -93,7 +102,7 @@ def write(found: DataTypes, name: str, sink: TextIO, options: TypesOptions) -> N
     hidden = len(found.types) - len(shown)
     if hidden > 0:
         sink.write(paint.dim(f"and {hidden:,} more types (--percent-limit 0 --rows 0 shows them)\n"))
-    _write_sharing(found, sink, paint)
+    _write_spread(found, sink, paint)
 
 
 class _Columns:
@@ -154,20 +163,26 @@ def _member(one: FieldRow) -> str:
     return f"+{one.offset:<5} {name}{also}"
 
 
-def _write_sharing(found: DataTypes, sink: TextIO, paint: Paint, only: str | None = None) -> None:
-    """What is found about sharing and layouts, of all types or of one."""
+def write_sharing(clashes: Clashes, sink: TextIO, options: TypesOptions, only: set[str] | None = None) -> None:
+    """What cpus take from each other, of all types or of some."""
+    paint = Paint(options.colour)
     for false, title in SHARING_TITLES.items():
-        some = [one for one in found.sharing if one.false == false and only in (None, one.type)]
+        some = [one for one in clashes.found if one.false == false and (only is None or one.type in only)]
         if some:
-            sink.write("\n" + paint.bold(title) + "\n")
+            note = f"  share of {clashes.total:,} samples of all events" if clashes.weight == "samples" else ""
+            sink.write("\n" + paint.bold(title) + paint.dim(note) + "\n")
         for one in some[:_MOST_FINDINGS]:
-            sink.write(f"{_share(one.weight, found.total)} {printable(one.type)}  {paint.dim(clash_place(one))}\n")
+            sink.write(f"{_share(one.weight, clashes.total)} {printable(one.type)}  {paint.dim(clash_place(one))}\n")
             for text in clash_parties(one):
                 sink.write(f"{'':8} {text}\n")
             for text in clash_advice(one):
                 sink.write(paint.dim(f"{'':8} → {text}\n"))
         if len(some) > _MOST_FINDINGS:
             sink.write(paint.dim(f"and {len(some) - _MOST_FINDINGS} more (--json has them)\n"))
+
+
+def _write_spread(found: DataTypes, sink: TextIO, paint: Paint, only: str | None = None) -> None:
+    """Members that lie too far apart, of all types or of one."""
     far = [two for two in spread(found) if only in (None, two.type)]
     if far:
         sink.write("\n" + paint.bold(SPREAD_TITLE) + "\n")
@@ -182,15 +197,20 @@ def _write_sharing(found: DataTypes, sink: TextIO, paint: Paint, only: str | Non
 
 def find_type(found: DataTypes, name: str) -> TypeRow:
     """The hottest type of a name, given whole or without ``struct``. Raises UsageError if no sample touches it."""
+    row = known_type(found, name)
+    if row is not None:
+        return row
+    have = ", ".join(row.name for row in found.types[:5])
+    raise UsageError(f"no sample touches a type named {name!r}", f"there is {have}" if have else "", "undwarf types")
+
+
+def known_type(found: DataTypes, name: str) -> TypeRow | None:
+    """As :func:`find_type`, None if no sample touches it."""
     wanted = plain_name(name)
     for row in found.types:
         if row.name == name or plain_name(row.name) == wanted:
             return row
-    for row in found.types:
-        if wanted in row.name:
-            return row
-    have = ", ".join(row.name for row in found.types[:5])
-    raise UsageError(f"no sample touches a type named {name!r}", f"there is {have}" if have else "", "undwarf types")
+    return next((row for row in found.types if wanted in row.name), None)
 
 
 def plain_name(name: str) -> str:
@@ -242,7 +262,7 @@ def write_type(found: DataTypes, row: TypeRow, sink: TextIO, options: TypesOptio
     rest = sum(one.counts.weight for one in row.fields.values() if not one.field)
     if weighed and (not drawn or rest):
         sink.write(f"{_share(rest, of_type)} {'':17}of the whole, or of what has no name\n")
-    _write_sharing(found, sink, paint, row.name)
+    _write_spread(found, sink, paint, row.name)
 
 
 def write_code(found: DataTypes, name: str, sink: TextIO, options: TypesOptions) -> None:

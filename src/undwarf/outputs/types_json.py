@@ -5,9 +5,9 @@ from typing import Any, TextIO
 
 from undwarf.views.datatypes import Counts, DataTypes, FieldRow, TypeRow
 from undwarf.views.layout import layout, spread
-from undwarf.views.sharing import Party
+from undwarf.views.sharing import Clashes, Party
 
-__all__ = ["as_dict", "type_as_dict", "write"]
+__all__ = ["as_dict", "sharing_as_dict", "type_as_dict", "write"]
 
 
 def write(report: dict[str, Any], sink: TextIO) -> None:
@@ -54,8 +54,35 @@ def _party(one: Party) -> dict[str, Any]:
     }
 
 
+def sharing_as_dict(clashes: Clashes) -> dict[str, Any]:
+    """What cpus take from each other."""
+    return {
+        "weight": clashes.weight,
+        "total": clashes.total,
+        "found": [
+            {
+                "kind": "false sharing" if one.false else "same bytes",
+                "evidence": "addresses" if one.by_address else "type",
+                "weight": one.weight,
+                "samples": one.samples,
+                "type": one.type,
+                **(
+                    {"lines": one.lines, "address": f"{one.address:#x}", "several_objects": one.objects}
+                    if one.by_address
+                    else {"line": one.line}
+                ),
+                "cpus_known": one.cpus_known,
+                "inferred": one.inferred,
+                "written": [_party(party) for party in one.written],
+                "used": [_party(party) for party in one.used],
+            }
+            for one in clashes.found
+        ],
+    }
+
+
 def as_dict(found: DataTypes, event: str, *, code: bool) -> dict[str, Any]:
-    """The numbers of one event: shares, types with members, what cpus contend for; with ``code`` instructions."""
+    """The numbers of one event: shares, types with members, members far apart; with ``code`` instructions."""
     latency = found.has_latency
     made: dict[str, Any] = {
         "event": event,
@@ -77,25 +104,6 @@ def as_dict(found: DataTypes, event: str, *, code: bool) -> dict[str, Any]:
                 ],
             }
             for row in found.types
-        ],
-        "sharing": [
-            {
-                "kind": "false sharing" if one.false else "same bytes",
-                "evidence": "addresses" if one.by_address else "type",
-                "weight": one.weight,
-                "samples": one.samples,
-                "type": one.type,
-                **(
-                    {"lines": one.lines, "address": f"{one.address:#x}", "several_objects": one.objects}
-                    if one.by_address
-                    else {"line": one.line}
-                ),
-                "cpus_known": one.cpus_known,
-                "inferred": one.inferred,
-                "written": [_party(party) for party in one.written],
-                "used": [_party(party) for party in one.used],
-            }
-            for one in found.sharing
         ],
         "spread": [
             {

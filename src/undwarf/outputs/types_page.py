@@ -16,6 +16,7 @@ from undwarf.outputs.types_findings import (
 )
 from undwarf.views.datatypes import Counts, DataTypes, TypeRow
 from undwarf.views.layout import LINE, LayoutLine, layout, spread
+from undwarf.views.sharing import Clashes
 
 __all__ = ["write"]
 
@@ -52,12 +53,15 @@ pre{font:12px/1.45 ui-monospace,monospace;margin:.2em 0;overflow-x:auto}
 """
 
 
-def write(found: list[tuple[str, DataTypes]], path: str, wanted: TypeRow | None, sink: TextIO) -> None:
+def write(
+    found: list[tuple[str, DataTypes]], clashes: Clashes, path: str, wanted: TypeRow | None, sink: TextIO
+) -> None:
     """The page for all events, or for one type of them."""
     title = escape(printable(path))
     sink.write(f"<!DOCTYPE html>\n<html lang=en><meta charset=utf-8><title>Data types: {title}</title>")
     sink.write('<meta name=viewport content="width=device-width,initial-scale=1">')
     sink.write(f"<style>{_STYLE}</style>\n<h1>Data types in {title}</h1>\n")
+    _sharing(clashes, wanted, sink)
     for number, (event, data) in enumerate(found):
         sink.write(f"<h3>{escape(printable(event))}</h3>\n")
         _shares(data, sink)
@@ -175,34 +179,36 @@ def _recorded(counts: Counts, data: DataTypes) -> str:
     return text
 
 
-def _findings(data: DataTypes, wanted: TypeRow | None, sink: TextIO) -> None:
-    """What cpus take from each other, and which members lie too far apart."""
+def _finding(share: float, name: str, note: str, lines: list[str], advice: list[str], sink: TextIO) -> None:
+    sink.write(f"<div class=finding><p><b>{100 * share:.2f} % {escape(printable(name))}</b> ")
+    sink.write(f"<span class=dim>{escape(note)}</span></p>\n<pre>")
+    sink.write("\n".join(escape(line) for line in lines) + "</pre>\n")
+    for text in advice:
+        sink.write(f"<p class=dim>→ {escape(text)}</p>\n")
+    sink.write("</div>\n")
 
-    def item(weight: int, name: str, note: str, lines: list[str], advice: list[str]) -> None:
-        share = 100 * weight / (data.total or 1)
-        sink.write(f"<div class=finding><p><b>{share:.2f} % {escape(printable(name))}</b> ")
-        sink.write(f"<span class=dim>{escape(note)}</span></p>\n<pre>")
-        sink.write("\n".join(escape(line) for line in lines) + "</pre>\n")
-        for text in advice:
-            sink.write(f"<p class=dim>→ {escape(text)}</p>\n")
-        sink.write("</div>\n")
 
-    def chosen(name: str) -> bool:
-        return wanted is None or name == wanted.name
-
+def _sharing(clashes: Clashes, wanted: TypeRow | None, sink: TextIO) -> None:
+    """What cpus take from each other, of all events together."""
     for false, title in SHARING_TITLES.items():
-        some = [one for one in data.sharing if one.false == false and chosen(one.type)]
+        some = [one for one in clashes.found if one.false == false and (wanted is None or one.type == wanted.name)]
         if some:
             sink.write(f"<h3>{title}</h3>\n")
         for one in some[:_MOST_TYPES]:
-            item(one.weight, one.type, clash_place(one), clash_parties(one), clash_advice(one))
-    far = [two for two in spread(data) if chosen(two.type)]
+            share = one.weight / (clashes.total or 1)
+            _finding(share, one.type, clash_place(one), clash_parties(one), clash_advice(one), sink)
+
+
+def _findings(data: DataTypes, wanted: TypeRow | None, sink: TextIO) -> None:
+    """Which members lie too far apart."""
+    far = [two for two in spread(data) if wanted is None or two.type == wanted.name]
     if far:
         sink.write(f"<h3>{SPREAD_TITLE}</h3>\n")
     for two in far[:_MOST_TYPES]:
         members = [f"{100 * share:3.0f} % +{offset:<5} {printable(name)}" for name, offset, share in two.members]
-        lines = ", ".join(str(line) for line in two.lines)
-        item(two.weight, two.type, f"lines {lines}", [*members, spread_functions(two)], [spread_advice(two)])
+        note = f"lines {', '.join(str(line) for line in two.lines)}"
+        lines = [*members, spread_functions(two)]
+        _finding(two.weight / (data.total or 1), two.type, note, lines, [spread_advice(two)], sink)
 
 
 def _leaves(drawn: list[LayoutLine]) -> list[LayoutLine]:

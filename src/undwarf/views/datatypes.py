@@ -211,7 +211,7 @@ class DataTypes:
     has_latency: bool = False
     has_sources: bool = False
     sharing: "list[Sharing]" = initially(default_factory=list)
-    """Members that cpus take from each other (undwarf.views.sharing)."""
+    """Members that cpus take from each other (undwarf.views.sharing), which should rather stay apart."""
 
 
 def data_types(profile: Profile, touched: Touch, weight: Weight = "period", *, event: int | None = None) -> DataTypes:

@@ -20,7 +20,7 @@ from undwarf.views.datatypes import Touch
 from undwarf.views.grouping import Pairs, halves, look_up, sums
 from undwarf.views.selection import Selection, Weight
 
-__all__ = ["LINE", "Party", "Sharing", "sharing"]
+__all__ = ["LINE", "Clashes", "Party", "Sharing", "sharing"]
 
 LINE = 64
 """Bytes of a cache line."""
@@ -118,6 +118,15 @@ class _Found:
     cpus_known: bool = True
 
 
+@dataclass(slots=True)
+class Clashes:
+    """What was found, and what its weights are part of: `total` of `weight`."""
+
+    weight: Weight
+    total: int
+    found: list[Sharing]
+
+
 def sharing(
     profile: Profile,
     touched: Touch,
@@ -126,8 +135,11 @@ def sharing(
     *,
     event: int | None = None,
     least: float = 0.005,
-) -> list[Sharing]:
-    """Clashes with at least a share `least` of all weight, heaviest first: those by address, then those by type."""
+) -> Clashes:
+    """Clashes with at least a share `least` of all weight, heaviest first: those by address, then those by type.
+
+    Of all events together where `event` is None: loads and stores are often sampled by events of their own.
+    """
     selection = Selection(profile, event, weight)
     leaves = look_up(selection.stacks, profile.stacks.frame)
     of_access = _useful(profile, touched)
@@ -138,7 +150,7 @@ def sharing(
     floor = least * selection.total
     shown = [one for one in (*by_address, *by_type) if one.weight >= floor and one.samples > _LEAST_SAMPLES]
     shown.sort(key=lambda one: (not one.by_address, not one.false, -one.weight, one.type, one.line))
-    return shown
+    return Clashes(weight, selection.total, shown)
 
 
 def _useful(profile: Profile, touched: Touch) -> Column:
