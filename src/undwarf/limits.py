@@ -81,6 +81,8 @@ class Limits:
     """Types of one binary that are numbered; each costs about 200 bytes once it is looked at."""
     type_bytes: int = 1 << 47
     """Size of one type; a larger one is damage."""
+    inferred_instructions: int = 20_000
+    """Instructions of a function without DWARF whose values are told by what they are used as."""
     call_scan_bytes: int = 8 << 20
     """Code of a program without DWARF in which callers of functions are looked for."""
     flow_visits: int = 24

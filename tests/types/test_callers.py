@@ -25,9 +25,12 @@ NOINLINE static void *give(struct node *n) { return n->next; }
 NOINLINE long sorted(struct node *v, int n) { qsort(v, n, sizeof *v, by_key); return v->key; }
 NOINLINE long walk(struct node *v, struct other *o)
 { struct node *n = give(v); n->hits++; return only_nodes(v) + only_nodes(v->next) + anything(v) + anything(o); }
+NOINLINE static long visit(void *p) { struct other *o = p; return o->c + o->a; }
+NOINLINE long each(struct other *v, int n, long (*f)(void *))
+{ long s = 0; for (int i = 0; i < n; i++) s += f(v + i); return s; }
 int main(int argc, char **argv)
 { struct node *v = calloc(argc, sizeof *v); struct other *o = calloc(1, sizeof *o); v->next = v;
-  return sorted(v, argc) + walk(v, o); }
+  return sorted(v, argc) + walk(v, o) + each(o, 1, visit); }
 """
 
 
@@ -70,6 +73,10 @@ def test_callers_that_pass_different_things(program: Path) -> None:
     assert answers(program, "anything") == {"?"}
 
 
+def test_what_a_function_is_called_with_that_is_passed_on(program: Path) -> None:
+    assert answers(program, "visit") == {"struct other.c", "struct other.a"}
+
+
 def test_what_a_function_returns_behind_a_void_pointer(program: Path) -> None:
     assert answers(program, "walk") == {"struct node.hits", "struct node.next"}
 
@@ -77,3 +84,8 @@ def test_what_a_function_returns_behind_a_void_pointer(program: Path) -> None:
 def test_code_that_is_too_large_is_not_searched(program: Path) -> None:
     limits = dataclasses.replace(DEFAULT, call_scan_bytes=16)
     assert answers(program, "only_nodes", limits) == {"?"}
+
+
+def test_large_functions_are_only_followed(program: Path) -> None:
+    limits = dataclasses.replace(DEFAULT, inferred_instructions=4)
+    assert answers(program, "by_key", limits) == {"?"}

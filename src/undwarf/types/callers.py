@@ -154,7 +154,7 @@ class Callers:
                 self._cut = True
             return
         found = self._flow_of(function)
-        if found is None:
+        if found is None or len(found[0].instructions) > self._graph.limits.inferred_instructions:
             return
         made = self.infer(*found)
         for address, t in made.webs.addresses:
@@ -165,6 +165,7 @@ class Callers:
                 for register, each in told.items():
                     each.append(self._given(made, values.get(register), sources.get(register)))
                 continue
+            self._called_back(low, target, values, told)
             callee = self._program.callee(target)
             back = _CALLED_BACK.get(callee.name.partition("@")[0]) if callee is not None else None
             if back is None:
@@ -178,6 +179,27 @@ class Callers:
                     source_register = MACHINE.parameters[source]
                     given = self._given(made, values.get(source_register), sources.get(source_register))
                     told[register].append(given)
+
+    def _called_back(self, low: int, target: int, values: dict[int, Value | None], told: dict[int, Told]) -> None:
+        """What a function of the program that is given another one's address gives that when it calls it."""
+        passed = [
+            register
+            for register in MACHINE.parameters
+            if (value := values.get(register)) is not None and value[0] == ADDRESS and value[4] == low
+        ]
+        if not passed or target not in self._functions or target == low:
+            return
+        if target in self._asking or len(self._asking) > _DEEP:
+            self._cut = True
+            return
+        found = self._flow_of(target)
+        if found is None or len(found[0].instructions) > self._graph.limits.inferred_instructions:
+            return
+        made = self.infer(*found)
+        for node, known, sources in made.webs.through:
+            if made.webs.entry_of(node) in passed:
+                for register, each in told.items():
+                    each.append(self._given(made, known.get(register), sources.get(register)))
 
     def _given(self, made: Inference, value: Value | None, source: "tuple[object, int, int] | None") -> tuple[int, ...]:
         """Types of which one begins where an argument leads to; empty for unknown."""
@@ -214,7 +236,7 @@ class Callers:
             self._cut = True
             return VOID
         found = self._flow_of(target)
-        if found is None:
+        if found is None or len(found[0].instructions) > self._graph.limits.inferred_instructions:
             return VOID
         self._asking.append(target)
         made = self.infer(*found) if target not in self._kept else self._kept[target]
@@ -307,4 +329,6 @@ class Callers:
 def follow(callers: Callers | None, program: Program, flow: FunctionFlow, low: int, high: int) -> Tracker:
     """The data flow of a function; with what can be inferred where nothing names its variables."""
     tracker = Tracker(program, flow, low, high)
-    return tracker if callers is None or tracker.has_variables else callers.infer(flow, low, high).tracker
+    if callers is None or tracker.has_variables or len(flow.instructions) > program.graph.limits.inferred_instructions:
+        return tracker
+    return callers.infer(flow, low, high).tracker

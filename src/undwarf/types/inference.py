@@ -96,6 +96,11 @@ class Inference:
     def entry_fits(self, register: int, t: int) -> bool:
         """Whether all that is accessed behind what a register holds at the function's begin is within a type."""
         nodes = self.webs.nodes
+        flowing: dict[Node, list[Node]] = {}
+        for node in nodes.values():
+            for source, more in node.sources:
+                if not more:
+                    flowing.setdefault(source, []).append(node)
         queue = [nodes[key] for key in [("entry", register, 0)] if key in nodes]
         seen = set(queue)
         while queue:
@@ -104,9 +109,9 @@ class Inference:
                 located = self.tracker.questions.locate((OBJECT, t, 0, 0, offset), width)
                 if isinstance(located, str) or located.how == "container":
                     return False
-            more = [one for one in nodes.values() if one not in seen and (node, 0) in one.sources]
-            seen.update(more)
-            queue += more
+            further = [one for one in flowing.get(node, ()) if one not in seen]
+            seen.update(further)
+            queue += further
         return True
 
     def place_at(self, offset: int) -> int:

@@ -24,6 +24,7 @@ class Node:
         "leads",
         "low",
         "numeric",
+        "origins",
         "signs",
         "sources",
         "summed",
@@ -34,6 +35,8 @@ class Node:
         self.key = key
         self.leads: dict[int, list[int]] = {}
         self.sources: list[tuple[Node, int]] = []
+        self.origins: list[Node | None] = []
+        """All that flows into it, None for what is no node."""
         self.known: list[tuple[int, ...]] = []
         """Types of what is stored there where they are known, the largest whole first."""
         self.begun = True

@@ -42,6 +42,8 @@ _WHOLE = (Action.ADD, Action.SUBTRACT, Action.MULTIPLY, Action.SHIFT_LEFT)
 _PLACES = 1 << 20
 """Where numbers of places in the frame, which hold values as registers do, have their zero."""
 _REACH = 1 << 19
+_MOST_NODES = 200_000
+"""Nodes of a function beyond which what flows into blocks is not looked for."""
 _ALL = 1 << 21
 """Stands for all places: what they held is not known any more."""
 
@@ -74,6 +76,8 @@ class Webs(NumberUses):
         self.calls: list[tuple[int, int, dict[int, Value | None], dict[int, Held]]] = []
         self.addresses: list[tuple[int, int]] = []
         """Addresses of the program, and what they are stored or passed as."""
+        self.through: list[tuple[Node, dict[int, Value | None], dict[int, Held]]] = []
+        """Calls of what a node is: it, and what registers of parameters hold."""
         self.returned: list[tuple[Held | None, Value | None]] = []
         self._outs: dict[int, dict[int, Held | None]] = {}
         self._known: dict[int, dict[int, Value | None]] = {}
@@ -323,6 +327,7 @@ class Webs(NumberUses):
     def _flows(self, node: Node, source: Held | None, value: Value | None) -> None:
         """A value goes into a node."""
         known = pointed(self.tracker, value)
+        node.origins.append(source[0] if source is not None and not source[1] else None)
         if known:
             node.known.append(known)
         elif value is not None and value[0] == OBJECT and not value[2] and value[4] < 0:
@@ -444,6 +449,12 @@ class Webs(NumberUses):
             known = {register: tracker.register(register) for register in (*MACHINE.parameters, 0)}
             sources = {register: each for register in MACHINE.parameters if (each := self.read(held, register))}
             self.calls.append((k, made.target, known, sources))
+        elif made.flow == Flow.INDIRECT_CALL:
+            callee = self._callee_node(k, made, held)
+            if callee is not None:
+                known = {register: tracker.register(register) for register in MACHINE.parameters}
+                sources = {register: each for register in MACHINE.parameters if (each := self.read(held, register))}
+                self.through.append((callee, known, sources))
         back = _GIVEN_BACK.get(prototype.name.partition("@")[0]) if prototype is not None else None
         returning = self.read(held, back) if back is not None else None
         given = tracker.register(back) if back is not None else None
@@ -466,6 +477,37 @@ class Webs(NumberUses):
             counts[kind] += 1
             self._pieces[register] = Piece(returns, at)
             held.setdefault(register, None)
+
+    def _callee_node(self, k: int, made: Instruction, held: dict[int, Held | None]) -> Node | None:
+        """The node of the function that an indirect call calls."""
+        for number, operand in enumerate(made.memory):
+            if not operand.implicit:
+                where = self.place(k, number, operand)
+                return self._slot(where, operand) if where is not None else None
+        for register in made.reads:
+            if register != MACHINE.stack_pointer:
+                found = self.read(held, register)
+                return found[0] if found is not None and not found[1] else None
+        return None
+
+    def entry_of(self, node: Node) -> int:
+        """The register of the parameter that a node is; -1 where it is something else too."""
+        seen = {node}
+        queue = [node]
+        found: set[int] = set()
+        while queue:
+            one = queue.pop()
+            if one.key[0] == "entry":
+                found.add(one.key[1])
+            elif not one.origins:
+                return -1
+            for source in one.origins:
+                if source is None:
+                    return -1
+                if source not in seen:
+                    seen.add(source)
+                    queue.append(source)
+        return found.pop() if len(found) == 1 else -1
 
     def _function_called(self, k: int, made: Instruction) -> int:
         """The type of the function that a member or a variable leads to; void where that is not known."""
@@ -524,9 +566,13 @@ class Webs(NumberUses):
         reached = self._outs
         for number, register in self._ins:
             node = self.node("in", number, register)
+            if len(self.nodes) > _MOST_NODES:
+                node.begun = False
+                continue
             if not number:
                 entry = self.node("entry", register, 0)
                 node.sources.append((entry, 0))
+                node.origins.append(entry)
             elif self.tracker.flow.open or not blocks[number].predecessors:
                 node.begun = False
             for before in blocks[number].predecessors:
