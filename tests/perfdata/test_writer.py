@@ -57,6 +57,59 @@ def test_perf_reads_every_form_without_complaint(tmp_path: Path, form, level):
     assert shown == [0xFFFFFFFF81000020 & ~0x400000, 0xFFFFFFFF81000010 & ~0x400000, 0x20, 0x10]
 
 
+@pytest.mark.parametrize("form", ["file", "pipe"])
+def test_more_ids_than_a_record_holds(opened, form):
+    event = writing.event(ids=tuple(range(1, 9001)))
+    sink = io.BytesIO()
+    with PerfWriter(sink, [event], features=writing.features([event]), form=form) as writer:
+        writer.write(RecordEncoder(event).comm(b"prog", 10, 10))
+    data = opened(sink.getvalue())
+    assert data.events[0].ids[:8000] == event.ids[:8000]
+    assert (len(data.events[0].ids) == 9000) is (form == "file")
+
+
+class Sparse(io.RawIOBase):
+    """A file that keeps what is small, by its place."""
+
+    def __init__(self) -> None:
+        self.at = self.size = 0
+        self.kept: dict[int, bytes] = {}
+
+    def writable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, at: int, whence: int = 0) -> int:
+        self.at = at if whence == 0 else self.size + at
+        return self.at
+
+    def write(self, data: object) -> int:
+        view = memoryview(data)  # type: ignore[arg-type]
+        if len(view) < 1 << 16:
+            self.kept[self.at] = bytes(view)
+        self.at += len(view)
+        self.size = max(self.size, self.at)
+        return len(view)
+
+
+def test_what_lies_beyond_4_gb_has_its_place():
+    sink = Sparse()
+    event = writing.event()
+    with PerfWriter(sink, [event], features=writing.features([event])) as writer:  # type: ignore[arg-type]
+        block = record(RecordType.FINISHED_ROUND) * (8 << 20)
+        for _ in range(72):
+            writer.write(block)
+    start, size = struct.unpack_from("=QQ", sink.kept[0], 40)
+    assert size == 72 * len(block) > 1 << 32
+    table = sink.kept[start + size]
+    place, length = struct.unpack_from("=QQ", table)
+    assert place > 1 << 32
+    # The first section is the build-ids'.
+    assert writing.BUILD_ID in table[place - start - size :][:length]
+
+
 def test_a_chain_has_the_markers_of_kernel_and_user(opened):
     data = opened(writing.recording())
     samples = data.records().samples

@@ -207,3 +207,92 @@ def test_every_sample_of_a_machine_shows_what_it_saw(tmp_path, order, form, zstd
             fates["moved"] += one.moved and one.found
     assert all(fates[fate] for fate in ("found", "lost", "left"))
     assert (fates["moved"] > 0) == maps_change
+
+
+TWO = writing.event("task-clock", (2,), flags=writing.SAMPLE_ID_ALL | writing.FREQ | 1 << 38, config=1)
+"""A second event whose chains come later, too; the first one's records have them."""
+
+
+def of_second(time: int, cookie: int) -> bytes:
+    return bytes(sample(time, cookie)).replace(struct.pack("=Q", 1), struct.pack("=Q", 2), 1)
+
+
+# Newest perf shows each of these as is stated here; where mappings change it differs (bench/deferred_agreement.py).
+CASES = {
+    "cookie 0": ([sample(100, 0), RECORDS.deferred(0, [0x400100], 10, 10, time=120)], [[0x400100]]),
+    "the highest cookie": (
+        [sample(100, 2**64 - 1), RECORDS.deferred(2**64 - 1, [0x400100], 10, 10, time=120)],
+        [[0x400100]],
+    ),
+    "a cookie that comes again": (
+        [
+            sample(100, 7), RECORDS.deferred(7, [0x400100], 10, 10, time=120),
+            sample(200, 7), RECORDS.deferred(7, [0x400110, 0x400120], 10, 10, time=220),
+        ],
+        [[0x400100], [0x400110, 0x400120]],
+    ),
+    "a fork in between": (
+        [
+            sample(100, 7), RECORDS.fork(20, 20, 10, 10, time=110), sample(112, 7, tid=20, pid=20),
+            RECORDS.deferred(7, [0x400100], 10, 10, time=120), RECORDS.deferred(7, [0x400108], 20, 20, time=122),
+        ],
+        [[0x400100], [0x400108]],
+    ),
+    "the end of the thread in between": (
+        [
+            RECORDS.fork(10, 11, 10, 10, time=90), sample(100, 7, tid=11),
+            RECORDS.exit(10, 11, 10, 10, time=110), RECORDS.deferred(7, [0x400100], 10, 11, time=120),
+        ],
+        [[0x400100]],
+    ),
+    "the next round": (
+        [sample(100, 7), finished_round(), RECORDS.deferred(7, [0x400100], 10, 10, time=150), finished_round()],
+        [[0x400100]],
+    ),
+    "another processor's records first": (
+        [
+            RECORDS.deferred(7, [0x400100], 10, 10, time=120), RECORDS.deferred(9, [0x400108], 10, 10, time=140),
+            sample(100, 7), sample(130, 9), finished_round(),
+        ],
+        [[0x400100], [0x400108]],
+    ),
+    "the same time": ([sample(100, 7), RECORDS.deferred(7, [0x400100], 10, 10, time=100)], [[0x400100]]),
+    "a sample without a kernel part": (
+        [sample(100, 0, chain=(DEFERRED, 7)), RECORDS.deferred(7, [0x400100], 10, 10, time=120)],
+        [[0x400100]],
+    ),
+    "the longest chain": (
+        [sample(100, 7), RECORDS.deferred(7, [0x400100 + i for i in range(510)], 10, 10, time=120)],
+        [[0x400100 + i for i in range(510)]],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_cases_that_perf_shows_alike(tmp_path, case):
+    records, expected = CASES[case]
+    stacks, _profile = unwound(tmp_path, *start(), *records)
+    assert [[address for _file, address in stack] for stack in stacks] == expected
+
+
+def test_samples_of_all_events_get_the_chain(tmp_path):
+    path = tmp_path / "perf.data"
+    sink = io.BytesIO()
+    events = [EVENT, TWO]
+    records = [*start(), sample(100, 7), of_second(101, 7), RECORDS.deferred(7, [0x400100, 0x400200], 10, 10, time=120)]
+    with PerfWriter(sink, events, features=writing.features(events)) as writer:
+        for one in records:
+            writer.write(one)
+    path.write_bytes(sink.getvalue())
+    with undwarf.open(path) as opened:
+        profile = opened.profile(runtime=True)
+    assert [one.event for one in profile.samples] == [EVENT.name, TWO.name]
+    assert [[frame.runtime for frame in one.stack[1:]] for one in profile.samples] == [[0x400100, 0x400200]] * 2
+
+
+def test_a_chain_that_comes_behind_the_time_that_is_asked_for(tmp_path):
+    path = tmp_path / "perf.data"
+    path.write_bytes(recording(*start(), sample(100, 7), RECORDS.deferred(7, [0x400100], 10, 10, time=2000)))
+    with undwarf.open(path) as opened:
+        (one,) = opened.profile(runtime=True, filters=undwarf.Filters(start=0, end=1000)).samples
+    assert one.stack[-1].runtime == 0x400100

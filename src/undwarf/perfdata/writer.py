@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import Any, BinaryIO, Literal
 
-from undwarf.perfdata.encode import record
+from undwarf.perfdata.encode import LARGEST_RECORD, record
 from undwarf.perfdata.events import EventAttr, encode_attr
 from undwarf.perfdata.feature_bytes import attr_stride
 from undwarf.perfdata.features import Feature
@@ -181,8 +181,10 @@ class PerfWriter:
     def _begin_pipe(self) -> None:
         parts = [struct.pack("=8sQ", MAGIC, PIPE_SIZE)]
         for event in self._events:
-            ids = struct.pack(f"={len(event.ids)}Q", *event.ids)
-            parts.append(record(RecordType.HEADER_ATTR, encode_attr(event) + ids))
+            attr = encode_attr(event)
+            # Many threads on many CPUs have more ids than one record holds; in file form all are there.
+            ids = event.ids[: (LARGEST_RECORD - 8 - len(attr)) // 8]
+            parts.append(record(RecordType.HEADER_ATTR, attr + struct.pack(f"={len(ids)}Q", *ids)))
         for number in sorted(self._features):
             payload = self._features[number]
             if number == Feature.TRACING_DATA:
