@@ -89,3 +89,8 @@ def test_code_that_is_too_large_is_not_searched(program: Path) -> None:
 def test_large_functions_are_only_followed(program: Path) -> None:
     limits = dataclasses.replace(DEFAULT, inferred_instructions=4)
     assert answers(program, "by_key", limits) == {"?"}
+
+
+def test_so_many_callers_are_looked_into(program: Path) -> None:
+    limits = dataclasses.replace(DEFAULT, callers_followed=0)
+    assert answers(program, "only_nodes", limits) == {"?"}

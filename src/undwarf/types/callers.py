@@ -76,6 +76,7 @@ class Callers:
         self._partial: set[int] = set()
         self._asking: list[int] = []
         self._cut = False
+        self._left = elf.limits.callers_followed
 
     def infer(self, flow: FunctionFlow, low: int, high: int) -> Inference:
         """What a function's values are."""
@@ -83,6 +84,8 @@ class Callers:
         if known is not None and (low not in self._partial or self._asking):
             self._kept.move_to_end(low)
             return known
+        if not self._asking:
+            self._left = self._elf.limits.callers_followed
         prototype = self._program.source.prototype_at(low)
         made = Inference(self._program, flow, low, high, prototype, {}, self._returned)
         wanted = self._wanted(made, prototype)
@@ -102,6 +105,20 @@ class Callers:
         if len(self._kept) > _KEPT:
             self._partial.discard(self._kept.popitem(last=False)[0])
         return made
+
+    def _other(self, low: int) -> Inference | None:
+        """Another function, as long as not too many were looked into for the one that is asked for."""
+        known = self._kept.get(low)
+        if known is not None:
+            return known
+        found = self._flow_of(low)
+        if found is None or len(found[0].instructions) > self._graph.limits.inferred_instructions:
+            return None
+        if not self._left:
+            self._cut = True
+            return None
+        self._left -= 1
+        return self.infer(*found)
 
     # What is wanted ----------------------------------------------------------------------------------------
 
@@ -153,10 +170,9 @@ class Callers:
             if function != low:
                 self._cut = True
             return
-        found = self._flow_of(function)
-        if found is None or len(found[0].instructions) > self._graph.limits.inferred_instructions:
+        made = self._other(function)
+        if made is None:
             return
-        made = self.infer(*found)
         for address, t in made.webs.addresses:
             if address == low:
                 self._as_declared(t, declared)
@@ -192,10 +208,9 @@ class Callers:
         if target in self._asking or len(self._asking) > _DEEP:
             self._cut = True
             return
-        found = self._flow_of(target)
-        if found is None or len(found[0].instructions) > self._graph.limits.inferred_instructions:
+        made = self._other(target)
+        if made is None:
             return
-        made = self.infer(*found)
         for node, known, sources in made.webs.through:
             if made.webs.entry_of(node) in passed:
                 for register, each in told.items():
@@ -235,12 +250,11 @@ class Callers:
         if target in self._asking or len(self._asking) > _DEEP:
             self._cut = True
             return VOID
-        found = self._flow_of(target)
-        if found is None or len(found[0].instructions) > self._graph.limits.inferred_instructions:
-            return VOID
         self._asking.append(target)
-        made = self.infer(*found) if target not in self._kept else self._kept[target]
+        made = self._other(target)
         self._asking.pop()
+        if made is None:
+            return VOID
         told: list[tuple[int, ...]] = []
         for source, value in made.webs.returned:
             if value is not None and value[0] == 0 and not value[2] and not value[4]:
