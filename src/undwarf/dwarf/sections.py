@@ -12,6 +12,9 @@ from undwarf.elf.headers import ET_REL, PT_LOAD
 from undwarf.limits import DEFAULT, Limits
 
 _PF_X = 1
+_STRP = int(ValueClass.STRP)
+_KEPT_STRINGS = 1 << 16
+"""Short strings of `.debug_str` that are kept once read."""
 MAX_STRING = 1 << 16
 """Bytes of a name that are looked at."""
 
@@ -35,6 +38,7 @@ class DwarfFile:
         self.skeleton: DwarfFile | None = None
         """Of a split file, the one whose addresses it uses."""
         self._objects = ObjectSections(elf) if elf.kind == ET_REL else None
+        self._known_strings: dict[int, str] = {}
 
     def again(self) -> "DwarfFile":
         """The same file, with nothing read yet."""
@@ -115,8 +119,15 @@ class DwarfFile:
 
         ``place`` is the section of a string that stands in place (default: `.debug_info`).
         """
-        if kind == ValueClass.STRP:
-            return text_at(self.strings, value)
+        if kind == _STRP:
+            found = self._known_strings.get(value)
+            if found is None:
+                found = text_at(self.strings, value)
+                if len(found) < 256:
+                    if len(self._known_strings) >= _KEPT_STRINGS:
+                        self._known_strings.clear()
+                    self._known_strings[value] = found
+            return found
         if kind == ValueClass.STRING:
             return text_at(self.section("debug_info") if place is None else place, value)
         if kind == ValueClass.LINE_STRP:

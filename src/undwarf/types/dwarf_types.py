@@ -392,7 +392,7 @@ class DwarfTypes:
         name = "" if inherited else entry.string(NAME)
         width = entry.number(BIT_SIZE) or 0
         if width <= 0:
-            return Member(name, at, -1, 8 * at, 0, t, inherited)
+            return tuple.__new__(Member, (name, at, -1, 8 * at, 0, t, inherited))
         if bits is None:
             old = entry.number(BIT_OFFSET)
             storage = entry.number(BYTE_SIZE) or self.graph.size(t)

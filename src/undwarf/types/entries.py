@@ -34,6 +34,8 @@ MAX_CHILDREN = 1 << 20
 
 _COLUMN_COST = 300
 """Bytes of the objects around a column's."""
+# Entries by the hundred thousand: past the named tuple's own way to be made.
+_as_it_is = tuple.__new__
 
 
 def tags_of(*wanted: int, into: tuple[int, ...] = ()) -> bytes:
@@ -114,7 +116,7 @@ class Space:
         found = self.info.entry(unit, offset)
         if found is None:
             return None
-        return Entry(self, unit, offset, *found)
+        return _as_it_is(Entry, (self, unit, offset, *found))
 
     def root(self, unit: int) -> Entry | None:
         """The root of a unit."""
@@ -138,7 +140,7 @@ class Space:
             return []
         unit = entry.unit
         found = self.info.entries(unit, entry.behind, tags, MAX_CHILDREN)
-        return [Entry(self, unit, offset, *rest) for offset, _depth, *rest in found]
+        return [_as_it_is(Entry, (self, unit, offset, *rest)) for offset, _depth, *rest in found]
 
     def below(self, entry: Entry, tags: bytes) -> Iterator[tuple[Entry, int]]:
         """Entries below one and how deep, as :meth:`undwarf.dwarf.info.Info.below` finds them."""
@@ -146,7 +148,7 @@ class Space:
             return
         unit = entry.unit
         for offset, depth, *found in self.info.entries(unit, entry.behind, tags, MAX_CHILDREN):
-            yield Entry(self, unit, offset, *found), depth
+            yield _as_it_is(Entry, (self, unit, offset, *found)), depth
 
     @cached_property
     def outline(self) -> tuple[list[tuple[int, ...]], list[tuple[int, ...]], list[tuple[int, ...]]]:

@@ -65,6 +65,9 @@ _FIELDS_KEPT = 50_000
 
 _SEVERAL = -1
 
+# Members and fields by the ten thousand: past the named tuple's own way to be made.
+_as_it_is = tuple.__new__
+
 _FEW_MEMBERS = 12
 """Members of an aggregate up to which all are looked at to find those at an offset."""
 
@@ -379,7 +382,8 @@ class TypeGraph:
             found = record.members
             if record.kind in _AGGREGATES:
                 found = tuple(
-                    member._replace(size=self.size(member.type)) if member.size < 0 else member for member in found
+                    member if member[2] >= 0 else _as_it_is(Member, (*member[:2], self.size(member[5]), *member[3:]))
+                    for member in found
                 )
             else:
                 found = ()
@@ -496,14 +500,14 @@ class TypeGraph:
             # Padding, or an aggregate whose members are not known.
             if whole and offset >= whole:
                 return False
-            search.found.append((0, Field(path, t, offset, begin, whole, containers=here)))
+            search.found.append((0, _as_it_is(Field, (path, t, offset, begin, whole, (), here))))
             return True
         if whole <= offset:
             return False
         score = 4 if search.width and whole == search.width and not offset else 2 if not offset else 1
         if search.width and offset + search.width > whole:
             score -= 1
-        search.found.append((score, Field(path, t, offset, begin, whole, containers=here)))
+        search.found.append((score, _as_it_is(Field, (path, t, offset, begin, whole, (), here))))
         return True
 
     def _near(self, t: int, members: tuple[Member, ...], offset: int) -> range | list[int]:

@@ -60,6 +60,7 @@ class FunctionScopes:
         self._address_size: int = entry.space.columns["address"][entry.unit]
         self._version: int = entry.space.columns["version"][entry.unit]
         self._left = MAX_PLACES
+        self._lists: memoryview | None = None
         self._origins: dict[int, tuple[str, int]] = {}
         self._known_spots: dict[bytes, list[Spot]] = {}
         self._leading: dict[int, bool] = {}
@@ -130,7 +131,9 @@ class FunctionScopes:
     def _list(self, kind: int, value: int) -> list[tuple[int, int, bytes]]:
         space, file = self._space, self._space.file
         if self._version >= 5:
-            data = file.section("debug_loclists")
+            data = self._lists
+            if data is None:
+                data = self._lists = file.section("debug_loclists")
             if kind == ValueClass.LOCLISTX:
                 width = space.columns["width"][self._unit]
                 start = file.roots.value(self._unit, Root.LOCLISTS_BASE)
@@ -141,7 +144,9 @@ class FunctionScopes:
                     return []
                 value = start + int.from_bytes(data[at : at + width], self._order)
             return new_list(data, value, self._base, self._address_size, self._order, self._indexed)
-        data = file.section("debug_loc")
+        data = self._lists
+        if data is None:
+            data = self._lists = file.section("debug_loc")
         if file.split:
             return split_list(data, value, self._indexed, self._order)
         return old_list(data, value, self._base, self._address_size, self._order)
