@@ -62,3 +62,28 @@ def test_perf_shows_the_same_stacks(recording: Path, tmp_path: Path):
         for path in (recording, small)
     ]
     assert shown[0] == shown[1] != b""
+
+
+def test_perf_shows_what_we_show_of_short_lived_processes(tmp_path: Path, capfd):
+    perf = shutil.which("perf")
+    if not perf:
+        pytest.skip("perf is not installed")
+    whole, small = tmp_path / "perf.data", tmp_path / "small.data"
+    work = "i=0; while [ $i -lt 30 ]; do cat /dev/null; i=$((i+1)); done"
+    recorder = [perf, "record", "-q", "-e", "cpu-clock", "-F", "2000", "--call-graph", "dwarf,4096", "-o", str(whole)]
+    done = subprocess.run([*recorder, "--", "sh", "-c", work], capture_output=True)
+    if done.returncode or not whole.exists():
+        pytest.skip("perf may not record here")
+    assert run(["shrink", str(whole), "-o", str(small)]) == 0
+    capfd.readouterr()
+    shape = ["script", "--ns", "--no-inline", "-F", "comm,tid,time,ip"]
+    assert run([*shape, str(small)]) == 0
+    ours = capfd.readouterr().out
+    theirs = subprocess.run([perf, *shape, "--max-stack", "10000", "-i", str(small)], capture_output=True, text=True)
+    assert frames_by_sample(ours) == frames_by_sample(theirs.stdout)
+
+
+def frames_by_sample(text: str) -> list[tuple[str, int]]:
+    """(name, thread and time, frames) of each sample; older versions of perf print other addresses."""
+    blocks = [block.strip("\n").splitlines() for block in text.split("\n\n")]
+    return sorted((" ".join(block[0].split()), len(block) - 1) for block in blocks if block)

@@ -152,6 +152,22 @@ def test_a_name_comes_again_before_samples_of_a_thread_whose_exit_was_told(shrun
     assert (last.time, last.pid, last.tid, last.name) == (110, 10, 10, b"prog")
 
 
+@pytest.mark.parametrize("number", [255, 256, 2**40])
+def test_a_stream_s_section_of_any_number_can_be_read(shrunk, number):
+    recording, _done = shrunk(writing.recording(form="pipe") + record(80, struct.pack("=QQ", number, 0)))
+    assert recording.data.features.version.startswith("undwarf ")
+    assert (number in recording.data.features.raw) == (number < 256)
+
+
+def test_a_recording_without_records_is_finished(shrunk):
+    nothing = io.BytesIO()
+    with PerfWriter(nothing, [EVENT], features=writing.features([EVENT]), form="pipe"):
+        pass
+    recording, _done = shrunk(nothing.getvalue())
+    assert recording.records.samples.count == 0
+    assert not list(recording.defects)
+
+
 def test_trace_data_is_left_out(shrunk):
     trace = record(71, struct.pack("=QQQIIII", 16, 0, 0, 0, 0, 0, 0)) + bytes(16)
     recording, _done = shrunk(source(sample(100), trace, sample(110)))

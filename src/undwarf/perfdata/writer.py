@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import Any, BinaryIO, Literal
 
-from undwarf.perfdata.encode import LARGEST_RECORD, record
+from undwarf.perfdata.encode import LARGEST_RECORD, finished_round, record
 from undwarf.perfdata.events import EventAttr, encode_attr
 from undwarf.perfdata.feature_bytes import attr_stride
 from undwarf.perfdata.features import Feature
@@ -103,6 +103,9 @@ class PerfWriter:
         """Write what is left; in file form also the feature sections and the header's sizes."""
         self.flush()
         if self.form == "file":
+            if not self._written:
+                # Without a record the header's size of the data would say "not finished".
+                self._put(finished_round())
             self._features.update(features or {})
             if self._compressor is not None:
                 ratio = max(1, self._given // max(1, self._packed))

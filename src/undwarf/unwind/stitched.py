@@ -23,6 +23,8 @@ from undwarf.unwind.stop import Provenance
 from undwarf.unwind.unwinder import Walked
 
 WINDOW = 16 << 20
+SECTIONS = 256
+"""Feature sections that a header can tell of."""
 
 _REGISTERS_AND_STACK = SampleField.REGS_USER | SampleField.STACK_USER
 _EXCLUDE_USER_CHAIN, _MMAP_DATA, _DEFER, _DEFER_OUTPUT = 22, 17, 38, 39
@@ -71,7 +73,8 @@ def stitched_features(found: Features, events: Sequence[EventAttr], version: str
     if native:
         # Sections nobody takes apart are copied; in a foreign byte order they would mean something else.
         for number, payload in found.raw.items():
-            if number not in _OF_THE_FILE:
+            # A stream may number its sections as it likes; a file's header has a bit for each.
+            if number < SECTIONS and number not in _OF_THE_FILE:
                 sections.setdefault(number, payload)
     before = found.version or ""
     if not before.startswith(STITCHED_BY):
