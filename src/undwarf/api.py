@@ -38,6 +38,12 @@ if TYPE_CHECKING:
 
 _BREAKPOINT = 5
 """PERF_TYPE_BREAKPOINT."""
+_IMPRECISE = (1, 2, _BREAKPOINT)
+"""Software events and tracepoints: perf asks for precision of them too, and the kernel does not mind."""
+_EXACT_IP = 1 << 14
+"""PERF_RECORD_MISC_EXACT_IP."""
+_LOOKED_AT = 4096
+"""Samples that are asked whether they are exact."""
 
 
 class Profile(model.Profile):
@@ -174,12 +180,18 @@ class Recording:
 
         return ImageTypes(self.images, self._limits, self.data.defects, lambda: self.records)
 
-    @property
+    @cached_property
     def event_kinds(self) -> tuple[frozenset[int], frozenset[int]]:
-        """Numbers of the events that stop behind what they watch (breakpoints on data), and of those without skid."""
+        """Numbers of the events that stop behind what they watch (breakpoints on data), and of those without skid:
+        whose samples say so, or that were asked to be precise of hardware that can be."""
         watching = {k for k, event in enumerate(self.events) if event.type == _BREAKPOINT and event.bp_type != 4}
-        exact = {k for k, event in enumerate(self.events) if event.precise_ip > 1}
-        return frozenset(watching), frozenset(exact)
+        exact = {k for k, event in enumerate(self.events) if event.precise_ip > 1 and event.type not in _IMPRECISE}
+        samples = self.records.samples
+        said: dict[int, int] = {}
+        for event, misc in zip(samples.event[:_LOOKED_AT], samples.misc[:_LOOKED_AT], strict=True):
+            said[event] = said.get(event, 0) + (1 if misc & _EXACT_IP else -1)
+        exact.update(k for k, balance in said.items() if balance > 0)
+        return frozenset(watching), frozenset(exact - watching)
 
     @cached_property
     def sources(self) -> Sources:

@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 from test_types_command import LIST, answers, build
 
-from perfdata.build import PLAIN, Attr, Build
+from perfdata.build import PLAIN, SAMPLE_ID_ALL, Attr, Build
 from undwarf.cli.main import undwarf
 from undwarf.elf import ElfFile
 
@@ -24,9 +24,9 @@ int main(int argc, char **argv) { work(&one, argc); return 0; }
 Run = Callable[..., Any]
 
 
-def recording(folder: Path, binary: Path, samples: list[tuple[int, int, int]]) -> Path:
-    """A recording with samples (address in the binary, cpu, how many)."""
-    b, attr = Build(), Attr(sample_type=PLAIN, type=1, config=0, period=1000)
+def recording(folder: Path, binary: Path, samples: list[tuple[int, int, int]], precise: int = 0, misc: int = 2) -> Path:
+    """A recording of a timer with samples (address in the binary, cpu, how many)."""
+    b, attr = Build(), Attr(sample_type=PLAIN, type=1, config=0, period=1000, flags=SAMPLE_ID_ALL | precise << 15)
     elf = ElfFile.open(binary)
     records = [b.comm(attr, b"program")]
     for segment in elf.loads:
@@ -42,7 +42,9 @@ def recording(folder: Path, binary: Path, samples: list[tuple[int, int, int]]) -
     for address, cpu, count in samples:
         for _ in range(count):
             time += 1
-            records.append(b.sample(attr, ip=BASE + address, pid=10, tid=10, time=time, cpu=cpu, period=1000, misc=2))
+            records.append(
+                b.sample(attr, ip=BASE + address, pid=10, tid=10, time=time, cpu=cpu, period=1000, misc=misc)
+            )
     path = folder / "perf.data"
     path.write_bytes(b.file([attr], records))
     return path
@@ -105,6 +107,13 @@ def test_what_touches_no_memory_is_apart_and_with_skid_inferred(tmp_path: Path, 
         assert one["inferred_with_high_confidence"] in (0, 4000)
     (event,) = run("--json", "--skid", "--type", "node", data)["events"]
     assert event["inferred"] == 4000
+    # perf asks for precision of timers too (cpu-clock:ppp is its default without hardware); they have none.
+    (event,) = run("--json", "--skid", recording(tmp_path, binary, [(after, 0, 4)], precise=3))["events"]
+    assert event["inferred"] == 4000
+    # Samples that say that they are exact are.
+    (event,) = run("--json", "--skid", recording(tmp_path, binary, [(after, 0, 4)], misc=2 | 1 << 14))["events"]
+    assert event["inferred"] == 0
+    recording(tmp_path, binary, [(after, 0, 4)])
     for text in (run("--skid", data), run("--skid", "--code", data), run("--skid", "--type", "node", data)):
         assert "inferred" in text
         assert "confidence" in text

@@ -56,7 +56,7 @@ def share(program: tuple[Path, dict[str, int]], tmp_path: Path) -> Share:
                 samples.append(
                     {
                         "ip": places[member], "tid": thread, "cpu": cpu, "regs": tuple(registers), "addr": at + offset,
-                        "time": 10_000 + 100 * turn + number + (100_000 * number if apart else 0),
+                        "misc": 2, "time": 10_000 + 100 * turn + number + (100_000 * number if apart else 0),
                     }
                 )  # fmt: skip
         samples.sort(key=lambda one: one["time"])

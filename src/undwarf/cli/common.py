@@ -314,7 +314,9 @@ class Job:
         """Where the data is that each sample touches."""
         from undwarf.views.data_addresses import data_addresses
 
-        return data_addresses(profile, touched, self.recording.data, self.recording.header.arch or "")
+        recording = self.recording
+        exact = recording.event_kinds[1]
+        return data_addresses(profile, touched, recording.data, recording.header.arch or "", exact)
 
     def label_data(self, profile: "Profile", keys: tuple[str, ...]) -> None:
         """Let the profile be sorted by what samples say of the memory they touch."""

@@ -48,6 +48,7 @@ Examples:
   undwarf types --type 'struct node' perf.data
   undwarf types --code --skid perf.data
   undwarf types --html types.html perf.data
+  perf record --call-graph dwarf --sample-cpu ./program && undwarf types --skid perf.data   # false sharing, too
   undwarf types --json perf.data | jq '.events[0].types[:3]'
   undwarf types --binary ./program --at 1500,1504 --json
   undwarf types --binary ./vmlinux --type task_struct
@@ -237,7 +238,7 @@ def _answer(binary: str, addresses: tuple[int, ...], btf: str, as_json: bool, op
     from undwarf.outputs.accesses import write, write_json
 
     if not addresses:
-        raise UsageError("--binary needs --at", "", "undwarf types --binary ./program --at 1500,1504")
+        raise UsageError("--binary needs --at or --type", "", "undwarf types --binary ./program --at 1500,1504")
     resolver = _resolver(binary, btf, options)
     found = [access for address in addresses for access in resolver.at(address)]
     (write_json if as_json else write)(found, sys.stdout)

@@ -34,8 +34,11 @@ class DataAddresses:
     computed: int
 
 
-def data_addresses(profile: Profile, touched: Touch, data: PerfData, machine: str) -> DataAddresses:
-    """The data addresses of a profile's samples. ``machine`` is the recording's, as `uname -m` says it."""
+def data_addresses(
+    profile: Profile, touched: Touch, data: PerfData, machine: str, exact: frozenset[int] = frozenset()
+) -> DataAddresses:
+    """The data addresses of a profile's samples. ``machine`` is the recording's, as `uname -m` says it; samples of the
+    events ``exact`` have the registers of after the instruction."""
     columns = profile.samples.columns
     count = len(columns)
     found = zeros("Q", count)
@@ -46,7 +49,7 @@ def data_addresses(profile: Profile, touched: Touch, data: PerfData, machine: st
     if columns.position is None or columns.regs_at is None or recorded == count:
         return DataAddresses(found, recorded, 0)
     leaves = look_up(columns.stack, profile.stacks.frame)
-    plan_of, plans = _plans(profile, touched, leaves, columns.event, data.events)
+    plan_of, plans = _plans(profile, touched, leaves, columns.event, exact)
     slots = zeros("B", _SLOTS * max(len(data.events), 1))
     for number, event in enumerate(data.events):
         slots[number * _SLOTS : (number + 1) * _SLOTS] = _slots(event.sample_regs_user, machine)
@@ -72,7 +75,7 @@ def _of_breakpoints(found: Column, event_of: Column, events: Sequence[EventAttr]
 
 
 def _plans(
-    profile: Profile, touched: Touch, leaves: Column, event_of: Column, events: Sequence[EventAttr]
+    profile: Profile, touched: Touch, leaves: Column, event_of: Column, precise: frozenset[int]
 ) -> tuple[Column, Column]:
     """(number of each sample's plan, the plans), as :func:`operand_addresses` takes them."""
     rows: list[tuple[int, ...]] = []
@@ -104,8 +107,6 @@ def _plans(
         for column, value in enumerate(row):
             plans[number * _PLAN_WORDS + column] = value - (1 << 64) if value >> 63 == 1 else value
     plan_of = look_up(leaves, of_frame)
-    # Precise events have the registers of after the instruction.
-    precise = {number for number, event in enumerate(events) if event.precise_ip}
     if precise:
         pairs = Pairs()
         both = pairs.column(plan_of, widen(event_of))
