@@ -9,10 +9,12 @@ from fakes import Fake, assemble
 
 from undwarf.disasm.x86_64 import MACHINE
 from undwarf.elf import ElfFile
+from undwarf.symbols.elf_symbols import symbols_of_elf
 from undwarf.types.flow import FunctionFlow
 from undwarf.types.locate import Located, locate
 from undwarf.types.model import Kind, TypeRecord
 from undwarf.types.objects import as_linked
+from undwarf.types.opening import open_resolver
 from undwarf.types.program import Program
 from undwarf.types.tracking import Tracker
 from undwarf.types.values import FRAME, OBJECT, Value
@@ -168,3 +170,30 @@ def test_ways_are_read_from_the_tables_of_a_module(tmp_path: Path) -> None:
 def test_a_file_without_tables_has_no_ways(tmp_path: Path) -> None:
     assemble("ret", tmp_path)
     assert KernelWays(ElfFile.open(tmp_path / "code.o"), None).between(0, 1 << 63) == []
+
+
+def test_no_part_of_an_address_is_written_to_a_pointer_on_the_stack(tmp_path: Path) -> None:
+    if shutil.which("gcc") is None:
+        pytest.skip("no gcc")
+    (tmp_path / "code.c").write_text(
+        "struct node { int key; } *volatile kept;\n"
+        'int f(struct node *n) { struct node *volatile here = n; asm volatile("movl $1, %0" : "=m" (*(int *)&here));'
+        " kept = here; return 0; }\nint main(void) { return f(0); }\n"
+    )
+    made = tmp_path / "code"
+    subprocess.run(["gcc", "-g", "-O1", "-o", made, tmp_path / "code.c"], check=True, capture_output=True)
+    elf = ElfFile.open(made)
+    if elf.machine != 62:
+        pytest.skip("gcc builds for another machine")
+    symbols = symbols_of_elf(elf)
+    resolver = open_resolver(elf)
+    assert symbols is not None and resolver is not None
+    at = symbols.address_of_name(b"f")
+    assert at is not None
+    place = resolver.instruction(at)
+    assert place is not None
+    told = [resolver.at(place[0].address_of(k))[0] for k in range(len(place[0]))]
+    assert [one.how for one in told if one.insn.startswith("movl $1")] == ["spill"]
+    assert [one.type for one in told if one.access == "w" and one.size == 8 and one.how == "variable"] == [
+        "struct node*"
+    ]

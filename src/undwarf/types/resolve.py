@@ -447,6 +447,8 @@ class Resolver:
             return self._typed(made, operand, size, located, "percpu" if base == PERCPU else "thread")
         if base == OBJECT:
             located = touched(tracker, k, operand, where, size)
+            if isinstance(located, str) and self.graph.choices(where[1]) and tracker.memory_variable(k, number):
+                return self._by_register(function, k, made, number, operand, size)
             if isinstance(located, str):
                 together = self._together(function, k, number, where, size)
                 if together is None:
@@ -508,6 +510,9 @@ class Resolver:
         whole = self.graph.size(place.type)
         if not where[2] and self.graph.is_scalar(place.type) and offset + size > whole:
             return access(made, operand, size, how="spill", reason="wider than the variable that shares the place")
+        if operand.access == "w" and 0 < size < whole and not where[2] and self.graph.is_pointer(place.type):
+            # Nobody writes a part of an address.
+            return access(made, operand, size, how="spill", reason="narrower than the variable that shares the place")
         located = locate(self.graph, place.type, where[2], offset, size)
         how = "variable" if function.tracker.has_variables else "frame"
         return self._typed(made, operand, size, located, how)
