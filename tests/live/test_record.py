@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ from undwarf.images.finder import Finder
 from undwarf.live import perf_event as pe
 from undwarf.live import record
 from undwarf.live.deep_stacks import breakpoints_work
+from undwarf.live.record_settings import Settings
 from undwarf.live.record_unwind import LiveUnwinder
 from undwarf.unwind.stop import StopReason
 
@@ -125,7 +127,7 @@ def test_small_buffers_are_emptied_into_large_ones(program: str, tmp_path: Path,
     monkeypatch.setattr(pe, "may_lock", lambda: False)
     monkeypatch.setattr(pe, "locked_bytes", lambda _cpus: 516 << 10)
     path = tmp_path / "perf.data"
-    settings = record.Settings(command=[program, "5"], events=["cpu-clock"])
+    settings = Settings(command=[program, "5"], events=["cpu-clock"])
     sampler = record.Sampler(settings)
     try:
         assert sampler.open.ring_bytes == 512 << 10
@@ -307,7 +309,7 @@ def test_after_a_loss_running_processes_are_described_again(program: str, tmp_pa
     monkeypatch.setattr(record, "AGAIN", 0.0)
     described = []
 
-    def again(self: record.Sampler, known: set[int]) -> bytes:
+    def again(self: record.Sampler, known: set[int]) -> Iterator[bytes]:
         described.append(known)
         return describe(self, known)
 
@@ -315,7 +317,7 @@ def test_after_a_loss_running_processes_are_described_again(program: str, tmp_pa
     monkeypatch.setattr(record.Sampler, "describe_again", again)
     path = tmp_path / "perf.data"
     with path.open("wb") as sink:
-        sampler = record.Sampler(record.Settings(command=[program, "5"], events=["cpu-clock"]))
+        sampler = record.Sampler(Settings(command=[program, "5"], events=["cpu-clock"]))
         recorder = record.Recorder(sampler, sink, "test")
         # As if the kernel had lost something before.
         recorder._lost = -1

@@ -13,7 +13,7 @@ from undwarf.errors import UndwarfError, UsageError
 from undwarf.outputs.escape import printable
 
 if TYPE_CHECKING:
-    from undwarf.live.record import Settings, Summary
+    from undwarf.live.record_settings import Settings, Summary
 
 _SIZES = {"": 1, "B": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
@@ -113,7 +113,8 @@ SAMPLING = (
 
 def settings_of(options: dict[str, Any]) -> "Settings":
     """What the shared options ask for; raises UsageError where they do not go together."""
-    from undwarf.live.record import UNWOUND_ELSEWHERE, Settings
+    from undwarf.live.record import UNWOUND_ELSEWHERE
+    from undwarf.live.record_settings import Settings
     from undwarf.tables.sources import parse_order
 
     if options["mode"] not in ("live", *UNWOUND_ELSEWHERE):

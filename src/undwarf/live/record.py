@@ -8,9 +8,9 @@ import mmap
 import os
 import signal
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from types import FrameType
 from typing import Any, BinaryIO
@@ -23,6 +23,7 @@ from undwarf.limits import DEFAULT, Limits
 from undwarf.live import perf_event as pe
 from undwarf.live import record_system as system
 from undwarf.live.record_rings import OpenEvents, Target, sizes
+from undwarf.live.record_settings import Settings, Summary
 from undwarf.live.record_target import Workload
 from undwarf.live.record_unwind import LiveUnwinder, Round
 from undwarf.live.ring_blocked import Blocked
@@ -47,6 +48,8 @@ SLACK = 5_000_000
 """How old, in ns, a record must be: a younger one may have older neighbours that are still being written."""
 AGAIN = 2.0
 """Seconds that have to pass before running processes are described again, after records were lost."""
+AT_ONCE = 0.02
+"""Seconds for which they are described between two rounds: meanwhile the buffers fill up."""
 PRIORITY = -10
 """Ours while sampling, where that is allowed."""
 FLUSH = 1.0
@@ -65,68 +68,6 @@ _SIDE_BAND = (
 )  # fmt: skip
 
 
-@dataclass(slots=True)
-class Settings:
-    """What to record. ``pids`` and ``tids`` are of running processes and threads; with ``everything``, whole CPUs; else
-    what ``command`` starts. ``period``: events a sample, in place of ``frequency`` in Hz."""
-
-    command: Sequence[str] = ()
-    pids: Sequence[int] = ()
-    tids: Sequence[int] = ()
-    everything: bool = False
-    events: Sequence[str] = ()
-    frequency: int = 999
-    period: int | None = None
-    mode: str = "live"
-    """``live``, ``fp``, ``dump``, or kinds of unwind information (:mod:`undwarf.tables.sources`)."""
-    off_cpu: bool = False
-    off_cpu_least: int = 0
-    """Shortest wait, in ns, that makes a sample."""
-    inherit: bool = True
-    dump: int | None = None
-    """Bytes of a stack dump."""
-    buffer: int | None = None
-    """Bytes of the ring buffer of one CPU."""
-    zstd: bool = True
-    cpus: Sequence[int] = ()
-    """Only these CPUs, of ``everything``."""
-    filters: Sequence[str] = ()
-    """Which of a tracepoint's events count: one for all, or one for each."""
-    delay: float = 0.0
-    """Seconds that pass before samples are taken."""
-    seconds: float | None = None
-    """When to stop, if nothing else ends before."""
-    command_line: list[str] = field(default_factory=list)
-
-
-@dataclass(slots=True)
-class Summary:
-    """What was recorded, and what could not be.
-
-    ``completed``: stacks deeper than their dump that were followed in the process's own memory; ``unproven``: those
-    where it may not have been any more what it had been, which end with their dump. ``wakeups``: rounds.
-    """
-
-    samples: int = 0
-    blocked: int = 0
-    lost: int = 0
-    throttled: int = 0
-    exits: int = 0
-    completed: int = 0
-    unproven: int = 0
-    shortened: int = 0
-    dropped: int = 0
-    broken_rings: int = 0
-    forgotten: int = 0
-    rounds: int = 0
-    stops: list[int] = field(default_factory=lambda: [0] * 16)
-    notes: list[str] = field(default_factory=list)
-    status: int = 0
-    """Exit code of the command."""
-    ring: int = 0
-    dump: int = 0
-
-
 class Sampler:
     """Events on a target, and the loop that takes what they bring: what ``record`` and ``top`` have in common."""
 
@@ -137,6 +78,8 @@ class Sampler:
         self.stopped = False
         self.tick: Callable[[], None] = lambda: None
         """Called several times a second while sampling."""
+        self.between: Callable[[], None] = lambda: None
+        """Called after each round, when the kernel has its buffers back."""
         self.walks = settings.mode not in UNWOUND_ELSEWHERE
         self._owned = ExitStack()
         self.workload = Workload(settings.command) if settings.command else None
@@ -167,7 +110,8 @@ class Sampler:
         if settings.off_cpu:
             self.off_cpu = len(events)
             # There may be many; the buffer has to hold what they reserve, not what they use.
-            events.append(self._sampling(self._switching(), min(dump, SWITCH_DUMP)))
+            least = PERF_DUMP if settings.everything else SWITCH_DUMP
+            events.append(self._sampling(self._switching(), min(dump, least)))
         if not alone:
             events.append(replace(pe.software(pe.DUMMY, "dummy:u"), flags=pe.EXCLUDE_KERNEL, sample_period=1))
         tracking = 0 if alone else len(events) - 1
@@ -306,11 +250,21 @@ class Sampler:
         out.append(system.describe_processes(encoder, pids, build_ids))
         return b"".join(out)
 
-    def describe_again(self, known: Iterable[int]) -> bytes:
-        """Records of what runs now, for when some of those that told of changes were lost; ``known``: processes."""
+    def describe_again(self, known: Iterable[int]) -> Iterator[bytes]:
+        """Records of what runs now, for when some of those that told of changes were lost; ``known``: processes.
+
+        A piece is what there is time for between two rounds.
+        """
         encoder = RecordEncoder(replace(self.events[self.tracking], ids=self.events[self.tracking].ids[:1]))
+        build_ids = system.BuildIds()
         pids = system.all_processes() if self.settings.everything else sorted(pid for pid in known if pid > 0)
-        return system.describe_processes(encoder, pids, system.BuildIds(), time.monotonic_ns())
+        began, piece = time.monotonic(), []
+        for pid in pids:
+            piece.append(system.describe_processes(encoder, [pid], build_ids, time.monotonic_ns()))
+            if time.monotonic() - began > AT_ONCE:
+                yield b"".join(piece)
+                began, piece = time.monotonic(), []
+        yield b"".join(piece)
 
     def run(self, begin: Callable[[bytes], None], take: Callable[[list[memoryview]], None]) -> None:
         """Sample until the target ends, a signal comes or ``stopped`` is set.
@@ -388,6 +342,7 @@ class Sampler:
         views.clear()
         for ring in self.open.rings:
             ring.done()
+        self.between()
 
     def _watch_pids(self) -> int:
         """What becomes readable when the only process that is sampled ends; -1 if there are more."""
@@ -459,6 +414,8 @@ class Recorder:
         self._flushed = time.monotonic()
         self._described = time.monotonic()
         self._lost = 0
+        self._pieces: Iterator[bytes] = iter(())
+        sampler.between = self._between
         if sampler.walks:
             self._start_walking()
 
@@ -529,7 +486,7 @@ class Recorder:
                 # What was lost may have been mappings, names, new processes.
                 self._lost, self._described = self._unwinder.decoder.lost, time.monotonic()
                 known = {*self._unwinder.replay.pids(), *done.samples.pid}
-                self._begin(self.sampler.describe_again(known))
+                self._pieces = self.sampler.describe_again(known)
         else:
             for view in views:
                 self.writer.write(view)
@@ -538,6 +495,12 @@ class Recorder:
         if now - self._flushed > FLUSH:
             self._flushed = now
             self.writer.flush()
+
+    def _between(self) -> None:
+        """Describe more of what runs, if that has to be."""
+        records = next(self._pieces, b"")
+        if records:
+            self._begin(records)
 
     def _finish_round(self, done: Round) -> None:
         """Write the records of a round with their new chains."""

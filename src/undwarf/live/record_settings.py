@@ -1,0 +1,66 @@
+"""What is to be recorded, and what was."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+
+@dataclass(slots=True)
+class Settings:
+    """What to record. ``pids`` and ``tids`` are of running processes and threads; with ``everything``, whole CPUs; else
+    what ``command`` starts. ``period``: events a sample, in place of ``frequency`` in Hz."""
+
+    command: Sequence[str] = ()
+    pids: Sequence[int] = ()
+    tids: Sequence[int] = ()
+    everything: bool = False
+    events: Sequence[str] = ()
+    frequency: int = 999
+    period: int | None = None
+    mode: str = "live"
+    """``live``, ``fp``, ``dump``, or kinds of unwind information (:mod:`undwarf.tables.sources`)."""
+    off_cpu: bool = False
+    off_cpu_least: int = 0
+    """Shortest wait, in ns, that makes a sample."""
+    inherit: bool = True
+    dump: int | None = None
+    """Bytes of a stack dump."""
+    buffer: int | None = None
+    """Bytes of the ring buffer of one CPU."""
+    zstd: bool = True
+    cpus: Sequence[int] = ()
+    """Only these CPUs, of ``everything``."""
+    filters: Sequence[str] = ()
+    """Which of a tracepoint's events count: one for all, or one for each."""
+    delay: float = 0.0
+    """Seconds that pass before samples are taken."""
+    seconds: float | None = None
+    """When to stop, if nothing else ends before."""
+    command_line: list[str] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Summary:
+    """What was recorded, and what could not be.
+
+    ``completed``: stacks deeper than their dump that were followed in the process's own memory; ``unproven``: those
+    where it may not have been any more what it had been, which end with their dump. ``wakeups``: rounds.
+    """
+
+    samples: int = 0
+    blocked: int = 0
+    lost: int = 0
+    throttled: int = 0
+    exits: int = 0
+    completed: int = 0
+    unproven: int = 0
+    shortened: int = 0
+    dropped: int = 0
+    broken_rings: int = 0
+    forgotten: int = 0
+    rounds: int = 0
+    stops: list[int] = field(default_factory=lambda: [0] * 16)
+    notes: list[str] = field(default_factory=list)
+    status: int = 0
+    """Exit code of the command."""
+    ring: int = 0
+    dump: int = 0
