@@ -564,3 +564,12 @@ def test_a_neighbour_where_nothing_that_has_the_type_reaches_so_far(fake: Fake) 
     assert near.type == fake.item
     assert isinstance(far, Located)
     assert (far.type, far.offset) == (fake.link, 8)
+
+
+def test_a_register_that_is_multiplied_is_no_pointer_whatever_a_variable_says(fake: Fake, touched: Touched) -> None:
+    fake.takes((RDI, fake.table))
+    fake.variables = [
+        Place("it", fake.graph.pointer_to(fake.double), PlaceKind.REGISTER, RSI, 0, 0, 99),
+        Place("of", fake.graph.pointer_to(fake.table), PlaceKind.REGISTER, RDI, 0, 0, 99),
+    ]
+    assert touched("mov 8(%rdi,%rsi,8),%rax; ret") == ["table.of[]"]

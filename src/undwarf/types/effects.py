@@ -1267,6 +1267,9 @@ class Effects:
         scale: cython.longlong = self.operands[m + OPERAND_SCALE]
         index: cython.int = self.state[index_register]
         total: cython.int
+        if scale > 1 and self._base(index) == OBJECT and index_register != base_register:
+            # No pointer is multiplied: a variable stayed with a register that holds a number now.
+            index = UNKNOWN
         if index_register == base_register and (not base or self._base(base) == NUMBER):
             total = self.scaled(base, 1 + scale)
         else:

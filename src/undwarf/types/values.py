@@ -95,7 +95,9 @@ def _parts(value: Value, graph: TypeGraph) -> list[int]:
     if isinstance(located, str):
         both = one_of_two(graph, value[1], value[2], value[4], graph.pointer_size)
         member = graph.member_at(*both[0], graph.pointer_size) if both else None
-        return [member.type] if member is not None else []
+        inside = member.containers[1:] if member is not None else ()
+        whole = [t for t, left in inside if not left and not graph.is_array(t)]
+        return [*whole, member.type] if member is not None else []
     found = located.field
     return [t for t, left in found.containers if not left and not graph.is_array(t)] + (
         [found.type] if not found.offset else []
