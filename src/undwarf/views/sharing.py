@@ -7,9 +7,10 @@ one object. Two threads clash where both were met on different cpus within the s
 different threads have to do.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterator
 from dataclasses import dataclass
 from dataclasses import field as initially
+from heapq import nlargest
 
 from undwarf.buffers import zeros
 from undwarf.perfdata.ordering import take
@@ -28,6 +29,8 @@ _SHIFT = 6
 _NO_CPU = 0xFFFFFFFF
 _MOST_TOUCHES = 256
 """Touches of one line that are compared with each other, by weight."""
+_MOST_GROUPS = 200_000
+"""Members at places of lines, by thread and cpu, that are looked at; each costs 300 bytes."""
 _MOST_WHO = 64
 """Threads and cpus of a member that are told."""
 _LEAST_SAMPLES = 2
@@ -163,38 +166,30 @@ def _useful(profile: Profile, touched: Touch) -> Column:
     return found
 
 
-def _groups(
-    profile: Profile, selection: Selection, rows: Column, place: Column, leaves: Column
-) -> tuple[Column, list[tuple[int, int, int, int]]]:
-    """(number of each row's (place, frame, thread, cpu), these)."""
+def _touches(
+    profile: Profile, touched: Touch, selection: Selection, rows: Column, place: Column, leaves: Column
+) -> Iterator[tuple[int, _Touch]]:
+    """(place, what was done there), where `begin` is not known yet; the heaviest ones if there are too many."""
     who = Pairs()
     of_who = who.column(take(selection.column("tid"), rows), take(selection.column("cpu"), rows))
     what = Pairs()
     of_what = what.column(take(place, rows), take(leaves, rows))
     both = Pairs()
     group = both.column(of_what, of_who)
-    places, frames, threads, cpus = what.high(), what.low(), who.high(), who.low()
-    return group, [
-        (places[first], frames[first], threads[second], cpus[second])
-        for first, second in zip(both.high(), both.low(), strict=True)
-    ]
-
-
-def _touches(
-    profile: Profile, touched: Touch, selection: Selection, rows: Column, place: Column, leaves: Column
-) -> Iterable[tuple[int, _Touch]]:
-    """(place, what was done there), where `begin` is not known yet."""
-    group, keys = _groups(profile, selection, rows, place, leaves)
-    count = max(len(keys), 1)
+    count = len(both)
     weights, samples = sums(group, take(selection.weights, rows), count), sums(group, None, count)
     firsts, lasts = time_spans(group, take(selection.chosen(profile.samples.columns.time), rows), count)
-    for number, (at, frame, thread, cpu) in enumerate(keys):
+    places, frames, threads, cpus = what.high(), what.low(), who.high(), who.low()
+    first, second = both.high(), both.low()
+    chosen = range(count) if count <= _MOST_GROUPS else nlargest(_MOST_GROUPS, range(count), key=weights.__getitem__)
+    for number in chosen:
+        frame = frames[first[number]]
         access = touched.accesses[touched.access[frame]]
         offset = access.offset or 0
-        yield at, _Touch(
+        yield places[first[number]], _Touch(
             access.type or "", access.field, offset, offset, offset + max(access.size, 1), "w" in access.access,
-            thread, cpu, firsts[number], lasts[number], weights[number], samples[number],
-            bool(touched.inferred[frame]),
+            threads[second[number]], cpus[second[number]], firsts[number], lasts[number], weights[number],
+            samples[number], bool(touched.inferred[frame]),
         )  # fmt: skip
 
 
