@@ -123,6 +123,44 @@ def test_stacks_deeper_than_their_dump_are_followed_in_the_process(program: str,
         assert any(sample.stop == StopReason.ROOT and names(sample)[-1] == "_start" for sample in whole)
 
 
+TURNS = """
+#include <stdlib.h>
+volatile unsigned long sink;
+int which;
+__attribute__((noinline)) void leaf_a(void) { for (int i = 0; i < 3000; i++) sink += i; }
+__attribute__((noinline)) void leaf_b(void) { for (int i = 0; i < 3000; i++) sink += i; sink++; }
+__attribute__((noinline)) int down(int n) {
+    volatile char pad[200];
+    pad[0] = 1;
+    if (n) return down(n - 1) + pad[0];
+    if (which) leaf_b(); else leaf_a();
+    return pad[0];
+}
+__attribute__((noinline)) int from_a(int n) { volatile char pad[64]; pad[0] = 1; return down(n) + pad[0]; }
+__attribute__((noinline)) int from_b(int n) { volatile char pad[64]; pad[0] = 1; return down(n) + 2 * pad[0]; }
+int main(void) {
+    for (int i = 0; i < 20000; i++) { which = 0; from_a(60); which = 1; from_b(60); }
+    return 0;
+}
+"""
+
+
+def test_no_stack_is_followed_to_callers_of_another_moment(tmp_path: Path):
+    source, program, path = tmp_path / "turns.c", tmp_path / "turns", tmp_path / "perf.data"
+    source.write_text(TURNS)
+    compiler = shutil.which("gcc") or shutil.which("cc")
+    if not compiler:
+        pytest.skip("no C compiler")
+    subprocess.run([compiler, "-O1", "-g", "-fno-optimize-sibling-calls", "-o", program, source], check=True)
+    command = ["record", "-q", "-e", "cpu-clock", "--stack-size", "4096", "-o", str(path), "--", str(program)]
+    assert run(command) == 0
+    with undwarf.open(path) as recording:
+        stacks = [set(names(sample)) for sample in recording.profile().samples]
+    # The two calls take turns, so that the same return addresses stand at the same places below either.
+    assert not any({"leaf_a", "from_b"} <= stack or {"leaf_b", "from_a"} <= stack for stack in stacks)
+    assert any({"leaf_a", "down"} <= stack for stack in stacks)
+
+
 def test_small_buffers_are_emptied_into_large_ones(program: str, tmp_path: Path, monkeypatch):
     monkeypatch.setattr(pe, "may_lock", lambda: False)
     monkeypatch.setattr(pe, "locked_bytes", lambda _cpus: 516 << 10)

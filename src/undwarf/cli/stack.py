@@ -49,8 +49,8 @@ def command(
     """The stacks of all threads of a running process, or of a core file.
 
     Each thread of a process is held only while its registers and its stack are copied; what takes long comes
-    afterwards. As with any debugger, a few blocking system calls (epoll_wait, semop, sigtimedwait) then return EINTR;
-    all others go on. A file whose name is a number is given as ./4711.
+    afterwards. As with any debugger, a few blocking system calls (epoll_wait, semop, sigtimedwait, recv with a timeout)
+    then return EINTR; all others go on. A file whose name is a number is given as ./4711.
     """
     from undwarf.outputs.stack import as_json, lines
 
