@@ -27,6 +27,7 @@ from perfdata.build import (
 )
 from undwarf.cli.main import undwarf
 from undwarf.elf import ElfFile
+from undwarf.views.hot import parse_keys
 
 HIT_L1 = 2 | (2 | 8) << 5 | 2 << 19 | 26 << 26 | 1 << 40
 MISS_L3 = 2 | (4 | 0x40) << 5 | 16 << 19 | 18 << 26 | 1 << 40
@@ -146,6 +147,7 @@ def test_sort_keys_of_the_data_source(made: tuple[Path, Path]) -> None:
 def test_sort_keys_of_latencies_and_pages(made: tuple[Path, Path]) -> None:
     assert rows(made[1], "local_ins_lat,ins_lat,local_retire_lat") == {("7", "42", "2"): 6000}
     assert rows(made[1], "local_weight")[("300",)] == 1000
+    assert parse_keys("symbol_iaddr,local_p_stage_cyc,p_stage_cyc") == ("sym", "local_retire_lat", "retire_lat")
     assert rows(made[1], "data_page_size,code_page_size")[("2M", "2M")] == 1000
     assert rows(made[1], "phys_daddr") == {("[.] 0x0000000012345000",): 5000, ("N/A",): 1000}
 

@@ -22,7 +22,13 @@ SOURCE_KEYS = frozenset({"srcline", "srcfile"})
 UNKNOWN_LINE = "??:0"
 """A source line that nothing tells, as addr2line prints it."""
 
-_ALIASES = {"symbol": "sym", "command": "comm"}
+_ALIASES = {
+    "symbol": "sym",
+    "symbol_iaddr": "sym",
+    "command": "comm",
+    "local_p_stage_cyc": "local_retire_lat",
+    "p_stage_cyc": "retire_lat",
+}
 
 
 @dataclass(frozen=True, slots=True)
