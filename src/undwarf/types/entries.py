@@ -255,6 +255,8 @@ class Spaces:
         """What units declare, by space and unit; few at a time."""
         self._signatures: dict[int, tuple[Space, int]] | None = None
         self._split: dict[tuple[int, int], int] = {}
+        self._tables: dict[tuple[int, int], tuple[memoryview, int, int, Any]] = {}
+        """Of each unit that was asked about: the section of addresses, where its own begin, their size and order."""
 
     def of(self, file: DwarfFile, *, types: bool = False) -> Space:
         """The space of a file's `.debug_info`, or of its `.debug_types`."""
@@ -300,6 +302,7 @@ class Spaces:
     def note_split(self, space: Space, unit: int, main_unit: int) -> None:
         """Remember which unit of the main file a split unit's addresses are of."""
         self._split[space.number, unit] = main_unit
+        self._tables.pop((space.number, unit), None)
 
     def address(self, space: Space, unit: int, value: Value) -> int | None:
         """An address, looked up where it is an index; None for what is no address."""
@@ -311,14 +314,17 @@ class Spaces:
 
     def indexed_address(self, space: Space, unit: int, index: int) -> int | None:
         """An entry of a unit's part of `.debug_addr`; None where there is none."""
-        file = space.file
-        main_unit = self._split.get((space.number, unit), unit)
-        roots = file.roots if file.skeleton is None else file.skeleton.roots
-        base = roots.value(main_unit, Root.ADDR_BASE) or 0
-        owner = file if file.skeleton is None else file.skeleton
-        size = space.columns["address"][unit]
-        data = owner.section("debug_addr")
+        table = self._tables.get((space.number, unit))
+        if table is None:
+            file = space.file
+            main_unit = self._split.get((space.number, unit), unit)
+            roots = file.roots if file.skeleton is None else file.skeleton.roots
+            owner = file if file.skeleton is None else file.skeleton
+            base = roots.value(main_unit, Root.ADDR_BASE) or 0
+            table = owner.section("debug_addr"), base, space.columns["address"][unit], owner.elf.byte_order
+            self._tables[space.number, unit] = table
+        data, base, size, order = table
         at = base + index * size
         if at + size > len(data):
             return None
-        return int.from_bytes(data[at : at + size], owner.elf.byte_order)
+        return int.from_bytes(data[at : at + size], order)
