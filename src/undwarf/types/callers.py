@@ -6,11 +6,13 @@ where its address is taken tells who else calls it: a member or parameter that l
 and some functions of the C library call what they are given with what they are given.
 """
 
-import re
+from bisect import bisect_left
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 
+from undwarf.buffers import zeros
+from undwarf.disasm.references import References
 from undwarf.disasm.x86_64 import MACHINE
 from undwarf.elf import ElfFile
 from undwarf.elf.headers import SHF_EXECINSTR
@@ -42,9 +44,6 @@ _CALLED_BACK = {
 }
 """By function, the parameter that is called and which of the function's parameters it is given (C11 7.22.5, 7.26.5;
 POSIX)."""
-_CALL = re.compile(rb"[\xe8\xe9]")
-_ADDRESS = re.compile(rb"[\x48\x4c]\x8d[\x05\x0d\x15\x1d\x25\x2d\x35\x3d]")
-_CONSTANT = re.compile(rb"[\xb8-\xbf]|\xc7.")
 _EXECUTABLE = 2
 
 Told = list[tuple[int, ...] | None]
@@ -139,14 +138,13 @@ class Callers:
         """By register, what callers of a function pass there leads to."""
         told: dict[int, Told] = {register: [] for register in wanted}
         declared: dict[int, int] = {}
-        calls, taken = self._sites
-        sites = [*calls.get(low, ()), *taken.get(low, ())]
-        if len(set(sites)) > _MOST_SITES or len(self._asking) > _DEEP:
+        sites = self._callers_of(low)
+        if len(sites) > _MOST_SITES or len(self._asking) > _DEEP:
             self._cut = True
             return {}
         for place in self._stored.get(low, ()):
             self._as_declared(self._member_at(place), declared)
-        for site in dict.fromkeys(sites):
+        for site in sites:
             self._at_site(low, site, told, declared)
         found: dict[int, int] = {}
         for register in wanted:
@@ -276,10 +274,17 @@ class Callers:
     # Where calls are ---------------------------------------------------------------------------------------
 
     @cached_property
-    def _sites(self) -> tuple[dict[int, list[int]], dict[int, list[int]]]:
-        """By function, the functions that call it, and those that take its address."""
-        calls: dict[int, list[int]] = {}
-        taken: dict[int, list[int]] = {}
+    def _starts(self) -> "memoryview[int]":
+        """Where functions begin, in rising order."""
+        column = zeros("Q", len(self._functions))
+        for number, start in enumerate(sorted(self._functions)):
+            column[number] = start
+        return column
+
+    @cached_property
+    def _references(self) -> list[References]:
+        """By section, what its code says of functions."""
+        found: list[References] = []
         left = self._elf.limits.call_scan_bytes
         for section in self._elf.sections:
             if not section.flags & SHF_EXECINSTR or not section.size:
@@ -288,28 +293,23 @@ class Callers:
             if data is None or len(data) > left:
                 continue
             left -= len(data)
-            code = bytes(data)
-            self._scan(calls, code, section.address, _CALL, 1)
-            self._scan(taken, code, section.address, _ADDRESS, 3)
-            if self._elf.kind == _EXECUTABLE:
-                for match in _CONSTANT.finditer(code):
-                    value = int.from_bytes(code[match.end() : match.end() + 4], "little")
-                    self._add(taken, value, section.address + match.start())
-        return calls, taken
+            fixed = self._elf.kind == _EXECUTABLE
+            found.append(References(data, section.address, self._starts, constants=fixed))
+        return found
 
-    def _scan(
-        self, found: dict[int, list[int]], code: bytes, start: int, pattern: "re.Pattern[bytes]", skip: int
-    ) -> None:
-        for match in pattern.finditer(code):
-            at = match.start() + skip
-            target = start + at + 4 + int.from_bytes(code[at : at + 4], "little", signed=True)
-            self._add(found, target, start + match.start())
-
-    def _add(self, found: dict[int, list[int]], target: int, site: int) -> None:
-        if target in self._functions:
+    def _callers_of(self, low: int) -> list[int]:
+        """The functions that call one, then those that take its address; of very many only some."""
+        number = bisect_left(self._starts, low)
+        if number == len(self._starts) or self._starts[number] != low:
+            return []
+        found: dict[int, None] = {}
+        for _kind, site in sorted(one for section in self._references for one in section.of(number)):
             bounds = self._program.source.function_range(site)
-            if bounds is not None and bounds[0] not in found.setdefault(target, []):
-                found[target].append(bounds[0])
+            if bounds is not None:
+                found[bounds[0]] = None
+                if len(found) > _MOST_SITES:
+                    break
+        return list(found)
 
     @cached_property
     def _stored(self) -> dict[int, list[int]]:

@@ -1,0 +1,61 @@
+"""Where code names the addresses of functions."""
+
+import random
+import re
+
+import pytest
+
+from undwarf.buffers import zeros
+from undwarf.disasm.references import ADDRESS, CALL, References
+
+START = 0x401000
+
+
+def of(code: bytes, *targets: int, constants: bool = False) -> list[list[tuple[int, int]]]:
+    """What is said of each target."""
+    column = zeros("Q", len(targets))
+    for number, target in enumerate(targets):
+        column[number] = target
+    found = References(code, START, column, constants=constants)
+    return [found.of(number) for number in range(len(targets))]
+
+
+def relative(place: int, length: int, target: int) -> bytes:
+    return (target - place - length).to_bytes(4, "little", signed=True)
+
+
+def test_calls_jumps_and_addresses() -> None:
+    code = b"\x90\xe8" + relative(START + 1, 5, 0x400800)
+    code += b"\xe9" + relative(START + 6, 5, 0x402000)
+    code += b"\x4c\x8d\x3d" + relative(START + 11, 7, 0x400800)
+    code += b"\x48\x8d\x45" + relative(START + 18, 7, 0x400800)  # relative to rbp, not to the instruction
+    assert of(code, 0x400800, 0x401234, 0x402000) == [
+        [(CALL, START + 1), (ADDRESS, START + 11)],
+        [],
+        [(CALL, START + 6)],
+    ]
+
+
+def test_constants_count_in_programs_that_are_not_relocated() -> None:
+    code = b"\xbf" + (0x402000).to_bytes(4, "little") + b"\xc7\x07" + (0x402000).to_bytes(4, "little")
+    assert of(code, 0x402000, constants=True) == [[(ADDRESS, START), (ADDRESS, START + 5)]]
+    assert of(code, 0x402000) == [[]]
+
+
+@pytest.mark.parametrize("code", [b"", b"\xe8", b"\xe8\0\0\0", b"\x48\x8d\x05\0\0\0", b"\xc7\x07\0\0\0"])
+def test_what_ends_within_names_nothing(code: bytes) -> None:
+    assert of(code, 0, START, START + 4, START + 7, constants=True) == [[]] * 4
+
+
+def test_any_bytes_as_a_search_would_have_it() -> None:
+    chance = random.Random(7)
+    for _round in range(20):
+        code = bytes(chance.choice(b"\xe8\xe9\x48\x8d\x05\0\0\0\xff") for _ in range(600))
+        wanted: dict[int, list[tuple[int, int]]] = {}
+        for kind, pattern, length in ((CALL, rb"(?=[\xe8\xe9](.{4}))", 5), (ADDRESS, rb"(?=\x48\x8d\x05(.{4}))", 7)):
+            for match in re.finditer(pattern, code, re.DOTALL):
+                target = START + match.start() + length + int.from_bytes(match[1], "little", signed=True)
+                if target >= 0:
+                    wanted.setdefault(target, []).append((kind, START + match.start()))
+        targets = sorted(wanted)
+        assert of(code, *targets) == [wanted[target] for target in targets]
