@@ -139,8 +139,8 @@ def run(arguments: Any = None) -> int:
 
 def main(arguments: Any = None) -> None:
     """Run the command line and exit."""
-    # What a run makes lives until its end: looking for cycles in it each 700 objects is 3 % of the time.
-    gc.set_threshold(100_000, 20, 20)
+    # What a run makes lives until its end: looking for cycles in it each 700 objects is 5 % of the time.
+    gc.set_threshold(500_000, 20, 20)
     if signal.getsignal(signal.SIGINT) is signal.SIG_DFL and not {"record", "top"} & set(sys.argv[1:2]):
         # What samples has nothing to put in order until it begins, and says then what an interrupt means.
         signal.signal(signal.SIGINT, signal.default_int_handler)

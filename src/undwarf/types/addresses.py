@@ -1,3 +1,4 @@
+# cython: language_level=3, annotation_typing=False
 """What types say of values: what lies at an address, what a load gives, whether tracking or a variable is right.
 
 The data flow (`effects.py`) asks these questions with values as tuples, each once. Variables of the debugging

@@ -1,3 +1,4 @@
+# cython: language_level=3, annotation_typing=False
 """What an access touches, given a type, an offset and by which steps the offset may be off.
 
 An exact offset must lie inside the type. A step is explained by an array: of the type itself, where it is a multiple of

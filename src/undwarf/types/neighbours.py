@@ -1,3 +1,4 @@
+# cython: language_level=3, annotation_typing=False
 """What else DWARF tells of around a function: the aggregates of its unit, and the types its variables are of.
 
 They answer which whole a pointer to a part may be in: a base class of something, a member of a structure.

@@ -102,6 +102,7 @@ class Resolver:
         self._slots = OffsetTable(elf)
         self._rules = RuleSet(elf.limits)
         self._table: UnwindTable | None = None
+        self._last_rows: tuple[int, int, list[int], list[tuple[int, int] | None]] = (0, 0, [], [])
         self._changed: dict[int, frozenset[int] | None] = {}
         self._within = 0
         self._callees: dict[int, Prototype | None] = {}
@@ -171,14 +172,24 @@ class Resolver:
         if self._table is None:
             self._table = UnwindTable.from_elf(self._elf, rules=self._rules, debug_elf=lambda: self._debug)
         functions = self._table.functions
-        number = functions.at(pc)
-        if number is None:
-            return None
-        addresses, rules = functions.rows(number)
+        start, end, addresses, cfas = self._last_rows
+        if not start <= pc < end:
+            # Asked for all blocks of one function, then for those of another.
+            number = functions.at(pc)
+            if number is None:
+                return None
+            start, end = functions.starts[number], functions.ends[number]
+            rows, rules = functions.rows(number)
+            addresses, cfas = rows.tolist(), [self._cfa(rule) for rule in rules]
+            self._last_rows = start, end, addresses, cfas
         row = bisect_right(addresses, pc) - 1
-        if row < 0 or rules[row] == NO_RULE:
+        return cfas[row] if row >= 0 else None
+
+    def _cfa(self, rule: int) -> tuple[int, int] | None:
+        """(register, offset) of a rule whose call frame address is their sum."""
+        if rule == NO_RULE:
             return None
-        kind, register, offset = self._rules.words(rules[row])[:3]
+        kind, register, offset = self._rules.words(rule)[:3]
         return (register, offset) if kind == _CFA_REGISTER else None
 
     def _callee(self, address: int) -> Prototype | None:

@@ -1,3 +1,4 @@
+# cython: language_level=3, annotation_typing=False
 """What registers and stack slots hold at every instruction of a function: forward data flow to a fixed point.
 
 Every way through the function counts: where two ways meet, what they do not agree on is not known. What each
