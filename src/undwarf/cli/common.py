@@ -417,4 +417,5 @@ class Progress:
         """Clear the line."""
         if self._bar is not None:
             self._bar.stop()
-            self._bar = None
+            self._bar = self._task = None
+            self._step = ""
