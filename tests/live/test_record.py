@@ -299,6 +299,15 @@ def test_a_program_that_is_not_there_is_a_usage_error(tmp_path: Path, capsys):
     assert "cannot run /no/such/program" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("program", ["no-such-program", "/etc/passwd"])
+def test_an_earlier_recording_survives_a_program_that_cannot_run(program: str, tmp_path: Path, capsys):
+    path = tmp_path / "perf.data"
+    path.write_bytes(b"an hour of samples")
+    assert run(["record", "-e", "cpu-clock", "-o", str(path), "--", program]) == 2
+    assert f"cannot run {program}" in capsys.readouterr().err
+    assert path.read_bytes() == b"an hour of samples"
+
+
 def test_a_process_that_is_gone_is_a_clean_error(tmp_path: Path, capsys):
     with subprocess.Popen(["true"]) as process:
         process.wait()

@@ -1,6 +1,8 @@
 """The program that is recorded: started when the events are in place, watched until it ends."""
 
+import errno
 import os
+import shutil
 import signal
 import struct
 from collections.abc import Sequence
@@ -13,7 +15,11 @@ class Workload:
     """A program that waits to be let go. ``status`` is its exit code once it ended (128 + signal if that ended it)."""
 
     def __init__(self, command: Sequence[str]) -> None:
+        """Raises UsageError if there is no such program, before anything is written."""
         self.command = list(command)
+        if shutil.which(self.command[0]) is None:
+            there = "/" in self.command[0] and os.path.exists(self.command[0])  # noqa: PTH110
+            raise self._cannot_run(errno.EACCES if there else errno.ENOENT)
         self.status: int | None = None
         wait_read, self._go = os.pipe()
         self._failed, failed_write = os.pipe()
@@ -40,7 +46,7 @@ class Workload:
             os._exit(127)
 
     def start(self) -> None:
-        """Let it go. Raises UsageError if there is no such program."""
+        """Let it go. Raises UsageError if it cannot be run after all."""
         # It may be gone: a Ctrl-C is for us both.
         with suppress(BrokenPipeError):
             os.write(self._go, b"x")
@@ -52,7 +58,10 @@ class Workload:
         if answer:
             (number,) = struct.unpack("=i", answer)
             self.wait()
-            raise UsageError(f"cannot run {self.command[0]}", os.strerror(number), "give the program after --")
+            raise self._cannot_run(number)
+
+    def _cannot_run(self, number: int) -> UsageError:
+        return UsageError(f"cannot run {self.command[0]}", os.strerror(number), "give the program after --")
 
     def ended(self) -> bool:
         """Whether it ended."""
