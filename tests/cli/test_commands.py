@@ -270,3 +270,10 @@ def test_a_full_disk_is_told(undwarf: Run, perf_data: Path) -> None:
 def test_numbers_that_are_none_or_too_large(undwarf: Run, perf_data: Path, arguments: list[str]) -> None:
     done = undwarf(*arguments)
     assert (done.returncode, "Invalid value" in done.stderr) == (2, True)
+
+
+def test_a_terminal_that_is_not_utf_8_gets_plain_characters(undwarf: Run, tmp_path: Path) -> None:
+    (tmp_path / "named").write_bytes(recording("na\u00efve\u2192".encode()))
+    done = undwarf("report", "named", PYTHONIOENCODING="ascii")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert r"na\xefve>" in done.stdout

@@ -1,6 +1,8 @@
 """The command line: a group that imports a command's module only when that command runs."""
 
+import codecs
 import gc
+import io
 import os
 import signal
 import sys
@@ -137,8 +139,28 @@ def run(arguments: Any = None) -> int:
     return code if isinstance(code, int) else 0
 
 
+_PLAIN = str.maketrans({"─": "-", "│": "|", "├": "|", "└": "`", "→": ">", "←": "<", "⋮": ":", "…": "~"})
+
+
+def _plain(error: UnicodeError) -> tuple[str, int]:
+    """What stands for characters that an encoding lacks: a similar one where we draw, else its number."""
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    text = error.object[error.start : error.end].translate(_PLAIN)
+    return text.encode("ascii", "backslashreplace").decode("ascii"), error.end
+
+
+def _speak_any_encoding() -> None:
+    """In a locale that is not UTF-8, lines, arrows and foreign names are no reason to fail."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper) and stream.encoding.lower() != "utf-8":
+            codecs.register_error("undwarf.plain", _plain)
+            stream.reconfigure(errors="undwarf.plain")
+
+
 def main(arguments: Any = None) -> None:
     """Run the command line and exit."""
+    _speak_any_encoding()
     # What a run makes lives until its end: looking for cycles in it each 700 objects is 5 % of the time.
     gc.set_threshold(500_000, 20, 20)
     if signal.getsignal(signal.SIGINT) is signal.SIG_DFL and not {"record", "top"} & set(sys.argv[1:2]):
