@@ -60,13 +60,21 @@ def _cpus(_context: click.Context, _parameter: click.Parameter, value: str | Non
     return tuple(found)
 
 
-class Frequency(click.IntRange):
-    """Hz, or max."""
-
-    name = "hz"
+class Period(click.IntRange):
+    """How many events make a sample."""
 
     def __init__(self) -> None:
         super().__init__(1, MOST)
+
+    def _describe_range(self) -> str:
+        """What the help says: the upper end, of 19 digits, is nobody's business."""
+        return "x>=1"
+
+
+class Frequency(Period):
+    """Hz, or max."""
+
+    name = "hz"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """The number; of max, the highest that the kernel accepts."""
@@ -92,7 +100,7 @@ SAMPLING = (
                  help="Which events of the tracepoints count, as in 'next_pid == 42': one for all, or one for each."),
     click.option("-F", "--freq", "frequency", metavar="HZ", type=Frequency(), default=None,
                  help="Samples a second and CPU; max: as many as the kernel allows.  [default: 999]"),
-    click.option("-c", "--count", "period", metavar="N", type=click.IntRange(1, MOST), default=None,
+    click.option("-c", "--count", "period", metavar="N", type=Period(), default=None,
                  help="One sample for N events, in place of -F."),
     click.option("--unwind", "mode", metavar="HOW", default="live",
                  show_default=True,

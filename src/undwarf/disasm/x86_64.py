@@ -146,7 +146,9 @@ _MOST_TEMPLATES = 200_000
 _SIZES: dict[int, int] = {}
 _ELEMENTS: dict[int, int] = {}
 _info = InstructionInfoFactory().info
-_format = Formatter(FormatterSyntax.GAS).format
+_formatter = Formatter(FormatterSyntax.GAS)
+_formatter.uppercase_hex = _formatter.branch_leading_zeros = False
+_format = _formatter.format
 
 
 def _text(native: object) -> str:

@@ -5,7 +5,7 @@ from typing import TextIO
 
 from undwarf.errors import UsageError
 from undwarf.outputs.escape import printable
-from undwarf.outputs.paint import Paint, fit, pad
+from undwarf.outputs.paint import Paint, cells, fit, pad
 from undwarf.outputs.types_findings import (
     SHARING_TITLES,
     SPREAD_TITLE,
@@ -16,6 +16,7 @@ from undwarf.outputs.types_findings import (
     spread_advice,
     spread_functions,
 )
+from undwarf.types.access import Access
 from undwarf.views.datatypes import Counts, DataTypes, FieldRow, TypeRow
 from undwarf.views.layout import layout, spread
 from undwarf.views.sharing import LINE, Clashes
@@ -33,6 +34,8 @@ __all__ = [
 
 _MOST_FIELDS = 24
 _MOST_FINDINGS = 10
+_MOST_TOUCHED = 50
+_MOST_INSTRUCTION = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +104,7 @@ def write(found: DataTypes, name: str, sink: TextIO, options: TypesOptions) -> N
             sink.write(paint.dim(f"{'':{columns.width}}   and {len(members) - len(visible)} more\n"))
     hidden = len(found.types) - len(shown)
     if hidden > 0:
-        sink.write(paint.dim(f"and {hidden:,} more types (--percent-limit 0 --rows 0 shows them)\n"))
+        sink.write(paint.dim(f"and {hidden:,} more type{'s' * (hidden > 1)} (--percent-limit 0 --rows 0 shows them)\n"))
     _write_spread(found, sink, paint)
 
 
@@ -265,6 +268,14 @@ def write_type(found: DataTypes, row: TypeRow, sink: TextIO, options: TypesOptio
     _write_spread(found, sink, paint, row.name)
 
 
+def _touched(access: Access) -> str:
+    """What an instruction touches, or why that is not known."""
+    if access.type is None:
+        return f"   {access.reason}"
+    place = f" +{access.offset}" if access.offset else ""
+    return f"{access.access:2} {access.type}{place}" + (f" ({access.field})" if access.field else "")
+
+
 def write_code(found: DataTypes, name: str, sink: TextIO, options: TypesOptions) -> None:
     """Instructions by weight, each with what it touches or why that is not known."""
     paint = Paint(options.colour)
@@ -274,19 +285,19 @@ def write_code(found: DataTypes, name: str, sink: TextIO, options: TypesOptions)
     shown = [row for row in found.instructions if row.counts.weight >= least]
     if options.rows:
         del shown[options.rows :]
-    sink.write("\n" + paint.bold(f"{'Weight':>7} {'Address':>14}  {'Touches':50} Instruction, function") + "\n")
-    for row in shown:
+    touched = [fit(printable(_touched(row.access)), _MOST_TOUCHED) for row in shown]
+    texts = [printable(row.access.insn) for row in shown]
+    room = max((cells(what) for what in touched), default=0)
+    # A few long ones are not worth a wide column for all.
+    insn_room = min(max(map(cells, texts), default=0), _MOST_INSTRUCTION)
+    sink.write("\n" + paint.bold(f"{'Weight':>7} {'Address':>14}  {'Touches':{room}}  Instruction, function") + "\n")
+    for row, what, insn in zip(shown, touched, texts, strict=True):
         access = row.access
-        if access.type is not None:
-            what = f"{access.access:2} {access.type}" + (f" +{access.offset}" if access.offset else "")
-            what += f" ({access.field})" if access.field else ""
-        else:
-            what = f"   {access.reason}"
-        text = pad(fit(printable(what), 50), 50)
+        text = pad(what, room)
         sink.write(
             f"{paint.share(row.counts.weight / total, _share(row.counts.weight, total))} {access.address:#14x}  "
         )
-        sink.write((text if access.type is not None else paint.dim(text)) + f" {printable(access.insn):40} ")
+        sink.write((text if access.type is not None else paint.dim(text)) + f"  {pad(insn, insn_room)}  ")
         sink.write(paint.name(printable(row.function), kernel=False) + _inferred(row.counts, paint) + "\n")
     hidden = len(found.instructions) - len(shown)
     if hidden > 0:

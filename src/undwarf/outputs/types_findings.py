@@ -25,9 +25,9 @@ def inferred_text(counts: Counts) -> str:
     whole = counts.weight or 1
     text = f"{100 * counts.inferred / whole:.0f}% of it inferred"
     high, low = 100 * counts.consumed / whole, 100 * (counts.inferred - counts.consumed) / whole
-    if counts.consumed == counts.inferred:
+    if low < 0.5:
         return f"{text}, confidence high"
-    if not counts.consumed:
+    if high < 0.5:
         return f"{text}, confidence low"
     return f"{text}, confidence high for {high:.0f}%, low for {low:.0f}%"
 
