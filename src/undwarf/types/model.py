@@ -10,147 +10,36 @@ being looked at.
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
-from dataclasses import dataclass, field
-from enum import IntEnum
-from typing import NamedTuple, Protocol
 
 from undwarf.diagnostics import Defects
 from undwarf.limits import DEFAULT, Limits
-
-VOID = 0
-
-
-class Kind(IntEnum):
-    """What a type is."""
-
-    VOID = 0
-    INT = 1
-    FLOAT = 2
-    BOOL = 3
-    CHAR = 4
-    POINTER = 5
-    REFERENCE = 6
-    ARRAY = 7
-    STRUCT = 8
-    UNION = 9
-    CLASS = 10
-    ENUM = 11
-    TYPEDEF = 12
-    CONST = 13
-    VOLATILE = 14
-    RESTRICT = 15
-    ATOMIC = 16
-    FUNCTION = 17
-    VARIANT = 18
-    """A Rust enum with values: its members are the discriminant and the variants, one over the other."""
-    FORWARD = 19
-    """Declared, and defined nowhere that was found."""
-    OTHER = 20
-    """What has a size at most (a pointer to a member, a vector register's type of its own)."""
-    TAG = 21
-    """An annotation (BTF_KIND_TYPE_TAG), stepped over like a qualifier."""
-
-
-_THROUGH = frozenset(
-    (Kind.TYPEDEF, Kind.CONST, Kind.VOLATILE, Kind.RESTRICT, Kind.ATOMIC, Kind.TAG),
+from undwarf.types.records import (
+    ADDRESSES,
+    AGGREGATES,
+    DISCRIMINANT,
+    SCALARS,
+    THROUGH,
+    VOID,
+    Field,
+    Kind,
+    Loader,
+    Member,
+    TypeRecord,
 )
-_AGGREGATES = frozenset((Kind.STRUCT, Kind.UNION, Kind.CLASS, Kind.VARIANT))
-_ADDRESSES = frozenset((Kind.POINTER, Kind.REFERENCE))
-_SCALARS = frozenset(
-    (Kind.INT, Kind.FLOAT, Kind.BOOL, Kind.CHAR, Kind.POINTER, Kind.REFERENCE, Kind.ENUM, Kind.OTHER),
-)
+from undwarf.types.search import Search
+
+__all__ = ["DISCRIMINANT", "VOID", "Field", "Kind", "Loader", "Member", "TypeGraph", "TypeRecord"]
 
 _FIELDS_KEPT = 50_000
 """Answers to where something lies in a type that are kept; the same are asked for at every turn of a loop."""
 
 _SEVERAL = -1
 
-# Members and fields by the ten thousand: past the named tuple's own way to be made.
+# Members by the ten thousand: past the named tuple's own way to be made.
 _as_it_is = tuple.__new__
-
-_FEW_MEMBERS = 12
-"""Members of an aggregate up to which all are looked at to find those at an offset."""
 
 _MOST_CHOICES = 8
 """Types that a pointer may lead to, of which its use has to tell one."""
-
-DISCRIMINANT = "discriminant"
-"""Name of the member of a VARIANT that says which of the others is there."""
-
-
-class Member(NamedTuple):
-    """A member of an aggregate. ``bit_size`` is 0 unless it is a bit field; ``bit_offset`` is from the aggregate on."""
-
-    name: str
-    offset: int
-    size: int
-    bit_offset: int
-    bit_size: int
-    type: int
-    base: bool = False
-
-
-@dataclass(slots=True)
-class TypeRecord:
-    """One type as its source says it. ``size`` is -1 where the source does not give it.
-
-    ``target``: what a pointer, typedef or qualifier is of, an array's element, what a function returns. ``count``:
-    elements of an array, -1 for unknown. ``members``: of aggregates; a size of -1 in one is that of its type.
-    ``parameters``: (name, type) of a function. ``keyword`` goes before the name (``struct``), empty in languages
-    without.
-    """
-
-    kind: Kind
-    name: str = ""
-    size: int = -1
-    target: int = VOID
-    count: int = -1
-    members: tuple[Member, ...] = ()
-    parameters: tuple[tuple[str, int], ...] = ()
-    variadic: bool = False
-    keyword: str = ""
-    signed: bool = False
-    by_reference: bool = False
-    """A C++ class that is passed by its address, whatever its size."""
-    virtual_bases: tuple[tuple[int, int], ...] = ()
-    """(offset in the table of virtual functions, type) of the bases whose place only the object says."""
-    holds: int = VOID
-    """What the bytes are that an address inside leads to, where its own type does not say (Rust's `RawVec<T>`)."""
-
-
-class Loader(Protocol):
-    """Makes the records of types that were only numbered."""
-
-    def load(self, key: int) -> "TypeRecord | None":
-        """The record that was reserved under a key; None where the source has none."""
-
-
-class Field(NamedTuple):
-    """What lies at a place within a type.
-
-    ``path`` names the members down to it, such as ``src.port[].low``, empty for the whole; ``type`` is the innermost
-    type there, which begins at ``begin`` of the outer type; ``offset`` is what is left within it. ``candidates`` are
-    the paths of all that lie there, where that is more than one: the members of a union, the bit fields of a unit.
-    """
-
-    path: str
-    type: int
-    offset: int
-    begin: int
-    size: int
-    candidates: tuple[str, ...] = ()
-    containers: tuple[tuple[int, int], ...] = ()
-    """(type, offset in it) of each type on the way, the outermost first and the innermost last."""
-
-
-@dataclass(slots=True)
-class _Search:
-    """State of one look at a place: how many steps are left, and what was found."""
-
-    steps: int
-    offset: int
-    width: int
-    found: list[tuple[int, Field]] = field(default_factory=list)
 
 
 class TypeGraph:
@@ -259,7 +148,7 @@ class TypeGraph:
         first = t
         for _hop in range(self.limits.type_depth):
             record = self.record(t)
-            if record.kind not in _THROUGH:
+            if record.kind not in THROUGH:
                 if not self._loading:
                     # What is being made looks unknown until it is.
                     self._stripped[first] = t
@@ -282,15 +171,15 @@ class TypeGraph:
 
     def is_pointer(self, t: int) -> bool:
         """Whether a value of the type is an address (a pointer or a reference)."""
-        return self.record(self.strip(t)).kind in _ADDRESSES
+        return self.record(self.strip(t)).kind in ADDRESSES
 
     def is_aggregate(self, t: int) -> bool:
         """Whether the type has members."""
-        return self.record(self.strip(t)).kind in _AGGREGATES
+        return self.record(self.strip(t)).kind in AGGREGATES
 
     def is_scalar(self, t: int) -> bool:
         """Whether a value of the type fits a register as it is."""
-        return self.record(self.strip(t)).kind in _SCALARS
+        return self.record(self.strip(t)).kind in SCALARS
 
     def is_array(self, t: int) -> bool:
         """Whether the type is an array."""
@@ -310,7 +199,7 @@ class TypeGraph:
         for _hop in range(self.limits.type_depth):
             t = self.strip(t)
             record = self.record(t)
-            if record.kind in _ADDRESSES:
+            if record.kind in ADDRESSES:
                 return total * (record.size if record.size > 0 else self.pointer_size)
             if record.kind != Kind.ARRAY or record.size >= 0:
                 size = record.size
@@ -380,7 +269,7 @@ class TypeGraph:
         if found is None:
             record = self.record(t)
             found = record.members
-            if record.kind in _AGGREGATES:
+            if record.kind in AGGREGATES:
                 found = tuple(
                     member if member[2] >= 0 else _as_it_is(Member, (*member[:2], self.size(member[5]), *member[3:]))
                     for member in found
@@ -401,7 +290,7 @@ class TypeGraph:
 
     def _function(self, t: int) -> TypeRecord:
         record = self.record(self.strip(t))
-        if record.kind in _ADDRESSES:
+        if record.kind in ADDRESSES:
             record = self.record(self.strip(record.target))
         return record if record.kind == Kind.FUNCTION else TypeRecord(Kind.VOID)
 
@@ -423,8 +312,7 @@ class TypeGraph:
         return self._fields[key]
 
     def _find(self, t: int, offset: int, size: int) -> Field | None:
-        search = _Search(self.limits.type_steps, offset, size)
-        self._descend(search, t, offset, 0, "", (), 0)
+        search = Search(self, t, offset, size)
         if not search.found:
             return None
         _score, best = max(search.found, key=lambda one: one[0])
@@ -433,84 +321,7 @@ class TypeGraph:
         paths = tuple(dict.fromkeys(one.path for _score, one in search.found))
         return Field(best.path, best.type, best.offset, best.begin, best.size, paths, best.containers)
 
-    def _descend(
-        self,
-        search: _Search,
-        t: int,
-        offset: int,
-        begin: int,
-        path: str,
-        containers: tuple[tuple[int, int], ...],
-        depth: int,
-    ) -> bool:
-        """Add the leaves at an offset of a type; whether there was one."""
-        search.steps -= 1
-        if search.steps < 0 or depth > self.limits.type_depth:
-            self.defects.add("type too deep", self.subject)
-            return False
-        t = self.strip(t)
-        record = self.record(t)
-        whole = self.size(t)
-        here = (*containers, (t, offset))
-        if record.kind == Kind.ARRAY:
-            stride = self.stride(t)
-            count = self.element_count(t)
-            if stride <= 0:
-                return False
-            # An array without bounds, or with none at the end of a structure, goes on; an inner one has its bounds.
-            if count > 0 and offset >= count * stride:
-                return False
-            index = offset // stride
-            return self._descend(
-                search, record.target, offset - index * stride, begin + index * stride, path + "[]", here, depth + 1
-            )
-        if record.kind in _AGGREGATES:
-            found = False
-            known = len(search.found)
-            members = self.members(t)
-            last = len(members) - 1
-            for k in range(last + 1) if last < _FEW_MEMBERS else self._near(t, members, offset):
-                member = members[k]
-                if member.bit_size:
-                    first = 8 * offset
-                    width = 8 * max(search.width, 1)
-                    if member.bit_offset + member.bit_size <= first or member.bit_offset >= first + width:
-                        continue
-                    if first < member.bit_offset // 8 * 8 and not self._same_unit(members, first, member):
-                        continue
-                    leaf = Field(
-                        _join(path, member), member.type, 0, begin + member.bit_offset // 8, member.size,
-                        containers=here,
-                    )  # fmt: skip
-                    search.found.append((2, leaf))
-                    found = True
-                    continue
-                within = offset - member.offset
-                flexible = k == last and member.size == 0 and self.is_array(member.type)
-                if within < 0 or (within >= member.size and not flexible):
-                    continue
-                inner = self._descend(
-                    search, member.type, within, begin + member.offset, _join(path, member), here, depth + 1
-                )
-                found = found or inner
-            if record.kind == Kind.VARIANT:
-                self._prefer_values(search, known, _join(path, Member(DISCRIMINANT, 0, 0, 0, 0, VOID)))
-            if found:
-                return True
-            # Padding, or an aggregate whose members are not known.
-            if whole and offset >= whole:
-                return False
-            search.found.append((0, _as_it_is(Field, (path, t, offset, begin, whole, (), here))))
-            return True
-        if whole <= offset:
-            return False
-        score = 4 if search.width and whole == search.width and not offset else 2 if not offset else 1
-        if search.width and offset + search.width > whole:
-            score -= 1
-        search.found.append((score, _as_it_is(Field, (path, t, offset, begin, whole, (), here))))
-        return True
-
-    def _near(self, t: int, members: tuple[Member, ...], offset: int) -> range | list[int]:
+    def members_near(self, t: int, members: tuple[Member, ...], offset: int) -> range | list[int]:
         """Numbers of the members that may be at an offset; all of them where they lie over each other."""
         starts = self._starts.get(t)
         if starts is None:
@@ -533,22 +344,6 @@ class TypeGraph:
             found.append(len(members) - 1)
         return found
 
-    @staticmethod
-    def _prefer_values(search: _Search, known: int, path: str) -> None:
-        """A discriminant that a variant's own value stands in for is that value."""
-        new = search.found[known:]
-        best = max((score for score, one in new if one.path != path), default=0)
-        if best >= 4:
-            search.found[known:] = [pair for pair in new if pair[1].path != path]
-
-    @staticmethod
-    def _same_unit(members: tuple[Member, ...], first: int, member: Member) -> bool:
-        """Whether a bit field that begins behind the first byte touched shares it with no plain member."""
-        return not any(
-            not other.bit_size and 8 * other.offset <= first < 8 * (other.offset + max(other.size, 1))
-            for other in members
-        )
-
     def value_at(self, t: int, offset: int, size: int) -> int:
         """The type of a value of ``size`` bytes read at ``offset`` of a type; void where that is not one whole scalar.
 
@@ -557,8 +352,7 @@ class TypeGraph:
         """
         if offset < 0 or size <= 0:
             return VOID
-        search = _Search(self.limits.type_steps, offset, size)
-        self._descend(search, t, offset, 0, "", (), 0)
+        search = Search(self, t, offset, size)
         found = VOID
         for score, one in search.found:
             if score < 4 or not self.is_scalar(one.type):
@@ -579,8 +373,7 @@ class TypeGraph:
         """
         if offset < 0 or size != self.pointer_size:
             return VOID
-        search = _Search(self.limits.type_steps, offset, size)
-        self._descend(search, t, offset, 0, "", (), 0)
+        search = Search(self, t, offset, size)
         targets: dict[int, int] = {}
         for score, one in search.found:
             target = self.target(one.type) if score >= 4 and self.is_pointer(one.type) else VOID
@@ -631,8 +424,7 @@ class TypeGraph:
         if known is None:
             if len(self._objects) >= _FIELDS_KEPT:
                 self._objects.clear()
-            search = _Search(self.limits.type_steps, offset, 0)
-            self._descend(search, t, offset, 0, "", (), 0)
+            search = Search(self, t, offset, 0)
             known = self._objects[key] = any(
                 not left and self.canonical(container) == canonical
                 for _score, one in search.found
@@ -682,7 +474,7 @@ class TypeGraph:
         given = ""
         for _hop in range(self.limits.type_depth):
             record = self.record(t)
-            if record.kind not in _THROUGH:
+            if record.kind not in THROUGH:
                 break
             if record.kind == Kind.TYPEDEF:
                 # The innermost typedef names what has no name itself.
@@ -742,10 +534,3 @@ class TypeGraph:
     def loaded(self) -> Iterator[int]:
         """Numbers of the types that were looked at so far."""
         return (number for number, record in enumerate(self._records) if record is not None)
-
-
-def _join(path: str, member: Member) -> str:
-    # What is inherited, or has no name, is a part of what it is in.
-    if not member.name or member.base:
-        return path
-    return f"{path}.{member.name}" if path else member.name
