@@ -135,7 +135,9 @@ def test_code_of_a_file_that_is_not_linked_is_relocated(module: Path) -> None:
     place = resolver.instruction(look)
     assert place is not None
     called = {
-        resolver.name_at(made.target) for made in place[0] if made.target is not None and made.target >= ELSEWHERE
+        resolver.binary.name_at(made.target)
+        for made in place[0]
+        if made.target is not None and made.target >= ELSEWHERE
     }
     assert called == {"find"}
 

@@ -4,32 +4,26 @@ A function is decoded and followed once, when the first of its addresses is aske
 says how it was found, or why it was not.
 """
 
-import re
 from bisect import bisect_right
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cached_property
 
-from undwarf.disasm import Flow, Instruction, Machine, Memory, machine_of
+from undwarf.disasm import Instruction, Machine, Memory, machine_of
 from undwarf.disasm.listing import Listing
 from undwarf.disasm.x86_64 import fused
 from undwarf.elf import ElfFile
-from undwarf.elf.headers import SHF_EXECINSTR, SHF_WRITE
-from undwarf.symbols.elf_symbols import symbols_of_elf
-from undwarf.symbols.plt import Stubs
 from undwarf.symbols.table import SymbolTable
-from undwarf.tables.cfi import RuleSet
-from undwarf.tables.model import NO_RULE, UnwindTable
 from undwarf.types.access import Access, access, nothing
+from undwarf.types.binary import Binary
 from undwarf.types.callers import Callers, follow
 from undwarf.types.data_symbols import DataSymbols
 from undwarf.types.flow import FunctionFlow
-from undwarf.types.got import OffsetTable
 from undwarf.types.locate import Embedders, Located, candidates, locate, one_of_two, whole_around
 from undwarf.types.model import VOID
 from undwarf.types.objects import APART, ELSEWHERE, ObjectFile
-from undwarf.types.places import PlaceKind, Prototype, TypeSource
+from undwarf.types.places import PlaceKind, TypeSource
 from undwarf.types.program import Program
 from undwarf.types.skid import late
 from undwarf.types.touched import in_array, in_variable, touched
@@ -39,24 +33,8 @@ from undwarf.types.ways import KernelWays
 
 __all__ = ["Access", "Resolver"]
 
-_CFA_REGISTER = 1
-_PT_TLS = 7
 _EM_X86_64 = 62
 _KEPT_FUNCTIONS = 256
-_SMALL = 1024
-"""Bytes of functions whose changes are looked for in their code."""
-_CALLS_DEEP = 16
-"""Calls within calls that are looked into for that."""
-_PANICS = re.compile(r"core(9|::)panicking|std(9|::)panicking(\d+|::)(begin_panic|rust_panic)")
-"""Rust's functions that end a thread; others of these modules count how many do."""
-_NEVER_RETURN = frozenset(
-    (
-        "abort", "exit", "_exit", "_Exit", "quick_exit", "__stack_chk_fail", "__assert_fail", "__fortify_fail",
-        "__chk_fail", "_Unwind_Resume", "__cxa_throw", "__cxa_rethrow", "__cxa_bad_cast", "longjmp", "siglongjmp",
-        "pthread_exit", "__longjmp_chk", "panic", "do_exit", "__stack_chk_fail_local", "err", "errx", "verr", "verrx",
-        "__cxa_throw_bad_array_new_length", "__cxa_call_unexpected", "__clang_call_terminate",
-    )
-)  # fmt: skip
 
 
 class _Function:
@@ -88,188 +66,42 @@ class Resolver:
         self._elf = elf
         self.source = source
         self.graph = source.graph
-        self._debug = debug
         machine = machine_of(elf.machine)
         self.machine: Machine | None = machine
         self._functions: OrderedDict[int, _Function] = OrderedDict()
         self._ranges: list[tuple[int, int]] = []
-        self._symbols = symbols
-        if self._symbols is None and debug is not None:
-            self._symbols = symbols_of_elf(debug)
-        if self._symbols is None:
-            self._symbols = symbols_of_elf(elf)
-        self._stubs = Stubs(elf, self._symbols)
-        self._slots = OffsetTable(elf)
-        self._rules = RuleSet(elf.limits)
-        self._table: UnwindTable | None = None
-        self._last_rows: tuple[int, int, list[int], list[tuple[int, int] | None]] = (0, 0, [], [])
-        self._changed: dict[int, frozenset[int] | None] = {}
-        self._within = 0
-        self._callees: dict[int, Prototype | None] = {}
-        self._no_data: list[tuple[int, int, str]] = sorted(
-            (one.address, one.address + one.size, one.name)
-            for one in elf.sections
-            if one.address and one.size and one.flags & 2
-        )
+        self.binary = Binary(elf, source, machine, debug, symbols)
         fixed = elf.kind == 2 or isinstance(elf, ObjectFile)
         self._kernel = kernel
-        self._ways = KernelWays(elf, self._symbols) if kernel and elf.machine == _EM_X86_64 else None
+        self._ways = KernelWays(elf, self.binary.symbols) if kernel and elf.machine == _EM_X86_64 else None
         if machine is not None:
             self.program = Program(
                 source,
                 machine,
-                frame_rule=self._frame_rule,
-                callee=self._callee,
-                changed_by=self._changed_by,
+                frame_rule=self.binary.frame_rule,
+                callee=self.binary.callee,
+                changed_by=self.binary.changed_by,
                 is_data=self._is_data if fixed else None,
-                elsewhere=self._elsewhere,
-                indirections=self._slots,
+                elsewhere=self.binary.elsewhere,
+                indirections=self.binary.slots,
                 complete=complete,
                 embedders_at=embedders_at,
                 kernel=kernel,
-                thread_block=self._thread_block(),
+                thread_block=self.binary.thread_block(),
             )
 
     # The binary ------------------------------------------------------------------------------------------------
-
-    def _section_at(self, address: int) -> str:
-        at = bisect_right(self._no_data, (address, 1 << 65, "")) - 1
-        if at >= 0 and self._no_data[at][0] <= address < self._no_data[at][1]:
-            return self._no_data[at][2]
-        return ""
 
     def _is_data(self, address: int) -> bool:
         """An address of position-dependent code that is a variable's: a number that says so is taken for it."""
         if isinstance(self._elf, ObjectFile):
             # Small numbers may be anything there.
             return address >= ELSEWHERE and address & -APART in self._elf.undefined
-        if address < 0x1000 or not self._section_at(address):
+        if address < 0x1000 or not self.binary.section_at(address):
             return False
         if self.source.global_at(address) is not None:
             return True
         return self._kernel and self.program.is_per_cpu_base((ADDRESS, 0, 0, 0, address))
-
-    def _thread_block(self) -> int:
-        """x86-64 counts thread-local variables back from the thread pointer (ELF TLS, variant II)."""
-        for segment in self._elf.segments:
-            if segment.type == _PT_TLS:
-                align = max(segment.align, 1)
-                return (segment.memory_size + align - 1) // align * align
-        return 0
-
-    def _elsewhere(self, slot: int) -> int:
-        name = self._slots.name(slot)
-        return self.source.variable_named(name) if name else VOID
-
-    def _through_slots(self, instructions: Listing) -> None:
-        """Calls through the global offset table are calls of what is behind the slot."""
-        for k in instructions.calls_through_memory():
-            target = self._slots.function(instructions.displacements[k])
-            if target is not None:
-                instructions.redirect(k, Flow.CALL, target)
-
-    def _frame_rule(self, pc: int) -> tuple[int, int] | None:
-        if self._table is None:
-            self._table = UnwindTable.from_elf(self._elf, rules=self._rules, debug_elf=lambda: self._debug)
-        functions = self._table.functions
-        start, end, addresses, cfas = self._last_rows
-        if not start <= pc < end:
-            # Asked for all blocks of one function, then for those of another.
-            number = functions.at(pc)
-            if number is None:
-                return None
-            start, end = functions.starts[number], functions.ends[number]
-            rows, rules = functions.rows(number)
-            addresses, cfas = rows.tolist(), [self._cfa(rule) for rule in rules]
-            self._last_rows = start, end, addresses, cfas
-        row = bisect_right(addresses, pc) - 1
-        return cfas[row] if row >= 0 else None
-
-    def _cfa(self, rule: int) -> tuple[int, int] | None:
-        """(register, offset) of a rule whose call frame address is their sum."""
-        if rule == NO_RULE:
-            return None
-        kind, register, offset = self._rules.words(rule)[:3]
-        return (register, offset) if kind == _CFA_REGISTER else None
-
-    def _callee(self, address: int) -> Prototype | None:
-        found = self._callees.get(address)
-        if found is None and address not in self._callees:
-            found = self.source.prototype_at(address)
-            if found is None:
-                name = self.name_at(address)
-                if name:
-                    found = self.source.prototype_named(name.removesuffix("@plt")) or Prototype(name, VOID, ())
-            self._callees[address] = found
-        return found
-
-    def _changed_by(self, address: int) -> frozenset[int] | None:
-        """What a small function changes that calls only such; None where it is not one."""
-        found = self._changed.get(address)
-        if found is None and address not in self._changed:
-            # What calls itself is not looked at again.
-            self._changed[address] = None
-            if self._within < _CALLS_DEEP:
-                self._within += 1
-                found = self._changed[address] = self._changes(address)
-                self._within -= 1
-        return found
-
-    def _changes(self, address: int) -> frozenset[int] | None:
-        machine, place = self.machine, self._range_of(address)
-        if machine is None or place is None or place[0] != address or place[1] - address > _SMALL:
-            return None
-        code = self._read(address, place[1] - address)
-        if code is None or self._stubs.find(address) is not None:
-            return None
-        changed: set[int] = set()
-        for made in machine.decode(code, address):
-            changed.update(made.writes)
-            if made.flow in (Flow.INDIRECT_CALL, Flow.INDIRECT_JUMP):
-                return None
-            if made.target is not None and not address <= made.target < place[1]:
-                inner = self._changed_by(made.target)
-                if inner is None:
-                    return None
-                changed |= inner
-            elif made.flow == Flow.CALL and made.target != address:
-                return None
-        return machine.lost_in_calls & changed
-
-    def name_at(self, address: int) -> str:
-        """The symbol or stub at an address, else empty."""
-        stub = self._stubs.find(address)
-        if stub is not None:
-            return stub[1]
-        if isinstance(self._elf, ObjectFile) and address in self._elf.undefined:
-            return self._elf.undefined[address]
-        named = self._slots.name(address)
-        if named:
-            return named
-        if self._symbols is None:
-            return ""
-        number = self._symbols.find(address)
-        if number is None or self._symbols.ranges()[0][number] != address:
-            return ""
-        return self._symbols.names_at(number)[0].decode("utf-8", "backslashreplace")
-
-    def _never_returns(self, address: int) -> bool:
-        callee = self._callee(address)
-        if callee is None:
-            return False
-        name = callee.name.removesuffix("@plt").partition("@")[0]
-        return callee.noreturn or name in _NEVER_RETURN or bool(_PANICS.search(name))
-
-    def _range_of(self, address: int) -> tuple[int, int] | None:
-        found = self.source.function_range(address)
-        if found is not None:
-            return found
-        if self._symbols is not None:
-            number = self._symbols.find(address)
-            if number is not None:
-                starts, ends = self._symbols.ranges()
-                return starts[number], ends[number]
-        return None
 
     # Functions ---------------------------------------------------------------------------------------------------
 
@@ -297,7 +129,7 @@ class Resolver:
         """The control flow of the function that holds an address, and its bounds; why there is none."""
         if self.machine is None:
             return "machine not supported"
-        found = self._range_of(address)
+        found = self.binary.range_of(address)
         if found is None:
             return "no function here"
         low, high = found
@@ -305,15 +137,15 @@ class Resolver:
         if size <= 0 or size > self._elf.limits.function_bytes:
             return "function too large"
         code = self._elf.read(low, size)
-        if code is None or not self._executable(low):
+        if code is None or not self.binary.executable(low):
             return "no code here"
         instructions = self.machine.listing(bytes(code[:size]), low)
-        self._through_slots(instructions)
+        self.binary.through_slots(instructions)
         flow = FunctionFlow(
             instructions,
             self.machine,
-            self._read_loaded,
-            self._never_returns,
+            self.binary.read_loaded,
+            self.binary.never_returns,
             further=self._ways.between(low, high) if self._ways is not None else (),
             warns=self._kernel,
         )
@@ -331,28 +163,7 @@ class Resolver:
             found = self._flow(address)
             return None if isinstance(found, str) else found
 
-        return Callers(self._elf, self.program, functions, self._slots.all_moved, flow_of)
-
-    def _executable(self, address: int) -> bool:
-        return (
-            any(
-                one.flags & SHF_EXECINSTR and one.address <= address < one.address + one.size
-                for one in self._elf.sections
-            )
-            or not self._elf.sections
-        )
-
-    def _read(self, address: int, size: int) -> bytes | None:
-        data = self._elf.read(address & 0xFFFFFFFFFFFFFFFF, size)
-        return None if data is None or len(data) < size else bytes(data[:size])
-
-    def _read_loaded(self, address: int, size: int) -> bytes | None:
-        """Bytes of the file, an address as the dynamic linker writes it."""
-        if size == 8:
-            moved = self._slots.moved(address)
-            if moved is not None:
-                return moved.to_bytes(8, "little")
-        return self._read(address, size)
+        return Callers(self._elf, self.program, functions, self.binary.slots.all_moved, flow_of)
 
     # Answers -----------------------------------------------------------------------------------------------------
 
@@ -537,13 +348,11 @@ class Resolver:
         address = where[4] & 0xFFFFFFFFFFFFFFFF
         if address in function.flow.tables:
             return access(made, operand, size, how="constant", reason="jump table")
-        section = self._section_at(address)
+        section = self.binary.section_at(address)
         if section.startswith((".got", ".plt")):
             return access(made, operand, size, how="table", reason="global offset table")
-        if section:
-            flags = next((one.flags for one in self._elf.sections if one.name == section), 0)
-            if not flags & SHF_WRITE:
-                return access(made, operand, size, how="constant", reason="constant without a name")
+        if section and self.binary.is_constant(section):
+            return access(made, operand, size, how="constant", reason="constant without a name")
         return access(made, operand, size, how="", reason="no variable at this address")
 
     def _chosen(self, made: Instruction, operand: Memory, size: int, where: Value) -> Access | None:

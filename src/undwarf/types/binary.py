@@ -1,0 +1,230 @@
+"""One binary as the resolver asks for it: sections, symbols, callees, functions' bounds, bytes."""
+
+import re
+from bisect import bisect_right
+
+from undwarf.disasm import Flow, Machine
+from undwarf.disasm.listing import Listing
+from undwarf.elf import ElfFile
+from undwarf.elf.headers import SHF_EXECINSTR, SHF_WRITE
+from undwarf.symbols.elf_symbols import symbols_of_elf
+from undwarf.symbols.plt import Stubs
+from undwarf.symbols.table import SymbolTable
+from undwarf.tables.cfi import RuleSet
+from undwarf.tables.model import NO_RULE, UnwindTable
+from undwarf.types.got import OffsetTable
+from undwarf.types.model import VOID
+from undwarf.types.objects import ObjectFile
+from undwarf.types.places import Prototype, TypeSource
+
+_CFA_REGISTER = 1
+_PT_TLS = 7
+_SMALL = 1024
+"""Bytes of functions whose changes are looked for in their code."""
+_CALLS_DEEP = 16
+"""Calls within calls that are looked into for that."""
+_PANICS = re.compile(r"core(9|::)panicking|std(9|::)panicking(\d+|::)(begin_panic|rust_panic)")
+"""Rust's functions that end a thread; others of these modules count how many do."""
+_NEVER_RETURN = frozenset(
+    (
+        "abort", "exit", "_exit", "_Exit", "quick_exit", "__stack_chk_fail", "__assert_fail", "__fortify_fail",
+        "__chk_fail", "_Unwind_Resume", "__cxa_throw", "__cxa_rethrow", "__cxa_bad_cast", "longjmp", "siglongjmp",
+        "pthread_exit", "__longjmp_chk", "panic", "do_exit", "__stack_chk_fail_local", "err", "errx", "verr", "verrx",
+        "__cxa_throw_bad_array_new_length", "__cxa_call_unexpected", "__clang_call_terminate",
+    )
+)  # fmt: skip
+
+
+class Binary:
+    """What is known of a file beside its types. ``debug`` is the file with symbols, if that is another; ``symbols`` are
+    given where no file has them."""
+
+    def __init__(
+        self,
+        elf: ElfFile,
+        source: TypeSource,
+        machine: Machine | None,
+        debug: ElfFile | None = None,
+        symbols: SymbolTable | None = None,
+    ) -> None:
+        self.elf = elf
+        self.source = source
+        self._machine = machine
+        self._debug = debug
+        if symbols is None and debug is not None:
+            symbols = symbols_of_elf(debug)
+        self.symbols = symbols_of_elf(elf) if symbols is None else symbols
+        self.stubs = Stubs(elf, self.symbols)
+        self.slots = OffsetTable(elf)
+        self._rules = RuleSet(elf.limits)
+        self._table: UnwindTable | None = None
+        self._last_rows: tuple[int, int, list[int], list[tuple[int, int] | None]] = (0, 0, [], [])
+        self._changed: dict[int, frozenset[int] | None] = {}
+        self._within = 0
+        self._callees: dict[int, Prototype | None] = {}
+        self._sections: list[tuple[int, int, str]] = sorted(
+            (one.address, one.address + one.size, one.name)
+            for one in elf.sections
+            if one.address and one.size and one.flags & 2
+        )
+
+    def section_at(self, address: int) -> str:
+        """The name of the section of memory that holds an address, else empty."""
+        at = bisect_right(self._sections, (address, 1 << 65, "")) - 1
+        if at >= 0 and self._sections[at][0] <= address < self._sections[at][1]:
+            return self._sections[at][2]
+        return ""
+
+    def thread_block(self) -> int:
+        """x86-64 counts thread-local variables back from the thread pointer (ELF TLS, variant II)."""
+        for segment in self.elf.segments:
+            if segment.type == _PT_TLS:
+                align = max(segment.align, 1)
+                return (segment.memory_size + align - 1) // align * align
+        return 0
+
+    def elsewhere(self, slot: int) -> int:
+        """The type of another file's variable that a slot of the global offset table leads to; void for none."""
+        name = self.slots.name(slot)
+        return self.source.variable_named(name) if name else VOID
+
+    def through_slots(self, instructions: Listing) -> None:
+        """Calls through the global offset table are calls of what is behind the slot."""
+        for k in instructions.calls_through_memory():
+            target = self.slots.function(instructions.displacements[k])
+            if target is not None:
+                instructions.redirect(k, Flow.CALL, target)
+
+    def frame_rule(self, pc: int) -> tuple[int, int] | None:
+        """(register, offset) whose sum is the call frame address at an instruction, by the unwind table."""
+        if self._table is None:
+            self._table = UnwindTable.from_elf(self.elf, rules=self._rules, debug_elf=lambda: self._debug)
+        functions = self._table.functions
+        start, end, addresses, cfas = self._last_rows
+        if not start <= pc < end:
+            # Asked for all blocks of one function, then for those of another.
+            number = functions.at(pc)
+            if number is None:
+                return None
+            start, end = functions.starts[number], functions.ends[number]
+            rows, rules = functions.rows(number)
+            addresses, cfas = rows.tolist(), [self._cfa(rule) for rule in rules]
+            self._last_rows = start, end, addresses, cfas
+        row = bisect_right(addresses, pc) - 1
+        return cfas[row] if row >= 0 else None
+
+    def _cfa(self, rule: int) -> tuple[int, int] | None:
+        """(register, offset) of a rule whose call frame address is their sum."""
+        if rule == NO_RULE:
+            return None
+        kind, register, offset = self._rules.words(rule)[:3]
+        return (register, offset) if kind == _CFA_REGISTER else None
+
+    def callee(self, address: int) -> Prototype | None:
+        """The prototype of what begins at an address; of its name alone where no more is known."""
+        found = self._callees.get(address)
+        if found is None and address not in self._callees:
+            found = self.source.prototype_at(address)
+            if found is None:
+                name = self.name_at(address)
+                if name:
+                    found = self.source.prototype_named(name.removesuffix("@plt")) or Prototype(name, VOID, ())
+            self._callees[address] = found
+        return found
+
+    def changed_by(self, address: int) -> frozenset[int] | None:
+        """What a small function changes that calls only such; None where it is not one."""
+        found = self._changed.get(address)
+        if found is None and address not in self._changed:
+            # What calls itself is not looked at again.
+            self._changed[address] = None
+            if self._within < _CALLS_DEEP:
+                self._within += 1
+                found = self._changed[address] = self._changes(address)
+                self._within -= 1
+        return found
+
+    def _changes(self, address: int) -> frozenset[int] | None:
+        machine, place = self._machine, self.range_of(address)
+        if machine is None or place is None or place[0] != address or place[1] - address > _SMALL:
+            return None
+        code = self._read(address, place[1] - address)
+        if code is None or self.stubs.find(address) is not None:
+            return None
+        changed: set[int] = set()
+        for made in machine.decode(code, address):
+            changed.update(made.writes)
+            if made.flow in (Flow.INDIRECT_CALL, Flow.INDIRECT_JUMP):
+                return None
+            if made.target is not None and not address <= made.target < place[1]:
+                inner = self.changed_by(made.target)
+                if inner is None:
+                    return None
+                changed |= inner
+            elif made.flow == Flow.CALL and made.target != address:
+                return None
+        return machine.lost_in_calls & changed
+
+    def name_at(self, address: int) -> str:
+        """The symbol or stub at an address, else empty."""
+        stub = self.stubs.find(address)
+        if stub is not None:
+            return stub[1]
+        if isinstance(self.elf, ObjectFile) and address in self.elf.undefined:
+            return self.elf.undefined[address]
+        named = self.slots.name(address)
+        if named:
+            return named
+        if self.symbols is None:
+            return ""
+        number = self.symbols.find(address)
+        if number is None or self.symbols.ranges()[0][number] != address:
+            return ""
+        return self.symbols.names_at(number)[0].decode("utf-8", "backslashreplace")
+
+    def never_returns(self, address: int) -> bool:
+        """Whether a call of what begins at an address is the last thing a function does."""
+        callee = self.callee(address)
+        if callee is None:
+            return False
+        name = callee.name.removesuffix("@plt").partition("@")[0]
+        return callee.noreturn or name in _NEVER_RETURN or bool(_PANICS.search(name))
+
+    def range_of(self, address: int) -> tuple[int, int] | None:
+        """The bounds of the function that holds an address."""
+        found = self.source.function_range(address)
+        if found is not None:
+            return found
+        if self.symbols is not None:
+            number = self.symbols.find(address)
+            if number is not None:
+                starts, ends = self.symbols.ranges()
+                return starts[number], ends[number]
+        return None
+
+    def executable(self, address: int) -> bool:
+        """Whether code may lie at an address."""
+        return (
+            any(
+                one.flags & SHF_EXECINSTR and one.address <= address < one.address + one.size
+                for one in self.elf.sections
+            )
+            or not self.elf.sections
+        )
+
+    def _read(self, address: int, size: int) -> bytes | None:
+        data = self.elf.read(address & 0xFFFFFFFFFFFFFFFF, size)
+        return None if data is None or len(data) < size else bytes(data[:size])
+
+    def read_loaded(self, address: int, size: int) -> bytes | None:
+        """Bytes of the file, an address as the dynamic linker writes it."""
+        if size == 8:
+            moved = self.slots.moved(address)
+            if moved is not None:
+                return moved.to_bytes(8, "little")
+        return self._read(address, size)
+
+    def is_constant(self, section: str) -> bool:
+        """Whether the program cannot write to a section."""
+        flags = next((one.flags for one in self.elf.sections if one.name == section), 0)
+        return not flags & SHF_WRITE
