@@ -1,56 +1,11 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, cdivision=False, initializedcheck=False
-"""Sorts frames by their image, so that each image's symbols are looked up in one go."""
+"""Frames that stay without a name, and what stands for one."""
 
 from typing import Any
 
 import cython
 
-from undwarf.buffers import zeros
-
 NONE = cython.declare(cython.uint, 0xFFFFFFFF)
-
-
-@cython.locals(
-    keys="const unsigned int[::1]",
-    order="unsigned int[::1]",
-    starts="unsigned int[::1]",
-    i=cython.Py_ssize_t,
-    n=cython.Py_ssize_t,
-    groups=cython.uint,
-    key=cython.uint,
-    total=cython.uint,
-    was=cython.uint,
-)
-def group(column: Any, count: int) -> tuple[memoryview, memoryview]:
-    """(order I, starts I): entry numbers sorted stably by key, and where each key 0..count begins in them.
-
-    Keys from ``count`` on are one group, the last.
-    """
-    keys = column
-    n = len(keys)
-    groups = count
-    order = zeros("I", n)
-    starts = zeros("I", count + 2)
-    with cython.nogil:
-        for i in range(n):
-            key = keys[i] if keys[i] < groups else groups
-            starts[key] += 1
-        total = 0
-        for i in range(groups + 1):
-            was = starts[i]
-            starts[i] = total
-            total += was
-        for i in range(n):
-            key = keys[i] if keys[i] < groups else groups
-            order[starts[key]] = i
-            starts[key] += 1
-        # Every start has moved to its group's end, which is the next one's start.
-        i = groups + 1
-        while i > 0:
-            starts[i] = starts[i - 1]
-            i -= 1
-        starts[0] = 0
-    return memoryview(order), memoryview(starts)
 
 
 @cython.locals(

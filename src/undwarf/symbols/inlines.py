@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from undwarf.buffers import zeros
 from undwarf.diagnostics import Defects
 from undwarf.dwarf import DebugLines
-from undwarf.dwarf.nesting import gather
+from undwarf.dwarf.nesting import gather, group
 from undwarf.elf import ElfFile
 from undwarf.elf.go_functions import GoFunctions
 from undwarf.images import Image, ImageStore
@@ -14,7 +14,6 @@ from undwarf.limits import DEFAULT, Limits
 from undwarf.symbols.chains import Chains
 from undwarf.symbols.demangle import demangle_all
 from undwarf.symbols.go_lines import GoLines
-from undwarf.symbols.grouping import group
 from undwarf.symbols.jit_lines import JitLines
 
 Lines = DebugLines | JitLines | GoLines

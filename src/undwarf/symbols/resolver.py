@@ -5,11 +5,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from undwarf.buffers import zeros
+from undwarf.dwarf.nesting import group
 from undwarf.images import Image, ImageKind, ImageStore
 from undwarf.limits import DEFAULT, Limits
 from undwarf.symbols.demangle import demangle_all
 from undwarf.symbols.elf_symbols import symbols_of_image
-from undwarf.symbols.grouping import fill_unnamed, group, unnamed_within
+from undwarf.symbols.grouping import fill_unnamed, unnamed_within
 from undwarf.symbols.kernel import (
     KernelSymbol,
     KernelTable,

@@ -5,9 +5,9 @@ loader for an address, pushes x16 and x30. Source: ELF for the Arm 64-bit Archit
 what GNU ld and lld write.
 """
 
-from undwarf.buffers import zeros
 from undwarf.elf import ElfFile
 from undwarf.tables.cfi import RuleSet
+from undwarf.tables.stub_tables import StubTables
 
 CODE = 5
 
@@ -21,11 +21,8 @@ _IN_REGISTER_CFA = 1
 _SAVED = 2
 
 
-class Stubs:
-    """The tables of one file: ``starts`` and ``ends`` are those of the sections."""
-
-    indexed = False
-    apart = True
+class Stubs(StubTables):
+    """The linkage tables of one file."""
 
     def __init__(self, elf: ElfFile, rules: RuleSet) -> None:
         places = []
@@ -34,10 +31,7 @@ class Stubs:
             if section is not None and section.size:
                 places.append((section.address, section.address + section.size))
         places.sort()
-        self.starts: memoryview = zeros("Q", len(places))
-        self.ends: memoryview = zeros("Q", len(places))
-        for i, (start, end) in enumerate(places):
-            self.starts[i], self.ends[i] = start, end
+        super().__init__(places)
         self._elf = elf
         self._plain = rules.add((_IN_REGISTER_CFA, _STACK, 0, 0), {}, column=_LINK, source=CODE)
         saved = {_LINK: (_SAVED, -8, 0)}
@@ -51,23 +45,6 @@ class Stubs:
             return [(start, self._plain)]
         found = [(start, self._plain), (start + push + 4, self._pushed)]
         return found if end - start <= _HEADER else [*found, (start + _HEADER, self._plain)]
-
-    def rows(self, piece: int, start: int, end: int) -> tuple[memoryview, memoryview]:
-        """(addresses, rule numbers) of a section's rows from ``start`` to ``end``."""
-        found: list[tuple[int, int]] = []
-        for at, rule in self._all(piece):
-            if at <= start:
-                found = [(start, rule)]
-            elif at < end:
-                found.append((at, rule))
-        addresses, numbers = zeros("Q", len(found)), zeros("I", len(found))
-        for i, (at, rule) in enumerate(found):
-            addresses[i], numbers[i] = at, rule
-        return addresses, numbers
-
-    def compile_all(self) -> int:
-        """How many rows there are."""
-        return sum(len(self._all(piece)) for piece in range(len(self.starts)))
 
 
 def stubs(elf: ElfFile, rules: RuleSet) -> Stubs | None:

@@ -7,18 +7,17 @@ by pushing what the loader left in the second slot of `.got.plt`, is entered wit
 AMD64 supplement, "Procedure Linkage Table", and what GNU ld, gold and lld write.
 """
 
-from undwarf.buffers import zeros
 from undwarf.elf import ElfFile
 from undwarf.elf.headers import Section
 from undwarf.tables.cfi import RuleSet
 from undwarf.tables.eh_frame_hdr import find_header
+from undwarf.tables.stub_tables import NO_RULE, StubTables
 
 CODE = 5
 
 _NAMES = (".plt", ".iplt", ".plt.got", ".plt.sec", ".plt.bnd")
 _IN_REGISTER_CFA, _STACK, _RETURN_ADDRESS = 1, 7, 16
 _SAVED = 2
-_NO_RULE = 0xFFFFFFFF
 _PUSHES = {b"\xff\x35": 6, b"\x68": 5}
 _JUMPS = {b"\xf2\xff\x25": 7, b"\xff\x25": 6, b"\xf2\xe9": 6, b"\xe9": 5, b"\xeb": 2}
 _NOTHING = {
@@ -91,19 +90,13 @@ def depths(code: bytes) -> list[tuple[int, int]]:
     return found
 
 
-class Stubs:
-    """The tables of one file: ``starts`` and ``ends`` are those of the sections."""
-
-    indexed = False
-    apart = True
+class Stubs(StubTables):
+    """The linkage tables of one file."""
 
     def __init__(self, elf: ElfFile, rules: RuleSet) -> None:
         places = [(section.address, section.address + min(section.size, _LARGEST)) for section in _sections(elf)]
         places = [one for i, one in enumerate(places) if not i or places[i - 1][1] <= one[0]]
-        self.starts: memoryview = zeros("Q", len(places))
-        self.ends: memoryview = zeros("Q", len(places))
-        for i, (start, end) in enumerate(places):
-            self.starts[i], self.ends[i] = start, end
+        super().__init__(places)
         self._elf = elf
         self._rules = rules
         self._made: dict[int, list[tuple[int, int]]] = {}
@@ -118,29 +111,12 @@ class Stubs:
 
     def _rule(self, depth: int) -> int:
         if not depth:
-            return _NO_RULE
+            return NO_RULE
         saved = {_RETURN_ADDRESS: (_SAVED, -8, 0)}
         try:
             return self._rules.add((_IN_REGISTER_CFA, _STACK, depth, 0), saved, column=_RETURN_ADDRESS, source=CODE)
         except OverflowError:
-            return _NO_RULE
-
-    def rows(self, piece: int, start: int, end: int) -> tuple[memoryview, memoryview]:
-        """(addresses, rule numbers) of a section's rows from ``start`` to ``end``."""
-        found: list[tuple[int, int]] = [(start, _NO_RULE)]
-        for at, rule in self._all(piece):
-            if at <= start:
-                found = [(start, rule)]
-            elif at < end:
-                found.append((at, rule))
-        addresses, numbers = zeros("Q", len(found)), zeros("I", len(found))
-        for i, (at, rule) in enumerate(found):
-            addresses[i], numbers[i] = at, rule
-        return addresses, numbers
-
-    def compile_all(self) -> int:
-        """How many rows there are."""
-        return sum(len(self._all(piece)) for piece in range(len(self.starts)))
+            return NO_RULE
 
 
 def stubs(elf: ElfFile, rules: RuleSet) -> Stubs | None:
