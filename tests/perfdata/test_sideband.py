@@ -101,6 +101,17 @@ def test_fork_without_trailer_has_its_own_time(opened, make):
     assert found["time"] == 8
 
 
+@pytest.mark.parametrize("flags", [0, b.SAMPLE_ID_ALL])
+@pytest.mark.parametrize("number", [4, 5, 7])
+def test_beside_samples_without_times_the_place_counts(opened, make, number, flags):
+    """perf record --per-thread, and --no-timestamp: FORK, EXIT and THROTTLE have a time of their own all the same."""
+    attr = Attr(sample_type=b.IP | b.TID, flags=flags)
+    told = make.task(attr, number, time=9000) if number != 5 else make.plain(attr, 5, make.words(9000, 2, 3))
+    records = opened(make.file([attr], [told, make.comm(attr, b"x"), make.sample(attr), told])).records()
+    assert list(records.sideband.time) == [records.samples.time[0]] * 3
+    assert [records.names[name] for name in records.sideband.name][1] == b"x"
+
+
 @pytest.mark.parametrize(
     ("number", "form", "values", "tail", "expected"),
     [

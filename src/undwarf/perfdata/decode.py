@@ -215,6 +215,7 @@ class Decoder:
     _events = cython.declare("unsigned long long[::1]")
     _event_count: cython.Py_ssize_t
     _single: cython.bint
+    _timed: cython.bint
     _places = cython.declare("unsigned long long[::1]")
     _ids = cython.declare("unsigned long long[::1]")
     _owners = cython.declare("unsigned int[::1]")
@@ -272,6 +273,7 @@ class Decoder:
     def __init__(self, max_samples: int, keep_switches: bool) -> None:
         self._events = zeros("Q", 0)
         self._event_count = 0
+        self._timed = False
         self._single = False
         self._places = zeros("Q", 0)
         self._ids = zeros("Q", 0)
@@ -348,8 +350,11 @@ class Decoder:
         self._events = table
         self._event_count = self._events.shape[0] // _STRIDE
         self._single = self._event_count == 1
+        self._timed = False
         row: cython.Py_ssize_t
         for row in range(0, self._event_count * _STRIDE, _STRIDE):
+            if self._events[row] & 4:
+                self._timed = True
             if self._events[row] & 0x10 and self._events[row + 1] & 4:
                 self._splits = True
         self._places = places
@@ -1084,7 +1089,8 @@ class Decoder:
             a = _u32(data, end, at + 12)
             tid = cython.cast(cython.int, _u32(data, end, at + 16))
             b = _u32(data, end, at + 20)
-            if time == 0:
+            # Beside samples without times, only the place in the file says what came first.
+            if time == 0 and self._timed:
                 time = _u64(data, end, at + 24)
         elif kind == 2 or kind == 13:
             entry = 11
@@ -1148,7 +1154,7 @@ class Decoder:
             a = _u64(data, end, at + 8)
         elif kind == 5 or kind == 6:
             entry = 16 if kind == 5 else 17
-            if time == 0:
+            if time == 0 and self._timed:
                 time = _u64(data, end, at + 8)
             a = _u64(data, end, at + 16)
             b = _u64(data, end, at + 24)
