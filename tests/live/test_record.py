@@ -1,6 +1,7 @@
 """undwarf record, of programs that run here: facts that hold however busy the machine is."""
 
 import errno
+import io
 import os
 import shutil
 import signal
@@ -226,6 +227,90 @@ def test_a_running_process_is_sampled_with_the_mappings_it_had(program: str, tmp
         found = recording.profile().samples
         assert {sample.comm for sample in found} <= {"prog"}
         assert any(names(sample)[-1] == "_start" and "leaf" in names(sample) for sample in found)
+
+
+def test_a_command_beside_a_process_says_how_long(program: str, tmp_path: Path):
+    path = tmp_path / "perf.data"
+    with subprocess.Popen([program, "forever"], stdout=subprocess.PIPE) as process:
+        try:
+            assert process.stdout is not None
+            process.stdout.readline()
+            command = ["record", "-q", "-e", "cpu-clock", "-o", str(path), "-p", str(process.pid), "--"]
+            assert run([*command, "sh", "-c", "sleep 0.5; exit 5"]) == 5
+        finally:
+            process.kill()
+    with undwarf.open(path) as recording:
+        found = recording.profile().samples
+        assert {(sample.pid, sample.comm) for sample in found} == {(process.pid, "prog")}
+
+
+def test_it_ends_when_the_last_of_several_processes_does(program: str, tmp_path: Path):
+    path = tmp_path / "perf.data"
+    processes = [subprocess.Popen([program, "forever"], stdout=subprocess.PIPE) for _ in range(2)]
+    sampler = record.Sampler(Settings(pids=[process.pid for process in processes], events=["cpu-clock"], seconds=60))
+    try:
+        with path.open("wb") as sink:
+            recorder = record.Recorder(sampler, sink, "0")
+            ticks = 0
+
+            def tick() -> None:
+                nonlocal ticks
+                ticks += 1
+                if ticks in (5, 10):
+                    processes[ticks // 5 - 1].kill()
+
+            sampler.tick = tick
+            began = time.monotonic()
+            recorder.run()
+        assert ticks >= 10
+        assert time.monotonic() - began < 50
+    finally:
+        sampler.close()
+        for process in processes:
+            process.kill()
+            process.communicate()
+
+
+def test_a_recording_in_a_pipe_ends_well(program: str):
+    arguments = [sys.executable, "-m", "undwarf", "record", "-e", "cpu-clock", "-o", "-", "--"]
+    arguments += ["sh", "-c", f"echo said; exec {program} 20"]
+    done = subprocess.run(arguments, capture_output=True)
+    assert done.returncode == 0, done.stderr
+    assert b"defect" not in done.stderr
+    # Not in the midst of the records.
+    assert b"said" in done.stderr
+    with undwarf.open(io.BytesIO(done.stdout)) as recording:
+        assert any("leaf" in names(sample) for sample in recording.profile().samples)
+
+
+def test_a_reader_of_a_pipe_may_leave(program: str):
+    arguments = [sys.executable, "-m", "undwarf", "record", "-e", "cpu-clock", "-o", "-", "--", program, "forever"]
+    with subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as recorder:
+        assert recorder.stdout is not None
+        recorder.stdout.read(10)
+        recorder.stdout.close()
+        assert recorder.stderr is not None
+        assert b"error" not in recorder.stderr.read()
+        assert recorder.wait() == 0
+
+
+def test_where_there_are_no_hardware_counters_cycles_are_the_clock(program: str, tmp_path: Path, monkeypatch, capsys):
+    """Also when they were asked for by name, as with perf."""
+    real = pe.open_event
+
+    def without(event, *arguments, **more):
+        if event.type == 0:
+            raise OSError(errno.ENOENT, "no such event")
+        return real(event, *arguments, **more)
+
+    monkeypatch.setattr(pe, "open_event", without)
+    path = str(tmp_path / "perf.data")
+    assert run(["record", "-e", "cpu-cycles:u,page-faults", "-o", path, "--", program, "20"]) == 0
+    with undwarf.open(path) as recording:
+        assert [event.name for event in recording.events if "dummy" not in event.name] == ["cpu-clock:u", "page-faults"]
+    assert "the event is cpu-clock" in capsys.readouterr().err
+    assert run(["record", "-e", "instructions", "-o", path, "--", program, "20"]) == 1
+    assert "cannot sample instructions" in capsys.readouterr().err
 
 
 def test_a_recorder_that_is_killed_leaves_what_it_had(program: str, tmp_path: Path):

@@ -1,8 +1,10 @@
 """``undwarf record``"""
 
+import errno
 import os
 import stat
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -130,8 +132,8 @@ def settings_of(options: dict[str, Any]) -> "Settings":
     command, pids, tids = options["command"], options["pids"], options["tids"]
     if options["cpus"]:
         options["everything"] = True
-    if (pids or tids) and (command or options["everything"]):
-        raise UsageError("-p and -t go neither with -a or -C nor with a command", "", "give one of them")
+    if (pids or tids) and options["everything"]:
+        raise UsageError("-p and -t do not go with -a or -C", "", "give one of them")
     if not (command or pids or tids or options["everything"]):
         raise UsageError("nothing to sample", "", "give a command after --, -p PID, or -a for everything")
     if options["frequency"] and options["period"]:
@@ -174,6 +176,7 @@ Examples:
   undwarf record -- make -j8                       then: undwarf report, or perf report
   undwarf record -F 99 -a --duration 60 -o host.data
   undwarf record -p 4242 --off-cpu                 where it computes, and where it waits
+  undwarf record -p 4242,4243 -- sleep 10          for as long as the command runs, as with perf
   undwarf record -e page-faults -c 1 -- ./program
   undwarf record -a --duration 5 -o - | undwarf flamegraph -o now.html -""",
 )
@@ -207,6 +210,7 @@ def command(
         options["dump"] = int(given) if given and options["dump"] is None else options["dump"]
     settings = settings_of(options)
     settings.off_cpu, settings.off_cpu_least, settings.zstd = off_cpu, int(least * 1e6), zstd
+    settings.piped = output == "-"
     if off_cpu and settings.mode in ("fp", "dump"):
         raise UsageError(f"--off-cpu does not go with --unwind {settings.mode}", "", "leave --unwind out")
     from undwarf import __version__
@@ -218,13 +222,24 @@ def command(
     sampler = Sampler(settings)
     try:
         if output == "-" or (target.exists() and not stat.S_ISREG(target.stat().st_mode)):
-            with sys.stdout.buffer if output == "-" else target.open("wb") as sink:
+            # Standard output stays open: it is flushed once more when all is done.
+            with nullcontext(sys.stdout.buffer) if output == "-" else target.open("wb") as sink:
                 Recorder(sampler, sink, __version__).run()
+                sink.flush()
             size = -1
         else:
             size = _to_file(sampler, target, __version__)
+    except BrokenPipeError:
+        if output != "-":
+            raise
+        # Who reads has seen enough; what is not yet written goes nowhere.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        size = -1
     except OSError as error:
-        raise UndwarfError(f"cannot write {output}", error.strerror or str(error), "choose another -o") from error
+        hint = "choose another -o"
+        if error.errno == errno.ENOSPC and output != "-":
+            hint += f"; what was recorded until then is in {output}"
+        raise UndwarfError(f"cannot write {output}", error.strerror or str(error), hint) from error
     finally:
         sampler.close()
     _tell(sampler.summary, settings, output, size, quiet)

@@ -6,6 +6,7 @@ its place again in file form, with the same records.
 
 import mmap
 import os
+import re
 import signal
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -60,6 +61,9 @@ PERF_DUMP, SWITCH_DUMP = 8192, 16384
 REGISTERS = 0xFF0FFF
 """What perf asks for on x86-64: general registers, ip, flags, cs, ss."""
 FOREVER = (1 << 64) - 1
+_OF_A_THREAD = os.O_EXCL
+"""PIDFD_THREAD (``include/uapi/linux/pidfd.h``)."""
+_CYCLES = re.compile(r"(cpu-)?cycles")
 OFF_CPU = "offcpu-time"
 """perf's name for time spent blocked."""
 _FIELDS = SampleField.IP | SampleField.TID | SampleField.TIME | SampleField.CPU | SampleField.PERIOD
@@ -82,7 +86,7 @@ class Sampler:
         """Called after each round, when the kernel has its buffers back."""
         self.walks = settings.mode not in UNWOUND_ELSEWHERE
         self._owned = ExitStack()
-        self.workload = Workload(settings.command) if settings.command else None
+        self.workload = Workload(settings.command, settings.piped) if settings.command else None
         if self.workload is not None:
             self._owned.callback(self.workload.close)
         try:
@@ -141,17 +145,22 @@ class Sampler:
         self.events = self.open.events
 
     def _opened(self, events: list[EventAttr], tracking: int, target: Target) -> OpenEvents:
-        """The events, opened; without hardware counters, the default event is the clock."""
+        """The events, opened; without hardware counters, the clock is in place of cycles, as with perf."""
         try:
             return OpenEvents(events, tracking, target, self.ring_bytes, self.relay_bytes, self.watermark)
         except UndwarfError:
-            if self.settings.events or events[0].type != HARDWARE:
+            if not any(_cycles(event) for event in events):
                 raise
         clock = pe.parse_event("cpu-clock")
+        events = [
+            replace(event, type=clock.type, config=clock.config, name=_CYCLES.sub("cpu-clock", event.name))
+            if _cycles(event)
+            else event
+            for event in events
+        ]
+        opened = OpenEvents(events, tracking, target, self.ring_bytes, self.relay_bytes, self.watermark)
         self.summary.notes.append("no hardware counters here: the event is cpu-clock")
-        name = events[0].name.replace("cycles", "cpu-clock")
-        first = replace(events[0], type=clock.type, config=clock.config, name=name)
-        return OpenEvents([first, *events[1:]], tracking, target, self.ring_bytes, self.relay_bytes, self.watermark)
+        return opened
 
     def _chosen(self) -> list[EventAttr]:
         chosen = []
@@ -242,7 +251,7 @@ class Sampler:
             self.summary.notes.append(f"the kernel's functions have no names: {system.why_no_kernel()}")
         if settings.everything:
             pids = system.all_processes()
-        elif self.workload is not None:
+        elif self.workload is not None and settings.own:
             pids = []
             out.append(encoder.comm(b"undwarf-exec", self.workload.pid, self.workload.pid))
         else:
@@ -271,9 +280,9 @@ class Sampler:
 
         ``begin`` gets the records of what runs already, ``take`` those of each round.
         """
-        watched = self.workload.watch if self.workload is not None else self._watch_pids()
-        if watched >= 0:
-            self.open.poller.register(watched)
+        watched = self._watch_target()
+        for descriptor in watched if self.workload is None else {*watched, self.workload.watch}:
+            self.open.poller.register(descriptor)
         stopping = [signal.SIGINT, signal.SIGTERM]
         if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
             # The terminal is gone: what was recorded is brought to its end all the same.
@@ -284,11 +293,11 @@ class Sampler:
         with suppress(OSError):
             os.setpriority(os.PRIO_PROCESS, 0, min(niceness, PRIORITY))
         try:
-            if self.workload is None or self.settings.everything:
+            if not self.settings.own:
                 # First what tells of changes, then what is: what changes in between is told twice, not never.
                 self.open.enable(self.tracking)
             begin(self.describe())
-            if not self.settings.delay and (self.workload is None or self.settings.everything):
+            if not self.settings.delay and not self.settings.own:
                 self._enable()
             if self.workload is not None:
                 self.workload.start()
@@ -308,7 +317,7 @@ class Sampler:
         """Begin to take samples."""
         self.open.enable(*(number for number in range(len(self.events)) if number != self.tracking))
 
-    def _loop(self, watched: int, take: Callable[[list[memoryview]], None]) -> None:
+    def _loop(self, watched: set[int], take: Callable[[list[memoryview]], None]) -> None:
         end = time.monotonic() + self.settings.seconds if self.settings.seconds is not None else None
         last = False
         delayed = time.monotonic() + self.settings.delay if self.settings.delay else None
@@ -321,8 +330,12 @@ class Sampler:
                 delayed = None
             wait = max(0.0, min(pause, (end or now + pause) - now, (delayed or now + pause) - now))
             for descriptor, what in self.open.poller.poll(wait * 1000):
-                if descriptor == watched:
+                if self.workload is not None and descriptor == self.workload.watch:
                     last = True
+                elif descriptor in watched:
+                    self.open.poller.unregister(descriptor)
+                    watched.discard(descriptor)
+                    last = last or not watched
                 elif not what & 1:
                     self.open.unpoll(descriptor)
             self.tick()
@@ -344,14 +357,25 @@ class Sampler:
             ring.done()
         self.between()
 
-    def _watch_pids(self) -> int:
-        """What becomes readable when the only process that is sampled ends; -1 if there are more."""
-        if len(self.settings.pids) == 1 and not self.settings.tids:
-            with suppress(OSError):
-                watch = os.pidfd_open(self.settings.pids[0])
-                self._owned.callback(os.close, watch)
-                return watch
-        return -1
+    def _watch_target(self) -> set[int]:
+        """What becomes readable when the processes and threads that are sampled end; nothing where that is not told."""
+        found = set()
+        targets = [(pid, 0) for pid in self.settings.pids] + [(tid, _OF_A_THREAD) for tid in self.settings.tids]
+        for number, flags in targets:
+            try:
+                found.add(os.pidfd_open(number, flags))
+            except ProcessLookupError:
+                # It ended meanwhile.
+                continue
+            except OSError:
+                # Kernels before 6.9 watch no single threads.
+                for descriptor in found:
+                    os.close(descriptor)
+                return set()
+        for descriptor in found:
+            self._owned.callback(os.close, descriptor)
+        self.stopped = self.stopped or (bool(targets) and not found)
+        return found
 
     def _stop(self, _number: int, _frame: FrameType | None) -> None:
         self.stopped = True
@@ -380,6 +404,11 @@ class Sampler:
             self.summary.broken_rings = sum(bool(ring.broken) for ring in self.open.rings)
             self.summary.lost = max(self.summary.lost, self.open.lost())
         self._owned.close()
+
+
+def _cycles(event: EventAttr) -> bool:
+    """Whether the event counts cycles, of whichever kind of core."""
+    return event.type == HARDWARE and event.config & 0xFFFFFFFF == 0
 
 
 def _process_of(tid: int) -> int:

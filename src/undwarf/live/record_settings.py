@@ -6,8 +6,12 @@ from dataclasses import dataclass, field
 
 @dataclass(slots=True)
 class Settings:
-    """What to record. ``pids`` and ``tids`` are of running processes and threads; with ``everything``, whole CPUs; else
-    what ``command`` starts. ``period``: events a sample, in place of ``frequency`` in Hz."""
+    """What to record.
+
+    ``pids`` and ``tids`` are of running processes and threads; with ``everything``, whole CPUs; else what ``command``
+    starts. Beside the others, ``command`` only says how long. ``period``: events a sample, in place of ``frequency`` in
+    Hz.
+    """
 
     command: Sequence[str] = ()
     pids: Sequence[int] = ()
@@ -35,7 +39,14 @@ class Settings:
     """Seconds that pass before samples are taken."""
     seconds: float | None = None
     """When to stop, if nothing else ends before."""
+    piped: bool = False
+    """The recording goes to standard output: what the command prints there goes to standard error, as with perf."""
     command_line: list[str] = field(default_factory=list)
+
+    @property
+    def own(self) -> bool:
+        """Whether the command is what is recorded."""
+        return bool(self.command) and not (self.pids or self.tids or self.everything)
 
 
 @dataclass(slots=True)

@@ -12,11 +12,15 @@ from undwarf.errors import UsageError
 
 
 class Workload:
-    """A program that waits to be let go. ``status`` is its exit code once it ended (128 + signal if that ended it)."""
+    """A program that waits to be let go. ``status`` is its exit code once it ended (128 + signal if that ended it).
 
-    def __init__(self, command: Sequence[str]) -> None:
+    ``aside``: its standard output is our standard error.
+    """
+
+    def __init__(self, command: Sequence[str], aside: bool = False) -> None:
         """Raises UsageError if there is no such program, before anything is written."""
         self.command = list(command)
+        self._aside = aside
         if shutil.which(self.command[0]) is None:
             there = "/" in self.command[0] and os.path.exists(self.command[0])  # noqa: PTH110
             raise self._cannot_run(errno.EACCES if there else errno.ENOENT)
@@ -37,6 +41,8 @@ class Workload:
             os.close(self._go)
             for number in (signal.SIGINT, signal.SIGTERM, signal.SIGPIPE):
                 signal.signal(number, signal.SIG_DFL)
+            if self._aside:
+                os.dup2(2, 1)
             if os.read(wait, 1):
                 os.execvp(self.command[0], self.command)
         except OSError as error:
