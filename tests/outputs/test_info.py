@@ -45,6 +45,7 @@ FOUND: dict[str, Any] = {
         "whole": 950,
         "without_user": 30,
         "as_recorded": 20,
+        "without_chain": 0,
         "reasons": {},
         "gaps": [GAP, {**GAP, "image": "[unknown]", "samples": 10}],
         "share": 0.95,

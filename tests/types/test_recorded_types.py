@@ -123,6 +123,32 @@ def test_what_touches_no_memory_is_apart_and_with_skid_inferred(tmp_path: Path, 
     assert "confidence" in page.read_text()
 
 
+def test_stacks_and_reports_mark_types_that_were_inferred(tmp_path: Path) -> None:
+    binary = build(tmp_path, LIST, "list.c", "-O2")
+    at_next = place(binary, "walk", "struct node", "next", "r")
+    arguments = ["types", "--binary", str(binary), "--json", "--at"]
+    for after in range(at_next + 1, at_next + 9):
+        (one, *_rest) = json.loads(CliRunner().invoke(undwarf, [*arguments, f"{after:x}"]).stdout)
+        if one["reason"] == "no memory access":
+            break
+    # Right behind the load, and at it.
+    data = str(recording(tmp_path, binary, [(after, 0, 4), (at_next, 0, 1)]))
+    invoke = CliRunner().invoke
+    plain = invoke(undwarf, ["fold", "--root", "none", "--by", "type", data]).stdout
+    assert "(no memory access);walk 4\n" in plain
+    skid = invoke(undwarf, ["fold", "--root", "none", "--by", "type", "--skid", data]).stdout
+    (line,) = [line for line in skid.splitlines() if line.startswith("struct node [inferred")]
+    assert line.endswith(";.next;walk 4")
+    page = tmp_path / "page.html"
+    assert invoke(undwarf, ["flamegraph", "--by", "type", "--skid", "-o", str(page), data]).exit_code == 0
+    assert "struct node [inferred" in page.read_text()
+    text = invoke(undwarf, ["report", "-g", "none", "--json", "-s", "typeoff", "--skid", data]).stdout
+    rows = {row["typeoff"]: row["self"] for event in json.loads(text)["events"] for row in event["rows"]}
+    assert sum(weight for name, weight in rows.items() if "[inferred" in name and "(next)" in name) == 4000
+    for command in (["fold"], ["flamegraph"], ["report", "-s", "sym"]):
+        assert invoke(undwarf, [*command, "--skid", data]).exit_code != 0
+
+
 def test_a_type_is_drawn_with_holes_and_cache_lines(tmp_path: Path, run: Run) -> None:
     binary = build(tmp_path, WIDE, "wide.c", "-O2")
     hot = place(binary, "work", "struct wide", "hot", "w")

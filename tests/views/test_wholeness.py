@@ -16,6 +16,13 @@ def test_only_samples_with_a_user_part_to_unwind_count() -> None:
     assert whole.share == 0.75
 
 
+def test_samples_of_events_without_chains_have_none_by_frame_pointers() -> None:
+    profile = make_profile([S("f@app", stop=R.NO_DUMP), S("f@app", stop=R.NO_DUMP), S("f@kernel", stop=R.NONE)])
+    profile.events[0].chains = False
+    whole = wholeness(profile)
+    assert (whole.without_chain, whole.as_recorded, whole.without_user, whole.unwound) == (2, 0, 1, 0)
+
+
 def test_without_user_stacks_all_are_whole() -> None:
     assert wholeness(make_profile([S("f@kernel", stop=R.NONE)])).share == 1.0
 

@@ -124,6 +124,13 @@ BY = click.option(
     help="What stands at the root: nothing more, or the data type and member that the innermost instruction touches.",
 )
 """The option of commands that draw stacks."""
+SKID = click.option(
+    "--skid",
+    is_flag=True,
+    help="For data types: charge samples at instructions that touch no memory to the load they wait for; marked as "
+    "inferred.",
+)
+"""The option of commands that name data types beside other things."""
 
 SHARED = (
     "file", "also_file", "symfs", "debug_dirs", "debuginfod", "kallsyms", "vmlinux", "span", "pids", "tids", "cpus",
@@ -285,13 +292,15 @@ class Job:
         )
         return self._checked(made)
 
-    def grouped(self, by: str) -> "Profile":
+    def grouped(self, by: str, skid: bool) -> "Profile":
         """The profile with what ``--by`` asks for at the root of its stacks."""
         made = self.profile()
         if by == "type":
             from undwarf.views.typed_stacks import by_type
 
-            made = by_type(made, self.touch(made))
+            made = by_type(made, self.touch(made, skid=skid))
+        elif skid:
+            raise UsageError("--skid needs --by type", "it says which data samples are charged to", "add --by type")
         return made
 
     def touch(self, profile: "Profile", *, skid: bool = False) -> "Touch":

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from undwarf.cli.common import BY, Job, recording_command
+from undwarf.cli.common import BY, SKID, Job, recording_command
 from undwarf.errors import UsageError
 from undwarf.outputs.escape import printable
 
@@ -15,7 +15,7 @@ from undwarf.outputs.escape import printable
     epilog="""\b
 Examples:
   undwarf flamegraph perf.data -o flames.html
-  undwarf flamegraph --by type perf.data -o data.html
+  undwarf flamegraph --by type --skid perf.data -o data.html
   undwarf flamegraph --comm 'cc1*' --event cycles perf.data -o compile.html""",
 )
 @click.option(
@@ -28,12 +28,13 @@ Examples:
 )
 @click.option("--title", metavar="TEXT", default=None, help="The page's title; the recording's name if not given.")
 @BY
-def command(job: Job, output: str, title: str | None, by: str) -> None:
+@SKID
+def command(job: Job, output: str, title: str | None, by: str, skid: bool) -> None:
     """A flame graph as one self-contained page."""
     from undwarf.outputs.flamegraph import FlamegraphOptions, write
     from undwarf.outputs.whole_file import whole_file
 
-    profile = job.grouped(by)
+    profile = job.grouped(by, skid)
     options = FlamegraphOptions(title=title or Path(job.recording.path).name, dump=job.stack_dump)
     if output == "-":
         write(profile, sys.stdout.buffer, options)

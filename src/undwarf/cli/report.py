@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from undwarf.cli.common import Job, Number, recording_command, talk
+from undwarf.cli.common import SKID, Job, Number, recording_command, talk
 from undwarf.errors import UsageError
 
 if TYPE_CHECKING:
@@ -70,6 +70,7 @@ Examples:
 @click.option(
     "--weight", type=click.Choice(["period", "samples", "latency"]), default="period", help="What is added up."
 )
+@SKID
 @click.option("-n", "--show-nr-samples", is_flag=True, help="A column with the number of samples.")
 @click.option(
     "--source",
@@ -88,6 +89,7 @@ def command(
     percent_limit: float,
     rows: int | None,
     weight: "Weight",
+    skid: bool,
     show_nr_samples: bool,
     function: str | None,
     asm: bool,
@@ -109,7 +111,9 @@ def command(
     if set(LABEL_KEYS).intersection(keys):
         from undwarf.views.typed_stacks import add_labels
 
-        add_labels(profile, job.touch(profile))
+        add_labels(profile, job.touch(profile, skid=skid))
+    elif skid:
+        raise UsageError("--skid needs data types", "", f"sort by one of {', '.join(LABEL_KEYS)}")
     if set(MEMORY_KEYS).intersection(keys):
         job.label_data(profile, keys)
     recording = job.recording

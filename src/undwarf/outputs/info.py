@@ -93,6 +93,7 @@ def _stacks(found: dict[str, Any], paint: Paint, entries: int) -> Iterator[str]:
         yield f"{whole['whole']:>10,}  of {unwound:,} user stacks reach their root: {share}"
     for count, text in (
         (whole["as_recorded"], "have frame-pointer chains as recorded, which cannot tell if they are whole"),
+        (whole["without_chain"], "have no call chains: they were recorded without --call-graph"),
         (whole["without_user"], "have no user part (kernel threads, the idle task)"),
         (found["deferred_not_merged"], "had their user chain deferred, and it never came"),
         *((found.get("deferred", {}).get(kind, 0), text) for kind, text in _DEFERRED.items()),

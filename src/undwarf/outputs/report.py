@@ -107,12 +107,11 @@ def _write_head(whole: Wholeness, sink: TextIO, options: ReportOptions, paint: P
         if whole.share < 0.9:
             sink.write(paint.dim("  → undwarf info says more") + "\n")
     if whole.as_recorded:
-        sink.write(
-            paint.dim(
-                f"{samples_text(whole.as_recorded)} with frame-pointer chains, which cannot tell if they are whole"
-            )
-            + "\n"
-        )
+        text = f"{samples_text(whole.as_recorded)} with frame-pointer chains, which cannot tell if they are whole"
+        sink.write(paint.dim(text) + "\n")
+    if whole.without_chain:
+        text = f"{samples_text(whole.without_chain)} without call chains: recorded without --call-graph"
+        sink.write(paint.dim(text) + "\n")
 
 
 def percent(share: float) -> str:

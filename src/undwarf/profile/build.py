@@ -8,7 +8,7 @@ from undwarf.buffers import zeros
 from undwarf.images import Image, ImageStore
 from undwarf.images.kinds import bits_of_name
 from undwarf.limits import DEFAULT, Limits
-from undwarf.perfdata import PerfData, Records, SampleField
+from undwarf.perfdata import EventAttr, PerfData, Records, SampleField
 from undwarf.perfdata.ordering import take
 from undwarf.profile.expand import expand_frames, expand_stacks
 from undwarf.profile.filters import Filters, select
@@ -150,7 +150,7 @@ def build_profile(
             for image in store.images
         ],
         comms,
-        [EventInfo(event.name, bool(event.sample_type & SampleField.WEIGHT_STRUCT)) for event in data.events],
+        [_event_info(event) for event in data.events],
         files=files,
         deferred=walked.deferred,
         later=walked.later,
@@ -187,6 +187,11 @@ def _expanded(
         StackColumns(parent, frame),
         innermost,
     )
+
+
+def _event_info(event: EventAttr) -> EventInfo:
+    kind = event.sample_type
+    return EventInfo(event.name, bool(kind & SampleField.WEIGHT_STRUCT), bool(kind & SampleField.CALLCHAIN))
 
 
 def frame_pids(images: memoryview, pids: list[int | None]) -> memoryview | None:

@@ -114,10 +114,11 @@ class ImageInfo:
 @dataclass(slots=True)
 class EventInfo:
     """An event of the recording, by number. ``packed``: its weights are three numbers in one word, u32 latency, u16 of
-    the instruction, u16 to its retirement (``PERF_SAMPLE_WEIGHT_STRUCT``)."""
+    the instruction, u16 to its retirement (``PERF_SAMPLE_WEIGHT_STRUCT``). ``chains``: its samples have call chains."""
 
     name: str
     packed: bool = False
+    chains: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,18 +34,22 @@ def _texts(access: Access) -> tuple[str, str, str]:
     )
 
 
+def _mark(touched: Touch, frame: int) -> str:
+    """What follows a type that was inferred; so it is never added to what is known exactly."""
+    if not touched.inferred[frame]:
+        return ""
+    return " [inferred]" if touched.consumed[frame] else " [inferred, confidence low]"
+
+
 def add_labels(profile: Profile, touched: Touch) -> None:
     """Let reports sort by `type`, `typeoff` (with offset and member) and `typecln` (with the cache line)."""
     columns = [zeros("I", len(profile.frames)) for _key in range(3)]
     numbers: list[dict[str, int]] = [{}, {}, {}]
-    of_access = [
-        tuple(known.setdefault(text, len(known)) for known, text in zip(numbers, _texts(access), strict=True))
-        for access in touched.accesses
-    ]
     for frame, which in enumerate(touched.access):
         if which != NONE:
-            for column, number in zip(columns, of_access[which], strict=True):
-                column[frame] = number
+            mark = _mark(touched, frame)
+            for column, known, text in zip(columns, numbers, _texts(touched.accesses[which]), strict=True):
+                column[frame] = known.setdefault(text + mark, len(known))
     for key, column, known in zip(("type", "typeoff", "typecln"), columns, numbers, strict=True):
         profile.labels[key] = (column, list(known) or [""])
 
@@ -53,13 +57,18 @@ def add_labels(profile: Profile, touched: Touch) -> None:
 def by_type(profile: Profile, touched: Touch) -> Profile:
     """The profile with two frames at the root of every stack: the type and the member its innermost frame touches."""
     numbers: dict[tuple[str, ...], int] = {}
-    of_access = zeros("I", max(len(touched.accesses), 1))
-    for number, access in enumerate(touched.accesses):
-        path = (access.type, f".{access.field}" if access.field else "(whole)") if access.type else (_without(access),)
-        of_access[number] = numbers.setdefault(path, len(numbers))
     stacks, frames = profile.stacks, profile.frames
+    of_frame = zeros("I", len(frames))
+    for frame, which in enumerate(touched.access):
+        if which == NONE:
+            of_frame[frame] = NONE
+            continue
+        access, mark = touched.accesses[which], _mark(touched, frame)
+        member = f".{access.field}" if access.field else "(whole)"
+        path = (access.type + mark, member) if access.type else (_without(access) + mark,)
+        of_frame[frame] = numbers.setdefault(path, len(numbers))
     pairs = Pairs(1024)
-    group = look_up(look_up(look_up(profile.samples.stack, stacks.frame), touched.access), of_access)
+    group = look_up(look_up(profile.samples.stack, stacks.frame), of_frame)
     column = pairs.column(profile.samples.stack, group)
     names: list[str] = []
     parents: list[int] = []

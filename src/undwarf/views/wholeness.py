@@ -30,8 +30,8 @@ class Wholeness:
     """Of ``samples``, ``unwound`` had a user part to unwind, and ``whole`` of these reach the root of the stack.
 
     ``without_user`` have no user part (kernel threads, the idle task, registers not recorded), ``as_recorded`` have
-    only the chain the kernel made by frame pointers, which does not tell whether it is whole. ``gaps`` say where the
-    stacks end that are not whole, largest first.
+    only the chain the kernel made by frame pointers, which does not tell whether it is whole, ``without_chain`` not
+    even that, as their event was recorded without. ``gaps`` say where the stacks end that are not whole, largest first.
     """
 
     samples: int
@@ -39,6 +39,7 @@ class Wholeness:
     whole: int
     without_user: int
     as_recorded: int
+    without_chain: int
     reasons: dict[str, int]
     gaps: list[Gap]
 
@@ -106,14 +107,31 @@ def wholeness(profile: Profile, dump: int = DEFAULT_DUMP) -> Wholeness:
     gaps.sort(key=lambda gap: (-gap.samples, gap.reason, gap.image))
     without = reasons.get(StopReason.NONE, 0)
     recorded = reasons.get(StopReason.NO_DUMP, 0)
+    alone = _without_chain(profile) if recorded else 0
     return Wholeness(
         len(samples),
         len(samples) - without - recorded,
         reasons.get(StopReason.ROOT, 0),
         without,
-        recorded,
+        recorded - alone,
+        alone,
         {reason.name.lower(): count for reason, count in sorted(reasons.items())},
         gaps,
+    )
+
+
+def _without_chain(profile: Profile) -> int:
+    """Samples in user code that have nothing but their address, as their event was recorded without call chains."""
+    if all(event.chains for event in profile.events):
+        return 0
+    samples = profile.samples.columns
+    pairs = Pairs()
+    place = pairs.column(widen(samples.stop), widen(samples.event))
+    counts = sums(place, None, len(pairs))
+    return sum(
+        count
+        for stop, event, count in zip(pairs.high(), pairs.low(), counts, strict=True)
+        if stop == StopReason.NO_DUMP and event < len(profile.events) and not profile.events[event].chains
     )
 
 
