@@ -20,6 +20,11 @@ FREQ = 1 << 10
 BUILD_ID = bytes(range(1, 21))
 
 
+CHANGING = ("type", "config", "sample_period", "freq", "sample_type", "read_format", "sample_id_all",
+            "sample_regs_user", "sample_stack_user", "sample_regs_intr", "branch_sample_type")  # fmt: skip
+"""What an event's attribute says that a test may change."""
+
+
 def event(name: str = "cpu-clock", ids: tuple[int, ...] = (1, 2), **changes: Any) -> EventAttr:
     values: dict[str, Any] = {
         "name": name,
