@@ -786,6 +786,9 @@ class Effects:
         at: cython.Py_ssize_t = 5 * cython.cast(cython.Py_ssize_t, value)
         if by >= LARGEST or by <= -LARGEST:
             return self.values.intern(parts[at], parts[at + 1], 1, 0, 0)
+        if parts[at] == NUMBER and parts[at + 2] == 1 and parts[at + 4] + by < 0:
+            # Any number less some is any number: no index is below zero.
+            return self.values.intern(NUMBER, 0, 1, parts[at + 3], 0)
         return self.values.intern(parts[at], parts[at + 1], parts[at + 2], parts[at + 3], parts[at + 4] + by)
 
     @cython.cfunc
@@ -832,7 +835,11 @@ class Effects:
                 return self._indexed_twice(a, b)
             if self._base(a) == OBJECT and step != abs(self._step(b)):
                 return self._indexed_twice(a, b)
-        return self.values.intern(self._base(a), self._type(a), step, symbol, self._offset(a) + self._offset(b))
+        offset: cython.longlong = self._offset(a) + self._offset(b)
+        if step == 1 and offset < 0 and self._base(a) == NUMBER:
+            # As in `moved`.
+            offset = 0
+        return self.values.intern(self._base(a), self._type(a), step, symbol, offset)
 
     @cython.cfunc
     @cython.exceptval(-1)

@@ -12,7 +12,7 @@ from typing import NamedTuple, Protocol
 
 from undwarf.types.model import VOID, Field, Kind, TypeGraph
 
-__all__ = ["Embedders", "Located", "holds_array", "locate", "same_array", "value_of", "whole_around"]
+__all__ = ["Embedders", "Located", "holds_array", "is_member", "locate", "same_array", "value_of", "whole_around"]
 
 _AGGREGATES = (Kind.STRUCT, Kind.UNION, Kind.CLASS, Kind.VARIANT)
 _CANDIDATES = 16
@@ -333,7 +333,7 @@ def whole_around(
     fitting = [
         (graph.size(container), container, at)
         for container, at in embedders.around(t)
-        if all(_is_member(graph, container, at + offset, size) for offset, size in accesses)
+        if all(is_member(graph, container, at + offset, size) for offset, size in accesses)
     ]
     if not fitting:
         return None
@@ -345,7 +345,8 @@ def whole_around(
     return container, at
 
 
-def _is_member(graph: TypeGraph, t: int, offset: int, size: int) -> bool:
+def is_member(graph: TypeGraph, t: int, offset: int, size: int) -> bool:
+    """Whether a whole member of a size begins there; of small numbers often less is read than there is."""
     found = graph.member_at(t, offset, size) if offset >= 0 else None
     return found is not None and not found.offset and (graph.size(found.type) == size or size <= 2)
 
@@ -370,7 +371,9 @@ def _in_wholes(graph: TypeGraph, t: int, offset: int, size: int, whole: int, emb
     if size > 2:
         # Of small numbers often less is read than there is.
         whole_members = [one for one in fitting if graph.size(one.field.type) == size]
-        fitting = whole_members or fitting
+        if whole_members or (whole and offset >= whole and not embedders.speaks):
+            # It may be the next of several: then something else is read than there is in the container.
+            fitting = whole_members
     if embedders.speaks and whole and offset >= whole:
         # It may as well be the next of several: only a container that the function has a variable of.
         wanted = embedders.wanted()

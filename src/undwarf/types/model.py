@@ -377,10 +377,10 @@ class TypeGraph:
         targets: dict[int, int] = {}
         for score, one in search.found:
             target = self.target(one.type) if score >= 4 and self.is_pointer(one.type) else VOID
-            if target and self.is_aggregate(target) and self.size(target):
+            if target and (self.is_aggregate(target) or self.is_scalar(target)) and self.size(target):
                 targets.setdefault(self.canonical(target), target)
         several = tuple(targets.values())
-        if not 2 <= len(several) <= _MOST_CHOICES:
+        if not 2 <= len(several) <= _MOST_CHOICES or not any(self.is_aggregate(one) for one in several):
             return VOID
         found = self._choice_of.get(several)
         if found is None:
@@ -398,10 +398,19 @@ class TypeGraph:
     def chosen(self, t: int, offset: int, size: int) -> int:
         """The only one of its choices that has a member of ``size`` bytes at ``offset``; void for none or several."""
         fitting = []
+        # Of a number all of it is read, or several in a row; then a part of a member may be meant as well.
+        numbers = [
+            one
+            for one in self._choices.get(t, ())
+            if self.is_scalar(one) and size and not size % self.size(one) and not offset % self.size(one)
+        ]
         for one in self._choices.get(t, ()):
+            if self.is_scalar(one):
+                continue
             found = self.member_at(one, offset, size) if 0 <= offset < self.size(one) else None
-            if found is not None and not found.offset and (not size or self.size(found.type) == size):
+            if found is not None and (numbers or (not found.offset and (not size or self.size(found.type) == size))):
                 fitting.append(one)
+        fitting += [one for one in numbers if self.size(one) == size]
         return fitting[0] if len(fitting) == 1 else VOID
 
     def _typed_bytes(self, found: Field) -> int:
