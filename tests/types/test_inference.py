@@ -75,6 +75,14 @@ def test_the_address_of_a_whole_may_be_that_of_its_first_member(fake: Fake, slot
     assert slot(text, -8, arguments=((RSI, to_pointer),)) == "struct node**"
 
 
+def test_frames_of_functions_that_keep_registers(fake: Fake, slot: Slots) -> None:
+    arguments = ((RDI, fake.graph.pointer_to(fake.node)),)
+    kept = "push %r12\n push %rbx\n sub $32, %rsp\n mov %rdi, -40(%rbp)\n "
+    assert slot(kept + "mov -40(%rbp), %rax\n mov 8(%rax), %rax", -40, arguments=arguments) == "struct node*"
+    # An optimizer has it in the register still.
+    assert slot(kept + "mov 8(%rdi), %rax", -40, arguments=arguments) == "?"
+
+
 def test_what_is_returned_has_the_type_of_the_function(fake: Fake, slot: Slots) -> None:
     assert slot("movq $0, -8(%rbp)\n mov -8(%rbp), %rax", -8, returns=fake.long) == "long int"
 

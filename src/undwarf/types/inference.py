@@ -11,11 +11,12 @@ from dataclasses import dataclass, field
 
 from undwarf.disasm.x86_64 import RAX
 from undwarf.types.flow import FunctionFlow
-from undwarf.types.locate import whole_around
+from undwarf.types.locate import is_member, whole_around
 from undwarf.types.model import VOID, Kind, TypeGraph, TypeRecord
 from undwarf.types.nodes import Node
 from undwarf.types.places import Place, PlaceKind, Prototype
 from undwarf.types.program import Program
+from undwarf.types.program_types import number_types, structures_by_size
 from undwarf.types.tracking import Facts, Tracker
 from undwarf.types.values import OBJECT
 from undwarf.types.webs import Webs
@@ -35,6 +36,8 @@ _UNSIGNED = {
     8: ("long unsigned int", "unsigned long"),
 }
 _FLOATS = {4: ("float",), 8: ("double",)}
+_ELEMENTS = 64
+"""Elements of an array in the frame that are looked for one by one."""
 _NEAR = 256
 """How far an object may reach of which only the address is known."""
 _SAVED = -16
@@ -72,6 +75,7 @@ class Inference:
         self._low, self._high = low, high
         self._returned = returned
         self._unknown: list[int] = []
+        self._flowing: tuple[Webs, dict[Node, list[tuple[Node, int]]]] | None = None
         facts = self.facts = Facts(entry=dict(arguments))
         self.tracker = Tracker(program, flow, low, high, facts)
         self.webs = Webs(self.tracker, prototype)
@@ -95,24 +99,31 @@ class Inference:
 
     def entry_fits(self, register: int, t: int) -> bool:
         """Whether all that is accessed behind what a register holds at the function's begin is within a type."""
-        nodes = self.webs.nodes
-        flowing: dict[Node, list[Node]] = {}
-        for node in nodes.values():
-            for source, more in node.sources:
-                if not more:
-                    flowing.setdefault(source, []).append(node)
-        queue = [nodes[key] for key in [("entry", register, 0)] if key in nodes]
-        seen = set(queue)
-        while queue:
-            node = queue.pop()
-            for offset, width in node.touched:
-                located = self.tracker.questions.locate((OBJECT, t, 0, 0, offset), width)
-                if isinstance(located, str) or located.how == "container":
-                    return False
-            further = [one for one in flowing.get(node, ()) if one not in seen]
-            seen.update(further)
-            queue += further
+        node = self.webs.nodes.get(("entry", register, 0))
+        for offset, width in self._accesses(self.webs, node) if node is not None else ():
+            located = self.tracker.questions.locate((OBJECT, t, 0, 0, offset), width)
+            if isinstance(located, str) or located.how == "container" or (located.how and offset < 0):
+                return False
         return True
+
+    def _accesses(self, webs: Webs, first: Node) -> set[tuple[int, int]]:
+        """(offset, size) of all that is accessed behind a value, also where that has gone with a number added."""
+        if self._flowing is None or self._flowing[0] is not webs:
+            flowing: dict[Node, list[tuple[Node, int]]] = {}
+            for node in webs.nodes.values():
+                for source, more in node.sources:
+                    flowing.setdefault(source, []).append((node, more))
+            self._flowing = webs, flowing
+        found: set[tuple[int, int]] = set()
+        queue, seen = [(first, 0)], {first}
+        while queue:
+            node, apart = queue.pop()
+            found.update((apart + offset, width) for offset, width in node.touched)
+            for further, more in self._flowing[1].get(node, ()):
+                if further not in seen:
+                    seen.add(further)
+                    queue.append((further, apart + more))
+        return found
 
     def place_at(self, offset: int) -> int:
         """The type of what begins at an offset of the frame; void for unknown."""
@@ -158,6 +169,15 @@ class Inference:
                 # The first element is also accessed without an index.
                 node.sources.append((first, 0))
                 first.sources.append((node, 0))
+            after = self._filled(webs, offset, stride)
+            if first is not None and after and (after[0], 0) not in node.sources:
+                # An element is of the type that all of them can be.
+                known = [each for one in (node, first, *after) for each in one.known]
+                for one in (node, first, *after):
+                    one.known = known
+                node.sources += [(one, 0) for one in after]
+                for one in after:
+                    one.sources.append((node, 0))
         nodes = list(webs.nodes.values())
         flowed: dict[Node, list[int]] = {}
         for _pass in range(_PASSES):
@@ -180,7 +200,46 @@ class Inference:
                         changed = True
             if not changed:
                 break
+        self._sized(webs, decided)
         return decided
+
+    def _sized(self, webs: Webs, decided: Decided) -> None:
+        """Tell what is allocated by its size, where all that is accessed there fits one structure only.
+
+        Members of several sizes must be among it: numbers in a row are no structure. Where it is known what the
+        allocated begins with, that is enough.
+        """
+        graph = self._graph
+        for node in [node for node in webs.nodes.values() if node.allocated]:
+            begin = decided.leads.get(node, VOID)
+            if node in decided.conflicting or (begin and not (graph.is_aggregate(begin) and graph.size(begin))):
+                continue
+            if begin and (
+                graph.size(begin) == node.allocated or not (node.single or node.allocated % graph.size(begin))
+            ):
+                # That, or several of it.
+                continue
+            accesses = {one for one in self._accesses(webs, node) if one[1] <= 8}
+            fitting = {
+                graph.canonical(t): t
+                for t in structures_by_size(graph).get(node.allocated, ())
+                if all(is_member(graph, t, offset, size) for offset, size in accesses)
+                and (not begin or graph.object_at(t, 0, begin))
+            }
+            if len(fitting) == 1 and (begin or len({size for _offset, size in accesses}) > 1):
+                decided.leads[node] = next(iter(fitting.values()))
+
+    def _filled(self, webs: Webs, offset: int, stride: int) -> list[Node]:
+        """Elements behind the first of an array in the frame, stored one by one and only read with an index."""
+        found: list[Node] = []
+        first = webs.nodes.get(("slot", offset, stride))
+        if first is None or first.read or not webs.unoptimised:
+            return found
+        while (node := webs.nodes.get(("slot", offset + stride * (len(found) + 1), stride))) is not None:
+            if node.read or len(found) >= _ELEMENTS:
+                break
+            found.append(node)
+        return found
 
     def _told(self, node: Node, flowed: list[int], decided: Decided) -> int | None:
         """What a node leads to; void for unknown, None if it cannot be told."""
@@ -209,7 +268,7 @@ class Inference:
                 return leads
             return stored if graph.object_at(stored, 0, leads) else None
         if stored and (whole or node.key[0] in ("slot", "cells")):
-            if graph.size(stored) == 1 and not node.followed:
+            if graph.size(stored) == 1 and not node.followed and not node.confirmed:
                 return VOID
             return stored
         return leads
@@ -260,6 +319,8 @@ class Inference:
                 node.signs |= first.signs
                 node.floats = node.floats or first.floats
                 node.copied += first.copied
+        filled = {offset: self._filled(webs, offset, stride) for offset, (stride, _node) in cells.items()}
+        inner = {each.key[1] for several in filled.values() for each in several}
         types = self._numbers(webs, decided)
         found: list[tuple[int, int]] = []
         objects: list[tuple[int, int]] = []
@@ -273,6 +334,7 @@ class Inference:
             node.key[1]: t
             for node, t in types.items()
             if node.key[0] == "slot"
+            and node.key[1] not in inner
             and node.key[1:] not in {(offset, stride) for offset, (stride, _node) in cells.items()}
         }
         for offset, t in slots.items():
@@ -281,7 +343,8 @@ class Inference:
         for offset, (stride, node) in cells.items():
             t = types.get(node, VOID)
             if t and not any(low <= offset < high for low, high in spans):
-                above = [at for at in webs.exact if at >= offset + stride]
+                own = {each.key[1] for each in filled[offset]}
+                above = [at for at in webs.exact if at >= offset + stride and at not in own]
                 above += [low for low, _high in spans if low > offset]
                 end = min((*above, _SAVED if webs.unoptimised else 0))
                 if end - offset >= stride:
@@ -409,25 +472,7 @@ class Inference:
         return "unsigned" not in record.name and record.name not in ("_Bool", "bool")
 
     def _named(self, names: Mapping[int, tuple[str, ...]], size: int, kinds: tuple[Kind, ...]) -> int:
-        known = _Numbers.of(self._graph)
+        known = number_types(self._graph)
         return next(
             (known[name, kind] for name in names.get(size, ()) for kind in kinds if (name, kind) in known), VOID
         )
-
-
-class _Numbers:
-    """The numbers a program's types begin with, by name."""
-
-    _last: "tuple[TypeGraph, dict[tuple[str, Kind], int]] | None" = None
-
-    @classmethod
-    def of(cls, graph: TypeGraph) -> dict[tuple[str, Kind], int]:
-        """By name and kind; those of the last graph are remembered."""
-        if cls._last is None or cls._last[0] is not graph:
-            found: dict[tuple[str, Kind], int] = {}
-            for t in range(1, len(graph)):
-                kind = graph.kind(t)
-                if kind in (Kind.INT, Kind.FLOAT, Kind.CHAR):
-                    found.setdefault((graph.name(t), kind), t)
-            cls._last = graph, found
-        return cls._last[1]

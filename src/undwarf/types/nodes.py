@@ -9,10 +9,12 @@ class Node:
     """Values of one origin. ``key`` says which; ``leads`` are types it leads to, by the offset added to it."""
 
     __slots__ = (
+        "allocated",
         "apart",
         "begun",
         "beside",
         "compared",
+        "confirmed",
         "copied",
         "declared",
         "floats",
@@ -25,7 +27,9 @@ class Node:
         "low",
         "numeric",
         "origins",
+        "read",
         "signs",
+        "single",
         "sources",
         "summed",
         "touched",
@@ -43,6 +47,8 @@ class Node:
         """All sources are known."""
         self.declared: list[int] = []
         """Types said by prototypes."""
+        self.confirmed = False
+        """It also goes where what it is known to lead to is expected."""
         self.copied: list[int] = []
         self.signs: set[int] = set()
         self.floats = False
@@ -54,6 +60,10 @@ class Node:
         """It is used as an address."""
         self.touched: set[tuple[int, int]] = set()
         """(offset, size) of what is accessed behind it."""
+        self.allocated = 0
+        """Bytes of what it leads to, where it comes from an allocator."""
+        self.single = False
+        """These bytes are one object, or several of that size."""
         self.apart: list[tuple[int, int]] = []
         """(type, offset) of places outside of objects that are stored there."""
         self.low = 0
@@ -61,6 +71,8 @@ class Node:
         """Where what is read and written behind it begins and ends."""
         self.summed: list[int] = []
         """What functions return of which a part is calculated from it."""
+        self.read = False
+        """It is a place that is read without an index."""
         self.flows = False
         """It goes somewhere else."""
         self.beside: list[Node | int] = []

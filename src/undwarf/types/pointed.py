@@ -18,12 +18,15 @@ def pointed(tracker: Tracker, value: Value | None) -> tuple[int, ...]:
         if found is None:
             return ()
         t, offset = found[0], found[1]
+    if graph.choices(t):
+        return ()
     located = tracker.questions.locate(value, 0) if value[2] or offset else None
     if isinstance(located, str):
         return ()
     if located is not None and located.how == "container":
         return (located.type,) if not located.offset else ()
-    if located is None or (located.how == "array" and not located.offset):
+    row = located is not None and not located.offset and (located.how == "array" or graph.is_scalar(located.type))
+    if located is None or row:
         begin = graph.target(t) if graph.is_array(t) else t
         inner = graph.member_at(begin, 0)
         wholes = [begin, *(one for one, left in inner.containers[1:] if not left)] if inner is not None else [begin]
@@ -36,6 +39,7 @@ def pointed(tracker: Tracker, value: Value | None) -> tuple[int, ...]:
 def exactly(tracker: Tracker, value: Value | None) -> tuple[int, ...]:
     """The one type that a pointer leads to, where it is no place within something."""
     exact = value is not None and value[0] == OBJECT and not value[2] and not value[4]
+    exact = exact and value is not None and not tracker.graph.choices(value[1])
     return (_element(tracker.graph, value[1]),) if exact and value is not None else ()
 
 

@@ -20,7 +20,7 @@ from undwarf.types.binary import Binary
 from undwarf.types.callers import Callers, follow
 from undwarf.types.data_symbols import DataSymbols
 from undwarf.types.flow import FunctionFlow
-from undwarf.types.locate import Embedders, Located, candidates, locate, one_of_two, whole_around
+from undwarf.types.locate import Embedders, Located, candidates, is_member, locate, one_of_two, whole_around
 from undwarf.types.model import VOID
 from undwarf.types.objects import APART, ELSEWHERE, ObjectFile
 from undwarf.types.places import PlaceKind, TypeSource
@@ -35,6 +35,8 @@ __all__ = ["Access", "Resolver"]
 
 _EM_X86_64 = 62
 _KEPT_FUNCTIONS = 256
+_VECTOR = 16
+"""Bytes of a vector register."""
 
 
 class _Function:
@@ -271,6 +273,8 @@ class Resolver:
             located = touched(tracker, k, operand, where, size)
             if isinstance(located, str) and self.graph.choices(where[1]) and tracker.memory_variable(k, number):
                 return self._by_register(function, k, made, number, operand, size)
+            if not isinstance(located, str) and self._otherwise_used(function, k, number, where, located, size):
+                located = "used as something else as well"
             if isinstance(located, str):
                 together = self._together(function, k, number, where, size)
                 if together is None:
@@ -294,6 +298,25 @@ class Resolver:
         if found is None or inner is None:
             return None
         return Located(found[0], where[4] + found[1], inner, "container")
+
+    def _otherwise_used(
+        self, function: _Function, k: int, number: int, where: Value, located: Located, size: int
+    ) -> bool:
+        """Whether other accesses through the same pointer do not fit what an access seems to touch.
+
+        That is several characters at once, or something around what the pointer is known to lead to.
+        """
+        graph = self.graph
+        many = size >= _VECTOR and graph.is_scalar(located.type) and graph.size(located.type) == 1
+        if where[2] or not (many or located.how == "container"):
+            return False
+        others = function.tracker.others(k, number)
+        if many:
+            return any(1 < each <= graph.pointer_size for _apart, each in others)
+        return any(
+            each <= graph.pointer_size and not is_member(graph, located.type, located.offset + apart, each)
+            for apart, each in others
+        )
 
     def _is_canary(self, operand: Memory) -> bool:
         return operand.absolute and operand.displacement == 0x28 and operand.segment == ("gs" if self._kernel else "fs")

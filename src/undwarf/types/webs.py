@@ -10,7 +10,8 @@ used as a number with sign. What follows from all that together is decided in `i
 from typing import NamedTuple
 
 from undwarf.disasm import NONE, Action, Flow, Instruction, Memory
-from undwarf.disasm.x86_64 import MACHINE, RDI, RSI, XMM0, calculates, compares, signedness
+from undwarf.disasm.x86_64 import MACHINE, RBX, RDI, RSI, XMM0, calculates, compares, signedness
+from undwarf.types.c_library import library_function
 from undwarf.types.calling import (
     argument_registers,
     returned_in_memory,
@@ -37,11 +38,17 @@ _GIVEN_BACK = {
 }  # fmt: skip
 """Functions of the C library that return a pointer to what one of their parameters leads to (C11 7.22, 7.24)."""
 _ONLY_BYTES = frozenset(("memset", "memcpy", "memmove", "memcmp", "bzero", "free", "realloc", "__memset_chk"))
+_ALLOCATORS = {"malloc": 1, "calloc": 2}
+"""By name, how many parameters say how much."""
 _WHOLE = (Action.ADD, Action.SUBTRACT, Action.MULTIPLY, Action.SHIFT_LEFT)
 
 _PLACES = 1 << 20
 """Where numbers of places in the frame, which hold values as registers do, have their zero."""
 _REACH = 1 << 19
+_FRAME_POINTER = -16
+"""Where the frame pointer of unoptimised code leads to, counted from the call frame address."""
+_PROLOGUE = 32
+"""Instructions in which parameters are put where they stay."""
 _MOST_NODES = 200_000
 """Nodes of a function beyond which what flows into blocks is not looked for."""
 _ALL = 1 << 21
@@ -94,19 +101,35 @@ class Webs(NumberUses):
             self._join()
 
     def _has_frame(self) -> bool:
-        """The frame pointer is set up, and hardly any register is kept for the caller."""
+        """The frame pointer is set up, and variables are in the frame, not in registers kept for the caller."""
         instructions = self.tracker.flow.instructions
-        copied = False
+        copied = kept = False
         for k in range(min(8, len(instructions))):
             made = instructions[k]
-            if made.action == Action.PUSH and made.left not in (MACHINE.frame_pointer, 3, NONE):
-                return False
+            kept = kept or (made.action == Action.PUSH and made.left not in (MACHINE.frame_pointer, RBX, NONE))
             copied = copied or (
                 made.action == Action.COPY
                 and made.destination == MACHINE.frame_pointer
                 and made.left == MACHINE.stack_pointer
             )
-        return copied
+        return copied and (not kept or self._loads_again())
+
+    def _loads_again(self) -> bool:
+        """What was just stored in the frame is loaded from there, with the register at hand: no optimizer does."""
+        instructions = self.tracker.flow.instructions
+        stored: dict[tuple[int, int], int] = {}
+        for k in range(min(_PROLOGUE, len(instructions))):
+            made = instructions[k]
+            operand = made.memory[0] if made.memory and made.memory[0].base == MACHINE.frame_pointer else None
+            place = (operand.displacement, operand.size) if operand is not None else None
+            if made.action == Action.LOAD and place in stored:
+                return True
+            if made.flow != Flow.NEXT:
+                break
+            stored = {at: register for at, register in stored.items() if register not in made.writes}
+            if place is not None and made.action == Action.STORE and made.left in MACHINE.parameters:
+                stored[place] = made.left
+        return False
 
     def others(self, k: int, number: int) -> tuple[tuple[int, int], ...]:
         """(distance, size) of all accesses through the pointer that an operand has as its base."""
@@ -218,8 +241,12 @@ class Webs(NumberUses):
         if where[2]:
             if where[2] != size or size > 8:
                 return None
-            found = self.node("cells", where[4], size)
-            known = self.cells.setdefault(where[4], (size, found))
+            begin = where[4]
+            if operand.base == MACHINE.frame_pointer and self.unoptimised:
+                # As it is written: the index may be a number less some.
+                begin = operand.displacement + _FRAME_POINTER
+            found = self.node("cells", begin, size)
+            known = self.cells.setdefault(begin, (size, found))
             return found if known[0] == size else None
         if size <= 8:
             self.exact.add(where[4])
@@ -245,8 +272,9 @@ class Webs(NumberUses):
                 slot = self._slot(frame, operand)
                 if operand.access != "r" and not self.unoptimised:
                     self._overwritten(frame, operand.size, held)
-                if slot is not None and operand.floating:
-                    slot.floats = True
+                if slot is not None:
+                    slot.floats = slot.floats or bool(operand.floating)
+                    slot.read = slot.read or operand.access != "w"
             elif operand.base != NONE:
                 base = self.read(held, operand.base)
                 if operand.index != NONE:
@@ -405,6 +433,8 @@ class Webs(NumberUses):
             if graph.kind(graph.strip(target)) == Kind.VOID:
                 return
             known = pointed(self.tracker, self.tracker.register(register))
+            if not source[1] and any(graph.canonical(one) == graph.canonical(target) for one in known):
+                source[0].confirmed = True
             if not any(graph.object_at(one, 0, target) or graph.object_at(target, 0, one) for one in known):
                 source[0].leads.setdefault(source[1], []).append(target)
         elif not source[1] and graph.size(t) == source[2]:
@@ -425,8 +455,20 @@ class Webs(NumberUses):
             if t:
                 returns = graph.returns(t)
                 arguments = argument_registers(graph, graph.parameters(t), returns)
-        told = {register for register, _t, _piece in arguments}
         name = prototype.name.partition("@") if prototype is not None else ("", "@", "")
+        text = VOID
+        if prototype is not None and not prototype.arguments and not returns:
+            library = library_function(graph, name[0])
+            if library is not None:
+                for register, t in library[1]:
+                    value = tracker.register(register)
+                    if value is None or value[0] != FRAME:
+                        self._used_as(register, self.read(held, register), t)
+                if graph.is_pointer(library[0]):
+                    text = graph.target(library[0])
+                else:
+                    returns = library[0]
+        told = {register for register, _t, _piece in arguments}
         # Where only the address counts, or a function of this program takes what others do.
         harmless = name[0] in _ONLY_BYTES or (not name[1] and not self.unoptimised)
         for register in () if harmless else MACHINE.parameters:
@@ -468,6 +510,9 @@ class Webs(NumberUses):
         node = self.node("made", k, MACHINE.result)
         if back is not None:
             self._flows(node, returning, given)
+        if text:
+            node.leads.setdefault(0, []).append(text)
+        self._allocated(k, name[0])
         held[MACHINE.result] = (node, 0, graph.size(returns) if returns and graph.is_scalar(returns) else 8)
         if returns and graph.is_scalar(returns) and not graph.is_pointer(returns):
             node.copied.append(returns)
@@ -477,6 +522,21 @@ class Webs(NumberUses):
             counts[kind] += 1
             self._pieces[register] = Piece(returns, at)
             held.setdefault(register, None)
+
+    def _allocated(self, k: int, name: str) -> None:
+        """Note the size of what an allocator of the C library returns (C11 7.22.3), where it is a constant."""
+        sizes: list[int] = []
+        for register in (RDI, RSI)[: _ALLOCATORS.get(name, 0)]:
+            value = self.tracker.register(register)
+            if value is None or value[0] != NUMBER:
+                sizes.append(0)
+            else:
+                sizes.append(value[4] if not value[2] else 0)
+        # Of several at once, the size of one is the second number; of one some give it as the first.
+        size = sizes[1] if len(sizes) > 1 and sizes[1] > 1 else sizes[0] if sizes else 0
+        if size > 1:
+            node = self.node("made", k, MACHINE.result)
+            node.allocated, node.single = size, len(sizes) > 1
 
     def _callee_node(self, k: int, made: Instruction, held: dict[int, Held | None]) -> Node | None:
         """The node of the function that an indirect call calls."""
