@@ -440,6 +440,21 @@ def test_a_core_of_another_place_takes_files_that_are_given(
     assert rests_in_main(shown(core, "--symfs", str(tmp_path / "root")))
 
 
+def test_only_programs_and_libraries_are_lacking(tmp_path: Path):
+    """Other files that a process had mapped have no part in its stacks."""
+    (tmp_path / "data").write_bytes(bytes(10_000))
+    script = "import mmap, time; f = open('data'); m = mmap.mmap(f.fileno(), 0, prot=mmap.PROT_READ); print(flush=True)"
+    command = [sys.executable, "-c", f"{script}; time.sleep(99)"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, cwd=tmp_path) as running:
+        assert running.stdout is not None
+        assert running.stdout.read(1)
+        try:
+            core = core_of(running.pid, tmp_path)
+        finally:
+            running.kill()
+    assert "not here" not in CliRunner().invoke(undwarf, ["stack", str(core)]).stderr
+
+
 def test_a_core_that_is_cut_short_says_so(sleeper: tuple[subprocess.Popen[bytes], Path], tmp_path: Path):
     core = core_of(sleeper[0].pid, tmp_path)
     size = core.stat().st_size

@@ -121,6 +121,7 @@ def build_profile(
         zeros("B", len(columns["address"])),
     )
     stacks = StackColumns(columns["parent"], columns["frame"])
+    used = set(columns["image"])
     files: list[str] = []
     if lines_of is not None:
         if progress is not None:
@@ -146,7 +147,14 @@ def build_profile(
         frames,
         functions,
         [
-            ImageInfo(_text(image.name), image.path, image.build_id.hex(), image.kind.name.lower(), image.problem)
+            # A file that no stack leads through is not opened to say what is wrong with it.
+            ImageInfo(
+                _text(image.name),
+                image.path,
+                image.build_id.hex(),
+                image.kind.name.lower(),
+                image.problem if image.number in used else "",
+            )
             for image in store.images
         ],
         comms,
