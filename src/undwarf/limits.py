@@ -31,6 +31,8 @@ class Limits:
     code_hole_bytes: int = 8192
     """Code for each described function above which a program counts as hardly described: compilers' functions have
     a few hundred bytes, libraries of assembly up to 3,000."""
+    code_open_bytes: int = 8192
+    """Code that `.eh_frame` leaves open, above which functions are searched in it; stubs and start-up code are less."""
     code_steps: int = 2_000_000
     """Instructions gone through to analyse one function."""
     rules: int = 1 << 18

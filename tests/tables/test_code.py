@@ -370,6 +370,110 @@ def test_functions_that_only_pointers_lead_to_are_found_beside_exported_ones(tmp
     assert start in list(table.starts)
 
 
+JUMPED_TO = """
+    .text
+    .globl main
+    .type main, @function
+main:
+    .cfi_startproc
+    push %rbx
+    .cfi_adjust_cfa_offset 8
+    call hops
+    pop %rbx
+    .cfi_adjust_cfa_offset -8
+    ret
+    .cfi_endproc
+    .size main, .-main
+    .p2align 4
+hops:
+    mov %rsi, %rdi
+    jmp far
+    .p2align 4
+quits:
+    sub $40, %rsp
+    call ends
+    .p2align 4
+other:
+    lea 3(%rdi), %rax
+alone:
+    ret
+    .p2align 4
+far:
+    push %r12
+    push %r13
+inside:
+    call quits
+    pop %r13
+    pop %r12
+    ret
+    .p2align 4
+ends:
+    xor %edi, %edi
+    jmp ends
+    .p2align 4
+thread:
+    mov $56, %eax
+    syscall
+    test %eax, %eax
+    jnz parent
+    xor %ebp, %ebp
+    pop %rdi
+child:
+    call far
+    mov $60, %eax
+    syscall
+    hlt
+parent:
+    ret
+    .p2align 4
+starts:
+    call thread
+    ret
+    .fill 16384, 1, 0xcc
+    .section .note.GNU-stack, "", @progbits
+"""
+
+
+@pytest.fixture(scope="module", params=["", "-Wl,--no-eh-frame-hdr"])
+def jumping(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, int]]:
+    """A stripped program of which next to nothing, or nothing, is described."""
+    place = tmp_path_factory.mktemp("jumping")
+    if shutil.which("nm") is None or shutil.which("strip") is None:
+        pytest.skip("no nm or strip")
+    path = build(place, JUMPED_TO, "s", "gcc", "-no-pie", *filter(None, [request.param]))
+    listed = subprocess.run(["nm", str(path)], check=True, capture_output=True, text=True).stdout
+    subprocess.run(["strip", path], check=True)
+    return path, {line.split()[2]: int(line.split()[0], 16) for line in listed.splitlines() if line[0] != " "}
+
+
+@pytest.mark.parametrize(
+    ("label", "cfa"), [("far", "rsp+8"), ("inside", "rsp+24"), ("hops", "rsp+8"), ("parent", "rsp+8")]
+)
+def test_functions_that_are_only_jumped_to(jumping: tuple[Path, dict[str, int]], label: str, cfa: str) -> None:
+    path, labels = jumping
+    rule = UnwindTable.from_elf(path, "cfi,code").rule_at(labels[label])
+    assert rule is not None
+    assert (rule.cfa, rule.source) == (cfa, "code")
+
+
+def test_a_call_that_ends_a_function_does_not_lead_into_the_next(jumping: tuple[Path, dict[str, int]]) -> None:
+    path, labels = jumping
+    assert UnwindTable.from_elf(path, "cfi,code").rule_at(labels["alone"]) is None
+
+
+def test_who_clears_the_frame_pointer_and_then_ends_the_thread_is_the_outermost(
+    jumping: tuple[Path, dict[str, int]],
+) -> None:
+    path, labels = jumping
+    table = UnwindTable.from_elf(path, "cfi,code")
+    rule = table.rule_at(labels["child"])
+    assert rule is not None
+    assert rule.outermost
+    before = table.rule_at(labels["thread"])
+    assert before is not None
+    assert not before.outermost
+
+
 def test_walks_look_at_code_of_which_next_to_nothing_is_described(tmp_path: Path) -> None:
     elf = ElfFile.open(build(tmp_path, EXPORTS, "c", "gcc", "-O2", "-shared", "-fPIC", "-nostdlib"))
     limits = replace(DEFAULT, code_hole_functions=0)

@@ -23,6 +23,7 @@ _NO_RULE = 0xFFFFFFFF
 _X86_64, _AARCH64 = 62, 183
 _RETURN_ADDRESS = 16
 _LONGEST_PADDING = 64
+_ALIGNED = 16
 
 
 class CodeSource:
@@ -127,6 +128,8 @@ def source(request: Request) -> CodeSource | None:
     behind = request.quick or not request.first
     entries = _entries(elf)
     separate = request.debug_elf() if elf.section(".symtab") is None else None
+    # Where much more than stubs is left open, it is whole functions, compiled without unwind information or stripped.
+    much = bool(entries) and _left_open(elf, entries) > limits.code_open_bytes
     binary = Binary(
         elf,
         limits,
@@ -134,7 +137,8 @@ def source(request: Request) -> CodeSource | None:
         known=entries,
         pads=LandingPads(elf, limits, entries),
         most=limits.code_total_bytes if behind else None,
-        holes=behind and bool(entries),
+        holes=behind and bool(entries) and not much,
+        search=much,
     )
     if not binary.functions.starts:
         return None
@@ -163,6 +167,17 @@ def _describes_little(elf: ElfFile, limits: Limits) -> bool:
         return True
     code = sum(section.size for section in elf.sections if section.flags & SHF_EXECINSTR)
     return described * limits.code_hole_bytes < code
+
+
+def _left_open(elf: ElfFile, entries: dict[int, int]) -> int:
+    """How many bytes of code no entry of `.eh_frame` describes, but for padding."""
+    code = sum(section.size for section in elf.sections if section.flags & SHF_EXECINSTR)
+    for entry in entries.values():
+        # Behind length and CIE stand start and size, as a rule in 32 bits each.
+        word = elf.read(entry + 12, 4)
+        size = int.from_bytes(word, "little") if word is not None else 0
+        code -= (size + _ALIGNED - 1) & -_ALIGNED
+    return code
 
 
 def _entries(elf: ElfFile) -> dict[int, int]:

@@ -9,7 +9,7 @@ from undwarf.tables.code.exceptions import LandingPads
 from undwarf.tables.code.flow import Flow
 from undwarf.tables.code.functions import Functions, find_functions
 from undwarf.tables.code.returning import is_known
-from undwarf.tables.code.rows import agreed
+from undwarf.tables.code.rows import agreed, completed
 from undwarf.tables.code.stack_state import RuleWords, State
 from undwarf.tables.code.switches import Pointers, read_offsets, read_words
 
@@ -28,7 +28,8 @@ class Binary:
 
     ``others`` are files with further symbols; ``known`` starts of functions found elsewhere; ``pads`` gives the landing
     pads of a function; ``most`` is how many bytes of code are analysed. ``holes``: only what lies between functions
-    that are known otherwise is asked for, so the whole code is not searched for who refers to whom.
+    that are known otherwise is asked for, so the whole code is not searched for who refers to whom. ``search``: much of
+    the code is not known otherwise.
     """
 
     def __init__(
@@ -41,11 +42,12 @@ class Binary:
         pads: LandingPads | None = None,
         most: int | None = None,
         holes: bool = False,
+        search: bool = False,
     ) -> None:
         self.elf = elf
         self.limits = limits
         self._holes = holes
-        self.functions: Functions = find_functions(elf, others, limits, known=known)
+        self.functions: Functions = find_functions(elf, others, limits, known=known, search=search)
         self.refused = 0
         """Functions that were too large to analyse."""
         self._pads = pads
@@ -60,6 +62,11 @@ class Binary:
         self._by_name: dict[str, list[int]] | None = None
 
     # -- what the flow asks -------------------------------------------------------------------------------------
+
+    @property
+    def searched(self) -> bool:
+        """Whether functions were searched for in the code, so that some may be missing."""
+        return self.functions.searched
 
     def range_at(self, address: int) -> tuple[int, int] | None:
         """The function, or piece of one, that holds an address."""
@@ -195,7 +202,18 @@ class Binary:
                 flows += [own] if own is not None else []
             return agreed([flow.rows(start, end) for flow in flows]) if flows else [(start, None)]
         flow = self.flow(number) if kind == _FUNCTION else None
-        return flow.rows(start, end) if flow is not None else [(start, None)]
+        if flow is None:
+            return [(start, None)]
+        made = flow.rows(start, end)
+        if all(rule is not None for _, rule in made) or flow.defect:
+            return made
+        # What it does not reach itself may be a function of its own that is jumped to in place of a call.
+        others = [
+            other.rows(start, end)
+            for owner in self._owners(number)
+            if (other := self.flow(owner)) is not None and (start, end) in other.pieces
+        ]
+        return completed(made, sorted((at, behind) for at, (_, behind) in flow.blocks.items()), others, end)
 
     def state_at(self, number: int, address: int) -> Iterator[State]:
         """What the flows that go through a range have at one of its addresses."""

@@ -18,6 +18,7 @@ from undwarf.tables.code.stack_state import (
     HALF,
     KINDS,
     OFFSET,
+    OUTERMOST,
     RETURN,
     SPAN,
     TAKEN,
@@ -34,6 +35,9 @@ __all__ = ["Flow"]
 
 _CLOBBERED = (0, 1, 2, 4, 5, 8, 9, 10, 11)
 """Registers that a call does not keep (System V ABI, 3.2.1)."""
+
+_PADDING = (b"\x90", b"\x66", b"\x0f", b"\xcc", b"\x2e", b"\x67")
+"""How instructions begin that do nothing."""
 
 _MASK = 0xFFFFFFFFFFFFFFFF
 
@@ -111,7 +115,7 @@ class Flow:
     def run(self, *, rounds: int = 40, steps: int = 2_000_000, pieces: int = 64) -> None:
         """Find the state at every instruction that can be reached."""
         self._take(self.start, self.end)
-        self.keeps_stack = all(one[1] not in do.STACK and one[2] != do.RSP for one in self.operations)
+        self.keeps_stack = self._is_kept(self.start, self.end)
         self._limit = pieces
         for _ in range(rounds):
             self._again = False
@@ -246,6 +250,7 @@ class Flow:
         rule = self._rule(state)
         rows: list[tuple[int, RuleWords | None]] = [(start, rule)]
         called = 0
+        last = False
         table_limit = 0
         compared: tuple[int, int] | None = None
         while True:
@@ -303,9 +308,17 @@ class Flow:
                 else:
                     if self._pads:
                         self._throw(address, state)
-                    if address in self.dead_calls or self.program.never_returns(a, b):
+                    if (
+                        address in self.dead_calls
+                        or self.program.never_returns(a, b)
+                        or (self.program.searched and self._ends_function(behind))
+                    ):
                         self.blocks[start] = rows, behind
                         return at - first
+                    if registers[6] == CONSTANT and self._is_last(at):
+                        rows.append((address, OUTERMOST))
+                        rule = OUTERMOST
+                        last = True
                     for r in self._clobbered(a, registers):
                         if HALF <= registers[r] < ANCHORS:
                             changed = True
@@ -373,7 +386,11 @@ class Flow:
                 registers[a] = x if OFFSET <= x < TARGET else 0
                 changed = True
             elif kind == 25:  # HALT
-                if self._inside(behind) and not do.only_padding(self.program.code(behind, behind + 2), behind):
+                if (
+                    not last
+                    and self._inside(behind)
+                    and not do.only_padding(self.program.code(behind, behind + 2), behind)
+                ):
                     self._reach(behind, state, 0)
                 self.blocks[start] = rows, behind
                 return at - first
@@ -454,7 +471,7 @@ class Flow:
                     self._go(address, state, call)
                 self.blocks[start] = rows, address
                 return at - first
-            if changed:
+            if changed and not last:
                 now = self._rule(state)
                 if kind == 11 and registers[a] == CFA and now is not None and operations[at][1:3] == (do.ALIGN, 7):
                     # Compilers name the call frame by this register from here on.
@@ -493,6 +510,26 @@ class Flow:
         for where in [where for where, what in words.items() if low <= where < high or low <= what < high]:
             del words[where]
         return value
+
+    def _ends_function(self, behind: int) -> bool:
+        """Whether another function seems to begin behind a call, which then does not return: behind padding, at a round
+        address that nothing here jumps to. Compilers pad in front of what is jumped to, or in front of functions."""
+        aligned = (behind + 15) & -16
+        if aligned == behind or aligned in self.leaders:
+            return False
+        padding = self.program.code(behind, aligned)
+        return padding[:1] in _PADDING and do.only_padding(padding, behind)
+
+    def _is_last(self, at: int) -> bool:
+        """Whether nothing but the way to the end of the thread or program, behind which a `hlt` stands, is from an
+        operation on: together with a frame pointer of zero that is how whoever was not called calls (System V ABI,
+        3.4.1)."""
+        for one in self.operations[at : at + 16]:
+            if one[1] == do.HALT:
+                return True
+            if one[1] in (do.LEADER, do.BRANCH, do.JUMP, do.RETURN, do.INDIRECT, do.STOP, do.END):
+                return False
+        return False
 
     def _leads_on(self, previous: do.Operation, call: int, address: int) -> bool:
         """Whether there is nothing but padding between a call and an address."""
@@ -553,12 +590,16 @@ class Flow:
             if first <= address < behind:
                 self._go(target, state)
 
-    def _ends(self, address: int, end: int) -> bool:
+    def _is_kept(self, start: int, end: int) -> bool:
+        """Whether no instruction of a range changes the stack pointer."""
+        return all(one[1] not in do.STACK and one[2] != do.RSP for one in self.operations if start <= one[0] < end)
+
+    def _ends(self, address: int, end: int, kept: bool) -> bool:
         """Whether the code from the last block that is reached to the end of the range has no rule."""
         padding = do.only_padding(self.program.code(address, end), address)
         if self.stubs:
             return not padding
-        return padding or not self.keeps_stack
+        return padding or not kept
 
     # -- result -------------------------------------------------------------------------------------------------
 
@@ -567,7 +608,9 @@ class Flow:
         if self.defect:
             return [(start, None)]
         found: list[tuple[int, RuleWords | None]] = []
-        if self.keeps_stack:
+        # What it goes on with elsewhere may well set up a frame.
+        kept = self.keeps_stack and ((start, end) == (self.start, self.end) or self._is_kept(start, end))
+        if kept:
             # So all of it has the rule of the entry, also what is reached nobody knows how.
             found.append((start, self._rule(entry_state())))
         upto = start
@@ -576,12 +619,12 @@ class Flow:
                 continue
             rows, behind = self.blocks[block]
             # Nobody runs padding; compilers give it the rule of what is before it.
-            known = self.keeps_stack or (found and do.only_padding(self.program.code(upto, block), upto))
+            known = kept or (found and do.only_padding(self.program.code(upto, block), upto))
             if block > upto and not known:
                 found.append((upto, None))
             found += rows
             upto = behind
-        if upto < end and self._ends(upto, end):
+        if upto < end and self._ends(upto, end, kept):
             found.append((upto, None))
         merged: list[tuple[int, RuleWords | None]] = []
         for row in found:

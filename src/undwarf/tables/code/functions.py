@@ -22,13 +22,15 @@ _STUBS = {".plt": 16, ".plt.sec": 16, ".plt.got": 8, ".plt.bnd": 16, ".iplt": 16
 @dataclass
 class Functions:
     """Sorted, disjoint ranges of code: each from a function's start to the next. ``names`` are those known by address;
-    ``stubs`` the ranges that hold a linker's stubs, and how many bytes each has."""
+    ``stubs`` the ranges that hold a linker's stubs, and how many bytes each has. ``searched``: some may be missing,
+    since nothing but the code itself tells of them."""
 
     starts: list[int] = field(default_factory=list)
     ends: list[int] = field(default_factory=list)
     names: dict[int, str] = field(default_factory=dict)
     stubs: dict[int, int] = field(default_factory=dict)
     code: list[tuple[int, int]] = field(default_factory=list)
+    searched: bool = False
 
     def at(self, address: int) -> int | None:
         """The number of the range that holds an address."""
@@ -56,10 +58,11 @@ def find_functions(
     limits: Limits,
     *,
     known: Iterable[int] = (),
+    search: bool = False,
 ) -> Functions:
     """The functions of a program. ``others`` are files with further symbols of it, ``known`` starts of functions from
-    elsewhere. Without any of these, or with exported ones only, the code itself is searched for what it calls and takes
-    the address of."""
+    elsewhere. Without any of these, or with exported ones only, these leaving much open (``search``), the code itself
+    is searched for what it calls, jumps to, and takes the address of."""
     found = Functions()
     code: list[tuple[int, int]] = []
     starts: set[int] = set()
@@ -95,9 +98,9 @@ def find_functions(
     described = {address for address in known if inside(address)}
     starts |= described
     # Exported functions alone, as in a stripped library without unwind information, leave out all that is its own.
-    exported_only = all(one.section(".symtab") is None for one in (elf, *others)) and len(
-        described
-    ) * limits.code_hole_bytes < sum(end - start for start, end in code)
+    exported_only = all(one.section(".symtab") is None for one in (elf, *others)) and (
+        search or len(described) * limits.code_hole_bytes < sum(end - start for start, end in code)
+    )
     named = bool(starts) and not exported_only
     if inside(elf.entry):
         starts.add(elf.entry)
@@ -106,7 +109,8 @@ def find_functions(
         if data is not None:
             starts |= {word for (word,) in iter_unpack("<Q", data[: len(data) // 8 * 8]) if inside(word)}
     if not named or len(starts) < 8:
-        starts |= _discovered(elf, code, limits, inside)
+        found.searched = True
+        starts |= _discovered(elf, code, limits, inside, starts)
     for start, end in stubs:
         starts -= {address for address in starts if start < address < end}
     for start, _ in code:
@@ -124,9 +128,13 @@ def find_functions(
     return found
 
 
-def _discovered(elf: ElfFile, code: list[tuple[int, int]], limits: Limits, inside) -> set[int]:  # type: ignore[no-untyped-def]
-    """Addresses that the code calls, and those it takes that look like a function's."""
+def _discovered(  # type: ignore[no-untyped-def]
+    elf: ElfFile, code: list[tuple[int, int]], limits: Limits, inside, known: set[int]
+) -> set[int]:
+    """Addresses that the code calls, those it takes that look like a function's, and those it jumps to from others.
+    ``known`` are starts of functions known otherwise."""
     found: set[int] = set()
+    jumps: list[tuple[int, int]] = []
     budget = limits.code_bytes
     for start, end in code:
         if end - start > budget:
@@ -135,7 +143,15 @@ def _discovered(elf: ElfFile, code: list[tuple[int, int]], limits: Limits, insid
         data = elf.read(start, end - start)
         if data is None:
             continue
-        called, taken, _jumps = sweep(bytes(data), start)
+        called, taken, jumped = sweep(bytes(data), start)
         found |= {address for address in called if inside(address)}
         found |= {address for address in taken if inside(address)}
-    return found
+        jumps += jumped
+    # Functions that are only jumped to, in place of a call. Parts of functions that are taken for such are told from
+    # them later, since others go there with a frame.
+    ordered = sorted(found | known)
+    return found | {
+        target
+        for source, target in jumps
+        if target & 15 == 0 and inside(target) and bisect_right(ordered, source) != bisect_right(ordered, target)
+    }

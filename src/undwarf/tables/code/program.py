@@ -10,6 +10,10 @@ __all__ = ["Program"]
 class Program(Protocol):
     """What the flow asks of the whole binary."""
 
+    @property
+    def searched(self) -> bool:
+        """Whether functions were searched for in the code, so that some may be missing."""
+
     def range_at(self, address: int) -> tuple[int, int] | None:
         """The function, or piece of one, that holds an address."""
 

@@ -2,14 +2,16 @@
 
 from undwarf.tables.code.stack_state import RuleWords
 
-__all__ = ["agreed"]
+__all__ = ["agreed", "completed"]
+
+Rows = list[tuple[int, RuleWords | None]]
 
 
-def agreed(found: "list[list[tuple[int, RuleWords | None]]]") -> "list[tuple[int, RuleWords | None]]":
+def agreed(found: list[Rows]) -> Rows:
     """One list of rows of several: what all say that say anything."""
     made = found[0]
     for other in found[1:]:
-        merged: list[tuple[int, RuleWords | None]] = []
+        merged: Rows = []
         i = j = 0
         while i < len(made) or j < len(other):
             at = min(made[i][0] if i < len(made) else 1 << 64, other[j][0] if j < len(other) else 1 << 64)
@@ -21,3 +23,21 @@ def agreed(found: "list[list[tuple[int, RuleWords | None]]]") -> "list[tuple[int
                 merged.append((at, rule))
         made = merged
     return made
+
+
+def completed(made: Rows, reached: list[tuple[int, int]], others: list[Rows], end: int) -> Rows:
+    """Rows of an analysis, and those of others where it says nothing and did not come: ``reached`` are the ranges where
+    it did, ascending."""
+    if not others:
+        return made
+    theirs = agreed(others)
+    found: Rows = []
+    for number, (start, rule) in enumerate(made):
+        behind = made[number + 1][0] if number + 1 < len(made) else end
+        if rule is not None or any(low < behind and start < high for low, high in reached):
+            found.append((start, rule))
+            continue
+        inside = [one for one in theirs if start < one[0] < behind]
+        before = [one for one in theirs if one[0] <= start]
+        found += [(start, before[-1][1] if before else None), *inside]
+    return found

@@ -8,7 +8,7 @@ an instruction made that rounds an address down; 2^40 apart, so that adding to a
 
 from collections.abc import Iterable
 
-__all__ = ["CFA", "RuleWords", "State", "entry_state", "is_call_frame", "merge", "rule_of"]
+__all__ = ["CFA", "OUTERMOST", "RuleWords", "State", "entry_state", "is_call_frame", "merge", "rule_of"]
 
 SPAN = 1 << 40
 HALF = 1 << 39
@@ -36,6 +36,9 @@ State = tuple[list[int], dict[int, int]]
 
 RuleWords = tuple[tuple[int, int, int, int], tuple[tuple[int, int, int, int], ...]]
 """The call frame address as (kind, register, offset, extra), and for registers (number, kind, value, base)."""
+
+OUTERMOST: RuleWords = (1, 7, 8, 0), ((16, 1, 0, 0),)
+"""Of code that nobody called: there is no return address."""
 
 _SAVED = (3, 6, 12, 13, 14, 15)
 _COPIES = (0, 9, 10, 11, 4, 5, 2, 1, 8)
