@@ -3,6 +3,7 @@
 import os
 import random
 import shutil
+import struct
 import subprocess
 from bisect import bisect_right
 from collections.abc import Iterator
@@ -504,6 +505,13 @@ def test_damaged_programs_are_survived(tmp_path: Path) -> None:
         for function in range(len(table)):
             addresses, rules = table.rows(function)
             assert len(addresses) == len(rules) >= 1
+
+
+def test_code_beyond_all_addresses_is_left_out() -> None:
+    """A core file's memory may show a program whose headers are damaged."""
+    made = b"\x7fELF\2\1\1".ljust(16, b"\0") + struct.pack("<HHIQQQIHHHHHH", 3, 62, 1, 0, 64, 0, 0, 64, 56, 1, 64, 0, 0)
+    made += struct.pack("<IIQQQQQQ", 1, 5, 0, (1 << 64) - 64, 0, 120, 120, 4096)
+    assert len(UnwindTable.from_elf(ElfFile.from_bytes(made), "code")) == 0
 
 
 def test_stubs_that_are_said_to_be_huge_are_refused(tmp_path: Path) -> None:

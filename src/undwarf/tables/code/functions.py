@@ -16,6 +16,8 @@ _SHT_PROGBITS = 1
 _FUNCTIONS = (2, 10)
 """STT_FUNC and STT_GNU_IFUNC."""
 _PF_X = 1
+_ADDRESSES = (1 << 64) - 1
+"""Code that is said to go on beyond all addresses is damage."""
 _STUBS = {".plt": 16, ".plt.sec": 16, ".plt.got": 8, ".plt.bnd": 16, ".iplt": 16}
 
 
@@ -73,6 +75,8 @@ def find_functions(
             if held is None or not len(held):
                 continue
             end = section.address + len(held)
+            if end > _ADDRESSES:
+                continue
             code.append((section.address, end))
             step = _STUBS.get(section.name)
             if step is not None:
@@ -83,6 +87,7 @@ def find_functions(
                 stubs.append((section.address, end))
     if not code:
         code = [(one.address, one.address + one.file_size) for one in elf.loads if one.flags & _PF_X]
+        code = [(start, end) for start, end in code if end <= _ADDRESSES]
     code.sort()
 
     def inside(address: int) -> bool:
