@@ -1,5 +1,7 @@
 """Starting is cheap, and every command explains itself."""
 
+import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -87,3 +89,15 @@ def test_completion_knows_files(undwarf: Run, words: str, kind: str) -> None:
 def test_colours_in_a_pipe_are_asked_for(undwarf: Run, perf_data: Path, force: str, never: str, coloured: bool) -> None:
     done = undwarf("report", perf_data, FORCE_COLOR=force, NO_COLOR=never)
     assert ("\x1b[" in done.stdout) is coloured
+
+
+def test_an_interrupt_while_modules_are_imported_is_quiet(tmp_path: Path) -> None:
+    (tmp_path / "click.py").write_text("import os, signal\nos.kill(os.getpid(), signal.SIGINT)\n")
+    done = subprocess.run(
+        [sys.executable, "-m", "undwarf", "--help"],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])},
+        capture_output=True,
+        # Shells start what runs in the background with interrupts ignored, and that is inherited.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
+    assert (done.returncode, done.stderr) == (-signal.SIGINT, b"")

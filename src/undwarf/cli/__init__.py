@@ -5,7 +5,7 @@ import sys
 
 if (
     sys.argv
-    and sys.argv[0].rpartition("/")[2] in ("undwarf", "-m")
+    and f"/{sys.argv[0]}".endswith(("/undwarf", "/undwarf/__main__.py"))
     and (signal.getsignal(signal.SIGINT) is signal.default_int_handler)
 ):
     # Until main says otherwise: modules that are still being imported cannot catch anything.
