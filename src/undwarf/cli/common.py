@@ -124,6 +124,11 @@ BY = click.option(
     help="What stands at the root: nothing more, or the data type and member that the innermost instruction touches.",
 )
 """The option of commands that draw stacks."""
+ZSTD = (
+    "Compress records, as perf record -z does. Viewers that were built without zstd, such as Debian 12's hotspot, need "
+    "--no-zstd; files are some times larger then."
+)
+"""Help of the option of commands that write recordings."""
 SKID = click.option(
     "--skid",
     is_flag=True,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from undwarf.cli.common import Number, talk
+from undwarf.cli.common import ZSTD, Number, talk
 from undwarf.errors import UndwarfError, UsageError
 from undwarf.outputs.escape import printable
 
@@ -188,7 +188,7 @@ Examples:
 @click.option("--off-cpu", is_flag=True, help="Also how long threads wait, and where: event offcpu-time, in ns.")
 @click.option("--off-cpu-thresh", "least", metavar="MS", type=Number(0), default=0,
               help="Leave out waits that are shorter.")  # fmt: skip
-@click.option("--zstd/--no-zstd", default=True, show_default=True, help="Compress records, as perf record -z does.")
+@click.option("--zstd/--no-zstd", default=True, show_default=True, help=ZSTD)
 @click.option("-q", "--quiet", is_flag=True, help="Only say what went wrong.")
 def command(
     output: str,

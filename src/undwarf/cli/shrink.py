@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import click
 
-from undwarf.cli.common import Job, recording_command, talk
+from undwarf.cli.common import ZSTD, Job, recording_command, talk
 from undwarf.errors import UsageError
 from undwarf.outputs.escape import printable
 
@@ -23,7 +23,7 @@ Examples:
   undwarf shrink perf.data -o - | perf script -i -""",
 )
 @click.option("-o", "--output", metavar="FILE", required=True, help="The recording to write; - for standard output.")
-@click.option("--zstd/--no-zstd", default=True, show_default=True, help="Compress records, as perf record -z does.")
+@click.option("--zstd/--no-zstd", default=True, show_default=True, help=ZSTD)
 def command(job: Job, output: str, zstd: bool) -> None:
     """A small recording with whole call chains in place of stack dumps, which every perf tool opens."""
     from undwarf.outputs.whole_file import replaceable, whole_file
