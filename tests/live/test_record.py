@@ -180,6 +180,17 @@ def test_small_buffers_are_emptied_into_large_ones(program: str, tmp_path: Path,
         assert any({"leaf", "_start"} <= set(names(sample)) for sample in recording.profile().samples)
 
 
+@pytest.mark.parametrize(("rate", "samples"), [(99, record.FEWEST), (9999, 9999 * record.SOON)])
+def test_a_few_samples_do_not_wake_us(rate: int, samples: float):
+    """Each round costs something, so at low rates only their time ends them."""
+    sampler = record.Sampler(Settings(tids=[os.getpid()], events=["cpu-clock"], frequency=rate, dump=8192))
+    try:
+        assert sampler.watermark // 8192 >= samples
+        assert sampler.watermark <= (samples + 1) * (8192 + 512)
+    finally:
+        sampler.close()
+
+
 def test_samples_wait_for_the_delay(program: str, tmp_path: Path):
     path = tmp_path / "perf.data"
     arguments = ["record", "-q", "-e", "cpu-clock", "-D", "60000", "-o", str(path), "--", program, "3"]

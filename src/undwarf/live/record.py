@@ -45,6 +45,8 @@ ROUND = 0.1
 """Seconds between two rounds at most."""
 SOON = 0.05
 """Seconds of samples after which a round begins earlier: what lies beyond their dumps should still be there."""
+FEWEST = 16
+"""Samples of a CPU that are worth a round before its time: each costs a millisecond, however little there is to do."""
 SLACK = 5_000_000
 """How old, in ns, a record must be: a younger one may have older neighbours that are still being written."""
 AGAIN = 2.0
@@ -105,7 +107,7 @@ class Sampler:
         wanted = None if self.walks else PERF_DUMP
         size = sizes(rate, len(pe.online_cpus()), system.memory_bytes(), settings.dump or wanted, settings.buffer)
         self.ring_bytes, self.relay_bytes, dump = size.ring, size.relay, size.dump
-        self.watermark = max(mmap.PAGESIZE, int(rate * (dump + 512) * SOON))
+        self.watermark = max(mmap.PAGESIZE, int(max(FEWEST, rate * SOON) * (dump + 512)))
         target = self._target()
         # A program that starts now has its side band with its first event; else it must be on before we look around.
         alone = target.on_exec and not target.delayed
