@@ -1,6 +1,7 @@
 """`undwarf types` on recordings whose samples are put at chosen instructions of a program compiled here."""
 
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from test_types_command import LIST, answers, build
 from perfdata.build import PLAIN, SAMPLE_ID_ALL, Attr, Build
 from undwarf.cli.main import undwarf
 from undwarf.elf import ElfFile
+from undwarf.views import both_ends
 
 BASE = 0x5555_0000_0000
 WIDE = """
@@ -78,6 +80,34 @@ def test_members_have_the_weight_of_their_instructions(tmp_path: Path, run: Run)
     (row,) = event["types"]
     assert (row["type"], row["weight"], row["samples"], row["stores"]) == ("struct node", 8000, 8, 0)
     assert [(one["field"], one["weight"]) for one in row["fields"]] == [("next", 5000), ("key", 3000)]
+
+
+def test_two_processes_say_what_one_does(tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    names = [f"t{k}" for k in range(12)]
+    source = "".join(
+        f"struct {name} {{ long a; char gap[{8 * k + 8}]; int b; }};\n"
+        f"__attribute__((noinline)) int use_{name}(struct {name} *x) {{ x->a += x->b; return x->b; }}\n"
+        for k, name in enumerate(names)
+    )
+    uses = "".join(f"{{ static struct {name} one; done += use_{name}(&one); }}" for name in names)
+    binary = build(tmp_path, f"{source} int main(void) {{ int done = 0; {uses} return done; }}", "many.c", "-O2")
+    samples = [
+        (int(one["address"], 16), 0, 1)
+        for name in (*(f"use_{name}" for name in names), "main")
+        for one in answers(binary, name)
+    ]
+    data = recording(tmp_path, binary, samples)
+    forked: list[int] = []
+    fork = os.fork
+    monkeypatch.setattr(both_ends, "_WORTH", 20)
+    monkeypatch.setattr(both_ends, "may_fork", lambda: True)
+    monkeypatch.setattr(os, "fork", lambda: forked.append(0) or fork())
+    for options in (["--code"], ["--skid"], ["--type", "t0"], ["--type", "t11"]):
+        alone = run("--json", "--jobs", "1", *options, data)
+        assert not forked
+        assert run("--json", *options, data) == alone
+        assert forked
+        forked.clear()
 
 
 def test_what_touches_no_memory_is_apart_and_with_skid_inferred(tmp_path: Path, run: Run) -> None:

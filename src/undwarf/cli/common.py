@@ -112,7 +112,13 @@ OPTIONS: tuple[Callable[[Any], Any], ...] = (
         show_default=True,
         help="Unwind information to use, each where those before have no rule, as in sframe,cfi,fp.",
     ),
-    click.option("--jobs", metavar="N", type=click.IntRange(1, 64), default=None, help="Threads that walk stacks."),
+    click.option(
+        "--jobs",
+        metavar="N",
+        type=click.IntRange(1, 64),
+        default=None,
+        help="Threads that walk stacks; 1: no second process either.",
+    ),
 )
 
 
@@ -313,6 +319,8 @@ class Job:
         from undwarf.views.datatypes import touch
 
         breakpoints, exact = self.recording.event_kinds
+        # What one process downloads the other would download as well.
+        alone = self._options["jobs"] == 1 or self._options["debuginfod"]
         found = touch(
             profile,
             self.recording.types,
@@ -320,6 +328,7 @@ class Job:
             breakpoints=breakpoints,
             exact=exact,
             progress=self._progress,
+            fork=lambda: None if alone else self.recording.defects,
         )
         self._progress.close()
         return found

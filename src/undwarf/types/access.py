@@ -1,6 +1,6 @@
 """One memory operand of an instruction, and what was found of it."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from dataclasses import field as dataclass_field
 
 from undwarf.disasm import Instruction, Memory
@@ -34,6 +34,11 @@ class Access:
     type_size: int = 0
     operand: Memory | None = dataclass_field(default=None, repr=False, compare=False)
     """The operand itself, which says how the address is made of registers."""
+
+    def __reduce__(self) -> tuple[object, ...]:
+        # The number is one of this process's graph.
+        kept = {field.name: getattr(self, field.name) for field in fields(self)} | {"type_number": VOID}
+        return Access, tuple(kept.values())
 
     @property
     def typed(self) -> bool:

@@ -68,6 +68,12 @@ class Binary:
             if one.address and one.size and one.flags & 2
         )
 
+    @property
+    def described(self) -> int:
+        """Bytes of debugging information, here and in the debug file."""
+        files = (self.elf, self._debug) if self._debug is not None else (self.elf,)
+        return sum(one.size for file in files for one in file.sections if one.name == ".debug_info")
+
     def section_at(self, address: int) -> str:
         """The name of the section of memory that holds an address, else empty."""
         at = bisect_right(self._sections, (address, 1 << 65, "")) - 1

@@ -94,6 +94,11 @@ class Resolver:
 
     # The binary ------------------------------------------------------------------------------------------------
 
+    @property
+    def described(self) -> int:
+        """Bytes of the debugging information of the binary and its debug file."""
+        return self.binary.described
+
     def _is_data(self, address: int) -> bool:
         """An address of position-dependent code that is a variable's: a number that says so is taken for it."""
         if isinstance(self._elf, ObjectFile):

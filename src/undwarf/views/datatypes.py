@@ -6,14 +6,16 @@ added up by type and member as well.
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from dataclasses import field as initially
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from undwarf.buffers import zeros
+from undwarf.diagnostics import Defects
 from undwarf.profile.model import NONE, Profile
-from undwarf.types.model import TypeGraph
+from undwarf.types.model import VOID, TypeGraph
 from undwarf.types.resolve import Access, Resolver
+from undwarf.views.both_ends import both_ends
 from undwarf.views.data_labels import latency_of
 from undwarf.views.data_source import MemoryCounts, access_of
 from undwarf.views.grouping import Pairs, halves, look_up, ones_where, sums, widen
@@ -35,6 +37,8 @@ OUTSIDE = {
 """What has no type by nature, by how it was told."""
 INFERRED = ", inferred"
 """Follows the reason of what has no type where the instruction was only inferred."""
+_MOST_DESCRIBED = 256 << 20
+"""Bytes of debugging information of all files above which there is one process only: each may read all of it."""
 
 
 @dataclass(slots=True)
@@ -63,13 +67,15 @@ def touch(
     breakpoints: frozenset[int] = frozenset(),
     exact: frozenset[int] = frozenset(),
     progress: Callable[[str, int, int], None] | None = None,
+    fork: Callable[[], Defects | None] = lambda: None,
 ) -> Touch:
     """Resolve every instruction that samples stopped at.
 
     ``resolver_of`` gives for an image and an address in it the resolver and the address in the file, or why there is
     none. ``skid``: instructions without a memory operand are
     charged to the load they wait for; ``breakpoints`` and ``exact`` are numbers of events that stop behind the access,
-    and of those that do not skid (all samples of a recording are taken for what most of its events are).
+    and of those that do not skid (all samples of a recording are taken for what most of its events are). ``fork``,
+    asked when work has begun, gives where defects are counted if a second process may do a part of it, else None.
     """
     frames = profile.frames
     leaves = look_up(profile.samples.stack, profile.stacks.frame)
@@ -82,43 +88,92 @@ def touch(
     trap_after = bool(events) and events <= breakpoints
     infer = skid and not (events and events <= exact)
     made = Touch(column, [], [], *(bytearray(len(frames)) for _flag in range(3)))
-    known: dict[tuple[int, int], tuple[int, bool, bool, bool]] = {}
-    for done, number in enumerate(wanted):
-        if progress is not None and not done % 256:
-            progress("following types", done, len(wanted))
-        image, address = frames.image[number], frames.address[number]
-        entry = known.get((image, address))
-        if entry is None:
-            entry = known[image, address] = _one(made, image, address, resolver_of, infer, trap_after)
-        column[number], made.inferred[number], made.consumed[number], made.intact[number] = entry
+    entries: dict[tuple[int, int], int] = {}
+    for number in wanted:
+        column[number] = entries.setdefault((frames.image[number], frames.address[number]), len(entries))
+    places = list(entries)
+    found = _resolve_all(places, resolver_of, infer, trap_after, progress, fork)
+    made.accesses = [one.access for one in found]
+    for (image, address), one in zip(places, found, strict=True):
+        place = resolver_of(image, address) if one.resolved else ""
+        made.resolvers.append(None if isinstance(place, str) else place[0])
+    for number in wanted:
+        one = found[column[number]]
+        made.inferred[number], made.consumed[number], made.intact[number] = one.inferred, one.consumed, one.intact
     return made
 
 
+class _Found(NamedTuple):
+    """What one instruction touches, whether a resolver said so, and what :class:`Touch` says of it."""
+
+    access: Access
+    resolved: bool
+    inferred: bool
+    consumed: bool
+    intact: bool
+
+
+def _resolve_all(
+    places: list[tuple[int, int]],
+    resolver_of: Callable[[int, int], "tuple[Resolver, int] | str"],
+    infer: bool,
+    trap_after: bool,
+    progress: Callable[[str, int, int], None] | None,
+    fork: Callable[[], Defects | None],
+) -> list[_Found]:
+    """What the instructions at all places touch, in this process and where that is worth it in a second one."""
+    defects: Defects | None = None
+    before: dict[tuple[str, str], int] = {}
+
+    def work(k: int) -> _Found:
+        return _one(*places[k], resolver_of, infer, trap_after)
+
+    def ready() -> bool:
+        nonlocal defects
+        # Files are opened, and what is said of that, before the processes part.
+        sizes = {image: _described(resolver_of(image, address)) for image, address in places if image != NONE}
+        defects = fork() if sum(sizes.values()) <= _MOST_DESCRIBED else None
+        for one in defects or ():
+            before[one.kind, one.subject] = one.count
+        return defects is not None
+
+    def notes() -> list[tuple[str, str, int, str]]:
+        counts = [(one, one.count - before.get((one.kind, one.subject), 0)) for one in defects or ()]
+        return [(one.kind, one.subject, more, one.detail) for one, more in counts if more]
+
+    def take(told: Any) -> None:
+        for kind, subject, count, detail in told:
+            if defects is not None:
+                defects.add(kind, subject, count, detail)
+
+    def done(count: int) -> None:
+        if progress is not None:
+            progress("following types", count, len(places))
+
+    return both_ends(len(places), work, ready=ready, notes=notes, take=take, progress=done)
+
+
+def _described(place: "tuple[Resolver, int] | str") -> int:
+    return 0 if isinstance(place, str) else place[0].described
+
+
 def _one(
-    made: Touch,
     image: int,
     address: int,
     resolver_of: Callable[[int, int], "tuple[Resolver, int] | str"],
     infer: bool,
     trap_after: bool,
-) -> tuple[int, bool, bool, bool]:
+) -> _Found:
     place = resolver_of(image, address) if image != NONE else "code of no file"
-    inferred = consumed = False
-    intact = True
     if isinstance(place, str):
-        access = Access(address, "", "", None, None, "", 0, "", (), place)
-        made.resolvers.append(None)
-    else:
-        resolver, address = place
-        access = resolver.sampled(address)
-        if infer and (trap_after or access.how == "none"):
-            late = resolver.producer(address, trap_after=trap_after)
-            if late is not None:
-                access, consumed, intact = late
-                inferred = True
-        made.resolvers.append(resolver)
-    made.accesses.append(access)
-    return len(made.accesses) - 1, inferred, consumed, intact
+        return _Found(Access(address, "", "", None, None, "", 0, "", (), place), False, False, False, True)
+    resolver, address = place
+    access = resolver.sampled(address)
+    if infer and (trap_after or access.how == "none"):
+        late = resolver.producer(address, trap_after=trap_after)
+        if late is not None:
+            return _Found(late[0], True, True, late[1], late[2])
+    return _Found(access, True, False, False, True)
 
 
 @dataclass(slots=True)
@@ -193,6 +248,14 @@ class TypeRow:
     fields: dict[tuple[int, str], FieldRow] = initially(default_factory=dict)
     shared: bool = False
     """Whether one object is meant: a global variable."""
+    find: Callable[[], int] | None = None
+    """Finds the number, where it is 0 because another process was told the type."""
+
+    def numbered(self) -> int:
+        """The number in the graph."""
+        if not self.number and self.find is not None:
+            self.number = self.find()
+        return self.number
 
 
 @dataclass(slots=True)
@@ -250,7 +313,7 @@ def data_types(profile: Profile, touched: Touch, weight: Weight = "period", *, e
         known = types.get((access.type, access.type_size))
         if known is None:
             known = types[access.type, access.type_size] = TypeRow(
-                access.type, access.type_size, resolver.graph, access.type_number
+                access.type, access.type_size, resolver.graph, access.type_number, find=_finder(resolver, access)
             )
         known.counts.add(counts)
         known.shared = known.shared or access.how == "global"
@@ -270,6 +333,16 @@ def data_types(profile: Profile, touched: Touch, weight: Weight = "period", *, e
     made.types = sorted(types.values(), key=lambda one: (-one.counts.weight, one.name))
     made.instructions = sorted(rows.values(), key=lambda one: (-one.counts.weight, one.access.address))
     return made
+
+
+def _finder(resolver: Resolver, access: Access) -> Callable[[], int]:
+    """Finds the number of an access's type by following the function again."""
+
+    def find() -> int:
+        same = (one for one in resolver.at(access.address) if one == replace(access, type_number=one.type_number))
+        return next((one.type_number for one in same), VOID)
+
+    return find
 
 
 def _counted(profile: Profile, selection: Selection, leaves: memoryview, touched: Touch) -> dict[int, Counts]:

@@ -1,0 +1,134 @@
+"""Work through a list from both ends, in two processes.
+
+What follows types is Python code that holds the GIL, so that threads would take turns. A second process, forked where
+the first one has begun, shares all that is read already, works from the end of the list towards the first one, and
+hands its answers back when they meet. Neighbours in the list stay together in one process: of functions and units in
+order, only those where they meet are looked at by both. What the second one does not bring back, the first one does
+itself.
+"""
+
+import contextlib
+import os
+import pickle
+import signal
+import threading
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+__all__ = ["both_ends", "may_fork"]
+
+Done = TypeVar("Done")
+
+_PIECES = 256
+"""Pieces a list is cut into at most: a pipe holds a byte for each."""
+_SMALLEST = 8
+_WORTH = 192
+"""Items below which a second process costs more than it brings."""
+
+
+def may_fork() -> bool:
+    """Whether there is a second cpu for us, and no other thread that may hold a lock which nobody would release."""
+    return threading.active_count() == 1 and len(os.sched_getaffinity(0)) > 1
+
+
+def both_ends(
+    count: int,
+    work: Callable[[int], Done],
+    *,
+    ready: Callable[[], bool] = lambda: True,
+    notes: Callable[[], object] = lambda: None,
+    take: Callable[[object], None] = lambda _notes: None,
+    progress: Callable[[int], None] = lambda _done: None,
+) -> list[Done]:
+    """``work`` of 0 to ``count`` - 1, in this order, whoever did it.
+
+    ``ready``, asked after some items are done, says whether a second process may be made; ``notes`` is what that has
+    to tell beside its answers, and ``take`` is given that here. Both must be what pickle can write. ``progress`` is
+    told how many items are done, about.
+    """
+    size = max(_SMALLEST, -(-count // _PIECES))
+    pieces = [range(low, min(low + size, count)) for low in range(0, count, size)]
+    done: dict[int, Done] = {}
+    if count >= _WORTH:
+        # What both need of a file is read before they part: that is what the middle of the list needs.
+        for k in pieces.pop(len(pieces) // 2):
+            done[k] = work(k)
+    second = _Second(pieces, work, notes) if count >= _WORTH and ready() and may_fork() else None
+    try:
+        for piece in pieces:
+            if second is not None and not second.leaves_one():
+                break
+            progress(min(count, len(done) * (2 if second is not None else 1)))
+            for k in piece:
+                done[k] = work(k)
+        if second is not None:
+            brought = second.brings()
+            if brought is not None:
+                done.update(brought[0])
+                take(brought[1])
+    finally:
+        if second is not None:
+            second.end()
+    for k in range(count):
+        if k not in done:
+            done[k] = work(k)
+    return [done[k] for k in range(count)]
+
+
+class _Second(Generic[Done]):
+    """The process that begins at the end of the list.
+
+    Each of the two takes a token from a pipe for each piece it begins, and there are as many as pieces: so no piece is
+    begun twice, and they need not say which ones they have.
+    """
+
+    def __init__(self, pieces: list[range], work: Callable[[int], Done], notes: Callable[[], object]) -> None:
+        self._tokens, tokens = os.pipe()
+        self._answers, answers = os.pipe()
+        os.write(tokens, bytes(len(pieces)))
+        os.close(tokens)
+        parent = os.getpid()
+        self._pid = os.fork()
+        if self._pid:
+            os.close(answers)
+            return
+        # Whatever happens here ends here: neither the other's output nor its clean-up is ours.
+        code = 1
+        try:
+            os.close(self._answers)
+            done = {}
+            for piece in reversed(pieces):
+                if os.getppid() != parent or not self.leaves_one():
+                    break
+                for k in piece:
+                    done[k] = work(k)
+            with os.fdopen(answers, "wb") as sink:
+                pickle.dump((done, notes()), sink, pickle.HIGHEST_PROTOCOL)
+            code = 0
+        except BaseException:  # noqa: BLE001 - the first process meets the same, and says so
+            pass
+        finally:
+            os._exit(code)
+
+    def leaves_one(self) -> bool:
+        """Whether there is a piece left for who asks; then it is theirs."""
+        return bool(os.read(self._tokens, 1))
+
+    def brings(self) -> "tuple[dict[int, Done], object] | None":
+        """What was done there, and its notes; None where it ended early."""
+        with os.fdopen(os.dup(self._answers), "rb") as source:
+            data = source.read()
+        pid, self._pid = self._pid, 0
+        if os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]):
+            return None
+        found: tuple[dict[int, Done], object] = pickle.loads(data)
+        return found
+
+    def end(self) -> None:
+        """Let go of the process, whether it is done or not."""
+        os.close(self._tokens)
+        os.close(self._answers)
+        if self._pid:
+            with contextlib.suppress(ProcessLookupError, ChildProcessError):
+                os.kill(self._pid, signal.SIGKILL)
+                os.waitpid(self._pid, 0)

@@ -1,0 +1,117 @@
+"""Lists worked through from both ends by two processes."""
+
+import os
+import signal
+import threading
+from collections.abc import Callable
+
+import pytest
+
+from undwarf.views import both_ends as module
+from undwarf.views.both_ends import both_ends, may_fork
+
+COUNT = 1000
+
+
+@pytest.fixture(autouse=True)
+def two_cpus(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _pid: {0, 1})
+
+
+def waits(work: Callable[[int], object]) -> Callable[[int], object]:
+    """The first process does not go on before the second one has taken a piece: so both have a part in it."""
+    first, (begun, begins) = os.getpid(), os.pipe()
+    waited = []
+
+    def do(k: int) -> object:
+        if os.getpid() != first:
+            os.write(begins, b"x")
+        elif k < 8 and not waited:
+            waited.append(os.read(begun, 1))
+        return work(k)
+
+    return do
+
+
+def test_answers_are_in_order_whoever_made_them() -> None:
+    found = both_ends(COUNT, waits(lambda k: (k, os.getpid())))
+    assert [one[0] for one in found] == list(range(COUNT))  # type: ignore[index]
+    pids = [one[1] for one in found]  # type: ignore[index]
+    assert len(set(pids)) == 2
+    assert pids[0] == os.getpid() != pids[-1]
+
+
+def test_what_the_second_one_notes_comes_back() -> None:
+    counted: list[int] = []
+    taken: list[object] = []
+
+    def work(k: int) -> int:
+        counted.append(k)
+        return k
+
+    before: list[int] = []
+
+    def ready() -> bool:
+        before.append(len(counted))
+        return True
+
+    both_ends(COUNT, waits(work), ready=ready, notes=lambda: len(counted) - before[0], take=taken.append)
+    assert [len(counted) + int(str(one)) for one in taken] == [COUNT]
+
+
+def test_where_the_second_one_dies_the_first_does_all() -> None:
+    first = os.getpid()
+
+    def dies(k: int) -> int:
+        if os.getpid() != first and k < 990:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return k
+
+    assert both_ends(COUNT, waits(dies)) == list(range(COUNT))
+
+    def fails(k: int) -> int:
+        if os.getpid() != first:
+            raise MemoryError
+        return k
+
+    assert both_ends(COUNT, waits(fails)) == list(range(COUNT))
+
+
+def test_an_error_is_the_first_ones_and_nobody_is_left() -> None:
+    def fails(k: int) -> int:
+        if k == 900:
+            raise ValueError(k)
+        return k
+
+    with pytest.raises(ValueError, match="900"):
+        both_ends(COUNT, waits(fails))
+    first = os.getpid()
+
+    def stopped(k: int) -> int:
+        if os.getpid() == first and k == 4:
+            raise KeyboardInterrupt
+        return k
+
+    with pytest.raises(KeyboardInterrupt):
+        both_ends(COUNT, waits(stopped))
+    with pytest.raises(ChildProcessError):
+        os.waitpid(-1, os.WNOHANG)
+
+
+def test_one_process_does_it_where_it_is_little_or_may_not_be_shared(monkeypatch: pytest.MonkeyPatch) -> None:
+    me = os.getpid()
+    assert both_ends(0, lambda _k: me) == []
+    assert set(both_ends(50, lambda _k: os.getpid())) == {me}
+    assert set(both_ends(COUNT, lambda _k: os.getpid(), ready=lambda: False)) == {me}
+    event = threading.Event()
+    thread = threading.Thread(target=event.wait)
+    thread.start()
+    try:
+        assert not may_fork()
+        assert set(both_ends(COUNT, lambda _k: os.getpid())) == {me}
+    finally:
+        event.set()
+        thread.join()
+    assert may_fork()
+    monkeypatch.setattr(module.os, "sched_getaffinity", lambda _pid: {0})
+    assert not may_fork()
