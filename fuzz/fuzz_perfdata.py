@@ -1,4 +1,4 @@
-"""Recordings from any bytes: opening, decoding, address spaces, the walk, the names."""
+"""Recordings from any bytes: opening, decoding, address spaces, the walk, the names; shrinking, and reading that."""
 
 import io
 from pathlib import Path
@@ -20,8 +20,13 @@ def one_input(data: bytes) -> None:
             profile = recording.profile(by_time=True, runtime=True, jobs=1)
             for sample in profile.samples[:20]:
                 str(sample)
+            small = io.BytesIO()
+            recording.shrink(small)
     except UndwarfError:
         return
+    # What was written can be read, whatever it was made of.
+    with open_recording(io.BytesIO(small.getvalue()), symfs="/nonexistent") as recording:
+        recording.profile(jobs=1)
 
 
 def seeds() -> list[bytes]:
