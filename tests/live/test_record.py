@@ -172,12 +172,26 @@ def test_small_buffers_are_emptied_into_large_ones(program: str, tmp_path: Path,
         assert sampler.open.ring_bytes == 512 << 10
         assert len(sampler.open.relays) == len(pe.online_cpus())
         with path.open("wb") as sink:
-            record.Recorder(sampler, sink, "test").run()
+            record.Recorder(sampler, lambda: sink, "test").run()
     finally:
         sampler.close()
     assert sampler.summary.dump > 32 << 10
     with undwarf.open(path) as recording:
         assert any({"leaf", "_start"} <= set(names(sample)) for sample in recording.profile().samples)
+
+
+def test_the_file_is_opened_when_there_is_something_to_write(tmp_path: Path, monkeypatch):
+    """Who kills us before has no file, who kills us then has one that can be read."""
+    real = record.system.describe_machine
+
+    def slow(*arguments):
+        assert not path.exists()
+        return real(*arguments)
+
+    monkeypatch.setattr(record.system, "describe_machine", slow)
+    path = tmp_path / "perf.data"
+    assert run(["record", "-q", "-e", "cpu-clock", "-o", str(path), "--", "true"]) == 0
+    assert path.exists()
 
 
 @pytest.mark.parametrize(("rate", "samples"), [(99, record.FEWEST), (9999, 9999 * record.SOON)])
@@ -261,7 +275,7 @@ def test_it_ends_when_the_last_of_several_processes_does(program: str, tmp_path:
     sampler = record.Sampler(Settings(pids=[process.pid for process in processes], events=["cpu-clock"], seconds=60))
     try:
         with path.open("wb") as sink:
-            recorder = record.Recorder(sampler, sink, "0")
+            recorder = record.Recorder(sampler, lambda: sink, "0")
             ticks = 0
 
             def tick() -> None:
@@ -461,7 +475,7 @@ def test_after_a_loss_running_processes_are_described_again(program: str, tmp_pa
     path = tmp_path / "perf.data"
     with path.open("wb") as sink:
         sampler = record.Sampler(Settings(command=[program, "5"], events=["cpu-clock"]))
-        recorder = record.Recorder(sampler, sink, "test")
+        recorder = record.Recorder(sampler, lambda: sink, "test")
         # As if the kernel had lost something before.
         recorder._lost = -1
         recorder.run()

@@ -4,9 +4,9 @@ import errno
 import os
 import stat
 import sys
-from contextlib import nullcontext
+from contextlib import ExitStack, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import click
 
@@ -224,7 +224,7 @@ def command(
         if output == "-" or (target.exists() and not stat.S_ISREG(target.stat().st_mode)):
             # Standard output stays open: it is flushed once more when all is done.
             with nullcontext(sys.stdout.buffer) if output == "-" else target.open("wb") as sink:
-                Recorder(sampler, sink, __version__).run()
+                Recorder(sampler, lambda: sink, __version__).run()
                 sink.flush()
             size = -1
         else:
@@ -251,12 +251,18 @@ def _to_file(sampler: Any, target: Path, version: str) -> int:
     from undwarf.live.record import Recorder
     from undwarf.outputs.whole_file import replaceable, whole_file
 
-    with open(target, "w+b", buffering=0) as raw:
-        recorder = Recorder(sampler, raw, version)
+    with ExitStack() as owned:
+        opened: list[BinaryIO] = []
+
+        def sink() -> BinaryIO:
+            opened.append(owned.enter_context(open(target, "w+b", buffering=0)))
+            return opened[0]
+
+        recorder = Recorder(sampler, sink, version)
         recorder.run()
         if replaceable(target) and os.access(target.parent, os.W_OK):
-            with whole_file(target) as sink:
-                recorder.as_file(raw.fileno(), sink)
+            with whole_file(target) as whole:
+                recorder.as_file(opened[0].fileno(), whole)
     return target.stat().st_size
 
 

@@ -423,9 +423,12 @@ def _process_of(tid: int) -> int:
 
 
 class Recorder:
-    """Writes what a :class:`Sampler` brings to ``sink``, in pipe form."""
+    """Writes what a :class:`Sampler` brings to ``sink``, in pipe form.
 
-    def __init__(self, sampler: Sampler, sink: BinaryIO, version: str) -> None:
+    ``sink`` is opened when there is something to write: a file is never empty for long.
+    """
+
+    def __init__(self, sampler: Sampler, sink: Callable[[], BinaryIO], version: str) -> None:
         self.sampler = sampler
         self.summary = sampler.summary
         self.events = self._output_events()
@@ -438,7 +441,7 @@ class Recorder:
         self.features = features
         level = LEVEL if sampler.settings.zstd else 0
         self.level = level
-        self.writer = PerfWriter(sink, self.events, features=features, form="pipe", zstd_level=level)
+        self.writer = PerfWriter(sink(), self.events, features=features, form="pipe", zstd_level=level)
         self._unwinder: LiveUnwinder | None = None
         self._emitter: Emitter | None = None
         self._blocked: Blocked | None = None
