@@ -97,6 +97,7 @@ def test_part_registers_count_as_the_whole() -> None:
         ("480307", (Action.ADD_MEMORY, RAX, RAX, 8)),
         ("48c1e004", (Action.SHIFT_LEFT, RAX, RAX, 8)),
         ("486bc028", (Action.MULTIPLY, RAX, RAX, 8)),
+        ("486b470814", (Action.MULTIPLY, RAX, NONE, 8)),
         ("31c0", (Action.CONSTANT, RAX, NONE, 4)),
         ("480f44c1", (Action.SELECT, RAX, RAX, 8)),
         ("66480f6ec0", (Action.COPY, XMM0, RAX, 8)),

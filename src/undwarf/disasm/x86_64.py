@@ -374,7 +374,8 @@ def _act(made: Instruction, native: Native, mnemonic: int) -> None:
             made.action, made.destination, made.left = _SHIFTS[mnemonic], _NUMBER[into], _NUMBER[into]
             made.immediate, made.width = native.immediate(1) & (63 if width == 8 else 31), width
     elif mnemonic == Mnemonic.IMUL and width >= 4 and count > 1:
-        if count == 3 and second == OpKind.REGISTER:
+        if count == 3 and (second == OpKind.REGISTER or (made.memory and not made.memory[0].implicit)):
+            # A number from memory is any number.
             made.action, made.destination, made.left = Action.MULTIPLY, _NUMBER[into], _register(native, 1)
             made.immediate, made.width = _immediate(native, 2), width
         elif count == 2 and second == OpKind.REGISTER:
