@@ -11,6 +11,7 @@ from undwarf.dwarf.lines import AltFinder, SplitFinder
 from undwarf.elf import ElfFile
 from undwarf.limits import DEFAULT, Limits
 from undwarf.types.calling import is_clone
+from undwarf.types.closures import environment_of
 from undwarf.types.data_symbols import DataSymbols
 from undwarf.types.dwarf_types import C_LANGUAGES, DwarfTypes
 from undwarf.types.entries import (
@@ -142,7 +143,7 @@ class DwarfSource:
             return None
         # What lists of ranges are relative to is that of the unit which was read last.
         self._lines.source_of(unit)
-        found = FunctionScopes(self.types, entry, base)
+        found = FunctionScopes(self.types, entry, base, environment_of)
         size = sum(_SCOPE_COST + _PLACE_COST * len(scope.places) for scope in found.scopes)
         self._functions.put(key, found, size)
         return found

@@ -25,7 +25,11 @@ Indexed = Callable[[int], "int | None"]
 
 
 class Spot(NamedTuple):
-    """A place without a name: see :class:`undwarf.types.places.Place`. ``indirect``: what is there is the address."""
+    """A place without a name: see :class:`undwarf.types.places.Place`.
+
+    ``indirect``: what is there is an address, and the object is ``beyond`` bytes behind that; ``further``: there is
+    only the address of the object.
+    """
 
     kind: PlaceKind
     register: int
@@ -33,6 +37,8 @@ class Spot(NamedTuple):
     piece_offset: int = 0
     piece_size: int = 0
     indirect: bool = False
+    beyond: int = 0
+    further: bool = False
 
 
 class FrameBase(NamedTuple):
@@ -44,12 +50,15 @@ class FrameBase(NamedTuple):
 
 @dataclass(slots=True)
 class _Value:
-    """A value that is a base plus a constant; ``loaded`` where it was then read from memory."""
+    """A value that is a base plus a constant; ``loaded`` where it was then read from memory, and ``beyond`` added to
+    that; ``further`` where the sum was read from again."""
 
     base: int
     register: int
     offset: int
     loaded: bool = False
+    beyond: int = 0
+    further: bool = False
 
 
 @cython.final
@@ -237,8 +246,11 @@ def _step(
     elif op == 0x23:
         offset = reader.uleb()
         top = stack.pop() if stack else None
-        known = top is not None and not top.loaded
-        stack.append(_Value(top.base, top.register, top.offset + offset) if top is not None and known else None)
+        if top is not None and top.loaded and not top.further:
+            stack.append(_Value(top.base, top.register, top.offset, True, top.beyond + offset))
+        else:
+            known = top is not None and not top.loaded
+            stack.append(_Value(top.base, top.register, top.offset + offset) if top is not None and known else None)
     elif op in (0x22, 0x1C):  # DW_OP_plus, DW_OP_minus
         second = stack.pop() if stack else None
         first = stack.pop() if stack else None
@@ -246,8 +258,10 @@ def _step(
     elif op in (0x06, 0x94):  # DW_OP_deref, DW_OP_deref_size
         size = reader.fixed(1) if op == 0x94 else address_size
         top = stack.pop() if stack else None
-        known = top is not None and not top.loaded and size == address_size
-        stack.append(_Value(top.base, top.register, top.offset, True) if top is not None and known else None)
+        if top is None or top.further or size != address_size:
+            stack.append(None)
+        else:
+            stack.append(_Value(top.base, top.register, top.offset, True, top.beyond, top.loaded))
     elif op == 0x96:
         pass
     else:
@@ -303,7 +317,7 @@ def _memory(stack: "list[_Value | None]") -> Spot | None:
     if top is None or top.base == _CONST:
         return None
     kind = {_REG: PlaceKind.MEMORY, _CFA: PlaceKind.CFA, _FIXED: PlaceKind.ADDRESS}[top.base]
-    return Spot(kind, top.register, top.offset, indirect=top.loaded)
+    return Spot(kind, top.register, top.offset, indirect=top.loaded, beyond=top.beyond, further=top.further)
 
 
 def _value(stack: "list[_Value | None]") -> Spot | None:
@@ -312,6 +326,8 @@ def _value(stack: "list[_Value | None]") -> Spot | None:
     if top is None:
         return None
     if top.loaded:
+        if top.beyond or top.further:
+            return None
         kind = {_REG: PlaceKind.MEMORY, _CFA: PlaceKind.CFA, _FIXED: PlaceKind.ADDRESS}.get(top.base)
         return Spot(kind, top.register, top.offset) if kind is not None else None
     kind = {

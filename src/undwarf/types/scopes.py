@@ -1,6 +1,7 @@
 # cython: language_level=3, annotation_typing=False
 """The scopes of a function and what is declared in each: blocks, inlined functions, variables with their places."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from undwarf.dwarf.constants import Root, ValueClass
@@ -29,6 +30,7 @@ _VARIABLE, _PARAMETER = 0x34, 0x05
 _NESTED = frozenset((_INLINED, _BLOCK, _TRY, _CATCH))
 _WITHIN = tags_of(_VARIABLE, _PARAMETER, into=(_INLINED, _BLOCK, _TRY, _CATCH, TAG_PACK))
 _IN_REGISTERS = frozenset((PlaceKind.REGISTER, PlaceKind.VALUE))
+_ON_FRAME = frozenset((PlaceKind.MEMORY, PlaceKind.CFA))
 _as_it_is = tuple.__new__
 MAX_PLACES = 200_000
 """Places of one function that are kept."""
@@ -48,11 +50,15 @@ class Scope:
 
 
 class FunctionScopes:
-    """The scopes of one function, outermost first. ``entry`` is its concrete entry; ``base`` its unit's low address."""
+    """The scopes of one function, outermost first. ``entry`` is its concrete entry; ``base`` its unit's low address;
+    ``environment`` tells the type of what a closure has captured, void for none."""
 
-    def __init__(self, types: DwarfTypes, entry: Entry, base: int) -> None:
+    def __init__(
+        self, types: DwarfTypes, entry: Entry, base: int, environment: Callable[[DwarfTypes, Entry], int]
+    ) -> None:
         self.entry = entry
         self._types = types
+        self._environment = environment
         self._base = base
         self._space: Space = entry.space
         self._unit = entry.unit
@@ -60,6 +66,8 @@ class FunctionScopes:
         self._address_size: int = entry.space.columns["address"][entry.unit]
         self._version: int = entry.space.columns["version"][entry.unit]
         self._left = MAX_PLACES
+        self._through: list[tuple[Scope, str, int, Spot, int, int]] = []
+        """Variables whose address, or that of what they are a part of, is in a place of its own."""
         self._lists: memoryview | None = None
         self._origins: dict[int, tuple[str, int]] = {}
         self._known_spots: dict[bytes, list[Spot]] = {}
@@ -70,6 +78,8 @@ class FunctionScopes:
         self.ranges = self._ranges_of(entry) or []
         self._frame_base = self._read_frame_base(entry)
         self._walk(entry)
+        if self._through:
+            self._lead_through()
 
     # Code --------------------------------------------------------------------------------------------------
 
@@ -202,6 +212,8 @@ class FunctionScopes:
 
     def _add(self, scope: Scope, name: str, t: int, leads: bool, found: list[Spot], low: int, high: int) -> None:
         places = scope.places
+        if len(found) > 1:
+            found = without_doubles(found)
         for spot in found:
             if not leads and places and spot.kind in _IN_REGISTERS and not spot.indirect:
                 continue
@@ -209,15 +221,42 @@ class FunctionScopes:
                 self._types.graph.defects.add("too many places of variables", self._types.graph.subject)
                 return
             self._left -= 1
-            of = self._types.graph.pointer_to(t) if spot.indirect else t
-            kind, register, offset, piece_offset, piece_size, indirect = spot
+            if spot.indirect:
+                self._through.append((scope, name, t, spot, low, high))
+                continue
+            kind, register, offset, piece_offset, piece_size = spot[:5]
+            if kind in _ON_FRAME and scope.depth and not _within(low, high, scope.ranges):
+                # Lists go on where the variable's scope has ended, and others are there.
+                for first, last in scope.ranges:
+                    if first < high and low < last:
+                        part = (name, t, kind, register, offset, max(low, first), min(high, last))
+                        places.append(Place(*part, piece_offset, piece_size))
+                continue
             # Places by the ten thousand: past the named tuple's own way to be made.
-            place = _as_it_is(Place, (name, of, kind, register, offset, low, high, piece_offset, piece_size))
-            if indirect:
-                # What leads there may be a variable of its own, as a closure is to what it captured: that goes before.
-                places.insert(0, place)
-            else:
-                places.append(place)
+            places.append(_as_it_is(Place, (name, t, kind, register, offset, low, high, piece_offset, piece_size)))
+
+    def _lead_through(self) -> None:
+        """Make the places that hold addresses: of one variable, or of what several variables are parts of."""
+        graph = self._types.graph
+        ends: dict[tuple[bool, PlaceKind, int, int], int] = {}
+        for scope, _name, t, spot, _low, _high in self._through:
+            key = (scope.depth > 0, spot.kind, spot.register, spot.offset)
+            size = graph.pointer_size if spot.further else max(graph.size(t), 0)
+            ends[key] = max(ends.get(key, 0), spot.beyond and spot.beyond + size)
+        whole = self._environment(self._types, self.entry) if any(ends.values()) else VOID
+        for scope, name, t, spot, low, high in self._through:
+            kind, register, offset = spot[:3]
+            end = ends[scope.depth > 0, kind, register, offset]
+            if end:
+                if scope.depth or not whole or graph.size(whole) < end:
+                    # A part of something unknown.
+                    continue
+                t = whole
+            elif spot.further:
+                continue
+            of = graph.pointer_to(t)
+            # What leads there may be a variable of its own, as a closure is to what it captured: that goes before.
+            scope.places.insert(0, _as_it_is(Place, (name, of, kind, register, offset, low, high, 0, 0)))
 
     # Walking -----------------------------------------------------------------------------------------------
 
@@ -241,6 +280,18 @@ class FunctionScopes:
                 inside.append(scope)
             else:
                 self._variable(child, scope)
+
+
+def without_doubles(found: list[Spot]) -> list[Spot]:
+    """Without pieces that are all said to be in one register: a pointer and an index, of which one was there before."""
+    registers = [spot.register for spot in found if spot.kind == PlaceKind.REGISTER]
+    if len(set(registers)) == len(registers):
+        return found
+    return [spot for spot in found if spot.kind != PlaceKind.REGISTER or registers.count(spot.register) == 1]
+
+
+def _within(low: int, high: int, ranges: list[tuple[int, int]]) -> bool:
+    return any(first <= low and high <= last for first, last in ranges)
 
 
 def name_of_entry(entry: Entry) -> str:
