@@ -67,3 +67,34 @@ def test_a_part_of_a_derived_class_is_told_whatever_else_derives() -> None:
     [number, large] = [graph.members(one)[1].type for one in (node, other)]
     assert kin.is_part(base, 8, number) and kin.is_part(base, 8, large)
     assert not kin.is_part(base, 12, number)
+
+
+def tree() -> tuple[TypeGraph, int, int, int]:
+    """A leaf of 8 bytes; what has one first and two pointers to leaves behind; what has one first and two numbers."""
+    graph = TypeGraph()
+    large = graph.add(TypeRecord(Kind.INT, "long", 8))
+    leaf = graph.add(TypeRecord(Kind.STRUCT, "leaf", 8, members=(Member("key", 0, -1, 0, 0, large),)))
+    wholes = []
+    for name, t in (("inner", graph.pointer_to(leaf)), ("other", large)):
+        behind = graph.add(TypeRecord(Kind.ARRAY, target=t, count=2))
+        members = (Member("data", 0, -1, 0, 0, leaf), Member("behind", 8, -1, 64, 0, behind))
+        wholes.append(graph.add(TypeRecord(Kind.STRUCT, name, 24, members=members)))
+    return graph, leaf, *wholes
+
+
+def test_pointers_to_leaves_behind_a_leaf_are_an_inner_nodes() -> None:
+    graph, leaf, inner, _other = tree()
+    found, may = Kin(graph, lambda: ([inner],)).continued(leaf, 8, 8)
+    assert found is not None and may
+    assert (found.type, found.offset, found.field.path) == (inner, 8, "behind[]")
+
+
+def test_numbers_behind_a_leaf_may_be_the_next_ones() -> None:
+    graph, leaf, _inner, other = tree()
+    assert Kin(graph, lambda: ([other],)).continued(leaf, 8, 8) == (None, True)
+
+
+def test_behind_what_is_first_in_nothing_is_nothing_larger() -> None:
+    graph, leaf, inner, _other = tree()
+    assert Kin(graph, lambda: ([leaf],)).continued(leaf, 8, 8) == (None, False)
+    assert Kin(graph, lambda: ([inner],)).continued(leaf, 24, 8) == (None, False)

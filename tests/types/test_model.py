@@ -240,3 +240,15 @@ def test_alignment_is_that_of_the_largest_member_unless_packed(graph: TypeGraph)
     even = struct(graph, "even", 16, member("c", 0, byte), member("n", 8, array(graph, word, 1)))
     packed = struct(graph, "packed", 9, member("c", 0, byte), member("n", 1, word))
     assert [graph.alignment(t) for t in (even, packed, array(graph, even, 3), byte)] == [8, 1, 8, 1]
+
+
+def test_what_may_not_be_there_yet_is_what_it_will_be(graph: TypeGraph) -> None:
+    point = struct(graph, "point", 8, member("x", 0, integer(graph)), member("y", 4, integer(graph)))
+    nothing = struct(graph, "()", 0)
+    dropped = struct(graph, "core::mem::manually_drop::ManuallyDrop<point>", 8, member("value", 0, point))
+    name = "core::mem::maybe_uninit::MaybeUninit<point>"
+    maybe = struct(graph, name, 8, member("uninit", 0, nothing), member("value", 0, dropped), kind=Kind.UNION)
+    assert graph.unwrapped(maybe) == point
+    assert graph.unwrapped(point) == point
+    number = struct(graph, "core::mem::manually_drop::ManuallyDrop<int>", 4, member("value", 0, integer(graph)))
+    assert graph.unwrapped(number) == number

@@ -573,3 +573,41 @@ def test_a_register_that_is_multiplied_is_no_pointer_whatever_a_variable_says(fa
         Place("of", fake.graph.pointer_to(fake.table), PlaceKind.REGISTER, RDI, 0, 0, 99),
     ]
     assert touched("mov 8(%rdi,%rsi,8),%rax; ret") == ["table.of[]"]
+
+
+def test_characters_are_not_stepped_over_by_the_size_of_something_else(fake: Fake) -> None:
+    graph = fake.graph
+    character = graph.add(TypeRecord(Kind.INT, "u8", 1))
+    assert not isinstance(locate(graph, character, 8, 0, 8), str)
+    assert not isinstance(locate(graph, character, 3, 0, 1), str)
+    assert not isinstance(locate(graph, character, 64, 0, 16), str)
+    assert locate(graph, character, 80, 0, 16) == "wider than its type"
+    assert locate(graph, character, 80, 0, 8) == "wider than its type"
+    assert locate(graph, character, 80, 0, 1) == "index not understood"
+
+
+def test_a_pointer_beside_an_arrays_elements_stays_where_it_is_counted_from(fake: Fake, touched: Touched) -> None:
+    graph = fake.graph
+    rows = graph.add(TypeRecord(Kind.ARRAY, target=fake.node, count=4))
+    members = (fake.member("n", 0, 8, fake.long), fake.member("of", 8, 128, rows))
+    table = graph.add(TypeRecord(Kind.STRUCT, "nodes", 136, keyword="struct", members=members))
+    # At a multiple of the element's size from the begin of the whole: 8 bytes before an element.
+    code = "mov %esi,%esi; shl $5,%rsi; lea (%rdi,%rsi),%rax; nop; mov 0x18(%rax),%ecx; ret"
+    fake.variables = [
+        Place("t", graph.pointer_to(table), PlaceKind.REGISTER, RDI, 0, 0, 100),
+        Place("e", graph.pointer_to(fake.node), PlaceKind.REGISTER, RAX, 0, 10, 100),
+    ]
+    assert touched(code) == ["nodes.of[].hits"]
+
+
+def test_a_number_from_memory_times_a_size_is_an_index(fake: Fake, touched: Touched) -> None:
+    fake.takes((RDI, fake.node), (RSI, fake.table))
+    assert touched("imul $32,(%rsi),%rax; mov 8(%rdi,%rax),%rcx; ret") == ["table.n", "node.key"]
+
+
+def test_what_rusts_allocators_return_is_nothing_yet(fake: Fake, touched: Touched) -> None:
+    graph = fake.graph
+    character = graph.add(TypeRecord(Kind.INT, "u8", 1))
+    room = graph.add(TypeRecord(Kind.POINTER, "*mut u8", 8, character))
+    fake.prototypes[0x100] = Prototype("alloc", room, (), 0x100)
+    assert touched("call .+0x100; movups %xmm0,(%rax); ret") == ["?"]

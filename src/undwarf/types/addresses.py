@@ -23,6 +23,8 @@ __all__ = ["Questions"]
 _REGISTERS = 96
 """Registers of a state of the data flow."""
 _HIGHEST = 1 << 40
+_ROOM = "*mut u8"
+"""What Rust's allocators return, whatever is put there."""
 _PLACEMENT_NEW = frozenset(("operator new", "operator new[]", "_ZnwmPv", "_ZnamPv"))
 
 Returned = tuple[tuple[int, int], ...]
@@ -174,6 +176,8 @@ class Questions:
 
     def _returned(self, t: int) -> Returned:
         graph, machine = self.graph, self._machine
+        if graph.record(t).name == _ROOM:
+            return ()
         if graph.is_scalar(t):
             value = self.value_of_type(t, 0, 8)
             return ((machine.result, self.values.number(value)),) if value is not None else ()
@@ -372,6 +376,10 @@ class Questions:
                 derived = self._kin.locate(value[1], value[4], size)
                 if derived is not None:
                     return derived
+                if 0 < self.graph.size(value[1]) <= value[4]:
+                    behind = self._kin.continued(value[1], value[4], size)[0]
+                    if behind is not None:
+                        return behind
             return locate(self.graph, value[1], value[2], value[4], size, self.embedders)
         if value[0] == ADDRESS:
             found = self.variable_of(value)
@@ -380,6 +388,10 @@ class Questions:
             located = locate(self.graph, found[0], value[2], found[1], size, None)
             return located if self._surely_there(value, located, size) else "index not understood"
         return "no pointer"
+
+    def may_go_on(self, t: int, offset: int, size: int) -> bool:
+        """Whether an object may be the first part of something that reaches to an offset behind it."""
+        return self._kin.continued(t, offset, size)[1]
 
     def _surely_there(self, value: Value, located: Located | str, size: int) -> bool:
         """Whether an address before the begin of a variable is not in that: it may be counted back from there."""
@@ -457,7 +469,7 @@ class Questions:
             return known
         if not said[4] - known[4] < 0 and graph.object_at(said[1], said[4] - known[4], known[1]):
             return said
-        if known[2] and not said[4] and self._inside_array(known, said[1]):
+        if known[2] and not said[4] and (self._inside_array(known, said[1]) or self._biased(known, said[1])):
             return known
         if not known[2] and self._further(known, said):
             return known
@@ -489,6 +501,16 @@ class Questions:
             return True
         self._own = True
         return self._kin.is_part(known[1], apart, said[1])
+
+    def _biased(self, known: Value, element: int) -> bool:
+        """Whether a pointer goes through an array of this type inside of something, but is never at an element's begin:
+        the offset of the array is left to the accesses."""
+        graph, whole = self.graph, self.graph.size(element)
+        if not whole or known[2] % whole or not graph.is_aggregate(known[1]) or not graph.is_aggregate(element):
+            return False
+        if holds_array(graph, known[1], known[2], known[4], element):
+            return False
+        return any(holds_array(graph, known[1], known[2], at, element) for at in range(8, min(whole, 65), 8))
 
     def _inside_array(self, known: Value, element: int) -> bool:
         """Whether a pointer that goes through an array inside of something is always at an element of this type."""

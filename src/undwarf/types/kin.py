@@ -29,6 +29,42 @@ class Kin:
         self._mentioned = mentioned
         self._derived: list[_Derived] | None = None
         self._located: dict[tuple[int, int, int], Located | None] = {}
+        self._first_in: dict[int, list[int]] | None = None
+
+    def beginning_with(self, t: int) -> list[int]:
+        """The aggregates without bases that begin with a member of an aggregate's type, and go on behind it."""
+        graph = self._graph
+        if self._first_in is None:
+            self._first_in = {}
+            seen: set[int] = set()
+            for group in self._mentioned():
+                for whole in group:
+                    canonical = graph.canonical(whole)
+                    if canonical in seen or len(seen) >= _MOST:
+                        continue
+                    seen.add(canonical)
+                    for member in graph.members(whole):
+                        inside = graph.is_aggregate(member.type) and graph.size(whole) > graph.size(member.type) > 0
+                        if inside and not member.offset and not member.base:
+                            self._first_in.setdefault(graph.canonical(member.type), []).append(whole)
+        return self._first_in.get(graph.canonical(t), []) if graph.is_aggregate(t) else []
+
+    def continued(self, t: int, offset: int, size: int) -> "tuple[Located | None, bool]":
+        """What lies behind an object that may be the first part of something larger, as inner nodes of a tree are
+        leaves first; and whether that is so at all.
+
+        It is told where a pointer to another object of the type lies there: they are what such nodes are made of.
+        """
+        graph = self._graph
+        larger = [one for one in self.beginning_with(t) if offset + size <= graph.size(one)]
+        found: list[Located] = []
+        for one in larger:
+            field = graph.member_at(one, offset, size)
+            pointer = graph.value_at(one, offset, size)
+            leads = graph.canonical(graph.target(pointer)) if pointer and graph.is_pointer(pointer) else 0
+            if field is not None and leads == graph.canonical(t):
+                found.append(Located(one, offset, field, "container"))
+        return (found[0] if len(found) == 1 else None), bool(larger)
 
     def _index(self, types: Iterable[int]) -> "_Derived":
         graph = self._graph

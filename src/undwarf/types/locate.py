@@ -18,6 +18,8 @@ _AGGREGATES = (Kind.STRUCT, Kind.UNION, Kind.CLASS, Kind.VARIANT)
 _CANDIDATES = 16
 _APART = 64
 """Bytes at most between two members of which a condition chooses one."""
+_WORDS, _CHARACTERS = 8, 64
+"""Words of characters (a power of two), and characters, that a loop goes through in one turn at most."""
 _MANY = 64
 """Aggregates that have a type as a part, above which not all of them are looked at."""
 
@@ -219,13 +221,13 @@ def locate(
         if not t:
             return "one of several types"
     whole = graph.size(t)
-    how = ""
+    how, walks = "", 0
     if step and whole and step % whole == 0 and not _goes_on(graph, t):
         if not 0 <= offset < whole:
             offset %= whole
-        step, how = 0, "array"
+        step, how, walks = 0, "array", abs(step)
     if graph.is_scalar(t):
-        return _in_scalars(graph, t, step, offset, size, whole, walked=bool(how))
+        return _in_scalars(graph, t, step, offset, size, whole, walks)
     if not step:
         found = graph.member_at(t, offset, size) if offset >= 0 else None
         if found is not None:
@@ -287,19 +289,21 @@ def one_of_two(graph: TypeGraph, t: int, step: int, offset: int, size: int) -> l
     return []
 
 
-def _in_scalars(
-    graph: TypeGraph, t: int, step: int, offset: int, size: int, whole: int, *, walked: bool
-) -> Located | str:
-    """One of several scalars in a row: what a pointer to a scalar leads to is one, or an array of them."""
+def _in_scalars(graph: TypeGraph, t: int, step: int, offset: int, size: int, whole: int, walks: int) -> Located | str:
+    """One of several scalars in a row: what a pointer to a scalar leads to is one, or an array of them. ``walks``: by
+    steps of so many bytes, whole scalars."""
     if not whole:
         return "incomplete type"
     within = offset % whole
     if size > whole:
         # Several at once: vectors of them, but hardly eight characters.
-        if whole == 1 and size < 16 and not walked:
+        if whole == 1 and ((size < 16 and not walks) or walks > _WORDS * size or walks & (walks - 1)):
             return "wider than its type"
         if size % whole or within:
             return "wider than its type"
+    elif whole == 1 and walks > _CHARACTERS:
+        # Who walks through characters does not take so many at once: they stand for something else.
+        return "index not understood"
     elif within + size > whole or (step and (step % whole) and size != whole):
         return "index not understood"
     if step % whole:
@@ -486,7 +490,8 @@ def holds_array(graph: TypeGraph, t: int, step: int, offset: int, element: int) 
         if stride == size and not (offset - at) % stride:
             found = graph.member_at(t, at)
             inside = found.containers if found is not None else ()
-            if any(graph.is_array(one) and graph.canonical(graph.target(one)) == canonical for one, _left in inside):
+            elements = (graph.unwrapped(graph.target(one)) for one, _left in inside if graph.is_array(one))
+            if any(graph.canonical(each) == canonical for each in elements):
                 return True
     return False
 

@@ -41,6 +41,12 @@ _as_it_is = tuple.__new__
 _MOST_CHOICES = 8
 """Types that a pointer may lead to, of which its use has to tell one."""
 
+_WRAPPERS = (
+    "core::mem::maybe_uninit::MaybeUninit<",
+    "core::mem::manually_drop::ManuallyDrop<",
+    "core::mem::maybe_dangling::MaybeDangling<",
+)
+
 
 class TypeGraph:
     """Types by number. ``pointer_size`` serves where a source does not give a pointer's size."""
@@ -440,6 +446,21 @@ class TypeGraph:
                 for container, left in one.containers
             )
         return known
+
+    def unwrapped(self, t: int) -> int:
+        """The aggregate or array that one of Rust's wrappers holds which say that it may not be there yet, or is not
+        dropped; the type itself where it is no such wrapper, or holds a scalar."""
+        inner = t
+        for _depth in range(16):
+            name = self.record(self.strip(inner)).name
+            if not name.startswith(_WRAPPERS):
+                return inner if self.is_aggregate(inner) or self.is_array(inner) else t
+            size = self.size(inner)
+            held = [one for one in self.members(inner) if not one.offset and size > 0 and self.size(one.type) == size]
+            if len(held) != 1:
+                break
+            inner = held[0].type
+        return t
 
     def is_method_table(self, t: int) -> bool:
         """Whether a type is an entry of a C++ class's table of virtual functions."""

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import cached_property
 
-from undwarf.disasm import Instruction, Machine, Memory, machine_of
+from undwarf.disasm import NONE, Instruction, Machine, Memory, machine_of
 from undwarf.disasm.listing import Listing
 from undwarf.disasm.x86_64 import fused
 from undwarf.elf import ElfFile
@@ -23,7 +23,7 @@ from undwarf.types.flow import FunctionFlow
 from undwarf.types.locate import Embedders, Located, candidates, is_member, locate, one_of_two, whole_around
 from undwarf.types.model import VOID
 from undwarf.types.objects import APART, ELSEWHERE, ObjectFile
-from undwarf.types.places import PlaceKind, TypeSource
+from undwarf.types.places import Place, PlaceKind, TypeSource
 from undwarf.types.program import Program
 from undwarf.types.skid import late
 from undwarf.types.touched import in_array, in_variable, touched
@@ -363,9 +363,34 @@ class Resolver:
         if operand.access == "w" and 0 < size < whole and not where[2] and self.graph.is_pointer(place.type):
             # Nobody writes a part of an address.
             return access(made, operand, size, how="spill", reason="narrower than the variable that shares the place")
-        located = locate(self.graph, place.type, where[2], offset, size)
+        if self.graph.is_scalar(place.type):
+            place, offset = self._split(function.tracker, made.address, place, offset)
+        located: Located | str = "index not understood"
+        if operand.index == NONE or operand.scale < size or not self._in_small(place.type, size):
+            located = locate(self.graph, place.type, where[2], offset, size)
         how = "variable" if function.tracker.has_variables else "frame"
         return self._typed(made, operand, size, located, how)
+
+    def _split(self, tracker: Tracker, pc: int, found: Place, offset: int) -> tuple[Place, int]:
+        """The variable that a scalar one is a part of, where both are told to be in one place on the stack: structures
+        are often taken apart, and their parts are variables of what is inlined."""
+        graph = self.graph
+        at = found.offset + offset - found.piece_offset
+        for place in reversed(tracker.questions.frame_places):
+            if place[2:4] != found[2:4] or not place.low <= pc < place.high or graph.is_scalar(place.type):
+                continue
+            inside = at - place.offset
+            if 0 <= inside < (place.piece_size or graph.size(place.type)):
+                part = graph.member_at(place.type, place.piece_offset + inside, graph.size(found.type))
+                if part is not None and graph.canonical(part.type) == graph.canonical(found.type) and not part.offset:
+                    return place, place.piece_offset + inside
+        return found, offset
+
+    def _in_small(self, t: int, size: int) -> bool:
+        """Whether a type is an array of scalars of fewer bytes: an index of larger ones is not into that."""
+        graph = self.graph
+        t = graph.unwrapped(t)
+        return graph.is_array(t) and graph.is_scalar(graph.target(t)) and 0 < graph.stride(t) < size
 
     def _global(
         self, function: _Function, k: int, made: Instruction, operand: Memory, where: Value, size: int
@@ -410,6 +435,10 @@ class Resolver:
         graph = self.graph
         t, offset, field = located.type, located.offset, located.field
         path = field.path
+        t = graph.unwrapped(t)
+        if t != located.type:
+            inner = graph.member_at(t, offset, size)
+            path = inner.path if inner is not None else ""
         # An array of aggregates is known by its element.
         for _depth in range(8):
             if not graph.is_array(t):
@@ -418,7 +447,7 @@ class Resolver:
             stride = graph.stride(t)
             if not stride or not (graph.is_aggregate(element) or graph.is_array(element)):
                 break
-            t, offset = element, offset % stride
+            t, offset = graph.unwrapped(element), offset % stride
             inner = graph.member_at(t, offset, size)
             path = inner.path if inner is not None else ""
         if graph.is_array(t):

@@ -44,6 +44,8 @@ def touched(tracker: Tracker, k: int, operand: Memory, where: Value, size: int) 
             # The last before an iterator's end; no part of a class lies behind others by just its size.
             parts = questions.embedders.of(where[1])
             leads = whole > 8 and graph.is_aggregate(where[1]) and not any(at for _t, at in parts)
+    if leads and where[4] >= whole and questions.may_go_on(where[1], where[4], size):
+        return _OUTSIDE
     if leads:
         return locate(graph, where[1], whole, where[4], size) if isinstance(found, str) else found
     return _OUTSIDE
