@@ -10,6 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from undwarf.cli.main import undwarf
+from undwarf.types.calling import thunk_of
 
 LIST = """
 #include <stdlib.h>
@@ -222,3 +223,40 @@ def test_virtual_bases_placement_and_pointers_in_unions(tmp_path: Path, level: s
     assert "struct Stream.fd" in said("_ZN4Both3getEv")
     assert "struct Point.x" in said("made")
     assert "struct Point.y" in said("either")
+
+
+THUNK = """
+struct shape { int id; virtual long area(long k) { return id * k; } };
+struct moving { long speed = 1; virtual long move(long k) = 0; };
+struct big { long values[4]; };
+struct sized { virtual big size(big *from) = 0; };
+struct car : shape, moving, sized {
+    long way = 0, turns = 0;
+    long move(long k) override { way += speed * k; return ++turns; }
+    big size(big *from) override { big made = *from; made.values[1] = way; return made; }
+};
+moving *make() { return new car; }
+"""
+
+
+def test_a_thunk_is_given_a_part_of_its_object(tmp_path: Path) -> None:
+    binary = build(tmp_path, THUNK, "thunk.cpp", "-O2", "-shared", "-fPIC", compiler="clang++")
+    moved = [one for one in answers(binary, "_ZThn16_N3car4moveEl") if one["how"] != "stack"]
+    assert {(one["type"], one["field"]) for one in moved} == {
+        ("struct car", name) for name in ("speed", "way", "turns")
+    }
+    other = answers(binary, "_ZThn32_N3car4sizeEP3big")
+    assert {one["type"] for one in other if one["how"] != "stack"} == {"struct car", "struct big"}
+
+
+@pytest.mark.parametrize(
+    ("name", "method"),
+    [
+        ("_ZThn16_N3car4moveEl", ("_ZN3car4moveEl", 16)),
+        ("_ZTh8_N3car4moveEl", ("_ZN3car4moveEl", -8)),
+        ("_ZTv0_n24_N3car4moveEl", None),
+        ("_ZN3car4moveEl", None),
+    ],
+)
+def test_names_of_thunks(name: str, method: tuple[str, int] | None) -> None:
+    assert thunk_of(name) == method

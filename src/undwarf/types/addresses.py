@@ -166,7 +166,13 @@ class Questions:
         """What the registers of a function's parameters hold when it begins."""
         if not prototype.trusted:
             return ()
-        found = ((register, self.value_of_type(t, piece, 8)) for register, t, piece in prototype.arguments)
+        found = [(register, self.value_of_type(t, piece, 8)) for register, t, piece in prototype.arguments]
+        if prototype.inside is not None:
+            within, offset = prototype.inside
+            found = [
+                (register, (*value[:4], offset) if register == within and value is not None else value)
+                for register, value in found
+            ]
         return tuple((register, self.values.number(value)) for register, value in found if value is not None)
 
     def returned_through(self, t: int) -> Returned:

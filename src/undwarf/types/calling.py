@@ -4,12 +4,24 @@ Source: System V Application Binary Interface, AMD64 Architecture Processor Supp
 Itanium C++ ABI, 3.1.2, for classes that are passed by their address.
 """
 
+import re
+
 from undwarf.types.model import Kind, TypeGraph
 
 INTEGER_REGISTERS = (5, 4, 1, 2, 8, 9)
 """DWARF numbers of rdi, rsi, rdx, rcx, r8, r9."""
 
 _CLONE_MARKS = (".isra.", ".constprop.", ".part.", ".cold", ".lto_priv.", ".llvm.", ".specialized.", ".resolver")
+
+
+_THUNK = re.compile(r"_ZTh(n?)([0-9]{1,9})_(?=[A-Z0-9])")
+
+
+def thunk_of(name: str) -> tuple[str, int] | None:
+    """(symbol of the method, bytes from its object's begin to where the first parameter points) of a function that
+    only adjusts that (Itanium C++ ABI, 5.1.4.1, "Virtual Override Thunks"); None for other functions."""
+    found = _THUNK.match(name)
+    return None if found is None else ("_Z" + name[found.end() :], int(found[2]) * (1 if found[1] else -1))
 
 
 def is_clone(name: str) -> bool:

@@ -10,7 +10,7 @@ from undwarf.dwarf import DebugLines, DwarfFile
 from undwarf.dwarf.lines import AltFinder, SplitFinder
 from undwarf.elf import ElfFile
 from undwarf.limits import DEFAULT, Limits
-from undwarf.types.calling import is_clone
+from undwarf.types.calling import argument_registers, is_clone, thunk_of
 from undwarf.types.closures import environment_of
 from undwarf.types.data_symbols import DataSymbols
 from undwarf.types.dwarf_types import C_LANGUAGES, DwarfTypes
@@ -263,6 +263,15 @@ class DwarfSource:
                 break
             named = further
         name = symbol or entry.string(LINKAGE_NAME) or named.string(LINKAGE_NAME) or name_of_entry(entry)
+        thunk = thunk_of(name) if low >= 0 and not parameters else None
+        method = self.prototype_named(thunk[0]) if thunk is not None else None
+        if thunk is not None and method is not None and method.parameters:
+            given = argument_registers(self.graph, method.parameters, method.returns)
+            first = next((register for register, t, _piece in given if t == method.parameters[0][1]), None)
+            if first is not None:
+                # Clang describes thunks as functions without parameters, even where the method is inlined.
+                inside = (first, thunk[1])
+                return Prototype(name, method.returns, method.parameters, low, arguments=given, inside=inside)
         return Prototype(name, self.types.of(entry), parameters, low, noreturn, variadic, trusted=not is_clone(symbol))
 
     @cached_property

@@ -63,7 +63,7 @@ class Prototype:
     ``low`` is its address where it is known, else -1. ``trusted`` is False for a clone (``.isra.0``), whose parameters
     are not where the prototype says; ``arguments`` are then empty. Otherwise these are (register, type, piece offset)
     of each register of the x86-64 System V convention that holds a parameter, or a part of one, at the first
-    instruction.
+    instruction. ``inside``: of C++'s thunks, the register of a method's object, and how far inside of that it points.
     """
 
     name: str
@@ -74,6 +74,7 @@ class Prototype:
     variadic: bool = False
     trusted: bool = True
     arguments: tuple[tuple[int, int, int], ...] = ()
+    inside: tuple[int, int] | None = None
 
 
 class TypeSource(Protocol):

@@ -104,7 +104,7 @@ class Tracker:
         offset = machine.entry_offset if rule is None else -rule[1]
         found: list[tuple[int, Value | None]] = [(machine.stack_pointer, (FRAME, 0, 0, 0, offset) if counted else None)]
         prototype = self.program.source.prototype_at(low)
-        if prototype is not None and not self.has_variables:
+        if prototype is not None and (not self.has_variables or prototype.inside is not None):
             values = self.questions.values
             found += [(register, values.of(value)) for register, value in self.questions.passed(prototype)]
         elif prototype is not None and self.questions.returns_in_memory(prototype):
