@@ -98,3 +98,17 @@ def test_behind_what_is_first_in_nothing_is_nothing_larger() -> None:
     graph, leaf, inner, _other = tree()
     assert Kin(graph, lambda: ([leaf],)).continued(leaf, 8, 8) == (None, False)
     assert Kin(graph, lambda: ([inner],)).continued(leaf, 24, 8) == (None, False)
+
+
+def test_several_members_at_once_begin_with_a_whole_one() -> None:
+    graph, base, node, _other, _further = build()
+    number = graph.members(node)[1].type
+    pair = Member("first", 8, -1, 64, 0, number), Member("second", 12, -1, 96, 0, number)
+    wide = graph.add(
+        TypeRecord(Kind.STRUCT, "wide", 16, members=(Member("", 0, -1, 0, 0, base, base=True), *pair)),
+    )
+    kin = Kin(graph, lambda: ([wide], []))
+    found = kin.locate(base, 8, 8)
+    assert found is not None and (found.type, found.field.path) == (wide, "first")
+    assert kin.locate(base, 10, 4) is None
+    assert kin.locate(base, 12, 8) is None

@@ -10,7 +10,7 @@ from undwarf.disasm import Memory
 from undwarf.disasm.x86_64 import MACHINE
 from undwarf.types.flow import FunctionFlow
 from undwarf.types.locate import Embedders, Located, locate, one_of_two
-from undwarf.types.model import Kind, TypeRecord
+from undwarf.types.model import Kind, Member, TypeRecord
 from undwarf.types.places import GlobalVariable, Place, PlaceKind, Prototype
 from undwarf.types.program import Program
 from undwarf.types.touched import touched as what_is_touched
@@ -611,3 +611,81 @@ def test_what_rusts_allocators_return_is_nothing_yet(fake: Fake, touched: Touche
     room = graph.add(TypeRecord(Kind.POINTER, "*mut u8", 8, character))
     fake.prototypes[0x100] = Prototype("alloc", room, (), 0x100)
     assert touched("call .+0x100; movups %xmm0,(%rax); ret") == ["?"]
+
+
+@pytest.fixture
+def rows(fake: Fake) -> int:
+    """`struct rows { int n; struct { int hash; short len, flags; } keys[15]; long vals[15]; void *kids[16]; }`."""
+    graph, member = fake.graph, fake.member
+    short = graph.add(TypeRecord(Kind.INT, "short", 2))
+    parts = member("hash", 0, 4, fake.int), member("len", 4, 2, short), member("flags", 6, 2, short)
+    key = graph.add(TypeRecord(Kind.STRUCT, "key", 8, keyword="struct", members=parts))
+    keys, vals = (graph.add(TypeRecord(Kind.ARRAY, target=t, count=15)) for t in (key, fake.long))
+    kids = graph.add(TypeRecord(Kind.ARRAY, target=graph.pointer_to(fake.node), count=16))
+    members = (
+        member("n", 0, 4, fake.int), member("keys", 4, 120, keys), member("vals", 128, 120, vals),
+        member("kids", 248, 128, kids),
+    )  # fmt: skip
+    return graph.add(TypeRecord(Kind.STRUCT, "rows", 376, keyword="struct", members=members))
+
+
+@pytest.mark.parametrize(
+    ("operand", "said"),
+    [
+        ("-4(%rdi,%rsi,8)", "rows.keys[].hash"),
+        ("-12(%rdi,%rsi,8)", "rows.keys[].hash"),
+        ("0x78(%rdi,%rsi,8)", "rows.vals[]"),
+        ("0x70(%rdi,%rsi,8)", "rows.vals[]"),
+        ("0x88(%rdi,%rsi,8)", "rows.vals[]"),
+        ("0xf8(%rdi,%rsi,8)", "rows.kids[]"),
+        ("0xf0(%rdi,%rsi,8)", "?"),
+    ],
+)
+def test_an_index_counted_from_more_than_0(fake: Fake, touched: Touched, rows: int, operand: str, said: str) -> None:
+    fake.takes((RDI, rows))
+    assert touched(f"movslq %esi,%rsi; mov {operand},%rax; ret") == [said]
+
+
+def test_an_index_less_one_is_in_the_array_of_the_displacement(fake: Fake, touched: Touched, rows: int) -> None:
+    fake.takes((RDI, rows))
+    assert touched("movslq %esi,%rsi; lea -1(%rsi),%rdx; mov 0xf8(%rdi,%rdx,8),%rax; ret") == ["rows.kids[]"]
+
+
+def test_a_loop_from_the_last_element_down_stays_in_its_array(fake: Fake, touched: Touched, rows: int) -> None:
+    fake.takes((RDI, rows))
+    assert touched("mov $14,%eax; 1: mov 0x80(%rdi,%rax,8),%rdx; dec %rax; jns 1b; ret") == ["rows.vals[]"]
+
+
+def test_a_part_of_a_further_element_does_not_hide_the_array(fake: Fake, touched: Touched) -> None:
+    graph = fake.graph
+    fake.variables = [
+        Place("items", graph.pointer_to(fake.item), PlaceKind.REGISTER, RDI, 0, 0, 4),
+        Place("part", graph.pointer_to(fake.link), PlaceKind.VALUE, RDI, 88, 4, 100),
+    ]
+    text = "mov 24(%rdi),%rax; mov 104(%rdi),%rax; ret"
+    assert touched(text, complete=True) == ["item.value", "item.value"]
+
+
+def test_an_index_that_was_added_to_before_is_more_than_the_displacement(fake: Fake, touched: Touched) -> None:
+    items = fake.graph.add(TypeRecord(Kind.ARRAY, target=fake.item, count=3))
+    fake.globals = [
+        GlobalVariable("before", fake.doubles, 0x2000, 64),
+        GlobalVariable("items", items, 0x2040, 120),
+    ]
+    loop = "xor %eax,%eax; 1: add $40,%rax; mov {}(%rax),%rdx; cmp $120,%rax; jne 1b; ret"
+    assert touched(loop.format("0x2040-40+24"), fixed=True) == ["struct item[].[].value"]
+    fake.globals[0] = GlobalVariable("before", fake.doubles, 0x1000, 64)
+    assert touched(loop.format("0x2040-40+24"), fixed=True) == ["struct item[].[].value"]
+
+
+def test_behind_a_base_class_is_what_derives_from_it(fake: Fake, touched: Touched) -> None:
+    graph = fake.graph
+    members = (
+        Member("", 0, 16, 0, 0, fake.link, base=True), fake.member("value", 16, 8, fake.long),
+        fake.member("low", 24, 4, fake.int), fake.member("high", 28, 4, fake.int),
+    )  # fmt: skip
+    derived = graph.add(TypeRecord(Kind.CLASS, "derived", 32, members=members))
+    fake.takes((RDI, fake.link))
+    text = "mov 24(%rdi),%rax; ret"
+    assert touched(text, embedders=Embedders(graph, lambda: [derived], bases_only=True)) == ["?"]
+    assert touched(text, embedders=Embedders(graph, list, bases_only=True)) == ["link.prev"]

@@ -260,3 +260,16 @@ def test_a_thunk_is_given_a_part_of_its_object(tmp_path: Path) -> None:
 )
 def test_names_of_thunks(name: str, method: tuple[str, int] | None) -> None:
     assert thunk_of(name) == method
+
+
+INDEXED = """
+struct rows { int n; struct { int hash; short len, flags; } keys[15]; long vals[15]; struct rows *kids[16]; };
+struct rows *moved(struct rows *r, long i) { return r->kids[i - 1]; }
+"""
+
+
+def test_an_index_less_one_before_an_array_is_not_the_end_of_another(tmp_path: Path) -> None:
+    binary = build(tmp_path, INDEXED, "indexed.c", "-O2", "-shared", "-fPIC")
+    [said] = [one for one in answers(binary, "moved") if one["how"] != "stack"]
+    assert "0xf0(%rdi,%rsi,8)" in said["insn"].lower()
+    assert (said["type"], said["reason"]) == (None, "index not understood")

@@ -468,7 +468,7 @@ class Questions:
             return known
         place = known[4] - said[4]
         # Steps of whole elements, or an iterator that is known to be outside of the first one.
-        outside = place < 0 or not 0 <= known[4] < whole
+        outside = not 0 <= place < whole or not 0 <= known[4] < whole
         in_array = whole > 0 and not known[2] % whole and (known[2] or outside)
         if in_array and graph.object_at(known[1], (known[4] - said[4]) % whole, said[1]):
             # An element of an array, and a part of it.

@@ -1267,9 +1267,16 @@ class Effects:
         base: cython.int = self.state[base_register] if base_register >= 0 else NULL
         if index_register < 0:
             number: cython.bint = base_register >= 0 and (not base or self._base(base) == NUMBER)
-            if number and self.fixed and displacement and self.questions.is_data(displacement):
-                # table(%rax): the displacement is the address.
-                return self._from(displacement, base if base else UNKNOWN)
+            if number and self.fixed and displacement:
+                if self._counted(base) and self.questions.is_data(displacement + self._offset(base)):
+                    # table-8(%rax) where %rax was added to before: less than the address.
+                    return self.values.intern(
+                        ADDRESS, displacement + self._offset(base), self._step(base), self._symbol(base),
+                        displacement + self._offset(base),
+                    )  # fmt: skip
+                if self.questions.is_data(displacement):
+                    # table(%rax): the displacement is the address.
+                    return self._from(displacement, base if base else UNKNOWN)
             return self.moved(base, displacement)
         scale: cython.longlong = self.operands[m + OPERAND_SCALE]
         index: cython.int = self.state[index_register]
@@ -1293,6 +1300,11 @@ class Effects:
             # The base may have been the pointer.
             return NOTHING
         return self.moved(total, displacement)
+
+    @cython.cfunc
+    def _counted(self, number: cython.int) -> cython.bint:
+        """Whether a number is one that goes up in steps, of which the first is known."""
+        return number > 0 and self._step(number) > 1 and self._offset(number) > 0
 
     @cython.cfunc
     @cython.exceptval(-1)

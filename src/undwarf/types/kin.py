@@ -118,13 +118,19 @@ class Kin:
     def _fitting(self, classes: list[tuple[int, int]], offset: int, size: int) -> list[Located]:
         graph = self._graph
         fitting: list[Located] = []
+        wider: list[Located] = []
         for derived, begin in classes:
             place = offset + begin
             found = graph.member_at(derived, place, size) if place >= 0 else None
-            if found is not None and not found.offset % (size or 1) and (not size or size <= graph.size(found.type)):
+            if found is None:
+                continue
+            if not found.offset % (size or 1) and (not size or size <= graph.size(found.type)):
                 fitting.append(Located(derived, place, found, "container"))
+            elif not found.offset and place + size <= graph.size(derived):
+                # Several members at once, from the begin of the first.
+                wider.append(Located(derived, place, found, "container"))
         whole = [one for one in fitting if graph.size(one.field.type) == size]
-        return whole or fitting
+        return whole or fitting or wider
 
     def _only(self, fitting: list[Located]) -> Located | None:
         """The least derived of a line of classes, which says enough; None where they are not of one line."""

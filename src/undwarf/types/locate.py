@@ -12,10 +12,23 @@ from typing import NamedTuple, Protocol
 
 from undwarf.types.model import VOID, Field, Kind, TypeGraph
 
-__all__ = ["Embedders", "Located", "holds_array", "is_member", "locate", "same_array", "value_of", "whole_around"]
+__all__ = [
+    "Embedders",
+    "Located",
+    "before_array",
+    "covered",
+    "holds_array",
+    "is_member",
+    "locate",
+    "same_array",
+    "value_of",
+    "whole_around",
+]
 
 _AGGREGATES = (Kind.STRUCT, Kind.UNION, Kind.CLASS, Kind.VARIANT)
 _CANDIDATES = 16
+_TURNS = 4
+"""Turns of a loop that compilers make one of."""
 _APART = 64
 """Bytes at most between two members of which a condition chooses one."""
 _WORDS, _CHARACTERS = 8, 64
@@ -242,7 +255,14 @@ def locate(
             return Located(t, place, found, "array")
     found = graph.member_at(t, offset, size) if offset >= 0 else None
     if found is not None and (_absorbed(graph, found, step) or _in_rows(graph, t, step, offset) is not None):
-        return "index not understood" if _at_border(graph, t, step, offset) else Located(t, offset, found)
+        if _at_border(graph, t, step, offset):
+            return "index not understood"
+        # What an element and the one behind it share is none: the index counts from one, in the array behind.
+        other = _in_array_behind(graph, t, step, offset, size) if _leaves_element(graph, found, step, size) else None
+        return other or Located(t, offset, found)
+    other = _in_array_behind(graph, t, step, offset, size)
+    if other is not None:
+        return other
     # Elements are read one by one when the index is biased: what is wider is no element.
     arrays = [
         (at, stride)
@@ -364,7 +384,7 @@ def _in_wholes(graph: TypeGraph, t: int, offset: int, size: int, whole: int, emb
             # Of something around it that is not known.
             return "outside of the type"
         return _beside(graph, t, offset, size, whole)
-    if whole and embedders.whole and not embedders.lonely and not _covered(graph, t, offset, embedders):
+    if whole and embedders.whole and not embedders.lonely and not covered(graph, t, offset, embedders):
         return _beside(graph, t, offset, size, whole)
     fitting: list[Located] = []
     for container, at in outer:
@@ -405,7 +425,7 @@ def _beside(graph: TypeGraph, t: int, offset: int, size: int, whole: int) -> Loc
     return Located(t, place, found, "array") if found is not None else "outside of the type"
 
 
-def _covered(graph: TypeGraph, t: int, offset: int, embedders: Embedders) -> bool:
+def covered(graph: TypeGraph, t: int, offset: int, embedders: Embedders) -> bool:
     """Whether anything that has a type as its part may reach to an offset of that."""
     for container, at in embedders.of(t):
         end = graph.size(container)
@@ -440,6 +460,44 @@ def _at_border(graph: TypeGraph, t: int, step: int, offset: int) -> bool:
         return False
     arrays = [(at, at + total) for at, by, total in _arrays(graph, t) if not (step % by and by % step)]
     return any(end - abs(step) <= offset < end and any(at == end for at, _end in arrays) for _at, end in arrays)
+
+
+def _leaves_element(graph: TypeGraph, found: Field, step: int, size: int) -> bool:
+    """Whether an access begins in an element of an array of some steps and ends in the next one."""
+    for t, offset in found.containers:
+        if graph.is_array(t) and graph.stride(t) == abs(step):
+            return size <= abs(step) < offset % abs(step) + size
+    return False
+
+
+def _in_array_behind(graph: TypeGraph, t: int, step: int, offset: int, size: int) -> Located | None:
+    """The first element of an array of some steps, a few of them further, if a whole scalar or element is accessed: an
+    index that counts from one, or more where a loop does several turns in one."""
+    stride = abs(step)
+    if not graph.is_aggregate(t) or not 0 < size <= stride:
+        return None
+    begins = {at for at, by, total in _arrays(graph, t) if by == stride <= total}
+    for place in range(offset + stride, offset + _TURNS * stride + 1, stride) if begins else ():
+        if not any(at <= place < at + stride for at in begins):
+            continue
+        found = graph.member_at(t, place, size)
+        if found is not None and not found.offset and size in (graph.size(found.type), stride):
+            return Located(t, place, found, "array")
+        break
+    return None
+
+
+def before_array(graph: TypeGraph, t: int, step: int, offset: int) -> bool:
+    """Whether an offset is in one of the last elements of a longer array, and another one of the same steps follows: it
+    may be that one's, of an index that counts from more than 0."""
+    stride = abs(step)
+    arrays = [(at, at + total) for at, by, total in _arrays(graph, t) if by == stride]
+    ends = [
+        end
+        for at, end in arrays
+        if at <= offset < end and offset + _TURNS * stride > end and end - at > 2 * _TURNS * stride
+    ]
+    return any(at == end for end in ends for at, _end in arrays)
 
 
 def _absorbed(graph: TypeGraph, found: Field, step: int) -> bool:

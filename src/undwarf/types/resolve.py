@@ -20,7 +20,16 @@ from undwarf.types.binary import Binary
 from undwarf.types.callers import Callers, follow
 from undwarf.types.data_symbols import DataSymbols
 from undwarf.types.flow import FunctionFlow
-from undwarf.types.locate import Embedders, Located, candidates, is_member, locate, one_of_two, whole_around
+from undwarf.types.locate import (
+    Embedders,
+    Located,
+    before_array,
+    candidates,
+    is_member,
+    locate,
+    one_of_two,
+    whole_around,
+)
 from undwarf.types.model import VOID
 from undwarf.types.objects import APART, ELSEWHERE, ObjectFile
 from undwarf.types.places import Place, PlaceKind, TypeSource
@@ -411,7 +420,9 @@ class Resolver:
     def _chosen(self, made: Instruction, operand: Memory, size: int, where: Value) -> Access | None:
         """One of two members of one type, chosen by a condition: a value of that type is all that is known."""
         graph = self.graph
-        both = one_of_two(graph, where[1], where[2], where[4], size) if where[2] else []
+        if not where[2] or before_array(graph, where[1], where[2], where[4]):
+            return None
+        both = one_of_two(graph, where[1], where[2], where[4], size)
         member = graph.member_at(both[0][0], both[0][1], size) if both else None
         if member is None:
             return None

@@ -6,10 +6,10 @@ is said of it, decides.
 """
 
 from undwarf.disasm import NONE, Memory
-from undwarf.types.locate import Located, locate, same_array
+from undwarf.types.locate import Located, before_array, covered, locate, same_array
 from undwarf.types.places import PlaceKind
 from undwarf.types.tracking import Tracker
-from undwarf.types.values import ADDRESS, OBJECT, Value
+from undwarf.types.values import ADDRESS, NUMBER, OBJECT, Value
 
 __all__ = ["in_array", "in_variable", "touched"]
 
@@ -23,7 +23,7 @@ def touched(tracker: Tracker, k: int, operand: Memory, where: Value, size: int) 
     base = tracker.register(operand.base) if operand.base != NONE else None
     if where[2]:
         if not isinstance(found, str) and _in_one_array(tracker, operand, base, where):
-            return found
+            return _by_index(tracker, operand, where) or found
         return in_variable(tracker, k, operand, size) or "index not understood"
     whole = graph.size(where[1])
     if where[0] != OBJECT or 0 <= where[4] < whole or (not isinstance(found, str) and found.how != "array"):
@@ -36,6 +36,9 @@ def touched(tracker: Tracker, k: int, operand: Memory, where: Value, size: int) 
         return locate(graph, where[1], whole, where[4], size) if beside and questions.walks(where[1]) else found
     # Only a register that leads to an object itself is used for its neighbours.
     leads = base is not None and base[0] == OBJECT and not base[2] and size <= whole and not base[4] % max(whole, 1)
+    if leads and isinstance(found, str) and questions.embedders.bases_only:
+        # In what derives from the class, rather: which one that is, is not known.
+        leads = not covered(graph, where[1], where[4], questions.embedders)
     if leads and base is not None and base[4]:
         leads = not _told(tracker, k, operand.base, base)
         if base[4] > 0:
@@ -76,6 +79,18 @@ def in_array(tracker: Tracker, k: int, operand: Memory, size: int) -> Located | 
             found = locate(tracker.graph, place.type, tracker.graph.stride(place.type), 0, size)
             return None if isinstance(found, str) else found
     return None
+
+
+def _by_index(tracker: Tracker, operand: Memory, where: Value) -> str | None:
+    """Why it is not known what an operand with an index of which nothing is known touches, however it seems."""
+    graph = tracker.graph
+    if where[0] != OBJECT or operand.index == NONE or not graph.is_aggregate(where[1]):
+        return None
+    index = tracker.register(operand.index)
+    if index is not None and (index[0] != NUMBER or index[2] != 1):
+        return None
+    counted = index[4] if index is not None else 0
+    return "index not understood" if not counted and before_array(graph, where[1], where[2], where[4]) else None
 
 
 def _told(tracker: Tracker, k: int, register: int, value: Value) -> bool:
