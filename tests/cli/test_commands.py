@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -191,12 +192,28 @@ def test_a_reader_that_has_seen_enough_ends_the_command_quietly(tmp_path: Path) 
     command.stderr.close()
 
 
-def test_a_full_disk_is_an_error(perf_data: Path) -> None:
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_output_is_written_in_large_pieces(perf_data: Path, unbuffered: str) -> None:
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    with ours, theirs:
+        subprocess.run(
+            [sys.executable, "-m", "undwarf", "info", "--json", str(perf_data)],
+            stdout=theirs,
+            env={**os.environ, "PYTHONUNBUFFERED": unbuffered},
+            timeout=60,
+            check=True,
+        )
+        # Each write comes as a message of its own.
+        assert json.loads(ours.recv(1 << 20))["wholeness"]
+
+
+@pytest.mark.parametrize("command", ["script", "info"])
+def test_a_full_disk_is_an_error(perf_data: Path, command: str) -> None:
     if not os.path.exists("/dev/full"):  # noqa: PTH110
         pytest.skip("no /dev/full here")
     with open("/dev/full", "wb") as full:
         done = subprocess.run(
-            [sys.executable, "-m", "undwarf", "script", str(perf_data)],
+            [sys.executable, "-m", "undwarf", command, str(perf_data)],
             stdout=full,
             stderr=subprocess.PIPE,
             timeout=60,
@@ -205,6 +222,7 @@ def test_a_full_disk_is_an_error(perf_data: Path) -> None:
     assert done.returncode == 3
     assert b"No space left" in done.stderr
     assert b"Traceback" not in done.stderr
+    assert b"Exception ignored" not in done.stderr
 
 
 def test_an_interrupt_exits_with_130(tmp_path: Path) -> None:

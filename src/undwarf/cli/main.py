@@ -71,8 +71,8 @@ class LazyGroup(click.Group):
             result = super().invoke(ctx)
             sys.stdout.flush()
         except BrokenPipeError:
-            # The reader has seen enough. What is still buffered goes nowhere, so that nobody complains at exit.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            # The reader has seen enough.
+            _drop_output()
             return 0
         return result
 
@@ -139,6 +139,25 @@ def run(arguments: Any = None) -> int:
     return code if isinstance(code, int) else 0
 
 
+OUTPUT_BUFFER = 1 << 16
+"""Bytes of output that are written at once; what a pipe holds."""
+
+
+def _buffer_output() -> None:
+    """Write in large pieces to what is no terminal, whatever the environment (PYTHONUNBUFFERED) asks of programs."""
+    given = sys.stdout
+    if isinstance(given, io.TextIOWrapper) and not given.isatty():
+        given.flush()
+        sys.stdout = open(  # noqa: SIM115 - it stays open until the end
+            given.fileno(), "w", OUTPUT_BUFFER, given.encoding, given.errors, closefd=False
+        )
+
+
+def _drop_output() -> None:
+    """What is still buffered goes nowhere, so that nobody complains at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 _PLAIN = str.maketrans({"─": "-", "│": "|", "├": "|", "└": "`", "→": ">", "←": "<", "⋮": ":", "…": "~"})
 
 
@@ -161,13 +180,21 @@ def _speak_any_encoding() -> None:
 def main(arguments: Any = None) -> None:
     """Run the command line and exit."""
     _speak_any_encoding()
+    _buffer_output()
     # What a run makes lives until its end: looking for cycles in it each 700 objects is 5 % of the time.
     gc.set_threshold(500_000, 20, 20)
     if signal.getsignal(signal.SIGINT) is signal.SIG_DFL and not {"record", "top"} & set(sys.argv[1:2]):
         # What samples has nothing to put in order until it begins, and says then what an interrupt means.
         signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
-        sys.exit(run(arguments))
+        code = run(arguments)
+        try:
+            if sys.stdout is not None:
+                sys.stdout.flush()
+        except OSError:
+            # Said already.
+            _drop_output()
+        sys.exit(code)
     finally:
         if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
             signal.signal(signal.SIGINT, signal.SIG_DFL)

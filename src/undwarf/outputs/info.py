@@ -1,11 +1,11 @@
 """What a recording holds and how far it can be trusted, as text or JSON."""
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, TextIO
 
 from undwarf.outputs.escape import printable
+from undwarf.outputs.json_text import dump
 from undwarf.outputs.paint import Paint
 
 
@@ -21,8 +21,7 @@ class InfoOptions:
 def write(found: dict[str, Any], sink: TextIO, options: InfoOptions) -> None:
     """Write what :func:`undwarf.views.overview.overview` found."""
     if options.json:
-        json.dump(found, sink, indent=1)
-        sink.write("\n")
+        dump(found, sink)
         return
     paint = Paint(options.colour)
     for lines in (

@@ -1,11 +1,11 @@
 """The files that are missing, and what fetches them, as text or JSON."""
 
-import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import TextIO
 
 from undwarf.outputs.escape import printable
+from undwarf.outputs.json_text import dump
 from undwarf.outputs.paint import Paint
 from undwarf.views.missing import MissingFile
 
@@ -24,8 +24,7 @@ class MissingOptions:
 def write(found: Sequence[MissingFile], sink: TextIO, options: MissingOptions) -> None:
     """Write what :func:`undwarf.views.missing.missing_files` found."""
     if options.json:
-        json.dump({"samples": options.samples, "missing": [asdict(one) for one in found]}, sink, indent=1)
-        sink.write("\n")
+        dump({"samples": options.samples, "missing": [asdict(one) for one in found]}, sink)
         return
     paint = Paint(options.colour)
     if not found:

@@ -1,9 +1,9 @@
 """The report for machines: the same numbers as weights, names as they are."""
 
-import json
 from dataclasses import asdict
 from typing import Any, TextIO
 
+from undwarf.outputs.json_text import dump
 from undwarf.outputs.report import ReportOptions, sections
 from undwarf.profile.model import Profile
 from undwarf.views.hot import Hot, hot
@@ -40,8 +40,7 @@ def write(profile: Profile, sink: TextIO, options: ReportOptions) -> None:
         "wholeness": {**asdict(whole), "share": whole.share},
         "events": events,
     }
-    json.dump(report, sink, indent=1)
-    sink.write("\n")
+    dump(report, sink)
 
 
 def _rows(flat: Hot, options: ReportOptions) -> list[dict[str, Any]]:

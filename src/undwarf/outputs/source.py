@@ -1,11 +1,11 @@
 """A function's source for people and for machines: each line's weight, and its instructions where asked for."""
 
-import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import TextIO
 
 from undwarf.outputs.escape import printable
+from undwarf.outputs.json_text import dump
 from undwarf.outputs.paint import Paint, fit
 from undwarf.outputs.report import percent, sections
 from undwarf.outputs.signatures import shorten
@@ -54,8 +54,7 @@ def write_json(profile: Profile, sink: TextIO, options: SourceOptions, disassemb
     """Write one JSON object: ``events`` holds the ``listings`` of each event."""
     found = _by_event(profile, options, disassemble)
     events = [{"event": name, "listings": [asdict(listing) for listing in made]} for name, made in found]
-    json.dump({"file": options.path, "weight": options.weight, "events": events}, sink, indent=1)
-    sink.write("\n")
+    dump({"file": options.path, "weight": options.weight, "events": events}, sink)
 
 
 def write(profile: Profile, sink: TextIO, options: SourceOptions, disassemble: Disassemble | None = None) -> None:

@@ -1,11 +1,11 @@
 """Stacks of threads, as debuggers print them, or as JSON."""
 
-import json
 import signal
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from undwarf.outputs.escape import printable
+from undwarf.outputs.json_text import dumps
 from undwarf.profile.model import Profile, Sample
 from undwarf.unwind.stop import DESCRIPTIONS, StopReason
 
@@ -69,4 +69,4 @@ def as_json(profile: Profile, process: str, held: Sequence[int], ended_by: int =
         )
     pid = samples[0].pid if samples else None
     ended = _signal_name(ended_by) if ended_by else None
-    return json.dumps({"pid": pid, "name": process, "signal": ended, "threads": threads}, indent=1)
+    return dumps({"pid": pid, "name": process, "signal": ended, "threads": threads})

@@ -1,12 +1,12 @@
 """What the cache of unwind tables holds, as text or JSON."""
 
-import json
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TextIO
 
 from undwarf.outputs.escape import printable
+from undwarf.outputs.json_text import dump
 from undwarf.tables.store import Entry
 
 
@@ -27,8 +27,7 @@ def write(entries: Sequence[Entry], sink: TextIO, options: CacheOptions) -> None
              "used": one.used, "file": one.name}
             for one in entries
         ]  # fmt: skip
-        json.dump({"directory": options.directory, "limit": options.limit, "tables": tables}, sink, indent=2)
-        sink.write("\n")
+        dump({"directory": options.directory, "limit": options.limit, "tables": tables}, sink, 2)
         return
     if entries:
         sink.write(f"{'bytes':>10} {'rows':>9} {'rules':>6}  {'used':<10}  binary\n")

@@ -1,9 +1,9 @@
 """Sizes of unwind tables as text or JSON."""
 
-import json
 from dataclasses import dataclass
 from typing import TextIO
 
+from undwarf.outputs.json_text import dump
 from undwarf.views.table_sizes import Sizes
 
 
@@ -17,8 +17,7 @@ class SizeOptions:
 def write(sizes: Sizes, sink: TextIO, options: SizeOptions) -> None:
     """Counts of the table, then a line for each format."""
     if options.json:
-        json.dump(sizes.as_json(), sink, indent=2)
-        sink.write("\n")
+        dump(sizes.as_json(), sink, 2)
         return
     sink.write(f"{sizes.functions:,} functions, {sizes.rows:,} rows, {sizes.rules:,} distinct rules\n\n")
     sink.write(f"{'in the file':<22} {'bytes':>14}\n")

@@ -1,10 +1,10 @@
 """Disagreements between two sources of unwind information as text or JSON."""
 
-import json
 from dataclasses import dataclass
 from typing import TextIO
 
 from undwarf.outputs.escape import printable
+from undwarf.outputs.json_text import dump
 from undwarf.views.table_verify import Verdict
 
 
@@ -18,8 +18,7 @@ class VerifyOptions:
 def write(verdict: Verdict, sink: TextIO, options: VerifyOptions) -> None:
     """A summary by kind, then the places with their code."""
     if options.json:
-        json.dump(verdict.as_json(), sink, indent=1)
-        sink.write("\n")
+        dump(verdict.as_json(), sink)
         return
     both = verdict.instructions - verdict.only_one - verdict.only_other
     share = f" ({100 * verdict.agreed / both:.3f} %)" if both else ""

@@ -1,8 +1,8 @@
 """Types and members by weight, for machines."""
 
-import json
 from typing import Any, TextIO
 
+from undwarf.outputs.json_text import dump
 from undwarf.views.datatypes import Counts, DataTypes, FieldRow, TypeRow
 from undwarf.views.layout import layout, spread
 from undwarf.views.sharing import Clashes, Party
@@ -12,8 +12,7 @@ __all__ = ["as_dict", "sharing_as_dict", "type_as_dict", "write"]
 
 def write(report: dict[str, Any], sink: TextIO) -> None:
     """One JSON object."""
-    json.dump(report, sink, indent=1)
-    sink.write("\n")
+    dump(report, sink)
 
 
 def _counts(counts: Counts, *, latency: bool) -> dict[str, Any]:

@@ -1,0 +1,71 @@
+"""JSON with a line for each entry, written in large pieces.
+
+The text is that of ``json.dump`` with an indent, which the standard library makes entry by entry with its slow encoder.
+"""
+
+import json
+from collections.abc import Callable
+from json.encoder import encode_basestring_ascii as quoted
+from typing import Any, TextIO
+
+__all__ = ["dump", "dumps"]
+
+_PIECES = 1 << 15
+"""Parts of the text that are put together before they are written."""
+
+
+def dump(value: object, sink: TextIO, indent: int = 1) -> None:
+    """Write a value, of what :mod:`json` knows, and a line's end."""
+    parts: list[str] = []
+
+    def add(part: str) -> None:
+        parts.append(part)
+        if len(parts) >= _PIECES:
+            sink.write("".join(parts))
+            parts.clear()
+
+    _put(value, "\n", " " * indent, add)
+    add("\n")
+    sink.write("".join(parts))
+
+
+def dumps(value: object, indent: int = 1) -> str:
+    """The text of a value."""
+    parts: list[str] = []
+    _put(value, "\n", " " * indent, parts.append)
+    return "".join(parts)
+
+
+def _put(value: Any, line: str, step: str, add: Callable[[str], None]) -> None:
+    """Add the parts of a value that begins in a line; ``line`` is what begins the next one as far in."""
+    if isinstance(value, dict):
+        if not value:
+            add("{}")
+            return
+        inner = line + step
+        before = "{" + inner
+        for key, one in value.items():
+            name = quoted(key) if isinstance(key, str) else f'"{json.dumps(key)}"'
+            kind = type(one)
+            if kind is int:
+                add(f"{before}{name}: {one}")
+            elif kind is str:
+                add(f"{before}{name}: {quoted(one)}")
+            else:
+                add(f"{before}{name}: ")
+                _put(one, inner, step, add)
+            before = "," + inner
+        add(line + "}")
+    elif isinstance(value, list | tuple):
+        if not value:
+            add("[]")
+            return
+        inner = line + step
+        before = "[" + inner
+        for one in value:
+            add(before)
+            _put(one, inner, step, add)
+            before = "," + inner
+        add(line + "]")
+    else:
+        add(json.dumps(value))
