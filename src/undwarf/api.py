@@ -176,9 +176,11 @@ class Recording:
     def types(self) -> "ImageTypes":
         """Data types by image: what instructions touch."""
         # Few commands need types, and their modules take a third of all loading.
+        from undwarf.types.answers import answer_files
         from undwarf.types.images import ImageTypes
 
-        return ImageTypes(self.images, self._limits, self.data.defects, lambda: self.records)
+        kept = answer_files(self._limits) if self._tables is not None else None
+        return ImageTypes(self.images, self._limits, self.data.defects, lambda: self.records, kept)
 
     @cached_property
     def event_kinds(self) -> tuple[frozenset[int], frozenset[int]]:
@@ -345,9 +347,9 @@ def open_recording(
     debug files. ``debuginfod`` lets files that are not here be fetched from the servers that ``$DEBUGINFOD_URLS``
     names, or by a client of your own; nothing else uses the network. ``unwind`` names the kinds of unwind information
     that are used, in order, each where those before it have no rule, as in ``"sframe"`` or ``"sframe,cfi,fp"``
-    (fp: step by the frame pointer). Rows of unwind tables are kept below ``$UNDWARF_CACHE_DIR`` (default:
-    ``~/.cache/undwarf``), unless ``cache`` is False or that variable is ``off``. Raises UsageError for an unknown kind,
-    UnreadableInput if the source cannot be read or is no recording.
+    (fp: step by the frame pointer). Rows of unwind tables, and what instructions touch, are kept below
+    ``$UNDWARF_CACHE_DIR`` (default: ``~/.cache/undwarf``), unless ``cache`` is False or that variable is ``off``.
+    Raises UsageError for an unknown kind, UnreadableInput if the source cannot be read or is no recording.
     """
     data = open_perf_data(source, limits=limits)
     if debuginfod is True:

@@ -39,6 +39,10 @@ class Limits:
     """Distinct unwind rules of one run; each costs 640 bytes."""
     store_bytes: int = 512 << 20
     """Bytes of all tables kept on disk; those used least recently go first."""
+    answer_bytes: int = 64 << 20
+    """Bytes of all data types of instructions kept on disk; those used least recently go first."""
+    kept_answers: int = 50_000
+    """Instructions of one binary whose data types are kept."""
     fdes: int = 20_000_000
     """Frame description entries in one section."""
     orc_entries: int = 50_000_000

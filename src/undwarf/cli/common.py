@@ -101,7 +101,9 @@ OPTIONS: tuple[Callable[[Any], Any], ...] = (
         default=None,
         help="User frames of a stack at most.",
     ),
-    click.option("--no-cache", is_flag=True, help="Neither use unwind tables of earlier runs nor keep them for later."),
+    click.option(
+        "--no-cache", is_flag=True, help="Neither use tables and types of earlier runs nor keep them for later."
+    ),
     click.option("--stats", is_flag=True, help="Say on stderr what was read of unwind tables, and what was kept."),
     click.option("--no-inline", is_flag=True, help="Leave inlined functions in those they are inlined in."),
     click.option(
@@ -329,6 +331,7 @@ class Job:
             exact=exact,
             progress=self._progress,
             fork=lambda: None if alone else self.recording.defects,
+            answers_of=self.recording.types.answers,
         )
         self._progress.close()
         return found

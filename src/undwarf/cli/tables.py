@@ -154,13 +154,14 @@ def convert(
 
 @command.command()
 @click.argument("elf", metavar="[ELF]...", nargs=-1)
-@click.option("--clear", is_flag=True, help="Remove all tables.")
+@click.option("--clear", is_flag=True, help="Remove all that is kept.")
 @click.option("--json", "as_json", is_flag=True, help="For machines.")
 def cache(elf: tuple[str, ...], clear: bool, as_json: bool) -> None:
-    """What is kept of tables from run to run.
+    """What is kept of tables, and of data types, from run to run.
 
-    Each run on a recording keeps the rows that it needed, so that the next one finds them. With ELF, the whole tables
-    of these binaries are kept. $UNDWARF_CACHE_DIR is the directory (default: ~/.cache/undwarf; "off": none).
+    Each run on a recording keeps the rows that it needed, and what instructions touch, so that the next one finds them.
+    With ELF, the whole tables of these binaries are kept. $UNDWARF_CACHE_DIR is the directory (default:
+    ~/.cache/undwarf; "off": none).
 
     \b
     Examples:
@@ -170,15 +171,18 @@ def cache(elf: tuple[str, ...], clear: bool, as_json: bool) -> None:
     """
     from undwarf.outputs.table_cache import CacheOptions, write
     from undwarf.tables.store import Store
+    from undwarf.types.answers import answer_files
     from undwarf.views.table_cache import keep_whole
 
-    store = Store.from_environment()
-    if store is None:
+    store, answers = Store.from_environment(), answer_files()
+    if store is None or answers is None:
         raise UsageError("there is no cache of unwind tables", "UNDWARF_CACHE_DIR is off", "name a directory there")
     if clear:
         gone = store.clear()
         talk("note", f"{gone} table{'' if gone == 1 else 's'} removed")
+        gone = answers.clear()
+        talk("note", f"data types of {gone} file{'' if gone == 1 else 's'} removed")
     for name in elf:
         keep_whole(store, name)
     if as_json or not (clear or elf):
-        write(store.entries(), sys.stdout, CacheOptions(str(store.directory), store.limit, as_json))
+        write(store.entries(), sys.stdout, CacheOptions(str(store.directory), store.limit, as_json, answers))

@@ -226,7 +226,7 @@ def _draw(binary: str | None, name: str, btf: str, as_json: bool, options: dict[
         graph, number = source.graph, source.type_named(text.plain_name(name))
     if not number:
         raise UsageError(f"no type named {name!r} in {binary or btf}")
-    row = TypeRow(graph.canonical_name(number), graph.size(number), graph, graph.strip(number))
+    row = TypeRow(graph.canonical_name(number), graph.size(number), lambda: (graph, graph.strip(number)))
     if as_json:
         types_json.write(types_json.type_as_dict(DataTypes(), row), sys.stdout)
     else:

@@ -1,10 +1,11 @@
-"""What the cache of unwind tables holds, as text or JSON."""
+"""What is kept from run to run of unwind tables and data types, as text or JSON."""
 
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TextIO
 
+from undwarf.kept_files import KeptFiles
 from undwarf.outputs.escape import printable
 from undwarf.outputs.json_text import dump
 from undwarf.tables.store import Entry
@@ -12,22 +13,34 @@ from undwarf.tables.store import Entry
 
 @dataclass(frozen=True, slots=True)
 class CacheOptions:
-    """``directory`` and ``limit`` (bytes) are those of the cache. ``json``: one object."""
+    """``directory`` and ``limit`` (bytes) are those of the tables. ``json``: one object. ``answers``: where data types
+    are."""
 
     directory: str
     limit: int
     json: bool = False
+    answers: KeptFiles | None = None
 
 
 def write(entries: Sequence[Entry], sink: TextIO, options: CacheOptions) -> None:
-    """A line for each table, then the sum."""
+    """A line for each table, then the sums."""
+    answers = options.answers
+    files, size = answers.usage() if answers is not None else (0, 0)
     if options.json:
         tables = [
             {"path": one.path, "build_id": one.build_id, "rows": one.rows, "rules": one.rules, "bytes": one.size,
              "used": one.used, "file": one.name}
             for one in entries
         ]  # fmt: skip
-        dump({"directory": options.directory, "limit": options.limit, "tables": tables}, sink, 2)
+        report: dict[str, object] = {"directory": options.directory, "limit": options.limit, "tables": tables}
+        if answers is not None:
+            report["types"] = {
+                "directory": str(answers.directory),
+                "limit": answers.limit,
+                "files": files,
+                "bytes": size,
+            }
+        dump(report, sink, 2)
         return
     if entries:
         sink.write(f"{'bytes':>10} {'rows':>9} {'rules':>6}  {'used':<10}  binary\n")
@@ -38,3 +51,6 @@ def write(entries: Sequence[Entry], sink: TextIO, options: CacheOptions) -> None
     total = sum(one.size for one in entries)
     plural = "" if len(entries) == 1 else "s"
     sink.write(f"{len(entries)} table{plural}, {total:,} of {options.limit:,} bytes, in {options.directory}\n")
+    if answers is not None:
+        plural = "" if files == 1 else "s"
+        sink.write(f"data types of {files} file{plural}, {size:,} of {answers.limit:,} bytes, in {answers.directory}\n")

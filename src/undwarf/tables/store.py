@@ -14,26 +14,22 @@ A file holds what is known of one binary's table, as columns (:mod:`undwarf.tabl
     build-id, path, padding to 8 bytes
     index, row data, rules, lengths of the expressions (4 bytes each), the expressions
 
-Whoever writes makes a new file beside the old one and renames it, so that readers see an old or a new file, never a
-half. Whatever is not exactly as it should be is a miss, and the table is built again. Files are read, not mapped: they
-are small, and a mapped one that somebody cuts short kills the process.
+Whatever is not exactly as it should be is a miss, and the table is built again.
 """
 
 import os
 import stat
 import struct
-import time
 
 # hashlib has the same function, and loads all of OpenSSL.
 from _blake2 import blake2b
-from contextlib import suppress
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 
 from undwarf.buffers import zeros
 from undwarf.diagnostics import Defects
 from undwarf.elf import ElfFile, go_functions
+from undwarf.kept_files import KeptFiles, cache_directory, maker
 from undwarf.limits import DEFAULT, Limits
 from undwarf.tables import pack, pack_rules
 from undwarf.tables.cfi import RuleSet
@@ -49,10 +45,8 @@ _HEAD = struct.Struct("<16s16sQIIIIIIIHH")
 _SUFFIX = ".table"
 _SECTIONS = (".eh_frame", ".eh_frame_hdr", ".debug_frame", ".sframe", ".text", *go_functions.SECTIONS)
 _MOST_RULES = 0xFFFF - 2
-_STALE = 3600
-"""Seconds after which a file that a writer left behind is removed."""
-_FRESH = 86400
-"""Seconds for which a file counts as just used: not every run writes to the directory."""
+_MAKERS = ("tables", "disasm", "elf")
+"""What reads unwind information and code: another build of it may make other rows of the same binary."""
 
 NOT_ASKED = bytes(16)
 """Instead of a debug file's fingerprint: nobody has looked for one, and no hole is known."""
@@ -61,21 +55,6 @@ NO_DEBUG = b"no debug file..."
 
 REGISTERS = {22: 33, 62: 17, 183: 34}
 """How many DWARF registers rules may speak of, by ELF machine."""
-
-
-@cache
-def maker() -> bytes:
-    """What tells two builds of undwarf apart that may make other rows of the same binary: names, sizes and times of the
-    files that read unwind information and code."""
-    about = []
-    for part in ("tables", "disasm", "elf"):
-        for folder, _folders, names in os.walk(Path(__file__).parent.parent / part):
-            for name in names:
-                if name.endswith((".py", ".so")):
-                    with suppress(OSError):
-                        status = (Path(folder) / name).stat()
-                        about.append((folder, name, status.st_size, status.st_mtime_ns))
-    return repr(sorted(about)).encode()
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +99,7 @@ def key_of(elf: ElfFile, order: tuple[str, ...] = DEFAULT_ORDER) -> Key | None:
         return None
     # Hexadecimal only: nothing that a file says becomes part of a path.
     name = f"{elf.build_id.hex()[:64] or 'none'}-{mark.hex()}{_SUFFIX}"
-    made = blake2b(mark + maker(), digest_size=16).digest()
+    made = blake2b(mark + maker(*_MAKERS), digest_size=16).digest()
     return Key(name, elf.build_id, made, registers, elf.path)
 
 
@@ -157,58 +136,45 @@ class Store:
     def __init__(
         self, directory: "str | os.PathLike[str]", limits: Limits = DEFAULT, defects: Defects | None = None
     ) -> None:
-        self.directory = Path(directory)
+        self._files = KeptFiles(directory, _SUFFIX, limits.store_bytes)
         self.hits = 0
         self.misses = 0
         self.written = 0
         self.damaged = 0
         self.defects = defects if defects is not None else Defects()
-        self._limits = limits
+
+    @property
+    def directory(self) -> Path:
+        """Where the tables are."""
+        return self._files.directory
 
     @property
     def limit(self) -> int:
         """Bytes of all tables at most."""
-        return self._limits.store_bytes
+        return self._files.limit
 
     @classmethod
     def from_environment(cls, limits: Limits = DEFAULT, defects: Defects | None = None) -> "Store | None":
-        """The user's store: ``$UNDWARF_CACHE_DIR/tables``, else ``undwarf/tables`` below ``$XDG_CACHE_HOME`` or
-        ``~/.cache``; None if ``UNDWARF_CACHE_DIR`` is ``off``, or if the latter belong to somebody else (sudo may leave
-        HOME as it was)."""
-        chosen = os.environ.get("UNDWARF_CACHE_DIR", "")
-        if chosen == "off":
-            return None
-        if chosen:
-            return cls(Path(chosen) / "tables", limits, defects)
-        base = os.environ.get("XDG_CACHE_HOME", "")
-        try:
-            owned = Path(base) if base.startswith("/") else Path.home()
-            if owned.exists() and owned.stat().st_uid != os.geteuid():
-                return None
-        except (OSError, RuntimeError):
-            return None
-        root = owned if base.startswith("/") else owned / ".cache"
-        return cls(root / "undwarf" / "tables", limits, defects)
+        """The user's store; None if there is to be none (:func:`undwarf.kept_files.cache_directory`)."""
+        directory = cache_directory("tables")
+        return cls(directory, limits, defects) if directory is not None else None
 
     # -- reading --------------------------------------------------------------------------------------------------
 
     def load(self, key: Key, rules: RuleSet) -> StoredTable | None:
         """The table of a binary, its rules taken into ``rules``; None if there is none that can be used."""
-        path = self.directory / key.name
         found = None
-        data = _contents(path, self._limits.store_bytes)
+        data = self._files.read(key.name)
         if data is not None:
             found = read(data, rules, key)
             if found is None and not _whole(data):
                 self.damaged += 1
-                self.defects.add("damaged file in the cache of unwind tables", str(path))
+                self.defects.add("damaged file in the cache of unwind tables", str(self.directory / key.name))
         if found is None:
             self.misses += 1
             return None
         self.hits += 1
-        with suppress(OSError):
-            if time.time() - path.stat().st_mtime > _FRESH:
-                os.utime(path)
+        self._files.used(key.name)
         return found
 
     # -- writing --------------------------------------------------------------------------------------------------
@@ -218,79 +184,32 @@ class Store:
     ) -> bool:
         """Keep columns of rows whose numbers are those of ``rules``; whether that could be done."""
         made = write(columns, rules, key, debug_mark)
-        if made is None or len(made) > self._limits.store_bytes:
-            return False
-        path = self.directory / key.name
-        draft = self.directory / f".{key.name}.{os.getpid()}.{os.urandom(4).hex()}"
-        try:
-            if not self.directory.is_dir():
-                self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-            handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-            try:
-                with os.fdopen(handle, "wb", buffering=0) as file:
-                    if file.write(made) != len(made):
-                        raise OSError("the disk is full")
-                draft.replace(path)
-            except OSError:
-                draft.unlink(missing_ok=True)
-                raise
-        except OSError:
+        if made is None or not self._files.write(key.name, made):
             return False
         self.written += 1
         return True
 
     # -- housekeeping ---------------------------------------------------------------------------------------------
 
-    def _files(self) -> list[tuple[float, int, Path]]:
-        """(last use, bytes, path) of all files, of which writers' drafts have a name that starts with a dot."""
-        found = []
-        with suppress(OSError), os.scandir(self.directory) as listing:
-            for one in listing:
-                if one.name.endswith(_SUFFIX) or (one.name.startswith(".") and _SUFFIX + "." in one.name):
-                    with suppress(OSError):
-                        status = one.stat(follow_symlinks=False)
-                        found.append((status.st_mtime, status.st_size, Path(one.path)))
-        return sorted(found)
-
     def usage(self) -> tuple[int, int]:
         """How many tables there are, and their bytes."""
-        sizes = [size for _used, size, path in self._files() if not path.name.startswith(".")]
-        return len(sizes), sum(sizes)
+        return self._files.usage()
 
     def trim(self) -> int:
-        """Remove the files used least recently until the rest keeps to the limit, and old drafts; how many went."""
-        files = self._files()
-        total = sum(size for _used, size, path in files if not path.name.startswith("."))
-        gone = 0
-        for used, size, path in files:
-            if path.name.startswith("."):
-                if time.time() - used < _STALE:
-                    continue
-            elif total > self._limits.store_bytes:
-                total -= size
-            else:
-                continue
-            with suppress(OSError):
-                path.unlink()
-                gone += 1
-        return gone
+        """Remove the tables used least recently until the rest keeps to the limit; how many files went."""
+        return self._files.trim()
 
     def clear(self) -> int:
         """Remove all tables; how many there were."""
-        gone = 0
-        for _used, _size, path in self._files():
-            with suppress(OSError):
-                path.unlink()
-                gone += not path.name.startswith(".")
-        return gone
+        return self._files.clear()
 
     def entries(self) -> list[Entry]:
         """The tables, those used last first."""
         found = []
-        for used, size, path in reversed(self._files()):
+        for used, size, path in reversed(self._files.files()):
             if path.name.startswith("."):
                 continue
-            data = _contents(path, self._limits.store_bytes)
+            data = self._files.read(path.name)
             about = _about(data) if data is not None else None
             found.append(
                 Entry(path.name, about[1], about[0].hex(), about[2], about[3], size, used)
@@ -298,25 +217,6 @@ class Store:
                 else Entry(path.name, "", "", 0, 0, size, used)
             )
         return found
-
-
-def _contents(path: Path, limit: int) -> memoryview | None:
-    """The bytes of a regular file; None if it cannot be read, is empty or too long."""
-    try:
-        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
-    except OSError:
-        return None
-    try:
-        status = os.fstat(handle)
-        if not stat.S_ISREG(status.st_mode) or not 0 < status.st_size <= limit:
-            return None
-        with os.fdopen(handle, "rb", buffering=0, closefd=False) as file:
-            data = file.read(status.st_size)
-        return memoryview(data) if data else None
-    except OSError:
-        return None
-    finally:
-        os.close(handle)
 
 
 def _other_version(data: memoryview) -> bool:

@@ -7,8 +7,10 @@ from undwarf.diagnostics import Defects
 from undwarf.elf import ElfFile
 from undwarf.errors import UndwarfError
 from undwarf.images import Image, ImageKind, ImageStore
+from undwarf.kept_files import KeptFiles
 from undwarf.limits import DEFAULT, Limits
 from undwarf.symbols.modules import Place, module_places
+from undwarf.types.answers import KeptAnswers, kept_answers
 from undwarf.types.btf import BtfFile
 from undwarf.types.kernels import KernelBinary, kernel_binary
 from undwarf.types.opening import open_resolver
@@ -20,7 +22,8 @@ __all__ = ["ImageTypes"]
 class ImageTypes:
     """The resolver of an image and the address in its file, or the reason why there is none.
 
-    ``records`` gives the recording's records, which say where the kernel and its modules ran.
+    ``records`` gives the recording's records, which say where the kernel and its modules ran; ``kept`` is where answers
+    are kept from run to run.
     """
 
     def __init__(
@@ -29,11 +32,13 @@ class ImageTypes:
         limits: Limits = DEFAULT,
         defects: Defects | None = None,
         records: Callable[[], Any] | None = None,
+        kept: KeptFiles | None = None,
     ) -> None:
         self._store = store
         self._limits = limits
         self._defects = Defects() if defects is None else defects
         self._records = records or (lambda: None)
+        self._kept = kept
         self._known: dict[int, Resolver | str] = {}
         self._deltas: dict[int, int] = {}
         self._kernel: KernelBinary | str | None = None
@@ -58,6 +63,23 @@ class ImageTypes:
                     return found, address - place.start
             return "where the module lay is not known"
         return found, (address - self._deltas.get(number, 0)) & 0xFFFFFFFFFFFFFFFF
+
+    def answers(self, number: int, asked: str) -> KeptAnswers | None:
+        """What is kept of the answers about an image's instructions; None where nothing is to be kept.
+
+        ``asked`` tells apart what is asked of instructions.
+        """
+        image = self._store[number]
+        if self._kept is None or image.kind is not ImageKind.FILE:
+            return None
+        try:
+            elf = image.elf
+            if elf is None:
+                return None
+            debug = image.debug_elf if elf.section(".debug_info") is None else None
+            return kept_answers(self._kept, elf, debug, asked, self._limits, self._defects)
+        except UndwarfError:
+            return None
 
     def _open(self, image: Image) -> Resolver | str:
         if image.jitdump is not None:

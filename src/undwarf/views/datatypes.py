@@ -8,11 +8,13 @@ added up by type and member as well.
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from dataclasses import field as initially
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from undwarf.buffers import zeros
 from undwarf.diagnostics import Defects
 from undwarf.profile.model import NONE, Profile
+from undwarf.types.answers import Answer, KeptAnswers
 from undwarf.types.model import VOID, TypeGraph
 from undwarf.types.resolve import Access, Resolver
 from undwarf.views.both_ends import both_ends
@@ -45,7 +47,8 @@ _MOST_DESCRIBED = 256 << 20
 class Touch:
     """What the innermost frames of a profile touch.
 
-    `access` (I) gives for each frame the number of an entry of `accesses`, NONE for frames at which no sample stopped.
+    `access` (I) gives for each frame the number of an entry of `accesses`, NONE for frames at which no sample stopped;
+    `resolvers` open what can say more of the type, None where nothing can.
     `inferred` says of each frame whether the access is that of an instruction before it, as late events are explained,
     and `consumed` whether the frame's instruction consumes what was loaded there; `intact` whether the registers that
     say the address are, when a sample stops at the frame, those the access used.
@@ -53,7 +56,7 @@ class Touch:
 
     access: memoryview
     accesses: list[Access]
-    resolvers: list["Resolver | None"]
+    resolvers: list["Callable[[], Resolver] | None"]
     inferred: bytearray
     consumed: bytearray
     intact: bytearray
@@ -68,6 +71,7 @@ def touch(
     exact: frozenset[int] = frozenset(),
     progress: Callable[[str, int, int], None] | None = None,
     fork: Callable[[], Defects | None] = lambda: None,
+    answers_of: Callable[[int, str], KeptAnswers | None] = lambda _image, _asked: None,
 ) -> Touch:
     """Resolve every instruction that samples stopped at.
 
@@ -76,6 +80,7 @@ def touch(
     charged to the load they wait for; ``breakpoints`` and ``exact`` are numbers of events that stop behind the access,
     and of those that do not skid (all samples of a recording are taken for what most of its events are). ``fork``,
     asked when work has begun, gives where defects are counted if a second process may do a part of it, else None.
+    ``answers_of`` gives for an image, and what is asked of its instructions, the answers of earlier runs.
     """
     frames = profile.frames
     leaves = look_up(profile.samples.stack, profile.stacks.frame)
@@ -92,11 +97,15 @@ def touch(
     for number in wanted:
         column[number] = entries.setdefault((frames.image[number], frames.address[number]), len(entries))
     places = list(entries)
-    found = _resolve_all(places, resolver_of, infer, trap_after, progress, fork)
+    kept = _Kept(places, lambda image: answers_of(image, f"{infer:d}{trap_after:d}"))
+    rest = [k for k in range(len(places)) if k not in kept.found]
+    resolved = _resolve_all([places[k] for k in rest], resolver_of, infer, trap_after, progress, fork)
+    fresh = dict(zip(rest, resolved, strict=True))
+    kept.keep(fresh)
+    found = [fresh[k] if k in fresh else kept.found[k] for k in range(len(places))]
     made.accesses = [one.access for one in found]
-    for (image, address), one in zip(places, found, strict=True):
-        place = resolver_of(image, address) if one.resolved else ""
-        made.resolvers.append(None if isinstance(place, str) else place[0])
+    for place, one in zip(places, found, strict=True):
+        made.resolvers.append(partial(_opened, resolver_of, *place) if one.resolved else None)
     for number in wanted:
         one = found[column[number]]
         made.inferred[number], made.consumed[number], made.intact[number] = one.inferred, one.consumed, one.intact
@@ -111,6 +120,39 @@ class _Found(NamedTuple):
     inferred: bool
     consumed: bool
     intact: bool
+
+
+def _opened(resolver_of: Callable[[int, int], "tuple[Resolver, int] | str"], image: int, address: int) -> Resolver:
+    """The resolver of a place that has one."""
+    place = resolver_of(image, address)
+    assert not isinstance(place, str)
+    return place[0]
+
+
+class _Kept:
+    """What earlier runs found out about places, by their number."""
+
+    def __init__(self, places: list[tuple[int, int]], answers_of: Callable[[int], KeptAnswers | None]) -> None:
+        self._places = places
+        self._of_image = {image: answers_of(image) for image in dict(places) if image != NONE}
+        self.found: dict[int, _Found] = {}
+        for k, (image, address) in enumerate(places):
+            answers = self._of_image.get(image)
+            known = answers.known.get(address) if answers is not None else None
+            if known is not None:
+                self.found[k] = _Found(known.access, True, known.inferred, known.consumed, known.intact)
+
+    def keep(self, fresh: dict[int, _Found]) -> None:
+        """Keep further answers for later runs."""
+        more: dict[int, dict[int, Answer]] = {}
+        for k, one in fresh.items():
+            image, address = self._places[k]
+            if one.resolved:
+                more.setdefault(image, {})[address] = Answer(one.access, one.inferred, one.consumed, one.intact)
+        for image, answers in more.items():
+            kept = self._of_image[image]
+            if kept is not None:
+                kept.keep(answers)
 
 
 def _resolve_all(
@@ -238,24 +280,16 @@ class FieldRow:
 
 @dataclass(slots=True)
 class TypeRow:
-    """One type: its numbers and its members, by offset. `graph` and `number` lead to its layout."""
+    """One type: its numbers and its members, by offset. `find` leads to its layout: the graph that has the type, and
+    its number there (VOID where it is not found again)."""
 
     name: str
     size: int
-    graph: TypeGraph
-    number: int
+    find: Callable[[], tuple[TypeGraph, int]]
     counts: Counts = initially(default_factory=Counts)
     fields: dict[tuple[int, str], FieldRow] = initially(default_factory=dict)
     shared: bool = False
     """Whether one object is meant: a global variable."""
-    find: Callable[[], int] | None = None
-    """Finds the number, where it is 0 because another process was told the type."""
-
-    def numbered(self) -> int:
-        """The number in the graph."""
-        if not self.number and self.find is not None:
-            self.number = self.find()
-        return self.number
 
 
 @dataclass(slots=True)
@@ -313,7 +347,7 @@ def data_types(profile: Profile, touched: Touch, weight: Weight = "period", *, e
         known = types.get((access.type, access.type_size))
         if known is None:
             known = types[access.type, access.type_size] = TypeRow(
-                access.type, access.type_size, resolver.graph, access.type_number, find=_finder(resolver, access)
+                access.type, access.type_size, partial(_found_again, resolver, access)
             )
         known.counts.add(counts)
         known.shared = known.shared or access.how == "global"
@@ -335,14 +369,13 @@ def data_types(profile: Profile, touched: Touch, weight: Weight = "period", *, e
     return made
 
 
-def _finder(resolver: Resolver, access: Access) -> Callable[[], int]:
-    """Finds the number of an access's type by following the function again."""
-
-    def find() -> int:
-        same = (one for one in resolver.at(access.address) if one == replace(access, type_number=one.type_number))
-        return next((one.type_number for one in same), VOID)
-
-    return find
+def _found_again(opened: Callable[[], Resolver], access: Access) -> tuple[TypeGraph, int]:
+    """The type of an access in its graph; by following the function again where another process or run was told it."""
+    resolver = opened()
+    if access.type_number:
+        return resolver.graph, access.type_number
+    same = (one for one in resolver.at(access.address) if one == replace(access, type_number=one.type_number))
+    return resolver.graph, next((one.type_number for one in same), VOID)
 
 
 def _counted(profile: Profile, selection: Selection, leaves: memoryview, touched: Touch) -> dict[int, Counts]:

@@ -34,7 +34,7 @@ def layout(row: TypeRow) -> list[LayoutLine]:
     """A type's members in order of offset, those of inner aggregates below them; holes where nothing is."""
     drawn: list[LayoutLine] = []
     steps = [_MOST_STEPS]
-    _open(row.graph, row.numbered(), 0, "", 0, drawn, steps)
+    _open(*row.find(), 0, "", 0, drawn, steps)
     _charge(drawn, row)
     return drawn
 

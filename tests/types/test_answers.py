@@ -1,0 +1,179 @@
+"""What instructions touch, kept from run to run."""
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+from test_recorded_types import place, recording
+from test_types_command import LIST, build
+
+from undwarf.cli.main import undwarf
+from undwarf.diagnostics import Defects
+from undwarf.disasm import Memory
+from undwarf.kept_files import KeptFiles
+from undwarf.limits import Limits
+from undwarf.types import answers, images
+from undwarf.types.access import Access
+from undwarf.types.answers import Answer, KeptAnswers, decode, encode
+
+KEY = bytes(range(16))
+OPERAND = Memory(5, 0, 8, -24, segment="gs", size=4, access="rw", element=2)
+SOME = {
+    0x1000: Answer(
+        Access(0x1000, "addl $1,%gs:-24(%rdi,%rax,8)", "rw", "struct node", 8, "as.whole", 4, "tracking", ("as.half",),
+               type_size=48, operand=OPERAND),
+        True, False, False,
+    ),
+    1 << 63: Answer(Access(1 << 63, "ret", "", None, None, "", 0, "none", (), "no memory access"), False, False, True),
+}  # fmt: skip
+
+
+def same(one: Answer, other: Answer) -> bool:
+    """Whether all that is kept of two answers is the same."""
+    mine, theirs = one.access.operand, other.access.operand
+    slots = [] if mine is None or theirs is None else [n for n in Memory.__slots__ if n not in ("pre", "writeback")]
+    return (
+        one == other
+        and (mine is None) == (theirs is None)
+        and all(getattr(mine, name) == getattr(theirs, name) for name in slots)
+    )
+
+
+def test_what_was_kept_comes_back() -> None:
+    found = decode(memoryview(encode(SOME, KEY)), KEY)
+    assert found is not None
+    assert found.keys() == SOME.keys()
+    assert all(same(found[address], one) for address, one in SOME.items())
+
+
+def test_every_flipped_byte_and_every_cut_is_a_miss() -> None:
+    data = encode(SOME, KEY)
+    for at in range(len(data)):
+        changed = bytearray(data)
+        changed[at] ^= 0x41
+        assert decode(memoryview(changed), KEY) is None
+        assert decode(memoryview(data[:at]), KEY) is None
+    assert decode(memoryview(data), bytes(16)) is None
+
+
+def test_what_unpacks_to_too_much_is_a_miss() -> None:
+    data = memoryview(encode(SOME, KEY))
+    assert decode(data, KEY, Limits(answer_bytes=64)) is None
+
+
+def kept(folder: Path, limits: Limits | None = None, defects: Defects | None = None) -> KeptAnswers:
+    return KeptAnswers(
+        KeptFiles(folder, answers.SUFFIX, 1 << 20), f"a{answers.SUFFIX}", KEY, limits or Limits(), defects
+    )
+
+
+def test_answers_of_several_runs_add_up(tmp_path: Path) -> None:
+    first, second = ({address: SOME[address]} for address in SOME)
+    assert kept(tmp_path).keep(first)
+    assert kept(tmp_path).keep(second)
+    assert kept(tmp_path).known.keys() == SOME.keys()
+    assert not kept(tmp_path).keep(second)
+
+
+def test_no_more_are_kept_than_may_be(tmp_path: Path) -> None:
+    first, second = ({address: SOME[address]} for address in SOME)
+    few = Limits(kept_answers=1)
+    assert kept(tmp_path, few).keep(first)
+    assert kept(tmp_path, few).keep(second)
+    assert kept(tmp_path, few).known.keys() == second.keys()
+
+
+def test_where_something_is_amiss_nothing_is_kept(tmp_path: Path) -> None:
+    defects = Defects()
+    defects.add("lost samples")
+    one = kept(tmp_path, defects=defects)
+    defects.add("split debugging information not found", "/program")
+    assert not one.keep(SOME)
+    assert kept(tmp_path, defects=defects).keep(SOME)
+
+
+Types = Callable[..., tuple[list[Any], int]]
+
+
+@pytest.fixture
+def types(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Types:
+    """Runs `undwarf types --json`: what it says of the events, and how many binaries it read types of."""
+    monkeypatch.setenv("UNDWARF_CACHE_DIR", str(tmp_path / "cache"))
+    opened = []
+    really = images.open_resolver
+
+    def counting(*arguments: Any, **options: Any) -> Any:
+        opened.append(arguments)
+        return really(*arguments, **options)
+
+    monkeypatch.setattr(images, "open_resolver", counting)
+
+    def run(*arguments: object) -> tuple[list[Any], int]:
+        opened.clear()
+        result = CliRunner().invoke(undwarf, ["types", "--json", *map(str, arguments)])
+        assert result.exit_code == 0, result.output
+        return json.loads(result.stdout)["events"], len(opened)
+
+    return run
+
+
+@pytest.fixture
+def sampled(tmp_path: Path) -> Path:
+    binary = build(tmp_path, LIST, "list.c", "-O2")
+    return recording(tmp_path, binary, [(place(binary, "walk", "struct node", "key", "r"), 0, 3)])
+
+
+def test_the_next_run_reads_no_types(types: Types, sampled: Path) -> None:
+    first, opened = types("--code", sampled)
+    assert opened == 1
+    again, opened = types("--code", sampled)
+    assert (again, opened) == (first, 0)
+    assert first[0]["typed"] == 3000
+
+
+def test_a_type_is_drawn_from_the_binary(types: Types, sampled: Path) -> None:
+    first, _opened = types("--type", "struct node", sampled)
+    again, opened = types("--type", "struct node", sampled)
+    assert (again, opened) == (first, 1)
+    assert any(line["name"] == "next" for line in first[0]["layout"])
+
+
+def test_what_else_is_asked_is_answered_anew(types: Types, sampled: Path) -> None:
+    types(sampled)
+    assert types("--skid", sampled)[1] == 1
+
+
+def test_without_the_cache_nothing_is_kept_or_used(types: Types, sampled: Path, tmp_path: Path) -> None:
+    assert types("--no-cache", sampled)[1] == 1
+    assert not (tmp_path / "cache" / "types").exists()
+    types(sampled)
+    assert types("--no-cache", sampled)[1] == 1
+
+
+def test_a_binary_that_changed_is_read_again(types: Types, sampled: Path, tmp_path: Path) -> None:
+    types(sampled)
+    os.utime(tmp_path / "program", (1, 1))
+    assert types(sampled)[1] == 1
+
+
+def test_another_build_of_undwarf_answers_itself(types: Types, sampled: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    types(sampled)
+    monkeypatch.setattr(answers, "maker", lambda *_parts: b"another")
+    assert types(sampled)[1] == 1
+
+
+def test_the_cache_tells_what_it_holds_and_is_emptied(types: Types, sampled: Path, tmp_path: Path) -> None:
+    types(sampled)
+    told = json.loads(CliRunner().invoke(undwarf, ["tables", "cache", "--json"]).stdout)["types"]
+    assert told["files"] == 1
+    assert told["directory"] == str(tmp_path / "cache" / "types")
+    assert told["bytes"] == sum(path.stat().st_size for path in (tmp_path / "cache" / "types").iterdir())
+    shown = CliRunner().invoke(undwarf, ["tables", "cache"]).stdout
+    assert "data types of 1 file," in shown
+    assert CliRunner().invoke(undwarf, ["tables", "cache", "--clear"]).exit_code == 0
+    assert not list((tmp_path / "cache" / "types").iterdir())
+    assert types(sampled)[1] == 1
