@@ -1,7 +1,7 @@
 """The way in: open a recording, ask for its profile."""
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property
 from types import TracebackType
@@ -14,7 +14,7 @@ from undwarf.images.containers import Containers
 from undwarf.limits import DEFAULT, Limits
 from undwarf.perfdata import EventAttr, Features, PerfData, Records, open_perf_data
 from undwarf.profile import model
-from undwarf.profile.build import Progress, Spaces, build_profile, comms_of, replay_spaces
+from undwarf.profile.build import Progress, Spaces, build_profile, comms_of, name_frames, replay_spaces
 from undwarf.profile.filters import Filters, select
 from undwarf.profile.given_text import image_name, with_given_text
 from undwarf.profile.jit import with_jit_code
@@ -212,6 +212,7 @@ class Recording:
         runtime: bool = False,
         returns: bool = False,
         max_stack: int | None = None,
+        names: bool = True,
         inline: bool = True,
         lines: bool | None = None,
         progress: Progress | None = None,
@@ -221,8 +222,9 @@ class Recording:
         ``jobs``: threads that walk (default: one a CPU, 8 at most). ``by_time``: samples in time order.
         ``runtime``: keep the absolute address of each frame; with ``returns``, a caller's is the return address as
         debuggers print it, else what it is looked up by, which is one less. ``max_stack``: user frames of a stack at
-        most. ``inline``: inlined functions become frames of their own. ``lines``: frames have their source lines
-        (default: as ``inline``); inlined functions alone are found in less time.
+        most. ``names``: without, all functions are unknown (see :meth:`name`). ``inline``: inlined functions become
+        frames of their own. ``lines``: frames have their source lines (default: as ``inline``); inlined functions
+        alone are found in less time.
         """
         limits = self._limits if max_stack is None else replace(self._limits, max_frames=max(1, max_stack))
         if progress is not None and "records" not in self.__dict__:
@@ -241,6 +243,7 @@ class Recording:
             jobs=jobs,
             by_time=by_time,
             runtime=runtime,
+            names=names,
             lines_of=self.lines if inline or lines else None,
             inline=inline,
             lines=inline if lines is None else lines,
@@ -249,6 +252,11 @@ class Recording:
             returns=returns,
         )
         return Profile._of(made)
+
+    def name(self, profile: model.Profile, frames: Iterable[int]) -> None:
+        """Name the functions of some frames, by number, of a profile made without names. Just-in-time compiled code
+        stays without a name."""
+        name_frames(profile, frames, Resolver(self.images, self.header, self._options, records=self.records))
 
     def know_files(self, files: "Mapped | None") -> None:
         """Take mapped files from whoever has the process, or its memory, at hand. To be called before anything is

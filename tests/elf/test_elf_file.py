@@ -87,6 +87,18 @@ def test_zstd_without_the_size_in_its_frame() -> None:
     assert bytes(ElfFile.from_bytes(elf.build()).section_data(".debug_line") or b"") == text
 
 
+@pytest.mark.parametrize("unpacked", [False, True])
+def test_pages_are_given_back_with_what_was_unpacked_or_without(unpacked: bool) -> None:
+    elf = Elf()
+    elf.sections = [Section(".debug_info", elf.compressed(1, zlib.compress(b"text"), 4), flags=SHF_COMPRESSED)]
+    file = ElfFile.from_bytes(elf.build())
+    first = file.section_data(".debug_info")
+    file.release(unpacked=unpacked)
+    again = file.section_data(".debug_info")
+    assert first == again == b"text"
+    assert (first is again) is not unpacked
+
+
 def test_old_style_compressed_section_is_found_by_its_new_name() -> None:
     text = b"unwinding " * 100
     elf = Elf()

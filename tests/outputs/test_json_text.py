@@ -27,7 +27,7 @@ def test_the_text_is_that_of_the_standard_library(value: Any, indent: int) -> No
 
 
 @pytest.mark.parametrize(
-    "value", [{1: 2, 2.5: [], None: {}, True: ()}, {"a": (1, "b", Reason.ROOT)}, [Reason.ROOT], "\ud800é\n"]
+    "value", [{1: 2, 2.5: [], None: {}, False: ()}, {"a": (1, "b", Reason.ROOT)}, [Reason.ROOT], "\ud800é\n"]
 )
 def test_what_is_not_plain(value: Any) -> None:
     assert dumps(value) == json.dumps(value, indent=1)

@@ -298,10 +298,15 @@ class Job:
             raise NothingUsable(f"{name} holds no samples", "", "record for longer, or with a higher -F")
         return made
 
-    def leaves(self) -> "Profile":
+    def leaves(self, *, names: bool = True) -> "Profile":
         """The profile for what looks at innermost frames only: nothing is unwound further, nothing inlined."""
         made = self.recording.profile(
-            filters=self.filters, jobs=self._options["jobs"], max_stack=1, inline=False, progress=self._progress
+            filters=self.filters,
+            jobs=self._options["jobs"],
+            max_stack=1,
+            names=names,
+            inline=False,
+            progress=self._progress,
         )
         return self._checked(made)
 

@@ -123,7 +123,7 @@ def _report(
     from undwarf.outputs import types_json
     from undwarf.outputs.paint import wants_colour
 
-    read = _Read(job, skid, weight)
+    read = _Read(job, skid, weight, names=code)
     colour = wants_colour(sys.stdout)
     exact = job.recording.event_kinds[1]
     events = []
@@ -158,15 +158,21 @@ def _report(
 
 
 class _Read:
-    """A recording's samples with what they touch, and what cpus take from each other."""
+    """A recording's samples with what they touch, and what cpus take from each other.
 
-    def __init__(self, job: Job, skid: bool, weight: "Weight") -> None:
+    Without ``names`` only the functions are named that touch something of a known type: of the others nothing is shown
+    but a sum, and to read the kernel's names takes a while.
+    """
+
+    def __init__(self, job: Job, skid: bool, weight: "Weight", *, names: bool = False) -> None:
         from undwarf.outputs.report import sections
         from undwarf.views.sharing import sharing
 
         self._weight = weight
-        self._profile = job.leaves()
+        self._profile = job.leaves(names=names)
         self._touched = job.touch(self._profile, skid=skid)
+        if not names:
+            job.recording.name(self._profile, self._touched.typed())
         self._sections = sections(self._profile, ())
         self.last = len(self._sections) - 1
         addresses = job.data_addresses(self._profile, self._touched)

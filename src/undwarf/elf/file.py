@@ -373,13 +373,14 @@ class ElfFile:
                 return address - segment.address + segment.offset
         return None
 
-    def release(self) -> None:
+    def release(self, *, unpacked: bool = True) -> None:
         """Give the pages that were read back to the system; what is looked at again is read again.
 
         Whoever has gone through a whole section calls this, so that large files do not add up in memory. Sections that
-        were unpacked are unpacked again when they are asked for again.
+        were unpacked are unpacked again when they are asked for again, unless they are to be kept (``unpacked`` False).
         """
-        self._section_bytes.clear()
+        if unpacked:
+            self._section_bytes.clear()
         if isinstance(self._buffer, mmap.mmap):
             self._buffer.madvise(mmap.MADV_DONTNEED)
 

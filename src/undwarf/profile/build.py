@@ -1,6 +1,6 @@
 """Builds the profile: records to address spaces, to stacks, to names, each step for unique things only once."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -63,6 +63,7 @@ def build_profile(
     jobs: int | None = None,
     by_time: bool = False,
     runtime: bool = False,
+    names: bool = True,
     lines_of: Callable[[Image], Lines | None] | None = None,
     inline: bool = True,
     lines: bool = True,
@@ -70,7 +71,7 @@ def build_profile(
     memory: Memory | None = None,
     returns: bool = False,
 ) -> Profile:
-    """Unwind and name the samples that pass the filters.
+    """Unwind and name the samples that pass the filters; without ``names`` all functions are unknown.
 
     ``by_time`` puts samples in time order (else as recorded); ``runtime`` keeps absolute addresses of frames,
     of callers return addresses with ``returns``.
@@ -109,14 +110,17 @@ def build_profile(
     # Several mappings' names and identities may mean one image: from here on, images are those of the store.
     remap(columns["image"], 0, len(columns["image"]), number_of)
     remap(walked.stop_image, 0, len(walked.stop_image), number_of)
-    resolver = Resolver(store, data.features, options, records=records)
-    named = resolver.resolve(columns["image"], columns["address"], pids)
-    functions = FunctionTable(named.name, named.image, named.address)
+    if names:
+        resolver = Resolver(store, data.features, options, records=records)
+        named = resolver.resolve(columns["image"], columns["address"], pids)
+        function, functions = named.number, FunctionTable(named.name, named.image, named.address)
+    else:
+        function, functions = zeros("I", len(columns["image"])), FunctionTable([UNKNOWN], no_image(1), zeros("Q", 1))
     frames = FrameColumns(
         columns["image"],
         columns["address"],
         columns["provenance"],
-        named.number,
+        function,
         columns["runtime"] if runtime else None,
         zeros("B", len(columns["address"])),
     )
@@ -163,6 +167,23 @@ def build_profile(
         deferred=walked.deferred,
         later=walked.later,
     )
+
+
+def no_image(count: int) -> memoryview:
+    """A column (I) that says of each entry that it has no image."""
+    found = zeros("I", count)
+    found.cast("B")[:] = b"\xff" * (4 * count)
+    return found
+
+
+def name_frames(profile: Profile, wanted: Iterable[int], resolver: Resolver) -> None:
+    """Name what was made without names: the functions of some frames. All others are one that nothing names."""
+    frames = profile.frames
+    images = no_image(len(frames))
+    for frame in wanted:
+        images[frame] = frames.image[frame]
+    named = resolver.resolve(images, frames.address)
+    frames.function, profile.functions = named.number, FunctionTable(named.name, named.image, named.address)
 
 
 def _expanded(

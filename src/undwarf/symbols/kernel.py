@@ -133,7 +133,9 @@ def read_text(path: str, limit: int) -> bytes:
             raise ValueError("not a regular file")
         parts = []
         left = limit + 1
-        while left > 0 and (part := file.read(min(left, 1 << 22))):
+        # The kernel hands out a page at a time: room for much more would be made, and given back, each time.
+        size = 1 << 22 if os.fstat(fd).st_size else 1 << 14
+        while left > 0 and (part := file.read(min(left, size))):
             parts.append(part)
             left -= len(part)
     if left <= 0:

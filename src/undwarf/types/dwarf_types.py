@@ -272,7 +272,7 @@ class DwarfTypes:
                         at = found.setdefault(name, [])
                         if len(at) < 16:
                             at.append((space, unit, dies[k]))
-                space.file.elf.release()
+                space.file.elf.release(unpacked=False)
             self._definitions = found
         return self._definitions
 

@@ -154,7 +154,7 @@ class Space:
     def outline(self) -> tuple[list[tuple[int, ...]], list[tuple[int, ...]], list[tuple[int, ...]]]:
         """What all units declare, in short: see :meth:`undwarf.dwarf.info.Info.outline`."""
         found: tuple[list[tuple[int, ...]], list[tuple[int, ...]], list[tuple[int, ...]]] = self.info.outline()
-        self.file.elf.release()
+        self.file.elf.release(unpacked=False)
         return found
 
     def declared(self, unit: int) -> dict[str, memoryview]:

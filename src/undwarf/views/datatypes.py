@@ -61,6 +61,11 @@ class Touch:
     consumed: bytearray
     intact: bytearray
 
+    def typed(self) -> Iterator[int]:
+        """The frames whose accesses have a type."""
+        accesses = self.accesses
+        return (frame for frame, which in enumerate(self.access) if which != NONE and accesses[which].typed)
+
 
 def touch(
     profile: Profile,
