@@ -5,8 +5,11 @@ their distance from one register, and use pointers to parts for the whole. What 
 is said of it, decides.
 """
 
+from collections import Counter
+
 from undwarf.disasm import NONE, Memory
 from undwarf.types.locate import Located, before_array, covered, locate, same_array
+from undwarf.types.model import TypeGraph
 from undwarf.types.places import PlaceKind
 from undwarf.types.tracking import Tracker
 from undwarf.types.values import ADDRESS, NUMBER, OBJECT, Value
@@ -26,6 +29,9 @@ def touched(tracker: Tracker, k: int, operand: Memory, where: Value, size: int) 
             return _by_index(tracker, operand, where) or found
         return in_variable(tracker, k, operand, size) or "index not understood"
     whole = graph.size(where[1])
+    outside = found if isinstance(found, str) or found.how == "container" else None
+    if outside is not None and _next_of_several(tracker, k, operand, where):
+        return locate(graph, where[1], whole, where[4], size)
     if where[0] != OBJECT or 0 <= where[4] < whole or (not isinstance(found, str) and found.how != "array"):
         return found
     other = in_variable(tracker, k, operand, size)
@@ -79,6 +85,44 @@ def in_array(tracker: Tracker, k: int, operand: Memory, size: int) -> Located | 
             found = locate(tracker.graph, place.type, tracker.graph.stride(place.type), 0, size)
             return None if isinstance(found, str) else found
     return None
+
+
+def _next_of_several(tracker: Tracker, k: int, operand: Memory, where: Value) -> bool:
+    """Whether what lies behind an object is the next one, where else it would be in a container: a variable says that
+    the register leads to one of them, or the register itself leads to a further one.
+
+    Not where the object is made to be a part of others: its members lead to others of its kind, as a list's links do,
+    or something that reaches so far begins with it and has no other one, as what derives from a class.
+    """
+    graph, questions = tracker.graph, tracker.questions
+    t, whole = where[1], graph.size(where[1])
+    if where[0] != OBJECT or where[2] or operand.index != NONE or not 0 < whole <= where[4] or graph.is_scalar(t):
+        return False
+    if not questions.embedders.whole or not questions.embedders.speaks or questions.embedders.lonely:
+        return False
+    canonical = graph.canonical(t)
+    base = tracker.register(operand.base)
+    told = questions.said_of(operand.base, tracker.flow.instructions.address_of(k))
+    further = base is not None and base[:3] == where[:3] and base[4] >= whole and not base[4] % whole
+    further = further and 0 <= operand.displacement < whole
+    if told:
+        if any(graph.canonical(one[1]) != canonical for one in told) or all(one[4] or one[2] for one in told):
+            return False
+    elif not further and any(graph.is_pointer(one.type) for one in graph.members(t)):
+        # It may be meant for others to hold, whatever these do with it.
+        return False
+    if any(graph.canonical(graph.target(one.type)) == canonical for one in graph.members(t)):
+        return False
+    wholes = Counter(graph.canonical(one) for one, _at in questions.embedders.of(t))
+    return not any(
+        not at and wholes[graph.canonical(one)] == 1 and where[4] < graph.size(one) and _begins(graph, one, canonical)
+        for one, at in questions.embedders.of(t)
+    )
+
+
+def _begins(graph: TypeGraph, t: int, part: int) -> bool:
+    """Whether the first member of an aggregate is of a type."""
+    return any(not one.offset and graph.canonical(one.type) == part for one in graph.members(t))
 
 
 def _by_index(tracker: Tracker, operand: Memory, where: Value) -> str | None:

@@ -1,0 +1,78 @@
+"""What is told of programs with DWARF: arrays of what is also a part of something, parts and their wholes."""
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from undwarf.elf import ElfFile
+from undwarf.types.opening import open_resolver
+from undwarf.types.resolve import Resolver
+
+SOURCE = r"""
+#include <stdlib.h>
+#define NOINLINE __attribute__((noinline, noclone))
+struct point { float x, y, z; };
+struct box { struct point low, high; };
+struct mesh { struct box box; struct point center; float radius; int count; struct point *points; };
+struct head { int kind, length; };
+struct message { struct head head; long number; };
+NOINLINE struct point *copied(const struct mesh *m)
+{ struct point *p = malloc(8 * sizeof *p); for (int i = 0; i < 8; i++) p[i] = m->points[i]; return p; }
+NOINLINE float third(struct mesh *m) { struct point *p = copied(m); return m->center.x + p[3].x; }
+NOINLINE float corners(struct mesh *m)
+{ struct point *p = copied(m); float r = 0;
+  p[0].x = m->box.low.x; p[1].y = m->box.low.y; p[2].z = m->box.high.z; p[3].x = m->center.x;
+  for (int i = 0; i < 4; i++) r += p[i].x * p[i].y;
+  m->radius = r; return r; }
+NOINLINE long number(struct head *h) { struct message *m = (struct message *)h; return h->kind ? m->number : 0; }
+int main(int argc, char **argv)
+{ struct point points[8] = { { argc } }; struct mesh m = { .points = points }; struct message a = { { argc, 1 }, 2 };
+  return third(&m) + corners(&m) + number(&a.head); }
+"""
+COMPILERS = [("gcc", "-O0"), ("gcc", "-O2"), ("gcc", "-O3"), ("clang", "-O0"), ("clang", "-O2")]
+
+
+@pytest.fixture(scope="module", params=COMPILERS, ids=lambda one: "".join(one))
+def program(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    compiler, level = request.param
+    if shutil.which(compiler) is None:
+        pytest.skip(f"no {compiler}")
+    folder = tmp_path_factory.mktemp("described")
+    (folder / "a.c").write_text(SOURCE)
+    command = [compiler, level, "-g", "-o", folder / "a", folder / "a.c"]
+    if subprocess.run(command, capture_output=True, check=False).returncode:
+        pytest.skip(f"{compiler} does not build this")
+    if ElfFile.open(folder / "a").machine != 62:
+        pytest.skip("for x86-64 only")
+    return folder / "a"
+
+
+def answers(program: Path, function: str) -> set[str]:
+    """All that the memory accesses of a function are said to touch, by type and member; "?" for unknown ones."""
+    resolver = open_resolver(ElfFile.open(program))
+    assert isinstance(resolver, Resolver)
+    low = resolver.binary.symbols.address_of_name(function.encode())
+    assert low is not None
+    flow = resolver.flow_at(low)
+    assert flow is not None
+    found = [one for k in range(len(flow.instructions)) for one in resolver.at(flow.instructions.address_of(k))]
+    return {f"{one.type}.{one.field}".rstrip(".") if one.typed else "?" for one in found if one.countable}
+
+
+def test_further_elements_are_no_members_of_a_container_of_such(program: Path) -> None:
+    told = answers(program, "third")
+    assert {"struct point.x", "struct mesh.center.x"} <= told
+    assert "struct mesh.radius" not in told
+    told = answers(program, "corners")
+    assert "struct point.x" in told
+    assert "?" not in told
+    assert {one for one in told if one.startswith("struct mesh.")} <= {
+        "struct mesh.box.low.x", "struct mesh.box.low.y", "struct mesh.box.high.z", "struct mesh.center.x",
+        "struct mesh.radius",
+    }  # fmt: skip
+
+
+def test_what_begins_with_an_object_is_what_it_is_cast_to(program: Path) -> None:
+    assert "struct message.number" in answers(program, "number")
