@@ -2,7 +2,7 @@
 
 from mutate import main
 
-from undwarf.types.locations import new_list, old_list, split_list, spots
+from undwarf.types.locations import Lists, spots
 
 ADDRESSES = {0: 0x1000, 1: 0x2000}
 
@@ -14,13 +14,9 @@ def one_input(data: bytes) -> None:
     rest = memoryview(data[1:])
     order = "big" if shape & 1 else "little"
     check(rest, size, order)
-    if shape & 4:
-        entries = old_list(rest, shape >> 5, 0x1000, size, order)
-    elif shape & 8:
-        entries = split_list(rest, shape >> 5, ADDRESSES.get, order)
-    else:
-        entries = new_list(rest, shape >> 5, 0x1000, size, order, ADDRESSES.get)
-    for _start, _end, expression in entries[:50]:
+    version = 4 if shape & 4 else 0 if shape & 8 else 5
+    lists = Lists(rest, version=version, base=0x1000, address_size=size, order=order, indexed=ADDRESSES.get)
+    for _start, _end, expression in lists.at_offset(shape >> 5)[:50]:
         check(expression, size, order)
 
 

@@ -15,7 +15,7 @@ from undwarf.dwarf.constants import ValueClass
 from undwarf.dwarf.split import Package
 from undwarf.elf import ElfFile
 from undwarf.images import Finder
-from undwarf.types.entries import Spaces, tags_of
+from undwarf.types.entries import SIGNATURE, TYPE, Spaces, tags_of
 
 from .conftest import CPP_SOURCE
 
@@ -144,10 +144,10 @@ def test_types_in_a_package_are_found_by_their_signatures(folder: Path) -> None:
         root = space.root(number)
         assert root is not None
         for child in space.children(root, tags_of(*range(1, 0x40))):
-            wanted += [value for value in child.attributes.values() if value.kind == ValueClass.REF_SIG8]
+            wanted += [(child, one) for one in (SIGNATURE, TYPE) if child.kind(one) == ValueClass.REF_SIG8]
     assert wanted
-    for value in wanted:
-        found = space.follow(value)
+    for child, attribute in wanted:
+        found = child.reference(attribute)
         assert found is not None and found.tag in (0x02, 0x04, 0x13, 0x17)
     assert spaces.signature(0x1234, space) is None
 

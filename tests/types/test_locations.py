@@ -1,6 +1,6 @@
 """What location expressions say of places, beyond those that the other tests' compilers write."""
 
-from undwarf.types.locations import FrameBase, Spot, spots
+from undwarf.types.locations import FrameBase, Lists, Spot, spots
 from undwarf.types.places import PlaceKind
 from undwarf.types.scopes import without_doubles
 
@@ -28,6 +28,30 @@ def test_of_what_is_captured_by_reference_there_is_an_address() -> None:
 def test_a_value_that_is_read_and_added_to_is_nowhere() -> None:
     # DW_OP_fbreg -16, deref, plus_uconst 8, stack_value
     assert told(0x91, 0x70, 0x06, 0x23, 0x08, 0x9F) == []
+
+
+def test_what_a_thread_has_of_its_own_is_at_an_offset_of_its_block() -> None:
+    # DW_OP_const8u 24, DW_OP_GNU_push_tls_address
+    (spot,) = told(0x0E, 24, 0, 0, 0, 0, 0, 0, 0, 0xE0)
+    assert (spot.kind, spot.offset, spot.indirect) == (PlaceKind.THREAD, 24, False)
+
+
+def test_constants_have_the_sign_they_were_written_with() -> None:
+    # DW_OP_const1s -2, DW_OP_const1u 254, DW_OP_const8s -1: what they add to DW_OP_breg7 +0
+    found = [told(0x77, 0x00, *constant, 0x22) for constant in ((0x09, 0xFE), (0x08, 0xFE), (0x0F, *([0xFF] * 8)))]
+    assert [[spot.offset for spot in one] for one in found] == [[-2], [254], [-1]]
+
+
+def test_a_list_gives_ranges_from_its_base_and_stops_where_it_ends() -> None:
+    # DW_LLE_offset_pair, DW_LLE_base_address, DW_LLE_start_length, DW_LLE_startx_length
+    data = b"\4\x10\x20\1\x50\6" + (0x2000).to_bytes(8, "little") + b"\4\x00\x08\2\x91\x68"
+    data += b"\x08" + (0x3000).to_bytes(8, "little") + b"\x04\1\x51\3\1\x10\1\x52\0\4\x10\x20\1\x53"
+    lists = Lists(data, version=5, base=0x1000, address_size=8, order="little", indexed={1: 0x4000}.get)
+    assert lists.at_offset(0) == [
+        (0x1010, 0x1020, b"\x50"), (0x2000, 0x2008, b"\x91\x68"), (0x3000, 0x3004, b"\x51"),
+        (0x4000, 0x4010, b"\x52"),
+    ]  # fmt: skip
+    assert lists.at_offset(len(data)) == [] == lists.at_offset(1 << 63)
 
 
 def test_of_two_pieces_in_one_register_neither_is_believed() -> None:

@@ -15,6 +15,7 @@ NONE = cython.declare(cython.uint, 0xFFFFFFFF)
 ALL_ONES = cython.declare(cython.ulonglong, 0xFFFFFFFFFFFFFFFF)
 HIGH = cython.declare(cython.ulonglong, 0xFFFFFFF0)
 LARGE = cython.declare(cython.ulonglong, 0xFFFFFFFFFFFF)
+FAR = cython.declare(cython.ulonglong, 1 << 62)
 ESCAPE = cython.declare(cython.ulonglong, 0xFFFFFFFF)
 
 # What a value is, as undwarf.dwarf.constants.ValueClass has it.
@@ -38,6 +39,8 @@ RNGLISTX = cython.declare(cython.int, 17)
 DATA16 = cython.declare(cython.int, 18)
 
 BASE_CLASS = cython.declare(cython.longlong, 1 << 62)
+VARIABLE = cython.declare(cython.Py_ssize_t, 12)
+"""Numbers of each row of :meth:`Info.variables`."""
 ROOT = cython.declare(cython.Py_ssize_t, 16)
 """Places kept of each unit's root, as undwarf.dwarf.constants.Root has them."""
 
@@ -67,21 +70,6 @@ SPARSE = cython.declare(cython.ulonglong, 256)
 """How far the codes of an abbreviation table may go beyond eight for each entry; they are dense."""
 MAX_HOPS = cython.declare(cython.int, 32)
 """References followed from an entry to the one that has its name."""
-
-
-@cython.final
-@cython.cclass
-class Value:
-    """An attribute and its value: DW_AT, DW_FORM, class, number and size.
-
-    For blocks and strings in place ``value`` is where they begin in the section.
-    """
-
-    attribute = cython.declare(cython.int, visibility="readonly")
-    form = cython.declare(cython.int, visibility="readonly")
-    kind = cython.declare(cython.int, visibility="readonly")
-    value = cython.declare(cython.ulonglong, visibility="readonly")
-    size = cython.declare(cython.ulonglong, visibility="readonly")
 
 
 @cython.cclass
@@ -177,6 +165,10 @@ class Info:
     range_total: cython.Py_ssize_t
     range_limit: cython.Py_ssize_t
     enclosing = cython.declare("unsigned int[::1]")
+    # entries found below one, and what is said of those of a function
+    below = cython.declare("unsigned long long[::1]")
+    variable_rows = cython.declare("unsigned long long[::1]")
+    known_strings: dict[int, str]
 
     def __init__(
         self,
@@ -190,7 +182,9 @@ class Info:
         addresses: Any = b"",
         code: Any = None,
         max_ranges: int = 1 << 22,
+        known_strings: "dict[int, str] | None" = None,
     ) -> None:
+        """``known_strings`` are those of `.debug_str` that were read, by offset; whoever reads more adds to them."""
         self.data = data
         self.abbrevs = abbrevs
         self.ranges_data = ranges
@@ -225,6 +219,9 @@ class Info:
         self.range_total = 0
         self.range_limit = max_ranges
         self.enclosing = zeros("I", MAX_DEPTH + 2)
+        self.below = zeros("Q", 5 * 64)
+        self.variable_rows = zeros("Q", VARIABLE * 64)
+        self.known_strings = {} if known_strings is None else known_strings
         self._reset_records(64)
         self.own_start = zeros("Q", 16)
         self.own_end = zeros("Q", 16)
@@ -801,87 +798,99 @@ class Info:
 
     # -- entries, one at a time ---------------------------------------------------------------------------------
 
-    @cython.locals(made=Value)
-    def entry(self, unit: int, offset: int) -> Any:
-        """(tag, has children, attributes, offset behind) of the entry at an offset.
+    def entry(self, unit: int, offset: int, space: Any = None) -> "Entry | None":
+        """The entry at an offset of a unit; its tag is 0 for the null entry that ends a list of siblings.
 
-        Attributes are a dictionary of :class:`Value` by DW_AT. The tag is 0 for the null entry that ends a list of
-        siblings. None where there is no entry that can be read.
+        ``space`` is where the entry says it belongs. None where there is no entry that can be read.
         """
-        self.enter(unit)
-        self.end = self.unit_end[unit]
-        if offset >= self.end:
-            return None
-        return self.entry_here(unit, offset)
-
-    @cython.cfunc
-    @cython.locals(made=Value)
-    def entry_here(self, unit: cython.Py_ssize_t, offset: cython.Py_ssize_t) -> Any:
-        """As :meth:`entry`, of a unit that was entered."""
-        i: cython.Py_ssize_t
-        decl: cython.Py_ssize_t
-        code: cython.ulonglong
-        self.at = offset
-        if self.at < cython.cast("Py_ssize_t", self.unit_first[unit]):
-            return None
-        code = self.uleb()
-        if code == 0:
-            return 0, False, {}, self.at
-        decl = self.declaration(code)
-        if decl < 0:
-            self.damaged += 1
-            return None
-        found: dict[int, Value] = {}
-        for i in range(self.decl_spec[decl], self.decl_spec[decl] + self.decl_count[decl]):
-            self.read(self.spec_form[i], self.spec_constant[i])
-            if self.at > self.end:
-                self.damaged += 1
-                return None
-            made = Value.__new__(Value)
-            made.attribute = self.spec_attribute[i]
-            made.form = self.spec_form[i]
-            made.kind = self.value_class
-            made.value = self.value
-            made.size = self.value_size
-            found[self.spec_attribute[i]] = made
-        return self.decl_tag[decl], self.decl_children[decl] != 0, found, self.at
-
-    def entries(self, unit: int, offset: int, tags: Any, limit: int) -> Any:
-        """(offset, depth, tag, has children, attributes, offset behind) of what :meth:`below` finds and can be read."""
-        found = []
-        for die, depth in self.below(unit, offset, tags, limit):
-            made = self.entry_here(unit, die)
-            if made is not None:
-                found.append((die, depth, *made))
+        found: Entry | None = self.entry_at(unit, offset, space)
         return found
 
-    @cython.locals(flags="const unsigned char[::1]")
-    def below(self, unit: int, offset: int, tags: Any, limit: int) -> Any:
-        """(offset, depth) of entries below one whose first child is at an offset, in their order, at most ``limit``.
+    @cython.cfunc
+    def entry_at(self, unit: cython.Py_ssize_t, offset: cython.ulonglong, space: Any) -> Any:
+        """As :meth:`entry`."""
+        die: cython.Py_ssize_t
+        first: cython.Py_ssize_t
+        decl: cython.Py_ssize_t = -1
+        code: cython.ulonglong
+        self.enter(unit)
+        self.end = self.unit_end[unit]
+        if offset < self.unit_first[unit] or offset >= self.unit_end[unit]:
+            return None
+        die = cython.cast("Py_ssize_t", offset)
+        self.at = die
+        code = self.uleb()
+        first = self.at
+        if code != 0:
+            decl = self.declaration(code)
+            if decl >= 0:
+                self.pass_over(decl)
+            if decl < 0 or self.at > self.end:
+                self.damaged += 1
+                return None
+        return _entry(self, space, unit, die, decl, first, self.at, 0)
 
-        ``tags`` says by tag (0 to 254) which count: 1 wanted, 2 their children as well (depth one more); what is below
-        others is stepped over. Place 255 is that of DW_TAG_GNU_formal_parameter_pack.
+    @cython.cfunc
+    @cython.nogil
+    @cython.inline
+    @cython.exceptval(check=False)
+    def pass_over(self, decl: cython.Py_ssize_t) -> cython.int:
+        """Step over all values of an entry."""
+        i: cython.Py_ssize_t
+        if self.decl_fixed[decl] >= 0:
+            self.at += self.decl_fixed[decl]
+        else:
+            for i in range(self.decl_spec[decl], self.decl_spec[decl] + self.decl_count[decl]):
+                if self.spec_size[i] != 255:
+                    self.at += self.spec_size[i]
+                else:
+                    self.skip(self.spec_form[i])
+        return 0
+
+    def entries(self, unit: int, offset: int, tags: Any, limit: int, space: Any = None) -> "list[Entry]":
+        """Entries below one whose first child is at an offset, in their order, at most ``limit``.
+
+        ``tags`` says by tag (0 to 254) which count: 1 wanted, 2 their children as well (``depth`` one more); what is
+        below others is stepped over. Place 255 is that of DW_TAG_GNU_formal_parameter_pack.
         """
+        total: cython.Py_ssize_t = self.gather(unit, offset, tags, limit)
+        number: cython.Py_ssize_t = unit
+        return [
+            _entry(
+                self, space, number, self.below[5 * k], self.below[5 * k + 1], self.below[5 * k + 2],
+                self.below[5 * k + 3], self.below[5 * k + 4],
+            )
+            for k in range(total)
+        ]  # fmt: skip
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    @cython.locals(flags="const unsigned char[::1]")
+    def gather(
+        self, unit: cython.Py_ssize_t, offset: cython.Py_ssize_t, tags: Any, limit: cython.Py_ssize_t
+    ) -> cython.Py_ssize_t:
+        """How many entries there are as :meth:`entries` finds them; five numbers of each go to ``below``: its offset,
+        its abbreviation, where its values begin and end, its depth."""
         i: cython.Py_ssize_t
         decl: cython.Py_ssize_t
         die: cython.Py_ssize_t
+        first: cython.Py_ssize_t
+        total: cython.Py_ssize_t = 0
         depth: cython.Py_ssize_t = 0
         skipped: cython.Py_ssize_t = 0
-        steps: cython.Py_ssize_t = limit
         sibling: cython.ulonglong
         code: cython.ulonglong
         tag: cython.int
         flag: cython.int
         flags = tags
-        found: list[tuple[int, int]] = []
         if flags.shape[0] < 256:
-            return found
+            return 0
         self.enter(unit)
         self.at = offset
         self.end = self.unit_end[unit]
         if self.at < cython.cast("Py_ssize_t", self.unit_first[unit]):
-            return found
-        while self.at < self.end and steps > 0:
+            return 0
+        while self.at < self.end and total < limit:
             die = self.at
             code = self.uleb()
             if code == 0:
@@ -896,16 +905,14 @@ class Info:
             if decl < 0:
                 self.damaged += 1
                 break
+            first = self.at
             tag = self.decl_tag[decl]
             if tag == 0x4108:
                 tag = 255
             flag = flags[tag] if tag < 256 and not skipped else 0
-            if flag & 1:
-                found.append((die, depth))
-                steps -= 1
             sibling = 0
-            if self.decl_fixed[decl] >= 0 and (flag & 2 or not self.decl_children[decl]):
-                self.at += self.decl_fixed[decl]
+            if flag & 2 or not self.decl_children[decl]:
+                self.pass_over(decl)
             else:
                 for i in range(self.decl_spec[decl], self.decl_spec[decl] + self.decl_count[decl]):
                     if self.spec_attribute[i] == 0x01:
@@ -919,6 +926,15 @@ class Info:
             if self.at > self.end:
                 self.damaged += 1
                 break
+            if flag & 1:
+                if 5 * total == self.below.shape[0]:
+                    self.below = _grown(self.below, 5 * total)
+                self.below[5 * total] = die
+                self.below[5 * total + 1] = decl
+                self.below[5 * total + 2] = first
+                self.below[5 * total + 3] = self.at
+                self.below[5 * total + 4] = depth
+                total += 1
             if self.decl_children[decl]:
                 if flag & 2:
                     depth += 1
@@ -931,7 +947,55 @@ class Info:
                     self.at = cython.cast("Py_ssize_t", sibling)
                 else:
                     skipped += 1
-        return found
+        return total
+
+    def variables(self, unit: int, offset: int, tags: Any, limit: int) -> Any:
+        """What :meth:`entries` finds below a function, as a column of VARIABLE numbers (Q) each: tag, depth, offset,
+        and class and value of attributes.
+
+        Of variables and parameters: DW_AT_abstract_origin, DW_AT_type, DW_AT_name, DW_AT_location and its size. Of all
+        others: DW_AT_low_pc, DW_AT_high_pc, DW_AT_ranges. Valid until this is asked for again.
+        """
+        i: cython.Py_ssize_t
+        k: cython.Py_ssize_t
+        row: cython.Py_ssize_t
+        place: cython.Py_ssize_t
+        decl: cython.Py_ssize_t
+        attribute: cython.int
+        variable: cython.bint
+        total: cython.Py_ssize_t = self.gather(unit, offset, tags, limit)
+        if VARIABLE * total > self.variable_rows.shape[0]:
+            self.variable_rows = _grown_to(self.variable_rows, 0, VARIABLE * total)
+        for k in range(total):
+            row = VARIABLE * k
+            decl = self.below[5 * k + 1]
+            variable = self.decl_tag[decl] == 0x34 or self.decl_tag[decl] == 0x05
+            for i in range(VARIABLE):
+                self.variable_rows[row + i] = 0
+            self.variable_rows[row] = self.decl_tag[decl]
+            self.variable_rows[row + 1] = self.below[5 * k + 4]
+            self.variable_rows[row + 2] = self.below[5 * k]
+            self.at = self.below[5 * k + 2]
+            for i in range(self.decl_spec[decl], self.decl_spec[decl] + self.decl_count[decl]):
+                attribute = self.spec_attribute[i]
+                if variable:
+                    place = (
+                        3 if attribute == 0x31 else 5 if attribute == 0x49 else 7 if attribute == 0x03
+                        else 9 if attribute == 0x02 else 0
+                    )  # fmt: skip
+                else:
+                    place = 3 if attribute == 0x11 else 5 if attribute == 0x12 else 7 if attribute == 0x55 else 0
+                if place:
+                    self.read(self.spec_form[i], self.spec_constant[i])
+                    self.variable_rows[row + place] = self.value_class
+                    self.variable_rows[row + place + 1] = self.value
+                    if place == 9:
+                        self.variable_rows[row + 11] = self.value_size
+                elif self.spec_size[i] != 255:
+                    self.at += self.spec_size[i]
+                else:
+                    self.skip(self.spec_form[i])
+        return memoryview(self.variable_rows)[: VARIABLE * total]
 
     @cython.locals(class_view="unsigned char[::1]", value_view="unsigned long long[::1]")
     def roots(self) -> tuple[memoryview, memoryview]:
@@ -1872,6 +1936,188 @@ class Info:
                     continue
             left.append(records[i])
         return new, left
+
+
+@cython.final
+@cython.cclass
+class Entry:
+    """One entry: the space and unit it is in, its offset, its tag, whether children follow, the offset behind it.
+
+    Its attributes, by their DW_AT numbers, are read when they are asked for. ``depth`` counts from where the entry was
+    looked for.
+    """
+
+    space = cython.declare(object, visibility="readonly")
+    info: Info
+    unit = cython.declare(cython.Py_ssize_t, visibility="readonly")
+    offset = cython.declare(cython.Py_ssize_t, visibility="readonly")
+    behind = cython.declare(cython.Py_ssize_t, visibility="readonly")
+    depth = cython.declare(cython.Py_ssize_t, visibility="readonly")
+    tag = cython.declare(cython.int, visibility="readonly")
+    has_children = cython.declare(cython.bint, visibility="readonly")
+    abbreviation: cython.Py_ssize_t
+    first: cython.Py_ssize_t
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    def find(self, attribute: cython.int) -> cython.int:
+        """Make the value of an attribute the one that the section read last; 0 for none."""
+        info = self.info
+        i: cython.Py_ssize_t
+        decl: cython.Py_ssize_t = self.abbreviation
+        if decl < 0:
+            return 0
+        info.enter(self.unit)
+        info.at = self.first
+        info.end = info.unit_end[self.unit]
+        for i in range(info.decl_spec[decl], info.decl_spec[decl] + info.decl_count[decl]):
+            if info.spec_attribute[i] == attribute:
+                info.read(info.spec_form[i], info.spec_constant[i])
+                return info.value_class
+            if info.spec_size[i] != 255:
+                info.at += info.spec_size[i]
+            else:
+                info.skip(info.spec_form[i])
+        return 0
+
+    def kind(self, attribute: cython.int) -> int:
+        """The class of an attribute's value (:class:`undwarf.dwarf.constants.ValueClass`); 0 for none."""
+        return self.find(attribute)
+
+    def value(self, attribute: cython.int) -> int:
+        """The number an attribute is, whatever its class; 0 for none."""
+        return self.info.value if self.find(attribute) else 0
+
+    def size(self, attribute: cython.int) -> int:
+        """Bytes of a constant or a block; 0 for others."""
+        return self.info.value_size if self.find(attribute) else 0
+
+    def string(self, attribute: cython.int) -> str:
+        """An attribute that is a string; empty where there is none."""
+        found: str
+        kind: cython.int = self.find(attribute)
+        if kind == STRP:
+            known = self.info.known_strings.get(self.info.value)
+            if known is not None:
+                return known
+        elif kind == STRING:
+            start: cython.Py_ssize_t = cython.cast("Py_ssize_t", self.info.value)
+            size: cython.Py_ssize_t = cython.cast("Py_ssize_t", self.info.value_size)
+            found = _text(self.info.data, start, start + min(size, MAX_STRING))
+            return found
+        elif kind < STRING or kind > STRP_ALT:
+            return ""
+        found = self.space.file.string(kind, self.info.value, self.unit, self.space.data)
+        return found
+
+    def number(self, attribute: cython.int) -> "int | None":
+        """An attribute that is a constant, as it was written (signed where the form says so); None for none."""
+        kind: cython.int = self.find(attribute)
+        if kind == UNSIGNED:
+            return self.info.value
+        return cython.cast(cython.longlong, self.info.value) if kind == SIGNED else None
+
+    def flag(self, attribute: cython.int) -> bool:
+        """An attribute that is a flag."""
+        return self.find(attribute) != 0 and self.info.value != 0
+
+    def block(self, attribute: cython.int) -> "memoryview | None":
+        """The bytes of an attribute that is a block or an expression."""
+        if self.find(attribute) != BLOCK:
+            return None
+        found: memoryview = self.space.data[self.info.value : self.info.value + self.info.value_size]
+        return found
+
+    def target(self, attribute: cython.int) -> int:
+        """The offset that an attribute refers to in the same section; -1 without it, -2 where it says something else.
+
+        What is beyond any section becomes one offset that is.
+        """
+        kind: cython.int = self.find(attribute)
+        found: cython.longlong = -1
+        if kind == REF:
+            found = cython.cast(cython.longlong, min(self.info.value, FAR))
+        elif kind:
+            found = -2
+        return found
+
+    def reference(self, attribute: cython.int) -> "Entry | None":
+        """The entry that an attribute refers to, in whichever file it is."""
+        kind: cython.int = self.find(attribute)
+        unit: cython.Py_ssize_t
+        found: Entry | None = None
+        if kind == REF:
+            unit = self.info.find_unit(self.info.value)
+            if unit >= 0:
+                found = self.info.entry_at(unit, self.info.value, self.space)
+        elif kind in (REF_ALT, REF_SIG8):
+            found = self.space.elsewhere(kind, self.info.value)
+        return found
+
+
+@cython.cfunc
+def _entry(
+    info: Info,
+    space: Any,
+    unit: cython.Py_ssize_t,
+    offset: cython.Py_ssize_t,
+    decl: cython.Py_ssize_t,
+    first: cython.Py_ssize_t,
+    behind: cython.Py_ssize_t,
+    depth: cython.Py_ssize_t,
+) -> Any:
+    """An entry that was found to be whole; ``decl`` is -1 for a null entry."""
+    made: Entry = Entry.__new__(Entry)
+    made.space = space
+    made.info = info
+    made.unit = unit
+    made.offset = offset
+    made.behind = behind
+    made.depth = depth
+    made.abbreviation = decl
+    made.first = first
+    if decl >= 0:
+        made.tag = info.decl_tag[decl]
+        made.has_children = info.decl_children[decl] != 0
+    return made
+
+
+@cython.final
+@cython.cclass
+class Text:
+    """A section of strings. What is not UTF-8 is kept recognisable; of a string MAX_STRING bytes are looked at."""
+
+    data = cython.declare("const unsigned char[::1]")
+
+    def __init__(self, data: Any) -> None:
+        self.data = data
+
+    def at(self, offset: int) -> str:
+        """The string that begins at an offset; empty outside of the section."""
+        start: cython.Py_ssize_t
+        end: cython.Py_ssize_t
+        last: cython.Py_ssize_t = self.data.shape[0]
+        if offset < 0 or offset >= last:
+            return ""
+        start = offset
+        if last - start > MAX_STRING:
+            last = start + MAX_STRING
+        end = start
+        while end < last and self.data[end] != 0:
+            end += 1
+        found: str = _text(self.data, start, end)
+        return found
+
+
+@cython.cfunc
+@cython.locals(view="const unsigned char[::1]", base="const char *")
+def _text(view: Any, start: cython.Py_ssize_t, end: cython.Py_ssize_t) -> Any:
+    """Bytes of a section as a string; what is not UTF-8 is kept recognisable."""
+    if start < 0 or end <= start or end > view.shape[0]:
+        return ""
+    # Just checked: all of it is inside.
+    base = cython.cast("const char *", cython.address(view[start]))
+    return base[: end - start].decode("utf-8", "backslashreplace")
 
 
 def _grown(column: Any, used: int) -> Any:

@@ -5,7 +5,7 @@ from typing import Any
 
 from undwarf.buffers import zeros
 from undwarf.dwarf.constants import PLACES, Root, ValueClass
-from undwarf.dwarf.info import Info
+from undwarf.dwarf.info import Info, Text
 from undwarf.dwarf.relocations import ObjectSections
 from undwarf.elf import ElfFile
 from undwarf.elf.headers import ET_REL, PT_LOAD
@@ -15,8 +15,6 @@ _PF_X = 1
 _STRP = int(ValueClass.STRP)
 _KEPT_STRINGS = 1 << 16
 """Short strings of `.debug_str` that are kept once read."""
-MAX_STRING = 1 << 16
-"""Bytes of a name that are looked at."""
 
 
 class DwarfFile:
@@ -92,12 +90,19 @@ class DwarfFile:
             addresses=owner.section("debug_addr"),
             code=owner.code,
             max_ranges=self.limits.dwarf_ranges,
+            known_strings=self._known_strings,
         )
 
     @cached_property
     def types(self) -> Info:
         """The units of `.debug_types` (DWARF 4)."""
-        return Info(self.section("debug_types"), self.section("debug_abbrev"), big=self.big, types=True)
+        return Info(
+            self.section("debug_types"),
+            self.section("debug_abbrev"),
+            big=self.big,
+            types=True,
+            known_strings=self._known_strings,
+        )
 
     @cached_property
     def roots(self) -> "Roots":
@@ -110,9 +115,13 @@ class DwarfFile:
         return self.section("debug_str")
 
     @cached_property
-    def line_strings(self) -> memoryview:
-        """`.debug_line_str`"""
-        return self.section("debug_line_str")
+    def text(self) -> Text:
+        """The strings of `.debug_str`."""
+        return Text(self.strings)
+
+    @cached_property
+    def _line_text(self) -> Text:
+        return Text(self.section("debug_line_str"))
 
     def string(self, kind: int, value: int, unit: int = -1, place: "memoryview | None" = None) -> str:
         """The string that an attribute's value (of ``unit``) means; empty where there is none.
@@ -122,20 +131,20 @@ class DwarfFile:
         if kind == _STRP:
             found = self._known_strings.get(value)
             if found is None:
-                found = text_at(self.strings, value)
+                found = self.text.at(value)
                 if len(found) < 256:
                     if len(self._known_strings) >= _KEPT_STRINGS:
                         self._known_strings.clear()
                     self._known_strings[value] = found
             return found
         if kind == ValueClass.STRING:
-            return text_at(self.section("debug_info") if place is None else place, value)
+            return Text(self.section("debug_info") if place is None else place).at(value)
         if kind == ValueClass.LINE_STRP:
-            return text_at(self.line_strings, value)
+            return self._line_text.at(value)
         if kind == ValueClass.STRX and unit >= 0:
             return self._indexed_string(value, unit)
         if kind == ValueClass.STRP_ALT and self.alt is not None:
-            return text_at(self.alt.strings, value)
+            return self.alt.text.at(value)
         return ""
 
     def _indexed_string(self, index: int, unit: int) -> str:
@@ -149,7 +158,7 @@ class DwarfFile:
         table = self.section("debug_str_offsets")
         if at + width > len(table):
             return ""
-        return text_at(self.strings, int.from_bytes(table[at : at + width], self.elf.byte_order))
+        return self.text.at(int.from_bytes(table[at : at + width], self.elf.byte_order))
 
     @cached_property
     def columns(self) -> dict[str, memoryview]:
@@ -178,18 +187,3 @@ class Roots:
         """DW_TAG_* of the root; 0 for a unit that cannot be read."""
         tag: int = self._values[PLACES * unit + Root.TAG]
         return tag
-
-
-def text_at(data: memoryview, at: int) -> str:
-    """The string that begins at an offset; what is not UTF-8 is kept recognisable."""
-    if not 0 <= at < len(data):
-        return ""
-    size = 64
-    while True:
-        piece = bytes(data[at : at + size])
-        end = piece.find(b"\0")
-        if end >= 0:
-            return piece[:end].decode("utf-8", "backslashreplace")
-        if len(piece) < size or size >= MAX_STRING:
-            return piece.decode("utf-8", "backslashreplace")
-        size *= 4

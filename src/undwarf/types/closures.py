@@ -6,8 +6,9 @@ function around them in their names. The code's own parameter that leads there i
 variables are.
 """
 
+from undwarf.dwarf.info import Entry
 from undwarf.types.dwarf_types import TAG_STRUCT, DwarfTypes
-from undwarf.types.entries import ABSTRACT_ORIGIN, SPECIFICATION, Entry
+from undwarf.types.entries import ABSTRACT_ORIGIN, SPECIFICATION
 from undwarf.types.model import VOID
 from undwarf.types.scopes import name_of_entry
 

@@ -6,9 +6,11 @@ DWARF 2 and 3, DW_AT_bit_offset counts from the most significant bit of the stor
 """
 
 from bisect import bisect_left
-from functools import cached_property
+
+import cython
 
 from undwarf.dwarf.constants import ValueClass
+from undwarf.dwarf.info import Entry
 from undwarf.types.entries import (
     ABSTRACT_ORIGIN,
     ARTIFICIAL,
@@ -30,7 +32,6 @@ from undwarf.types.entries import (
     TAG_PACK,
     TYPE,
     UPPER_BOUND,
-    Entry,
     Space,
     Spaces,
     tags_of,
@@ -73,54 +74,71 @@ _TYPE_PARAMETERS, _MEMBER = tags_of(TAG_TYPE_PARAMETER), tags_of(TAG_MEMBER)
 _MEMBERS, _VARIANTS = tags_of(TAG_MEMBER, TAG_INHERITANCE, TAG_VARIANT_PART), tags_of(TAG_VARIANT, TAG_MEMBER)
 _DIMENSIONS = tags_of(TAG_SUBRANGE, TAG_ENUM)
 _PASS_BY_REFERENCE = 4
+_BLOCK = int(ValueClass.BLOCK)
+# Members by the ten thousand: past the named tuple's own way to be made.
+_as_it_is = tuple.__new__
 _BUFFERS = ("__aligned_membuf<", "__aligned_buffer<")
 """Templates of GNU's C++ library that hold an object of their parameter as bytes."""
 
 
+@cython.final
+@cython.cclass
 class DwarfTypes:
     """The types of one binary in a graph. ``of`` gives the number of what an entry refers to."""
+
+    spaces = cython.declare(object, visibility="readonly")
+    graph = cython.declare(object, visibility="readonly")
+    _places: list[tuple[Space, int]]
+    _given: list[int]
+    _languages: dict[tuple[int, int], int]
+    _leading: dict[int, bool]
+    _definitions = cython.declare(object)
+    _main = cython.declare(object)
 
     def __init__(self, spaces: Spaces, graph: TypeGraph) -> None:
         self.spaces = spaces
         self.graph = graph
-        self._numbers: dict[tuple[int, int], int] = {}
-        self._places: list[tuple[Space, int]] = []
-        self._given: list[int] = []
-        self._languages: dict[tuple[int, int], int] = {}
-        self._definitions: dict[str, list[tuple[Space, int, int]]] | None = None
+        self._places = []
+        self._given = []
+        self._languages = {}
+        self._leading = {}
+        self._definitions = None
+        self._main = None
 
     # Numbers -----------------------------------------------------------------------------------------------
 
-    def of(self, entry: Entry, attribute: int = TYPE) -> int:
+    @cython.ccall
+    @cython.locals(at=cython.longlong)
+    def of(self, entry: Entry) -> int:
         """The type an entry refers to, void for none; its specification or origin may have it."""
         for _hop in range(8):
-            value = entry.attributes.get(attribute)
-            if value is not None:
-                return self._at(entry.space, value.kind, value.value, entry)
+            at = entry.target(TYPE)
+            if at >= 0:
+                return self.number(entry.space, at)
+            if at < -1:
+                other = entry.reference(TYPE)
+                if other is None:
+                    self.graph.defects.add("reference to no type", self.graph.subject)
+                    return VOID
+                return self.number(other.space, other.offset)
             further = entry.reference(ABSTRACT_ORIGIN) or entry.reference(SPECIFICATION)
             if further is None:
                 return VOID
             entry = further
         return VOID
 
-    def _at(self, space: Space, kind: int, value: int, entry: Entry) -> int:
-        if kind == ValueClass.REF:
-            return self.number(space, value)
-        other = space.follow(next(one for one in entry.attributes.values() if one.kind == kind and one.value == value))
-        if other is None:
-            self.graph.defects.add("reference to no type", self.graph.subject)
-            return VOID
-        return self.number(other.space, other.offset)
-
+    @cython.ccall
+    @cython.locals(numbers=dict, given=list)
     def number(self, space: Space, offset: int) -> int:
         """The number of the type whose entry is at an offset; its record is made later."""
-        key = (space.number, offset)
-        found = self._numbers.get(key)
+        numbers = space.numbers
+        found = numbers.get(offset)
         if found is None:
+            given = self._given
             self._places.append((space, offset))
-            found = self._numbers[key] = self.graph.reserve(self, len(self._places) - 1)
+            found = numbers[offset] = self.graph.reserve(self, len(self._places) - 1)
             # Ascending, as numbers are given out; past the limit of types they are all void.
-            self._given.append(found or (self._given[-1] if self._given else 0))
+            given.append(found or (given[len(given) - 1] if given else 0))
         return found
 
     def place(self, t: int) -> "tuple[Space, int] | None":
@@ -139,6 +157,17 @@ class DwarfTypes:
             return []
         return [self.of(child) for child in space.children(entry, _SPOKEN_OF)]
 
+    @cython.ccall
+    @cython.returns(cython.bint)
+    @cython.exceptval(-1)
+    @cython.locals(found=object)
+    def leads(self, t: int) -> bool:
+        """Whether a value of a type in a register says what is in memory: numbers do not."""
+        found = self._leading.get(t)
+        if found is None:
+            found = self._leading[t] = self.graph.is_pointer(t) or not self.graph.is_scalar(t)
+        return bool(found)
+
     def language(self, entry: Entry) -> int:
         """DW_LANG_* of an entry's unit."""
         key = (entry.space.number, entry.unit)
@@ -148,10 +177,13 @@ class DwarfTypes:
             found = self._languages[key] = entry.space.language(entry.unit) or self._main_language
         return found
 
-    @cached_property
+    @property
     def _main_language(self) -> int:
-        space = self.spaces.main
-        return next((one for one in map(space.language, range(min(space.info.count, 100))) if one), 0)
+        if self._main is None:
+            space = self.spaces.main
+            self._main = next((one for one in map(space.language, range(min(space.info.count, 100))) if one), 0)
+        found: int = self._main
+        return found
 
     # Records -----------------------------------------------------------------------------------------------
 
@@ -203,7 +235,8 @@ class DwarfTypes:
     def _full_name(self, entry: Entry, name: str) -> str:
         if not name or self.language(entry) in C_LANGUAGES:
             return name
-        return entry.space.qualified(entry.unit, entry.offset, name)
+        full: str = entry.space.qualified(entry.unit, entry.offset, name)
+        return full
 
     def _keyword(self, entry: Entry, keyword: str) -> str:
         language = self.language(entry)
@@ -251,8 +284,9 @@ class DwarfTypes:
 
     def definitions(self) -> dict[str, list[tuple[Space, int, int]]]:
         """(space, unit, offset) of the types that are defined anywhere, by plain name; found when first needed."""
-        if self._definitions is None:
-            found: dict[str, list[tuple[Space, int, int]]] = {}
+        found: dict[str, list[tuple[Space, int, int]]] | None = self._definitions
+        if found is None:
+            found = {}
             wanted = frozenset((TAG_STRUCT, TAG_UNION, TAG_CLASS, TAG_ENUM, TAG_INTERFACE))
             # Names are read once for each place they are written at.
             names: dict[tuple[int, int, int], str] = {}
@@ -274,7 +308,7 @@ class DwarfTypes:
                             at.append((space, unit, dies[k]))
                 space.file.elf.release(unpacked=False)
             self._definitions = found
-        return self._definitions
+        return found
 
     def _enumeration(self, entry: Entry, name: str) -> TypeRecord:
         named = entry
@@ -286,7 +320,7 @@ class DwarfTypes:
         size = _size(entry)
         if size < 0 and not entry.flag(DECLARATION):
             size = self.graph.size(self.of(entry))
-        if (entry.flag(DECLARATION) and size <= 0) or SIGNATURE in entry.attributes:
+        if (entry.flag(DECLARATION) and size <= 0) or entry.kind(SIGNATURE):
             whole = self._defined_elsewhere(entry, name, full)
             if whole:
                 return TypeRecord(Kind.TAG, target=whole)
@@ -303,7 +337,7 @@ class DwarfTypes:
             named, name = further, name or further.string(NAME)
         given = "" if name else entry.space.given_name(entry.unit, entry.offset)
         full = self._full_name(named, name or given)
-        if entry.flag(DECLARATION) or SIGNATURE in entry.attributes:
+        if entry.flag(DECLARATION) or entry.kind(SIGNATURE):
             whole = self._defined_elsewhere(entry, name, full)
             if whole:
                 return TypeRecord(Kind.TAG, target=whole)
@@ -332,8 +366,7 @@ class DwarfTypes:
             return ()
         found = []
         for child in entry.space.children(entry, _INHERITANCE)[: self.graph.limits.type_members]:
-            location = child.attributes.get(DATA_MEMBER_LOCATION)
-            if location is not None and location.kind == ValueClass.BLOCK:
+            if child.kind(DATA_MEMBER_LOCATION) == _BLOCK:
                 slot = _table_slot(child.block(DATA_MEMBER_LOCATION))
                 if slot is not None:
                     found.append((slot, self.of(child)))
@@ -368,31 +401,34 @@ class DwarfTypes:
                             found.append(member._replace(name=name))
         return found, variants
 
+    @cython.ccall
+    @cython.locals(inherited=cython.bint, location=cython.int)
     def _member(self, entry: Entry) -> Member | None:
         inherited = entry.tag == TAG_INHERITANCE
-        location = entry.attributes.get(DATA_MEMBER_LOCATION)
+        location = entry.kind(DATA_MEMBER_LOCATION)
         bits = entry.number(DATA_BIT_OFFSET)
-        elsewhere = entry.flag(EXTERNAL) or entry.flag(DECLARATION) or CONST_VALUE in entry.attributes
-        if location is None and bits is None and not inherited and elsewhere:
+        if (
+            location == 0 and bits is None and not inherited
+            and (entry.flag(EXTERNAL) or entry.flag(DECLARATION) or entry.kind(CONST_VALUE))
+        ):  # fmt: skip
             # A static member is a variable of its own.
             return None
         at = 0
-        if location is not None:
-            if location.kind == ValueClass.BLOCK:
-                place = _constant_place(entry.block(DATA_MEMBER_LOCATION))
-                if place is None:
-                    # Where a virtual base is, only the object says.
-                    return None
-                at = place
-            else:
-                at = entry.number(DATA_MEMBER_LOCATION) or 0
+        if location == _BLOCK:
+            place = _constant_place(entry.block(DATA_MEMBER_LOCATION))
+            if place is None:
+                # Where a virtual base is, only the object says.
+                return None
+            at = place
+        elif location:
+            at = entry.number(DATA_MEMBER_LOCATION) or 0
         if at < 0:
             return None
         t = self.of(entry)
         name = "" if inherited else entry.string(NAME)
         width = entry.number(BIT_SIZE) or 0
         if width <= 0:
-            return tuple.__new__(Member, (name, at, -1, 8 * at, 0, t, inherited))
+            return _as_it_is(Member, (name, at, -1, 8 * at, 0, t, inherited))
         if bits is None:
             old = entry.number(BIT_OFFSET)
             storage = entry.number(BYTE_SIZE) or self.graph.size(t)
@@ -432,8 +468,8 @@ def _count(subrange: Entry) -> int:
     upper = subrange.number(UPPER_BOUND)
     if upper is None:
         return -1
-    value = subrange.attributes[UPPER_BOUND]
-    if value.size >= 4 and upper == (1 << 8 * value.size) - 1:
+    size = subrange.size(UPPER_BOUND)
+    if size >= 4 and upper == (1 << 8 * size) - 1:
         # Minus one, in a form without sign: no elements.
         return 0
     count = upper - (subrange.number(LOWER_BOUND) or 0) + 1

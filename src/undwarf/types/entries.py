@@ -6,13 +6,12 @@ another: to the supplementary file that dwz made, to type units, from a split fi
 """
 
 from bisect import bisect_right
-from collections.abc import Iterator
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 from undwarf.dwarf import DwarfFile
 from undwarf.dwarf.constants import Root, UnitKind, ValueClass
-from undwarf.dwarf.info import Value
+from undwarf.dwarf.info import Entry
 from undwarf.types.kept import Kept
 
 # DW_AT_*
@@ -25,70 +24,20 @@ CALLING_CONVENTION, ARTIFICIAL, EXPORT_SYMBOLS = 0x36, 0x34, 0x89
 TAG_PACK = 0x4108
 """DW_TAG_GNU_formal_parameter_pack"""
 
-_STRINGS = frozenset(
-    (ValueClass.STRING, ValueClass.STRP, ValueClass.LINE_STRP, ValueClass.STRX, ValueClass.STRP_ALT),
-)
-_NUMBERS = frozenset((ValueClass.UNSIGNED, ValueClass.SIGNED))
 MAX_CHILDREN = 1 << 20
 """Entries gone through below one entry."""
 
 _COLUMN_COST = 300
 """Bytes of the objects around a column's."""
-# Entries by the hundred thousand: past the named tuple's own way to be made.
-_as_it_is = tuple.__new__
 
 
 def tags_of(*wanted: int, into: tuple[int, ...] = ()) -> bytes:
-    """Flags for :meth:`Space.below`: the tags that are wanted, and those of them whose children are looked at too."""
+    """Flags for :meth:`undwarf.dwarf.info.Info.entries`: the tags that are wanted, and those of them whose children are
+    looked at too."""
     flags = bytearray(256)
     for tag in (*wanted, *into):
         flags[255 if tag == TAG_PACK else tag] = 3 if tag in into else 1
     return bytes(flags)
-
-
-class Entry(NamedTuple):
-    """One entry: where it is, its tag, whether children follow, its attributes by DW_AT number."""
-
-    space: "Space"
-    unit: int
-    offset: int
-    tag: int
-    has_children: bool
-    attributes: dict[int, Value]
-    behind: int
-
-    def string(self, attribute: int) -> str:
-        """An attribute that is a string; empty where there is none."""
-        found = self.attributes.get(attribute)
-        if found is None or found.kind not in _STRINGS:
-            return ""
-        return self.space.file.string(found.kind, found.value, self.unit, self.space.data)
-
-    def number(self, attribute: int) -> int | None:
-        """An attribute that is a constant, as it was written (signed where the form says so); None for none."""
-        found = self.attributes.get(attribute)
-        if found is None or found.kind not in _NUMBERS:
-            return None
-        if found.kind == ValueClass.SIGNED and found.value >> 63:
-            return found.value - (1 << 64)
-        return found.value
-
-    def flag(self, attribute: int) -> bool:
-        """An attribute that is a flag."""
-        found = self.attributes.get(attribute)
-        return found is not None and bool(found.value)
-
-    def block(self, attribute: int) -> memoryview | None:
-        """The bytes of an attribute that is a block or an expression."""
-        found = self.attributes.get(attribute)
-        if found is None or found.kind != ValueClass.BLOCK:
-            return None
-        return self.space.data[found.value : found.value + found.size]
-
-    def reference(self, attribute: int) -> "Entry | None":
-        """The entry that an attribute refers to, in whichever file it is."""
-        found = self.attributes.get(attribute)
-        return self.space.follow(found) if found is not None else None
 
 
 class Space:
@@ -105,6 +54,8 @@ class Space:
         self.number = number
         self.columns: dict[str, memoryview] = info.units()
         self._named: dict[int, dict[int, str]] = {}
+        self.numbers: dict[int, int] = {}
+        """Numbers of types by the offsets of their entries; whoever gives them out adds to them."""
 
     def entry(self, offset: int) -> Entry | None:
         """The entry at an offset; None where there is none that can be read."""
@@ -113,24 +64,20 @@ class Space:
 
     def entry_in(self, unit: int, offset: int) -> Entry | None:
         """The entry at an offset that is known to be in a unit."""
-        found = self.info.entry(unit, offset)
-        if found is None:
-            return None
-        return _as_it_is(Entry, (self, unit, offset, *found))
+        found: Entry | None = self.info.entry(unit, offset, self)
+        return found
 
     def root(self, unit: int) -> Entry | None:
         """The root of a unit."""
         return self.entry_in(unit, self.columns["first"][unit])
 
-    def follow(self, value: Value) -> Entry | None:
-        """The entry that a reference leads to."""
-        if value.kind == ValueClass.REF:
-            return self.entry(value.value)
-        if value.kind == ValueClass.REF_ALT:
+    def elsewhere(self, kind: int, value: int) -> Entry | None:
+        """The entry that a reference out of the section leads to."""
+        if kind == ValueClass.REF_ALT:
             other = self.spaces.alternative(self)
-            return other.entry(value.value) if other is not None else None
-        if value.kind == ValueClass.REF_SIG8:
-            place = self.spaces.signature(value.value, self)
+            return other.entry(value) if other is not None else None
+        if kind == ValueClass.REF_SIG8:
+            place = self.spaces.signature(value, self)
             return place[0].entry(place[1]) if place is not None else None
         return None
 
@@ -138,17 +85,8 @@ class Space:
         """The entries directly below one, of some tags (:func:`tags_of`)."""
         if not entry.has_children:
             return []
-        unit = entry.unit
-        found = self.info.entries(unit, entry.behind, tags, MAX_CHILDREN)
-        return [_as_it_is(Entry, (self, unit, offset, *rest)) for offset, _depth, *rest in found]
-
-    def below(self, entry: Entry, tags: bytes) -> Iterator[tuple[Entry, int]]:
-        """Entries below one and how deep, as :meth:`undwarf.dwarf.info.Info.below` finds them."""
-        if not entry.has_children:
-            return
-        unit = entry.unit
-        for offset, depth, *found in self.info.entries(unit, entry.behind, tags, MAX_CHILDREN):
-            yield _as_it_is(Entry, (self, unit, offset, *found)), depth
+        found: list[Entry] = self.info.entries(entry.unit, entry.behind, tags, MAX_CHILDREN, self)
+        return found
 
     @cached_property
     def outline(self) -> tuple[list[tuple[int, ...]], list[tuple[int, ...]], list[tuple[int, ...]]]:
@@ -303,14 +241,6 @@ class Spaces:
         """Remember which unit of the main file a split unit's addresses are of."""
         self._split[space.number, unit] = main_unit
         self._tables.pop((space.number, unit), None)
-
-    def address(self, space: Space, unit: int, value: Value) -> int | None:
-        """An address, looked up where it is an index; None for what is no address."""
-        if value.kind == ValueClass.ADDRESS:
-            return value.value
-        if value.kind == ValueClass.ADDRX:
-            return self.indexed_address(space, unit, value.value)
-        return None
 
     def indexed_address(self, space: Space, unit: int, index: int) -> int | None:
         """An entry of a unit's part of `.debug_addr`; None where there is none."""

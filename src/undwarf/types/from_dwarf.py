@@ -7,6 +7,7 @@ from functools import cached_property
 
 from undwarf.diagnostics import Defects
 from undwarf.dwarf import DebugLines, DwarfFile
+from undwarf.dwarf.info import Entry
 from undwarf.dwarf.lines import AltFinder, SplitFinder
 from undwarf.elf import ElfFile
 from undwarf.limits import DEFAULT, Limits
@@ -20,7 +21,6 @@ from undwarf.types.entries import (
     LOCATION,
     NORETURN,
     SPECIFICATION,
-    Entry,
     Space,
     Spaces,
 )
@@ -28,7 +28,7 @@ from undwarf.types.kept import Kept
 from undwarf.types.locations import spots
 from undwarf.types.model import VOID, TypeGraph
 from undwarf.types.places import GlobalVariable, Place, PlaceKind, Prototype
-from undwarf.types.scopes import FunctionScopes, name_of_entry
+from undwarf.types.scopes import Declared, FunctionScopes, name_of_entry
 
 _PT_TLS = 7
 
@@ -57,6 +57,7 @@ class DwarfSource:
         self.symbols = DataSymbols(elf)
         self._functions: Kept[tuple[int, int], FunctionScopes] = Kept(file.limits.dwarf_bytes // 4)
         self._units: Kept[int, FunctionRanges] = Kept(file.limits.dwarf_bytes // 4)
+        self._declared: dict[int, Declared] = {}
         self._prototypes: dict[int, Prototype | None] = {}
         self._widest_at: dict[tuple[bool, int], tuple[GlobalVariable | None, int]] = {}
         """By thread-local or not, and where it begins: what :meth:`_widest` found."""
@@ -143,7 +144,10 @@ class DwarfSource:
             return None
         # What lists of ranges are relative to is that of the unit which was read last.
         self._lines.source_of(unit)
-        found = FunctionScopes(self.types, entry, base, environment_of)
+        declared = self._declared.get(space.number)
+        if declared is None:
+            declared = self._declared[space.number] = Declared()
+        found = FunctionScopes(self.types, entry, base, environment_of, declared)
         size = sum(_SCOPE_COST + _PLACE_COST * len(scope.places) for scope in found.scopes)
         self._functions.put(key, found, size)
         return found

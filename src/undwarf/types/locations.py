@@ -7,7 +7,6 @@ address in one plus a constant, the call frame address plus a constant, a fixed 
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import cython
@@ -16,6 +15,10 @@ from undwarf.types.places import PlaceKind
 
 _REG, _CFA, _FIXED, _CONST = 1, 2, 3, 4
 """What a value on the stack is relative to."""
+_IN_MEMORY = {_REG: PlaceKind.MEMORY, _CFA: PlaceKind.CFA, _FIXED: PlaceKind.ADDRESS}
+_AS_VALUE = {
+    _REG: PlaceKind.VALUE, _CFA: PlaceKind.CFA_VALUE, _FIXED: PlaceKind.CONSTANT, _CONST: PlaceKind.CONSTANT,
+}  # fmt: skip
 _NO_REGISTER = -1
 MAX_ENTRIES = 100_000
 """Entries of one location list that are read."""
@@ -48,68 +51,80 @@ class FrameBase(NamedTuple):
     offset: int
 
 
-@dataclass(slots=True)
+@cython.final
+@cython.cclass
 class _Value:
     """A value that is a base plus a constant; ``loaded`` where it was then read from memory, and ``beyond`` added to
     that; ``further`` where the sum was read from again."""
 
-    base: int
-    register: int
-    offset: int
-    loaded: bool = False
-    beyond: int = 0
-    further: bool = False
+    base: cython.int
+    register = cython.declare(object)
+    offset = cython.declare(object)
+    loaded: cython.bint
+    beyond = cython.declare(object)
+    further: cython.bint
+
+    def __init__(
+        self, base: int, register: int, offset: int, loaded: bool = False, beyond: int = 0, further: bool = False
+    ) -> None:
+        self.base = base
+        self.register = register
+        self.offset = offset
+        self.loaded = loaded
+        self.beyond = beyond
+        self.further = further
 
 
-@cython.final
 @cython.cclass
 class _Reader:
     """Reads numbers of an expression or a list; past the end all are 0 and ``short`` is set."""
 
     data = cython.declare("const unsigned char[::1]")
     big: cython.bint
-    at = cython.declare(cython.Py_ssize_t, visibility="public")
+    at: cython.Py_ssize_t
     end: cython.Py_ssize_t
-    short = cython.declare(cython.bint, visibility="public")
+    short: cython.bint
 
-    def __init__(self, data: Any, order: Any, at: Any = 0) -> None:
+    def __init__(self, data: Any, order: Any) -> None:
         self.data = data
         self.big = order == "big"
-        self.at = at
+        self.at = 0
         self.end = len(data)
         self.short = False
 
-    @property
+    @cython.cfunc
+    @cython.inline
+    @cython.returns(cython.bint)
+    @cython.exceptval(check=False)
     def more(self) -> bool:
         """Whether bytes are left."""
-        return bool(self.at < self.end and not self.short)
+        return self.at < self.end and not self.short
 
-    @cython.locals(
-        value=cython.ulonglong, i=cython.Py_ssize_t, count=cython.Py_ssize_t, first=cython.Py_ssize_t, bits=cython.int
-    )
-    def fixed(self, size: Any, *, signed: Any = False) -> Any:
+    @cython.cfunc
+    @cython.returns(cython.ulonglong)
+    @cython.exceptval(check=False)
+    @cython.locals(size=cython.Py_ssize_t, value=cython.ulonglong, i=cython.Py_ssize_t, first=cython.Py_ssize_t)
+    def fixed(self, size: int) -> int:
         """A number of so many bytes, at most eight."""
-        if not 0 <= size <= 8 or size > self.end - self.at:
+        if size < 0 or size > 8 or self.at < 0 or size > self.end - self.at:
             self.short = True
             return 0
-        count = size
         first = self.at
         value = 0
-        for i in range(count):
-            value = value << 8 | self.data[first + i if self.big else first + count - 1 - i]
-        self.at += count
-        bits = 8 * size
-        if signed and value >> (bits - 1):
-            return value - (1 << bits) if bits < 64 else cython.cast(cython.longlong, value)
+        for i in range(size):
+            value = value << 8 | self.data[first + i if self.big else first + size - 1 - i]
+        self.at += size
         return value
 
-    @cython.ccall
+    @cython.cfunc
+    @cython.returns(cython.ulonglong)
+    @cython.exceptval(check=False)
     @cython.locals(value=cython.ulonglong, shift=cython.int, byte=cython.ulonglong)
-    def uleb(self) -> Any:
+    def uleb(self) -> int:
         """An unsigned LEB128 number, 64 bits of it."""
         value = 0
         shift = 0
-        while self.at < self.end:
+        while 0 <= self.at < self.end:
             byte = self.data[self.at]
             self.at += 1
             if shift < 64:
@@ -120,23 +135,46 @@ class _Reader:
         self.short = True
         return 0
 
-    @cython.ccall
-    def sleb(self) -> Any:
+    @cython.cfunc
+    @cython.returns(cython.longlong)
+    @cython.exceptval(check=False)
+    @cython.locals(value=cython.ulonglong, start=cython.Py_ssize_t, bits=cython.Py_ssize_t)
+    def sleb(self) -> int:
         """A signed LEB128 number."""
         start = self.at
         value = self.uleb()
         bits = 7 * (self.at - start)
         if self.at > start and self.data[self.at - 1] & 0x40 and bits < 64:
-            value -= 1 << bits
-        return value - (1 << 64) if value >> 63 and bits >= 64 else value
+            value |= cython.cast(cython.ulonglong, 0xFFFFFFFFFFFFFFFF) << bits
+        return cython.cast(cython.longlong, value)
 
-    def skip(self, size: Any) -> None:
+    @cython.cfunc
+    @cython.returns(cython.int)
+    @cython.exceptval(check=False)
+    @cython.locals(size=cython.ulonglong)
+    def skip(self, size: int) -> int:
         """Step over so many bytes."""
-        if size > self.end - self.at:
+        if size > cython.cast(cython.ulonglong, self.end - self.at):
             self.short = True
             self.at = self.end
         else:
-            self.at += size
+            self.at += cython.cast(cython.Py_ssize_t, size)
+        return 0
+
+    @cython.cfunc
+    @cython.locals(size=cython.ulonglong, count=cython.Py_ssize_t, base="const char *")
+    def piece(self, size: int) -> bytes:
+        """So many bytes, or as many as there are."""
+        count = self.end - self.at
+        if size < cython.cast(cython.ulonglong, count):
+            count = cython.cast(cython.Py_ssize_t, size)
+        if count <= 0:
+            return b""
+        # Just checked: all of it is inside.
+        base = cython.cast("const char *", cython.address(self.data[self.at]))
+        self.at += count
+        found: bytes = base[:count]
+        return found
 
 
 _CONSTANTS = {
@@ -145,7 +183,16 @@ _CONSTANTS = {
 }  # fmt: skip
 
 
-@cython.locals(reader=_Reader)
+@cython.locals(
+    reader=_Reader,
+    op=cython.int,
+    budget=cython.Py_ssize_t,
+    top=_Value,
+    size=object,
+    bits=object,
+    skipped=object,
+    at_bit=object,
+)
 def spots(
     expression: "bytes | memoryview",
     *,
@@ -162,8 +209,9 @@ def spots(
     current: Spot | None = None
     whole = True
     at_bit = 0
-    while reader.more and steps > 0:
-        steps -= 1
+    budget = steps
+    while reader.more() and budget > 0:
+        budget -= 1
         op = reader.fixed(1)
         if 0x50 <= op <= 0x6F or op == 0x90:
             current = Spot(PlaceKind.REGISTER, op - 0x50 if op != 0x90 else reader.uleb(), 0)
@@ -187,7 +235,7 @@ def spots(
                 stack.append(None)
         elif op in (0xE0, 0x9B):  # DW_OP_GNU_push_tls_address, DW_OP_form_tls_address
             top = stack.pop() if stack else None
-            known = top is not None and top.base in (_CONST, _FIXED) and not top.loaded
+            known = top is not None and (top.base == _CONST or top.base == _FIXED) and not top.loaded
             current = Spot(PlaceKind.THREAD, _NO_REGISTER, top.offset) if top is not None and known else None
             if current is None:
                 return found
@@ -195,7 +243,7 @@ def spots(
             stack.append(None)
             if reader.short:
                 return found
-    if reader.short or steps <= 0:
+    if reader.short or budget <= 0:
         return []
     if whole:
         spot = current if current is not None else _memory(stack)
@@ -203,7 +251,18 @@ def spots(
     return found
 
 
-@cython.locals(reader=_Reader)
+@cython.cfunc
+@cython.returns(cython.bint)
+@cython.exceptval(-1)
+@cython.locals(
+    reader=_Reader,
+    op=cython.int,
+    top=_Value,
+    size=object,
+    offset=object,
+    constant=object,
+    register=object,
+)
 def _step(
     op: int,
     reader: _Reader,
@@ -223,7 +282,10 @@ def _step(
         stack.append(_Value(_CONST, _NO_REGISTER, constant) if constant is not None else None)
     elif op in _CONSTANTS:
         size, signed = _CONSTANTS[op]
-        stack.append(_Value(_CONST, _NO_REGISTER, reader.fixed(size, signed=signed)))
+        constant = reader.fixed(size)
+        if signed and constant >> (8 * size - 1):
+            constant -= 1 << 8 * size
+        stack.append(_Value(_CONST, _NO_REGISTER, constant))
     elif op == 0x10:
         stack.append(_Value(_CONST, _NO_REGISTER, reader.uleb()))
     elif op == 0x11:
@@ -270,6 +332,8 @@ def _step(
     return True
 
 
+@cython.cfunc
+@cython.locals(first=_Value, second=_Value)
 def _sum(first: _Value | None, second: _Value | None, sign: int) -> _Value | None:
     if first is None or second is None or first.loaded or second.loaded:
         return None
@@ -280,7 +344,8 @@ def _sum(first: _Value | None, second: _Value | None, sign: int) -> _Value | Non
     return None
 
 
-@cython.locals(reader=_Reader)
+@cython.cfunc
+@cython.locals(reader=_Reader, op=cython.int)
 def _skip(op: int, reader: _Reader, address_size: int) -> None:
     """Step over the operands of an operation that is not evaluated."""
     if op in (0x15, 0x95):  # DW_OP_pick, DW_OP_xderef_size
@@ -311,15 +376,19 @@ def _skip(op: int, reader: _Reader, address_size: int) -> None:
         reader.short = True
 
 
+@cython.cfunc
+@cython.locals(top=_Value)
 def _memory(stack: "list[_Value | None]") -> Spot | None:
     """The object is where the top of the stack says."""
     top = stack[-1] if stack else None
     if top is None or top.base == _CONST:
         return None
-    kind = {_REG: PlaceKind.MEMORY, _CFA: PlaceKind.CFA, _FIXED: PlaceKind.ADDRESS}[top.base]
-    return Spot(kind, top.register, top.offset, indirect=top.loaded, beyond=top.beyond, further=top.further)
+    kind = _IN_MEMORY[top.base]
+    return Spot(kind, top.register, top.offset, 0, 0, top.loaded, top.beyond, top.further)
 
 
+@cython.cfunc
+@cython.locals(top=_Value)
 def _value(stack: "list[_Value | None]") -> Spot | None:
     """The value is the top of the stack."""
     top = stack[-1] if stack else None
@@ -328,11 +397,9 @@ def _value(stack: "list[_Value | None]") -> Spot | None:
     if top.loaded:
         if top.beyond or top.further:
             return None
-        kind = {_REG: PlaceKind.MEMORY, _CFA: PlaceKind.CFA, _FIXED: PlaceKind.ADDRESS}.get(top.base)
+        kind = _IN_MEMORY.get(top.base)
         return Spot(kind, top.register, top.offset) if kind is not None else None
-    kind = {
-        _REG: PlaceKind.VALUE, _CFA: PlaceKind.CFA_VALUE, _FIXED: PlaceKind.CONSTANT, _CONST: PlaceKind.CONSTANT,
-    }[top.base]  # fmt: skip
+    kind = _AS_VALUE[top.base]
     return Spot(kind, top.register, top.offset)
 
 
@@ -340,91 +407,144 @@ Entry = tuple[int, int, bytes]
 """Start and end of a range, and the expression that holds there."""
 
 
-@cython.locals(reader=_Reader)
-def old_list(data: memoryview, at: int, base: int, address_size: int, order: str) -> list[Entry]:
-    """A list of `.debug_loc` (DWARF 2 to 4)."""
-    reader = _Reader(data, order, at)
-    found: list[Entry] = []
-    highest = (1 << 8 * address_size) - 1
-    while reader.more and len(found) < MAX_ENTRIES:
-        start, end = reader.fixed(address_size), reader.fixed(address_size)
-        if reader.short or (start == 0 and end == 0):
-            break
-        if start == highest:
-            base = end
-            continue
-        size = reader.fixed(2)
-        found.append(((base + start) & highest, (base + end) & highest, bytes(data[reader.at : reader.at + size])))
-        reader.at += size
-    return found
+@cython.final
+@cython.cclass
+class Lists(_Reader):
+    """The location lists of one unit, whose low address is ``base``.
 
+    ``version`` is 5 for `.debug_loclists`, 4 for `.debug_loc`, 0 for `.debug_loc.dwo` as GCC wrote it before DWARF 5.
+    """
 
-@cython.locals(reader=_Reader)
-def split_list(data: memoryview, at: int, indexed: Indexed, order: str) -> list[Entry]:
-    """A list of `.debug_loc.dwo` as GCC wrote it before DWARF 5."""
-    reader = _Reader(data, order, at)
-    found: list[Entry] = []
-    base = 0
-    while reader.more and len(found) < MAX_ENTRIES:
-        kind = reader.fixed(1)
-        if kind == 0:
-            break
-        if kind == 1:
-            base = indexed(reader.uleb()) or 0
-            continue
-        if kind == 2:
-            start, end = indexed(reader.uleb()) or 0, indexed(reader.uleb()) or 0
-        elif kind == 3:
-            start = indexed(reader.uleb()) or 0
-            end = start + reader.fixed(4)
-        elif kind == 4:
-            start, end = base + reader.fixed(4), base + reader.fixed(4)
-        else:
-            break
-        size = reader.fixed(2)
-        found.append((start, end, bytes(data[reader.at : reader.at + size])))
-        reader.at += size
-    return found
+    version: cython.int
+    address_size: cython.int
+    base: cython.ulonglong
+    indexed = cython.declare(object)
 
+    def __init__(self, data: Any, *, version: int, base: int, address_size: int, order: str, indexed: Indexed) -> None:
+        super().__init__(data, order)
+        self.version = version
+        self.base = base & 0xFFFFFFFFFFFFFFFF
+        self.address_size = address_size
+        self.indexed = indexed
 
-@cython.locals(reader=_Reader)
-def new_list(data: memoryview, at: int, base: int, address_size: int, order: str, indexed: Indexed) -> list[Entry]:
-    """A list of `.debug_loclists` (DWARF 5)."""
-    reader = _Reader(data, order, at)
-    found: list[Entry] = []
-    while reader.more and len(found) < MAX_ENTRIES:
-        kind = reader.fixed(1)
-        if kind == 0:
-            break
-        if kind == 1:
-            base = indexed(reader.uleb()) or 0
-            continue
-        if kind == 6:
-            base = reader.fixed(address_size)
-            continue
-        if kind == 9:  # GCC's pair of views, which says nothing of addresses
-            reader.uleb()
-            reader.uleb()
-            continue
-        if kind == 2:
-            start, end = indexed(reader.uleb()) or 0, indexed(reader.uleb()) or 0
-        elif kind == 3:
-            start = indexed(reader.uleb()) or 0
-            end = start + reader.uleb()
-        elif kind == 4:
-            start, end = base + reader.uleb(), base + reader.uleb()
-        elif kind == 5:
-            start, end = 0, (1 << 8 * address_size) - 1
-        elif kind == 7:
-            start, end = reader.fixed(address_size), reader.fixed(address_size)
-        elif kind == 8:
-            start = reader.fixed(address_size)
-            end = start + reader.uleb()
-        else:
-            break
-        size = reader.uleb()
-        if reader.short or size > len(data) - reader.at:
-            break
-        found.append((start, end, bytes(data[reader.at : reader.at + size])))
-        reader.at += size
-    return found
+    def at_offset(self, offset: int) -> list[Entry]:
+        """The entries of the list at an offset."""
+        self.short = not 0 <= offset < self.end
+        if self.short:
+            return []
+        self.at = offset
+        return self.new() if self.version == 5 else self.old() if self.version == 4 else self.split()
+
+    @cython.cfunc
+    @cython.returns(cython.ulonglong)
+    @cython.exceptval(0, check=True)
+    def address(self) -> int:
+        """The address that the index which follows stands for; 0 for none."""
+        found = self.indexed(self.uleb())
+        return found if found is not None else 0
+
+    @cython.cfunc
+    @cython.locals(
+        start=cython.ulonglong, stop=cython.ulonglong, base=cython.ulonglong, highest=cython.ulonglong, found=list
+    )
+    def old(self) -> list[Entry]:
+        """A list of `.debug_loc` (DWARF 2 to 4)."""
+        found: list[Entry] = []
+        base = self.base
+        highest = 0xFFFFFFFFFFFFFFFF
+        if self.address_size < 8:
+            highest = (cython.cast(cython.ulonglong, 1) << 8 * self.address_size) - 1
+        while self.more() and len(found) < MAX_ENTRIES:
+            start = self.fixed(self.address_size)
+            stop = self.fixed(self.address_size)
+            if self.short or (start == 0 and stop == 0):
+                break
+            if start == highest:
+                base = stop
+                continue
+            expression = self.piece(self.fixed(2))
+            found.append(((base + start) & highest, (base + stop) & highest, expression))
+        return found
+
+    @cython.cfunc
+    @cython.locals(start=cython.ulonglong, stop=cython.ulonglong, base=cython.ulonglong, kind=cython.int, found=list)
+    def split(self) -> list[Entry]:
+        """A list of `.debug_loc.dwo` as GCC wrote it before DWARF 5."""
+        found: list[Entry] = []
+        base = 0
+        while self.more() and len(found) < MAX_ENTRIES:
+            kind = self.fixed(1)
+            if kind == 0:
+                break
+            if kind == 1:
+                base = self.address()
+                continue
+            if kind == 2:
+                start = self.address()
+                stop = self.address()
+            elif kind == 3:
+                start = self.address()
+                stop = start + self.fixed(4)
+            elif kind == 4:
+                start = base + self.fixed(4)
+                stop = base + self.fixed(4)
+            else:
+                break
+            expression = self.piece(self.fixed(2))
+            found.append((start, stop, expression))
+        return found
+
+    @cython.cfunc
+    @cython.locals(
+        start=cython.ulonglong,
+        stop=cython.ulonglong,
+        base=cython.ulonglong,
+        size=cython.ulonglong,
+        kind=cython.int,
+        found=list,
+    )
+    def new(self) -> list[Entry]:
+        """A list of `.debug_loclists` (DWARF 5)."""
+        found: list[Entry] = []
+        base = self.base
+        while self.more() and len(found) < MAX_ENTRIES:
+            kind = self.fixed(1)
+            if kind == 0:
+                break
+            if kind == 1:
+                base = self.address()
+                continue
+            if kind == 6:
+                base = self.fixed(self.address_size)
+                continue
+            if kind == 9:  # GCC's pair of views, which says nothing of addresses
+                self.uleb()
+                self.uleb()
+                continue
+            if kind == 2:
+                start = self.address()
+                stop = self.address()
+            elif kind == 3:
+                start = self.address()
+                stop = start + self.uleb()
+            elif kind == 4:
+                start = base + self.uleb()
+                stop = base + self.uleb()
+            elif kind == 5:
+                start = 0
+                stop = 0xFFFFFFFFFFFFFFFF
+                if self.address_size < 8:
+                    stop = (cython.cast(cython.ulonglong, 1) << 8 * self.address_size) - 1
+            elif kind == 7:
+                start = self.fixed(self.address_size)
+                stop = self.fixed(self.address_size)
+            elif kind == 8:
+                start = self.fixed(self.address_size)
+                stop = start + self.uleb()
+            else:
+                break
+            size = self.uleb()
+            if self.short or size > cython.cast(cython.ulonglong, self.end - self.at):
+                break
+            found.append((start, stop, self.piece(size)))
+        return found
