@@ -19,7 +19,8 @@ def zeros(typecode: Typecode, count: int) -> "memoryview[int]":
     """A writable column of ``count`` zeros; ``typecode`` as in :mod:`array` (B H I Q and b h i q)."""
     size = max(count, 1) * SIZES[typecode]
     if size < LARGE:
-        return memoryview(bytearray(size)).cast(typecode)[:count]
+        column = memoryview(bytearray(size)).cast(typecode)
+        return column if count else column[:0]
     # No huge pages: columns are made with room to grow, and clearing what is never touched took a tenth of a run, more
     # where free memory is in pieces, and a fifth of its memory.
     mapped = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)

@@ -132,6 +132,14 @@ def test_spills_and_reloads(fake: Fake, touched: Touched) -> None:
     assert touched(text) == ["frame-24", "frame-24", "node.key"]
 
 
+@pytest.mark.parametrize(("place", "known"), [("8(%rsp)", "?"), ("16(%rsp)", "node.key")])
+def test_an_address_passed_later_counts_at_calls_before(fake: Fake, touched: Touched, place: str, known: str) -> None:
+    """Of what a later call was given the address, an earlier one may have kept it from the last turn."""
+    fake.takes((RDI, fake.node))
+    text = "sub $40,%rsp; mov %rdi,8(%rsp); call .+99; test %eax,%eax; je 1f; 1: mov 8(%rsp),%rax; mov 8(%rax),%rax"
+    assert touched(f"{text}; lea {place},%rdi; call .+99; ret") == ["frame-40", "frame-40", known]
+
+
 def test_a_slot_written_in_part_is_forgotten(fake: Fake, touched: Touched) -> None:
     fake.takes((RDI, fake.node))
     text = "mov %rdi,-8(%rsp); movb $1,-5(%rsp); mov -8(%rsp),%rax; mov 8(%rax),%rax; ret"

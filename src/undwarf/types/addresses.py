@@ -8,6 +8,8 @@ information and what was tracked are brought together here: each may know what t
 
 from math import gcd
 
+import cython
+
 from undwarf.buffers import zeros
 from undwarf.types.calling import returned_in_memory
 from undwarf.types.effects import Values
@@ -22,7 +24,13 @@ __all__ = ["Questions"]
 
 _REGISTERS = 96
 """Registers of a state of the data flow."""
-_HIGHEST = 1 << 40
+# Asked of each place: members of an enumeration are looked up by name.
+_REGISTER, _MEMORY, _CFA, _VALUE = (
+    int(kind) for kind in (PlaceKind.REGISTER, PlaceKind.MEMORY, PlaceKind.CFA, PlaceKind.VALUE)
+)
+_HIGHEST = cython.declare(cython.longlong, 1 << 40)
+_WORDS = cython.declare(cython.Py_ssize_t, 8)
+"""Of a row that says where a variable is."""
 _ROOM = "*mut u8"
 """What Rust's allocators return, whatever is put there."""
 _PLACEMENT_NEW = frozenset(("operator new", "operator new[]", "_ZnwmPv", "_ZnamPv"))
@@ -31,23 +39,58 @@ Returned = tuple[tuple[int, int], ...]
 """Registers, and numbers of the values they hold."""
 
 
-class Columns(tuple["memoryview[int]", ...]):
-    """Places as numbers: lows and highs (q, offsets in the function), kinds i, registers i, offsets q, piece offsets q,
-    piece sizes q."""
+@cython.locals(
+    rows="long long[::1]", at=cython.Py_ssize_t, fields=tuple, first=cython.ulonglong, most=cython.ulonglong,
+)  # fmt: skip
+def _rows(places: list[Place], low: int, size: int) -> "memoryview[int]":
+    """Places as rows of words, as `effects.py` names them, of a function that begins at ``low`` and is so many bytes
+    long."""
+    made = rows = zeros("q", _WORDS * len(places))
+    first, most = low, size + 1
+    at = 0
+    for place in places:
+        # A named tuple is one; asking for its members by name takes several times as long.
+        fields = cython.cast(tuple, place)
+        rows[at] = _distance(fields[5], first, most)
+        rows[at + 1] = _distance(fields[6], first, most)
+        rows[at + 2] = fields[2]
+        rows[at + 3] = _bounded(fields[3], -1, 1 << 30, -1)
+        rows[at + 4] = _bounded(fields[4], 1 - _HIGHEST, _HIGHEST, _HIGHEST)
+        rows[at + 5] = _bounded(fields[7], 1 - _HIGHEST, _HIGHEST, _HIGHEST)
+        rows[at + 6] = _bounded(fields[8], 1 - _HIGHEST, _HIGHEST, _HIGHEST)
+        rows[at + 7] = -1
+        at += _WORDS
+    return made
 
-    def __new__(cls, places: list[Place], low: int, size: int) -> "Columns":
-        """Of a function that begins at ``low`` and is so many bytes long."""
-        count = len(places)
-        made = super().__new__(cls, (zeros(code, count) for code in "qqiiqqq"))  # type: ignore[arg-type]
-        lows, highs, kinds, registers, offsets, pieces, sizes = made
-        for k, place in enumerate(places):
-            lows[k] = min(max(place.low - low, -1), size + 1)
-            highs[k] = min(max(place.high - low, -1), size + 1)
-            kinds[k] = place.kind
-            registers[k] = place.register if -1 <= place.register < 1 << 30 else -1
-            offsets[k] = place.offset if abs(place.offset) < _HIGHEST else _HIGHEST
-            pieces[k], sizes[k] = min(place.piece_offset, _HIGHEST), min(place.piece_size, _HIGHEST)
-        return made
+
+@cython.cfunc
+@cython.inline
+@cython.exceptval(-2, check=True)
+@cython.returns(cython.longlong)
+@cython.locals(first=cython.ulonglong, most=cython.ulonglong, at=cython.ulonglong)
+def _distance(address: int, first: int, most: int) -> int:
+    """How far behind the first an address is; -1 for before it, at most ``most``."""
+    try:
+        at = address
+    except OverflowError:
+        return -1 if address < 0 else cython.cast(cython.longlong, most)
+    if at < first:
+        return -1
+    return cython.cast(cython.longlong, most if at - first > most else at - first)
+
+
+@cython.cfunc
+@cython.inline
+@cython.exceptval(-2, check=True)
+@cython.returns(cython.longlong)
+@cython.locals(low=cython.longlong, high=cython.longlong, otherwise=cython.longlong, found=cython.longlong)
+def _bounded(value: int, low: int, high: int, otherwise: int) -> int:
+    """A number, or another one where it is not in [``low``, ``high``)."""
+    try:
+        found = value
+    except OverflowError:
+        return otherwise
+    return found if low <= found < high else otherwise
 
 
 class Questions:
@@ -64,15 +107,18 @@ class Questions:
         self.embedders = program.embedders_at(low)
         self.places = program.source.function_places(low, high)
         self._in_registers = [place for place in self.places if self._tells_register(place)]
-        self.frame_places = [place for place in self.places if place.kind in (PlaceKind.CFA, PlaceKind.MEMORY)]
+        self.frame_places = [place for place in self.places if place.kind in (_CFA, _MEMORY)]
         self.has_variables = bool(self.places)
         self.frame_places += told
         pointers = {program.machine.stack_pointer, program.machine.frame_pointer}
         self._frame_registers = pointers & {
             place.register for place in self.frame_places if place.kind == PlaceKind.MEMORY
         }
-        self.in_registers = Columns(self._in_registers, low, self.size)
-        self.in_frame = Columns(self.frame_places, low, self.size)
+        self.in_registers = _rows(self._in_registers, low, self.size)
+        self.in_frame = _rows(self.frame_places, low, self.size)
+        self.seeds = zeros("i", 2 * len(self._in_registers))
+        for k, place in enumerate(self._in_registers):
+            self.seeds[2 * k], self.seeds[2 * k + 1] = self.in_registers[_WORDS * k + 3], self._seed(place)
         self._kin = Kin(self.graph, lambda: program.source.related(low))
         self._walked: set[tuple[int, int]] | None = None
         self._own = False
@@ -82,28 +128,38 @@ class Questions:
 
     def _tells_register(self, place: Place) -> bool:
         """Whether a variable says what a register holds: its value, or where it is, as of what is passed by address."""
-        if place.kind in (PlaceKind.REGISTER, PlaceKind.VALUE):
+        kind = place.kind
+        if kind in (_REGISTER, _VALUE):
             return True
+        if kind != _MEMORY or place.piece_size:
+            return False
         of_frame = place.register in (self._machine.stack_pointer, self._machine.frame_pointer)
-        whole = place.kind == PlaceKind.MEMORY and not place.piece_size and not of_frame
-        return whole and self.graph.is_aggregate(place.type)
+        return not of_frame and self.graph.is_aggregate(place.type)
 
     # Answers in numbers of values --------------------------------------------------------------------------
 
-    def seed_value(self, number: int) -> int:
+    def _seed(self, place: Place) -> int:
         """What the register of a variable holds; 0 where that says nothing."""
-        place = self._in_registers[number]
         if not 0 <= place.register < _REGISTERS:
             return 0
-        if place.kind == PlaceKind.VALUE and place.register in self._frame_registers:
+        kind = place.kind
+        if kind == _VALUE and place.register in self._frame_registers:
             # The address of a variable on the stack.
             return 0
-        if place.kind == PlaceKind.MEMORY:
+        if kind == _MEMORY:
             return self.values.number((OBJECT, place.type, 0, 0, -place.offset))
-        value = self.value_of_type(place.type, place.piece_offset, place.piece_size or 8)
-        if value is not None and place.kind == PlaceKind.VALUE:
-            value = (OBJECT, value[1], 0, 0, -place.offset)
-        return self.values.number(value)
+        held = self._held(place.type, place.piece_offset, place.piece_size or 8)
+        if held and kind == _VALUE and place.offset:
+            held = self.values.number((OBJECT, self.values.type_of(held), 0, 0, -place.offset))
+        return held
+
+    def _held(self, t: int, offset: int, size: int) -> int:
+        """What a register holds when it holds bytes of a value of a type."""
+        key = (t, offset, size)
+        found: int | None = self.values.held.get(key)
+        if found is None:
+            found = self.values.held[key] = self.values.number(self.value_of_type(t, offset, size))
+        return found
 
     def frame_size(self, number: int) -> int:
         """Bytes of a variable in the frame."""
@@ -111,7 +167,7 @@ class Questions:
 
     def frame_value(self, number: int, offset: int, size: int) -> int:
         """What is loaded from a variable in the frame."""
-        return self.values.number(self.value_of_type(self.frame_places[number].type, offset, size))
+        return self._held(self.frame_places[number].type, offset, size)
 
     def frame_element(self, number: int, step: int, offset: int, size: int) -> int:
         """What is loaded from an array in the frame."""
@@ -367,7 +423,7 @@ class Questions:
         found = []
         for number, place in enumerate(self._in_registers):
             if place.register == register and place.low <= pc < place.high:
-                value: Value | None = self.values.of(self.seed_value(number))
+                value: Value | None = self.values.of(self.seeds[2 * number + 1])
                 if value is not None:
                     found.append(value)
         return found

@@ -16,7 +16,7 @@ from typing import Any
 
 import cython
 
-from undwarf.buffers import zeros
+from undwarf.buffers import longer, zeros
 
 NOTHING = cython.declare(cython.int, 0)
 UNKNOWN = cython.declare(cython.int, 1)
@@ -104,6 +104,20 @@ ALIGNED = cython.declare(cython.longlong, 1 << 24)
 both are counted from there on."""
 NEAR = cython.declare(cython.Py_ssize_t, 32)
 """Segments whose places are looked for at a time."""
+MOST_NOTED = cython.declare(cython.Py_ssize_t, 1 << 18)
+"""Words about what stayed in the frame at calls; where more would be noted, the flow is followed once more."""
+
+# Words of a row that says where a variable is.
+PLACE_WORDS = cython.declare(cython.Py_ssize_t, 8)
+PLACE_LOW = cython.declare(cython.Py_ssize_t, 0)
+PLACE_HIGH = cython.declare(cython.Py_ssize_t, 1)
+PLACE_KIND = cython.declare(cython.Py_ssize_t, 2)
+PLACE_REGISTER = cython.declare(cython.Py_ssize_t, 3)
+PLACE_OFFSET = cython.declare(cython.Py_ssize_t, 4)
+PLACE_PIECE = cython.declare(cython.Py_ssize_t, 5)
+PLACE_PIECE_SIZE = cython.declare(cython.Py_ssize_t, 6)
+PLACE_SIZE = cython.declare(cython.Py_ssize_t, 7)
+"""Bytes of the variable's type; -1 until they are asked for."""
 PLACE_MEMORY = cython.declare(cython.int, 2)
 PLACE_CFA = cython.declare(cython.int, 3)
 TOLD = cython.declare(cython.ulonglong, 1 << 31)
@@ -156,6 +170,10 @@ class Values:
     """What tracking and a variable give together, where it is the same in all functions."""
     indexed: Any = cython.declare(dict, visibility="readonly")
     """Pointers into arrays with a second index, by the two numbers."""
+    held: Any = cython.declare(dict, visibility="readonly")
+    """What registers hold that hold bytes of a variable, by its type, which byte is the first and how many."""
+    called: Any = cython.declare(dict, visibility="readonly")
+    """What calls do, by what is called."""
 
     def __init__(self) -> None:
         self.parts = zeros("q", 5 * 1024)
@@ -166,6 +184,8 @@ class Values:
         self.loaded = {}
         self.reconciled = {}
         self.indexed = {}
+        self.held = {}
+        self.called = {}
         self.intern(NUMBER, 0, 1, 0, 0)
         self.intern(NUMBER, 0, 0, 0, 0)
         self.intern(POISON, 0, 1, 0, 0)
@@ -208,9 +228,7 @@ class Values:
         number = self.count
         k = 5 * self.count
         if k + 5 > len(self.parts):
-            larger: Any = zeros("q", 2 * len(self.parts))
-            larger[: len(self.parts)] = self.parts
-            self.parts = larger
+            self.parts = longer(self.parts, len(self.parts), 2 * len(self.parts))
         self.parts[k] = base
         self.parts[k + 1] = t
         self.parts[k + 2] = step
@@ -245,6 +263,10 @@ class Values:
             step, symbol, offset = 1, 0, 0
         return self.intern(base, t, step, symbol, offset)
 
+    def type_of(self, number: cython.Py_ssize_t) -> cython.longlong:
+        """The type of a value of a number; void for a number that was never given out."""
+        return self.parts[5 * number + 1] if 0 < number < self.count else 0
+
     def of(self, number: cython.Py_ssize_t) -> "tuple[int, int, int, int, int] | None":
         """The value of a number."""
         if number <= 0 or number >= self.count:
@@ -256,114 +278,142 @@ class Values:
 @cython.final
 @cython.cclass
 class Segments:
-    """Places by instruction: between two offsets where one begins or ends, the same are valid.
+    """Places by instruction: in a segment, instructions in a row, the same are valid.
 
-    ``lows`` and ``highs`` (q) are offsets in the function, in the order of the places, the outermost scope's first.
+    ``places`` are rows of words, in them the offsets in the function from which on and up to which a place is valid;
+    the outermost scope's come first. ``offsets`` are those of the instructions, ``size`` is the function's.
     """
 
-    low = cython.declare("long long[::1]")
-    high = cython.declare("long long[::1]")
-    bounds: Any
-    segment = cython.declare("int[::1]")
-    first = cython.declare("int[::1]")
-    behind = cython.declare("int[::1]")
+    places = cython.declare("const long long[::1]")
+    count: cython.Py_ssize_t
+    data = cython.declare("int[::1]")
+    """The segment of each instruction and of the function's end; the first and last segment of each place; by segment,
+    then by group of segments, where in ``items`` the places begin, plus one, and where they end."""
+    lows: cython.Py_ssize_t
+    firsts: cython.Py_ssize_t
+    groups: cython.Py_ssize_t
     items = cython.declare("int[::1]")
     used: cython.Py_ssize_t
-    near: Any
     begin: cython.Py_ssize_t
     end: cython.Py_ssize_t
 
     @cython.locals(
         k=cython.Py_ssize_t,
-        at=cython.Py_ssize_t,
-        offset=cython.longlong,
-        bounds="long long[::1]",
+        low=cython.Py_ssize_t,
+        high=cython.Py_ssize_t,
+        total=cython.Py_ssize_t,
+        known=cython.int,
+        row=cython.Py_ssize_t,
+        end=cython.longlong,
         starts="const unsigned int[::1]",
+        data="int[::1]",
     )
-    def __init__(self, lows: Any, highs: Any, offsets: Any, size: Any) -> None:
-        self.low = lows
-        self.high = highs
-        self.bounds = sorted({*lows.tolist(), *highs.tolist()})
-        count = len(offsets) + 1
-        self.segment = zeros("i", count)
-        self.first = zeros("i", len(self.bounds) + 1)
-        self.behind = zeros("i", len(self.bounds) + 1)
-        self.items = zeros("i", 64)
+    def __init__(self, places: Any, offsets: Any, size: Any) -> None:
+        self.places = places
+        self.count = len(self.places) // PLACE_WORDS
         self.used = 0
-        self.near = {}
         self.begin = self.end = 0
-        bounds = zeros("q", len(self.bounds))
-        for k in range(len(self.bounds)):
-            bounds[k] = self.bounds[k]
-            self.first[k] = -1
-        self.first[len(self.bounds)] = -1
         starts = offsets
-        at = 0
-        for k in range(count):
-            offset = starts[k] if k < count - 1 else size
-            while at < len(bounds) and bounds[at] <= offset:
-                at += 1
-            self.segment[k] = at
+        total = len(starts) + 1
+        end = size
+        self.lows = total
+        self.firsts = total + 2 * self.count
+        self.groups = self.firsts + 2 * (total + 1)
+        data = self.data = zeros("i", self.groups + 2 * ((total + 1) // NEAR + 1))
+        self.items = zeros("i", 64 + 4 * self.count)
+        for k in range(self.count):
+            row = k * PLACE_WORDS
+            low = _first_from(starts, end, self.places[row + PLACE_LOW])
+            high = _first_from(starts, end, self.places[row + PLACE_HIGH])
+            data[self.lows + 2 * k] = low
+            data[self.lows + 2 * k + 1] = high
+            if low < total:
+                data[low] = 1
+            if high < total:
+                data[high] = 1
+        known = 0
+        for k in range(total):
+            known += data[k]
+            data[k] = known
+        known += 1
+        for k in range(self.lows, self.firsts):
+            data[k] = data[data[k]] if data[k] < total else known
 
     @cython.cfunc
     @cython.inline
     @cython.exceptval(-1)
     def find(self, k: cython.Py_ssize_t) -> cython.int:
         """Sets ``begin`` and ``end`` to where in ``items`` those valid at an instruction are."""
-        segment: cython.Py_ssize_t = self.segment[k]
-        if self.first[segment] < 0:
-            self.fill(segment)
-        self.begin = self.first[segment]
-        self.end = self.behind[segment]
+        at: cython.Py_ssize_t = self.firsts + 2 * cython.cast(cython.Py_ssize_t, self.data[k])
+        if not self.data[at]:
+            self.fill(self.data[k], at)
+        self.begin = self.data[at] - 1
+        self.end = self.data[at + 1]
         return 0
 
     @cython.cfunc
     @cython.exceptval(-1)
-    @cython.locals(column="int[::1]", these="const int[::1]")
-    def fill(self, segment: cython.Py_ssize_t) -> cython.int:
-        near = segment // NEAR
-        found: Any = self.near.get(near)
+    def fill(self, segment: cython.int, at: cython.Py_ssize_t) -> cython.int:
+        """Look for the places of a segment among those of its neighbours."""
+        group: cython.Py_ssize_t = segment // NEAR
+        near: cython.Py_ssize_t = self.groups + 2 * group
         i: cython.Py_ssize_t
-        number: cython.Py_ssize_t
-        low: cython.longlong
-        high: cython.longlong
-        total: cython.Py_ssize_t = len(self.bounds)
-        if found is None:
-            low = self.bounds[near * NEAR - 1] if near else -1
-            high = self.bounds[near * NEAR + NEAR - 1] if near * NEAR + NEAR - 1 < total else 1 << 62
-            candidates = zeros("i", len(self.low))
-            column = candidates
-            number = 0
-            for i in range(len(self.low)):
-                if self.low[i] < high and self.high[i] > low:
-                    column[number] = i
-                    number += 1
-            found = self.near[near] = memoryview(bytes(candidates[:number])).cast("i")
-        these = found
-        # Any place that is valid somewhere in the segment is valid in all of it.
-        low = self.bounds[segment - 1] if segment else -1
-        if self.used + len(these) > len(self.items):
-            larger: Any = zeros("i", 2 * len(self.items) + len(these))
-            larger[: len(self.items)] = self.items
-            self.items = larger
-        self.first[segment] = self.used
-        for i in range(len(these)):
-            number = these[i]
-            if self.low[number] <= low < self.high[number]:
-                self.items[self.used] = number
+        place: cython.Py_ssize_t
+        if not self.data[near]:
+            self._room(self.count)
+            self.data[near] = self.used + 1
+            for i in range(self.count):
+                place = self.lows + 2 * i
+                if self.data[place] < (group + 1) * NEAR and self.data[place + 1] > group * NEAR:
+                    self.items[self.used] = i
+                    self.used += 1
+            self.data[near + 1] = self.used
+        self._room(self.data[near + 1] - self.data[near] + 1)
+        self.data[at] = self.used + 1
+        for i in range(self.data[near] - 1, self.data[near + 1]):
+            place = self.lows + 2 * cython.cast(cython.Py_ssize_t, self.items[i])
+            if self.data[place] <= segment < self.data[place + 1]:
+                self.items[self.used] = self.items[i]
                 self.used += 1
-        if self.used - self.first[segment] > MOST_AT_ONCE:
-            self.first[segment] = self.used - MOST_AT_ONCE
-        self.behind[segment] = self.used
+        if self.used + 1 - self.data[at] > MOST_AT_ONCE:
+            self.data[at] = self.used + 1 - MOST_AT_ONCE
+        self.data[at + 1] = self.used
         return 0
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    def _room(self, more: cython.Py_ssize_t) -> cython.int:
+        if self.used + more > len(self.items):
+            self.items = longer(self.items, self.used, 2 * len(self.items) + more)
+        return 0
+
+
+@cython.cfunc
+@cython.exceptval(-1)
+@cython.locals(starts="const unsigned int[::1]")
+def _first_from(starts: Any, end: cython.longlong, offset: cython.longlong) -> cython.Py_ssize_t:
+    """The first instruction that begins at an offset or behind it; how many there are for the function's end, one more
+    for what is behind that."""
+    low: cython.Py_ssize_t = 0
+    high: cython.Py_ssize_t = len(starts)
+    middle: cython.Py_ssize_t
+    if offset > end:
+        return high + 1
+    while low < high:
+        middle = (low + high) // 2
+        if starts[middle] < offset:
+            low = middle + 1
+        else:
+            high = middle
+    return low
 
 
 @cython.cclass
 class Effects:
     """The data flow of one function.
 
-    ``questions`` answers what types must answer; ``machine`` gives numbers of registers, ``in_registers`` and
-    ``in_frame`` the variables, as (lows, highs, kinds, registers, offsets, piece offsets, piece sizes).
+    ``questions`` answers what types must answer, and says where variables are: ``in_registers`` and ``in_frame`` are
+    rows of words; ``machine`` gives numbers of registers.
     """
 
     values: Values
@@ -382,42 +432,41 @@ class Effects:
     slot_key = cython.declare("long long[::1]")
     slot_index = cython.declare("int[::1]")
     slots: cython.Py_ssize_t
-    named = cython.declare("unsigned char[::1]")
+    marks = cython.declare("unsigned char[::1]")
+    """By instruction: 1 and 2 it has named a number, 4 a call's changes count, 8 they do not."""
     escaped = cython.declare(list)
     reach = cython.declare("long long[::1]")
     reach_of: cython.Py_ssize_t
     reach_count: cython.Py_ssize_t
+    stayed = cython.declare("long long[::1]")
+    """What was in the frame behind each call: the instruction, how many addresses had escaped, how many places were
+    known, and these."""
+    stayed_used: cython.Py_ssize_t
+    noting: cython.bint
 
     seeds: Segments
-    seed_register = cython.declare("const int[::1]")
-    seed_value = cython.declare("int[::1]")
+    seeded = cython.declare("int[::1]")
+    """The registers of the variables that are in registers, and what they hold."""
     frames: Segments
-    frame_kind = cython.declare("const int[::1]")
-    frame_register = cython.declare("const int[::1]")
-    frame_offset = cython.declare("const long long[::1]")
-    frame_piece = cython.declare("const long long[::1]")
-    frame_piece_size = cython.declare("const long long[::1]")
-    frame_size = cython.declare("long long[::1]")
+    frame = cython.declare("long long[::1]")
 
     loaded = cython.declare(dict)
     reconciled = cython.declare(dict)
-    calls = cython.declare(dict)
     pool = cython.declare("int[::1]")
     pool_used: cython.Py_ssize_t
-    entry_first = cython.declare("long long[::1]")
-    entry_length = cython.declare("int[::1]")
-    block_first = cython.declare("const unsigned int[::1]")
-    block_end = cython.declare("const unsigned int[::1]")
+    entries = cython.declare("int[::1]")
+    """By block, where in ``pool`` what is known at its begin is, and how much; -1 for nothing yet."""
+    block_first = cython.declare("const int[::1]")
+    block_end = cython.declare("const int[::1]")
     rule_register = cython.declare("const int[::1]")
     rule_offset = cython.declare("const long long[::1]")
-    following_first = cython.declare("const unsigned int[::1]")
-    following = cython.declare("const unsigned int[::1]")
+    following_first = cython.declare("const int[::1]")
+    following = cython.declare("const int[::1]")
     taught = cython.declare("int[::1]")
     taught_register = cython.declare("int[::1]")
     taught_begin = cython.declare(dict)
     teaching: cython.bint
     block: cython.Py_ssize_t
-    counted = cython.declare("unsigned char[::1]")
     lost_low: cython.ulonglong
     lost_high: cython.ulonglong
     left_low: cython.ulonglong
@@ -455,9 +504,7 @@ class Effects:
         self.slot_key = zeros("q", 64)
         self.slot_index = zeros("i", 256)
         self.slots = 0
-        self.named = zeros("B", self.count + 1)
-        self.counted = zeros("B", self.count)
-        self.taught = self.taught_register = zeros("i", 1)
+        self.marks = zeros("B", self.count + 1)
         self.taught_begin = {}
         self.teaching = False
         self.block = 0
@@ -469,12 +516,12 @@ class Effects:
         self.lost_high = lost >> 64
         self.left_low = self.left_high = 0
         self.escaped = []
-        self.reach = zeros("q", 2)
         self.reach_of = -1
         self.reach_count = 0
+        self.stayed_used = 0
+        self.noting = False
         self.loaded = {}
         self.reconciled = {}
-        self.calls = {}
         self.stack_pointer = machine.stack_pointer
         self.frame_pointer = machine.frame_pointer
         self.result_register = machine.result
@@ -485,55 +532,92 @@ class Effects:
         self.found = 0
         self.within = 0
 
-        def segments(places: Any) -> Any:
-            return Segments(places[0], places[1], listing.offsets, questions.size)
-
-        self.seeds = segments(questions.in_registers)
-        self.seed_register = questions.in_registers[3]
-        self.seed_value = zeros("i", len(questions.in_registers[0]))
-        k: cython.Py_ssize_t
-        for k in range(len(self.seed_value)):
-            self.seed_value[k] = -1
-        self.frames = segments(questions.in_frame)
-        self.frame_kind, self.frame_register = questions.in_frame[2], questions.in_frame[3]
-        self.frame_offset, self.frame_piece = questions.in_frame[4], questions.in_frame[5]
-        self.frame_piece_size = questions.in_frame[6]
-        self.frame_size = zeros("q", len(questions.in_frame[0]))
-        for k in range(len(self.frame_size)):
-            self.frame_size[k] = -1
+        self.seeds = Segments(questions.in_registers, listing.offsets, questions.size)
+        self.seeded = questions.seeds
+        self.frames = Segments(questions.in_frame, listing.offsets, questions.size)
+        self.frame = questions.in_frame
 
     # The whole ---------------------------------------------------------------------------------------------
 
     def solve(self, blocks: Any) -> bool:
         """Follow the flow to a fixed point; whether there was one.
 
-        ``blocks``: first I, end I, register i and offset q of the call frame address at their begins (-1: not known),
-        where their successors begin I (one more than blocks), successors I, order I, roots B (1: entered with nothing
-        known, 2: the function's begin), whether anything may be entered from anywhere, and (register, value)s at the
+        ``blocks``: in one column i where blocks begin and end, the register of the call frame address at their begins
+        (-1: not known), where their successors begin (one more than blocks), the successors and the order; how many
+        blocks and successors there are; the offsets of the call frame addresses q; roots B (1: entered with nothing
+        known, 2: the function's begin); whether anything may be entered from anywhere; and (register, value)s at the
         function's begin.
         """
-        self.block_first, self.block_end, self.rule_register, self.rule_offset = blocks[:4]
-        self.following_first, self.following = blocks[4:6]
-        self.open = blocks[8]
+        column, count, total, self.rule_offset, roots, self.open, begin = blocks
+        self.block_first, self.block_end = column[:count], column[count : 2 * count]
+        self.rule_register, self.following_first = column[2 * count : 3 * count], column[3 * count : 4 * count + 1]
+        self.following = column[4 * count + 1 : 4 * count + 1 + total]
+        order = column[4 * count + 1 + total :]
         before: cython.Py_ssize_t
         for _again in range(3):
             before = len(self.escaped)
-            if not self._iterate(blocks[4], blocks[5], blocks[6], blocks[7], blocks[9]):
+            self.stayed_used = 0
+            if not self._iterate(order, roots, begin):
                 return False
-            if len(self.escaped) == before:
+            if len(self.escaped) == before or not self._stayed_too_long():
                 break
         return True
 
     @cython.cfunc
     @cython.exceptval(-1)
     @cython.locals(
-        first="const unsigned int[::1]",
-        successors="const unsigned int[::1]",
-        order="const unsigned int[::1]",
+        at=cython.Py_ssize_t, k=cython.Py_ssize_t, e=cython.Py_ssize_t, i=cython.Py_ssize_t, offset=cython.longlong,
+        begin=cython.longlong, end=cython.longlong,
+    )  # fmt: skip
+    def _stayed_too_long(self) -> cython.bint:
+        """Whether an address that escaped later than a call was come to led to what stayed in the frame there."""
+        if self.stayed_used > MOST_NOTED:
+            return True
+        at = 0
+        while at < self.stayed_used:
+            k = self.stayed[at]
+            for e in range(self.stayed[at + 1], len(self.escaped)):
+                begin = self.escaped[e]
+                end = self._extent(k, begin)
+                for i in range(at + 3, at + 3 + self.stayed[at + 2]):
+                    offset = self.stayed[i]
+                    if begin - 7 <= offset < end:
+                        return True
+            at += 3 + self.stayed[at + 2]
+        return False
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    @cython.locals(i=cython.Py_ssize_t, begin=cython.Py_ssize_t)
+    def _note_stayed(self, k: cython.Py_ssize_t) -> cython.int:
+        """Note what is in the frame behind a call."""
+        if self.stayed_used > MOST_NOTED or not self.slots:
+            return 0
+        begin = self.stayed_used
+        if begin == 0 and not self.noting:
+            self.stayed = zeros("q", 256)
+            self.noting = True
+        if begin + 3 + self.slots > len(self.stayed):
+            self.stayed = longer(self.stayed, begin, 2 * (begin + 3 + self.slots))
+        at: cython.Py_ssize_t = begin + 3
+        for i in range(self.slots):
+            if self.state[REGISTERS + i]:
+                self.stayed[at] = self.slot_key[i] >> 1
+                at += 1
+        if at > begin + 3:
+            self.stayed[begin] = k
+            self.stayed[begin + 1] = len(self.escaped)
+            self.stayed[begin + 2] = at - begin - 3
+            self.stayed_used = at
+        return 0
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    @cython.locals(
+        order="const int[::1]",
         roots="const unsigned char[::1]",
         rank="int[::1]",
         queued="unsigned char[::1]",
-        settled="unsigned char[::1]",
         last=cython.bint,
         at=cython.Py_ssize_t,
         i=cython.Py_ssize_t,
@@ -542,20 +626,20 @@ class Effects:
         lowest=cython.Py_ssize_t,
         budget=cython.longlong,
     )
-    def _iterate(self, first_of: Any, following_of: Any, order_of: Any, roots_of: Any, begin: Any) -> cython.bint:
-        first, successors, order, roots = first_of, following_of, order_of, roots_of
+    def _iterate(self, order_of: Any, roots_of: Any, begin: Any) -> cython.bint:
+        order, roots = order_of, roots_of
         count: cython.Py_ssize_t = len(self.block_first)
-        self.pool = zeros("i", 4096)
+        self.pool = zeros("i", min(count * (REGISTERS + 16), 1 << 16))
         self.pool_used = 0
-        self.entry_first = zeros("q", count)
-        self.entry_length = zeros("i", count)
+        self.entries = zeros("i", 2 * count)
         rank = zeros("i", count)
-        queued = zeros("B", len(order) + 1)
-        settled = zeros("B", count)
+        # The blocks that are to be visited, in the order of visits; then by number those of which nothing more is lost.
+        queued = zeros("B", len(order) + count + 1)
+        settled: cython.Py_ssize_t = len(order) + 1
         last = False
         for number in range(count):
             rank[number] = -1
-            self.entry_length[number] = -1
+            self.entries[2 * number + 1] = -1
         for i in range(len(order)):
             rank[order[i]] = i
         lowest = len(order)
@@ -575,12 +659,13 @@ class Effects:
             if at >= len(order):
                 # What nothing leads to goes on with nothing known, but takes nothing away from what was come to.
                 for number in range(count):
-                    if self.entry_length[number] >= 0:
-                        settled[number] = 1
+                    if self.entries[2 * number + 1] >= 0:
+                        queued[settled + number] = 1
                 for i in range(len(order)):
-                    if self.entry_length[order[i]] < 0 and (roots[order[i]] or last):
+                    number = order[i]
+                    if self.entries[2 * number + 1] < 0 and (roots[number] or last):
                         self._clear()
-                        self._keep(order[i])
+                        self._keep(number)
                         queued[i] = 1
                         at = min(at, i)
                 if at >= len(order):
@@ -597,24 +682,27 @@ class Effects:
             if budget < 0 or self.pool_used > self.most_words:
                 # Give up: nothing is known at the begin of any block but what variables say.
                 for number in range(count):
-                    self.entry_length[number] = 0
-                    self.entry_first[number] = 0
+                    self.entries[2 * number] = 0
+                    self.entries[2 * number + 1] = 0
                 return False
             self.enter(number)
             for i in range(self.block_first[number], self.block_end[number]):
                 self.seed(i)
                 self.apply(i)
             lowest = at + 1
-            for i in range(first[number], first[number + 1]):
-                following = successors[i]
-                if not settled[following] and self._merge(following) and rank[following] >= 0:
+            for i in range(self.following_first[number], self.following_first[number + 1]):
+                following = self.following[i]
+                if not queued[settled + following] and self._merge(following) and rank[following] >= 0:
                     queued[rank[following]] = 1
                     lowest = min(lowest, cython.cast(cython.Py_ssize_t, rank[following]))
             at = lowest
         return True
 
+    # The state has room for all registers and slots, the pool for what its entries say: no index is outside of them.
+
     @cython.cfunc
     @cython.inline
+    @cython.boundscheck(False)
     @cython.exceptval(check=False)
     def _clear(self) -> cython.int:
         i: cython.Py_ssize_t
@@ -623,37 +711,38 @@ class Effects:
         return 0
 
     @cython.cfunc
+    @cython.boundscheck(False)
     @cython.exceptval(-1)
     def _keep(self, number: cython.Py_ssize_t) -> cython.int:
         """The state becomes what is known at a block's begin."""
         length: cython.Py_ssize_t = REGISTERS + self.slots
         i: cython.Py_ssize_t
         if self.pool_used + length > len(self.pool):
-            larger: Any = zeros("i", 2 * len(self.pool) + length)
-            larger[: len(self.pool)] = self.pool
-            self.pool = larger
-        self.entry_first[number] = self.pool_used
-        self.entry_length[number] = length
+            self.pool = longer(self.pool, self.pool_used, 2 * len(self.pool) + length)
+        self.entries[2 * number] = self.pool_used
+        self.entries[2 * number + 1] = length
         for i in range(length):
             self.pool[self.pool_used + i] = self.state[i]
         self.pool_used += length
         return 0
 
     @cython.cfunc
+    @cython.boundscheck(False)
     @cython.exceptval(-1)
     def _merge(self, number: cython.Py_ssize_t) -> cython.bint:
         """Join the state into what is known at a block's begin; whether that changed it."""
-        if self.entry_length[number] < 0:
+        length: cython.Py_ssize_t = self.entries[2 * number + 1]
+        if length < 0:
             self._keep(number)
             return True
         if self.open:
             return False
-        first: cython.Py_ssize_t = self.entry_first[number]
+        first: cython.Py_ssize_t = self.entries[2 * number]
         changed: cython.bint = False
         known: cython.int
         met: cython.int
         i: cython.Py_ssize_t
-        for i in range(self.entry_length[number]):
+        for i in range(length):
             known = self.pool[first + i]
             if known == NOTHING or self.state[i] == known:
                 continue
@@ -668,16 +757,26 @@ class Effects:
     def enter(self, number: cython.Py_ssize_t) -> cython.int:
         """The state becomes that at a block's begin."""
         self.block = number
-        self._clear()
-        i: cython.Py_ssize_t
-        for i in range(max(self.entry_length[number], 0)):
-            self.state[i] = self.pool[self.entry_first[number] + i]
+        self._fill(self.entries[2 * number], max(self.entries[2 * number + 1], 0))
         register: cython.int = self.rule_register[number]
         if register >= 0 and register < REGISTERS and self._base(self.state[register]) != FRAME:
             self.state[register] = self.values.intern(FRAME, 0, 0, 0, -self.rule_offset[number])
         if self.teaching:
             for known, value in self.taught_begin.get(number, ()):
                 self._taught(known, value)
+        return 0
+
+    @cython.cfunc
+    @cython.inline
+    @cython.boundscheck(False)
+    @cython.exceptval(check=False)
+    def _fill(self, first: cython.Py_ssize_t, length: cython.Py_ssize_t) -> cython.int:
+        """The state becomes so much of the pool, and nothing behind that."""
+        i: cython.Py_ssize_t
+        for i in range(length):
+            self.state[i] = self.pool[first + i]
+        for i in range(length, REGISTERS + self.slots):
+            self.state[i] = NOTHING
         return 0
 
     def has_escaped(self) -> cython.bint:
@@ -688,7 +787,7 @@ class Effects:
         """What an instruction writes into a register is a value, unless something else is known of it."""
         if not 0 <= k < self.count or not 0 <= register < REGISTERS:
             return
-        if not self.teaching or len(self.taught) < self.count:
+        if not self.teaching:
             self.taught, self.taught_register = zeros("i", self.count), zeros("i", self.count)
         self.teaching = True
         self.taught[k] = value
@@ -698,7 +797,7 @@ class Effects:
         """The same of what a register holds at a block's begin."""
         if not 0 <= register < REGISTERS:
             return
-        if len(self.taught) < self.count:
+        if not self.teaching:
             self.taught, self.taught_register = zeros("i", self.count), zeros("i", self.count)
         self.teaching = True
         self.taught_begin.setdefault(block, []).append((register, value))
@@ -996,12 +1095,8 @@ class Effects:
         i: cython.Py_ssize_t
         place: cython.Py_ssize_t
         for i in range(self.seeds.begin, self.seeds.end):
-            place = self.seeds.items[i]
-            if self.seed_register[place] != register:
-                continue
-            if self.seed_value[place] < 0:
-                self.seed_value[place] = self.questions.seed_value(place)
-            if self.seed_value[place] == known:
+            place = 2 * cython.cast(cython.Py_ssize_t, self.seeds.items[i])
+            if self.seeded[place] == register and self.seeded[place + 1] == known:
                 return True
         return False
 
@@ -1023,12 +1118,8 @@ class Effects:
         if not make or self.slots >= self.most_slots:
             return -1
         if self.slots == len(self.slot_key):
-            larger: Any = zeros("q", 2 * self.slots)
-            larger[: self.slots] = self.slot_key
-            self.slot_key = larger
-            wider: Any = zeros("i", REGISTERS + 2 * self.slots)
-            wider[: len(self.state)] = self.state
-            self.state = wider
+            self.slot_key = longer(self.slot_key, self.slots, 2 * self.slots)
+            self.state = longer(self.state, REGISTERS + self.slots, REGISTERS + 2 * self.slots)
         self.slot_key[self.slots] = key
         self.slots += 1
         self.state[REGISTERS + self.slots - 1] = NOTHING
@@ -1083,9 +1174,10 @@ class Effects:
     @cython.exceptval(-1)
     def _size_of(self, place: cython.Py_ssize_t) -> cython.longlong:
         """Bytes of the type of a variable in the frame."""
-        if self.frame_size[place] < 0:
-            self.frame_size[place] = self.questions.frame_size(place)
-        return cython.cast(cython.longlong, self.frame_size[place])
+        at: cython.Py_ssize_t = place * PLACE_WORDS + PLACE_SIZE
+        if self.frame[at] < 0:
+            self.frame[at] = self.questions.frame_size(place)
+        return cython.cast(cython.longlong, self.frame[at])
 
     @cython.cfunc
     @cython.exceptval(-1)
@@ -1093,28 +1185,32 @@ class Effects:
         """Sets `found` and `within` to the innermost variable that holds an offset, and the offset in it."""
         i: cython.Py_ssize_t
         place: cython.Py_ssize_t
+        row: cython.Py_ssize_t
         begin: cython.longlong
         size: cython.longlong
         base: cython.int
+        register: cython.longlong
         self.frames.find(k)
         for i in range(self.frames.end - 1, self.frames.begin - 1, -1):
             place = self.frames.items[i]
-            begin = self.frame_offset[place]
-            if self.frame_kind[place] == PLACE_MEMORY:
-                if not 0 <= self.frame_register[place] < REGISTERS:
+            row = place * PLACE_WORDS
+            begin = self.frame[row + PLACE_OFFSET]
+            if self.frame[row + PLACE_KIND] == PLACE_MEMORY:
+                register = self.frame[row + PLACE_REGISTER]
+                if not 0 <= register < REGISTERS:
                     continue
-                base = self.state[self.frame_register[place]]
+                base = self.state[register]
                 if self._base(base) != FRAME or self._step(base):
                     continue
                 begin += self._offset(base)
             if begin > offset:
                 continue
-            size = self.frame_piece_size[place]
+            size = self.frame[row + PLACE_PIECE_SIZE]
             if not size:
                 size = max(self._size_of(place), 1)
             if offset < begin + size:
                 self.found = place
-                self.within = offset - begin + self.frame_piece[place]
+                self.within = offset - begin + self.frame[row + PLACE_PIECE]
                 return True
         return False
 
@@ -1126,19 +1222,24 @@ class Effects:
             return False
         i: cython.Py_ssize_t
         place: cython.Py_ssize_t
+        row: cython.Py_ssize_t
         offset: cython.longlong
         size: cython.longlong
         self.frames.find(k)
         for i in range(self.frames.end - 1, self.frames.begin - 1, -1):
             place = self.frames.items[i]
-            if self.frame_kind[place] == PLACE_MEMORY and self.frame_register[place] == self.operands[m]:
-                offset = self._displacement(k, m) + more - self.frame_offset[place]
-                size = self.frame_piece_size[place]
+            row = place * PLACE_WORDS
+            if (
+                self.frame[row + PLACE_KIND] == PLACE_MEMORY
+                and self.frame[row + PLACE_REGISTER] == self.operands[m + OPERAND_BASE]
+            ):
+                offset = self._displacement(k, m) + more - self.frame[row + PLACE_OFFSET]
+                size = self.frame[row + PLACE_PIECE_SIZE]
                 if not size:
                     size = self._size_of(place)
                 if 0 <= offset < size:
                     self.found = place
-                    self.within = offset + self.frame_piece[place]
+                    self.within = offset + self.frame[row + PLACE_PIECE]
                     return True
         return False
 
@@ -1148,12 +1249,14 @@ class Effects:
         """Where the object that an escaped address leads to ends."""
         i: cython.Py_ssize_t
         place: cython.Py_ssize_t
+        row: cython.Py_ssize_t
         begin: cython.longlong
         self.frames.find(k)
         for i in range(self.frames.begin, self.frames.end):
             place = self.frames.items[i]
-            begin = self.frame_offset[place]
-            if self.frame_kind[place] == PLACE_CFA and begin <= offset < begin + self._size_of(place):
+            row = place * PLACE_WORDS
+            begin = self.frame[row + PLACE_OFFSET]
+            if self.frame[row + PLACE_KIND] == PLACE_CFA and begin <= offset < begin + self._size_of(place):
                 return begin + self._size_of(place)
         return offset + EVERYTHING
 
@@ -1174,18 +1277,17 @@ class Effects:
     def lose_escaped(self, k: cython.Py_ssize_t) -> cython.int:
         """Somebody may have changed what lies behind addresses of the frame."""
         count: cython.Py_ssize_t = len(self.escaped)
-        if not count:
-            return 0
-        if self.reach_of != self.frames.segment[k] or self.reach_count != count:
-            if len(self.reach) < 2 * count:
+        segment: cython.Py_ssize_t = self.frames.data[k]
+        if count and (self.reach_of != segment or self.reach_count != count):
+            if not self.reach_count or len(self.reach) < 2 * count:
                 self.reach = zeros("q", 4 * count)
             for e in range(count):
                 begin = self.escaped[e]
                 self.reach[2 * e] = begin - 7
                 self.reach[2 * e + 1] = self._extent(k, begin)
-            self.reach_of = self.frames.segment[k]
+            self.reach_of = segment
             self.reach_count = count
-        for i in range(self.slots):
+        for i in range(self.slots if count else 0):
             if not self.state[REGISTERS + i]:
                 continue
             at = self.slot_key[i] >> 1
@@ -1193,6 +1295,7 @@ class Effects:
                 if self.reach[2 * e] <= at < self.reach[2 * e + 1]:
                     self.state[REGISTERS + i] = NOTHING
                     break
+        self._note_stayed(k)
         return 0
 
     @cython.cfunc
@@ -1364,8 +1467,10 @@ class Effects:
         known: cython.int = self.state[at] if at >= 0 else NOTHING
         said: cython.int = NOTHING
         room: cython.longlong
+        at_place: cython.Py_ssize_t
         if there and size == 8:
-            room = self.frame_piece[place] + self.frame_piece_size[place]
+            at_place = place * PLACE_WORDS
+            room = self.frame[at_place + PLACE_PIECE] + self.frame[at_place + PLACE_PIECE_SIZE]
             if within + size <= (room if room else self._size_of(place)):
                 said = self.questions.frame_value(place, within, size)
         if not known:
@@ -1464,6 +1569,7 @@ class Effects:
 
     @cython.cfunc
     @cython.inline
+    @cython.boundscheck(False)
     @cython.exceptval(check=False)
     def _replace(self, value: cython.int, by: cython.int) -> cython.int:
         i: cython.Py_ssize_t
@@ -1496,8 +1602,8 @@ class Effects:
         k: cython.Py_ssize_t = symbol if symbol > 0 else -symbol
         bit: cython.uchar = 1 if symbol > 0 else 2
         value: cython.int
-        if not self.named[k] & bit:
-            self.named[k] |= bit
+        if not self.marks[k] & bit:
+            self.marks[k] |= bit
             return 0
         for i in range(REGISTERS + self.slots):
             value = self.state[i]
@@ -1539,11 +1645,9 @@ class Effects:
         known: cython.int
         self.seeds.find(k)
         for i in range(self.seeds.begin, self.seeds.end):
-            place = self.seeds.items[i]
-            value = self.seed_value[place]
-            if value < 0:
-                value = self.seed_value[place] = self.questions.seed_value(place)
-            register = self.seed_register[place]
+            place = 2 * cython.cast(cython.Py_ssize_t, self.seeds.items[i])
+            register = self.seeded[place]
+            value = self.seeded[place + 1]
             if not value or self.state[register] == value or register == self.stack_pointer:
                 continue
             known = self.state[register]
@@ -1836,9 +1940,9 @@ class Effects:
         lost: Any = self.questions.lost
         returned: Any
         if flow == CALL:
-            known: Any = self.calls.get(target)
+            known: Any = self.values.called.get(target)
             if known is None:
-                known = self.calls[target] = self.questions.call(target)
+                known = self.values.called[target] = self.questions.call(target)
             transparent, passed, returned, through, same = known
             if transparent:
                 return 0
@@ -1885,7 +1989,7 @@ class Effects:
     @cython.exceptval(-1)
     def _counted_on(self, k: cython.Py_ssize_t) -> cython.bint:
         """Whether a register that any callee may change is read after a call as if it had not."""
-        if not self.counted[k]:
+        if not self.marks[k] & 12:
             known: cython.bint = self._reads_first(k + 1, self.block_end[self.block], True)
             low: cython.ulonglong = self.left_low
             high: cython.ulonglong = self.left_high
@@ -1897,8 +2001,8 @@ class Effects:
                     if self._reads_first(self.block_first[self.following[i]], self.block_end[self.following[i]], False):
                         known = True
                         break
-            self.counted[k] = 2 if known else 1
-        return bool(self.counted[k] == 2)
+            self.marks[k] |= 4 if known else 8
+        return bool(self.marks[k] & 4)
 
     @cython.cfunc
     @cython.exceptval(-1)

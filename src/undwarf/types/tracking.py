@@ -10,6 +10,8 @@ the function's parameters and what its callees return are where types come from.
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
+import cython
+
 from undwarf.buffers import zeros
 from undwarf.types.addresses import Questions
 from undwarf.types.effects import Effects, Values
@@ -71,30 +73,49 @@ class Tracker:
         if not self.converged:
             self.graph.defects.add("function too tangled to follow", self.graph.subject, detail=f"{low:#x}")
 
+    @cython.locals(
+        at=cython.Py_ssize_t,
+        number=cython.Py_ssize_t,
+        count=cython.Py_ssize_t,
+        ints="int[::1]",
+        offsets="long long[::1]",
+        roots="unsigned char[::1]",
+        positions="const unsigned int[::1]",
+    )
     def _solve(self, low: int) -> bool:
         flow, program = self.flow, self.program
         blocks = flow.blocks
         count = len(blocks)
-        firsts, ends, registers, roots = zeros("I", count), zeros("I", count), zeros("i", count), zeros("B", count)
-        offsets, order = zeros("q", count), zeros("I", len(flow.order))
-        starts, successors = zeros("I", count + 1), zeros("I", sum(len(block.successors) for block in blocks))
-        at = 0
+        total = sum([len(block.successors) for block in blocks])
+        column, ruled, rooted = (
+            zeros("i", 4 * count + 1 + total + len(flow.order)),
+            zeros("q", count),
+            zeros("B", count),
+        )
+        ints, offsets, roots = column, ruled, rooted
+        positions = flow.instructions.offsets
+        address, frame_rule, is_open = flow.instructions.address, program.frame_rule, flow.open
+        # One column: begins, ends, registers, where successors begin, successors, the order.
+        at = 4 * count + 1
         for number, block in enumerate(blocks):
-            firsts[number], ends[number] = block.first, block.end
+            first = block.first
+            ints[number], ints[count + number] = first, block.end
             for following in block.successors:
-                successors[at] = following
+                ints[at] = following
                 at += 1
-            starts[number + 1] = at
-            rule = program.frame_rule(flow.instructions.address_of(block.first))
-            registers[number], offsets[number] = rule if rule is not None else (-1, 0)
-            if number == 0 or flow.open or not block.predecessors:
+            ints[3 * count + number + 1] = at - 4 * count - 1
+            rule = frame_rule(address + positions[first])
+            ints[2 * count + number] = -1
+            if rule is not None:
+                ints[2 * count + number], offsets[number] = rule
+            if number == 0 or is_open or not block.predecessors:
                 roots[number] = 1
-        if count and (not flow.open or not blocks[0].predecessors):
+        if count and (not is_open or not blocks[0].predecessors):
             roots[0] = 2
-        for k, number in enumerate(flow.order):
-            order[k] = number
-        columns = (firsts, ends, registers, offsets, starts, successors, order, roots, flow.open, self._at_entry(low))
-        return self._effects.solve(columns)
+        for following in flow.order:
+            ints[at] = following
+            at += 1
+        return self._effects.solve((column, count, total, ruled, rooted, is_open, self._at_entry(low)))
 
     def _at_entry(self, low: int) -> list[tuple[int, Value | None]]:
         machine = self.program.machine

@@ -1,3 +1,4 @@
+# cython: language_level=3, annotation_typing=False
 """What a register or stack slot may hold, as far as types need it: an address in something, or a number.
 
 A value is a tuple (base, type, step, symbol, offset). The base says what the rest is counted from:
