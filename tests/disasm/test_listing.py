@@ -1,16 +1,43 @@
 """Instructions as columns and shared templates say what the decoder says of each by itself."""
 
 import hashlib
+import shutil
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from undwarf.disasm import Flow, Instruction
-from undwarf.disasm import listing as parts
-from undwarf.disasm.listing import MEMORY_WORDS, ROW_WORDS, TARGETED, Listing
+from undwarf.disasm import Flow, Instruction, Memory
+from undwarf.disasm import templates as parts
+from undwarf.disasm.listing import TARGETED, Listing
+from undwarf.disasm.templates import MEMORY_WORDS, ROW_WORDS, Templates
 from undwarf.disasm.x86_64 import MACHINE, decode
 from undwarf.elf import ElfFile
+
+LOOPS = """
+struct cell { double weight; int count; short kind; char tag; struct cell *next; };
+double dot(const double *a, const double *b, long n) {
+    double s = 0;
+    for (long i = 0; i < n; i++) s += a[i] * b[i];
+    return s;
+}
+void scale(float *a, float by, int n) { for (int i = 0; i < n; i++) a[i] = a[i] * by + 1; }
+int gather(const int *a, const int *at, int n) { int s = 0; for (int i = 0; i < n; i++) s += a[at[i]]; return s; }
+unsigned long mix(unsigned long a, unsigned b) { return (a << (b & 63)) ^ (a >> 7) ^ ~b * a; }
+long walk(struct cell *c, int k) {
+    long s = 0;
+    for (; c; c = c->next) {
+        c->count += k;
+        c->weight /= 3;
+        if (c->kind > k && c->tag != 7) s += c->count * (long)c->kind;
+    }
+    return s;
+}
+void bytes(unsigned char *a, const unsigned char *b, int n) {
+    for (int i = 0; i < n; i++) a[i] = b[i] > 128 ? a[i] : b[i] >> 1;
+}
+"""
 
 
 def wrapped(value: int) -> int:
@@ -25,31 +52,33 @@ def told(listing: Listing, k: int) -> tuple[object, ...]:
     operands = []
     for number in range(row[parts.FIRST_MEMORY], row[parts.FIRST_MEMORY] + row[parts.MEMORIES]):
         words = listing.table.operands[number * MEMORY_WORDS : (number + 1) * MEMORY_WORDS].tolist()
-        displacement = words[parts.DISPLACEMENT] + (listing.displacements[k] if words[parts.DISPLACED] else 0)
-        operands.append((*words[:3], wrapped(displacement), *words[parts.SEGMENT : parts.IMPLICIT + 1]))
+        if words[parts.DISPLACED]:
+            words[parts.DISPLACEMENT] = wrapped(words[parts.DISPLACEMENT] + listing.displacements[k])
+        words[parts.DISPLACED] = 0
+        operands.append(words)
     flow = listing.flows[k]
-    return (
-        listing.address_of(k), listing.lengths[k], flow & 15, listing.targets[k] if flow & TARGETED else 0,
-        row[1:6], wrapped(listing.immediate(k)), row[parts.WRITES], row[parts.WRITES_HIGH], operands,
-    )  # fmt: skip
+    row[parts.IMMEDIATE] = wrapped(listing.immediate(k))
+    row[parts.IMMEDIATE_RULE] = row[parts.FIRST_MEMORY] = 0
+    target = listing.targets[k] if flow & TARGETED else None
+    return listing.address_of(k), listing.lengths[k], flow & 15, target, row, operands
 
 
 def expected(made: Instruction) -> tuple[object, ...]:
     """The same of an instruction that was decoded by itself."""
-    low = sum(1 << register for register in set(made.writes) if register < 64)
-    high = sum(1 << (register - 64) for register in set(made.writes) if register >= 64)
-    operands = [
-        (
-            one.base, one.index, one.scale, wrapped(one.displacement), ("", "fs", "gs").index(one.segment), one.size,
-            ("r" in one.access) + 2 * ("w" in one.access), int(one.implicit),
-        )
-        for one in made.memory
-    ]  # fmt: skip
-    return (
-        made.address, made.size, int(made.flow), wrapped(made.target or 0),
-        [int(made.action), made.destination, made.left, made.right, made.width], wrapped(made.immediate),
-        wrapped(low), wrapped(high), operands,
-    )  # fmt: skip
+    table = Templates()
+    table.add(made)
+    row = table.rows[:ROW_WORDS].tolist()
+    operands = [table.operands[at * MEMORY_WORDS : (at + 1) * MEMORY_WORDS].tolist() for at in range(len(made.memory))]
+    target = None if made.target is None else wrapped(made.target)
+    return made.address, made.size, int(made.flow), target, row, operands
+
+
+def whole(made: Instruction) -> tuple[object, ...]:
+    """All that an instruction says."""
+    operands = [tuple(getattr(one, name) for name in Memory.__slots__) for one in made.memory]
+    names = [name for name in Instruction.__slots__ if name[0] != "_" and name not in ("memory", "reads", "writes")]
+    rest = tuple(getattr(made, name) for name in names)
+    return *rest, made.reads[:1], set(made.reads), set(made.writes), operands, made.text
 
 
 def compare(code: bytes, address: int) -> None:
@@ -58,6 +87,7 @@ def compare(code: bytes, address: int) -> None:
     assert len(listing) == len(alone)
     for k, made in enumerate(alone):
         assert told(listing, k) == expected(made), made
+        assert whole(listing[k]) == whole(made)
 
 
 def noise(name: str, size: int) -> bytes:
@@ -73,6 +103,42 @@ def test_prefixes_and_maps_of_opcodes() -> None:
     data = noise("prefixes", 33_000)
     pieces = (bytes.fromhex(begins[k % len(begins)]) + data[10 * k : 10 * k + 9] for k in range(3_300))
     compare(b"".join(pieces), 0xFFFFFFFF81000000)
+
+
+def test_all_registers_of_an_opcode() -> None:
+    # Each opcode, mandatory prefix and REX.W with registers, bases and indexes as they come, among them equal ones.
+    for before, middle in (("", ""), ("66", ""), ("f2", "0f"), ("f3", "0f"), ("66", "0f"), ("", "0f"), ("66", "0f38")):
+        data = noise(before + middle, 256 * 6 * 12)
+        pieces = []
+        for k in range(256 * 6):
+            random = data[12 * k : 12 * k + 12]
+            rex = bytes((0x40 | random[0] & 15,)) if random[0] & 0x30 else b""
+            opcode = bytes.fromhex(before) + rex + bytes.fromhex(middle) + bytes((k // 6,))
+            # Few registers, so that they often are the same.
+            pieces.append(opcode + bytes((random[1] & 0xDB, random[2] & 0xDB)) + random[3:])
+        compare(b"".join(pieces), 0)
+
+
+def test_vector_instructions_of_three_registers() -> None:
+    data = noise("vex", 256 * 16 * 10)
+    pieces = []
+    for k in range(256 * 16):
+        random = data[10 * k : 10 * k + 10]
+        middle = random[1] & (0x85 if k & 1 else 0xFD)
+        pieces.append(bytes((0xC4, random[0] & 0xE0 | 1 + k % 3, middle, k // 16, random[2] & 0xDB)) + random[3:])
+    compare(b"".join(pieces), 0x400000)
+
+
+@pytest.mark.parametrize("compiler", ["gcc", "clang"])
+def test_vectorized_loops(tmp_path: Path, compiler: str) -> None:
+    if shutil.which(compiler) is None:
+        pytest.skip(f"no {compiler}")
+    source = tmp_path / "loops.c"
+    source.write_text(LOOPS)
+    subprocess.run([compiler, "-O3", "-mavx2", "-mfma", "-mbmi2", "-c", source, "-o", tmp_path / "loops.o"], check=True)
+    code = ElfFile.open(tmp_path / "loops.o").section_data(".text")
+    assert code is not None
+    compare(bytes(code), 0)
 
 
 @pytest.mark.skipif(not Path(sys.executable).exists(), reason="no program to look at")

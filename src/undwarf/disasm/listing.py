@@ -1,9 +1,7 @@
 # cython: language_level=3, annotation_typing=False
-"""A function's instructions as columns, and what they do as templates that all functions share.
+"""A function's instructions as columns; what they do is said by templates that all functions share.
 
-A template is what :class:`undwarf.disasm.Instruction` says of an instruction, as numbers, but for its place, its
-displacement and its immediate: few thousand describe a whole program. Data flow reads them; an `Instruction` is only
-made of those that somebody looks at.
+Data flow reads the columns; an `Instruction` is only made of those that somebody looks at.
 """
 
 from bisect import bisect_left
@@ -11,106 +9,57 @@ from collections.abc import Callable, Iterator
 
 from undwarf.buffers import zeros
 from undwarf.disasm.model import NONE, Action, Flow, Instruction, Memory
+from undwarf.disasm.templates import (
+    ACCESS,
+    ACTION,
+    BASE,
+    DESTINATION,
+    DISPLACED,
+    DISPLACEMENT,
+    ELEMENT,
+    FIRST_MEMORY,
+    FIRST_READ,
+    FIXED,
+    FIXED_ADDRESS,
+    FLAGS,
+    FLOATING,
+    IMMEDIATE,
+    IMMEDIATE_RULE,
+    IMPLICIT,
+    INDEX,
+    KEEPS_SIGN,
+    LEFT,
+    MEMORIES,
+    MEMORY_WORDS,
+    NEGATED,
+    NEGATED_UNSIGNED,
+    NEGATED_UNSIGNED_SHORT,
+    PADDING,
+    READS,
+    READS_HIGH,
+    RIGHT,
+    ROW_WORDS,
+    SCALE,
+    SEGMENT,
+    SEGMENTS,
+    SIZE,
+    UNSIGNED,
+    UNSIGNED_SHORT,
+    WIDTH,
+    WRITEBACK,
+    WRITES,
+    WRITES_HIGH,
+    Templates,
+)
 
-__all__ = ["MEMORY_WORDS", "ROW_WORDS", "TARGETED", "Listing", "Templates"]
+__all__ = ["TARGETED", "Listing", "listing_of"]
 
 TARGETED = 16
 """Bit of the column of flows: the instruction has a target."""
 
-ROW_WORDS, MEMORY_WORDS = 16, 12
-(
-    FLOW, ACTION, DESTINATION, LEFT, RIGHT, WIDTH, IMMEDIATE, IMMEDIATE_RULE, WRITES, WRITES_HIGH, FIRST_MEMORY,
-    MEMORIES, FLAGS, FIRST_READ, READS, READS_HIGH,
-) = range(16)  # fmt: skip
-"""Words of a template. WRITES and READS: bit n for register n below 64, those called HIGH for registers above."""
-(
-    BASE, INDEX, SCALE, DISPLACEMENT, DISPLACED, SEGMENT, SIZE, ACCESS, IMPLICIT, WRITEBACK,
-) = range(10)  # fmt: skip
-"""Words of a memory operand. DISPLACED: the instruction's displacement is to be added; ACCESS: 1 read, 2 written."""
-
-PADDING, FIXED_ADDRESS = 1, 2
-"""Flags: does nothing, or stops; puts a fixed address into a register."""
-
-FIXED, SIGNED, UNSIGNED, NEGATED, NEGATED_UNSIGNED, UNSIGNED_SHORT, NEGATED_UNSIGNED_SHORT = range(7)
-"""How a template's immediate is made of an instruction's; without sign from 32 bits, or from 16."""
-
-
-class Templates:
-    """Rows of numbers that grow; `rows` and `operands` are replaced when they do, never changed in size."""
-
-    def __init__(self) -> None:
-        self.rows = zeros("q", 512 * ROW_WORDS)
-        self.operands = zeros("q", 512 * MEMORY_WORDS)
-        self.count = 0
-        self._operands = 0
-
-    def add(
-        self, made: Instruction, *, displacement: "int | None" = None, immediate_rule: int = FIXED, rip: bool = False
-    ) -> int:
-        """The number of a new template made of one instruction, whose explicit operands have a displacement of its own
-        if one is given."""
-        if (self.count + 1) * ROW_WORDS > len(self.rows):
-            self.rows = _doubled(self.rows)
-        writes, reads = _bits(made.writes), _bits(made.reads)
-        flags = PADDING if _is_padding(made) else 0
-        if made.action == Action.ADDRESS and made.memory[0].absolute and not made.memory[0].segment:
-            flags |= FIXED_ADDRESS
-        row = (
-            made.flow, made.action, made.destination, made.left, made.right, made.width,
-            made.immediate if immediate_rule == FIXED else 0, immediate_rule, *writes,
-            self._operands, len(made.memory), flags, made.reads[0] if made.reads else NONE, *reads,
-        )  # fmt: skip
-        for k, value in enumerate(row):
-            self.rows[self.count * ROW_WORDS + k] = _signed(int(value))
-        for operand in made.memory:
-            self._add_operand(operand, displacement)
-        self.count += 1
-        return self.count - 1
-
-    def _add_operand(self, operand: Memory, displacement: "int | None") -> None:
-        if (self._operands + 1) * MEMORY_WORDS > len(self.operands):
-            self.operands = _doubled(self.operands)
-        # A push below the stack pointer, or a pop that counts from behind itself, adds a little of its own.
-        displaced = displacement is not None and abs(operand.displacement - displacement) <= 64
-        row = (
-            operand.base, operand.index, operand.scale,
-            operand.displacement - (displacement or 0) if displaced else operand.displacement, int(displaced),
-            ("", "fs", "gs").index(operand.segment), operand.size,
-            ("r" in operand.access) + 2 * ("w" in operand.access), int(operand.implicit), operand.writeback,
-        )  # fmt: skip
-        for k, value in enumerate(row):
-            self.operands[self._operands * MEMORY_WORDS + k] = _signed(value)
-        self._operands += 1
-
-
-def _bits(registers: tuple[int, ...]) -> tuple[int, int]:
-    whole = 0
-    for register in registers:
-        whole |= 1 << register
-    return _signed(whole), _signed(whole >> 64)
-
-
-def _doubled(column: "memoryview[int]") -> "memoryview[int]":
-    larger = zeros("q", 2 * len(column))
-    larger[: len(column)] = column
-    return larger
-
-
-def _signed(value: int) -> int:
-    value &= 0xFFFFFFFFFFFFFFFF
-    return value - (1 << 64) if value >> 63 else value
-
-
-def _is_padding(made: Instruction) -> bool:
-    if made.flow == Flow.STOP:
-        return True
-    return (
-        made.flow == Flow.NEXT
-        and not made.writes
-        and not made.memory
-        and made.action in (Action.OTHER, Action.EXCHANGE)
-        and not made.reads
-    )
+_FLOWS = tuple(Flow)
+_ACTIONS = tuple(Action)
+_ACCESSES = ("", "r", "w", "rw")
 
 
 class Listing:
@@ -125,20 +74,20 @@ class Listing:
         address: int,
         table: Templates,
         columns: "tuple[memoryview[int], ...]",
-        describe: "Callable[[int, int, int], Instruction]",
+        native: "Callable[[Instruction], object] | None" = None,
+        text: "Callable[[object], str] | None" = None,
+        made: "list[Instruction] | None" = None,
     ) -> None:
+        """``native`` gives what the decoder makes of an instruction, ``text`` how that is printed; ``made`` are the
+        instructions, where they are there already."""
         self.address = address
         self.table = table
         (
             self.offsets, self.lengths, self.templates, self.displacements, self.immediates, self.targets, self.flows,
         ) = columns  # fmt: skip
-        self._describe = describe
-        self._made: dict[int, Instruction] = {}
-        flows = self.flows
-        kinds = table.rows[FLOW : table.count * ROW_WORDS : ROW_WORDS].tolist()
-        for k, template in enumerate(self.templates.tolist()):
-            if kinds[template]:
-                flows[k] |= kinds[template]
+        self._native = native
+        self._text = text
+        self._made: dict[int, Instruction] = dict(enumerate(made or ()))
 
     def __len__(self) -> int:
         return len(self.offsets)
@@ -146,11 +95,49 @@ class Listing:
     def __getitem__(self, k: int) -> Instruction:
         made = self._made.get(k)
         if made is None:
-            made = self._made[k] = self._describe(k, self.offsets[k], self.lengths[k])
-            flow = self.flows[k]
-            made.flow = Flow(flow & 15)
-            made.target = self.targets[k] & 0xFFFFFFFFFFFFFFFF if flow & TARGETED else None
+            made = self._made[k] = self._describe(k)
         return made
+
+    def _describe(self, k: int) -> Instruction:
+        rows, at = self.table.rows, self.templates[k] * ROW_WORDS
+        made = Instruction(self.address + self.offsets[k], self.lengths[k])
+        flow = self.flows[k]
+        made.flow = _FLOWS[flow & 15]
+        if flow & TARGETED:
+            made.target = self.targets[k] & 0xFFFFFFFFFFFFFFFF
+        made.action = _ACTIONS[rows[at + ACTION]]
+        made.destination, made.left, made.right = rows[at + DESTINATION], rows[at + LEFT], rows[at + RIGHT]
+        made.width = rows[at + WIDTH]
+        made.immediate = self.immediate(k)
+        made.signed = bool(rows[at + FLAGS] & KEEPS_SIGN)
+        made.writes = _registers(rows[at + WRITES], rows[at + WRITES_HIGH], NONE)
+        made.reads = _registers(rows[at + READS], rows[at + READS_HIGH], rows[at + FIRST_READ])
+        first = rows[at + FIRST_MEMORY]
+        made.memory = tuple(
+            [self._operand(k, number * MEMORY_WORDS) for number in range(first, first + rows[at + MEMORIES])]
+        )
+        made._decode, made._text = self._native, self._text
+        return made
+
+    def _operand(self, k: int, at: int) -> Memory:
+        words = self.table.operands
+        displacement = words[at + DISPLACEMENT]
+        if words[at + DISPLACED]:
+            displacement = _wrapped(displacement + self.displacements[k])
+        operand = Memory(
+            words[at + BASE],
+            words[at + INDEX],
+            words[at + SCALE],
+            displacement,
+            segment=SEGMENTS[words[at + SEGMENT]],
+            size=words[at + SIZE],
+            access=_ACCESSES[words[at + ACCESS]],
+            implicit=bool(words[at + IMPLICIT]),
+            element=words[at + ELEMENT],
+        )
+        operand.writeback = words[at + WRITEBACK]
+        operand.floating = bool(words[at + FLOATING])
+        return operand
 
     def __iter__(self) -> Iterator[Instruction]:
         return (self[k] for k in range(len(self)))
@@ -158,8 +145,10 @@ class Listing:
     def redirect(self, k: int, flow: Flow, target: int) -> None:
         """Say where an indirect call leads."""
         self.flows[k] = flow | TARGETED
-        self.targets[k] = _signed(target)
-        self._made.pop(k, None)
+        self.targets[k] = _wrapped(target)
+        made = self._made.get(k)
+        if made is not None:
+            made.flow, made.target = flow, target
 
     def address_of(self, k: int) -> int:
         """The address of an instruction; that of the end for the number behind the last."""
@@ -206,6 +195,25 @@ class Listing:
         return [k for k, template in enumerate(self.templates.tolist()) if flags[template] & FIXED_ADDRESS]
 
 
+_KNOWN: dict[tuple[int, int, int], tuple[int, ...]] = {}
+
+
+def _registers(low: int, high: int, first: int) -> tuple[int, ...]:
+    """The registers of a set as templates have it, one of them before the others."""
+    key = (low, high, first)
+    found = _KNOWN.get(key)
+    if found is None:
+        whole = (low & 0xFFFFFFFFFFFFFFFF) | (high & 0xFFFFFFFFFFFFFFFF) << 64
+        rest = [register for register in range(128) if whole >> register & 1 and register != first]
+        found = _KNOWN[key] = (first, *rest) if first != NONE else tuple(rest)
+    return found
+
+
+def _wrapped(value: int) -> int:
+    value &= 0xFFFFFFFFFFFFFFFF
+    return value - (1 << 64) if value >> 63 else value
+
+
 def listing_of(instructions: list[Instruction], address: int) -> Listing:
     """The listing of instructions that were described one by one."""
     table = Templates()
@@ -218,7 +226,8 @@ def listing_of(instructions: list[Instruction], address: int) -> Listing:
         columns[0][k] = made.address - address
         columns[1][k] = made.size
         columns[2][k] = table.add(made)
+        columns[6][k] = made.flow
         if made.target is not None:
-            columns[5][k] = _signed(made.target)
-            columns[6][k] = TARGETED
-    return Listing(address, table, columns, lambda k, _offset, _length: instructions[k])
+            columns[5][k] = _wrapped(made.target)
+            columns[6][k] |= TARGETED
+    return Listing(address, table, columns, made=instructions)

@@ -149,6 +149,7 @@ class Instruction:
     """One instruction; see the module and :class:`Action`. `text` is made when asked for."""
 
     __slots__ = (
+        "_decode",
         "_native",
         "_text",
         "action",
@@ -183,7 +184,15 @@ class Instruction:
         self.width = 8
         self.signed = False
         self._native: object = None
+        self._decode: Callable[[Instruction], object] | None = None
         self._text: Callable[[object], str] | None = None
+
+    @property
+    def native(self) -> object:
+        """What the decoder makes of it; None for bytes that are no instruction."""
+        if self._native is None and self._decode is not None:
+            self._native = self._decode(self)
+        return self._native
 
     @property
     def next_address(self) -> int:
@@ -193,7 +202,8 @@ class Instruction:
     @property
     def text(self) -> str:
         """As a disassembler prints it."""
-        return self._text(self._native) if self._text is not None else "(bad)"
+        native = self.native
+        return self._text(native) if native is not None and self._text is not None else "(bad)"
 
     def __repr__(self) -> str:
         return f"<{self.address:#x} {self.text}>"

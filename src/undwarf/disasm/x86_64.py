@@ -23,7 +23,9 @@ from iced_x86 import (
 )
 from iced_x86 import Instruction as Native
 
-from undwarf.disasm.listing import (
+from undwarf.disasm.listing import Listing
+from undwarf.disasm.model import NONE, Action, Flow, Instruction, Machine, Memory
+from undwarf.disasm.templates import (
     FIXED,
     NEGATED,
     NEGATED_UNSIGNED,
@@ -31,11 +33,10 @@ from undwarf.disasm.listing import (
     SIGNED,
     UNSIGNED,
     UNSIGNED_SHORT,
-    Listing,
     Templates,
 )
-from undwarf.disasm.model import NONE, Action, Flow, Instruction, Machine, Memory
-from undwarf.disasm.x86_structure import Structure
+from undwarf.disasm.x86_forms import FIELDS, OWN, Forms
+from undwarf.disasm.x86_structure import UNSIGNED_BYTE, Structure
 
 __all__ = ["MACHINE", "decode", "fused"]
 
@@ -141,8 +142,18 @@ _UNSIGNED = frozenset((Mnemonic.SHR, Mnemonic.DIV, Mnemonic.MUL))
 _FROM_INTEGERS = frozenset((Mnemonic.CVTSI2SD, Mnemonic.CVTSI2SS, Mnemonic.VCVTSI2SD, Mnemonic.VCVTSI2SS))
 _CALCULATING = frozenset((Mnemonic.ADD, Mnemonic.SUB, Mnemonic.AND, Mnemonic.OR, Mnemonic.XOR))
 _MULTIPLYING = frozenset((Mnemonic.IMUL, Mnemonic.NEG, Mnemonic.NOT))
+_REGISTER, _MEMORY = OpKind.REGISTER, OpKind.MEMORY
 _MOST_TEMPLATES = 200_000
 """Templates that are kept; a program has some thousands."""
+_REG, _VVVV, _RM, _BASE, _INDEX = FIELDS
+_OWN_FIELDS = {
+    first + register: field
+    for first in (0, XMM0)
+    for register, field in zip(OWN, FIELDS, strict=True)
+    if not first or field != _BASE
+}
+"""Which field of a form a register stands for."""
+_OWN_BASE = OWN[3]
 _SIZES: dict[int, int] = {}
 _ELEMENTS: dict[int, int] = {}
 _info = InstructionInfoFactory().info
@@ -179,61 +190,119 @@ class _Lister:
         self._table = Templates()
         self._code = b""
         self._address = 0
-        self._keys: dict[int, int] = {}
-        self._structure = Structure(self._keys, self._learn, self._ask)
+        self._forms = Forms(self._table, self._exact, self._general)
+        self._structure = Structure(self._table, self._forms.template, self._ask)
 
     def __call__(self, code: bytes, address: int) -> Listing:
-        if len(self._keys) > _MOST_TEMPLATES:
+        if self._table.count > _MOST_TEMPLATES:
             self.__init__()  # type: ignore[misc]
         self._code, self._address = code, address
         columns = self._structure.split(code, address)
         self._code = b""
 
-        def describe(_k: int, offset: int, length: int) -> Instruction:
-            made: Instruction = decode(code[offset : offset + length], address + offset)[0]
-            return made
+        def native(made: Instruction) -> Native | None:
+            at = made.address - address
+            found = Decoder(64, code[at : at + made.size], ip=made.address).decode()
+            return None if found.is_invalid else found
 
-        return Listing(address, self._table, columns, describe)
+        return Listing(address, self._table, columns, native, _text)
 
-    def _learn(
-        self, key: int, at: int, length: int, displacement_at: int, displacement_size: int, immediate_at: int,
-        immediate_size: int, rip: bool,
-    ) -> int:  # fmt: skip
-        """The template of instructions with these parts, made of one whose numbers can be told from others."""
-        code = bytearray(self._code[at : at + length])
-        displacement = immediate = None
-        if displacement_size:
-            displacement = 0x55 if displacement_size == 1 else 0x51234566
-            code[displacement_at : displacement_at + displacement_size] = displacement.to_bytes(
-                displacement_size, "little"
-            )
-        if immediate_size > 1:
-            immediate = 0x9234567887654321 >> (64 - 8 * immediate_size)
-            code[immediate_at : immediate_at + immediate_size] = immediate.to_bytes(immediate_size, "little")
-        decoder = Decoder(64, bytes(code), ip=0)
-        native = decoder.decode()
-        number = -1
-        if not native.is_invalid and native.len == length:
-            made = Instruction(0, length)
-            _describe(made, native)
-            rule = FIXED
-            if immediate is not None:
-                signed = immediate - (1 << 8 * immediate_size)
-                plain, negated = (
-                    (UNSIGNED_SHORT, NEGATED_UNSIGNED_SHORT) if immediate_size == 2 else (UNSIGNED, NEGATED_UNSIGNED)
-                )
-                rules = {signed: SIGNED, immediate: plain, -signed: NEGATED, -immediate: negated}
-                rule = rules.get(made.immediate, FIXED)
-            if displacement is not None and rip:
-                displacement += length
-            number = self._table.add(made, displacement=displacement, immediate_rule=rule)
-        self._keys[key] = number
-        return number
+    def _exact(self, code: bytes, numbers: tuple[int, ...]) -> int:
+        """The template of instructions with these parts; -1 where each is something else."""
+        found = _patched(code, numbers)
+        return -1 if found is None else self._table.add(*found[1:])
+
+    def _general(self, code: bytes, numbers: tuple[int, ...], fields: int) -> tuple[int, int, int, int] | None:
+        """The template of a form, if all its fields name registers, and each just one."""
+        found = _patched(code, numbers)
+        if found is None:
+            return None
+        native, made = found[:2]
+        if native.mnemonic == Mnemonic.NOP or native.mnemonic == Mnemonic.RESERVEDNOP:
+            # With other registers, hints among which some do something.
+            return None
+        vectors = narrow = 0
+        left = fields
+        for k in range(native.op_count):
+            kind = native.op_kind(k)
+            if kind == _REGISTER:
+                register = native.op_register(k)
+                number = _NUMBER[register]
+                field = _OWN_FIELDS.get(number, 0)
+                if not field & left & (_REG | _VVVV | _RM):
+                    if field & fields:
+                        return None
+                    continue
+                left &= ~field
+                if number >= XMM0:
+                    vectors |= field
+                elif _WIDTH[register] == 1:
+                    narrow |= field
+            elif kind == _MEMORY and fields & (_BASE | _INDEX):
+                if fields & _BASE and _NUMBER[native.memory_base] == _OWN_BASE:
+                    left &= ~_BASE
+                number = _NUMBER[native.memory_index]
+                if fields & _INDEX and _OWN_FIELDS.get(number) == _INDEX:
+                    left &= ~_INDEX
+                    if number >= XMM0:
+                        vectors |= _INDEX
+        if left:
+            return None
+        used = {made.destination, made.left, made.right, *made.writes, *made.reads}
+        for operand in made.memory:
+            used |= {operand.base, operand.index}
+        fixed = 0
+        for number in used:
+            if number != NONE and not _OWN_FIELDS.get(number, 0) & fields:
+                fixed |= 1 << number
+        if fixed >> 64:
+            return None
+        return self._table.add(*found[1:]), fixed, vectors, narrow
 
     def _ask(self, at: int) -> tuple[int, int, int, int, int | None]:
         """One instruction by itself."""
         made = decode(self._code[at : at + 15], self._address + at, 1)[0]
         return made.size, self._table.add(made), 0, 0, made.target
+
+
+def _patched(code: bytes, numbers: tuple[int, ...]) -> tuple[Native, Instruction, int | None, int] | None:
+    """An instruction with numbers that can be told from others in place of its own: (what the decoder makes of it, what
+    it does, its displacement, the rule for its immediate); ``numbers`` as in :class:`Forms`."""
+    displacement_at, displacement_size, immediate_at, immediate_size, immediate_kind, rip = numbers
+    displacement = immediate = None
+    if displacement_size or immediate_kind:
+        patched = bytearray(code)
+        if displacement_size:
+            displacement = 0x55 if displacement_size == 1 else 0x51234566
+            patched[displacement_at : displacement_at + displacement_size] = displacement.to_bytes(
+                displacement_size, "little"
+            )
+        if immediate_kind:
+            immediate = 0x9234567887654321 >> (64 - 8 * immediate_size)
+            patched[immediate_at : immediate_at + immediate_size] = immediate.to_bytes(immediate_size, "little")
+        code = bytes(patched)
+    native = Decoder(64, code, ip=0).decode()
+    if native.is_invalid or native.len != len(code):
+        return None
+    made = Instruction(0, len(code))
+    _describe(made, native)
+    rule = FIXED
+    if immediate is not None:
+        signed = immediate - (1 << 8 * immediate_size)
+        if immediate_kind == UNSIGNED_BYTE:
+            rules = {immediate: SIGNED, -immediate: NEGATED}
+        elif immediate_size == 1:
+            rules = {signed: SIGNED, -signed: NEGATED}
+        elif immediate_size == 2:
+            rules = {
+                signed: SIGNED, immediate: UNSIGNED_SHORT, -signed: NEGATED, -immediate: NEGATED_UNSIGNED_SHORT,
+            }  # fmt: skip
+        else:
+            rules = {signed: SIGNED, immediate: UNSIGNED, -signed: NEGATED, -immediate: NEGATED_UNSIGNED}
+        rule = rules.get(made.immediate, FIXED)
+    if displacement is not None and rip:
+        displacement += len(code)
+    return native, made, displacement, rule
 
 
 def decode(code: bytes, address: int, most: int = -1) -> list[Instruction]:
@@ -265,7 +334,7 @@ def _describe(made: Instruction, native: Native) -> None:
     if mnemonic == Mnemonic.NOP:
         # Its operand is only there to make it longer.
         return
-    if flow in (Flow.JUMP, Flow.BRANCH, Flow.CALL):
+    if flow in (Flow.JUMP, Flow.BRANCH, Flow.CALL) and native.op_count:
         made.target = native.near_branch_target
     info = _info(native)
     writes: list[int] = []
@@ -488,7 +557,7 @@ def fused(before: Instruction, branch: Instruction) -> bool:
     """
     if branch.flow != Flow.BRANCH or before.next_address != branch.address:
         return False
-    native = before._native
+    native = before.native
     if not isinstance(native, Native) or native.mnemonic not in _FUSING:
         return False
     immediate = any(native.op_kind(k) in _IMMEDIATES for k in range(native.op_count))
@@ -508,7 +577,7 @@ def signedness(made: Instruction, after: Instruction | None) -> tuple[int, int]:
     What an instruction takes its operands for, or a comparison by what depends on it. A comparison without sign against
     an immediate says nothing: compilers test two bounds at once that way.
     """
-    native = made._native
+    native = made.native
     if not isinstance(native, Native) or not native.op_count:
         return 0, 0
     mnemonic = native.mnemonic
@@ -523,7 +592,7 @@ def signedness(made: Instruction, after: Instruction | None) -> tuple[int, int]:
         return 1, _operand_width(native, native.op_count - 1)
     if mnemonic not in (Mnemonic.CMP, Mnemonic.TEST) or after is None:
         return 0, width
-    condition = after._native.condition_code if isinstance(after._native, Native) else ConditionCode.NONE
+    condition = after.native.condition_code if isinstance(after.native, Native) else ConditionCode.NONE
     if condition in _SIGNED_CONDITIONS:
         return 1, width
     if mnemonic == Mnemonic.CMP and condition in _UNSIGNED_CONDITIONS and native.op_kind(1) not in _IMMEDIATES:
@@ -539,15 +608,16 @@ def _operand_width(native: Native, operand: int) -> int:
 
 def compares(made: Instruction) -> bool:
     """Two numbers are compared."""
-    return isinstance(made._native, Native) and made._native.mnemonic == Mnemonic.CMP
+    return isinstance(made.native, Native) and made.native.mnemonic == Mnemonic.CMP
 
 
 def calculates(made: Instruction) -> int:
     """1 where two numbers of one size become a third as addresses may too, a sum or a difference or by a mask; 2 where
     they are no addresses; 0 for all else."""
-    if not isinstance(made._native, Native):
+    native = made.native
+    if not isinstance(native, Native):
         return 0
-    mnemonic = made._native.mnemonic
+    mnemonic = native.mnemonic
     return 1 if mnemonic in _CALCULATING else 2 if mnemonic in _MULTIPLYING else 0
 
 

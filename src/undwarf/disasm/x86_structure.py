@@ -29,9 +29,23 @@ TEST = cython.declare(cython.int, 128)
 ODD = cython.declare(cython.int, 256)
 """Left to the decoder, one by one."""
 
-RIP_RELATIVE = cython.declare(cython.int, 1)
 TARGETED = cython.declare(cython.int, 16)
 """Bit of the column of flows: there is a target."""
+ROW_WORDS = cython.declare(cython.Py_ssize_t, 16)
+"""Words of a template, the first of which is its flow (:mod:`undwarf.disasm.templates`)."""
+
+SIGNED_NUMBER, UNSIGNED_BYTE = 1, 2
+"""What an immediate is: a number that may be any other, with sign or, of one byte, without; else part of the key."""
+
+
+def _numbers() -> "list[int]":
+    """For opcodes of one byte, what their immediate of one byte is."""
+    found = [0] * 256
+    for opcode in (0x6A, 0x6B, 0x83):
+        found[opcode] = SIGNED_NUMBER
+    for opcode in (0x04, 0x0C, 0x14, 0x1C, 0x24, 0x2C, 0x34, 0x3C, 0x80, 0xA8, *range(0xB0, 0xB8), 0xC6, 0xF6):
+        found[opcode] = UNSIGNED_BYTE
+    return found
 
 
 def _one_byte() -> "list[int]":
@@ -102,27 +116,55 @@ def _two_bytes() -> "list[int]":
 class Structure:
     """Splits code into instructions.
 
-    ``templates`` maps keys to numbers of templates; ``learn(key, at, length, displacement bytes' place and size,
-    immediate's place and size, whether it is relative to the instruction pointer)`` gives the number for a new key, or
-    -1; ``ask(at)`` describes one instruction by itself: (length, template, displacement, immediate, target or None).
+    ``table`` holds the templates. ``learn(key, bytes, (displacement's place and size, immediate's place and size, what
+    the immediate is, whether the displacement is relative to the instruction pointer), whether there is an operand of
+    register or memory)`` gives the template's number for a new key, or -1; ``ask(at)`` describes one instruction by
+    itself: (length, template, displacement, immediate, target or None).
     """
 
-    templates: Any
+    table: Any
     learn: Any
     ask: Any
+    templates = cython.declare(dict)
     one = cython.declare("int[::1]")
     two = cython.declare("int[::1]")
+    number_of = cython.declare("int[::1]")
+    rows = cython.declare("const long long[::1]")
+    # What is found, before it is known how much that is; `room` are the same columns for Python.
+    room = cython.declare(tuple)
+    offsets = cython.declare("unsigned int[::1]")
+    lengths = cython.declare("unsigned char[::1]")
+    numbers = cython.declare("unsigned int[::1]")
+    displacements = cython.declare("long long[::1]")
+    immediates = cython.declare("long long[::1]")
+    targets = cython.declare("long long[::1]")
+    flows = cython.declare("unsigned char[::1]")
 
-    def __init__(self, templates: Any, learn: Any, ask: Any) -> None:
-        self.templates = templates
+    def __init__(self, table: Any, learn: Any, ask: Any) -> None:
+        self.table = table
+        self.rows = table.rows
         self.learn = learn
         self.ask = ask
+        self.templates = {}
         self.one = zeros("i", 256)
         self.two = zeros("i", 256)
+        self.number_of = zeros("i", 256)
         for opcode, what in enumerate(_one_byte()):
             self.one[opcode] = what
         for opcode, what in enumerate(_two_bytes()):
             self.two[opcode] = what
+        for opcode, what in enumerate(_numbers()):
+            self.number_of[opcode] = what
+        self._make_room(4096)
+
+    @cython.cfunc
+    def _make_room(self, size: cython.Py_ssize_t) -> None:
+        self.room = (
+            zeros("I", size), zeros("B", size), zeros("I", size), zeros("q", size), zeros("q", size), zeros("q", size),
+            zeros("B", size),
+        )  # fmt: skip
+        self.offsets, self.lengths, self.numbers = self.room[:3]
+        self.displacements, self.immediates, self.targets, self.flows = self.room[3:]
 
     @cython.locals(
         data="const unsigned char[::1]",
@@ -153,6 +195,7 @@ class Structure:
         immediate_at=cython.Py_ssize_t,
         immediate_size=cython.int,
         small=cython.uint,
+        kind=cython.int,
         rip=cython.bint,
         relative=cython.int,
         number=cython.longlong,
@@ -162,18 +205,15 @@ class Structure:
     def split(self, code: bytes, address: cython.ulonglong) -> "tuple[Any, ...]":
         """(offset I, length B, template I, displacement q, immediate q, target q, flow B) of each instruction.
 
-        Displacements relative to the instruction pointer are addresses; the flow column only says whether there is a
-        target (16), as an immediate's value does not change what an instruction is.
+        Displacements relative to the instruction pointer are addresses.
         """
         data = code
         size = len(code)
-        offsets = zeros("I", size)
-        lengths = zeros("B", size)
-        numbers = zeros("I", size)
-        displacements = zeros("q", size)
-        immediates = zeros("q", size)
-        targets = zeros("q", size)
-        flows = zeros("B", size)
+        if size > self.offsets.shape[0]:
+            self._make_room(2 * size)
+        offsets, lengths, numbers = self.offsets, self.lengths, self.numbers
+        displacements, immediates, targets, flows = self.displacements, self.immediates, self.targets, self.flows
+        self.rows = self.table.rows
         count = 0
         at = 0
         while at < size:
@@ -243,7 +283,8 @@ class Structure:
                             vex = data[i] | (cython.cast(cython.uint, data[i + 1]) << 8)
                             space = data[i] & 31
                             i += 2
-                        space |= 4
+                        # Maps above the third are not those of these opcodes.
+                        space = space | 4 if space < 4 else 0
                         opcode = data[i] if i < size else 0
                         i += 1
                         if space == 5:
@@ -311,8 +352,11 @@ class Structure:
                     what = ODD
             number = BAD
             if not what & ODD:
+                kind = SIGNED_NUMBER if immediate_size else 0
                 if immediate_size == 1:
-                    small = data[immediate_at]
+                    kind = self.number_of[opcode] if not space else 0
+                    if not kind:
+                        small = data[immediate_at]
                 key = (
                     cython.cast(cython.ulonglong, prefixes)
                     | cython.cast(cython.ulonglong, rex | vex) << 8
@@ -324,9 +368,10 @@ class Structure:
                 )
                 found: Any = self.templates.get(key)
                 if found is None:
-                    found = self.learn(
-                        key, at, i - at, displacement_at - at, displacement_size, immediate_at - at, immediate_size, rip
-                    )
+                    places: Any = displacement_at - at, displacement_size, immediate_at - at, immediate_size, kind, rip
+                    found = self.learn(key, code[at:i], places, what & MODRM != 0)
+                    self.templates[key] = found
+                    self.rows = self.table.rows
                 number = found
             if number == BAD:
                 length, of, displaced, immediate_value, target = self.ask(at)
@@ -335,16 +380,20 @@ class Structure:
                 numbers[count] = of
                 displacements[count] = displaced
                 immediates[count] = immediate_value
+                self.rows = self.table.rows
+                flows[count] = self.rows[numbers[count] * ROW_WORDS]
+                targets[count] = 0
                 if target is not None:
                     targets[count] = _wrapped(target)
-                    flows[count] = TARGETED
+                    flows[count] |= TARGETED
                 count += 1
                 at += length
                 continue
             offsets[count] = at
             lengths[count] = i - at
             numbers[count] = number
-            displacement = 0
+            flows[count] = self.rows[number * ROW_WORDS]
+            displacement = immediate = 0
             if displacement_size == 1:
                 displacement = data[displacement_at]
                 if displacement > 127:
@@ -357,17 +406,25 @@ class Structure:
                     address + cython.cast(cython.ulonglong, i) + cython.cast(cython.ulonglong, displacement),
                 )
             displacements[count] = displacement
-            if immediate_size == 4:
-                immediates[count] = _word(data, immediate_at)
+            if immediate_size == 1:
+                if kind:
+                    immediate = data[immediate_at]
+                    if kind == SIGNED_NUMBER and immediate > 127:
+                        immediate -= 256
+            elif immediate_size == 4:
+                immediate = _word(data, immediate_at)
             elif immediate_size == 2:
                 immediate = data[immediate_at] | (cython.cast(cython.longlong, data[immediate_at + 1]) << 8)
-                immediates[count] = immediate - 0x10000 if immediate & 0x8000 else immediate
+                if immediate & 0x8000:
+                    immediate -= 0x10000
             elif immediate_size == 8:
-                immediates[count] = cython.cast(
+                immediate = cython.cast(
                     cython.longlong,
                     cython.cast(cython.ulonglong, _word(data, immediate_at)) & LOW_HALF
                     | cython.cast(cython.ulonglong, _word(data, immediate_at + 4)) << 32,
                 )
+            immediates[count] = immediate
+            targets[count] = 0
             if relative:
                 immediate = data[i - 1] if relative == 1 else _word(data, i - 4)
                 if relative == 1 and immediate > 127:
@@ -376,20 +433,28 @@ class Structure:
                     cython.longlong,
                     address + cython.cast(cython.ulonglong, i) + cython.cast(cython.ulonglong, immediate),
                 )
-                flows[count] = TARGETED
+                flows[count] |= TARGETED
             count += 1
             at = i
-        return (
-            _first(offsets, count), _first(lengths, count), _first(numbers, count), _first(displacements, count),
-            _first(immediates, count), _first(targets, count), _first(flows, count),
+        return self._found(count)
+
+    @cython.cfunc
+    def _found(self, count: cython.Py_ssize_t) -> "tuple[Any, ...]":
+        """The columns, as parts of one piece of memory."""
+        memory: Any = memoryview(bytearray(34 * count))
+        words: Any = memory[: 24 * count].cast("q")
+        halves: Any = memory[24 * count : 32 * count].cast("I")
+        columns: Any = (
+            halves[:count], memory[32 * count : 33 * count], halves[count:], words[:count], words[count : 2 * count],
+            words[2 * count :], memory[33 * count :],
         )  # fmt: skip
+        for k in range(7):
+            columns[k][:] = self.room[k][:count]
+        found: tuple[Any, ...] = columns
+        return found
 
 
 LOW_HALF = cython.declare(cython.ulonglong, 0xFFFFFFFF)
-
-
-def _first(column: Any, count: Any) -> Any:
-    return memoryview(column)[:count]
 
 
 def _wrapped(value: Any) -> Any:

@@ -1,0 +1,362 @@
+# cython: language_level=3, boundscheck=True, wraparound=False, cdivision=False, initializedcheck=False
+"""Templates of x86-64 instructions that differ in nothing but registers, scale and size of displacement: a form.
+
+Of each form the decoder describes one instruction, with registers of our own in all fields that name one; its template
+is copied for the others with their registers in place of ours. Where that would not be what the decoder says, it is
+asked for the instruction itself: operands that coincide with each other or with what an instruction always uses, the
+second bytes of registers, fields that name other registers or an operation.
+"""
+
+from typing import Any
+
+import cython
+
+from undwarf.buffers import zeros
+
+ROW_WORDS = cython.declare(cython.Py_ssize_t, 16)
+MEMORY_WORDS = cython.declare(cython.Py_ssize_t, 12)
+# Words of templates and operands, as in undwarf.disasm.templates.
+DESTINATION = cython.declare(cython.Py_ssize_t, 2)
+LEFT = cython.declare(cython.Py_ssize_t, 3)
+RIGHT = cython.declare(cython.Py_ssize_t, 4)
+WRITES = cython.declare(cython.Py_ssize_t, 8)
+FIRST_MEMORY = cython.declare(cython.Py_ssize_t, 10)
+MEMORIES = cython.declare(cython.Py_ssize_t, 11)
+FIRST_READ = cython.declare(cython.Py_ssize_t, 13)
+READS = cython.declare(cython.Py_ssize_t, 14)
+OPERAND_BASE = cython.declare(cython.Py_ssize_t, 0)
+OPERAND_INDEX = cython.declare(cython.Py_ssize_t, 1)
+OPERAND_SCALE = cython.declare(cython.Py_ssize_t, 2)
+
+# Fields of an instruction, as bits, and the registers that stand in them in a form. Others than these are not encoded
+# the same way everywhere: 4, 5, 12 and 13 mean something else in memory operands, and below 8 are those that
+# instructions use without naming them.
+REG = cython.declare(cython.int, 1)
+VVVV = cython.declare(cython.int, 2)
+RM = cython.declare(cython.int, 4)
+BASE = cython.declare(cython.int, 8)
+INDEX = cython.declare(cython.int, 16)
+COUNT = cython.declare(cython.Py_ssize_t, 5)
+FIELDS = (1, 2, 4, 8, 16)
+OWN_REG = cython.declare(cython.uint, 9)
+OWN_VVVV = cython.declare(cython.uint, 8)
+OWN_RM = cython.declare(cython.uint, 10)
+OWN_BASE = cython.declare(cython.uint, 11)
+OWN_INDEX = cython.declare(cython.uint, 14)
+OWN = (9, 8, 10, 11, 14)
+"""The fields, and our registers in them."""
+GENERAL = (0, 2, 1, 3, 7, 6, 4, 5)
+"""The numbers of the first registers in the order in which instructions count them."""
+FIRST_VECTOR = cython.declare(cython.int, 17)
+"""The number of the first vector register (System V ABI)."""
+
+# Where the last operand is: a register, or memory by the instruction pointer, by a base ...
+BY_REGISTER = cython.declare(cython.uint, 0)
+BY_IP = cython.declare(cython.uint, 1)
+BY_BASE = cython.declare(cython.uint, 2)
+BY_BOTH = cython.declare(cython.uint, 3)
+BY_INDEX = cython.declare(cython.uint, 4)
+BY_NOTHING = cython.declare(cython.uint, 5)
+
+LEGACY = frozenset((0x66, 0xF2, 0xF3, 0xF0, 0x64, 0x65, 0x2E, 0x36, 0x3E, 0x26))
+
+
+@cython.cfunc
+@cython.inline
+@cython.exceptval(check=False)
+def _form_key(
+    shape: cython.ulonglong, small: cython.ulonglong, fields: cython.uint, reg: cython.uint, vvvv: cython.uint
+) -> cython.ulonglong:
+    """What a form is found by: its shape, an immediate that belongs to the operation, fields that name no registers."""
+    key: cython.ulonglong = shape | small << 27
+    if not fields & REG:
+        key |= cython.cast(cython.ulonglong, reg | 16) << 35
+    if not fields & VVVV:
+        key |= cython.cast(cython.ulonglong, vvvv | 16) << 40
+    return key
+
+
+@cython.cclass
+class Forms:
+    """Gives keys of :class:`undwarf.disasm.x86_structure.Structure` their templates.
+
+    ``exact(code, numbers)`` adds a template made of one instruction and gives its number, -1 where it cannot be used
+    for others. ``general(code, numbers, fields)`` gives (number, registers used beside those of the fields, fields with
+    vector registers, fields with single bytes), or None where the fields do not name registers. ``numbers`` are the
+    displacement's place and size, those of the immediate, what is the number in it (:mod:`x86_structure`), and whether
+    the displacement is relative to the instruction pointer.
+    """
+
+    table: Any
+    exact: Any
+    general: Any
+    shapes = cython.declare(dict)
+    forms = cython.declare(dict)
+    rows_seen: Any
+    operands_seen: Any
+    rows = cython.declare("long long[::1]")
+    operands = cython.declare("long long[::1]")
+    used: cython.Py_ssize_t
+    own = cython.declare("int[::1]")
+    owns = cython.declare("int[::1]")
+    general_number = cython.declare("int[::1]")
+    registers = cython.declare("int[::1]")
+    to = cython.declare("int[::1]")
+
+    def __init__(self, table: Any, exact: Any, general: Any) -> None:
+        self.table = table
+        self.exact = exact
+        self.general = general
+        self.shapes = {}
+        self.forms = {}
+        self.used = 0
+        self.own, self.owns, self.registers, self.to = (zeros("i", size) for size in (COUNT, COUNT, COUNT, 64))
+        for n, register in enumerate(OWN):
+            self.own[n] = register
+        self.general_number = zeros("i", 8)
+        for n, register in enumerate(GENERAL):
+            self.general_number[n] = register
+        self.see()
+
+    def see(self) -> None:
+        """Take the table's rows as they are now."""
+        self.rows = self.rows_seen = self.table.rows
+        self.operands = self.operands_seen = self.table.operands
+
+    def template(self, key: cython.ulonglong, code: bytes, numbers: "tuple[Any, ...]", has_operand: cython.bint) -> Any:
+        """The number of the template for one instruction's bytes and key; -1: each is to be asked for."""
+        found: Any = self._of_form(key, code, numbers) if has_operand else None
+        return self.exact(code, numbers) if found is None else found
+
+    @cython.cfunc
+    def _of_form(self, key: cython.ulonglong, code: bytes, numbers: "tuple[Any, ...]") -> Any:
+        rip: cython.bint = numbers[5]
+        prefixes: cython.uint = key & 0xFF
+        rex: cython.uint = (key >> 8) & 0x1FFFF
+        space: cython.uint = (key >> 25) & 7
+        opcode: cython.uint = (key >> 28) & 0xFF
+        modrm: cython.uint = (key >> 36) & 0xFF
+        sib: cython.uint = (key >> 44) & 0xFF
+        small: cython.ulonglong = key >> 52
+        high: cython.uint
+        more: cython.uint
+        vvvv: cython.uint = 0
+        if space & 4:
+            if rex & 0x10000:
+                more = rex & 0x7F
+                high = 4 if not rex & 0x80 else 0
+            else:
+                more = (rex >> 8) & 0xFF
+                high = (~rex >> 5) & 7 | (more >> 4) & 8
+            vvvv = (~more >> 3) & 15
+        else:
+            high = rex & 15
+            more = 0
+        reg: cython.uint = (modrm >> 3) & 7 | (high & 4) << 1
+        rm: cython.uint = modrm & 7 | (high & 1) << 3
+        base: cython.uint = 0
+        index: cython.uint = 0
+        scale: cython.uint = 1
+        kind: cython.uint
+        fields: cython.uint
+        if modrm >= 0xC0:
+            kind = BY_REGISTER
+            fields = RM
+        elif rip:
+            kind = BY_IP
+            fields = 0
+        elif modrm & 7 != 4:
+            kind = BY_BASE
+            fields = BASE
+            base = rm
+        else:
+            base = sib & 7 | (high & 1) << 3
+            index = (sib >> 3) & 7 | (high & 2) << 2
+            scale = 1 << (sib >> 6)
+            kind = BY_BOTH
+            fields = BASE | INDEX
+            if index == 4:
+                if scale != 1:
+                    return None
+                kind = BY_BASE
+                fields = BASE
+            if modrm < 0x40 and sib & 7 == 5:
+                kind = BY_INDEX if kind == BY_BOTH else BY_NOTHING
+                fields &= ~BASE
+
+        # Whether the fields that not all instructions have name registers is asked once for an opcode.
+        shape: cython.ulonglong = (
+            cython.cast(cython.ulonglong, prefixes)
+            | cython.cast(cython.ulonglong, high & 8) << 5
+            | cython.cast(cython.ulonglong, more & 7) << 9
+            | cython.cast(cython.ulonglong, space) << 12
+            | cython.cast(cython.ulonglong, opcode) << 16
+            | cython.cast(cython.ulonglong, kind) << 24
+        )
+        known: Any = self.shapes.get(shape)
+        optional: cython.uint
+        if known is None:
+            optional = REG | VVVV if space & 4 else REG
+            while optional:
+                form: Any = self._form(code, space, high, more, opcode, kind, fields | optional, reg, vvvv, numbers)
+                if form is not False:
+                    self.forms[_form_key(shape, small, fields | optional, reg, vvvv)] = form
+                    break
+                optional -= 1
+            self.shapes[shape] = known = optional
+        fields |= cython.cast(cython.uint, known)
+        if not fields:
+            return None
+        number: cython.ulonglong = _form_key(shape, small, fields, reg, vvvv)
+        form = self.forms.get(number)
+        if form is None:
+            form = self._form(code, space, high, more, opcode, kind, fields, reg, vvvv, numbers)
+            self.forms[number] = form
+        if form is False:
+            return None
+        self.registers[0] = reg
+        self.registers[1] = vvvv
+        self.registers[2] = rm
+        self.registers[3] = base
+        self.registers[4] = index
+        return self._copied(form, fields, scale, rex != 0 or space & 4 != 0)
+
+    @cython.cfunc
+    def _form(
+        self, code: bytes, space: cython.uint, high: cython.uint, more: cython.uint, opcode: cython.uint,
+        kind: cython.uint, fields: cython.uint, reg: cython.uint, vvvv: cython.uint, numbers: "tuple[Any, ...]",
+    ) -> Any:  # fmt: skip
+        """What `general` says of an instruction with our registers in these fields; False for nothing."""
+        if fields & REG:
+            reg = OWN_REG
+        elif reg >= 8:
+            # May be one of ours.
+            return False
+        if fields & VVVV:
+            vvvv = OWN_VVVV
+        elif vvvv >= 8:
+            return False
+        at: cython.Py_ssize_t = 0
+        made: Any = bytearray()
+        while code[at] in LEGACY:
+            made.append(code[at])
+            at += 1
+        extended: cython.uint = (
+            high & 8 | reg >> 3 << 2 | (2 if fields & INDEX else 0) | (1 if fields & (RM | BASE) else 0)
+        )
+        if space & 4:
+            made.append(0xC4)
+            made.append((~extended & 7) << 5 | space & 3)
+            made.append((extended & 8) << 4 | (~vvvv & 15) << 3 | more & 7)
+        else:
+            made.append(0x40 | extended)
+            if space:
+                made.append(0x0F)
+            if space > 1:
+                made.append(0x38 if space == 2 else 0x3A)
+        made.append(opcode)
+        middle: cython.uint = (reg & 7) << 3
+        size: cython.Py_ssize_t = 4
+        if kind == BY_REGISTER:
+            made.append(0xC0 | middle | OWN_RM & 7)
+            size = 0
+        elif kind == BY_IP:
+            made.append(middle | 5)
+        elif kind == BY_BASE:
+            made.append(0x80 | middle | OWN_BASE & 7)
+        else:
+            made.append((0x80 if kind == BY_BOTH else 0) | middle | 4)
+            made.append((OWN_INDEX & 7 if fields & INDEX else 4) << 3 | (OWN_BASE & 7 if kind == BY_BOTH else 5))
+        _at, _size, immediate_at, immediate_size, immediate_kind, _rip = numbers
+        place: cython.Py_ssize_t = len(made)
+        made += bytes(size) + code[immediate_at : immediate_at + immediate_size]
+        numbers = (place, size, place + size, immediate_size, immediate_kind, kind == BY_IP)
+        found: Any = self.general(bytes(made), numbers, fields)
+        self.see()
+        return False if found is None else found
+
+    @cython.cfunc
+    def _copied(self, form: "tuple[Any, ...]", fields: cython.uint, scale: cython.uint, extended: cython.bint) -> Any:
+        """The number of a form's template with these registers; None where they do not go together."""
+        template: cython.Py_ssize_t = form[0]
+        fixed: cython.ulonglong = form[1]
+        vectors: cython.uint = form[2]
+        narrow: cython.uint = form[3]
+        n: cython.Py_ssize_t
+        m: cython.Py_ssize_t
+        own: cython.ulonglong = 0
+        word: cython.ulonglong
+        left: cython.ulonglong
+        which: cython.int
+        register: cython.longlong
+        # Without a prefix 4 to 7 are the second bytes of the first four.
+        if narrow & REG and not extended and self.registers[0] & 12 == 4:
+            return None
+        if narrow & RM and not extended and self.registers[2] & 12 == 4:
+            return None
+        for n in range(COUNT):
+            self.owns[n] = -1
+            if not fields >> n & 1:
+                self.registers[n] = -1
+                continue
+            which = self.own[n]
+            if vectors >> n & 1:
+                which += FIRST_VECTOR
+                self.registers[n] += FIRST_VECTOR
+            elif self.registers[n] < 8:
+                self.registers[n] = self.general_number[self.registers[n]]
+            if fixed >> self.registers[n] & 1:
+                return None
+            self.owns[n] = which
+            self.to[which] = self.registers[n]
+            own |= cython.cast(cython.ulonglong, 1) << which
+        if fields & RM and (self.registers[2] == self.registers[0] or self.registers[2] == self.registers[1]):
+            return None
+        if vectors & INDEX and (self.registers[4] == self.registers[0] or self.registers[4] == self.registers[1]):
+            return None
+        row: cython.Py_ssize_t = template * ROW_WORDS
+        number: cython.Py_ssize_t = self._more(self.rows[row + MEMORIES])
+        made: cython.Py_ssize_t = number * ROW_WORDS
+        for n in range(ROW_WORDS):
+            self.rows[made + n] = self.rows[row + n]
+        for n in (DESTINATION, LEFT, RIGHT, FIRST_READ):
+            self.rows[made + n] = self._mapped(self.rows[row + n], own)
+        for n in (WRITES, READS):
+            word = cython.cast(cython.ulonglong, self.rows[row + n])
+            left = word & ~own
+            for m in range(COUNT):
+                if self.owns[m] >= 0 and word >> self.owns[m] & 1:
+                    left |= cython.cast(cython.ulonglong, 1) << self.registers[m]
+            self.rows[made + n] = cython.cast(cython.longlong, left)
+        at: cython.Py_ssize_t = self.rows[row + FIRST_MEMORY] * MEMORY_WORDS
+        to: cython.Py_ssize_t = (self.used - self.rows[row + MEMORIES]) * MEMORY_WORDS
+        self.rows[made + FIRST_MEMORY] = self.used - self.rows[row + MEMORIES]
+        for _operand in range(self.rows[row + MEMORIES]):
+            for n in range(MEMORY_WORDS):
+                self.operands[to + n] = self.operands[at + n]
+            self.operands[to + OPERAND_BASE] = self._mapped(self.operands[at + OPERAND_BASE], own)
+            register = self.operands[at + OPERAND_INDEX]
+            self.operands[to + OPERAND_INDEX] = self._mapped(register, own)
+            if fields & INDEX and register == self.owns[4]:
+                self.operands[to + OPERAND_SCALE] = scale
+            at += MEMORY_WORDS
+            to += MEMORY_WORDS
+        return number
+
+    @cython.cfunc
+    @cython.inline
+    @cython.exceptval(-2, check=True)
+    def _mapped(self, register: cython.longlong, own: cython.ulonglong) -> cython.longlong:
+        if 0 <= register < 64 and own >> register & 1:
+            return cython.cast(cython.longlong, self.to[register])
+        return register
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    def _more(self, operands: cython.Py_ssize_t) -> cython.Py_ssize_t:
+        """The number of a new template, with room for so many operands; `used` counts them."""
+        number: cython.Py_ssize_t = self.table.make(operands)
+        self.used = self.table.operand_count
+        if self.table.rows is not self.rows_seen or self.table.operands is not self.operands_seen:
+            self.see()
+        return number
