@@ -1,7 +1,8 @@
 """Defects: bad data that was met, counted and worked around, as values that reports show."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from undwarf.lazy_dataclasses import dataclass
 
 
 @dataclass(slots=True)

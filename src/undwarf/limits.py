@@ -1,6 +1,6 @@
 """Every bound that protects us from hostile or broken input, with its default, in one place."""
 
-from dataclasses import dataclass
+from undwarf.lazy_dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)

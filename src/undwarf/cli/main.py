@@ -1,13 +1,14 @@
 """The command line: a group that imports a command's module only when that command runs."""
 
 import codecs
+import contextlib
 import gc
 import io
 import os
 import signal
 import sys
 from importlib import import_module
-from typing import Any
+from typing import Any, NoReturn
 
 import click
 
@@ -158,6 +159,16 @@ def _drop_output() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
+def _leave(code: int) -> NoReturn:
+    """End the process. Nothing is taken apart first, object by object: the system takes all memory at once."""
+    if sys.getprofile() is None and sys.gettrace() is None:
+        with contextlib.suppress(OSError):
+            if sys.stderr is not None:
+                sys.stderr.flush()
+        os._exit(code)
+    sys.exit(code)
+
+
 _PLAIN = str.maketrans({"─": "-", "│": "|", "├": "|", "└": "`", "→": ">", "←": "<", "⋮": ":", "…": "~"})
 
 
@@ -194,7 +205,7 @@ def main(arguments: Any = None) -> None:
         except OSError:
             # Said already.
             _drop_output()
-        sys.exit(code)
+        _leave(code)
     finally:
         if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
             signal.signal(signal.SIGINT, signal.SIG_DFL)

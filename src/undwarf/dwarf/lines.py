@@ -3,7 +3,7 @@
 from bisect import bisect_right
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -16,6 +16,7 @@ from undwarf.dwarf.nesting import ChainColumns, flatten, gather, group, look_up,
 from undwarf.dwarf.sections import DwarfFile
 from undwarf.dwarf.split import SplitFinder, SplitUnits
 from undwarf.elf import ElfFile
+from undwarf.lazy_dataclasses import dataclass
 from undwarf.limits import DEFAULT, Limits
 
 NONE = 0xFFFFFFFF

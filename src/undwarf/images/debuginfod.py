@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from undwarf.diagnostics import Defects
@@ -19,6 +19,7 @@ from undwarf.elf import ElfFile
 from undwarf.errors import ElfError
 from undwarf.images import build_ids
 from undwarf.images.places import DEBUGINFO, EXECUTABLE, cached, debuginfod_cache
+from undwarf.lazy_dataclasses import dataclass
 from undwarf.limits import DEFAULT, Limits
 
 if TYPE_CHECKING:

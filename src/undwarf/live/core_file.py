@@ -9,7 +9,7 @@ import stat
 import struct
 from bisect import bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from undwarf.elf import ElfFile
@@ -18,6 +18,7 @@ from undwarf.elf.notes import notes
 from undwarf.errors import ElfError, UnreadableInput
 from undwarf.images.build_ids import same
 from undwarf.images.finder import Place
+from undwarf.lazy_dataclasses import dataclass
 from undwarf.live.remains import HEAD, Range, build_id_of, remains, same_head
 from undwarf.live.snapshot import MACHINES, MAX_THREADS, Machine, Snapshot, Thread
 from undwarf.perfdata.encode import RecordEncoder

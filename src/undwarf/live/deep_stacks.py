@@ -17,11 +17,12 @@ from bisect import bisect_left
 from collections import OrderedDict
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from undwarf.buffers import zeros
 from undwarf.errors import UndwarfError
+from undwarf.lazy_dataclasses import dataclass
 from undwarf.live import perf_event as pe
 
 BLOCK = 1 << 16

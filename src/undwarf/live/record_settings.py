@@ -1,7 +1,9 @@
 """What is to be recorded, and what was."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from undwarf.lazy_dataclasses import dataclass
 
 
 @dataclass(slots=True)

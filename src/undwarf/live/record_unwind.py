@@ -6,7 +6,6 @@ columns are used again, address spaces are compacted, and stacks are forgotten w
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from undwarf.buffers import zeros
@@ -14,6 +13,7 @@ from undwarf.diagnostics import Defects
 from undwarf.images import ImageStore
 from undwarf.images.finder import Finder
 from undwarf.images.kinds import bits_of_name
+from undwarf.lazy_dataclasses import dataclass
 from undwarf.limits import DEFAULT, Limits
 from undwarf.live.deep_stacks import DeepStacks
 from undwarf.perfdata import EventAttr, FileIdentity

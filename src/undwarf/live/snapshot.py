@@ -6,12 +6,13 @@ import platform
 import struct
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from undwarf.api import Recording, open_recording
 from undwarf.diagnostics import Defects
 from undwarf.errors import UsageError
 from undwarf.images.finder import Mapped
+from undwarf.lazy_dataclasses import dataclass
 from undwarf.perfdata import EventAttr, Features, SampleField
 from undwarf.perfdata.encode import RecordEncoder, record
 from undwarf.perfdata.feature_bytes import encode_features

@@ -15,9 +15,10 @@ import time
 from bisect import bisect_right
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from undwarf.errors import UsageError
+from undwarf.lazy_dataclasses import dataclass
 from undwarf.live.process_files import ProcessFiles
 from undwarf.live.record_system import describe_mappings, read_proc, threads_of
 from undwarf.live.snapshot import MAX_THREADS, Machine, Snapshot, Thread, own_machine

@@ -1,9 +1,9 @@
 """Addresses as addr2line prints them: function, file and line, for each inlined function a pair."""
 
 import json
-from dataclasses import dataclass
 from typing import Any, BinaryIO
 
+from undwarf.lazy_dataclasses import dataclass
 from undwarf.outputs.addr2line_text import Addr2lineText
 from undwarf.outputs.escape import pack
 from undwarf.symbols.addresses import Located

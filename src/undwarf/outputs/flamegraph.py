@@ -3,11 +3,11 @@
 import base64
 import hashlib
 import json
-from dataclasses import dataclass
 from importlib.resources import files
 from typing import Any, BinaryIO
 
 from undwarf.buffers import zeros
+from undwarf.lazy_dataclasses import dataclass
 from undwarf.outputs.escape import printable
 from undwarf.profile.model import NONE, ImageInfo, Profile
 from undwarf.views.grouping import Pairs, collapse, look_up, sums

@@ -1,10 +1,10 @@
 """Folded stacks: one line ``comm;outer;...;inner WEIGHT`` for each distinct stack, for flame-graph tools."""
 
 from collections.abc import Collection
-from dataclasses import dataclass
 from typing import BinaryIO, Literal
 
 from undwarf.buffers import zeros
+from undwarf.lazy_dataclasses import dataclass
 from undwarf.outputs.escape import pack
 from undwarf.outputs.folded_text import FoldedText
 from undwarf.perfdata.ordering import take

@@ -1,9 +1,9 @@
 """What a recording holds and how far it can be trusted, as text or JSON."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any, TextIO
 
+from undwarf.lazy_dataclasses import dataclass
 from undwarf.outputs.escape import printable
 from undwarf.outputs.json_text import dump
 from undwarf.outputs.paint import Paint

@@ -1,9 +1,10 @@
 """The files that are missing, and what fetches them, as text or JSON."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import TextIO
 
+from undwarf.lazy_dataclasses import dataclass
 from undwarf.outputs.escape import printable
 from undwarf.outputs.json_text import dump
 from undwarf.outputs.paint import Paint

@@ -1,9 +1,9 @@
 """The report: hot functions and the call tree of each event, for people."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TextIO
 
+from undwarf.lazy_dataclasses import dataclass
 from undwarf.outputs.escape import printable
 from undwarf.outputs.paint import Paint, cells, fit, pad
 from undwarf.outputs.signatures import shorten

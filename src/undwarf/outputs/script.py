@@ -4,11 +4,11 @@ The shape is that of perf 7 (tools/perf/builtin-script.c: print_sample_start, pr
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import BinaryIO, Protocol
 
 from undwarf.buffers import zeros
 from undwarf.errors import UsageError
+from undwarf.lazy_dataclasses import dataclass
 from undwarf.outputs.script_text import ScriptText
 from undwarf.perfdata import SampleField
 from undwarf.profile.model import Profile

@@ -1,9 +1,10 @@
 """A function's source for people and for machines: each line's weight, and its instructions where asked for."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import TextIO
 
+from undwarf.lazy_dataclasses import dataclass
 from undwarf.outputs.escape import printable
 from undwarf.outputs.json_text import dump
 from undwarf.outputs.paint import Paint, fit

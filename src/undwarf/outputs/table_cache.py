@@ -2,10 +2,10 @@
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TextIO
 
 from undwarf.kept_files import KeptFiles
+from undwarf.lazy_dataclasses import dataclass
 from undwarf.outputs.escape import printable
 from undwarf.outputs.json_text import dump
 from undwarf.tables.store import Entry

@@ -1,8 +1,8 @@
 """Sizes of unwind tables as text or JSON."""
 
-from dataclasses import dataclass
 from typing import TextIO
 
+from undwarf.lazy_dataclasses import dataclass
 from undwarf.outputs.json_text import dump
 from undwarf.views.table_sizes import Sizes
 

@@ -1,8 +1,8 @@
 """Disagreements between two sources of unwind information as text or JSON."""
 
-from dataclasses import dataclass
 from typing import TextIO
 
+from undwarf.lazy_dataclasses import dataclass
 from undwarf.outputs.escape import printable
 from undwarf.outputs.json_text import dump
 from undwarf.views.table_verify import Verdict

@@ -1,9 +1,9 @@
 """Types and members by weight, one type drawn, and hot instructions with what they touch: for people."""
 
-from dataclasses import dataclass
 from typing import TextIO
 
 from undwarf.errors import UsageError
+from undwarf.lazy_dataclasses import dataclass
 from undwarf.outputs.escape import printable
 from undwarf.outputs.paint import Paint, cells, fit, pad
 from undwarf.outputs.types_findings import (

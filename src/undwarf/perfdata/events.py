@@ -5,9 +5,10 @@ Source: ``struct perf_event_attr`` in ``include/uapi/linux/perf_event.h``.
 
 import struct
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from undwarf.buffers import zeros
+from undwarf.lazy_dataclasses import dataclass
 from undwarf.perfdata.decode import EVENT_WORDS, SAMPLE_SHORTS, SAMPLE_WORDS
 from undwarf.perfdata.header import ByteOrder, order_mark
 from undwarf.perfdata.records import SampleField

@@ -1,12 +1,12 @@
 """Builds the profile: records to address spaces, to stacks, to names, each step for unique things only once."""
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import Any
 
 from undwarf.buffers import zeros
 from undwarf.images import Image, ImageStore
 from undwarf.images.kinds import bits_of_name
+from undwarf.lazy_dataclasses import dataclass
 from undwarf.limits import DEFAULT, Limits
 from undwarf.perfdata import EventAttr, PerfData, Records, SampleField
 from undwarf.perfdata.ordering import take

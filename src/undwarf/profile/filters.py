@@ -1,11 +1,11 @@
 """Which samples a profile takes."""
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 from undwarf.buffers import zeros
 from undwarf.errors import UsageError
+from undwarf.lazy_dataclasses import dataclass
 from undwarf.perfdata import EventAttr, Records
 from undwarf.profile.model import NONE
 

@@ -5,9 +5,10 @@ use 0xffffffff for "none".
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import overload
 
+from undwarf.lazy_dataclasses import dataclass
 from undwarf.unwind.stop import Provenance, StopReason
 
 NONE = 0xFFFFFFFF

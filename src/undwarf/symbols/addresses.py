@@ -1,13 +1,13 @@
 """Names, files and lines of addresses in one binary, for those who have a file and addresses and no recording."""
 
 import os
-from dataclasses import dataclass
 
 from undwarf.buffers import zeros
 from undwarf.diagnostics import Defects
 from undwarf.dwarf import InlineChains
 from undwarf.elf import ElfFile
 from undwarf.images import Finder, ImageStore
+from undwarf.lazy_dataclasses import dataclass
 from undwarf.limits import DEFAULT, Limits
 from undwarf.symbols.demangle import demangle_all
 from undwarf.symbols.inlines import ImageLines

@@ -1,7 +1,6 @@
 """Finds the inlined functions and source lines behind frames, image by image, from debugging information."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
 from undwarf.buffers import zeros
 from undwarf.diagnostics import Defects
@@ -10,6 +9,7 @@ from undwarf.dwarf.nesting import gather, group
 from undwarf.elf import ElfFile
 from undwarf.elf.go_functions import GoFunctions
 from undwarf.images import Image, ImageStore
+from undwarf.lazy_dataclasses import dataclass
 from undwarf.limits import DEFAULT, Limits
 from undwarf.symbols.chains import Chains
 from undwarf.symbols.demangle import demangle_all

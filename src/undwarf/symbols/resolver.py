@@ -1,12 +1,13 @@
 """Names frames: once for each unique (image, address), in batches, each image's symbols in one go."""
 
 import threading
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from undwarf.buffers import zeros
 from undwarf.dwarf.nesting import group
 from undwarf.images import Image, ImageKind, ImageStore
+from undwarf.lazy_dataclasses import dataclass
 from undwarf.limits import DEFAULT, Limits
 from undwarf.symbols.demangle import demangle_all
 from undwarf.symbols.elf_symbols import symbols_of_image

@@ -3,8 +3,7 @@
 Sources: DWARF 5, 6.4.1; LSB Core generic, 10.6.1.1 (`.eh_frame`, augmentations); AArch64 ABI for ``B`` and ``G``.
 """
 
-from dataclasses import dataclass
-
+from undwarf.lazy_dataclasses import dataclass
 from undwarf.tables.pointers import ALIGNED, INDIRECT, Malformed, read_leb, read_number, read_pointer
 
 LONGEST_AUGMENTATION = 64

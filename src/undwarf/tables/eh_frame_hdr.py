@@ -4,9 +4,9 @@ Source: LSB Core generic, 10.6.2. The table is only believed where entries confi
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from undwarf.elf import ElfFile
+from undwarf.lazy_dataclasses import dataclass
 from undwarf.tables.pointers import OMITTED, Malformed, read_pointer
 
 _PT_GNU_EH_FRAME = 0x6474E550

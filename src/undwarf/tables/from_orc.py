@@ -2,13 +2,13 @@
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from undwarf.buffers import zeros
 from undwarf.diagnostics import Defects
 from undwarf.elf import ElfFile
 from undwarf.elf.headers import ET_REL, PF_X, SHF_ALLOC, SHF_EXECINSTR, SHT_RELA
 from undwarf.elf.module_layout import code_addresses
+from undwarf.lazy_dataclasses import dataclass
 from undwarf.limits import Limits
 from undwarf.tables import orc, orc_entries, ranges
 from undwarf.tables.cfi import RuleSet

@@ -17,11 +17,11 @@ how a new kind is added.
 import os
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 
 from undwarf.buffers import zeros
 from undwarf.diagnostics import Defects
 from undwarf.elf import ElfFile
+from undwarf.lazy_dataclasses import dataclass
 from undwarf.limits import DEFAULT, Limits
 from undwarf.tables import columns, registers_aarch64, registers_loongarch, registers_s390x, registers_x86_64
 from undwarf.tables.cfi import RuleSet

@@ -13,7 +13,6 @@ kind; it is called when all before it have left an address open, so a file is re
 """
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from importlib import import_module
 from typing import Protocol
 
@@ -21,6 +20,7 @@ from undwarf.diagnostics import Defects
 from undwarf.elf import ElfFile
 from undwarf.elf.go_functions import may_have_functions
 from undwarf.errors import UsageError
+from undwarf.lazy_dataclasses import dataclass
 from undwarf.limits import Limits
 from undwarf.tables.cfi import RuleSet
 

@@ -23,13 +23,13 @@ import struct
 
 # hashlib has the same function, and loads all of OpenSSL.
 from _blake2 import blake2b
-from dataclasses import dataclass
 from pathlib import Path
 
 from undwarf.buffers import zeros
 from undwarf.diagnostics import Defects
 from undwarf.elf import ElfFile, go_functions
 from undwarf.kept_files import KeptFiles, cache_directory, maker
+from undwarf.lazy_dataclasses import dataclass
 from undwarf.limits import DEFAULT, Limits
 from undwarf.tables import pack, pack_rules
 from undwarf.tables.cfi import RuleSet

@@ -6,11 +6,11 @@ ELF file does. All addresses are those of the running process.
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from undwarf.buffers import zeros
 from undwarf.diagnostics import Defects
 from undwarf.errors import UsageError
+from undwarf.lazy_dataclasses import dataclass
 from undwarf.limits import DEFAULT, Limits
 from undwarf.tables.cfi import RuleSet
 from undwarf.tables.from_sframe import source_of_section

@@ -6,11 +6,12 @@ between. Source: the SFrame specification, versions 2 and 3 (binutils, libsframe
 
 import struct
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from undwarf.elf.writer import NewSection
 from undwarf.errors import NothingUsable
+from undwarf.lazy_dataclasses import dataclass
 from undwarf.tables.model import NO_RULE
 from undwarf.tables.sframe_header import (
     ABIS,

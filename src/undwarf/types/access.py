@@ -1,9 +1,10 @@
 """One memory operand of an instruction, and what was found of it."""
 
-from dataclasses import dataclass, fields
 from dataclasses import field as dataclass_field
+from dataclasses import fields
 
 from undwarf.disasm import Instruction, Memory
+from undwarf.lazy_dataclasses import dataclass
 from undwarf.types.model import VOID
 
 __all__ = ["Access", "access", "nothing"]

@@ -1,3 +1,4 @@
+# cython: language_level=3, annotation_typing=False
 """One binary as the resolver asks for it: sections, symbols, callees, functions' bounds, bytes."""
 
 import re

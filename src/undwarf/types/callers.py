@@ -1,3 +1,4 @@
+# cython: language_level=3, annotation_typing=False
 """Who calls the functions of a program, and what these are given: for functions of which nothing says what they take.
 
 BTF leaves functions out whose parameters are not where their prototype says - one number with a point among them is

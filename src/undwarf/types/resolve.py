@@ -1,3 +1,4 @@
+# cython: language_level=3, annotation_typing=False
 """Which type and member the memory operands of one binary's instructions touch.
 
 A function is decoded and followed once, when the first of its addresses is asked for; answers are kept. Every answer

@@ -1,10 +1,10 @@
 """The machines whose stacks can be walked: one package each, with modules of the same names."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from types import ModuleType
 from typing import Protocol, cast
 
+from undwarf.lazy_dataclasses import dataclass
 from undwarf.unwind.aarch64 import calls as aarch64_calls
 from undwarf.unwind.aarch64 import registers as aarch64_registers
 from undwarf.unwind.aarch64.rules import PlacedRules

@@ -2,13 +2,13 @@
 
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
 
 from undwarf.elf import ElfFile
 from undwarf.elf.headers import ET_DYN, PT_DYNAMIC
 from undwarf.images import Image, ImageKind, ImageStore
+from undwarf.lazy_dataclasses import dataclass
 from undwarf.limits import DEFAULT, Limits
 from undwarf.tables.eh_frame_hdr import find_header
 from undwarf.tables.model import RuleSet, UnwindTable

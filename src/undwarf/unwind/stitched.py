@@ -7,10 +7,11 @@ follows a call that never returns; who subtracts one again still finds the call.
 
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import BinaryIO, Literal
 
 from undwarf.buffers import zeros
+from undwarf.lazy_dataclasses import dataclass
 from undwarf.perfdata import EventAttr, PerfData, Records, RecordType, SampleField
 from undwarf.perfdata.emit import Emitter
 from undwarf.perfdata.encode import RecordEncoder

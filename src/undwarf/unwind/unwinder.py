@@ -3,9 +3,10 @@
 import os
 import threading
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from undwarf.buffers import zeros
+from undwarf.lazy_dataclasses import dataclass
 from undwarf.limits import DEFAULT, Limits
 from undwarf.perfdata import PerfData, Records
 from undwarf.spaces.replay import Replay

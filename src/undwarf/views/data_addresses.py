@@ -5,9 +5,9 @@ the recording has them (as recordings for unwinding do), they say which object w
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from undwarf.buffers import zeros
+from undwarf.lazy_dataclasses import dataclass
 from undwarf.perfdata import EventAttr, PerfData, SampleField
 from undwarf.profile.data_lines import operand_addresses
 from undwarf.profile.model import NONE, Column, Profile

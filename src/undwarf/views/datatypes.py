@@ -6,13 +6,14 @@ added up by type and member as well.
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
 from dataclasses import field as initially
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from undwarf.buffers import zeros
 from undwarf.diagnostics import Defects
+from undwarf.lazy_dataclasses import dataclass
 from undwarf.profile.model import NONE, Profile
 from undwarf.types.answers import Answer, KeptAnswers
 from undwarf.types.model import VOID, TypeGraph

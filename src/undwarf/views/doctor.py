@@ -6,9 +6,11 @@ import os
 import platform
 import shutil
 import subprocess
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
+
+from undwarf.lazy_dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)

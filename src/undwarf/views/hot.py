@@ -1,9 +1,10 @@
 """Weights by what a report sorts by: threads, files, functions; once for what ends there, once for all that passes."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from undwarf.buffers import zeros
 from undwarf.errors import UsageError
+from undwarf.lazy_dataclasses import dataclass
 from undwarf.profile.model import NONE, Profile
 from undwarf.views.data_labels import MEMORY_KEYS, SUMMED
 from undwarf.views.grouping import Pairs, collapse, inclusive, look_up, sums, without_none

@@ -1,12 +1,13 @@
 """Files that are missing, weighted by the samples they spoil, each with what fetches it."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Protocol
 
 from undwarf.buffers import zeros
 from undwarf.elf import ElfFile
 from undwarf.images import Image, ImageKind, ImageStore
+from undwarf.lazy_dataclasses import dataclass
 from undwarf.profile.model import NONE, Profile
 from undwarf.unwind.stop import StopReason
 from undwarf.views import fetching

@@ -8,11 +8,11 @@ different threads have to do.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from dataclasses import field as initially
 from heapq import nlargest
 
 from undwarf.buffers import zeros
+from undwarf.lazy_dataclasses import dataclass
 from undwarf.perfdata.ordering import take
 from undwarf.profile.data_lines import drop_zero, line_keys, low_bits, rows_in, shared_lines, time_spans, zero_where_set
 from undwarf.profile.model import NONE, Column, Profile

@@ -3,11 +3,12 @@
 import difflib
 import stat
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from undwarf.buffers import zeros
 from undwarf.errors import NothingUsable
+from undwarf.lazy_dataclasses import dataclass
 from undwarf.profile.model import NONE, Profile
 from undwarf.symbols.resolver import UNKNOWN
 from undwarf.views.grouping import Pairs, inclusive, look_up, rows_set, sums

@@ -2,11 +2,11 @@
 
 from bisect import bisect_right
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from undwarf.buffers import zeros
 from undwarf.disasm import Instruction, machine_of
 from undwarf.images import Image
+from undwarf.lazy_dataclasses import dataclass
 from undwarf.limits import DEFAULT, Limits
 from undwarf.profile.model import Profile
 from undwarf.symbols.demangle import demangle_all

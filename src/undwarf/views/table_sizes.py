@@ -1,8 +1,8 @@
 """How much room the formats of unwind tables take, for one binary."""
 
-from dataclasses import dataclass
 from importlib import import_module
 
+from undwarf.lazy_dataclasses import dataclass
 from undwarf.tables import writers
 from undwarf.tables.model import NO_RULE
 from undwarf.views.unwind_rows import Binary

@@ -3,11 +3,12 @@
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from undwarf.disasm import machine_of
 from undwarf.elf import ElfFile
 from undwarf.errors import NothingUsable
+from undwarf.lazy_dataclasses import dataclass
 from undwarf.tables.model import NO_RULE, UnwindTable, describe
 from undwarf.views.unwind_rows import REGISTERS, Binary
 

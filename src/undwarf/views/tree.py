@@ -1,8 +1,9 @@
 """The call tree: functions under their callers, or callers under their callees."""
 
 from collections.abc import Collection
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from undwarf.lazy_dataclasses import dataclass
 from undwarf.profile.model import NONE, Profile
 from undwarf.views.grouping import collapse, look_up, rows_from, subtree_sums, sums
 from undwarf.views.hot import Entity, entities

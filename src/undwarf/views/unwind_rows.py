@@ -3,7 +3,7 @@
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from undwarf.diagnostics import Defects
 from undwarf.elf import ElfFile
@@ -12,6 +12,7 @@ from undwarf.elf.module_layout import code_addresses
 from undwarf.errors import NothingUsable, UsageError
 from undwarf.images import Finder
 from undwarf.images.kernel_file import open_binary
+from undwarf.lazy_dataclasses import dataclass
 from undwarf.limits import DEFAULT, Limits
 from undwarf.symbols.elf_symbols import symbols_of_elf
 from undwarf.symbols.modules import symbols_of_module

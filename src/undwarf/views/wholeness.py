@@ -1,7 +1,6 @@
 """How whole the stacks are, why the rest is not, and what would mend it."""
 
-from dataclasses import dataclass
-
+from undwarf.lazy_dataclasses import dataclass
 from undwarf.profile.model import NONE, ImageInfo, Profile
 from undwarf.unwind.stop import DESCRIPTIONS, StopReason
 from undwarf.views.grouping import Pairs, collapse, inclusive, look_up, sums, widen, without_none
