@@ -56,9 +56,60 @@ int main(int argc, char **argv)
     + lengths(argc) + s.turned + q.first; }
 """
 
+CALLED_BACK = r"""
+#include <stdlib.h>
+#define NOINLINE __attribute__((noinline, noclone))
+struct counter { long total; int calls; double mean; };
+struct limits { int low, high; unsigned hits; struct counter *counter; };
+struct listener { struct listener *next; int (*heard)(void *context, int value); void *context; };
+struct listener *listeners;
+static int count(void *context, int value)
+{ struct counter *c = context; c->total += value; c->calls++; c->mean = c->mean * 0.5 + value; return 1; }
+static int limit(void *context, int value)
+{ struct limits *l = context; if (value >= l->low && value < l->high) l->hits++; l->counter->calls++; return 0; }
+static int each_of(void *context, int value) { struct counter *c = context; c->calls += value; return 2; }
+NOINLINE void listen(int (*heard)(void *, int), void *context)
+{ struct listener *l = malloc(sizeof *l); l->heard = heard; l->context = context; l->next = listeners; listeners = l; }
+NOINLINE int say(int value)
+{ int n = 0; for (struct listener *l = listeners; l; l = l->next) n += l->heard(l->context, value); return n; }
+NOINLINE int visit(int n, int (*visited)(void *, int), void *context)
+{ return n ? visited(context, n) + visit(n - 1, visited, context) : 0; }
+struct shape; struct drawing { double (*area)(const struct shape *s); void (*grow)(struct shape *s, double by); };
+struct shape { const struct drawing *drawing; int id; struct shape *next; };
+struct disk { struct shape shape; double radius; };
+struct slab { struct shape shape; double width, height; int turned; };
+static double disk_area(const struct shape *s) { const struct disk *d = (const struct disk *)s; return d->radius * 3; }
+static void disk_grow(struct shape *s, double by) { struct disk *d = (struct disk *)s; d->radius *= by; s->id++; }
+static double slab_area(const struct shape *s)
+{ const struct slab *b = (const struct slab *)s; return b->width * b->height; }
+static void slab_grow(struct shape *s, double by) { struct slab *b = (struct slab *)s; b->width *= by; b->turned++; }
+static const struct drawing disks = { disk_area, disk_grow }, slabs = { slab_area, slab_grow };
+NOINLINE static struct shape *new_disk(struct shape *next)
+{ struct disk *d = malloc(sizeof *d); d->shape.drawing = &disks; d->shape.id = 1; d->shape.next = next; d->radius = 2;
+  return &d->shape; }
+NOINLINE static struct shape *new_slab(struct shape *next)
+{ struct slab *d = malloc(sizeof *d); d->shape.drawing = &slabs; d->shape.id = 1; d->shape.next = next; d->width = 2;
+  d->height = 1; d->turned = 0; return &d->shape; }
+struct room { size_t used; char bytes[4000]; };
+struct word { int length; const char *text; short kind; };
+NOINLINE void *taken(struct room *r, size_t n) { void *p = r->bytes + r->used; r->used += n; return p; }
+NOINLINE static int word(struct room *r, const char *text)
+{ struct word *w = taken(r, sizeof *w); w->length = 1; w->text = text; w->kind = 2; return w->length + w->text[0]; }
+NOINLINE static struct counter *new_counter(void)
+{ struct counter *c = calloc(1, sizeof *c); c->calls = 1; c->mean = 0; return c; }
+NOINLINE static struct limits *new_limits(int low, int high)
+{ struct limits *l = malloc(sizeof *l); l->low = low; l->high = high; l->hits = 0; l->counter = new_counter();
+  return l; }
+int main(int argc, char **argv)
+{ static struct room room; struct shape *s = new_slab(new_disk(0)); struct counter *c = new_counter();
+  listen(count, c); listen(limit, new_limits(argc, 9)); double t = 0;
+  for (; s; s = s->next) { s->drawing->grow(s, argc); t += s->drawing->area(s); }
+  return say(argc) + t + visit(argc, each_of, c) + word(&room, argv[0]); }
+"""
 
-def built(folder: Path, level: str) -> Path:
-    (folder / "a.c").write_text(SOURCE)
+
+def built(folder: Path, level: str, source: str = SOURCE) -> Path:
+    (folder / "a.c").write_text(source)
     if shutil.which("gcc") is None:
         pytest.skip("no gcc")
     command = ["gcc", level, "-gbtf", "-o", folder / "a", folder / "a.c"]
@@ -78,6 +129,11 @@ def plain(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def optimized(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return built(tmp_path_factory.mktemp("optimized"), "-O1")
+
+
+@pytest.fixture(scope="module", params=["-O0", "-O2"])
+def called_back(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return built(tmp_path_factory.mktemp("called"), request.param, CALLED_BACK)
 
 
 def answers(program: Path, function: str) -> set[str]:
@@ -144,3 +200,35 @@ def test_what_functions_of_the_c_library_take_and_return(plain: Path) -> None:
 
 def test_bytes_that_are_used_as_more_are_no_characters(plain: Path) -> None:
     assert "char" not in answers(plain, "cleared")
+
+
+def test_functions_get_what_was_kept_with_their_address(called_back: Path) -> None:
+    told = answers(called_back, "count")
+    assert {"struct counter.total", "struct counter.calls", "struct counter.mean"} <= told
+    assert "?" not in told
+    told = answers(called_back, "limit")
+    assert {"struct limits.low", "struct limits.high", "struct limits.hits", "struct counter.calls"} <= told
+    assert "?" not in told
+
+
+def test_functions_get_what_went_through_who_calls_them(called_back: Path) -> None:
+    assert "struct counter.calls" in answers(called_back, "each_of")
+
+
+def test_functions_of_a_table_get_objects_that_have_that_table(called_back: Path) -> None:
+    for function, member in (("area", "radius"), ("grow", "radius")):
+        assert f"struct disk.{member}" in answers(called_back, f"disk_{function}")
+    told = answers(called_back, "slab_area")
+    assert {"struct slab.width", "struct slab.height"} <= told
+    assert {"struct slab.width", "struct slab.turned"} <= answers(called_back, "slab_grow")
+
+
+def test_numbers_that_are_stored_at_once_and_pointers_tell_structures_of_one_size_apart(called_back: Path) -> None:
+    told = answers(called_back, "new_limits")
+    assert {"struct limits.low", "struct limits.counter"} <= told
+    assert not {one for one in told if one.startswith("struct counter")}
+
+
+def test_what_may_be_anything_is_the_only_structure_with_all_members_used(called_back: Path) -> None:
+    told = answers(called_back, "word")
+    assert {"struct word.length", "struct word.text", "struct word.kind"} <= told

@@ -18,14 +18,17 @@ from undwarf.disasm.x86_64 import MACHINE
 from undwarf.elf import ElfFile
 from undwarf.elf.headers import SHF_EXECINSTR
 from undwarf.types.calling import argument_registers
+from undwarf.types.fitting import Done, fits
 from undwarf.types.flow import FunctionFlow
 from undwarf.types.inference import Inference
 from undwarf.types.model import VOID, Kind
+from undwarf.types.nodes import Held
 from undwarf.types.places import Prototype
 from undwarf.types.pointed import pointed
 from undwarf.types.program import Program
+from undwarf.types.program_types import structures
 from undwarf.types.tracking import Tracker
-from undwarf.types.values import ADDRESS, FRAME, Value
+from undwarf.types.values import ADDRESS, FRAME, OBJECT, Value
 
 __all__ = ["Callers"]
 
@@ -97,9 +100,12 @@ class Callers:
             cut = self._cut
             self._cut = outer or cut
             self._asking.pop()
-            given = {register: t for register, t in given.items() if made.entry_fits(register, t)}
+            given = {register: t for register, t in given.items() if self._fits_entry(made, register, t)}
             if given:
                 made = Inference(self._program, flow, low, high, prototype, given, self._returned)
+        wholes = self._wholes(low, made)
+        if wholes:
+            made = Inference(self._program, flow, low, high, prototype, made.given, self._returned, wholes)
         (self._partial.add if cut and self._asking else self._partial.discard)(low)
         self._kept[low] = made
         if len(self._kept) > _KEPT:
@@ -145,6 +151,7 @@ class Callers:
             return {}
         for place in self._stored.get(low, ()):
             self._as_declared(self._member_at(place), declared)
+        self._placed_with(low, told)
         for site in sites:
             self._at_site(low, site, told, declared)
         found: dict[int, int] = {}
@@ -175,12 +182,13 @@ class Callers:
         for address, t in made.webs.addresses:
             if address == low:
                 self._as_declared(t, declared)
+        self._stored_with(low, made, told)
         for _k, target, values, sources in made.webs.calls:
             if target == low:
                 for register, each in told.items():
                     each.append(self._given(made, values.get(register), sources.get(register)))
                 continue
-            self._called_back(low, target, values, told)
+            self._called_back(low, target, made, values, sources, told)
             callee = self._program.callee(target)
             back = _CALLED_BACK.get(callee.name.partition("@")[0]) if callee is not None else None
             if back is None:
@@ -195,7 +203,15 @@ class Callers:
                     given = self._given(made, values.get(source_register), sources.get(source_register))
                     told[register].append(given)
 
-    def _called_back(self, low: int, target: int, values: dict[int, Value | None], told: dict[int, Told]) -> None:
+    def _called_back(
+        self,
+        low: int,
+        target: int,
+        site: Inference,
+        values: dict[int, Value | None],
+        sources: "dict[int, Held]",
+        told: dict[int, Told],
+    ) -> None:
         """What a function of the program that is given another one's address gives that when it calls it."""
         passed = [
             register
@@ -210,12 +226,115 @@ class Callers:
         made = self._other(target)
         if made is None:
             return
-        for node, known, sources in made.webs.through:
-            if made.webs.entry_of(node) in passed:
-                for register, each in told.items():
-                    each.append(self._given(made, known.get(register), sources.get(register)))
+        called = False
+        for node, known, given in made.webs.through:
+            if made.webs.entry_of(node) not in passed:
+                continue
+            called = True
+            for register, each in told.items():
+                source = given.get(register)
+                outer = made.webs.entry_of(source[0]) if source is not None and not source[1] else -1
+                found = self._given(made, known.get(register), source)
+                if not found and outer >= 0:
+                    # It goes on with what it was given itself.
+                    found = self._given(site, values.get(outer), sources.get(outer))
+                each.append(found)
+        if not called:
+            self._kept_with(passed[0], target, site, values, sources, told)
 
-    def _given(self, made: Inference, value: Value | None, source: "tuple[object, int, int] | None") -> tuple[int, ...]:
+    def _kept_with(
+        self,
+        function: int,
+        target: int,
+        site: Inference,
+        values: dict[int, Value | None],
+        sources: "dict[int, Held]",
+        told: dict[int, Told],
+    ) -> None:
+        """What is given together with a function's address to somebody who keeps both: what any pointer may be goes to
+        the function when that is called."""
+        prototype = self._program.source.prototype_at(target)
+        if prototype is None or not prototype.trusted:
+            return
+        graph = self._graph
+        types = {register: t for register, t, piece in prototype.arguments if not piece}
+        leads = types.get(function, VOID)
+        taken = self._anything(graph.parameters(leads), graph.returns(leads))
+        kept = [register for register, t in types.items() if self._is_anything(t)]
+        if len(taken) != 1 or taken[0] not in told or not kept:
+            return
+        order = [*types]
+        after = order[order.index(function) + 1 :][:1]
+        register = kept[0] if len(kept) == 1 else next((one for one in after if one in kept), -1)
+        if register >= 0:
+            told[taken[0]].append(self._given(site, values.get(register), sources.get(register)))
+
+    def _anything(self, parameters: "tuple[tuple[str, int], ...]", returns: int) -> list[int]:
+        """The registers of those of some parameters that are pointers to anything."""
+        arguments = argument_registers(self._graph, parameters, returns)
+        return [register for register, t, piece in arguments if not piece and self._is_anything(t)]
+
+    def _is_anything(self, t: int) -> bool:
+        graph = self._graph
+        return graph.is_pointer(t) and graph.kind(graph.strip(graph.target(t))) == Kind.VOID
+
+    def _stored_with(self, low: int, made: Inference, told: dict[int, Told]) -> None:
+        """What a function stores in the member beside that in which it stores another one's address."""
+        for one in made.webs.stores:
+            if one.value is None or one.value[0] != ADDRESS or one.value[4] != low or one.where is None:
+                continue
+            located = made.tracker.questions.locate(one.where, 8)
+            if isinstance(located, str):
+                continue
+            beside = self._member_beside(located.type, located.offset)
+            if beside is None or beside[0] not in told:
+                continue
+            for other in made.webs.stores:
+                same = other.base is one.base and one.base is not None and other.offset == one.offset + beside[1]
+                there = other.where is not None and other.where == (*one.where[:4], one.where[4] + beside[1])
+                if same or there:
+                    told[beside[0]].append(self._given(made, other.value, other.source))
+
+    def _member_beside(self, t: int, offset: int) -> tuple[int, int] | None:
+        """Of a pointer to a function in an aggregate (register of the parameter that takes anything, bytes to the
+        member that may be anything and lies in the innermost aggregate with it); None where that are not one each."""
+        graph = self._graph
+        found = graph.member_at(t, offset, 8)
+        pointer = graph.value_at(t, offset, 8)
+        taken = self._anything(graph.parameters(pointer), graph.returns(pointer)) if pointer else []
+        inside = [one for one in found.containers if graph.is_aggregate(one[0])] if found is not None else []
+        if len(taken) != 1 or not inside:
+            return None
+        whole, begin = inside[-1]
+        kept = [one.offset for one in graph.members(whole) if self._is_anything(one.type)]
+        after = [at for at in kept if at == begin + 8]
+        if len(kept) != 1 and not after:
+            return None
+        return taken[0], (after or kept)[0] - begin
+
+    def _placed_with(self, low: int, told: dict[int, Told]) -> None:
+        """What data has in the member beside that which has a function's address."""
+        for place in self._stored.get(low, ()):
+            found = self._program.source.global_at(place)
+            beside = self._member_beside(found[0].type, found[1]) if found is not None else None
+            value = self._moved.get(place + beside[1], 0) if beside is not None else 0
+            if beside is not None and beside[0] in told and value:
+                told[beside[0]].append(self._global_at(value))
+
+    def _global_at(self, address: int) -> tuple[int, ...]:
+        """Types of which one begins at an address of data."""
+        found = self._program.source.global_at(address)
+        if found is None:
+            return ()
+        graph = self._graph
+        t, offset = found[0].type, found[1]
+        inside = graph.member_at(t, offset)
+        containers = inside.containers if inside is not None else ()
+        return tuple(
+            dict.fromkeys(one for one, left in ((t, offset), *containers) if not left and not graph.is_array(one))
+        )
+
+    def _given(self, made: Inference, value: Value | None, source: "Held | None") -> tuple[int, ...]:
         """Types of which one begins where an argument leads to; empty for unknown."""
         known = pointed(made.tracker, value)
         if known:
@@ -224,7 +343,7 @@ class Callers:
             place = made.place_at(value[4])
             return (place,) if place else ()
         if source is not None and not source[1]:
-            t = made.decided.leads.get(source[0], VOID)  # type: ignore[call-overload]
+            t = made.decided.leads.get(source[0], VOID)
             return (t,) if t else ()
         return ()
 
@@ -272,6 +391,100 @@ class Callers:
             return VOID
         return t
 
+    # Tables of functions -----------------------------------------------------------------------------------
+
+    def _wholes(self, low: int, made: Inference) -> dict[int, int]:
+        """By register, what begins with what a function takes and is meant: of a function in a table of such, the
+        objects that have that table; else the only thing that has all that is accessed."""
+        graph = self._graph
+        found: dict[int, int] = {}
+        for register, base, done in made.beyond():
+            fitting = self._beginning_with(base, done)
+            if len(fitting) > 1:
+                having = {graph.canonical(t) for t in self._having_table_of(low, base)}
+                fitting = {canonical: t for canonical, t in fitting.items() if canonical in having}
+            if len(fitting) == 1:
+                found[register] = next(iter(fitting.values()))
+        return found
+
+    def _fits_entry(self, made: Inference, register: int, t: int) -> bool:
+        """Whether what is done behind a parameter is within a type, or something that begins with it."""
+        if made.entry_fits(register, t):
+            return True
+        done = made.done_at_entry(register)
+        return self._graph.is_aggregate(t) and bool(self._beginning_with(t, done))
+
+    def _beginning_with(self, t: int, done: Done) -> dict[int, int]:
+        """By canonical type, what is larger than an aggregate, begins with it, and has all that is accessed."""
+        graph = self._graph
+        return {
+            graph.canonical(one): one
+            for one in structures(graph)
+            if graph.size(one) > graph.size(t) and graph.object_at(one, 0, t) and fits(graph, one, done, merged=True)
+        }
+
+    def _having_table_of(self, low: int, base: int) -> list[int]:
+        """What begins with a type and is given the address of a table that has a function's address."""
+        found: dict[int, None] = {}
+        for place in self._stored.get(low, ()):
+            table = self._program.source.global_at(place)
+            if table is None:
+                continue
+            start = table[0].address
+            number = bisect_left(self._tables, start)
+            sites: dict[int, None] = {}
+            for section in self._table_references:
+                for _kind, site in section.of(number):
+                    bounds = self._program.source.function_range(site)
+                    if bounds is not None:
+                        sites[bounds[0]] = None
+            if len(sites) > _MOST_SITES or len(self._asking) > _DEEP:
+                self._cut = True
+                continue
+            self._asking.append(low)
+            for site in sites:
+                made = self._other(site) if site not in self._asking else None
+                if made is not None:
+                    found.update(dict.fromkeys(self._given_table(made, start, base)))
+            self._asking.pop()
+        return list(found)
+
+    def _given_table(self, made: Inference, table: int, base: int) -> list[int]:
+        """What begins with a type and is given the address of a table in one function, itself or by one it calls."""
+        graph = self._graph
+        found: list[int] = []
+        for one in made.webs.stores:
+            if one.value is None or one.value[0] != ADDRESS or one.value[4] != table:
+                continue
+            if one.base is not None and one.base in made.decided.leads:
+                found.append(made.decided.leads[one.base])
+            elif one.where is not None and one.where[0] == OBJECT:
+                found.append(one.where[1])
+        for _k, _target, values, sources in made.webs.calls:
+            if any(value is not None and value[0] == ADDRESS and value[4] == table for value in values.values()):
+                for register in MACHINE.parameters:
+                    found += self._given(made, values.get(register), sources.get(register))[:1]
+        return [t for t in found if graph.size(t) > graph.size(base) and graph.object_at(t, 0, base)]
+
+    @cached_property
+    def _tables(self) -> "memoryview[int]":
+        """Where variables begin that have addresses of functions, in rising order."""
+        starts = set()
+        for places in self._stored.values():
+            for place in places:
+                found = self._program.source.global_at(place)
+                if found is not None:
+                    starts.add(found[0].address)
+        column = zeros("Q", len(starts))
+        for number, start in enumerate(sorted(starts)):
+            column[number] = start
+        return column
+
+    @cached_property
+    def _table_references(self) -> list[References]:
+        """By section, what its code says of such variables."""
+        return self._scanned(self._tables)
+
     # Where calls are ---------------------------------------------------------------------------------------
 
     @cached_property
@@ -285,6 +498,9 @@ class Callers:
     @cached_property
     def _references(self) -> list[References]:
         """By section, what its code says of functions."""
+        return self._scanned(self._starts)
+
+    def _scanned(self, starts: "memoryview[int]") -> list[References]:
         found: list[References] = []
         left = self._elf.limits.call_scan_bytes
         for section in self._elf.sections:
@@ -295,7 +511,7 @@ class Callers:
                 continue
             left -= len(data)
             fixed = self._elf.kind == _EXECUTABLE
-            found.append(References(data, section.address, self._starts, constants=fixed))
+            found.append(References(data, section.address, starts, constants=fixed))
         return found
 
     def _callers_of(self, low: int) -> list[int]:

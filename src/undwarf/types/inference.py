@@ -6,17 +6,18 @@ caller. In unoptimised code every variable has a place of its own in the frame, 
 into the data flow, which then knows more, until nothing new is found. Values of which two things are told stay unknown.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from undwarf.disasm.x86_64 import RAX
+from undwarf.types.fitting import Done, fits
 from undwarf.types.flow import FunctionFlow
-from undwarf.types.locate import is_member, whole_around
+from undwarf.types.locate import whole_around
 from undwarf.types.model import VOID, Kind, TypeGraph, TypeRecord
 from undwarf.types.nodes import Node
 from undwarf.types.places import Place, PlaceKind, Prototype
 from undwarf.types.program import Program
-from undwarf.types.program_types import number_types, structures_by_size
+from undwarf.types.program_types import number_types, structures, structures_by_size
 from undwarf.types.tracking import Facts, Tracker
 from undwarf.types.values import OBJECT
 from undwarf.types.webs import Webs
@@ -38,6 +39,8 @@ _UNSIGNED = {
 _FLOATS = {4: ("float",), 8: ("double",)}
 _ELEMENTS = 64
 """Elements of an array in the frame that are looked for one by one."""
+_SIMILAR = 16
+"""Structures with the same members that are looked at."""
 _NEAR = 256
 """How far an object may reach of which only the address is known."""
 _SAVED = -16
@@ -57,7 +60,8 @@ class Inference:
     """Follows a function until nothing new is found; ``tracker`` is the data flow that knows it all.
 
     ``arguments``: what its callers pass in registers, by what these lead to. ``returned``: what a function that is
-    called returns a pointer to, where its prototype does not say so.
+    called returns a pointer to, where its prototype does not say so. ``wholes``: what begins with what its parameters
+    lead to, by register, and is meant.
     """
 
     def __init__(
@@ -69,6 +73,7 @@ class Inference:
         prototype: Prototype | None,
         arguments: dict[int, int],
         returned: Callable[[int], int] | None = None,
+        wholes: dict[int, int] | None = None,
     ) -> None:
         self._program = program
         self._graph: TypeGraph = program.graph
@@ -76,7 +81,8 @@ class Inference:
         self._returned = returned
         self._unknown: list[int] = []
         self._flowing: tuple[Webs, dict[Node, list[tuple[Node, int]]]] | None = None
-        facts = self.facts = Facts(entry=dict(arguments))
+        self.given = arguments
+        facts = self.facts = Facts(entry=dict(arguments), wholes=dict(wholes or {}))
         self.tracker = Tracker(program, flow, low, high, facts)
         self.webs = Webs(self.tracker, prototype)
         self.entered = {
@@ -99,26 +105,51 @@ class Inference:
 
     def entry_fits(self, register: int, t: int) -> bool:
         """Whether all that is accessed behind what a register holds at the function's begin is within a type."""
-        node = self.webs.nodes.get(("entry", register, 0))
-        for offset, width in self._accesses(self.webs, node) if node is not None else ():
+        for offset, width in self.done_at_entry(register).touched:
             located = self.tracker.questions.locate((OBJECT, t, 0, 0, offset), width)
             if isinstance(located, str) or located.how == "container" or (located.how and offset < 0):
                 return False
         return True
 
-    def _accesses(self, webs: Webs, first: Node) -> set[tuple[int, int]]:
-        """(offset, size) of all that is accessed behind a value, also where that has gone with a number added."""
+    def beyond(self) -> "Iterator[tuple[int, int, Done]]":
+        """(register, aggregate, all that is done) of parameters that are used beyond the aggregate they lead to."""
+        graph = self._graph
+        prototype = self.webs.prototype
+        known = dict(self.given)
+        for register, t, piece in prototype.arguments if prototype is not None and prototype.trusted else ():
+            if not piece and graph.is_pointer(t) and register not in known:
+                known[register] = graph.target(t)
+        for register, t in known.items():
+            if not graph.is_aggregate(t) or not graph.size(t):
+                continue
+            done = self.done_at_entry(register)
+            if any(offset >= graph.size(t) for offset, _size in done.touched):
+                yield register, t, done
+
+    def done_at_entry(self, register: int) -> Done:
+        """All that is done behind what a register holds at the function's begin."""
+        node = self.webs.nodes.get(("entry", register, 0))
+        return self.done(node) if node is not None else Done(set(), set(), set())
+
+    def done(self, first: Node, webs: Webs | None = None) -> Done:
+        """All that is done behind a value, also where that has gone with a number added."""
+        webs = webs or self.webs
         if self._flowing is None or self._flowing[0] is not webs:
             flowing: dict[Node, list[tuple[Node, int]]] = {}
             for node in webs.nodes.values():
                 for source, more in node.sources:
                     flowing.setdefault(source, []).append((node, more))
+                for origin in node.origins:
+                    if origin is not None and origin is not node and (origin, 0) not in node.sources:
+                        flowing.setdefault(origin, []).append((node, 0))
             self._flowing = webs, flowing
-        found: set[tuple[int, int]] = set()
+        found = Done(set(), set(), set())
         queue, seen = [(first, 0)], {first}
         while queue:
             node, apart = queue.pop()
-            found.update((apart + offset, width) for offset, width in node.touched)
+            found.touched.update((apart + offset, width) for offset, width in node.touched)
+            found.floating.update((apart + offset, width) for offset, width in node.floating)
+            found.put.update((apart + offset, leads) for offset, leads in node.put)
             for further, more in self._flowing[1].get(node, ()):
                 if further not in seen:
                     seen.add(further)
@@ -201,6 +232,7 @@ class Inference:
             if not changed:
                 break
         self._sized(webs, decided)
+        self._shaped(webs, decided)
         return decided
 
     def _sized(self, webs: Webs, decided: Decided) -> None:
@@ -214,20 +246,68 @@ class Inference:
             begin = decided.leads.get(node, VOID)
             if node in decided.conflicting or (begin and not (graph.is_aggregate(begin) and graph.size(begin))):
                 continue
-            if begin and (
-                graph.size(begin) == node.allocated or not (node.single or node.allocated % graph.size(begin))
-            ):
+            done = self.done(node, webs)
+            done.touched.difference_update([one for one in done.touched if one[1] > 8])
+            if begin and (graph.size(begin) == node.allocated or self._are_several(node, begin, done)):
                 # That, or several of it.
                 continue
-            accesses = {one for one in self._accesses(webs, node) if one[1] <= 8}
             fitting = {
                 graph.canonical(t): t
                 for t in structures_by_size(graph).get(node.allocated, ())
-                if all(is_member(graph, t, offset, size) for offset, size in accesses)
-                and (not begin or graph.object_at(t, 0, begin))
+                if fits(graph, t, done, merged=True) and (not begin or graph.object_at(t, 0, begin))
             }
-            if len(fitting) == 1 and (begin or len({size for _offset, size in accesses}) > 1):
+            told = begin or len({size for _offset, size in done.touched}) > 1 or (node.single and done.touched)
+            if len(fitting) == 1 and told:
                 decided.leads[node] = next(iter(fitting.values()))
+
+    def _are_several(self, node: Node, t: int, done: Done) -> bool:
+        """Whether what is allocated may be several of a type, one behind the other."""
+        whole = self._graph.size(t)
+        if node.single or node.allocated % whole:
+            return False
+        wrapped = Done(
+            {(offset % whole, size) for offset, size in done.touched},
+            {(offset % whole, size) for offset, size in done.floating},
+            {(offset % whole, leads) for offset, leads in done.put},
+        )
+        return fits(self._graph, t, wrapped, merged=True)
+
+    def _shaped(self, webs: Webs, decided: Decided) -> None:
+        """Tell what pointers to anything, as parameters and as what is returned, lead to, where that is used as members
+        of several sizes, or as numbers with and without a point, and one structure only has all of them."""
+        graph = self._graph
+        prototype = webs.prototype
+        anything = {
+            register
+            for register, t, piece in (prototype.arguments if prototype is not None and prototype.trusted else ())
+            if not piece and graph.is_pointer(t) and graph.kind(graph.strip(graph.target(t))) == Kind.VOID
+        }
+        calls = {k for k, target, _values, _sources in webs.calls if self._gives_anything(target)}
+        for node in list(webs.nodes.values()):
+            kind, at, more = node.key
+            if not (kind == "entry" and at in anything) and not (kind == "made" and at in calls and more == RAX):
+                continue
+            if node in decided.leads or node in decided.conflicting or not (node.followed or node.flows):
+                continue
+            done = self.done(node, webs)
+            kinds = {(size, (offset, size) in done.floating) for offset, size in done.touched}
+            if len(kinds) < 2 or any(size > 8 for _offset, size in done.touched):
+                continue
+            fitting = [t for t in structures(graph) if fits(graph, t, done, merged=True)]
+            if not fitting or len(fitting) > _SIMILAR:
+                continue
+            first = min(fitting, key=graph.size)
+            if all(graph.canonical(t) == graph.canonical(first) or graph.object_at(t, 0, first) for t in fitting) and (
+                not node.allocated or graph.size(first) == node.allocated
+            ):
+                decided.leads[node] = first
+
+    def _gives_anything(self, target: int) -> bool:
+        """Whether a function of the program returns a pointer to anything."""
+        graph = self._graph
+        prototype = self._program.callee(target)
+        returns = prototype.returns if prototype is not None else VOID
+        return graph.is_pointer(returns) and graph.kind(graph.strip(graph.target(returns))) == Kind.VOID
 
     def _filled(self, webs: Webs, offset: int, stride: int) -> list[Node]:
         """Elements behind the first of an array in the frame, stored one by one and only read with an index."""
@@ -286,7 +366,7 @@ class Inference:
     # Facts -------------------------------------------------------------------------------------------------
 
     def _facts(self, webs: Webs, decided: Decided, before: Facts) -> Facts:
-        facts = Facts(dict(before.entry), dict(before.made), dict(before.begin), ())
+        facts = Facts(dict(before.entry), dict(before.made), dict(before.begin), (), before.wholes)
         if self._returned is not None:
             for k, target, _values, _sources in webs.calls:
                 node = webs.nodes.get(("made", k, RAX))

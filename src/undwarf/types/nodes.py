@@ -17,6 +17,7 @@ class Node:
         "confirmed",
         "copied",
         "declared",
+        "floating",
         "floats",
         "flows",
         "followed",
@@ -27,6 +28,7 @@ class Node:
         "low",
         "numeric",
         "origins",
+        "put",
         "read",
         "signs",
         "single",
@@ -60,6 +62,10 @@ class Node:
         """It is used as an address."""
         self.touched: set[tuple[int, int]] = set()
         """(offset, size) of what is accessed behind it."""
+        self.floating: set[tuple[int, int]] = set()
+        """(offset, size) of those of them that are one number with a point."""
+        self.put: set[tuple[int, tuple[int, ...]]] = set()
+        """(offset, types) of pointers that are stored behind it, by what these lead to."""
         self.allocated = 0
         """Bytes of what it leads to, where it comes from an allocator."""
         self.single = False
@@ -78,10 +84,12 @@ class Node:
         self.beside: list[Node | int] = []
         """Nodes, or types of numbers, it was calculated with."""
 
-    def follow(self, offset: int, size: int) -> None:
-        """So many bytes are accessed at an offset from it."""
+    def follow(self, offset: int, size: int, *, floating: bool) -> None:
+        """So many bytes are accessed at an offset from it, as one number with a point or not."""
         self.followed = True
         self.touched.add((offset, size))
+        if floating:
+            self.floating.add((offset, size))
         self.low = min(self.low, offset)
         self.high = max(self.high, offset + size)
 

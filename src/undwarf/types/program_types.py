@@ -2,10 +2,12 @@
 
 from undwarf.types.model import Kind, TypeGraph
 
-__all__ = ["number_types", "structures_by_size"]
+__all__ = ["number_types", "structures", "structures_by_size"]
 
 _KINDS = (Kind.INT, Kind.FLOAT, Kind.CHAR)
 _AGGREGATES = (Kind.STRUCT, Kind.UNION, Kind.CLASS)
+_MOST = 2048
+"""Structures of a program beyond which not all of them are looked at."""
 _last_sizes: "tuple[TypeGraph, dict[int, list[int]]] | None" = None
 _last: "tuple[TypeGraph, dict[tuple[str, Kind], int]] | None" = None
 
@@ -33,3 +35,9 @@ def structures_by_size(graph: TypeGraph) -> dict[int, list[int]]:
                 found.setdefault(graph.size(t), []).append(t)
         _last_sizes = graph, found
     return _last_sizes[1]
+
+
+def structures(graph: TypeGraph) -> list[int]:
+    """All structures and unions; none where they are very many."""
+    found = [t for size, each in structures_by_size(graph).items() if size for t in each]
+    return found if len(found) <= _MOST else []

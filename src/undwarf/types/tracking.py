@@ -38,6 +38,8 @@ class Facts:
     made: dict[int, tuple[int, int]] = field(default_factory=dict)
     begin: dict[tuple[int, int], int] = field(default_factory=dict)
     places: tuple[Place, ...] = ()
+    wholes: dict[int, int] = field(default_factory=dict)
+    """By register, at the function's begin: what begins with what is known of it, and is meant."""
 
     def adds_to(self, other: "Facts") -> bool:
         """Whether something is here that is not there."""
@@ -131,6 +133,9 @@ class Tracker:
         elif prototype is not None and self.questions.returns_in_memory(prototype):
             # Where to put what is returned.
             found.append((machine.parameters[0], (OBJECT, prototype.returns, 0, 0, 0)))
+        if self._facts.wholes:
+            found = [one for one in found if one[0] not in self._facts.wholes]
+            found += [(register, (OBJECT, t, 0, 0, 0)) for register, t in self._facts.wholes.items()]
         known = {register for register, _value in found}
         found += [
             (register, (OBJECT, t, 0, 0, 0)) for register, t in self._facts.entry.items() if register not in known

@@ -62,6 +62,16 @@ class Piece(NamedTuple):
     offset: int
 
 
+class Store(NamedTuple):
+    """A word that is stored: by which node, so much further, and in what; what it is."""
+
+    base: Node | None
+    offset: int
+    where: Value | None
+    value: Value | None
+    source: "Held | None"
+
+
 class Webs(NumberUses):
     """The nodes of one function of x86-64, gathered from where its data flow stands."""
 
@@ -85,6 +95,8 @@ class Webs(NumberUses):
         """Addresses of the program, and what they are stored or passed as."""
         self.through: list[tuple[Node, dict[int, Value | None], dict[int, Held]]] = []
         """Calls of what a node is: it, and what registers of parameters hold."""
+        self.stores: list[Store] = []
+        """Words that are stored elsewhere than in the frame."""
         self.returned: list[tuple[Held | None, Value | None]] = []
         self._outs: dict[int, dict[int, Held | None]] = {}
         self._known: dict[int, dict[int, Value | None]] = {}
@@ -281,7 +293,7 @@ class Webs(NumberUses):
                     self.read(held, operand.index)
                 elif base is not None:
                     self._bases[k, number] = base[0], base[1] + operand.displacement
-                    base[0].follow(base[1] + operand.displacement, operand.size)
+                    base[0].follow(base[1] + operand.displacement, operand.size, floating=bool(operand.floating))
         if made.width == 8 and action in _WHOLE:
             for register in (made.left, made.right):
                 each = held.get(register)
@@ -416,6 +428,14 @@ class Webs(NumberUses):
                 slot.sources.append((source[0], 0))
             slot.beside.extend(self._parts(register, held, size))
             return
+        if size == 8:
+            value = self.tracker.register(register)
+            base = self._bases.get((k, 0))
+            node, further = base if base is not None else (None, 0)
+            self.stores.append(Store(node, further, self.tracker.address_of(k, 0), value, source))
+            known = pointed(self.tracker, value)
+            if base is not None and known:
+                base[0].put.add((base[1], known))
         t = scalar_at(self.tracker, k, 0, size)
         if t:
             self._used_as(register, source, t)
@@ -536,7 +556,7 @@ class Webs(NumberUses):
         size = sizes[1] if len(sizes) > 1 and sizes[1] > 1 else sizes[0] if sizes else 0
         if size > 1:
             node = self.node("made", k, MACHINE.result)
-            node.allocated, node.single = size, len(sizes) > 1
+            node.allocated, node.single = size, 1 in sizes
 
     def _callee_node(self, k: int, made: Instruction, held: dict[int, Held | None]) -> Node | None:
         """The node of the function that an indirect call calls."""

@@ -1,0 +1,49 @@
+"""Whether all that is done behind a pointer fits an aggregate: where its members begin and end, which are numbers with
+a point, which are pointers and to what."""
+
+from typing import NamedTuple
+
+from undwarf.types.locate import is_member
+from undwarf.types.model import VOID, Kind, TypeGraph
+
+__all__ = ["Done", "fits"]
+
+
+class Done(NamedTuple):
+    """(offset, size) of what is accessed behind a pointer, of those that are one number with a point, and (offset, what
+    it may lead to) of pointers that are put there."""
+
+    touched: set[tuple[int, int]]
+    floating: set[tuple[int, int]]
+    put: set[tuple[int, tuple[int, ...]]]
+
+
+def fits(graph: TypeGraph, t: int, done: Done, *, merged: bool = False) -> bool:
+    """Whether all of it is of whole members of a type. ``merged``: or of several whole ones at once, as optimizers
+    store them."""
+    for offset, size in done.touched:
+        if is_member(graph, t, offset, size):
+            found = graph.member_at(t, offset, size)
+            floating = found is not None and graph.kind(graph.strip(found.type)) == Kind.FLOAT
+            if (offset, size) in done.floating and not floating:
+                return False
+        elif not (merged and _are_members(graph, t, offset, size)):
+            return False
+    return all(_is_put(graph, t, offset, leads) for offset, leads in done.put)
+
+
+def _are_members(graph: TypeGraph, t: int, offset: int, size: int) -> bool:
+    first = graph.member_at(t, offset, 1) if offset >= 0 else None
+    last = graph.member_at(t, offset + size - 1, 1) if first is not None else None
+    return first is not None and not first.offset and last is not None and last.offset == graph.size(last.type) - 1
+
+
+def _is_put(graph: TypeGraph, t: int, offset: int, leads: tuple[int, ...]) -> bool:
+    """Whether a pointer that leads to one of some types may be put at an offset of a type."""
+    pointer = graph.value_at(t, offset, graph.pointer_size) if offset >= 0 else VOID
+    if not pointer or not graph.is_pointer(pointer):
+        return False
+    target = graph.target(pointer)
+    if graph.kind(graph.strip(target)) == Kind.VOID or graph.size(target) <= 1:
+        return True
+    return any(graph.object_at(one, 0, target) or graph.object_at(target, 0, one) for one in leads)
