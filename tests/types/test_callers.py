@@ -83,7 +83,7 @@ def test_what_a_function_returns_behind_a_void_pointer(program: Path) -> None:
 
 def test_code_that_is_too_large_is_not_searched(program: Path) -> None:
     limits = dataclasses.replace(DEFAULT, call_scan_bytes=16)
-    assert answers(program, "only_nodes", limits) == {"?"}
+    assert answers(program, "by_key", limits) == {"?"}
 
 
 def test_large_functions_are_only_followed(program: Path) -> None:
@@ -93,4 +93,4 @@ def test_large_functions_are_only_followed(program: Path) -> None:
 
 def test_so_many_callers_are_looked_into(program: Path) -> None:
     limits = dataclasses.replace(DEFAULT, callers_followed=0)
-    assert answers(program, "only_nodes", limits) == {"?"}
+    assert answers(program, "by_key", limits) == {"?"}
