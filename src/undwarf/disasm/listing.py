@@ -4,10 +4,10 @@
 Data flow reads the columns; an `Instruction` is only made of those that somebody looks at.
 """
 
-from bisect import bisect_left
 from collections.abc import Callable, Iterator
 
 from undwarf.buffers import zeros
+from undwarf.disasm import scan
 from undwarf.disasm.model import NONE, Action, Flow, Instruction, Memory
 from undwarf.disasm.templates import (
     ACCESS,
@@ -158,8 +158,10 @@ class Listing:
 
     def index_of(self, address: int) -> int | None:
         """The number of the instruction that begins at an address."""
-        at = bisect_left(self.offsets, address - self.address)
-        return at if at < len(self.offsets) and self.offsets[at] == address - self.address else None
+        if address < self.address:
+            return None
+        at: int = scan.number_at(self.offsets, address - self.address)
+        return at if at >= 0 else None
 
     def immediate(self, k: int) -> int:
         """The number an instruction works with."""
@@ -181,18 +183,35 @@ class Listing:
         """Indirect calls through a word at a fixed address."""
         found = []
         table = self.table
-        for k, flow in enumerate(self.flows.tolist()):
-            if flow == Flow.INDIRECT_CALL:
-                row = self.templates[k] * ROW_WORDS
-                at = table.rows[row + FIRST_MEMORY] * MEMORY_WORDS
-                if table.rows[row + MEMORIES] and table.operands[at + BASE] == table.operands[at + INDEX] == NONE:
-                    found.append(k)
+        for k in scan.with_flow(self.flows, Flow.INDIRECT_CALL):
+            row = self.templates[k] * ROW_WORDS
+            at = table.rows[row + FIRST_MEMORY] * MEMORY_WORDS
+            if table.rows[row + MEMORIES] and table.operands[at + BASE] == table.operands[at + INDEX] == NONE:
+                found.append(k)
         return found
 
-    def putting_addresses(self) -> list[int]:
-        """Instructions that put a fixed address into a register."""
-        flags = self.table.rows[FLAGS : self.table.count * ROW_WORDS : ROW_WORDS].tolist()
-        return [k for k, template in enumerate(self.templates.tolist()) if flags[template] & FIXED_ADDRESS]
+    def fixed_addresses(self) -> list[tuple[int, int]]:
+        """(register, address) of instructions that put a fixed address into a register."""
+        table = self.table
+        found = []
+        for k in scan.with_flag(self.templates, table.rows, FIXED_ADDRESS):
+            row = self.templates[k] * ROW_WORDS
+            operand = self._operand(k, table.rows[row + FIRST_MEMORY] * MEMORY_WORDS)
+            found.append((table.rows[row + DESTINATION], operand.displacement & 0xFFFFFFFFFFFFFFFF))
+        return found
+
+    def leaving(self) -> list[tuple[int, int | None]]:
+        """(flow, target) of the instructions behind which it does not just go on."""
+        return [
+            (flow & 15, self.targets[k] & 0xFFFFFFFFFFFFFFFF if flow & TARGETED else None)
+            for k, flow in enumerate(self.flows.tolist())
+            if flow
+        ]
+
+    def written(self) -> tuple[int, ...]:
+        """The registers that instructions write."""
+        low, high = scan.written(self.templates, self.table.rows)
+        return _registers(low, high, NONE)
 
 
 _KNOWN: dict[tuple[int, int, int], tuple[int, ...]] = {}

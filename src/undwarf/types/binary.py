@@ -158,17 +158,17 @@ class Binary:
         code = self._read(address, place[1] - address)
         if code is None or self.stubs.find(address) is not None:
             return None
-        changed: set[int] = set()
-        for made in machine.decode(code, address):
-            changed.update(made.writes)
-            if made.flow in (Flow.INDIRECT_CALL, Flow.INDIRECT_JUMP):
+        listing = machine.listing(code, address)
+        changed = set(listing.written())
+        for flow, target in listing.leaving():
+            if flow in (Flow.INDIRECT_CALL, Flow.INDIRECT_JUMP):
                 return None
-            if made.target is not None and not address <= made.target < place[1]:
-                inner = self.changed_by(made.target)
+            if target is not None and not address <= target < place[1]:
+                inner = self.changed_by(target)
                 if inner is None:
                     return None
                 changed |= inner
-            elif made.flow == Flow.CALL and made.target != address:
+            elif flow == Flow.CALL and target != address:
                 return None
         return machine.lost_in_calls & changed
 

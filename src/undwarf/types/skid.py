@@ -54,11 +54,11 @@ def _before(flow: FunctionFlow, k: int) -> Iterator[int]:
     number = flow.block_of(k)
     at = k
     for _step in range(_LOOK_BACK):
-        if at == flow.blocks[number].first:
-            ways = flow.blocks[number].predecessors
+        if at == flow.blocks.first(number):
+            ways = flow.blocks.predecessors(number)
             if len(ways) != 1:
                 return
             number = ways[0]
-            at = flow.blocks[number].end
+            at = flow.blocks.end(number)
         at -= 1
         yield at

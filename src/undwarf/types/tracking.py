@@ -76,48 +76,25 @@ class Tracker:
             self.graph.defects.add("function too tangled to follow", self.graph.subject, detail=f"{low:#x}")
 
     @cython.locals(
-        at=cython.Py_ssize_t,
         number=cython.Py_ssize_t,
         count=cython.Py_ssize_t,
         ints="int[::1]",
         offsets="long long[::1]",
-        roots="unsigned char[::1]",
         positions="const unsigned int[::1]",
     )
     def _solve(self, low: int) -> bool:
         flow, program = self.flow, self.program
         blocks = flow.blocks
-        count = len(blocks)
-        total = sum([len(block.successors) for block in blocks])
-        column, ruled, rooted = (
-            zeros("i", 4 * count + 1 + total + len(flow.order)),
-            zeros("q", count),
-            zeros("B", count),
-        )
-        ints, offsets, roots = column, ruled, rooted
+        count, column = len(blocks), blocks.column
+        ruled = zeros("q", count)
+        ints, offsets = column, ruled
         positions = flow.instructions.offsets
-        address, frame_rule, is_open = flow.instructions.address, program.frame_rule, flow.open
-        # One column: begins, ends, registers, where successors begin, successors, the order.
-        at = 4 * count + 1
-        for number, block in enumerate(blocks):
-            first = block.first
-            ints[number], ints[count + number] = first, block.end
-            for following in block.successors:
-                ints[at] = following
-                at += 1
-            ints[3 * count + number + 1] = at - 4 * count - 1
-            rule = frame_rule(address + positions[first])
-            ints[2 * count + number] = -1
+        address, frame_rule = flow.instructions.address, program.frame_rule
+        for number in range(count):
+            rule = frame_rule(address + positions[ints[number]])
             if rule is not None:
                 ints[2 * count + number], offsets[number] = rule
-            if number == 0 or is_open or not block.predecessors:
-                roots[number] = 1
-        if count and (not is_open or not blocks[0].predecessors):
-            roots[0] = 2
-        for following in flow.order:
-            ints[at] = following
-            at += 1
-        return self._effects.solve((column, count, total, ruled, rooted, is_open, self._at_entry(low)))
+        return self._effects.solve((column, count, blocks.total, ruled, blocks.roots, flow.open, self._at_entry(low)))
 
     def _at_entry(self, low: int) -> list[tuple[int, Value | None]]:
         machine = self.program.machine
@@ -156,10 +133,10 @@ class Tracker:
 
     def states(self, number: int) -> Iterator[int]:
         """The instructions of a block in order; what holds before each is known until the next is taken."""
-        block = self.flow.blocks[number]
+        blocks = self.flow.blocks
         self._block = -1
         self._effects.enter(number)
-        for k in range(block.first, block.end):
+        for k in range(blocks.first(number), blocks.end(number)):
             self._effects.seed(k)
             yield k
             self._effects.apply(k)
@@ -169,7 +146,7 @@ class Tracker:
         number = self.flow.block_of(k)
         effects = self._effects
         if number != self._block or k < self._next - 1:
-            self._block, self._next = number, self.flow.blocks[number].first
+            self._block, self._next = number, self.flow.blocks.first(number)
             effects.enter(number)
             effects.seed(self._next)
             self._next += 1

@@ -178,7 +178,7 @@ class Webs(NumberUses):
         self._made_of = {}
         if not number:
             self._parameters(held)
-        k = tracker.flow.blocks[number].first
+        k = tracker.flow.blocks.first(number)
         made = instructions[k]
         for k in tracker.states(number):
             made = instructions[k]
@@ -653,9 +653,9 @@ class Webs(NumberUses):
                 entry = self.node("entry", register, 0)
                 node.sources.append((entry, 0))
                 node.origins.append(entry)
-            elif self.tracker.flow.open or not blocks[number].predecessors:
+            elif self.tracker.flow.open or not blocks.entered(number):
                 node.begun = False
-            for before in blocks[number].predecessors:
+            for before in blocks.predecessors(number):
                 held = reached.get(before)
                 if held is None:
                     continue

@@ -1,0 +1,93 @@
+# cython: language_level=3, boundscheck=True, wraparound=False, cdivision=True, initializedcheck=False
+"""Columns of a listing searched for what is asked of whole functions."""
+
+from typing import Any
+
+import cython
+
+# Words of templates, as in undwarf.disasm.templates.
+ROW_WORDS = cython.declare(cython.Py_ssize_t, 16)
+WRITES = cython.declare(cython.Py_ssize_t, 8)
+FLAGS = cython.declare(cython.Py_ssize_t, 12)
+
+
+@cython.locals(offsets="const unsigned int[::1]")
+def number_at(offsets: Any, offset: cython.ulonglong) -> cython.Py_ssize_t:
+    """The number of the instruction at an offset, -1 for none."""
+    return _number_at(offsets, offset)
+
+
+@cython.cfunc
+@cython.exceptval(-2)
+@cython.locals(
+    offsets="const unsigned int[::1]", low=cython.Py_ssize_t, high=cython.Py_ssize_t, middle=cython.Py_ssize_t
+)
+def _number_at(offsets: Any, offset: cython.ulonglong) -> cython.Py_ssize_t:
+    low, high = 0, offsets.shape[0]
+    while low < high:
+        middle = (low + high) // 2
+        if offsets[middle] < offset:
+            low = middle + 1
+        else:
+            high = middle
+    return low if low < offsets.shape[0] and offsets[low] == offset else -1
+
+
+@cython.locals(flows="const unsigned char[::1]", k=cython.Py_ssize_t)
+def with_flow(flows: Any, flow: cython.uint) -> "list[int]":
+    """The instructions with a flow and without a target."""
+    return [k for k in range(flows.shape[0]) if flows[k] == flow]
+
+
+@cython.locals(templates="const unsigned int[::1]", rows="const long long[::1]", k=cython.Py_ssize_t)
+def with_flag(templates: Any, rows: Any, flag: cython.longlong) -> "list[int]":
+    """The instructions whose template has a flag."""
+    return [k for k in range(templates.shape[0]) if rows[templates[k] * ROW_WORDS + FLAGS] & flag]
+
+
+@cython.locals(
+    templates="const unsigned int[::1]",
+    rows="const long long[::1]",
+    k=cython.Py_ssize_t,
+    row=cython.Py_ssize_t,
+    low=cython.ulonglong,
+    high=cython.ulonglong,
+)
+def written(templates: Any, rows: Any) -> Any:
+    """(low, high): the registers that instructions write, as the bits of templates."""
+    low = high = 0
+    for k in range(templates.shape[0]):
+        row = templates[k] * ROW_WORDS
+        low |= cython.cast(cython.ulonglong, rows[row + WRITES])
+        high |= cython.cast(cython.ulonglong, rows[row + WRITES + 1])
+    return low, high
+
+
+@cython.locals(
+    data="const unsigned char[::1]",
+    starts="const unsigned int[::1]",
+    k=cython.Py_ssize_t,
+    n=cython.Py_ssize_t,
+    at=cython.Py_ssize_t,
+    value=cython.ulonglong,
+)
+def table_entries(
+    raw: bytes, size: cython.Py_ssize_t, table: cython.ulonglong, offsets: Any, address: cython.ulonglong
+) -> "list[int]":
+    """The instructions that entries of a jump table lead to, up to the first that leads to none: addresses of eight
+    bytes, distances from the table of four."""
+    data, starts = raw, offsets
+    found: list[Any] = []
+    for k in range(len(raw) // size):
+        value = 0
+        for n in range(size):
+            value |= cython.cast(cython.ulonglong, data[k * size + n]) << 8 * n
+        if size == 4:
+            value = table + cython.cast(
+                cython.ulonglong, cython.cast(cython.longlong, cython.cast(cython.int, cython.cast(cython.uint, value)))
+            )
+        at = _number_at(starts, value - address)
+        if at < 0:
+            break
+        found.append(at)
+    return found

@@ -1,0 +1,381 @@
+# cython: language_level=3, boundscheck=True, wraparound=False, cdivision=True, initializedcheck=False
+"""Stretches of a function's instructions, and which may follow which, as columns."""
+
+from typing import Any
+
+import cython
+
+from undwarf.buffers import zeros
+
+# Flows and their bit, as in undwarf.disasm.
+NEXT = cython.declare(cython.int, 0)
+JUMP = cython.declare(cython.int, 1)
+BRANCH = cython.declare(cython.int, 2)
+INDIRECT_JUMP = cython.declare(cython.int, 3)
+CALL = cython.declare(cython.int, 4)
+INDIRECT_CALL = cython.declare(cython.int, 5)
+STOP = cython.declare(cython.int, 7)
+TARGETED = cython.declare(cython.int, 16)
+# Words of templates, as in undwarf.disasm.templates.
+ROW_WORDS = cython.declare(cython.Py_ssize_t, 16)
+FLAGS = cython.declare(cython.Py_ssize_t, 12)
+PADDING = cython.declare(cython.longlong, 1)
+
+# How an instruction is left: to the next one, not at all, to its target, there or to the next one, as a list says.
+ON = cython.declare(cython.int, 0)
+ENDS = cython.declare(cython.int, 1)
+GOES = cython.declare(cython.int, 2)
+BRANCHES = cython.declare(cython.int, 3)
+LISTED = cython.declare(cython.int, 4)
+
+
+@cython.cclass
+class Blocks:
+    """The blocks of a function in order of address: instructions [first, end) of a listing.
+
+    ``ends(target)`` says whether a call of an address is the last thing that is done, ``switch(number)`` which
+    instructions an indirect jump may go on at: none of them if that is not in the function, None for any. ``further``
+    are (instruction, what may follow it beside what it says); with ``warns`` what is behind an undefined instruction,
+    and nothing else leads to, follows it.
+
+    `column` (i) has room for what data flow wants to know: where blocks begin and end, a number for each that is filled
+    in there, where their successors begin (one more than blocks), the `total` successors, and the order, in which a
+    block comes after those that lead to it, loops aside. `roots` (B): 2 where the function begins, 1 where a block may
+    be entered with nothing known.
+    """
+
+    count = cython.declare(cython.Py_ssize_t, visibility="readonly")
+    total = cython.declare(cython.Py_ssize_t, visibility="readonly")
+    column: Any = cython.declare(object, visibility="readonly")
+    roots: Any = cython.declare(object, visibility="readonly")
+    order: Any = cython.declare(object, visibility="readonly")
+    open = cython.declare(cython.bint, visibility="readonly")
+    listing: Any
+    lists = cython.declare(dict)
+    ints = cython.declare("int[::1]")
+    way = cython.declare("unsigned char[::1]")
+    to = cython.declare("int[::1]")
+    number = cython.declare("int[::1]")
+    fills = cython.declare("unsigned char[::1]")
+    before = cython.declare("int[::1]")
+    """Where blocks' predecessors begin, one more than blocks, then those."""
+
+    def __init__(self, listing: Any, ends: Any, switch: Any, further: Any, warns: Any) -> None:
+        self.listing = listing
+        self.lists = {}
+        self.open = False
+        size = len(listing)
+        self.way = zeros("B", size)
+        self.to = zeros("i", size)
+        self.number = zeros("i", size + 1)
+        self._follow(ends, switch)
+        self._add(further)
+        self._cut()
+        self._connect(())
+        if warns:
+            added = self._behind_warnings()
+            if added:
+                self._connect(added)
+        self.order = self._order()
+
+    @cython.cfunc
+    @cython.locals(
+        offsets="const unsigned int[::1]", flows="const unsigned char[::1]", targets="const long long[::1]",
+        k=cython.Py_ssize_t, count=cython.Py_ssize_t, at=cython.Py_ssize_t, flow=cython.int, way=cython.int,
+    )  # fmt: skip
+    def _follow(self, ends: Any, switch: Any) -> None:
+        """How each instruction is left; `number` marks where blocks begin."""
+        listing = self.listing
+        offsets, flows, targets = listing.offsets, listing.flows, listing.targets
+        address: cython.ulonglong = listing.address
+        known: Any = {}
+        found: Any
+        count = len(listing)
+        self.number[0] = 1
+        for k in range(count):
+            flow = flows[k] & 15
+            if flow in (NEXT, INDIRECT_CALL):
+                continue
+            at = -1
+            way = ENDS
+            if flow == CALL:
+                if not flows[k] & TARGETED:
+                    continue
+                found = known.get(targets[k])
+                if found is None:
+                    found = known[targets[k]] = bool(ends(targets[k] & 0xFFFFFFFFFFFFFFFF))
+                if not found:
+                    continue
+            elif flow == INDIRECT_JUMP:
+                found = switch(k)
+                if found is None:
+                    self.open = True
+                elif found:
+                    self.lists[k] = found
+                    way = LISTED
+                    for one in found:
+                        self.number[one] = 1
+            elif flow in (JUMP, BRANCH):
+                if flows[k] & TARGETED:
+                    at = _find(offsets, cython.cast(cython.ulonglong, targets[k]) - address)
+                if at >= 0:
+                    way = GOES
+                    self.to[k] = at
+                    self.number[at] = 1
+                if flow == BRANCH and k + 1 < count and k + 1 != at:
+                    way = BRANCHES if at >= 0 else ON
+            self.way[k] = way
+            self.number[k + 1] = 1
+
+    @cython.cfunc
+    def _add(self, further: Any) -> None:
+        listing = self.listing
+        count: cython.Py_ssize_t = len(listing)
+        at: cython.Py_ssize_t
+        for at, following in further:
+            if listing.flows[at] & 15 not in (NEXT, JUMP):
+                continue
+            targets = self._targets(at) if self.way[at] else []
+            targets += [one for one in dict.fromkeys((following, at + 1)) if one not in targets and one < count]
+            self.lists[at] = targets
+            self.way[at] = LISTED
+            self.number[following] = 1
+            self.number[at + 1] = 1
+
+    @cython.cfunc
+    def _targets(self, k: cython.Py_ssize_t) -> Any:
+        """The instructions that may follow the last one of a block."""
+        way: cython.int = self.way[k]
+        if way == LISTED:
+            return list(self.lists[k])
+        found = [self.to[k]] if way in (GOES, BRANCHES) else []
+        if (way in (ON, BRANCHES)) and k + 1 < self.way.shape[0]:
+            found.append(k + 1)
+        return found
+
+    @cython.cfunc
+    @cython.locals(
+        templates="const unsigned int[::1]", rows="const long long[::1]", k=cython.Py_ssize_t, size=cython.Py_ssize_t,
+        n=cython.Py_ssize_t, fills=cython.bint,
+    )  # fmt: skip
+    def _cut(self) -> None:
+        """Number the blocks; `fills` of those that do nothing."""
+        templates, rows = self.listing.templates, self.listing.table.rows
+        size = self.way.shape[0]
+        n = -1
+        for k in range(size):
+            n += self.number[k]
+            self.number[k] = n
+        self.count = n + 1
+        self.fills = zeros("B", self.count)
+        for n in range(self.count):
+            self.fills[n] = 1
+        for k in range(size):
+            if not rows[templates[k] * ROW_WORDS + FLAGS] & PADDING:
+                self.fills[self.number[k]] = 0
+
+    @cython.cfunc
+    @cython.locals(
+        k=cython.Py_ssize_t, n=cython.Py_ssize_t, size=cython.Py_ssize_t, total=cython.Py_ssize_t, at=cython.Py_ssize_t,
+        way=cython.int, count=cython.Py_ssize_t, one=cython.Py_ssize_t, ints="int[::1]", filled="int[::1]",
+    )  # fmt: skip
+    def _connect(self, added: Any) -> None:
+        """Fill the columns; ``added``: blocks that also go on to the next one."""
+        size, count = self.way.shape[0], self.count
+        total = len(added)
+        for k in range(size):
+            if k + 1 == size or self.number[k + 1] != self.number[k]:
+                way = self.way[k]
+                if way == LISTED:
+                    total += len(self.lists[k])
+                elif way != ENDS:
+                    total += 2 if way == BRANCHES else 1
+        self.column = zeros("i", 4 * count + 1 + total + count)
+        ints = self.ints = self.column
+        self.before = zeros("i", count + 1 + total)
+        at = 4 * count + 1
+        n = -1
+        for k in range(size):
+            if self.number[k] != n:
+                n = self.number[k]
+                ints[n] = k
+                ints[2 * count + n] = -1
+            if k + 1 < size and self.number[k + 1] == n:
+                continue
+            ints[count + n] = k + 1
+            way = self.way[k]
+            if way in (GOES, BRANCHES):
+                ints[at] = self.number[self.to[k]]
+                at += 1
+            if (way in (ON, BRANCHES)) and k + 1 < size:
+                ints[at] = n + 1
+                at += 1
+            if way == LISTED:
+                for one in self.lists[k]:
+                    ints[at] = self.number[one]
+                    at += 1
+            if added and n in added:
+                ints[at] = n + 1
+                at += 1
+            ints[3 * count + n + 1] = at - 4 * count - 1
+        self.total = at - 4 * count - 1
+        filled = zeros("i", count)
+        # Predecessors: how many, where they begin, then each.
+        for k in range(4 * count + 1, at):
+            self.before[ints[k] + 1] += 1
+        for n in range(count):
+            self.before[n + 1] += self.before[n]
+            filled[n] = self.before[n]
+        for n in range(count):
+            for k in range(ints[3 * count + n], ints[3 * count + n + 1]):
+                one = ints[4 * count + 1 + k]
+                self.before[count + 1 + filled[one]] = n
+                filled[one] += 1
+
+    @cython.cfunc
+    def _behind_warnings(self) -> Any:
+        """Blocks whose undefined instruction is a warning's: who handles the exception goes on behind it
+        (asm-generic/bug.h)."""
+        added: Any = set()
+        ints, before, count = self.ints, self.before, self.count
+        n: cython.Py_ssize_t
+        last: cython.Py_ssize_t
+        for n in range(count - 1):
+            last = ints[count + n] - 1
+            run = before[n + 1] > before[n] or n - 1 in added or not self.fills[n]
+            if not run or before[n + 2] > before[n + 1] or self.listing.flows[last] & 15 != STOP:
+                continue
+            if self.listing[last].text == "ud2":
+                self.fills[n] = 0
+                added.add(n)
+        return added
+
+    @cython.cfunc
+    @cython.locals(
+        count=cython.Py_ssize_t, root=cython.Py_ssize_t, entered=cython.bint, at=cython.Py_ssize_t,
+        end=cython.Py_ssize_t, n=cython.Py_ssize_t, room="int[::1]",
+    )  # fmt: skip
+    def _order(self) -> Any:
+        """Blocks from the entry on, then those nothing leads to with what follows them, then loops nothing enters."""
+        count = self.count
+        # A stack of blocks, how many successors of each were taken, which were seen.
+        room = zeros("i", 3 * count)
+        self.roots = zeros("B", count)
+        at = 4 * count + 1 + self.total
+        for root in range(count):
+            entered = self.before[root + 1] > self.before[root]
+            if root == 0 or self.open or not entered:
+                self.roots[root] = 1
+            if not room[2 * count + root] and (root == 0 or not (self.fills[root] or entered)):
+                at = self._from(root, room, at)
+        if count and not (self.open and self.before[1]):
+            self.roots[0] = 2
+        for root in range(count):
+            if not room[2 * count + root] and not self.fills[root]:
+                at = self._from(root, room, at)
+        self.column = self.column[:at]
+        return self.column[4 * count + 1 + self.total :]
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    @cython.locals(
+        room="int[::1]", count=cython.Py_ssize_t, depth=cython.Py_ssize_t, n=cython.Py_ssize_t, one=cython.Py_ssize_t,
+        first=cython.Py_ssize_t, last=cython.Py_ssize_t, ints="int[::1]",
+    )  # fmt: skip
+    def _from(self, root: cython.Py_ssize_t, room: Any, at: cython.Py_ssize_t) -> cython.Py_ssize_t:
+        """Put what a block leads to, and was not seen, behind the order so far; where that ends then."""
+        count, ints = self.count, self.ints
+        depth, first = 0, at
+        room[0] = root
+        room[count + root] = 0
+        room[2 * count + root] = 1
+        while depth >= 0:
+            n = room[depth]
+            one = ints[3 * count + n] + room[count + n]
+            if one < ints[3 * count + n + 1]:
+                room[count + n] += 1
+                one = ints[4 * count + 1 + one]
+                if not room[2 * count + one]:
+                    room[2 * count + one] = 1
+                    depth += 1
+                    room[depth] = one
+            else:
+                ints[at] = n
+                at += 1
+                depth -= 1
+        last = at - 1
+        while first < last:
+            n = ints[first]
+            ints[first] = ints[last]
+            ints[last] = n
+            first += 1
+            last -= 1
+        return at
+
+    # What is asked --------------------------------------------------------------------------------------------
+
+    def __len__(self) -> int:
+        return cython.cast(int, self.count)
+
+    def first(self, number: cython.Py_ssize_t) -> int:
+        """The first instruction of a block."""
+        self._check(number)
+        return cython.cast(int, self.ints[number])
+
+    def end(self, number: cython.Py_ssize_t) -> int:
+        """The number behind that of a block's last instruction."""
+        self._check(number)
+        return cython.cast(int, self.ints[self.count + number])
+
+    def is_padding(self, number: cython.Py_ssize_t) -> bool:
+        """Whether a block fills space between functions' parts and is never run."""
+        self._check(number)
+        return bool(self.fills[number])
+
+    def successors(self, number: cython.Py_ssize_t) -> "list[int]":
+        """The blocks that may follow one."""
+        self._check(number)
+        at: cython.Py_ssize_t = 3 * self.count + number
+        begin: cython.Py_ssize_t = 4 * self.count + 1
+        return [self.ints[begin + k] for k in range(self.ints[at], self.ints[at + 1])]
+
+    def predecessors(self, number: cython.Py_ssize_t) -> "list[int]":
+        """The blocks that one may follow."""
+        self._check(number)
+        begin: cython.Py_ssize_t = self.count + 1
+        return [self.before[begin + k] for k in range(self.before[number], self.before[number + 1])]
+
+    def entered(self, number: cython.Py_ssize_t) -> bool:
+        """Whether another block leads to one."""
+        self._check(number)
+        return bool(self.before[number + 1] > self.before[number])
+
+    def of(self, k: cython.Py_ssize_t) -> int:
+        """The number of the block of an instruction."""
+        if not 0 <= k < self.way.shape[0]:
+            raise IndexError(k)
+        return cython.cast(int, self.number[k])
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    def _check(self, number: cython.Py_ssize_t) -> cython.int:
+        if not 0 <= number < self.count:
+            raise IndexError(number)
+        return 0
+
+
+@cython.cfunc
+@cython.exceptval(-2)
+@cython.locals(
+    offsets="const unsigned int[::1]", low=cython.Py_ssize_t, high=cython.Py_ssize_t, middle=cython.Py_ssize_t
+)
+def _find(offsets: Any, wanted: cython.ulonglong) -> cython.Py_ssize_t:
+    """The number of the instruction at an offset, -1 for none."""
+    low, high = 0, offsets.shape[0]
+    while low < high:
+        middle = (low + high) // 2
+        if offsets[middle] < wanted:
+            low = middle + 1
+        else:
+            high = middle
+    return low if low < offsets.shape[0] and offsets[low] == wanted else -1
