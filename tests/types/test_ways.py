@@ -32,7 +32,7 @@ def flow_of(text: str, folder: Path, further: tuple[tuple[int, int], ...] = (), 
 
 def last_address(flow: FunctionFlow, fake: Fake, rule: tuple[int, int] | None = None) -> Value | None:
     """Where the memory operand of the last instruction but one is."""
-    program = Program(fake, MACHINE, frame_rule=lambda _pc: rule)
+    program = Program(fake, MACHINE, frame_rules=lambda pcs: [rule for _pc in pcs])
     tracker = Tracker(program, flow, 0, flow.instructions.offsets[-1] + 1)
     k = len(flow.instructions) - 2
     tracker.before(k)

@@ -24,12 +24,13 @@ __all__ = ["Questions"]
 
 _REGISTERS = 96
 """Registers of a state of the data flow."""
-# Asked of each place: members of an enumeration are looked up by name.
-_REGISTER, _MEMORY, _CFA, _VALUE = (
-    int(kind) for kind in (PlaceKind.REGISTER, PlaceKind.MEMORY, PlaceKind.CFA, PlaceKind.VALUE)
-)
+_IN_REGISTER = cython.declare(cython.int, 1)
+_MEMORY = cython.declare(cython.int, 2)
+_CFA = cython.declare(cython.int, 3)
+_VALUE = cython.declare(cython.int, 5)
+"""Kinds of places, as in `places.py`: each variable is asked for its own."""
 _HIGHEST = cython.declare(cython.longlong, 1 << 40)
-_WORDS = cython.declare(cython.Py_ssize_t, 8)
+_WORDS = cython.declare(cython.Py_ssize_t, 9)
 """Of a row that says where a variable is."""
 _ROOM = "*mut u8"
 """What Rust's allocators return, whatever is put there."""
@@ -58,7 +59,8 @@ def _rows(places: list[Place], low: int, size: int) -> "memoryview[int]":
         rows[at + 4] = _bounded(fields[4], 1 - _HIGHEST, _HIGHEST, _HIGHEST)
         rows[at + 5] = _bounded(fields[7], 1 - _HIGHEST, _HIGHEST, _HIGHEST)
         rows[at + 6] = _bounded(fields[8], 1 - _HIGHEST, _HIGHEST, _HIGHEST)
-        rows[at + 7] = -1
+        rows[at + 7] = fields[1]
+        rows[at + 8] = -1
         at += _WORDS
     return made
 
@@ -106,8 +108,9 @@ class Questions:
         self.lost = tuple(one for one in program.machine.lost_in_calls if one < _REGISTERS)
         self.embedders = program.embedders_at(low)
         self.places = program.source.function_places(low, high)
-        self._in_registers = [place for place in self.places if self._tells_register(place)]
-        self.frame_places = [place for place in self.places if place.kind in (_CFA, _MEMORY)]
+        self._in_registers: list[Place] = []
+        self.frame_places: list[Place] = []
+        self._sort_places()
         self.has_variables = bool(self.places)
         self.frame_places += told
         pointers = {program.machine.stack_pointer, program.machine.frame_pointer}
@@ -117,57 +120,49 @@ class Questions:
         self.in_registers = _rows(self._in_registers, low, self.size)
         self.in_frame = _rows(self.frame_places, low, self.size)
         self.seeds = zeros("i", 2 * len(self._in_registers))
-        for k, place in enumerate(self._in_registers):
-            self.seeds[2 * k], self.seeds[2 * k + 1] = self.in_registers[_WORDS * k + 3], self._seed(place)
+        """By place, the register and what that holds: a number of ``values``."""
         self._kin = Kin(self.graph, lambda: program.source.related(low))
         self._walked: set[tuple[int, int]] | None = None
         self._own = False
         """Whether the answer holds for this function only."""
         self._globals: dict[int, tuple[int, int, str] | None] = {}
-        self._data: dict[int, bool] = {}
 
-    def _tells_register(self, place: Place) -> bool:
-        """Whether a variable says what a register holds: its value, or where it is, as of what is passed by address."""
-        kind = place.kind
-        if kind in (_REGISTER, _VALUE):
-            return True
-        if kind != _MEMORY or place.piece_size:
-            return False
-        of_frame = place.register in (self._machine.stack_pointer, self._machine.frame_pointer)
-        return not of_frame and self.graph.is_aggregate(place.type)
+    @cython.locals(kind=cython.int)
+    def _sort_places(self) -> None:
+        """Those that say what a register holds - its value, or where it is, as of what is passed by address - and those
+        in memory, which may be both."""
+        machine = self._machine
+        for place in self.places:
+            kind = place[2]
+            if kind in (_IN_REGISTER, _VALUE):
+                self._in_registers.append(place)
+            elif kind in (_MEMORY, _CFA):
+                self.frame_places.append(place)
+                if kind == _MEMORY and not place.piece_size:
+                    of_frame = place.register in (machine.stack_pointer, machine.frame_pointer)
+                    if not of_frame and self.graph.is_aggregate(place.type):
+                        self._in_registers.append(place)
 
     # Answers in numbers of values --------------------------------------------------------------------------
 
-    def _seed(self, place: Place) -> int:
-        """What the register of a variable holds; 0 where that says nothing."""
-        if not 0 <= place.register < _REGISTERS:
-            return 0
-        kind = place.kind
-        if kind == _VALUE and place.register in self._frame_registers:
+    def seed(self, number: int) -> int:
+        """What the register of a variable holds that is not there itself; 0 where that says nothing."""
+        place = self._in_registers[number]
+        if place.kind == PlaceKind.MEMORY:
+            return self.values.number((OBJECT, place.type, 0, 0, -place.offset))
+        if place.register in self._frame_registers:
             # The address of a variable on the stack.
             return 0
-        if kind == _MEMORY:
-            return self.values.number((OBJECT, place.type, 0, 0, -place.offset))
-        held = self._held(place.type, place.piece_offset, place.piece_size or 8)
-        if held and kind == _VALUE and place.offset:
-            held = self.values.number((OBJECT, self.values.type_of(held), 0, 0, -place.offset))
-        return held
+        value = self.value_of_type(place.type, place.piece_offset, place.piece_size or 8)
+        return self.values.number((OBJECT, value[1], 0, 0, -place.offset) if value is not None else None)
 
-    def _held(self, t: int, offset: int, size: int) -> int:
+    def held(self, t: int, offset: int, size: int) -> int:
         """What a register holds when it holds bytes of a value of a type."""
-        key = (t, offset, size)
-        found: int | None = self.values.held.get(key)
-        if found is None:
-            found = self.values.held[key] = self.values.number(self.value_of_type(t, offset, size))
-        return found
+        return self.values.number(self.value_of_type(t, offset, size))
 
     def frame_size(self, number: int) -> int:
         """Bytes of a variable in the frame."""
         return self.graph.size(self.frame_places[number].type)
-
-    def frame_value(self, number: int, offset: int, size: int) -> int:
-        """What is loaded from a variable in the frame."""
-        return self._held(self.frame_places[number].type, offset, size)
 
     def frame_element(self, number: int, step: int, offset: int, size: int) -> int:
         """What is loaded from an array in the frame."""
@@ -176,11 +171,8 @@ class Questions:
 
     def is_data(self, address: int) -> bool:
         """Whether a number is the address of a variable, in code whose addresses are fixed."""
-        found = self._data.get(address)
-        if found is None:
-            asked = self.program.is_data
-            found = self._data[address] = asked is not None and asked(address & 0xFFFFFFFFFFFFFFFF)
-        return found
+        asked = self.program.is_data
+        return asked is not None and asked(address & 0xFFFFFFFFFFFFFFFF)
 
     def call(self, target: int | None) -> tuple[bool, Returned, Returned, int | None, int | None]:
         """Of what is called: whether it does nothing; what it takes; what it returns; the register whose function it

@@ -3,6 +3,7 @@
 
 import re
 from bisect import bisect_right
+from collections.abc import Iterable
 
 from undwarf.disasm import Flow, Machine
 from undwarf.disasm.listing import Listing
@@ -60,6 +61,7 @@ class Binary:
         self._rules = RuleSet(elf.limits)
         self._table: UnwindTable | None = None
         self._last_rows: tuple[int, int, list[int], list[tuple[int, int] | None]] = (0, 0, [], [])
+        self._cfas: dict[int, tuple[int, int] | None] = {}
         self._changed: dict[int, frozenset[int] | None] = {}
         self._within = 0
         self._callees: dict[int, Prototype | None] = {}
@@ -102,6 +104,19 @@ class Binary:
             if target is not None:
                 instructions.redirect(k, Flow.CALL, target)
 
+    def frame_rules(self, pcs: Iterable[int]) -> list[tuple[int, int] | None]:
+        """(register, offset)s whose sums are the call frame addresses at instructions, by the unwind table."""
+        found: list[tuple[int, int] | None] = []
+        start, end, addresses, cfas = self._last_rows
+        for pc in pcs:
+            if not start <= pc < end:
+                found.append(self.frame_rule(pc))
+                start, end, addresses, cfas = self._last_rows
+                continue
+            row = bisect_right(addresses, pc) - 1
+            found.append(cfas[row] if row >= 0 else None)
+        return found
+
     def frame_rule(self, pc: int) -> tuple[int, int] | None:
         """(register, offset) whose sum is the call frame address at an instruction, by the unwind table."""
         if self._table is None:
@@ -124,8 +139,10 @@ class Binary:
         """(register, offset) of a rule whose call frame address is their sum."""
         if rule == NO_RULE:
             return None
-        kind, register, offset = self._rules.words(rule)[:3]
-        return (register, offset) if kind == _CFA_REGISTER else None
+        if rule not in self._cfas:
+            kind, register, offset = self._rules.words(rule)[:3]
+            self._cfas[rule] = (register, offset) if kind == _CFA_REGISTER else None
+        return self._cfas[rule]
 
     def callee(self, address: int) -> Prototype | None:
         """The prototype of what begins at an address; of its name alone where no more is known."""

@@ -104,11 +104,13 @@ ALIGNED = cython.declare(cython.longlong, 1 << 24)
 both are counted from there on."""
 NEAR = cython.declare(cython.Py_ssize_t, 32)
 """Segments whose places are looked for at a time."""
+FEW_SLOTS = cython.declare(cython.Py_ssize_t, 32)
+"""Slots of which those that a store writes over are found quicker by looking at all of them."""
 MOST_NOTED = cython.declare(cython.Py_ssize_t, 1 << 18)
 """Words about what stayed in the frame at calls; where more would be noted, the flow is followed once more."""
 
 # Words of a row that says where a variable is.
-PLACE_WORDS = cython.declare(cython.Py_ssize_t, 8)
+PLACE_WORDS = cython.declare(cython.Py_ssize_t, 9)
 PLACE_LOW = cython.declare(cython.Py_ssize_t, 0)
 PLACE_HIGH = cython.declare(cython.Py_ssize_t, 1)
 PLACE_KIND = cython.declare(cython.Py_ssize_t, 2)
@@ -116,8 +118,10 @@ PLACE_REGISTER = cython.declare(cython.Py_ssize_t, 3)
 PLACE_OFFSET = cython.declare(cython.Py_ssize_t, 4)
 PLACE_PIECE = cython.declare(cython.Py_ssize_t, 5)
 PLACE_PIECE_SIZE = cython.declare(cython.Py_ssize_t, 6)
-PLACE_SIZE = cython.declare(cython.Py_ssize_t, 7)
+PLACE_TYPE = cython.declare(cython.Py_ssize_t, 7)
+PLACE_SIZE = cython.declare(cython.Py_ssize_t, 8)
 """Bytes of the variable's type; -1 until they are asked for."""
+PLACE_IN_REGISTER = cython.declare(cython.int, 1)
 PLACE_MEMORY = cython.declare(cython.int, 2)
 PLACE_CFA = cython.declare(cython.int, 3)
 TOLD = cython.declare(cython.ulonglong, 1 << 31)
@@ -155,6 +159,62 @@ def _product(a: cython.longlong, b: cython.longlong) -> cython.longlong:
 
 @cython.final
 @cython.cclass
+class Answers:
+    """Numbers by keys that are not 0: what was answered once."""
+
+    keys = cython.declare("unsigned long long[::1]")
+    numbers = cython.declare("int[::1]")
+    mask: cython.ulonglong
+    used: cython.Py_ssize_t
+
+    def __init__(self, size: cython.Py_ssize_t) -> None:
+        """With room for so many, a power of two, at first."""
+        self.keys = zeros("Q", size)
+        self.numbers = zeros("i", size)
+        self.mask = size - 1
+        self.used = 0
+
+    @cython.cfunc
+    @cython.inline
+    @cython.exceptval(-2)
+    def find(self, key: cython.ulonglong) -> cython.int:
+        """The number of a key; -1 for none."""
+        at: cython.ulonglong = (key * MULTIPLIER) >> 32 & self.mask
+        while self.keys[at]:
+            if self.keys[at] == key:
+                return cython.cast(cython.int, self.numbers[at])
+            at = (at + 1) & self.mask
+        return -1
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    def put(self, key: cython.ulonglong, number: cython.int) -> cython.int:
+        """Keep the number of a key that has none."""
+        at: cython.ulonglong = (key * MULTIPLIER) >> 32 & self.mask
+        while self.keys[at]:
+            at = (at + 1) & self.mask
+        self.keys[at] = key
+        self.numbers[at] = number
+        self.used += 1
+        if 2 * self.used > len(self.keys):
+            self._spread()
+        return 0
+
+    def _spread(self) -> None:
+        keys = cython.declare("unsigned long long[::1]", self.keys)
+        numbers = cython.declare("int[::1]", self.numbers)
+        k: cython.Py_ssize_t
+        self.keys = zeros("Q", 4 * len(keys))
+        self.numbers = zeros("i", 4 * len(keys))
+        self.mask = 4 * len(keys) - 1
+        self.used = 0
+        for k in range(len(keys)):
+            if keys[k]:
+                self.put(keys[k], numbers[k])
+
+
+@cython.final
+@cython.cclass
 class Values:
     """Values by number, each kept once: (base, type, step, symbol, offset)."""
 
@@ -162,17 +222,19 @@ class Values:
     index = cython.declare("int[::1]")
     count = cython.declare(cython.Py_ssize_t, visibility="readonly")
     mask: cython.ulonglong
-    joined: Any = cython.declare(dict, visibility="readonly")
+    joined: Answers
     """What Python said of joins, by the two numbers."""
-    loaded: Any = cython.declare(dict, visibility="readonly")
+    loaded: Answers
     """What loads give that are the same in all functions, by number and size."""
-    reconciled: Any = cython.declare(dict, visibility="readonly")
+    reconciled: Answers
     """What tracking and a variable give together, where it is the same in all functions."""
-    indexed: Any = cython.declare(dict, visibility="readonly")
+    indexed: Answers
     """Pointers into arrays with a second index, by the two numbers."""
-    held: Any = cython.declare(dict, visibility="readonly")
+    data: Answers
+    """Whether an address is that of a variable."""
+    held: Answers
     """What registers hold that hold bytes of a variable, by its type, which byte is the first and how many."""
-    called: Any = cython.declare(dict, visibility="readonly")
+    called = cython.declare(dict)
     """What calls do, by what is called."""
 
     def __init__(self) -> None:
@@ -180,11 +242,12 @@ class Values:
         self.index = zeros("i", 4096)
         self.mask = 4095
         self.count = 1
-        self.joined = {}
-        self.loaded = {}
-        self.reconciled = {}
-        self.indexed = {}
-        self.held = {}
+        self.joined = Answers(256)
+        self.loaded = Answers(256)
+        self.reconciled = Answers(256)
+        self.indexed = Answers(64)
+        self.data = Answers(64)
+        self.held = Answers(256)
         self.called = {}
         self.intern(NUMBER, 0, 1, 0, 0)
         self.intern(NUMBER, 0, 0, 0, 0)
@@ -262,10 +325,6 @@ class Values:
         if not -(1 << 62) < offset < 1 << 62 or not -(1 << 62) < step < 1 << 62:
             step, symbol, offset = 1, 0, 0
         return self.intern(base, t, step, symbol, offset)
-
-    def type_of(self, number: cython.Py_ssize_t) -> cython.longlong:
-        """The type of a value of a number; void for a number that was never given out."""
-        return self.parts[5 * number + 1] if 0 < number < self.count else 0
 
     def of(self, number: cython.Py_ssize_t) -> "tuple[int, int, int, int, int] | None":
         """The value of a number."""
@@ -408,6 +467,19 @@ def _first_from(starts: Any, end: cython.longlong, offset: cython.longlong) -> c
     return low
 
 
+@cython.final
+@cython.cclass
+class Own:
+    """What was answered for one function only, as in :class:`Values`."""
+
+    loaded: Answers
+    reconciled: Answers
+
+    def __init__(self) -> None:
+        self.loaded = Answers(32)
+        self.reconciled = Answers(32)
+
+
 @cython.cclass
 class Effects:
     """The data flow of one function.
@@ -450,8 +522,7 @@ class Effects:
     frames: Segments
     frame = cython.declare("long long[::1]")
 
-    loaded = cython.declare(dict)
-    reconciled = cython.declare(dict)
+    own: Any = cython.declare(Own)
     pool = cython.declare("int[::1]")
     pool_used: cython.Py_ssize_t
     entries = cython.declare("int[::1]")
@@ -520,8 +591,7 @@ class Effects:
         self.reach_count = 0
         self.stayed_used = 0
         self.noting = False
-        self.loaded = {}
-        self.reconciled = {}
+        self.own = None
         self.stack_pointer = machine.stack_pointer
         self.frame_pointer = machine.frame_pointer
         self.result_register = machine.result
@@ -534,8 +604,44 @@ class Effects:
 
         self.seeds = Segments(questions.in_registers, listing.offsets, questions.size)
         self.seeded = questions.seeds
+        self._seed_all()
         self.frames = Segments(questions.in_frame, listing.offsets, questions.size)
         self.frame = questions.in_frame
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    @cython.locals(k=cython.Py_ssize_t, row=cython.Py_ssize_t, register=cython.longlong, value=cython.int)
+    def _seed_all(self) -> cython.int:
+        """What the variables that are in registers say these hold."""
+        for k in range(self.seeds.count):
+            row = k * PLACE_WORDS
+            register = self.seeds.places[row + PLACE_REGISTER]
+            value = NOTHING
+            if 0 <= register < REGISTERS:
+                if self.seeds.places[row + PLACE_KIND] == PLACE_IN_REGISTER:
+                    value = self._held(
+                        self.seeds.places[row + PLACE_TYPE],
+                        self.seeds.places[row + PLACE_PIECE],
+                        self.seeds.places[row + PLACE_PIECE_SIZE] or 8,
+                    )
+                else:
+                    value = self.questions.seed(k)
+            self.seeded[2 * k] = register
+            self.seeded[2 * k + 1] = value
+        return 0
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    def _held(self, t: cython.longlong, offset: cython.longlong, size: cython.longlong) -> cython.int:
+        """What a register holds when it holds bytes of a variable of a type."""
+        if not 0 <= offset < 1 << 24 or not 0 < size < 1 << 7 or not 0 <= t < 1 << 32:
+            return cython.cast(cython.int, self.questions.held(t, offset, size))
+        key: cython.ulonglong = cython.cast(cython.ulonglong, t) << 32 | offset << 7 | size
+        found: cython.int = self.values.held.find(key)
+        if found < 0:
+            found = self.questions.held(t, offset, size)
+            self.values.held.put(key, found)
+        return found
 
     # The whole ---------------------------------------------------------------------------------------------
 
@@ -744,7 +850,7 @@ class Effects:
         i: cython.Py_ssize_t
         for i in range(length):
             known = self.pool[first + i]
-            if known == NOTHING or self.state[i] == known:
+            if not known or self.state[i] == known:
                 continue
             met = self.join(known, self.state[i])
             if met != known:
@@ -957,10 +1063,11 @@ class Effects:
     def _indexed_twice(self, value: cython.int, number: cython.int) -> cython.int:
         """A pointer into an array that is moved by an index of its own: within an element, or from one to the next."""
         key: cython.ulonglong = cython.cast(cython.ulonglong, value) << 32 | cython.cast(cython.ulonglong, number)
-        found: Any = self.values.indexed.get(key)
-        if found is None:
-            found = self.values.indexed[key] = self._index_again(value, number)
-        return cython.cast(cython.int, found)
+        found: cython.int = self.values.indexed.find(key)
+        if found < 0:
+            found = self._index_again(value, number)
+            self.values.indexed.put(key, found)
+        return found
 
     @cython.cfunc
     @cython.exceptval(-1)
@@ -1052,11 +1159,11 @@ class Effects:
     @cython.exceptval(-1)
     def _asked_join(self, left: cython.int, right: cython.int) -> cython.int:
         key: cython.ulonglong = cython.cast(cython.ulonglong, left) << 32 | cython.cast(cython.ulonglong, right)
-        found: Any = self.values.joined.get(key)
-        if found is None:
+        found: cython.int = self.values.joined.find(key)
+        if found < 0:
             found = self.values.number(self.questions.join(self.values.of(left), self.values.of(right)))
-            self.values.joined[key] = found
-        return cython.cast(cython.int, found)
+            self.values.joined.put(key, found)
+        return found
 
     @cython.cfunc
     @cython.exceptval(-1)
@@ -1079,14 +1186,16 @@ class Effects:
         key: cython.ulonglong = cython.cast(cython.ulonglong, known) << 32 | cython.cast(cython.ulonglong, said)
         if told:
             key |= TOLD
-        found: Any = self.values.reconciled.get(key)
-        if found is None:
-            found = self.reconciled.get(key)
-        if found is None:
+        found: cython.int = self.values.reconciled.find(key)
+        if found < 0 and self.own is not None:
+            found = self.own.reconciled.find(key)
+        if found < 0:
             value, own = self.questions.reconcile(self.values.of(known), self.values.of(said), told)
             found = self.values.number(value)
-            (self.reconciled if own else self.values.reconciled)[key] = found
-        return cython.cast(cython.int, found)
+            if own and self.own is None:
+                self.own = Own()
+            (self.own.reconciled if own else self.values.reconciled).put(key, found)
+        return found
 
     @cython.cfunc
     @cython.exceptval(-1)
@@ -1154,7 +1263,7 @@ class Effects:
         """A store to the frame."""
         at: cython.longlong
         i: cython.Py_ssize_t
-        if size <= 16:
+        if size <= 16 and self.slots > FEW_SLOTS:
             for at in range(offset - 7, offset + size):
                 self._drop(at, 8)
                 if at > offset - 4:
@@ -1162,7 +1271,7 @@ class Effects:
         else:
             for i in range(self.slots):
                 at = self.slot_key[i] >> 1
-                if offset - 8 < at < offset + size:
+                if offset - 8 < at < offset + size and (self.slot_key[i] & 1 or at > offset - 4 or size > 16):
                     self.state[REGISTERS + i] = NOTHING
         if value and (size == 8 or (size == 4 and self._base(value) == NUMBER)):
             i = self._slot(offset, size, True)
@@ -1371,13 +1480,13 @@ class Effects:
         if index_register < 0:
             number: cython.bint = base_register >= 0 and (not base or self._base(base) == NUMBER)
             if number and self.fixed and displacement:
-                if self._counted(base) and self.questions.is_data(displacement + self._offset(base)):
+                if self._counted(base) and self._is_data(displacement + self._offset(base)):
                     # table-8(%rax) where %rax was added to before: less than the address.
                     return self.values.intern(
                         ADDRESS, displacement + self._offset(base), self._step(base), self._symbol(base),
                         displacement + self._offset(base),
                     )  # fmt: skip
-                if self.questions.is_data(displacement):
+                if self._is_data(displacement):
                     # table(%rax): the displacement is the address.
                     return self._from(displacement, base if base else UNKNOWN)
             return self.moved(base, displacement)
@@ -1395,7 +1504,7 @@ class Effects:
             # table(,%rax,8): the displacement is the address.
             if not total and base_register < 0:
                 total = self.values.intern(NUMBER, 0, scale, 0, 0)
-            if self.fixed and self.questions.is_data(displacement):
+            if self.fixed and self._is_data(displacement):
                 return self._from(displacement, total if total else UNKNOWN)
         if not total:
             return NOTHING
@@ -1405,6 +1514,20 @@ class Effects:
         return self.moved(total, displacement)
 
     @cython.cfunc
+    @cython.exceptval(-1)
+    def _is_data(self, address: cython.longlong) -> cython.int:
+        """Whether a number is the address of a variable, in code whose addresses are fixed."""
+        if not address:
+            return 0
+        found: cython.int = self.values.data.find(cython.cast(cython.ulonglong, address))
+        if found < 0:
+            found = 1 if self.questions.is_data(address) else 0
+            self.values.data.put(cython.cast(cython.ulonglong, address), found)
+        return found
+
+    @cython.cfunc
+    @cython.inline
+    @cython.exceptval(-1)
     def _counted(self, number: cython.int) -> cython.bint:
         """Whether a number is one that goes up in steps, of which the first is known."""
         return number > 0 and self._step(number) > 1 and self._offset(number) > 0
@@ -1426,7 +1549,7 @@ class Effects:
         where: cython.int = self.address_of(k, m, more)
         if not where:
             if size == 8 and self.memory_variable(k, m, more):
-                return cython.cast(cython.int, self.questions.frame_value(self.found, self.within, size))
+                return self._held(self.frame[self.found * PLACE_WORDS + PLACE_TYPE], self.within, size)
             return NOTHING
         base: cython.longlong = self._base(where)
         if base == FRAME:
@@ -1442,14 +1565,16 @@ class Effects:
     def _at(self, where: cython.int, size: cython.longlong) -> cython.int:
         """What lies at a place that is not in the frame."""
         key: cython.ulonglong = cython.cast(cython.ulonglong, where) << 32 | cython.cast(cython.ulonglong, size)
-        found: Any = self.values.loaded.get(key)
-        if found is None:
-            found = self.loaded.get(key)
-        if found is None:
+        found: cython.int = self.values.loaded.find(key)
+        if found < 0 and self.own is not None:
+            found = self.own.loaded.find(key)
+        if found < 0:
             value, own = self.questions.load(self.values.of(where), size)
             found = self.values.number(value)
-            (self.loaded if own else self.values.loaded)[key] = found
-        return cython.cast(cython.int, found)
+            if own and self.own is None:
+                self.own = Own()
+            (self.own.loaded if own else self.values.loaded).put(key, found)
+        return found
 
     @cython.cfunc
     @cython.exceptval(-1)
@@ -1472,7 +1597,7 @@ class Effects:
             at_place = place * PLACE_WORDS
             room = self.frame[at_place + PLACE_PIECE] + self.frame[at_place + PLACE_PIECE_SIZE]
             if within + size <= (room if room else self._size_of(place)):
-                said = self.questions.frame_value(place, within, size)
+                said = self._held(self.frame[at_place + PLACE_TYPE], within, size)
         if not known:
             if not said and at >= 0:
                 # The same number as long as nothing is stored there.
@@ -1561,7 +1686,7 @@ class Effects:
         """An unknown value goes into a variable that is a pointer: that is what it was, wherever else it is."""
         if self._offset(value) or not self.stack_variable(k + 1, offset):
             return value
-        said: cython.int = self.questions.frame_value(self.found, self.within, 8)
+        said: cython.int = self._held(self.frame[self.found * PLACE_WORDS + PLACE_TYPE], self.within, 8)
         if not said:
             return value
         self._replace(value, said)
@@ -1630,7 +1755,7 @@ class Effects:
     def number(self, k: cython.Py_ssize_t, row: cython.Py_ssize_t, whole: cython.bint) -> cython.int:
         """An immediate; the address of a variable where it can be one."""
         value: cython.longlong = self._immediate(k, row)
-        if whole and self.fixed and self.questions.is_data(value):
+        if whole and self.fixed and self._is_data(value):
             return self.values.intern(ADDRESS, value, 0, 0, value)
         return self.constant(value)
 

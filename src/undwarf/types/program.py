@@ -1,6 +1,6 @@
 """The binary a function is in, as the data flow asks about it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from undwarf.disasm import Machine
 from undwarf.types.effects import Values
@@ -16,10 +16,10 @@ __all__ = ["Program"]
 class Program:
     """What the tracker asks about the binary a function is in.
 
-    `frame_rule(pc)` gives (register, offset) such that the call frame address is their sum; `callee(address)` the
-    prototype of what is called there, by address or by the name of its symbol. `complete`: every type of the program is
-    in the graph from the start, as with BTF; else `embedders_at(pc)` says what has what as a member, as far as a
-    function may mean it.
+    `frame_rules(pcs)` gives for each (register, offset) such that the call frame address is their sum, or None;
+    `callee(address)` the prototype of what is called there, by address or by the name of its symbol. `complete`: every
+    type of the program is in the graph from the start, as with BTF; else `embedders_at(pc)` says what has what as a
+    member, as far as a function may mean it.
     """
 
     def __init__(
@@ -27,7 +27,7 @@ class Program:
         source: TypeSource,
         machine: Machine,
         *,
-        frame_rule: Callable[[int], tuple[int, int] | None] | None = None,
+        frame_rules: Callable[[Iterable[int]], list[tuple[int, int] | None]] | None = None,
         callee: Callable[[int], Prototype | None] | None = None,
         changed_by: Callable[[int], frozenset[int] | None] | None = None,
         is_data: Callable[[int], bool] | None = None,
@@ -41,7 +41,7 @@ class Program:
         self.source = source
         self.graph: TypeGraph = source.graph
         self.machine = machine
-        self.frame_rule = frame_rule or (lambda _pc: None)
+        self.frame_rules = frame_rules or (lambda pcs: [None for _pc in pcs])
         self.callee = callee or source.prototype_at
         self.changed_by = changed_by or (lambda _address: None)
         """General registers that a function may leave changed, of those a caller does not count on; None for all."""

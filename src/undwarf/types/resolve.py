@@ -90,7 +90,7 @@ class Resolver:
             self.program = Program(
                 source,
                 machine,
-                frame_rule=self.binary.frame_rule,
+                frame_rules=self.binary.frame_rules,
                 callee=self.binary.callee,
                 changed_by=self.binary.changed_by,
                 is_data=self._is_data if fixed else None,

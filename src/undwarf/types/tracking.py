@@ -89,16 +89,17 @@ class Tracker:
         ruled = zeros("q", count)
         ints, offsets = column, ruled
         positions = flow.instructions.offsets
-        address, frame_rule = flow.instructions.address, program.frame_rule
+        address = flow.instructions.address
+        rules = program.frame_rules([address + positions[ints[number]] for number in range(count)])
         for number in range(count):
-            rule = frame_rule(address + positions[ints[number]])
+            rule = rules[number]
             if rule is not None:
                 ints[2 * count + number], offsets[number] = rule
         return self._effects.solve((column, count, blocks.total, ruled, blocks.roots, flow.open, self._at_entry(low)))
 
     def _at_entry(self, low: int) -> list[tuple[int, Value | None]]:
         machine = self.program.machine
-        rule = self.program.frame_rule(low)
+        rule = self.program.frame_rules([low])[0]
         # A part of a function that lies apart is not entered as functions are.
         counted = rule is None or rule[0] == machine.stack_pointer
         offset = machine.entry_offset if rule is None else -rule[1]
