@@ -9,7 +9,7 @@ from pathlib import Path
 from mutate import main
 
 from undwarf.buffers import zeros
-from undwarf.dwarf import DebugLines
+from undwarf.dwarf.lines import DebugLines
 from undwarf.elf import ElfFile
 from undwarf.errors import UndwarfError
 from undwarf.limits import Limits

@@ -18,7 +18,6 @@ from undwarf.profile.build import Progress, Spaces, build_profile, comms_of, nam
 from undwarf.profile.filters import Filters, select
 from undwarf.profile.given_text import image_name, with_given_text
 from undwarf.profile.jit import with_jit_code
-from undwarf.symbols.inlines import ImageLines
 from undwarf.symbols.resolver import Resolver, ResolverOptions
 from undwarf.tables.sources import UNWIND_ORDER, parse_order
 from undwarf.tables.store import Store
@@ -29,6 +28,7 @@ from undwarf.unwind.unwinder import walk_samples
 if TYPE_CHECKING:
     from undwarf.images.debuginfod import Debuginfod
     from undwarf.images.finder import Mapped
+    from undwarf.symbols.inlines import ImageLines
     from undwarf.tables.text_ranges import TextRanges
     from undwarf.types.images import ImageTypes
     from undwarf.unwind.stitched import Stitched
@@ -168,8 +168,10 @@ class Recording:
         return ImageStore(self.records.names, self.records.identities, self.data.features, self._finder)
 
     @cached_property
-    def lines(self) -> ImageLines:
+    def lines(self) -> "ImageLines":
         """Debugging information by image."""
+        from undwarf.symbols.inlines import ImageLines
+
         return ImageLines(self.images, self._limits, self.data.defects)
 
     @cached_property

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from undwarf.buffers import zeros
-from undwarf.dwarf import DebugLines
+from undwarf.dwarf.lines import DebugLines
 from undwarf.elf import ElfFile
 from undwarf.limits import DEFAULT
 

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from undwarf.dwarf import DebugLines, DwarfFile
+from undwarf.dwarf.lines import DebugLines
 from undwarf.dwarf.patching import patch, symbol_values
 from undwarf.dwarf.relocations import operations_of
+from undwarf.dwarf.sections import DwarfFile
 from undwarf.elf import ElfFile
 from undwarf.elf.layout import section_addresses
 from undwarf.symbols.elf_symbols import symbols_of_elf

@@ -10,8 +10,8 @@ import pytest
 
 from undwarf.buffers import zeros
 from undwarf.diagnostics import Defects
-from undwarf.dwarf import DebugLines
 from undwarf.dwarf.constants import ValueClass
+from undwarf.dwarf.lines import DebugLines
 from undwarf.dwarf.split import Package
 from undwarf.elf import ElfFile
 from undwarf.images import Finder

@@ -16,7 +16,7 @@ from undwarf.diagnostics import Defects
 from undwarf.disasm import Memory
 from undwarf.kept_files import KeptFiles
 from undwarf.limits import Limits
-from undwarf.types import answers, images
+from undwarf.types import answers, opening
 from undwarf.types.access import Access
 from undwarf.types.answers import Answer, KeptAnswers, decode, encode
 
@@ -104,13 +104,13 @@ def types(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Types:
     """Runs `undwarf types --json`: what it says of the events, and how many binaries it read types of."""
     monkeypatch.setenv("UNDWARF_CACHE_DIR", str(tmp_path / "cache"))
     opened = []
-    really = images.open_resolver
+    really = opening.open_resolver
 
     def counting(*arguments: Any, **options: Any) -> Any:
         opened.append(arguments)
         return really(*arguments, **options)
 
-    monkeypatch.setattr(images, "open_resolver", counting)
+    monkeypatch.setattr(opening, "open_resolver", counting)
 
     def run(*arguments: object) -> tuple[list[Any], int]:
         opened.clear()

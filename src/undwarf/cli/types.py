@@ -2,7 +2,6 @@
 
 import io
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -165,7 +164,7 @@ class _Read:
     """
 
     def __init__(self, job: Job, skid: bool, weight: "Weight", *, names: bool = False) -> None:
-        from undwarf.outputs.report import sections
+        from undwarf.views.selection import sections
         from undwarf.views.sharing import sharing
 
         self._weight = weight
@@ -194,6 +193,8 @@ class _Read:
 
 def _page(job: Job, target: str, type_name: str | None, skid: bool, weight: "Weight") -> None:
     """Types as a page."""
+    from pathlib import Path
+
     from undwarf.outputs import types as text
     from undwarf.outputs.types_page import write
     from undwarf.outputs.whole_file import whole_file

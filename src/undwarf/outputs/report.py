@@ -1,6 +1,5 @@
 """The report: hot functions and the call tree of each event, for people."""
 
-from collections.abc import Sequence
 from typing import TextIO
 
 from undwarf.lazy_dataclasses import dataclass
@@ -9,7 +8,7 @@ from undwarf.outputs.paint import Paint, cells, fit, pad
 from undwarf.outputs.signatures import shorten
 from undwarf.profile.model import Profile
 from undwarf.views.hot import Hot, Row, hot
-from undwarf.views.selection import Weight, samples_by_event
+from undwarf.views.selection import Weight, sections
 from undwarf.views.tree import CallTree, TreeNode, call_tree, callers
 from undwarf.views.wholeness import Wholeness, wholeness
 
@@ -67,15 +66,6 @@ class ReportOptions:
     dump: int = 8192
     lost: int = 0
     path: str = ""
-
-
-def sections(profile: Profile, keys: Sequence[str]) -> list[tuple[int | None, str]]:
-    """(event number, or None for all; its name) of what is reported apart: weights of two events cannot be added."""
-    if "event" in keys:
-        return [(None, "all events")]
-    counts = samples_by_event(profile)
-    used = [(number, event.name) for number, event in enumerate(profile.events) if counts[number]]
-    return [*used] or [(None, "no event")]
 
 
 def write(profile: Profile, sink: TextIO, options: ReportOptions) -> None:

@@ -4,9 +4,10 @@ from dataclasses import asdict
 from typing import Any, TextIO
 
 from undwarf.outputs.json_text import dump
-from undwarf.outputs.report import ReportOptions, sections
+from undwarf.outputs.report import ReportOptions
 from undwarf.profile.model import Profile
 from undwarf.views.hot import Hot, hot
+from undwarf.views.selection import sections
 from undwarf.views.tree import TreeNode, call_tree, callers
 from undwarf.views.wholeness import wholeness
 

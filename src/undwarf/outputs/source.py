@@ -8,10 +8,10 @@ from undwarf.lazy_dataclasses import dataclass
 from undwarf.outputs.escape import printable
 from undwarf.outputs.json_text import dump
 from undwarf.outputs.paint import Paint, fit
-from undwarf.outputs.report import percent, sections
+from undwarf.outputs.report import percent
 from undwarf.outputs.signatures import shorten
 from undwarf.profile.model import Profile
-from undwarf.views.selection import Weight
+from undwarf.views.selection import Weight, sections
 from undwarf.views.source import Code, Disassemble, Line, Listing, listings
 
 SKIPPED = 8

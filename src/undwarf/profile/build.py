@@ -1,7 +1,7 @@
 """Builds the profile: records to address spaces, to stacks, to names, each step for unique things only once."""
 
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from undwarf.buffers import zeros
 from undwarf.images import Image, ImageStore
@@ -23,11 +23,13 @@ from undwarf.profile.model import (
     StackColumns,
 )
 from undwarf.spaces.replay import Replay
-from undwarf.symbols.inlines import Inlines, Lines, find_inlines
 from undwarf.symbols.resolver import UNKNOWN, Resolver, ResolverOptions
 from undwarf.unwind.remap import remap
 from undwarf.unwind.sources import Sources
 from undwarf.unwind.unwinder import Memory, Walked, walk_samples
+
+if TYPE_CHECKING:
+    from undwarf.symbols.inlines import Inlines, Lines
 
 Progress = Callable[[str, int, int], None]
 """Told the step's name, how much of it is done, and how much there is."""
@@ -64,7 +66,7 @@ def build_profile(
     by_time: bool = False,
     runtime: bool = False,
     names: bool = True,
-    lines_of: Callable[[Image], Lines | None] | None = None,
+    lines_of: "Callable[[Image], Lines | None] | None" = None,
     inline: bool = True,
     lines: bool = True,
     progress: Progress | None = None,
@@ -128,6 +130,9 @@ def build_profile(
     used = set(columns["image"])
     files: list[str] = []
     if lines_of is not None:
+        # Only here: where nobody asks for lines, debugging information is not read.
+        from undwarf.symbols.inlines import find_inlines
+
         if progress is not None:
             progress("reading debugging information", 0, 0)
         inlines = find_inlines(
@@ -187,7 +192,7 @@ def name_frames(profile: Profile, wanted: Iterable[int], resolver: Resolver) -> 
 
 
 def _expanded(
-    frames: FrameColumns, functions: FunctionTable, stacks: StackColumns, inlines: Inlines, inline: bool
+    frames: FrameColumns, functions: FunctionTable, stacks: StackColumns, inlines: "Inlines", inline: bool
 ) -> tuple[FrameColumns, FunctionTable, StackColumns, memoryview]:
     """Frames with source lines, inlined functions as frames of their own; and the new node of each node."""
     nameless = memoryview(bytes(name == UNKNOWN for name in functions.name))

@@ -4,7 +4,7 @@ import os
 
 from undwarf.buffers import zeros
 from undwarf.diagnostics import Defects
-from undwarf.dwarf import InlineChains
+from undwarf.dwarf.lines import InlineChains
 from undwarf.elf import ElfFile
 from undwarf.images import Finder, ImageStore
 from undwarf.lazy_dataclasses import dataclass

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 
 from undwarf.buffers import zeros
 from undwarf.diagnostics import Defects
-from undwarf.dwarf import DebugLines
+from undwarf.dwarf.lines import DebugLines
 from undwarf.dwarf.nesting import gather, group
 from undwarf.elf import ElfFile
 from undwarf.elf.go_functions import GoFunctions

@@ -9,9 +9,9 @@ from bisect import bisect_right
 from functools import cached_property
 from typing import Any
 
-from undwarf.dwarf import DwarfFile
 from undwarf.dwarf.constants import Root, UnitKind, ValueClass
 from undwarf.dwarf.info import Entry
+from undwarf.dwarf.sections import DwarfFile
 from undwarf.types.kept import Kept
 
 # DW_AT_*

@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from functools import cached_property
 
 from undwarf.diagnostics import Defects
-from undwarf.dwarf import DebugLines, DwarfFile
 from undwarf.dwarf.info import Entry
-from undwarf.dwarf.lines import AltFinder, SplitFinder
+from undwarf.dwarf.lines import AltFinder, DebugLines, SplitFinder
+from undwarf.dwarf.sections import DwarfFile
 from undwarf.elf import ElfFile
 from undwarf.limits import DEFAULT, Limits
 from undwarf.types.calling import argument_registers, is_clone, thunk_of

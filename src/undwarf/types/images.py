@@ -1,7 +1,7 @@
 """Resolvers by image: the types of each file of a recording, opened when the first address of it is asked for."""
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from undwarf.diagnostics import Defects
 from undwarf.elf import ElfFile
@@ -11,10 +11,11 @@ from undwarf.kept_files import KeptFiles
 from undwarf.limits import DEFAULT, Limits
 from undwarf.symbols.modules import Place, module_places
 from undwarf.types.answers import KeptAnswers, kept_answers
-from undwarf.types.btf import BtfFile
-from undwarf.types.kernels import KernelBinary, kernel_binary
-from undwarf.types.opening import open_resolver
-from undwarf.types.resolve import Resolver
+
+if TYPE_CHECKING:
+    from undwarf.types.btf import BtfFile
+    from undwarf.types.kernels import KernelBinary
+    from undwarf.types.resolve import Resolver
 
 __all__ = ["ImageTypes"]
 
@@ -44,7 +45,7 @@ class ImageTypes:
         self._kernel: KernelBinary | str | None = None
         self._places: dict[int, list[Place]] | None = None
 
-    def __call__(self, number: int, address: int) -> tuple[Resolver, int] | str:
+    def __call__(self, number: int, address: int) -> "tuple[Resolver, int] | str":
         """What answers for an address of an image as frames have it, and the ELF virtual address there; else why
         nothing can be said of it."""
         found = self._known.get(number)
@@ -81,7 +82,7 @@ class ImageTypes:
         except UndwarfError:
             return None
 
-    def _open(self, image: Image) -> Resolver | str:
+    def _open(self, image: Image) -> "Resolver | str":
         if image.jitdump is not None:
             return "code made at run time"
         if image.kind is ImageKind.BPF:
@@ -105,7 +106,7 @@ class ImageTypes:
             debug = finder.debug_file(elf, image.path) if kernel else image.debug_elf
         if image.kind is ImageKind.MODULE and elf.section(".debug_info") is None and debug is None:
             binary = self._kernel_binary()
-            base = binary.btf(self._limits) if isinstance(binary, KernelBinary) else None
+            base = binary.btf(self._limits) if not isinstance(binary, str) else None
             if base is None:
                 return "no DWARF, and no BTF of the kernel"
         whole = elf
@@ -115,6 +116,9 @@ class ImageTypes:
 
         def split(name: str, directory: str, _identity: int) -> Iterator[ElfFile]:
             return finder.split_files(name, directory, whole, image.path, debug)
+
+        # Only here: where all answers are kept, nothing of what finds them is needed.
+        from undwarf.types.opening import open_resolver
 
         found = open_resolver(
             elf,
@@ -134,8 +138,10 @@ class ImageTypes:
 
     # The kernel --------------------------------------------------------------------------------------------------
 
-    def _kernel_binary(self) -> KernelBinary | str:
+    def _kernel_binary(self) -> "KernelBinary | str":
         if self._kernel is None:
+            from undwarf.types.kernels import kernel_binary
+
             self._kernel = kernel_binary(self._store, self._records(), self._limits)
         return self._kernel
 

@@ -4,7 +4,7 @@ A vmlinux with DWARF is best. Where there is none, the boot image has the same c
 names its functions: types of a machine's own kernel need no package with debugging information.
 """
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from undwarf.elf import ElfFile
 from undwarf.elf.headers import PF_X
@@ -16,8 +16,9 @@ from undwarf.limits import DEFAULT, Limits
 from undwarf.symbols.elf_symbols import symbols_of_elf
 from undwarf.symbols.kernel import KernelReference, KernelTable, kernel_key, kernel_reference, kernel_table, moved
 from undwarf.symbols.table import SymbolTable
-from undwarf.types.btf import BtfFile, open_btf
-from undwarf.types.opening import btf_of
+
+if TYPE_CHECKING:
+    from undwarf.types.btf import BtfFile
 
 __all__ = ["RUNNING_BTF", "KernelBinary", "kernel_binary"]
 
@@ -32,10 +33,12 @@ class KernelBinary:
     elf: ElfFile
     delta: int
     symbols: SymbolTable | None = None
-    foreign_btf: BtfFile | None = None
+    foreign_btf: "BtfFile | None" = None
 
-    def btf(self, limits: Limits = DEFAULT) -> BtfFile | None:
+    def btf(self, limits: Limits = DEFAULT) -> "BtfFile | None":
         """What the kernel's modules' BTF goes on from."""
+        from undwarf.types.opening import btf_of
+
         return self.foreign_btf or btf_of(self.elf, None, limits)
 
 
@@ -81,9 +84,11 @@ def _from_kallsyms(
     return moved(table, delta, limits) if isinstance(table, KernelTable) else None
 
 
-def _running_btf(image: Image, limits: Limits) -> BtfFile | None:
+def _running_btf(image: Image, limits: Limits) -> "BtfFile | None":
     if not image.build_id or not build_ids.same(running_kernel_build_id(), image.build_id):
         return None
+    from undwarf.types.btf import open_btf
+
     try:
         return open_btf(RUNNING_BTF, limits=limits)
     except (UndwarfError, OSError):

@@ -9,7 +9,6 @@ itself.
 
 import contextlib
 import os
-import pickle
 import signal
 import threading
 from collections.abc import Callable
@@ -95,6 +94,8 @@ class _Second(Generic[Done]):
         # Whatever happens here ends here: neither the other's output nor its clean-up is ours.
         code = 1
         try:
+            import pickle  # only here: nobody else needs it, and it loads slowly
+
             os.close(self._answers)
             done = {}
             for piece in reversed(pieces):
@@ -121,6 +122,8 @@ class _Second(Generic[Done]):
         pid, self._pid = self._pid, 0
         if os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]):
             return None
+        import pickle
+
         found: tuple[dict[int, Done], object] = pickle.loads(data)
         return found
 

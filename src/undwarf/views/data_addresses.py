@@ -4,6 +4,7 @@ A sample of a timer stops before the instruction is carried out: the program's r
 the recording has them (as recordings for unwinding do), they say which object was touched, without memory hardware.
 """
 
+from array import array
 from collections.abc import Sequence
 
 from undwarf.buffers import zeros
@@ -78,7 +79,8 @@ def _plans(
     profile: Profile, touched: Touch, leaves: Column, event_of: Column, precise: frozenset[int]
 ) -> tuple[Column, Column]:
     """(number of each sample's plan, the plans), as :func:`operand_addresses` takes them."""
-    rows: list[tuple[int, ...]] = []
+    kinds: list[int] = []
+    words: list[int] = []
     of_frame = zeros("I", max(len(profile.frames), 1))
     for frame, which in enumerate(touched.access):
         of_frame[frame] = NONE
@@ -94,28 +96,28 @@ def _plans(
         if not kind and profile.images[profile.frames.image[frame]].kind != "file":
             # Only of files it is known how far from its place in them the code ran.
             continue
-        address = operand.displacement & (1 << 64) - 1
-        of_frame[frame] = len(rows)
-        rows.append(
-            (
-                kind or _FIXED, max(operand.base, 0), max(operand.index, 0), operand.scale,
-                address - (1 << 64) if address >> 63 else address, profile.frames.address[frame],
-            )
+        of_frame[frame] = len(kinds)
+        kinds.append(kind or _FIXED)
+        words += (
+            kind or _FIXED, max(operand.base, 0), max(operand.index, 0), operand.scale,
+            _signed(operand.displacement), _signed(profile.frames.address[frame]),
         )  # fmt: skip
-    plans = zeros("q", max(len(rows), 1) * _PLAN_WORDS)
-    for number, row in enumerate(rows):
-        for column, value in enumerate(row):
-            plans[number * _PLAN_WORDS + column] = value - (1 << 64) if value >> 63 == 1 else value
+    plans = memoryview(array("q", words or bytes(8 * _PLAN_WORDS)))
     plan_of = look_up(leaves, of_frame)
     if precise:
         pairs = Pairs()
         both = pairs.column(plan_of, widen(event_of))
         table = zeros("I", max(len(pairs), 1))
         for number, (plan, event) in enumerate(zip(pairs.high(), pairs.low(), strict=True)):
-            fixed = plan != NONE and rows[plan][0] == _FIXED
+            fixed = plan != NONE and kinds[plan] == _FIXED
             table[number] = plan if event not in precise or fixed else NONE
         plan_of = look_up(both, table)
     return plan_of, plans
+
+
+def _signed(value: int) -> int:
+    value &= (1 << 64) - 1
+    return value - (1 << 64) if value >> 63 else value
 
 
 def _slots(mask: int, machine: str) -> bytes:

@@ -15,9 +15,9 @@ from undwarf.buffers import zeros
 from undwarf.diagnostics import Defects
 from undwarf.lazy_dataclasses import dataclass
 from undwarf.profile.model import NONE, Profile
+from undwarf.types.access import Access
 from undwarf.types.answers import Answer, KeptAnswers
 from undwarf.types.model import VOID, TypeGraph
-from undwarf.types.resolve import Access, Resolver
 from undwarf.views.both_ends import both_ends
 from undwarf.views.data_labels import latency_of
 from undwarf.views.data_source import MemoryCounts, access_of
@@ -25,6 +25,7 @@ from undwarf.views.grouping import Pairs, halves, look_up, ones_where, sums, wid
 from undwarf.views.selection import Selection, Weight
 
 if TYPE_CHECKING:
+    from undwarf.types.resolve import Resolver
     from undwarf.views.sharing import Sharing
 
 __all__ = ["Counts", "DataTypes", "FieldRow", "InstructionRow", "Touch", "TypeRow", "data_types", "touch"]
@@ -128,7 +129,7 @@ class _Found(NamedTuple):
     intact: bool
 
 
-def _opened(resolver_of: Callable[[int, int], "tuple[Resolver, int] | str"], image: int, address: int) -> Resolver:
+def _opened(resolver_of: Callable[[int, int], "tuple[Resolver, int] | str"], image: int, address: int) -> "Resolver":
     """The resolver of a place that has one."""
     place = resolver_of(image, address)
     assert not isinstance(place, str)
@@ -170,17 +171,21 @@ def _resolve_all(
     fork: Callable[[], Defects | None],
 ) -> list[_Found]:
     """What the instructions at all places touch, in this process and where that is worth it in a second one."""
+    # Files are opened, and what is said of that, before the processes part.
+    opened = [resolver_of(image, address) if image != NONE else "code of no file" for image, address in places]
+    found = {k: _unknown(places[k][1], place) for k, place in enumerate(opened) if isinstance(place, str)}
+    asked = [(k, *place) for k, place in enumerate(opened) if not isinstance(place, str)]
     defects: Defects | None = None
     before: dict[tuple[str, str], int] = {}
 
-    def work(k: int) -> _Found:
-        return _one(*places[k], resolver_of, infer, trap_after)
+    def work(number: int) -> _Found:
+        _k, resolver, address = asked[number]
+        return _one(resolver, address, infer, trap_after)
 
     def ready() -> bool:
         nonlocal defects
-        # Files are opened, and what is said of that, before the processes part.
-        sizes = {image: _described(resolver_of(image, address)) for image, address in places if image != NONE}
-        defects = fork() if sum(sizes.values()) <= _MOST_DESCRIBED else None
+        described = sum(one.described for one in {resolver for _k, resolver, _address in asked})
+        defects = fork() if described <= _MOST_DESCRIBED else None
         for one in defects or ():
             before[one.kind, one.subject] = one.count
         return defects is not None
@@ -196,26 +201,18 @@ def _resolve_all(
 
     def done(count: int) -> None:
         if progress is not None:
-            progress("following types", count, len(places))
+            progress("following types", count, len(asked))
 
-    return both_ends(len(places), work, ready=ready, notes=notes, take=take, progress=done)
-
-
-def _described(place: "tuple[Resolver, int] | str") -> int:
-    return 0 if isinstance(place, str) else place[0].described
+    made = both_ends(len(asked), work, ready=ready, notes=notes, take=take, progress=done)
+    found.update((one[0], answer) for one, answer in zip(asked, made, strict=True))
+    return [found[k] for k in range(len(places))]
 
 
-def _one(
-    image: int,
-    address: int,
-    resolver_of: Callable[[int, int], "tuple[Resolver, int] | str"],
-    infer: bool,
-    trap_after: bool,
-) -> _Found:
-    place = resolver_of(image, address) if image != NONE else "code of no file"
-    if isinstance(place, str):
-        return _Found(Access(address, "", "", None, None, "", 0, "", (), place), False, False, False, True)
-    resolver, address = place
+def _unknown(address: int, reason: str) -> _Found:
+    return _Found(Access(address, "", "", None, None, "", 0, "", (), reason), False, False, False, True)
+
+
+def _one(resolver: "Resolver", address: int, infer: bool, trap_after: bool) -> _Found:
     access = resolver.sampled(address)
     if infer and (trap_after or access.how == "none"):
         late = resolver.producer(address, trap_after=trap_after)
@@ -238,7 +235,14 @@ class Counts:
     timed: int = 0
     inferred: int = 0
     consumed: int = 0
-    memory: MemoryCounts = initially(default_factory=MemoryCounts)
+    told: MemoryCounts | None = None
+
+    @property
+    def memory(self) -> MemoryCounts:
+        """What data sources say; made when it is asked for, since few recordings have any."""
+        if self.told is None:
+            self.told = MemoryCounts()
+        return self.told
 
     def add(self, other: "Counts") -> None:
         """All of another's."""
@@ -250,7 +254,8 @@ class Counts:
         self.timed += other.timed
         self.inferred += other.inferred
         self.consumed += other.consumed
-        self.memory.add(other.memory)
+        if other.told is not None:
+            self.memory.add(other.told)
 
     @property
     def mean_latency(self) -> float:
@@ -334,13 +339,14 @@ def data_types(profile: Profile, touched: Touch, weight: Weight = "period", *, e
         inferred = bool(touched.inferred[number])
         image, function = frames.image[number], functions.name[frames.function[number]]
         made.has_latency = made.has_latency or counts.timed > 0
-        made.has_sources = made.has_sources or counts.memory.known > 0
+        made.has_sources = made.has_sources or (counts.told is not None and counts.told.known > 0)
         key = (image, access.address)
         row = rows.get(key)
         if row is None:
             name = profile.images[image].name if image != NONE else ""
-            row = rows[key] = InstructionRow(function, name, access, Counts())
-        row.counts.add(counts)
+            rows[key] = InstructionRow(function, name, access, counts)
+        else:
+            row.counts.add(counts)
         resolver = touched.resolvers[which]
         if access.type is None or resolver is None:
             into, reason = (made.unknown, access.reason) if access.countable else (made.outside, OUTSIDE[access.how])
@@ -375,7 +381,7 @@ def data_types(profile: Profile, touched: Touch, weight: Weight = "period", *, e
     return made
 
 
-def _found_again(opened: Callable[[], Resolver], access: Access) -> tuple[TypeGraph, int]:
+def _found_again(opened: "Callable[[], Resolver]", access: Access) -> tuple[TypeGraph, int]:
     """The type of an access in its graph; by following the function again where another process or run was told it."""
     resolver = opened()
     if access.type_number:
@@ -399,15 +405,18 @@ def _counted(profile: Profile, selection: Selection, leaves: memoryview, touched
                 found[number].latency, found[number].timed = latency, timed
     for number, source, weight in _by_value(columns.data_src, selection, leaves, size):
         one = found[number]
-        access = touched.accesses[touched.access[number]].access
-        # Where the hardware says which it was, an instruction that does both is charged for that.
-        done = access_of(source) if set(access_of(source)) <= set(access) else access
+        done = touched.accesses[touched.access[number]].access
+        if source:
+            # Where the hardware says which it was, an instruction that does both is charged for that.
+            said = access_of(source)
+            done = said if said and set(said) <= set(done) else done
+            one.memory.add_source(source, weight)
         one.weight += weight
-        one.loads += weight if "r" in (done or access) else 0
-        one.stores += weight if "w" in (done or access) else 0
-        one.inferred += weight if touched.inferred[number] else 0
-        one.consumed += weight if touched.inferred[number] and touched.consumed[number] else 0
-        one.memory.add_source(source, weight)
+        one.loads += weight if "r" in done else 0
+        one.stores += weight if "w" in done else 0
+        if touched.inferred[number]:
+            one.inferred += weight
+            one.consumed += weight if touched.consumed[number] else 0
     if columns.data_page_size is not None:
         for number, page, weight in _by_value(columns.data_page_size, selection, leaves, size):
             found[number].memory.add_page(page, weight)

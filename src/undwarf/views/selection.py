@@ -1,5 +1,6 @@
 """The samples a view counts - those of one event, or all - with what each of them weighs."""
 
+from collections.abc import Sequence
 from typing import Literal
 
 from undwarf.buffers import zeros
@@ -58,3 +59,12 @@ def samples_by_event(profile: Profile) -> list[int]:
     """How many samples each event has, by its number."""
     counts: memoryview = sums(widen(profile.samples.columns.event), None, len(profile.events))
     return counts.tolist()
+
+
+def sections(profile: Profile, keys: Sequence[str]) -> list[tuple[int | None, str]]:
+    """(event number, or None for all; its name) of what is reported apart: weights of two events cannot be added."""
+    if "event" in keys:
+        return [(None, "all events")]
+    counts = samples_by_event(profile)
+    used = [(number, event.name) for number, event in enumerate(profile.events) if counts[number]]
+    return [*used] or [(None, "no event")]
