@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from undwarf.cli.main import undwarf
-from undwarf.types.calling import thunk_of
+from undwarf.types.calling import thunk_of, virtual_thunk_of
 
 LIST = """
 #include <stdlib.h>
@@ -247,6 +247,37 @@ def test_a_thunk_is_given_a_part_of_its_object(tmp_path: Path) -> None:
     }
     other = answers(binary, "_ZThn32_N3car4sizeEP3big")
     assert {one["type"] for one in other if one["how"] != "stack"} == {"struct car", "struct big"}
+
+
+VIRTUAL_THUNK = """
+struct node { long id = 1; virtual long weight() { return id; } };
+struct named : virtual node { long uses = 0; long weight() override { return ++uses; } };
+struct sized : virtual node { long size = 2; long weight() override { return size + id; } };
+struct file : named, sized { long reads = 0; long weight() override { reads++; return uses + size + id; } };
+node *make() { return new file; }
+"""
+
+
+@pytest.mark.parametrize("compiler", ["g++", "clang++"])
+def test_a_thunk_is_given_a_virtual_base_of_its_object(tmp_path: Path, compiler: str) -> None:
+    binary = build(tmp_path, VIRTUAL_THUNK, "thunk.cpp", "-O2", "-shared", "-fPIC", compiler=compiler)
+    told = [one for one in answers(binary, "_ZTv0_n24_N4file6weightEv") if one["how"] not in ("stack", "table")]
+    assert {("struct file", "reads"), ("struct file", "uses"), ("struct file", "size"), ("struct node", "id")} <= {
+        (one["type"], one["field"]) for one in told
+    }
+    assert all(one["type"] for one in told)
+
+
+@pytest.mark.parametrize(
+    ("name", "method"),
+    [
+        ("_ZTv0_n24_N3car4moveEl", ("_ZN3car4moveEl", -24)),
+        ("_ZThn16_N3car4moveEl", None),
+        ("_ZTv0_n_N3car4moveEl", None),
+    ],
+)
+def test_names_of_thunks_of_virtual_bases(name: str, method: tuple[str, int] | None) -> None:
+    assert virtual_thunk_of(name) == method
 
 
 @pytest.mark.parametrize(

@@ -103,6 +103,7 @@ class Questions:
         self.program = program
         self.values = values
         self.graph = program.graph
+        self._low = low
         self.size = high - low
         self._machine = program.machine
         self.lost = tuple(one for one in program.machine.lost_in_calls if one < _REGISTERS)
@@ -293,7 +294,14 @@ class Questions:
 
     def virtual_base(self, value: Value, slot: int) -> Value | None:
         """The virtual base of an object whose place is said at an offset of its table of virtual functions."""
-        base = self.graph.virtual_base(value[1], value[4], slot) if value[0] == OBJECT and not value[2] else 0
+        if value[0] != OBJECT or value[2]:
+            return None
+        base = self.graph.virtual_base(value[1], value[4], slot)
+        if not base and not value[4]:
+            # Or from a virtual base to what a thunk calls a method of.
+            prototype = self.program.source.prototype_at(self._low)
+            if prototype is not None and prototype.whole is not None and prototype.whole[0] == slot:
+                base = prototype.whole[1]
         return (OBJECT, base, 0, 0, 0) if base else None
 
     def in_block(self, where: Value) -> tuple[int, int] | None:

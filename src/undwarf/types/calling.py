@@ -15,6 +15,7 @@ _CLONE_MARKS = (".isra.", ".constprop.", ".part.", ".cold", ".lto_priv.", ".llvm
 
 
 _THUNK = re.compile(r"_ZTh(n?)([0-9]{1,9})_(?=[A-Z0-9])")
+_VIRTUAL_THUNK = re.compile(r"_ZTv0_n([0-9]{1,9})_(?=[A-Z0-9])")
 
 
 def thunk_of(name: str) -> tuple[str, int] | None:
@@ -22,6 +23,13 @@ def thunk_of(name: str) -> tuple[str, int] | None:
     only adjusts that (Itanium C++ ABI, 5.1.4.1, "Virtual Override Thunks"); None for other functions."""
     found = _THUNK.match(name)
     return None if found is None else ("_Z" + name[found.end() :], int(found[2]) * (1 if found[1] else -1))
+
+
+def virtual_thunk_of(name: str) -> tuple[str, int] | None:
+    """(symbol of the method, where in the table of virtual functions it says how far away the method's object is) of a
+    function that is given a virtual base of that (as above); None for other functions."""
+    found = _VIRTUAL_THUNK.match(name)
+    return None if found is None else ("_Z" + name[found.end() :], -int(found[1]))
 
 
 def is_clone(name: str) -> bool:

@@ -11,7 +11,7 @@ from undwarf.dwarf.lines import AltFinder, DebugLines, SplitFinder
 from undwarf.dwarf.sections import DwarfFile
 from undwarf.elf import ElfFile
 from undwarf.limits import DEFAULT, Limits
-from undwarf.types.calling import argument_registers, is_clone, thunk_of
+from undwarf.types.calling import argument_registers, is_clone, thunk_of, virtual_thunk_of
 from undwarf.types.closures import environment_of
 from undwarf.types.data_symbols import DataSymbols
 from undwarf.types.dwarf_types import C_LANGUAGES, DwarfTypes
@@ -250,6 +250,9 @@ class DwarfSource:
                 (_starts, _ends, dies, space, number, _base), k, _unit = place
                 entry = space.entry_in(number, dies[k])
                 found = self._prototype(entry, address) if entry is not None else None
+            elif place is None:
+                # GCC does not describe thunks.
+                found = self._thunk(self.symbols.functions.get(address, ""), address)
             self._prototypes[address] = found
         return self._prototypes[address]
 
@@ -267,16 +270,36 @@ class DwarfSource:
                 break
             named = further
         name = symbol or entry.string(LINKAGE_NAME) or named.string(LINKAGE_NAME) or name_of_entry(entry)
-        thunk = thunk_of(name) if low >= 0 and not parameters else None
-        method = self.prototype_named(thunk[0]) if thunk is not None else None
-        if thunk is not None and method is not None and method.parameters:
-            given = argument_registers(self.graph, method.parameters, method.returns)
-            first = next((register for register, t, _piece in given if t == method.parameters[0][1]), None)
-            if first is not None:
-                # Clang describes thunks as functions without parameters, even where the method is inlined.
-                inside = (first, thunk[1])
-                return Prototype(name, method.returns, method.parameters, low, arguments=given, inside=inside)
+        # Clang describes thunks as functions without parameters, even where the method is inlined.
+        thunk = self._thunk(name, low) if low >= 0 and not parameters else None
+        if thunk is not None:
+            return thunk
         return Prototype(name, self.types.of(entry), parameters, low, noreturn, variadic, trusted=not is_clone(symbol))
+
+    def _thunk(self, name: str, low: int) -> "Prototype | None":
+        """A C++ function that calls a method with its object; None for others."""
+        plain, virtual = thunk_of(name), virtual_thunk_of(name)
+        called = plain or virtual
+        method = self.prototype_named(called[0]) if called is not None else None
+        if called is None or method is None or not method.parameters:
+            return None
+        graph = self.graph
+        given = argument_registers(graph, method.parameters, method.returns)
+        this = method.parameters[0][1]
+        first = next((register for register, t, _piece in given if t == this), None)
+        if first is None:
+            return None
+        if plain is not None:
+            return Prototype(name, method.returns, method.parameters, low, arguments=given, inside=(first, plain[1]))
+        base = graph.only_virtual_base(graph.target(this))
+        if not base:
+            return None
+        pointer = graph.pointer_to(base)
+        arguments = tuple((register, pointer if register == first else t, piece) for register, t, piece in given)
+        whole = (called[1], graph.target(this))
+        return Prototype(
+            name, method.returns, method.parameters, low, arguments=arguments, inside=(first, 0), whole=whole
+        )
 
     @cached_property
     def _declared_functions(self) -> dict[str, tuple[Space, int, int]]:

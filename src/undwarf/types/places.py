@@ -64,6 +64,8 @@ class Prototype:
     are not where the prototype says; ``arguments`` are then empty. Otherwise these are (register, type, piece offset)
     of each register of the x86-64 System V convention that holds a parameter, or a part of one, at the first
     instruction. ``inside``: of C++'s thunks, the register of a method's object, and how far inside of that it points.
+    ``whole``: of those that are given a virtual base, (where its table of virtual functions says how far away the
+    method's object is, the type of that).
     """
 
     name: str
@@ -75,6 +77,7 @@ class Prototype:
     trusted: bool = True
     arguments: tuple[tuple[int, int, int], ...] = ()
     inside: tuple[int, int] | None = None
+    whole: tuple[int, int] | None = None
 
 
 class TypeSource(Protocol):
