@@ -32,8 +32,8 @@ from undwarf.types.scopes import Declared, FunctionScopes, name_of_entry
 
 _PT_TLS = 7
 
-_FUNCTION_COST, _PLACE_COST, _SCOPE_COST = 150, 250, 300
-"""Bytes, about, that we keep for a function's ranges, for a place of a variable, for a scope."""
+_FUNCTION_COST = 150
+"""Bytes, about, that we keep for a function's ranges."""
 
 MAX_RELATED = 1000
 """Aggregates that one function speaks of."""
@@ -148,8 +148,7 @@ class DwarfSource:
         if declared is None:
             declared = self._declared[space.number] = Declared()
         found = FunctionScopes(self.types, entry, base, environment_of, declared)
-        size = sum(_SCOPE_COST + _PLACE_COST * len(scope.places) for scope in found.scopes)
-        self._functions.put(key, found, size)
+        self._functions.put(key, found, found.cost)
         return found
 
     def place(self, pc: int) -> "tuple[Space, int, int] | None":
@@ -171,30 +170,15 @@ class DwarfSource:
     def places(self, pc: int) -> list[list[Place]]:
         """The variables that have a place at ``pc``, by scope, the innermost first."""
         function = self._scopes(pc)
-        if function is None:
-            return []
-        found = [
-            (scope.depth, [place for place in scope.places if place.low <= pc < place.high])
-            for scope in function.scopes
-            if scope.holds(pc)
-        ]
-        found.sort(key=lambda one: -one[0])
-        return [places for _depth, places in found if places]
+        return function.places_at(pc) if function is not None else []
 
     def function_places(self, low: int, high: int) -> list[Place]:
         """All places that are valid somewhere in a range of one function, those of outer scopes first.
 
-        Of numbers in registers not all are among them: that a function has variables, not which.
+        Of constants, and of numbers in registers, not all are among them: that a function has variables, not which.
         """
         function = self._scopes(low)
-        if function is None:
-            return []
-        return [
-            place
-            for scope in sorted(function.scopes, key=lambda one: one.depth)
-            for place in scope.places
-            if place.low < high and place.high > low
-        ]
+        return function.places(low, high) if function is not None else []
 
     def types_of_variables(self, pc: int) -> Iterable[int]:
         """Types of the variables and parameters of a function, those of what is inlined in it too."""

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import cython
 
+from undwarf.buffers import longer, zeros
 from undwarf.types.places import PlaceKind
 
 _REG, _CFA, _FIXED, _CONST = 1, 2, 3, 4
@@ -160,21 +161,6 @@ class _Reader:
         else:
             self.at += cython.cast(cython.Py_ssize_t, size)
         return 0
-
-    @cython.cfunc
-    @cython.locals(size=cython.ulonglong, count=cython.Py_ssize_t, base="const char *")
-    def piece(self, size: int) -> bytes:
-        """So many bytes, or as many as there are."""
-        count = self.end - self.at
-        if size < cython.cast(cython.ulonglong, count):
-            count = cython.cast(cython.Py_ssize_t, size)
-        if count <= 0:
-            return b""
-        # Just checked: all of it is inside.
-        base = cython.cast("const char *", cython.address(self.data[self.at]))
-        self.at += count
-        found: bytes = base[:count]
-        return found
 
 
 _CONSTANTS = {
@@ -419,6 +405,9 @@ class Lists(_Reader):
     address_size: cython.int
     base: cython.ulonglong
     indexed = cython.declare(object)
+    rows = cython.declare(object, visibility="readonly")
+    words = cython.declare("unsigned long long[::1]")
+    count: cython.Py_ssize_t
 
     def __init__(self, data: Any, *, version: int, base: int, address_size: int, order: str, indexed: Indexed) -> None:
         super().__init__(data, order)
@@ -426,14 +415,57 @@ class Lists(_Reader):
         self.base = base & 0xFFFFFFFFFFFFFFFF
         self.address_size = address_size
         self.indexed = indexed
+        self.rows = zeros("Q", 4 * 64)
+        self.words = self.rows
+        self.count = 0
 
+    @cython.locals(k=cython.Py_ssize_t, at=cython.Py_ssize_t, size=cython.Py_ssize_t)
     def at_offset(self, offset: int) -> list[Entry]:
         """The entries of the list at an offset."""
+        found = []
+        for k in range(self.read(offset)):
+            at = self.words[4 * k + 2]
+            size = self.words[4 * k + 3]
+            found.append((self.words[4 * k], self.words[4 * k + 1], bytes(self.data[at : at + size])))
+        return found
+
+    @cython.ccall
+    @cython.returns(cython.Py_ssize_t)
+    @cython.exceptval(-1)
+    def read(self, offset: int) -> int:
+        """How many entries the list at an offset has. They are in ``rows``, four numbers (Q) each: start and end of the
+        range, where the expression is in the section, and its size, which is inside of it."""
+        self.count = 0
         self.short = not 0 <= offset < self.end
-        if self.short:
-            return []
-        self.at = offset
-        return self.new() if self.version == 5 else self.old() if self.version == 4 else self.split()
+        if not self.short:
+            self.at = offset
+            if self.version == 5:
+                self.new()
+            elif self.version == 4:
+                self.old()
+            else:
+                self.split()
+        return self.count
+
+    @cython.cfunc
+    @cython.returns(cython.int)
+    @cython.exceptval(-1)
+    @cython.locals(start=cython.ulonglong, stop=cython.ulonglong, size=cython.ulonglong, at=cython.Py_ssize_t)
+    def add(self, start: int, stop: int, size: int) -> int:
+        """Keep an entry whose expression is at hand, as much as there is of it."""
+        if size > cython.cast(cython.ulonglong, self.end - self.at):
+            size = self.end - self.at
+        at = 4 * self.count
+        if at == self.words.shape[0]:
+            self.rows = longer(self.rows, at, 2 * at)
+            self.words = self.rows
+        self.words[at] = start
+        self.words[at + 1] = stop
+        self.words[at + 2] = self.at
+        self.words[at + 3] = size
+        self.at += cython.cast(cython.Py_ssize_t, size)
+        self.count += 1
+        return 0
 
     @cython.cfunc
     @cython.returns(cython.ulonglong)
@@ -444,17 +476,16 @@ class Lists(_Reader):
         return found if found is not None else 0
 
     @cython.cfunc
-    @cython.locals(
-        start=cython.ulonglong, stop=cython.ulonglong, base=cython.ulonglong, highest=cython.ulonglong, found=list
-    )
-    def old(self) -> list[Entry]:
+    @cython.returns(cython.int)
+    @cython.exceptval(-1)
+    @cython.locals(start=cython.ulonglong, stop=cython.ulonglong, base=cython.ulonglong, highest=cython.ulonglong)
+    def old(self) -> int:
         """A list of `.debug_loc` (DWARF 2 to 4)."""
-        found: list[Entry] = []
         base = self.base
         highest = 0xFFFFFFFFFFFFFFFF
         if self.address_size < 8:
             highest = (cython.cast(cython.ulonglong, 1) << 8 * self.address_size) - 1
-        while self.more() and len(found) < MAX_ENTRIES:
+        while self.more() and self.count < MAX_ENTRIES:
             start = self.fixed(self.address_size)
             stop = self.fixed(self.address_size)
             if self.short or (start == 0 and stop == 0):
@@ -462,18 +493,18 @@ class Lists(_Reader):
             if start == highest:
                 base = stop
                 continue
-            expression = self.piece(self.fixed(2))
-            found.append(((base + start) & highest, (base + stop) & highest, expression))
-        return found
+            self.add((base + start) & highest, (base + stop) & highest, self.fixed(2))
+        return 0
 
     @cython.cfunc
-    @cython.locals(start=cython.ulonglong, stop=cython.ulonglong, base=cython.ulonglong, kind=cython.int, found=list)
-    def split(self) -> list[Entry]:
+    @cython.returns(cython.int)
+    @cython.exceptval(-1)
+    @cython.locals(start=cython.ulonglong, stop=cython.ulonglong, base=cython.ulonglong, kind=cython.int)
+    def split(self) -> int:
         """A list of `.debug_loc.dwo` as GCC wrote it before DWARF 5."""
-        found: list[Entry] = []
         base = 0
-        while self.more() and len(found) < MAX_ENTRIES:
-            kind = self.fixed(1)
+        while self.more() and self.count < MAX_ENTRIES:
+            kind = cython.cast(cython.int, self.fixed(1))
             if kind == 0:
                 break
             if kind == 1:
@@ -490,25 +521,20 @@ class Lists(_Reader):
                 stop = base + self.fixed(4)
             else:
                 break
-            expression = self.piece(self.fixed(2))
-            found.append((start, stop, expression))
-        return found
+            self.add(start, stop, self.fixed(2))
+        return 0
 
     @cython.cfunc
+    @cython.returns(cython.int)
+    @cython.exceptval(-1)
     @cython.locals(
-        start=cython.ulonglong,
-        stop=cython.ulonglong,
-        base=cython.ulonglong,
-        size=cython.ulonglong,
-        kind=cython.int,
-        found=list,
+        start=cython.ulonglong, stop=cython.ulonglong, base=cython.ulonglong, size=cython.ulonglong, kind=cython.int
     )
-    def new(self) -> list[Entry]:
+    def new(self) -> int:
         """A list of `.debug_loclists` (DWARF 5)."""
-        found: list[Entry] = []
         base = self.base
-        while self.more() and len(found) < MAX_ENTRIES:
-            kind = self.fixed(1)
+        while self.more() and self.count < MAX_ENTRIES:
+            kind = cython.cast(cython.int, self.fixed(1))
             if kind == 0:
                 break
             if kind == 1:
@@ -546,5 +572,5 @@ class Lists(_Reader):
             size = self.uleb()
             if self.short or size > cython.cast(cython.ulonglong, self.end - self.at):
                 break
-            found.append((start, stop, self.piece(size)))
-        return found
+            self.add(start, stop, size)
+        return 0
