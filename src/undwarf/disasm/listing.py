@@ -10,45 +10,26 @@ from undwarf.buffers import zeros
 from undwarf.disasm import scan
 from undwarf.disasm.model import NONE, Action, Flow, Instruction, Memory
 from undwarf.disasm.templates import (
-    ACCESS,
-    ACTION,
     BASE,
     DESTINATION,
-    DISPLACED,
-    DISPLACEMENT,
-    ELEMENT,
     FIRST_MEMORY,
-    FIRST_READ,
     FIXED,
     FIXED_ADDRESS,
     FLAGS,
-    FLOATING,
     IMMEDIATE,
     IMMEDIATE_RULE,
-    IMPLICIT,
     INDEX,
     KEEPS_SIGN,
-    LEFT,
     MEMORIES,
     MEMORY_WORDS,
     NEGATED,
     NEGATED_UNSIGNED,
     NEGATED_UNSIGNED_SHORT,
     PADDING,
-    READS,
-    READS_HIGH,
-    RIGHT,
     ROW_WORDS,
-    SCALE,
-    SEGMENT,
     SEGMENTS,
-    SIZE,
     UNSIGNED,
     UNSIGNED_SHORT,
-    WIDTH,
-    WRITEBACK,
-    WRITES,
-    WRITES_HIGH,
     Templates,
 )
 
@@ -99,44 +80,46 @@ class Listing:
         return made
 
     def _describe(self, k: int) -> Instruction:
-        rows, at = self.table.rows, self.templates[k] * ROW_WORDS
+        at = self.templates[k] * ROW_WORDS
+        (
+            _flow, action, destination, left, right, width, immediate, rule, writes, writes_high, operand, operands,
+            flags, first_read, reads, reads_high,
+        ) = self.table.rows[at : at + ROW_WORDS].tolist()  # fmt: skip
         made = Instruction(self.address + self.offsets[k], self.lengths[k])
         flow = self.flows[k]
-        made.flow = _FLOWS[flow & 15]
-        if flow & TARGETED:
-            made.target = self.targets[k] & 0xFFFFFFFFFFFFFFFF
-        made.action = _ACTIONS[rows[at + ACTION]]
-        made.destination, made.left, made.right = rows[at + DESTINATION], rows[at + LEFT], rows[at + RIGHT]
-        made.width = rows[at + WIDTH]
-        made.immediate = self.immediate(k)
-        made.signed = bool(rows[at + FLAGS] & KEEPS_SIGN)
-        made.writes = _registers(rows[at + WRITES], rows[at + WRITES_HIGH], NONE)
-        made.reads = _registers(rows[at + READS], rows[at + READS_HIGH], rows[at + FIRST_READ])
-        first = rows[at + FIRST_MEMORY]
-        made.memory = tuple(
-            [self._operand(k, number * MEMORY_WORDS) for number in range(first, first + rows[at + MEMORIES])]
-        )
+        if flow:
+            made.flow = _FLOWS[flow & 15]
+            if flow & TARGETED:
+                made.target = self.targets[k] & 0xFFFFFFFFFFFFFFFF
+        made.action = _ACTIONS[action]
+        made.destination, made.left, made.right, made.width = destination, left, right, width
+        made.immediate = immediate if rule == FIXED else _number(rule, self.immediates[k])
+        if flags & KEEPS_SIGN:
+            made.signed = True
+        made.writes = _registers(writes, writes_high, NONE)
+        made.reads = _registers(reads, reads_high, first_read)
+        if operands == 1:
+            made.memory = (self._operand(k, operand),)
+        elif operands:
+            made.memory = tuple([self._operand(k, operand + number) for number in range(operands)])
         made._decode, made._text = self._native, self._text
         return made
 
-    def _operand(self, k: int, at: int) -> Memory:
-        words = self.table.operands
-        displacement = words[at + DISPLACEMENT]
-        if words[at + DISPLACED]:
+    def _operand(self, k: int, number: int) -> Memory:
+        at = number * MEMORY_WORDS
+        (
+            base, index, scale, displacement, displaced, segment, size, access, implicit, writeback, element, floating,
+        ) = self.table.operands[at : at + MEMORY_WORDS].tolist()  # fmt: skip
+        if displaced:
             displacement = _wrapped(displacement + self.displacements[k])
-        operand = Memory(
-            words[at + BASE],
-            words[at + INDEX],
-            words[at + SCALE],
-            displacement,
-            segment=SEGMENTS[words[at + SEGMENT]],
-            size=words[at + SIZE],
-            access=_ACCESSES[words[at + ACCESS]],
-            implicit=bool(words[at + IMPLICIT]),
-            element=words[at + ELEMENT],
-        )
-        operand.writeback = words[at + WRITEBACK]
-        operand.floating = bool(words[at + FLOATING])
+        operand = Memory(base, index, scale, displacement)
+        operand.segment = SEGMENTS[segment]
+        operand.size = size
+        operand.access = _ACCESSES[access]
+        operand.implicit = implicit != 0
+        operand.element = element
+        operand.writeback = writeback
+        operand.floating = floating != 0
         return operand
 
     def __iter__(self) -> Iterator[Instruction]:
@@ -166,14 +149,8 @@ class Listing:
     def immediate(self, k: int) -> int:
         """The number an instruction works with."""
         at = self.templates[k] * ROW_WORDS
-        rule, value = self.table.rows[at + IMMEDIATE_RULE], self.immediates[k]
-        if rule == FIXED:
-            return self.table.rows[at + IMMEDIATE]
-        if rule in (UNSIGNED, NEGATED_UNSIGNED):
-            value &= 0xFFFFFFFF
-        elif rule in (UNSIGNED_SHORT, NEGATED_UNSIGNED_SHORT):
-            value &= 0xFFFF
-        return -value if rule in (NEGATED, NEGATED_UNSIGNED, NEGATED_UNSIGNED_SHORT) else value
+        rule = self.table.rows[at + IMMEDIATE_RULE]
+        return self.table.rows[at + IMMEDIATE] if rule == FIXED else _number(rule, self.immediates[k])
 
     def is_padding(self, k: int) -> bool:
         """Whether an instruction does nothing, or stops."""
@@ -196,7 +173,7 @@ class Listing:
         found = []
         for k in scan.with_flag(self.templates, table.rows, FIXED_ADDRESS):
             row = self.templates[k] * ROW_WORDS
-            operand = self._operand(k, table.rows[row + FIRST_MEMORY] * MEMORY_WORDS)
+            operand = self._operand(k, table.rows[row + FIRST_MEMORY])
             found.append((table.rows[row + DESTINATION], operand.displacement & 0xFFFFFFFFFFFFFFFF))
         return found
 
@@ -226,6 +203,14 @@ def _registers(low: int, high: int, first: int) -> tuple[int, ...]:
         rest = [register for register in range(128) if whole >> register & 1 and register != first]
         found = _KNOWN[key] = (first, *rest) if first != NONE else tuple(rest)
     return found
+
+
+def _number(rule: int, value: int) -> int:
+    if rule in (UNSIGNED, NEGATED_UNSIGNED):
+        value &= 0xFFFFFFFF
+    elif rule in (UNSIGNED_SHORT, NEGATED_UNSIGNED_SHORT):
+        value &= 0xFFFF
+    return -value if rule in (NEGATED, NEGATED_UNSIGNED, NEGATED_UNSIGNED_SHORT) else value
 
 
 def _wrapped(value: int) -> int:

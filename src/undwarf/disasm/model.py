@@ -1,3 +1,4 @@
+# cython: language_level=3, annotation_typing=False
 """Instructions as data: what they read, write and do, whatever the machine.
 
 Registers are DWARF register numbers (System V ABI of the machine), -1 where there is none, and always stand for the

@@ -4,6 +4,8 @@
 A row says what :class:`undwarf.disasm.Instruction` says; few thousand describe a whole program.
 """
 
+from array import array
+
 from undwarf.buffers import zeros
 from undwarf.disasm.model import NONE, Action, Flow, Instruction, Memory
 
@@ -37,21 +39,21 @@ class Templates:
         self.count = 0
         self.operand_count = 0
 
-    def make(self, operands: int) -> int:
-        """The number of a new template with so many operands, the last ones; the rows are still to be filled."""
-        self.count += 1
+    def reserve(self, templates: int, operands: int) -> tuple[int, int]:
+        """The numbers of the first of new templates and of new operands, which are still to be filled."""
+        first = self.count, self.operand_count
+        self.count += templates
         self.operand_count += operands
         while self.count * ROW_WORDS > len(self.rows):
             self.rows = _doubled(self.rows)
         while self.operand_count * MEMORY_WORDS > len(self.operands):
             self.operands = _doubled(self.operands)
-        return self.count - 1
+        return first
 
     def add(self, made: Instruction, displacement: "int | None" = None, immediate_rule: int = FIXED) -> int:
         """The number of a new template made of one instruction, whose explicit operands have a displacement of its own
         if one is given."""
-        number = self.make(len(made.memory))
-        first = self.operand_count - len(made.memory)
+        number, first = self.reserve(1, len(made.memory))
         flags = PADDING if _is_padding(made) else 0
         if made.action == Action.ADDRESS and made.memory[0].absolute and not made.memory[0].segment:
             flags |= FIXED_ADDRESS
@@ -59,27 +61,28 @@ class Templates:
             flags |= KEEPS_SIGN
         row = (
             made.flow, made.action, made.destination, made.left, made.right, made.width,
-            made.immediate if immediate_rule == FIXED else 0, immediate_rule, *_bits(made.writes), first,
+            _signed(made.immediate) if immediate_rule == FIXED else 0, immediate_rule, *_bits(made.writes), first,
             len(made.memory), flags, made.reads[0] if made.reads else NONE, *_bits(made.reads),
         )  # fmt: skip
-        rows, at = self.rows, number * ROW_WORDS
-        for value in row:
-            rows[at] = _signed(int(value))
-            at += 1
-        operands, at = self.operands, first * MEMORY_WORDS
-        for operand in made.memory:
-            for value in _operand_row(operand, displacement):
-                operands[at] = _signed(value)
-                at += 1
+        at = number * ROW_WORDS
+        self.rows[at : at + ROW_WORDS] = array("q", row)
+        if made.memory:
+            words = array("q")
+            for operand in made.memory:
+                words.extend(_operand_row(operand, displacement))
+            at = first * MEMORY_WORDS
+            self.operands[at : at + len(words)] = words
         return number
 
 
 def _operand_row(operand: Memory, displacement: "int | None") -> tuple[int, ...]:
     # A push below the stack pointer, or a pop that counts from behind itself, adds a little of its own.
-    displaced = displacement is not None and abs(operand.displacement - displacement) <= 64
+    rest = operand.displacement
+    displaced = displacement is not None and abs(rest - displacement) <= 64
+    if displaced:
+        rest -= displacement or 0
     return (
-        operand.base, operand.index, operand.scale,
-        operand.displacement - (displacement or 0) if displaced else operand.displacement, int(displaced),
+        operand.base, operand.index, operand.scale, _signed(rest), int(displaced),
         SEGMENTS.index(operand.segment), operand.size, ("r" in operand.access) + 2 * ("w" in operand.access),
         int(operand.implicit), operand.writeback, operand.element, int(operand.floating),
     )  # fmt: skip

@@ -1,3 +1,4 @@
+# cython: language_level=3, annotation_typing=False
 """x86-64 instructions (Intel SDM volume 2; System V ABI for registers and calls), decoded by iced-x86.
 
 Nothing is read from disassembly text. What a register becomes is said for the instructions that move, add, extend and
@@ -36,7 +37,7 @@ from undwarf.disasm.templates import (
     Templates,
 )
 from undwarf.disasm.x86_forms import FIELDS, OWN, Forms
-from undwarf.disasm.x86_structure import UNSIGNED_BYTE, Structure
+from undwarf.disasm.x86_structure import RELATIVE, SIGNED_NUMBER, UNSIGNED_BYTE, Structure
 
 __all__ = ["MACHINE", "decode", "fused"]
 
@@ -145,6 +146,24 @@ _MULTIPLYING = frozenset((Mnemonic.IMUL, Mnemonic.NEG, Mnemonic.NOT))
 _REGISTER, _MEMORY = OpKind.REGISTER, OpKind.MEMORY
 _MOST_TEMPLATES = 200_000
 """Templates that are kept; a program has some thousands."""
+_DISPLACEMENTS = {size: (value, value.to_bytes(size, "little")) for size, value in ((1, 0x55), (4, 0x51234566))}
+"""By size, a number as a displacement that can be told from others, and its bytes."""
+
+
+def _rules(kind: int, size: int) -> tuple[bytes, dict[int, int]]:
+    """The same for an immediate: its bytes, and what has become of it where an instruction has one of these."""
+    raw = bytes.fromhex("2143658778563492")[8 - size :]
+    plain, signed = int.from_bytes(raw, "little"), int.from_bytes(raw, "little", signed=True)
+    if kind == UNSIGNED_BYTE:
+        return raw, {plain: SIGNED, -plain: NEGATED}
+    rules = {} if size == 1 else {plain: UNSIGNED, -plain: NEGATED_UNSIGNED}
+    if size == 2:
+        rules = {plain: UNSIGNED_SHORT, -plain: NEGATED_UNSIGNED_SHORT}
+    return raw, rules | {signed: SIGNED, -signed: NEGATED}
+
+
+_NUMBERS = {(SIGNED_NUMBER, size): _rules(SIGNED_NUMBER, size) for size in (1, 2, 4, 8)}
+_NUMBERS[UNSIGNED_BYTE, 1] = _rules(UNSIGNED_BYTE, 1)
 _REG, _VVVV, _RM, _BASE, _INDEX = FIELDS
 _OWN_FIELDS = {
     first + register: field
@@ -207,14 +226,14 @@ class _Lister:
 
         return Listing(address, self._table, columns, native, _text)
 
-    def _exact(self, code: bytes, numbers: tuple[int, ...]) -> int:
+    def _exact(self, code: bytes, parts: int) -> int:
         """The template of instructions with these parts; -1 where each is something else."""
-        found = _patched(code, numbers)
+        found = _patched(code, parts)
         return -1 if found is None else self._table.add(*found[1:])
 
-    def _general(self, code: bytes, numbers: tuple[int, ...], fields: int) -> tuple[int, int, int, int] | None:
+    def _general(self, code: bytes, parts: int, fields: int) -> tuple[int, int, int, int] | None:
         """The template of a form, if all its fields name registers, and each just one."""
-        found = _patched(code, numbers)
+        found = _patched(code, parts)
         if found is None:
             return None
         native, made = found[:2]
@@ -265,44 +284,28 @@ class _Lister:
         return made.size, self._table.add(made), 0, 0, made.target
 
 
-def _patched(code: bytes, numbers: tuple[int, ...]) -> tuple[Native, Instruction, int | None, int] | None:
+def _patched(code: bytes, parts: int) -> tuple[Native, Instruction, int | None, int] | None:
     """An instruction with numbers that can be told from others in place of its own: (what the decoder makes of it, what
-    it does, its displacement, the rule for its immediate); ``numbers`` as in :class:`Forms`."""
-    displacement_at, displacement_size, immediate_at, immediate_size, immediate_kind, rip = numbers
-    displacement = immediate = None
-    if displacement_size or immediate_kind:
-        patched = bytearray(code)
-        if displacement_size:
-            displacement = 0x55 if displacement_size == 1 else 0x51234566
-            patched[displacement_at : displacement_at + displacement_size] = displacement.to_bytes(
-                displacement_size, "little"
-            )
-        if immediate_kind:
-            immediate = 0x9234567887654321 >> (64 - 8 * immediate_size)
-            patched[immediate_at : immediate_at + immediate_size] = immediate.to_bytes(immediate_size, "little")
-        code = bytes(patched)
+    it does, its displacement, the rule for its immediate); ``parts`` as in :class:`Structure`."""
+    displacement = rules = None
+    size = parts >> 4 & 15
+    if size:
+        displacement, raw = _DISPLACEMENTS[size]
+        at = parts & 15
+        code = code[:at] + raw + code[at + size :]
+    kind = parts >> 16 & 3
+    if kind:
+        raw, rules = _NUMBERS[kind, parts >> 12 & 15]
+        at = parts >> 8 & 15
+        code = code[:at] + raw + code[at + len(raw) :]
     native = Decoder(64, code, ip=0).decode()
     if native.is_invalid or native.len != len(code):
         return None
     made = Instruction(0, len(code))
     _describe(made, native)
-    rule = FIXED
-    if immediate is not None:
-        signed = immediate - (1 << 8 * immediate_size)
-        if immediate_kind == UNSIGNED_BYTE:
-            rules = {immediate: SIGNED, -immediate: NEGATED}
-        elif immediate_size == 1:
-            rules = {signed: SIGNED, -signed: NEGATED}
-        elif immediate_size == 2:
-            rules = {
-                signed: SIGNED, immediate: UNSIGNED_SHORT, -signed: NEGATED, -immediate: NEGATED_UNSIGNED_SHORT,
-            }  # fmt: skip
-        else:
-            rules = {signed: SIGNED, immediate: UNSIGNED, -signed: NEGATED, -immediate: NEGATED_UNSIGNED}
-        rule = rules.get(made.immediate, FIXED)
-    if displacement is not None and rip:
+    if displacement is not None and parts & RELATIVE:
         displacement += len(code)
-    return native, made, displacement, rule
+    return native, made, displacement, rules.get(made.immediate, FIXED) if rules is not None else FIXED
 
 
 def decode(code: bytes, address: int, most: int = -1) -> list[Instruction]:

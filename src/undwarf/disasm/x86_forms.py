@@ -11,7 +11,7 @@ from typing import Any
 
 import cython
 
-from undwarf.buffers import zeros
+from undwarf.buffers import longer, zeros
 
 ROW_WORDS = cython.declare(cython.Py_ssize_t, 16)
 MEMORY_WORDS = cython.declare(cython.Py_ssize_t, 12)
@@ -58,6 +58,15 @@ BY_BOTH = cython.declare(cython.uint, 3)
 BY_INDEX = cython.declare(cython.uint, 4)
 BY_NOTHING = cython.declare(cython.uint, 5)
 
+NONE = cython.declare(cython.longlong, -1)
+LONGEST = cython.declare(cython.Py_ssize_t, 15)
+"""Bytes of an instruction."""
+AT_ONCE = cython.declare(cython.Py_ssize_t, 64)
+"""Templates that are taken from the table at a time, and half of their operands."""
+RELATIVE = cython.declare(cython.longlong, 1 << 18)
+OPERAND = cython.declare(cython.longlong, 1 << 19)
+"""Bits of an instruction's parts, as in :mod:`undwarf.disasm.x86_structure`."""
+
 LEGACY = frozenset((0x66, 0xF2, 0xF3, 0xF0, 0x64, 0x65, 0x2E, 0x36, 0x3E, 0x26))
 
 
@@ -80,23 +89,31 @@ def _form_key(
 class Forms:
     """Gives keys of :class:`undwarf.disasm.x86_structure.Structure` their templates.
 
-    ``exact(code, numbers)`` adds a template made of one instruction and gives its number, -1 where it cannot be used
-    for others. ``general(code, numbers, fields)`` gives (number, registers used beside those of the fields, fields with
-    vector registers, fields with single bytes), or None where the fields do not name registers. ``numbers`` are the
-    displacement's place and size, those of the immediate, what is the number in it (:mod:`x86_structure`), and whether
-    the displacement is relative to the instruction pointer.
+    ``exact(code, parts)`` adds a template made of one instruction and gives its number, -1 where it cannot be used for
+    others; parts as there. ``general(code, parts, fields)`` gives (number, registers used beside those of the fields,
+    fields with vector registers, fields with single bytes), or None where the fields do not name registers.
     """
 
     table: Any
     exact: Any
     general: Any
+    # What general said by shape and by form, as numbers of what is in columns here; NONE for nothing.
     shapes = cython.declare(dict)
     forms = cython.declare(dict)
+    known: cython.int
+    form_template = cython.declare("int[::1]")
+    form_fixed = cython.declare("unsigned long long[::1]")
+    form_vectors = cython.declare("unsigned char[::1]")
+    form_narrow = cython.declare("unsigned char[::1]")
     rows_seen: Any
     operands_seen: Any
     rows = cython.declare("long long[::1]")
     operands = cython.declare("long long[::1]")
-    used: cython.Py_ssize_t
+    # Templates and operands that are ours to fill.
+    template_next: cython.Py_ssize_t
+    template_end: cython.Py_ssize_t
+    operand_next: cython.Py_ssize_t
+    operand_end: cython.Py_ssize_t
     own = cython.declare("int[::1]")
     owns = cython.declare("int[::1]")
     general_number = cython.declare("int[::1]")
@@ -109,7 +126,12 @@ class Forms:
         self.general = general
         self.shapes = {}
         self.forms = {}
-        self.used = 0
+        self.known = 0
+        self.form_template = zeros("i", 512)
+        self.form_fixed = zeros("Q", 512)
+        self.form_vectors = zeros("B", 512)
+        self.form_narrow = zeros("B", 512)
+        self.template_next = self.template_end = self.operand_next = self.operand_end = 0
         self.own, self.owns, self.registers, self.to = (zeros("i", size) for size in (COUNT, COUNT, COUNT, 64))
         for n, register in enumerate(OWN):
             self.own[n] = register
@@ -123,14 +145,23 @@ class Forms:
         self.rows = self.rows_seen = self.table.rows
         self.operands = self.operands_seen = self.table.operands
 
-    def template(self, key: cython.ulonglong, code: bytes, numbers: "tuple[Any, ...]", has_operand: cython.bint) -> Any:
+    def template(
+        self, key: cython.ulonglong, code: bytes, begin: cython.Py_ssize_t, end: cython.Py_ssize_t,
+        parts: cython.longlong,
+    ) -> Any:  # fmt: skip
         """The number of the template for one instruction's bytes and key; -1: each is to be asked for."""
-        found: Any = self._of_form(key, code, numbers) if has_operand else None
-        return self.exact(code, numbers) if found is None else found
+        found: cython.longlong = -1
+        if parts & OPERAND:
+            found = self._of_form(key, code, begin, end, parts)
+        return self.exact(code[begin:end], parts) if found < 0 else found
 
     @cython.cfunc
-    def _of_form(self, key: cython.ulonglong, code: bytes, numbers: "tuple[Any, ...]") -> Any:
-        rip: cython.bint = numbers[5]
+    @cython.exceptval(-2)
+    def _of_form(
+        self, key: cython.ulonglong, code: bytes, begin: cython.Py_ssize_t, end: cython.Py_ssize_t,
+        parts: cython.longlong,
+    ) -> cython.longlong:  # fmt: skip
+        """The same where that can be said by a form; NONE where not."""
         prefixes: cython.uint = key & 0xFF
         rex: cython.uint = (key >> 8) & 0x1FFFF
         space: cython.uint = (key >> 25) & 7
@@ -162,7 +193,7 @@ class Forms:
         if modrm >= 0xC0:
             kind = BY_REGISTER
             fields = RM
-        elif rip:
+        elif parts & RELATIVE:
             kind = BY_IP
             fields = 0
         elif modrm & 7 != 4:
@@ -177,7 +208,7 @@ class Forms:
             fields = BASE | INDEX
             if index == 4:
                 if scale != 1:
-                    return None
+                    return NONE
                 kind = BY_BASE
                 fields = BASE
             if modrm < 0x40 and sib & 7 == 5:
@@ -194,26 +225,30 @@ class Forms:
             | cython.cast(cython.ulonglong, kind) << 24
         )
         known: Any = self.shapes.get(shape)
+        found: Any
         optional: cython.uint
+        number: cython.ulonglong
+        form: cython.Py_ssize_t
         if known is None:
             optional = REG | VVVV if space & 4 else REG
             while optional:
-                form: Any = self._form(code, space, high, more, opcode, kind, fields | optional, reg, vvvv, numbers)
-                if form is not False:
+                form = self._form(code[begin:end], space, high, more, opcode, kind, fields | optional, reg, vvvv, parts)
+                if form >= 0:
                     self.forms[_form_key(shape, small, fields | optional, reg, vvvv)] = form
                     break
                 optional -= 1
             self.shapes[shape] = known = optional
         fields |= cython.cast(cython.uint, known)
         if not fields:
-            return None
-        number: cython.ulonglong = _form_key(shape, small, fields, reg, vvvv)
-        form = self.forms.get(number)
-        if form is None:
-            form = self._form(code, space, high, more, opcode, kind, fields, reg, vvvv, numbers)
-            self.forms[number] = form
-        if form is False:
-            return None
+            return NONE
+        number = _form_key(shape, small, fields, reg, vvvv)
+        found = self.forms.get(number)
+        if found is None:
+            found = self._form(code[begin:end], space, high, more, opcode, kind, fields, reg, vvvv, parts)
+            self.forms[number] = found
+        form = found
+        if form < 0:
+            return NONE
         self.registers[0] = reg
         self.registers[1] = vvvv
         self.registers[2] = rm
@@ -222,20 +257,21 @@ class Forms:
         return self._copied(form, fields, scale, rex != 0 or space & 4 != 0)
 
     @cython.cfunc
+    @cython.exceptval(-2)
     def _form(
         self, code: bytes, space: cython.uint, high: cython.uint, more: cython.uint, opcode: cython.uint,
-        kind: cython.uint, fields: cython.uint, reg: cython.uint, vvvv: cython.uint, numbers: "tuple[Any, ...]",
-    ) -> Any:  # fmt: skip
-        """What `general` says of an instruction with our registers in these fields; False for nothing."""
+        kind: cython.uint, fields: cython.uint, reg: cython.uint, vvvv: cython.uint, parts: cython.longlong,
+    ) -> cython.Py_ssize_t:  # fmt: skip
+        """Where what `general` says of an instruction with our registers in these fields is; NONE for nothing."""
         if fields & REG:
             reg = OWN_REG
         elif reg >= 8:
             # May be one of ours.
-            return False
+            return NONE
         if fields & VVVV:
             vvvv = OWN_VVVV
         elif vvvv >= 8:
-            return False
+            return NONE
         at: cython.Py_ssize_t = 0
         made: Any = bytearray()
         while code[at] in LEGACY:
@@ -267,21 +303,41 @@ class Forms:
         else:
             made.append((0x80 if kind == BY_BOTH else 0) | middle | 4)
             made.append((OWN_INDEX & 7 if fields & INDEX else 4) << 3 | (OWN_BASE & 7 if kind == BY_BOTH else 5))
-        _at, _size, immediate_at, immediate_size, immediate_kind, _rip = numbers
+        immediate_at: cython.Py_ssize_t = parts >> 8 & 15
+        immediate_size: cython.Py_ssize_t = parts >> 12 & 15
         place: cython.Py_ssize_t = len(made)
         made += bytes(size) + code[immediate_at : immediate_at + immediate_size]
-        numbers = (place, size, place + size, immediate_size, immediate_kind, kind == BY_IP)
-        found: Any = self.general(bytes(made), numbers, fields)
+        if len(made) > LONGEST:
+            return NONE
+        parts = parts & ~0xFFF
+        if size:
+            parts |= place | size << 4
+        if immediate_size:
+            parts |= (place + size) << 8
+        found: Any = self.general(bytes(made), parts, fields)
         self.see()
-        return False if found is None else found
+        if found is None:
+            return NONE
+        form: cython.Py_ssize_t = self.known
+        if form == self.form_template.shape[0]:
+            self.form_template = longer(self.form_template, form, 2 * form)
+            self.form_fixed = longer(self.form_fixed, form, 2 * form)
+            self.form_vectors = longer(self.form_vectors, form, 2 * form)
+            self.form_narrow = longer(self.form_narrow, form, 2 * form)
+        self.form_template[form], self.form_fixed[form], self.form_vectors[form], self.form_narrow[form] = found
+        self.known += 1
+        return form
 
     @cython.cfunc
-    def _copied(self, form: "tuple[Any, ...]", fields: cython.uint, scale: cython.uint, extended: cython.bint) -> Any:
-        """The number of a form's template with these registers; None where they do not go together."""
-        template: cython.Py_ssize_t = form[0]
-        fixed: cython.ulonglong = form[1]
-        vectors: cython.uint = form[2]
-        narrow: cython.uint = form[3]
+    @cython.exceptval(-2)
+    def _copied(
+        self, form: cython.Py_ssize_t, fields: cython.uint, scale: cython.uint, extended: cython.bint
+    ) -> cython.longlong:
+        """The number of a form's template with this instruction's registers; NONE where they do not go together."""
+        template: cython.Py_ssize_t = self.form_template[form]
+        fixed: cython.ulonglong = self.form_fixed[form]
+        vectors: cython.uint = self.form_vectors[form]
+        narrow: cython.uint = self.form_narrow[form]
         n: cython.Py_ssize_t
         m: cython.Py_ssize_t
         own: cython.ulonglong = 0
@@ -291,9 +347,9 @@ class Forms:
         register: cython.longlong
         # Without a prefix 4 to 7 are the second bytes of the first four.
         if narrow & REG and not extended and self.registers[0] & 12 == 4:
-            return None
+            return NONE
         if narrow & RM and not extended and self.registers[2] & 12 == 4:
-            return None
+            return NONE
         for n in range(COUNT):
             self.owns[n] = -1
             if not fields >> n & 1:
@@ -306,16 +362,17 @@ class Forms:
             elif self.registers[n] < 8:
                 self.registers[n] = self.general_number[self.registers[n]]
             if fixed >> self.registers[n] & 1:
-                return None
+                return NONE
             self.owns[n] = which
             self.to[which] = self.registers[n]
             own |= cython.cast(cython.ulonglong, 1) << which
         if fields & RM and (self.registers[2] == self.registers[0] or self.registers[2] == self.registers[1]):
-            return None
+            return NONE
         if vectors & INDEX and (self.registers[4] == self.registers[0] or self.registers[4] == self.registers[1]):
-            return None
+            return NONE
         row: cython.Py_ssize_t = template * ROW_WORDS
-        number: cython.Py_ssize_t = self._more(self.rows[row + MEMORIES])
+        count: cython.Py_ssize_t = self.rows[row + MEMORIES]
+        number: cython.Py_ssize_t = self._more(count)
         made: cython.Py_ssize_t = number * ROW_WORDS
         for n in range(ROW_WORDS):
             self.rows[made + n] = self.rows[row + n]
@@ -329,9 +386,10 @@ class Forms:
                     left |= cython.cast(cython.ulonglong, 1) << self.registers[m]
             self.rows[made + n] = cython.cast(cython.longlong, left)
         at: cython.Py_ssize_t = self.rows[row + FIRST_MEMORY] * MEMORY_WORDS
-        to: cython.Py_ssize_t = (self.used - self.rows[row + MEMORIES]) * MEMORY_WORDS
-        self.rows[made + FIRST_MEMORY] = self.used - self.rows[row + MEMORIES]
-        for _operand in range(self.rows[row + MEMORIES]):
+        to: cython.Py_ssize_t = self.operand_next * MEMORY_WORDS
+        self.rows[made + FIRST_MEMORY] = self.operand_next
+        self.operand_next += count
+        for _operand in range(count):
             for n in range(MEMORY_WORDS):
                 self.operands[to + n] = self.operands[at + n]
             self.operands[to + OPERAND_BASE] = self._mapped(self.operands[at + OPERAND_BASE], own)
@@ -354,9 +412,12 @@ class Forms:
     @cython.cfunc
     @cython.exceptval(-1)
     def _more(self, operands: cython.Py_ssize_t) -> cython.Py_ssize_t:
-        """The number of a new template, with room for so many operands; `used` counts them."""
-        number: cython.Py_ssize_t = self.table.make(operands)
-        self.used = self.table.operand_count
+        """The number of a new template; there is room for so many operands from `operand_next` on."""
+        if self.template_next == self.template_end or self.operand_end - self.operand_next < operands:
+            self.template_next, self.operand_next = self.table.reserve(AT_ONCE, 2 * AT_ONCE)
+            self.template_end = self.template_next + AT_ONCE
+            self.operand_end = self.operand_next + 2 * AT_ONCE
         if self.table.rows is not self.rows_seen or self.table.operands is not self.operands_seen:
             self.see()
-        return number
+        self.template_next += 1
+        return self.template_next - 1

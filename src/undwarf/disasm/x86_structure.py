@@ -34,6 +34,11 @@ TARGETED = cython.declare(cython.int, 16)
 ROW_WORDS = cython.declare(cython.Py_ssize_t, 16)
 """Words of a template, the first of which is its flow (:mod:`undwarf.disasm.templates`)."""
 
+EMPTY = cython.declare(cython.int, -2)
+MULTIPLIER = cython.declare(cython.ulonglong, 0x9E3779B97F4A7C15)
+RELATIVE = 1 << 18
+"""Bit of an instruction's parts: its displacement is relative to the instruction pointer."""
+
 SIGNED_NUMBER, UNSIGNED_BYTE = 1, 2
 """What an immediate is: a number that may be any other, with sign or, of one byte, without; else part of the key."""
 
@@ -116,16 +121,20 @@ def _two_bytes() -> "list[int]":
 class Structure:
     """Splits code into instructions.
 
-    ``table`` holds the templates. ``learn(key, bytes, (displacement's place and size, immediate's place and size, what
-    the immediate is, whether the displacement is relative to the instruction pointer), whether there is an operand of
-    register or memory)`` gives the template's number for a new key, or -1; ``ask(at)`` describes one instruction by
-    itself: (length, template, displacement, immediate, target or None).
+    ``table`` holds the templates. ``learn(key, code, begin, end, parts)`` gives the template's number for a new key, or
+    -1; parts: from the lowest bit on the displacement's place in the instruction (4 bits) and size (4), those of the
+    immediate (4, 4), what the immediate is (2), whether the displacement is relative to the instruction pointer (1),
+    whether there is an operand of register or memory (1). ``ask(at)`` describes one instruction by itself: (length,
+    template, displacement, immediate, target or None).
     """
 
     table: Any
     learn: Any
     ask: Any
-    templates = cython.declare(dict)
+    # Templates by key, each in the first free place from where its key says on; EMPTY where there is none.
+    keys = cython.declare("unsigned long long[::1]")
+    templates = cython.declare("int[::1]")
+    known: cython.Py_ssize_t
     one = cython.declare("int[::1]")
     two = cython.declare("int[::1]")
     number_of = cython.declare("int[::1]")
@@ -145,7 +154,8 @@ class Structure:
         self.rows = table.rows
         self.learn = learn
         self.ask = ask
-        self.templates = {}
+        self.known = 0
+        self._widen(4096)
         self.one = zeros("i", 256)
         self.two = zeros("i", 256)
         self.number_of = zeros("i", 256)
@@ -199,6 +209,8 @@ class Structure:
         rip=cython.bint,
         relative=cython.int,
         number=cython.longlong,
+        place=cython.Py_ssize_t,
+        parts=cython.longlong,
         displacement=cython.longlong,
         immediate=cython.longlong,
     )
@@ -366,13 +378,23 @@ class Structure:
                     | cython.cast(cython.ulonglong, sib) << 44
                     | cython.cast(cython.ulonglong, small) << 52
                 )
-                found: Any = self.templates.get(key)
-                if found is None:
-                    places: Any = displacement_at - at, displacement_size, immediate_at - at, immediate_size, kind, rip
-                    found = self.learn(key, code[at:i], places, what & MODRM != 0)
-                    self.templates[key] = found
+                place = self._place(key)
+                if self.templates[place] == EMPTY:
+                    # What is not there has no place in the instruction either.
+                    parts = kind << 16
+                    if displacement_size:
+                        parts |= (displacement_at - at) | displacement_size << 4
+                    if immediate_size:
+                        parts |= (immediate_at - at) << 8 | immediate_size << 12
+                    if rip:
+                        parts |= 1 << 18
+                    if what & MODRM:
+                        parts |= 1 << 19
+                    number = self.learn(key, code, at, i, parts)
+                    self._remember(key, number)
                     self.rows = self.table.rows
-                number = found
+                else:
+                    number = self.templates[place]
             if number == BAD:
                 length, of, displaced, immediate_value, target = self.ask(at)
                 offsets[count] = at
@@ -437,6 +459,46 @@ class Structure:
             count += 1
             at = i
         return self._found(count)
+
+    @cython.cfunc
+    @cython.inline
+    @cython.exceptval(-1)
+    def _place(self, key: cython.ulonglong) -> cython.Py_ssize_t:
+        """Where a key is, or would be."""
+        place: cython.Py_ssize_t = (key * MULTIPLIER) >> 40 & (self.keys.shape[0] - 1)
+        while self.templates[place] != EMPTY and self.keys[place] != key:
+            place = place + 1 if place + 1 < self.keys.shape[0] else 0
+        return place
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    def _remember(self, key: cython.ulonglong, number: cython.longlong) -> cython.int:
+        if 2 * self.known >= self.keys.shape[0]:
+            self._widen(4 * self.keys.shape[0])
+        place: cython.Py_ssize_t = self._place(key)
+        self.keys[place] = key
+        self.templates[place] = number
+        self.known += 1
+        return 0
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    @cython.locals(keys="unsigned long long[::1]", templates="int[::1]", place=cython.Py_ssize_t)
+    def _widen(self, size: cython.Py_ssize_t) -> cython.int:
+        """More room for keys; ``size`` is a power of two."""
+        known: cython.Py_ssize_t = self.known
+        if known:
+            keys, templates = self.keys, self.templates
+        self.keys = zeros("Q", size)
+        self.templates = zeros("i", size)
+        for place in range(size):
+            self.templates[place] = EMPTY
+        self.known = 0
+        if known:
+            for place in range(keys.shape[0]):
+                if templates[place] != EMPTY:
+                    self._remember(keys[place], templates[place])
+        return 0
 
     @cython.cfunc
     def _found(self, count: cython.Py_ssize_t) -> "tuple[Any, ...]":

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import cached_property
 
-from undwarf.disasm import NONE, Instruction, Machine, Memory, machine_of
+from undwarf.disasm import NONE, Flow, Instruction, Machine, Memory, machine_of
 from undwarf.disasm.listing import Listing
 from undwarf.disasm.x86_64 import fused
 from undwarf.elf import ElfFile
@@ -214,7 +214,9 @@ class Resolver:
         if place is None or not place[1]:
             return None
         instructions, k = place
-        if self._elf.machine != _EM_X86_64 or not fused(instructions[k - 1], instructions[k]):
+        if self._elf.machine != _EM_X86_64 or instructions.flows[k] & 15 != Flow.BRANCH:
+            return None
+        if not fused(instructions[k - 1], instructions[k]):
             return None
         return instructions[k - 1].address
 
