@@ -266,7 +266,7 @@ def locate(
     # Elements are read one by one when the index is biased: what is wider is no element.
     arrays = [
         (at, stride)
-        for at, stride, total in _arrays(graph, t)
+        for at, stride, total in graph.arrays(t)
         if step == stride and step < max(total, 1) and size <= stride
     ]
     if len(arrays) == 1:
@@ -458,7 +458,7 @@ def _at_border(graph: TypeGraph, t: int, step: int, offset: int) -> bool:
     if abs(step) <= 8:
         # Numbers: those before are as good.
         return False
-    arrays = [(at, at + total) for at, by, total in _arrays(graph, t) if not (step % by and by % step)]
+    arrays = [(at, at + total) for at, by, total in graph.arrays(t) if not (step % by and by % step)]
     return any(end - abs(step) <= offset < end and any(at == end for at, _end in arrays) for _at, end in arrays)
 
 
@@ -476,7 +476,7 @@ def _in_array_behind(graph: TypeGraph, t: int, step: int, offset: int, size: int
     stride = abs(step)
     if not graph.is_aggregate(t) or not 0 < size <= stride:
         return None
-    begins = {at for at, by, total in _arrays(graph, t) if by == stride <= total}
+    begins = {at for at, by, total in graph.arrays(t) if by == stride <= total}
     for place in range(offset + stride, offset + _TURNS * stride + 1, stride) if begins else ():
         if not any(at <= place < at + stride for at in begins):
             continue
@@ -491,7 +491,7 @@ def before_array(graph: TypeGraph, t: int, step: int, offset: int) -> bool:
     """Whether an offset is in one of the last elements of a longer array, and another one of the same steps follows: it
     may be that one's, of an index that counts from more than 0."""
     stride = abs(step)
-    arrays = [(at, at + total) for at, by, total in _arrays(graph, t) if by == stride]
+    arrays = [(at, at + total) for at, by, total in graph.arrays(t) if by == stride]
     ends = [
         end
         for at, end in arrays
@@ -511,24 +511,6 @@ def _absorbed(graph: TypeGraph, found: Field, step: int) -> bool:
     return False
 
 
-def _arrays(graph: TypeGraph, t: int) -> list[tuple[int, int, int]]:
-    """(offset, stride, bytes) of the arrays in an aggregate, one level of aggregates deep after another."""
-    found: list[tuple[int, int, int]] = []
-    queue = [(t, 0)]
-    steps = 0
-    while queue and steps < 512:
-        steps += 1
-        inner, begin = queue.pop()
-        if graph.is_array(inner):
-            stride = graph.stride(inner)
-            if stride > 0:
-                found.append((begin, stride, graph.size(inner) or 1 << 62))
-                queue.append((graph.target(inner), begin))
-        elif graph.is_aggregate(inner):
-            queue.extend((member.type, begin + member.offset) for member in graph.members(inner))
-    return found
-
-
 def row_at(graph: TypeGraph, t: int, step: int, offset: int) -> tuple[int, int] | None:
     """(element, offset in it) of the array inside an aggregate through which steps lead; None where none has them."""
     found = graph.member_at(t, offset) if offset >= 0 else None
@@ -544,7 +526,7 @@ def holds_array(graph: TypeGraph, t: int, step: int, offset: int, element: int) 
     if not size or step % size or not graph.is_aggregate(t):
         return False
     canonical = graph.canonical(element)
-    for at, stride, _total in _arrays(graph, t):
+    for at, stride, _total in graph.arrays(t):
         if stride == size and not (offset - at) % stride:
             found = graph.member_at(t, at)
             inside = found.containers if found is not None else ()
@@ -559,7 +541,7 @@ def same_array(graph: TypeGraph, t: int, step: int, first: int, second: int) -> 
     if not graph.is_aggregate(t):
         return True
     within = [
-        {at for at, by, total in _arrays(graph, t) if not (step % by and by % step) and at <= place < at + total}
+        {at for at, by, total in graph.arrays(t) if not (step % by and by % step) and at <= place < at + total}
         for place in (first, second)
     ]
     return not within[0] or not within[1] or not within[0].isdisjoint(within[1])

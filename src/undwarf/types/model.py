@@ -10,7 +10,12 @@ being looked at.
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
+from operator import itemgetter
+from typing import Any
 
+import cython
+
+from undwarf.buffers import longer, zeros
 from undwarf.diagnostics import Defects
 from undwarf.limits import DEFAULT, Limits
 from undwarf.types.records import (
@@ -34,6 +39,7 @@ _FIELDS_KEPT = 50_000
 """Answers to where something lies in a type that are kept; the same are asked for at every turn of a loop."""
 
 _SEVERAL = -1
+_score_of = itemgetter(0)
 
 # Members by the ten thousand: past the named tuple's own way to be made.
 _as_it_is = tuple.__new__
@@ -48,8 +54,48 @@ _WRAPPERS = (
 )
 
 
+# Kinds as numbers of C, as in `records.py`.
+_POINTER = cython.declare(cython.int, 5)
+_REFERENCE = cython.declare(cython.int, 6)
+_ARRAY = cython.declare(cython.int, 7)
+_AGGREGATE = cython.declare(cython.ulonglong, sum([1 << int(kind) for kind in AGGREGATES]))
+_SCALAR = cython.declare(cython.ulonglong, sum([1 << int(kind) for kind in SCALARS]))
+_STEPS = cython.declare(cython.int, 512)
+"""Aggregates and arrays inside of a type that are looked at to find its arrays."""
+
+
+@cython.final
+@cython.cclass
 class TypeGraph:
     """Types by number. ``pointer_size`` serves where a source does not give a pointer's size."""
+
+    pointer_size: int = cython.declare(object, visibility="readonly")
+    limits: Limits = cython.declare(object, visibility="readonly")
+    defects: Defects = cython.declare(object, visibility="readonly")
+    subject: str = cython.declare(object, visibility="readonly")
+    _records: list[TypeRecord | None] = cython.declare(list)
+    _pending: dict[int, tuple[Loader, int]] = cython.declare(dict)
+    _ranges: list[tuple[int, int, Loader]] = cython.declare(list)
+    _names: dict[int, str] = cython.declare(dict)
+    _members: dict[int, tuple[Member, ...]] = cython.declare(dict)
+    _canonical: dict[int, int] = cython.declare(dict)
+    _alone: dict[tuple[str, int], int] = cython.declare(dict)
+    """The type of a name and size, while there is only one; else _SEVERAL."""
+    _by_layout: dict[tuple[str, int, int], int] = cython.declare(dict)
+    _facts: "memoryview[int]" = cython.declare("int[::1]")
+    """By type, what it is below typedefs and qualifiers and of which kind that is, plus one; 0 for not asked yet."""
+    _sizes: "memoryview[int]" = cython.declare("long long[::1]")
+    """By type, its bytes plus one; 0 for not asked yet."""
+    _room = cython.declare(cython.Py_ssize_t)
+    _loading = cython.declare(cython.int)
+    _pointers: dict[int, int] = cython.declare(dict)
+    _starts: dict[int, list[int]] = cython.declare(dict)
+    _fields: dict[tuple[int, int, int], Field | None] = cython.declare(dict)
+    _objects: dict[tuple[int, int, int], bool] = cython.declare(dict)
+    _alignments: dict[int, int] = cython.declare(dict)
+    _choices: dict[int, tuple[int, ...]] = cython.declare(dict)
+    _choice_of: dict[tuple[int, ...], int] = cython.declare(dict)
+    _arrays: dict[int, list[tuple[int, int, int]]] = cython.declare(dict)
 
     def __init__(
         self, *, pointer_size: int = 8, limits: Limits = DEFAULT, defects: Defects | None = None, subject: str = ""
@@ -58,25 +104,26 @@ class TypeGraph:
         self.limits = limits
         self.defects = Defects() if defects is None else defects
         self.subject = subject
-        self._records: list[TypeRecord | None] = [TypeRecord(Kind.VOID, "void", 0)]
-        self._pending: dict[int, tuple[Loader, int]] = {}
-        self._ranges: list[tuple[int, int, Loader]] = []
-        self._names: dict[int, str] = {}
-        self._members: dict[int, tuple[Member, ...]] = {}
-        self._canonical: dict[int, int] = {}
-        self._alone: dict[tuple[str, int], int] = {}
-        """The type of a name and size, while there is only one; else _SEVERAL."""
-        self._by_layout: dict[tuple[str, int, int], int] = {}
-        self._stripped: dict[int, int] = {}
-        self._sizes: dict[int, int] = {}
+        self._records = [TypeRecord(Kind.VOID, "void", 0)]
+        self._pending = {}
+        self._ranges = []
+        self._names = {}
+        self._members = {}
+        self._canonical = {}
+        self._alone = {}
+        self._by_layout = {}
+        self._room = 256
+        self._facts = zeros("i", 2 * self._room)
+        self._sizes = zeros("q", self._room)
         self._loading = 0
-        self._pointers: dict[int, int] = {}
-        self._starts: dict[int, list[int]] = {}
-        self._fields: dict[tuple[int, int, int], Field | None] = {}
-        self._objects: dict[tuple[int, int, int], bool] = {}
-        self._alignments: dict[int, int] = {}
-        self._choices: dict[int, tuple[int, ...]] = {}
-        self._choice_of: dict[tuple[int, ...], int] = {}
+        self._pointers = {}
+        self._starts = {}
+        self._fields = {}
+        self._objects = {}
+        self._alignments = {}
+        self._choices = {}
+        self._choice_of = {}
+        self._arrays = {}
 
     def __len__(self) -> int:
         return len(self._records)
@@ -109,24 +156,41 @@ class TypeGraph:
         self._ranges.append((first, first + count, loader))
         return first
 
+    @cython.ccall
+    @cython.locals(t=cython.Py_ssize_t)
     def record(self, t: int) -> TypeRecord:
         """The record of a type; that of void for a number that was never given out."""
-        records = self._records
-        found = records[t] if 0 <= t < len(records) else records[0]
+        found: Any = self._records[t if 0 <= t < len(self._records) else 0]
+        return found if found is not None else self._load(t)
+
+    @cython.cfunc
+    @cython.locals(t=cython.Py_ssize_t)
+    def _load(self, t: int) -> TypeRecord:
+        # A loader that comes back to this type while it makes it finds an unknown one.
+        self._records[t] = TypeRecord(Kind.OTHER)
+        loader, key = self._source(t)
+        self._loading += 1
+        try:
+            found = loader.load(key) if loader is not None else None
+        finally:
+            self._loading -= 1
         if found is None:
-            # A loader that comes back to this type while it makes it finds an unknown one.
-            records[t] = TypeRecord(Kind.OTHER)
-            loader, key = self._source(t)
-            self._loading += 1
-            try:
-                found = loader.load(key) if loader is not None else None
-            finally:
-                self._loading -= 1
-            if found is None:
-                self.defects.add("type without a description", self.subject)
-                found = TypeRecord(Kind.OTHER)
-            records[t] = found
+            self.defects.add("type without a description", self.subject)
+            found = TypeRecord(Kind.OTHER)
+        self._records[t] = found
         return found
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    @cython.returns(cython.int)
+    @cython.locals(room=cython.Py_ssize_t)
+    def _grow(self) -> int:
+        """Room for what is known of all types."""
+        room = max(2 * self._room, len(self._records))
+        self._facts = longer(self._facts, 2 * self._room, 2 * room)
+        self._sizes = longer(self._sizes, self._room, room)
+        self._room = room
+        return 0
 
     def _source(self, t: int) -> "tuple[Loader | None, int]":
         pending = self._pending.pop(t, None)
@@ -146,22 +210,45 @@ class TypeGraph:
 
     # Asking ------------------------------------------------------------------------------------------------
 
+    @cython.ccall
+    @cython.exceptval(-1)
+    @cython.returns(cython.Py_ssize_t)
+    @cython.locals(t=cython.Py_ssize_t)
     def strip(self, t: int) -> int:
         """The type below typedefs and qualifiers; void where they lead nowhere or in a circle."""
-        known = self._stripped.get(t)
-        if known is not None:
-            return known
+        if 0 <= t < self._room and self._facts[2 * t]:
+            return self._facts[2 * t] - 1
+        return self._strip(t)
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    @cython.returns(cython.Py_ssize_t)
+    @cython.locals(t=cython.Py_ssize_t, first=cython.Py_ssize_t)
+    def _strip(self, t: int) -> int:
         first = t
         for _hop in range(self.limits.type_depth):
             record = self.record(t)
             if record.kind not in THROUGH:
-                if not self._loading:
+                if not self._loading and 0 <= first < len(self._records):
                     # What is being made looks unknown until it is.
-                    self._stripped[first] = t
+                    if first >= self._room:
+                        self._grow()
+                    self._facts[2 * first] = t + 1
+                    self._facts[2 * first + 1] = record.kind + 1
                 return t
             t = record.target
         self.defects.add("typedef of itself", self.subject)
         return VOID
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    @cython.returns(cython.int)
+    @cython.locals(t=cython.Py_ssize_t)
+    def _kind(self, t: int) -> int:
+        """What a type is below typedefs and qualifiers."""
+        if 0 <= t < self._room and self._facts[2 * t + 1]:
+            return self._facts[2 * t + 1] - 1
+        return int(self.record(self.strip(t)).kind)
 
     def kind(self, t: int) -> Kind:
         """What a type is, as declared; ask for :meth:`strip` of it first to see through typedefs."""
@@ -171,33 +258,54 @@ class TypeGraph:
         """The name it was declared by, without ``struct``; empty for none."""
         return self.record(t).name
 
+    @cython.ccall
     def target(self, t: int) -> int:
         """What a pointer or reference leads to, an array's element, what a function returns; void for others."""
         return self.record(self.strip(t)).target
 
+    @cython.ccall
+    @cython.exceptval(-1)
+    @cython.returns(cython.bint)
+    @cython.locals(kind=cython.int)
     def is_pointer(self, t: int) -> bool:
         """Whether a value of the type is an address (a pointer or a reference)."""
-        return self.record(self.strip(t)).kind in ADDRESSES
+        kind = self._kind(t)
+        return kind in (_POINTER, _REFERENCE)
 
+    @cython.ccall
+    @cython.exceptval(-1)
+    @cython.returns(cython.bint)
     def is_aggregate(self, t: int) -> bool:
         """Whether the type has members."""
-        return self.record(self.strip(t)).kind in AGGREGATES
+        return bool(_AGGREGATE >> self._kind(t) & 1)
 
+    @cython.ccall
+    @cython.exceptval(-1)
+    @cython.returns(cython.bint)
     def is_scalar(self, t: int) -> bool:
         """Whether a value of the type fits a register as it is."""
-        return self.record(self.strip(t)).kind in SCALARS
+        return bool(_SCALAR >> self._kind(t) & 1)
 
+    @cython.ccall
+    @cython.exceptval(-1)
+    @cython.returns(cython.bint)
     def is_array(self, t: int) -> bool:
         """Whether the type is an array."""
-        return self.record(self.strip(t)).kind == Kind.ARRAY
+        return self._kind(t) == _ARRAY
 
+    @cython.ccall
+    @cython.exceptval(-1)
+    @cython.returns(cython.longlong)
+    @cython.locals(t=cython.Py_ssize_t, known=cython.longlong)
     def size(self, t: int) -> int:
         """Bytes of a value; 0 where that is not known (void, functions, declarations, arrays without bounds)."""
-        known = self._sizes.get(t)
-        if known is None:
-            known = self._size_of(t)
-            if not self._loading:
-                self._sizes[t] = known
+        if 0 <= t < self._room and self._sizes[t]:
+            return self._sizes[t] - 1
+        known = self._size_of(t)
+        if not self._loading and 0 <= t < len(self._records):
+            if t >= self._room:
+                self._grow()
+            self._sizes[t] = known + 1
         return known
 
     def _size_of(self, t: int) -> int:
@@ -252,12 +360,14 @@ class TypeGraph:
                 most = max(most, inner)
         return most
 
+    @cython.ccall
+    @cython.exceptval(-1)
+    @cython.returns(cython.longlong)
     def stride(self, t: int) -> int:
         """Bytes from one element of an array to the next; 0 where that is not known."""
-        t = self.strip(t)
-        record = self.record(t)
-        return self.size(record.target) if record.kind == Kind.ARRAY else 0
+        return self.size(self.target(t)) if self._kind(t) == _ARRAY else 0
 
+    @cython.ccall
     def element_count(self, t: int) -> int:
         """Elements of an array; -1 for unknown (a flexible array, a computed bound) and for what is no array."""
         record = self.record(self.strip(t))
@@ -268,21 +378,42 @@ class TypeGraph:
             return record.size // stride if stride else -1
         return record.count
 
+    @cython.ccall
     def members(self, t: int) -> tuple[Member, ...]:
         """Members as declared, those of base classes as one each (``base``); sizes and bit offsets filled in."""
         t = self.strip(t)
         found = self._members.get(t)
         if found is None:
-            record = self.record(t)
-            found = record.members
-            if record.kind in AGGREGATES:
+            found = ()
+            if self.is_aggregate(t):
                 found = tuple(
-                    member if member[2] >= 0 else _as_it_is(Member, (*member[:2], self.size(member[5]), *member[3:]))
-                    for member in found
+                    [
+                        member
+                        if member[2] >= 0
+                        else _as_it_is(Member, (*member[:2], self.size(member[5]), *member[3:]))
+                        for member in self.record(t).members
+                    ]
                 )
-            else:
-                found = ()
             self._members[t] = found
+        return found
+
+    def arrays(self, t: int) -> list[tuple[int, int, int]]:
+        """(offset, stride, bytes) of the arrays in an aggregate, one level of aggregates deep after another."""
+        found: list[tuple[int, int, int]] | None = self._arrays.get(t)
+        if found is None:
+            found = self._arrays[t] = []
+            queue = [(t, 0)]
+            steps = 0
+            while queue and steps < _STEPS:
+                steps += 1
+                inner, begin = queue.pop()
+                if self.is_array(inner):
+                    stride = self.stride(inner)
+                    if stride > 0:
+                        found.append((begin, stride, self.size(inner) or 1 << 62))
+                        queue.append((self.target(inner), begin))
+                elif self.is_aggregate(inner):
+                    queue.extend([(member.type, begin + member.offset) for member in self.members(inner)])
         return found
 
     def parameters(self, t: int) -> tuple[tuple[str, int], ...]:
@@ -311,19 +442,21 @@ class TypeGraph:
         if offset < 0:
             return None
         key = (t, offset, size)
-        if key not in self._fields:
+        found = self._fields.get(key, _SEVERAL)
+        if isinstance(found, int):
             if len(self._fields) >= _FIELDS_KEPT:
                 self._fields.clear()
-            self._fields[key] = self._find(t, offset, size)
-        return self._fields[key]
+            found = self._fields[key] = self._find(t, offset, size)
+        return found
 
     def _find(self, t: int, offset: int, size: int) -> Field | None:
         search = Search(self, t, offset, size)
         if not search.found:
             return None
-        _score, best = max(search.found, key=lambda one: one[0])
         if len(search.found) == 1:
-            return best
+            alone: Field = search.found[0][1]
+            return alone
+        _score, best = max(search.found, key=_score_of)
         paths = tuple(dict.fromkeys(one.path for _score, one in search.found))
         return Field(best.path, best.type, best.offset, best.begin, best.size, paths, best.containers)
 
