@@ -4,6 +4,7 @@ import os
 import signal
 import threading
 from collections.abc import Callable
+from itertools import pairwise
 
 import pytest
 
@@ -39,6 +40,23 @@ def test_answers_are_in_order_whoever_made_them() -> None:
     pids = [one[1] for one in found]  # type: ignore[index]
     assert len(set(pids)) == 2
     assert pids[0] == os.getpid() != pids[-1]
+
+
+@pytest.mark.parametrize(("count", "pieces"), [(200, 1), (1000, 3), (10_000, 6)])
+def test_pieces_from_all_over_the_list_are_done_before_there_are_two(count: int, pieces: int) -> None:
+    done: list[int] = []
+    before: list[int] = []
+
+    def ready() -> bool:
+        before.extend(done)
+        return False
+
+    both_ends(count, lambda k: done.append(k), ready=ready)
+    jumps = [k for k, one in enumerate(before) if not k or before[k - 1] != one - 1]
+    assert len(jumps) == pieces
+    assert sorted(done) == list(range(count))
+    gaps = [0, *sorted(before[k] for k in jumps), count]
+    assert max(b - a for a, b in pairwise(gaps)) < 1.3 * count / (pieces + 1)
 
 
 def test_what_the_second_one_notes_comes_back() -> None:

@@ -1,7 +1,6 @@
 """One memory operand of an instruction, and what was found of it."""
 
 from dataclasses import field as dataclass_field
-from dataclasses import fields
 
 from undwarf.disasm import Instruction, Memory
 from undwarf.lazy_dataclasses import dataclass
@@ -38,8 +37,10 @@ class Access:
 
     def __reduce__(self) -> tuple[object, ...]:
         # The number is one of this process's graph.
-        kept = {field.name: getattr(self, field.name) for field in fields(self)} | {"type_number": VOID}
-        return Access, tuple(kept.values())
+        return Access, (
+            self.address, self.insn, self.access, self.type, self.offset, self.field, self.size, self.how,
+            self.candidates, self.reason, VOID, self.type_size, self.operand,
+        )  # fmt: skip
 
     @property
     def typed(self) -> bool:

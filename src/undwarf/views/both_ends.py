@@ -21,6 +21,9 @@ Done = TypeVar("Done")
 _PIECES = 256
 """Pieces a list is cut into at most: a pipe holds a byte for each."""
 _SMALLEST = 8
+_TOGETHER = 36
+"""One of so many pieces is worked through before a second process is made. Of a program with a large part that all its
+functions use, two hundredths of them had two thirds of the types that all of them have."""
 _WORTH = 192
 """Items below which a second process costs more than it brings."""
 
@@ -49,9 +52,11 @@ def both_ends(
     pieces = [range(low, min(low + size, count)) for low in range(0, count, size)]
     done: dict[int, Done] = {}
     if count >= _WORTH:
-        # What both need of a file is read before they part: that is what the middle of the list needs.
-        for k in pieces.pop(len(pieces) // 2):
-            done[k] = work(k)
+        # What both need of a file is read before they part: that is what pieces need that lie all over the list.
+        parts = max(1, len(pieces) // _TOGETHER) + 1
+        for at in [len(pieces) * part // parts for part in range(parts - 1, 0, -1)]:
+            for k in pieces.pop(at):
+                done[k] = work(k)
     second = _Second(pieces, work, notes) if count >= _WORTH and ready() and may_fork() else None
     try:
         for piece in pieces:
