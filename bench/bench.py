@@ -279,11 +279,16 @@ def small(tools: Tools, directory: Path, options: argparse.Namespace) -> dict[st
 
 
 def data_types(options: argparse.Namespace) -> int:
-    """`undwarf types` beside perf's data-type profiles, and with every sample eight times."""
+    """`undwarf types` beside perf's data-type profiles; with every sample eight times; and after an earlier run."""
     tools = Tools(options)
     print(f"{platform.platform()}, {os.cpu_count()} CPUs, load {os.getloadavg()[0]:.1f}; {tools.versions()}")
-    print(f"{'':20}{'hot':>6}{'typed':>7} | ours: {'wall':>5}{'CPU':>6}{'8x CPU':>8}", end="")
-    print(f" | report: {'wall':>6}{'CPU':>6} | annotate: {'wall':>6}{'CPU':>6} | ratio of CPU: report, annotate")
+    print(
+        f"{'':20}{'hot':>6}{'typed':>7} | ours: {'wall':>5}{'CPU':>6}{'8x CPU':>8} | again: {'wall':>5}{'CPU':>6}",
+        end="",
+    )
+    print(
+        f" | report: {'wall':>6}{'CPU':>6} | annotate: {'wall':>6}{'CPU':>6} | report/ours: wall, CPU; again wall, CPU"
+    )
     rows = []
     for file in options.types:
         told = subprocess.run(
@@ -296,10 +301,11 @@ def data_types(options: argparse.Namespace) -> int:
             commands = [
                 tools.ours("types", file),
                 ("8x", tools.ours("types", longer)[1]),
+                tools.again("types", file),
                 ("report", [str(tools.perf), "report", "-i", str(file), "-s", "type,typeoff", "--stdio"]),
                 ("annotate", [str(tools.perf), "annotate", "-i", str(file), "--data-type", "--stdio"]),
             ]
-            ours, often, report, annotate = figures = compare(commands, options.rounds, options.rounds)
+            ours, often, again, report, annotate = figures = compare(commands, options.rounds, options.rounds)
         note("")
         wrong = [f"{one.name}: {one.error}" for one in figures if one.error]
         if wrong:
@@ -308,15 +314,22 @@ def data_types(options: argparse.Namespace) -> int:
         print(
             f"{file.stem:20}{len(instructions):6}{sum(one['type'] is not None for one in instructions):7} |"
             f"{ours.median('wall'):12.2f}{ours.median('cpu'):6.2f}{often.median('cpu'):8.2f} |"
+            f"{again.median('wall'):13.2f}{again.median('cpu'):6.2f} |"
             f"{report.median('wall'):15.2f}{report.median('cpu'):6.2f} |"
             f"{annotate.median('wall'):17.2f}{annotate.median('cpu'):6.2f} |"
-            f" {report.median('cpu') / ours.median('cpu'):.1f}x, {annotate.median('cpu') / ours.median('cpu'):.1f}x",
+            f" {ratio(report, ours, 'wall')}, {ratio(report, ours, 'cpu')};"
+            f" {ratio(report, again, 'wall')}, {ratio(report, again, 'cpu')}",
             flush=True,
         )
         rows.append({"file": file.name, "figures": [asdict(one) for one in figures]})
     if options.json:
         options.json.write_text(json.dumps(rows, indent=1) + "\n")
     return 0 if len(rows) == len(options.types) else 1
+
+
+def ratio(theirs: Figures, ours: Figures, what: str) -> str:
+    """How many times as much theirs took."""
+    return f"{theirs.median(what) / ours.median(what):.1f}x"
 
 
 def repeat_samples(file: Path, target: Path, times: int) -> None:
