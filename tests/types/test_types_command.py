@@ -304,3 +304,20 @@ def test_an_index_less_one_before_an_array_is_not_the_end_of_another(tmp_path: P
     [said] = [one for one in answers(binary, "moved") if one["how"] != "stack"]
     assert "0xf0(%rdi,%rsi,8)" in said["insn"].lower()
     assert (said["type"], said["reason"]) == (None, "index not understood")
+
+
+NAMELESS = """
+struct pair { long first, second; pair(long k) : first(k), second(k * 3) {} };
+__attribute__((noinline)) long use(const pair &p) { asm volatile("" : : "r"(&p) : "memory"); return p.first; }
+int main(int argc, char **argv) { return (int)use(pair(argc)); }
+"""
+
+
+@pytest.mark.parametrize("compiler", ["g++", "clang++"])
+def test_an_object_without_a_name_is_known_by_what_is_inlined_for_it(tmp_path: Path, compiler: str) -> None:
+    binary = build(tmp_path, NAMELESS, "nameless.cpp", "-O2", compiler=compiler)
+    found = {(one["type"], one["field"], one["how"]) for one in answers(binary, "main") if one["how"] == "variable"}
+    # What is stored before the compiler says where `this` is stays unknown.
+    both = {("struct pair", "first", "variable"), ("struct pair", "second", "variable")}
+    assert found & both
+    assert found <= both

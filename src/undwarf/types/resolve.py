@@ -36,7 +36,7 @@ from undwarf.types.objects import APART, ELSEWHERE, ObjectFile
 from undwarf.types.places import Place, PlaceKind, TypeSource
 from undwarf.types.program import Program
 from undwarf.types.skid import late
-from undwarf.types.touched import in_array, in_variable, touched
+from undwarf.types.touched import in_array, in_pointed, in_variable, touched
 from undwarf.types.tracking import Tracker
 from undwarf.types.values import ADDRESS, FRAME, OBJECT, PERCPU, THREAD, Value
 from undwarf.types.ways import KernelWays
@@ -367,6 +367,9 @@ class Resolver:
     ) -> Access:
         found = function.tracker.stack_variable(k, where[4])
         if found is None:
+            nameless = in_pointed(function.tracker, k, where[4], size) if not where[2] else None
+            if nameless is not None:
+                return self._typed(made, operand, size, nameless, "variable")
             return access(made, operand, size, how="spill", reason="the compiler's own place on the stack")
         place, offset = found
         whole = self.graph.size(place.type)

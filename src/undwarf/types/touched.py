@@ -12,9 +12,9 @@ from undwarf.types.locate import Located, before_array, covered, locate, same_ar
 from undwarf.types.model import TypeGraph
 from undwarf.types.places import PlaceKind
 from undwarf.types.tracking import Tracker
-from undwarf.types.values import ADDRESS, NUMBER, OBJECT, Value
+from undwarf.types.values import ADDRESS, FRAME, NUMBER, OBJECT, Value
 
-__all__ = ["in_array", "in_variable", "touched"]
+__all__ = ["in_array", "in_pointed", "in_variable", "touched"]
 
 _OUTSIDE = "outside of the type"
 
@@ -71,6 +71,34 @@ def in_variable(tracker: Tracker, k: int, operand: Memory, size: int) -> Located
         inside = graph.member_at(value[1], offset, size) if 0 <= offset <= graph.size(value[1]) - size else None
         if inside is not None and (best is None or graph.size(value[1]) > graph.size(best.type)):
             best = Located(value[1], offset, inside)
+    return best
+
+
+def in_pointed(tracker: Tracker, k: int, offset: int, size: int) -> Located | None:
+    """The largest object at an offset from the call frame address that variables lead to, of those without a name.
+
+    What a method is inlined for has `this`, whose value is the address of a place in the frame.
+    """
+    graph = tracker.graph
+    best: Located | None = None
+    for place in tracker.questions.places_at(tracker.flow.instructions.address_of(k)):
+        if place.piece_size or not graph.is_pointer(place.type):
+            continue
+        at = place.offset
+        if place.kind in (PlaceKind.VALUE, PlaceKind.REGISTER):
+            base = tracker.register(place.register)
+            if base is None or base[0] != FRAME or base[2]:
+                continue
+            at = base[4] + (place.offset if place.kind == PlaceKind.VALUE else 0)
+        elif place.kind != PlaceKind.CFA_VALUE:
+            continue
+        t = graph.unwrapped(graph.target(place.type))
+        whole = graph.size(t)
+        if not graph.is_aggregate(t) or not 0 <= offset - at <= whole - size:
+            continue
+        inside = graph.member_at(t, offset - at, size)
+        if inside is not None and (best is None or whole > graph.size(best.type)):
+            best = Located(t, offset - at, inside)
     return best
 
 
