@@ -258,12 +258,11 @@ def test_a_caller_in_padding_was_interrupted_at_its_first_instruction(tmp_path: 
     assert found.number[0] == found.number[3]
 
 
-def test_kernel_symbols_read_ahead_are_the_same(tmp_path: Path) -> None:
+def test_kernel_symbols_are_read_once(tmp_path: Path) -> None:
     path = tmp_path / "kallsyms"
     path.write_text(TEXT)
     store = ImageStore([], [], None, Finder(kallsyms=str(path), buildid_dir=""))
     resolver = Resolver(store)
-    resolver.start_kernel()
     table = resolver.kernel()
     assert table is not None
     assert table is resolver.kernel()

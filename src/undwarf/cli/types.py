@@ -174,11 +174,14 @@ class _Read:
             job.recording.name(self._profile, self._touched.typed())
         self._sections = sections(self._profile, ())
         self.last = len(self._sections) - 1
-        addresses = job.data_addresses(self._profile, self._touched)
         # Weights of two events cannot be added, but loads and stores are often two events.
         alone = self._sections[0][0] if not self.last else None
         self.clashes = sharing(
-            self._profile, self._touched, addresses, weight if not self.last else "samples", event=alone
+            self._profile,
+            self._touched,
+            lambda: job.data_addresses(self._profile, self._touched),
+            weight if not self.last else "samples",
+            event=alone,
         )
 
     def events(self) -> "Iterator[tuple[int | None, str, DataTypes]]":

@@ -1,6 +1,5 @@
 """Names frames: once for each unique (image, address), in batches, each image's symbols in one go."""
 
-import threading
 from dataclasses import field
 from typing import Any
 
@@ -90,14 +89,6 @@ class Resolver:
         self._kernel: tuple[KernelTable | None, str] | None = None
         self._announced: dict[bytes, list[KernelSymbol]] | None = None
         self._places: dict[int, list[Place]] | None = None
-        self._kernel_lock = threading.Lock()
-
-    def start_kernel(self) -> None:
-        """Starts reading the kernel's symbols in a thread of its own, for those who know that they will be needed.
-
-        The kernel takes some 40 ms to write /proc/kallsyms, and the GIL is free meanwhile.
-        """
-        threading.Thread(target=self.kernel, name="undwarf-kallsyms", daemon=True).start()
 
     def resolve(
         self,
@@ -138,15 +129,14 @@ class Resolver:
 
     def kernel(self) -> KernelTable | None:
         """The kernel's symbols; where there are none, the kernel image's :attr:`problems` entry says why."""
-        with self._kernel_lock:
-            if self._kernel is None:
-                key = kernel_key(self._records) if self._records is not None else None
-                image = self._store.image(key) if key is not None else self._store.kernel()
-                reference = kernel_reference(self._records) if self._records is not None else None
-                self._kernel = kernel_table(self._store, image, reference, self.options.limits)
-                if self._kernel[0] is None:
-                    self.problems[image.number] = image.problem = self._kernel[1]
-            return self._kernel[0]
+        if self._kernel is None:
+            key = kernel_key(self._records) if self._records is not None else None
+            image = self._store.image(key) if key is not None else self._store.kernel()
+            reference = kernel_reference(self._records) if self._records is not None else None
+            self._kernel = kernel_table(self._store, image, reference, self.options.limits)
+            if self._kernel[0] is None:
+                self.problems[image.number] = image.problem = self._kernel[1]
+        return self._kernel[0]
 
     def announced(self, name: bytes) -> SymbolTable | None:
         """Where code of this name was that the kernel announced while recording."""

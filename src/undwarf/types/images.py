@@ -42,6 +42,7 @@ class ImageTypes:
         self._kept = kept
         self._known: dict[int, Resolver | str] = {}
         self._deltas: dict[int, int] = {}
+        self._modules: set[int] = set()
         self._kernel: KernelBinary | str | None = None
         self._places: dict[int, list[Place]] | None = None
 
@@ -49,8 +50,10 @@ class ImageTypes:
         """What answers for an address of an image as frames have it, and the ELF virtual address there; else why
         nothing can be said of it."""
         found = self._known.get(number)
-        image = self._store[number]
         if found is None:
+            image = self._store[number]
+            if image.kind is ImageKind.MODULE:
+                self._modules.add(number)
             try:
                 found = self._open(image)
             except UndwarfError as error:
@@ -58,7 +61,7 @@ class ImageTypes:
             self._known[number] = found
         if isinstance(found, str):
             return found
-        if image.kind is ImageKind.MODULE:
+        if number in self._modules:
             for place in self._module_places(number):
                 if place.start <= address < place.end:
                     return found, address - place.start

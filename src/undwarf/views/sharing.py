@@ -7,7 +7,7 @@ one object. Two threads clash where both were met on different cpus within the s
 different threads have to do.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import field as initially
 from heapq import nlargest
 
@@ -27,6 +27,8 @@ LINE = 64
 """Bytes of a cache line."""
 _SHIFT = 6
 _NO_CPU = 0xFFFFFFFF
+_WORD = 4
+"""Bytes of a thread's number in a column."""
 _MOST_TOUCHES = 256
 """Touches of one line that are compared with each other, by weight."""
 _MOST_GROUPS = 200_000
@@ -133,7 +135,7 @@ class Clashes:
 def sharing(
     profile: Profile,
     touched: Touch,
-    addresses: DataAddresses,
+    addresses: Callable[[], DataAddresses],
     weight: Weight = "period",
     *,
     event: int | None = None,
@@ -141,13 +143,18 @@ def sharing(
 ) -> Clashes:
     """Clashes with at least a share `least` of all weight, heaviest first: those by address, then those by type.
 
+    ``addresses`` are asked for where there are several threads.
     Of all events together where `event` is None: loads and stores are often sampled by events of their own.
     """
     selection = Selection(profile, event, weight)
+    threads = selection.column("tid").tobytes()
+    if threads == threads[:_WORD] * (len(threads) // _WORD):
+        # One thread takes nothing from itself.
+        return Clashes(weight, selection.total, [])
     leaves = look_up(selection.stacks, profile.stacks.frame)
     of_access = _useful(profile, touched)
     accesses = look_up(leaves, of_access)
-    found = selection.chosen(addresses.column)
+    found = selection.chosen(addresses().column)
     by_address = _by_address(profile, touched, selection, leaves, accesses, found)
     by_type = _by_type(profile, touched, selection, leaves, accesses, found)
     floor = least * selection.total
