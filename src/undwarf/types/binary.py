@@ -65,6 +65,7 @@ class Binary:
         self._changed: dict[int, frozenset[int] | None] = {}
         self._within = 0
         self._callees: dict[int, Prototype | None] = {}
+        self._endless: dict[int, bool] = {}
         self._sections: list[tuple[int, int, str]] = sorted(
             (one.address, one.address + one.size, one.name)
             for one in elf.sections
@@ -208,11 +209,13 @@ class Binary:
 
     def never_returns(self, address: int) -> bool:
         """Whether a call of what begins at an address is the last thing a function does."""
-        callee = self.callee(address)
-        if callee is None:
-            return False
-        name = callee.name.removesuffix("@plt").partition("@")[0]
-        return callee.noreturn or name in _NEVER_RETURN or bool(_PANICS.search(name))
+        found = self._endless.get(address)
+        if found is None:
+            callee = self.callee(address)
+            name = callee.name.removesuffix("@plt").partition("@")[0] if callee is not None else ""
+            found = callee is not None and (callee.noreturn or name in _NEVER_RETURN or bool(_PANICS.search(name)))
+            self._endless[address] = found
+        return found
 
     def range_of(self, address: int) -> tuple[int, int] | None:
         """The bounds of the function that holds an address."""

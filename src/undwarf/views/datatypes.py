@@ -1,3 +1,4 @@
+# cython: language_level=3, annotation_typing=False
 """Which types and members samples touch: weights by type, member and instruction, and what has no type, by reason.
 
 Every unique instruction that samples stopped at is resolved once; samples are only counted. Weights are periods (or
