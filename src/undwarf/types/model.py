@@ -8,7 +8,6 @@ the input says: a cycle, an array that cannot be, a reference to nothing are cou
 being looked at.
 """
 
-from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from operator import itemgetter
 from typing import Any
@@ -31,7 +30,7 @@ from undwarf.types.records import (
     Member,
     TypeRecord,
 )
-from undwarf.types.search import Search
+from undwarf.types.search import Search, Shape
 
 __all__ = ["DISCRIMINANT", "VOID", "Field", "Kind", "Loader", "Member", "TypeGraph", "TypeRecord"]
 
@@ -89,7 +88,8 @@ class TypeGraph:
     _room = cython.declare(cython.Py_ssize_t)
     _loading = cython.declare(cython.int)
     _pointers: dict[int, int] = cython.declare(dict)
-    _starts: dict[int, list[int]] = cython.declare(dict)
+    shapes: dict[int, Shape] = cython.declare(dict, visibility="readonly")
+    """Types as searches go through them."""
     _fields: dict[tuple[int, int, int], Field | None] = cython.declare(dict)
     _objects: dict[tuple[int, int, int], bool] = cython.declare(dict)
     _alignments: dict[int, int] = cython.declare(dict)
@@ -117,13 +117,18 @@ class TypeGraph:
         self._sizes = zeros("q", self._room)
         self._loading = 0
         self._pointers = {}
-        self._starts = {}
+        self.shapes = {}
         self._fields = {}
         self._objects = {}
         self._alignments = {}
         self._choices = {}
         self._choice_of = {}
         self._arrays = {}
+
+    @property
+    def settled(self) -> bool:
+        """Whether no type is being made: those that are look unknown."""
+        return not self._loading
 
     def __len__(self) -> int:
         return len(self._records)
@@ -459,29 +464,6 @@ class TypeGraph:
         _score, best = max(search.found, key=_score_of)
         paths = tuple(dict.fromkeys(one.path for _score, one in search.found))
         return Field(best.path, best.type, best.offset, best.begin, best.size, paths, best.containers)
-
-    def members_near(self, t: int, members: tuple[Member, ...], offset: int) -> range | list[int]:
-        """Numbers of the members that may be at an offset; all of them where they lie over each other."""
-        starts = self._starts.get(t)
-        if starts is None:
-            starts = []
-            end = 0
-            for member in members:
-                if member.bit_size or member.offset < end:
-                    starts = []
-                    break
-                starts.append(member.offset)
-                end = member.offset + member.size
-            self._starts[t] = starts
-        if not starts:
-            return range(len(members))
-        at = bisect_right(starts, offset)
-        if not at:
-            return range(0)
-        found = list(range(bisect_left(starts, starts[at - 1]), at))
-        if at < len(members) and members[-1].offset <= offset:
-            found.append(len(members) - 1)
-        return found
 
     def value_at(self, t: int, offset: int, size: int) -> int:
         """The type of a value of ``size`` bytes read at ``offset`` of a type; void where that is not one whole scalar.
