@@ -157,3 +157,8 @@ def test_numbers_of_one_template() -> None:
     listing = MACHINE.listing(code, 0)
     assert [listing.immediate(k) for k in range(4)] == [0x11223344, 0xFFFFFFFE, 0x80000000, -0x1000]
     assert listing[3].flow == Flow.NEXT
+
+
+def test_a_gather_with_a_register_twice_is_none() -> None:
+    # vgatherqps %xmm15,-0x54(%rsi,%xmm7,4),%xmm14; the same with %xmm15 as what is gathered
+    compare(bytes.fromhex("c4628193747eac c46281937c7eac"), 0)

@@ -368,7 +368,10 @@ class Forms:
             own |= cython.cast(cython.ulonglong, 1) << which
         if fields & RM and (self.registers[2] == self.registers[0] or self.registers[2] == self.registers[1]):
             return NONE
-        if vectors & INDEX and (self.registers[4] == self.registers[0] or self.registers[4] == self.registers[1]):
+        # Gathers take three different registers.
+        if vectors & INDEX and self.registers[4] in (self.registers[0], self.registers[1]):
+            return NONE
+        if vectors & INDEX and self.registers[0] == self.registers[1]:
             return NONE
         row: cython.Py_ssize_t = template * ROW_WORDS
         count: cython.Py_ssize_t = self.rows[row + MEMORIES]
