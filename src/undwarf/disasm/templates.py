@@ -4,10 +4,12 @@
 A row says what :class:`undwarf.disasm.Instruction` says; few thousand describe a whole program.
 """
 
-from array import array
+from typing import Any
+
+import cython
 
 from undwarf.buffers import zeros
-from undwarf.disasm.model import NONE, Action, Flow, Instruction, Memory
+from undwarf.disasm.model import NONE, Action, Flow, Instruction
 
 __all__ = ["MEMORY_WORDS", "ROW_WORDS", "Templates"]
 
@@ -25,6 +27,8 @@ ROW_WORDS, MEMORY_WORDS = 16, 12
 PADDING, FIXED_ADDRESS, KEEPS_SIGN = 1, 2, 4
 """Flags: does nothing, or stops; puts a fixed address into a register; what is loaded or extended has a sign."""
 SEGMENTS = ("", "fs", "gs")
+_NEXT, _STOP = Flow.NEXT, Flow.STOP
+_OTHER, _ADDRESS, _EXCHANGE = Action.OTHER, Action.ADDRESS, Action.EXCHANGE
 
 FIXED, SIGNED, UNSIGNED, NEGATED, NEGATED_UNSIGNED, UNSIGNED_SHORT, NEGATED_UNSIGNED_SHORT = range(7)
 """How a template's immediate is made of an instruction's; without sign from 32 bits, or from 16."""
@@ -53,46 +57,55 @@ class Templates:
     def add(self, made: Instruction, displacement: "int | None" = None, immediate_rule: int = FIXED) -> int:
         """The number of a new template made of one instruction, whose explicit operands have a displacement of its own
         if one is given."""
-        number, first = self.reserve(1, len(made.memory))
-        flags = PADDING if _is_padding(made) else 0
-        if made.action == Action.ADDRESS and made.memory[0].absolute and not made.memory[0].segment:
+        operands = made.memory
+        number, first = self.reserve(1, len(operands))
+        writes, reads, action = made.writes, made.reads, made.action
+        flags = KEEPS_SIGN if made.signed else 0
+        if made.flow == _STOP or (
+            made.flow == _NEXT and not (writes or reads or operands) and action in (_OTHER, _EXCHANGE)
+        ):
+            flags |= PADDING
+        if action == _ADDRESS and operands[0].absolute and not operands[0].segment:
             flags |= FIXED_ADDRESS
-        if made.signed:
-            flags |= KEEPS_SIGN
+        immediate = _signed(made.immediate) if immediate_rule == FIXED else 0
         row = (
-            made.flow, made.action, made.destination, made.left, made.right, made.width,
-            _signed(made.immediate) if immediate_rule == FIXED else 0, immediate_rule, *_bits(made.writes), first,
-            len(made.memory), flags, made.reads[0] if made.reads else NONE, *_bits(made.reads),
+            made.flow, action, made.destination, made.left, made.right, made.width, immediate, immediate_rule,
+            *_bits(writes), first, len(operands), flags, reads[0] if reads else NONE, *_bits(reads),
         )  # fmt: skip
-        at = number * ROW_WORDS
-        self.rows[at : at + ROW_WORDS] = array("q", row)
-        if made.memory:
-            words = array("q")
-            for operand in made.memory:
-                words.extend(_operand_row(operand, displacement))
-            at = first * MEMORY_WORDS
-            self.operands[at : at + len(words)] = words
+        _put(self.rows, number * ROW_WORDS, row)
+        for operand in operands:
+            rest = operand.displacement
+            # A push below the stack pointer, or a pop that counts from behind itself, adds a little of its own.
+            displaced = displacement is not None and abs(rest - displacement) <= 64
+            if displaced:
+                rest -= displacement or 0
+            access = operand.access
+            words = (
+                operand.base, operand.index, operand.scale, _signed(rest), displaced, SEGMENTS.index(operand.segment),
+                operand.size, ("r" in access) + 2 * ("w" in access), operand.implicit, operand.writeback,
+                operand.element, operand.floating,
+            )  # fmt: skip
+            _put(self.operands, first * MEMORY_WORDS, words)
+            first += 1
         return number
 
 
-def _operand_row(operand: Memory, displacement: "int | None") -> tuple[int, ...]:
-    # A push below the stack pointer, or a pop that counts from behind itself, adds a little of its own.
-    rest = operand.displacement
-    displaced = displacement is not None and abs(rest - displacement) <= 64
-    if displaced:
-        rest -= displacement or 0
-    return (
-        operand.base, operand.index, operand.scale, _signed(rest), int(displaced),
-        SEGMENTS.index(operand.segment), operand.size, ("r" in operand.access) + 2 * ("w" in operand.access),
-        int(operand.implicit), operand.writeback, operand.element, int(operand.floating),
-    )  # fmt: skip
+@cython.locals(to="long long[::1]")
+def _put(to: Any, at: cython.Py_ssize_t, row: Any) -> None:
+    for value in row:
+        to[at] = value
+        at += 1
 
 
+@cython.locals(low=cython.ulonglong, high=cython.ulonglong, which=cython.int)
 def _bits(registers: tuple[int, ...]) -> tuple[int, int]:
-    whole = 0
-    for register in registers:
-        whole |= 1 << register
-    return _signed(whole), _signed(whole >> 64)
+    low = high = 0
+    for which in registers:
+        if which < 64:
+            low |= cython.cast(cython.ulonglong, 1) << which
+        else:
+            high |= cython.cast(cython.ulonglong, 1) << (which - 64)
+    return cython.cast(cython.longlong, low), cython.cast(cython.longlong, high)
 
 
 def _doubled(column: "memoryview[int]") -> "memoryview[int]":
@@ -104,15 +117,3 @@ def _doubled(column: "memoryview[int]") -> "memoryview[int]":
 def _signed(value: int) -> int:
     value &= 0xFFFFFFFFFFFFFFFF
     return value - (1 << 64) if value >> 63 else value
-
-
-def _is_padding(made: Instruction) -> bool:
-    if made.flow == Flow.STOP:
-        return True
-    return (
-        made.flow == Flow.NEXT
-        and not made.writes
-        and not made.memory
-        and made.action in (Action.OTHER, Action.EXCHANGE)
-        and not made.reads
-    )

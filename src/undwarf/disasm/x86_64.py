@@ -86,7 +86,8 @@ _ACCESS = {
     OpAccess.READ_WRITE: "rw",
     OpAccess.READ_COND_WRITE: "rw",
 }
-_WRITING = (OpAccess.WRITE, OpAccess.COND_WRITE, OpAccess.READ_WRITE, OpAccess.READ_COND_WRITE)
+_ONLY_WRITING = (OpAccess.WRITE, OpAccess.COND_WRITE)
+_WRITING = (*_ONLY_WRITING, OpAccess.READ_WRITE, OpAccess.READ_COND_WRITE)
 _FLOWS = {
     FlowControl.NEXT: Flow.NEXT,
     FlowControl.UNCONDITIONAL_BRANCH: Flow.JUMP,
@@ -99,6 +100,7 @@ _FLOWS = {
     FlowControl.XBEGIN_XABORT_XEND: Flow.NEXT,
     FlowControl.EXCEPTION: Flow.STOP,
 }
+_DIRECT = frozenset((Flow.JUMP, Flow.BRANCH, Flow.CALL))
 _IMMEDIATES = frozenset(
     kind
     for kind in (
@@ -134,6 +136,7 @@ _NO_ACCESS = frozenset(
     for name, value in vars(Mnemonic).items()
     if isinstance(value, int) and (name.startswith("PREFETCH") or name in ("CLFLUSH", "CLFLUSHOPT", "CLWB", "INVLPG"))
 )
+_HINTS = frozenset((Mnemonic.NOP, Mnemonic.RESERVEDNOP))
 _WORD_MOVES = frozenset((Mnemonic.MOVQ, Mnemonic.VMOVQ))
 _FLOATING = frozenset((MemorySize.FLOAT32, MemorySize.FLOAT64))
 _SIGNED_CONDITIONS = frozenset((ConditionCode.L, ConditionCode.GE, ConditionCode.LE, ConditionCode.G))
@@ -231,13 +234,13 @@ class _Lister:
         found = _patched(code, parts)
         return -1 if found is None else self._table.add(*found[1:])
 
-    def _general(self, code: bytes, parts: int, fields: int) -> tuple[int, int, int, int] | None:
+    def _general(self, code: bytes, parts: int, fields: int) -> tuple[int, int, int] | None:
         """The template of a form, if all its fields name registers, and each just one."""
         found = _patched(code, parts)
         if found is None:
             return None
-        native, made = found[:2]
-        if native.mnemonic == Mnemonic.NOP or native.mnemonic == Mnemonic.RESERVEDNOP:
+        native = found[0]
+        if native.mnemonic in _HINTS:
             # With other registers, hints among which some do something.
             return None
         vectors = narrow = 0
@@ -267,16 +270,7 @@ class _Lister:
                         vectors |= _INDEX
         if left:
             return None
-        used = {made.destination, made.left, made.right, *made.writes, *made.reads}
-        for operand in made.memory:
-            used |= {operand.base, operand.index}
-        fixed = 0
-        for number in used:
-            if number != NONE and not _OWN_FIELDS.get(number, 0) & fields:
-                fixed |= 1 << number
-        if fixed >> 64:
-            return None
-        return self._table.add(*found[1:]), fixed, vectors, narrow
+        return self._table.add(*found[1:]), vectors, narrow
 
     def _ask(self, at: int) -> tuple[int, int, int, int, int | None]:
         """One instruction by itself."""
@@ -337,7 +331,7 @@ def _describe(made: Instruction, native: Native) -> None:
     if mnemonic == Mnemonic.NOP:
         # Its operand is only there to make it longer.
         return
-    if flow in (Flow.JUMP, Flow.BRANCH, Flow.CALL) and native.op_count:
+    if flow in _DIRECT and native.op_count:
         made.target = native.near_branch_target
     info = _info(native)
     writes: list[int] = []
@@ -348,14 +342,15 @@ def _describe(made: Instruction, native: Native) -> None:
             access = used.access
             if access in _WRITING:
                 writes.append(number)
-            if access not in (OpAccess.WRITE, OpAccess.COND_WRITE):
+            if access not in _ONLY_WRITING:
                 reads.append(number)
     made.writes = tuple(writes)
     made.reads = tuple(reads)
     used_memory = info.used_memory()
     if used_memory or mnemonic == Mnemonic.LEA:
         made.memory = _memory(native, mnemonic, used_memory)
-    _act(made, native, mnemonic)
+    if mnemonic in _TOLD:
+        _act(made, native, mnemonic)
 
 
 def _memory(native: Native, mnemonic: int, used_memory: Any) -> tuple[Memory, ...]:
@@ -549,6 +544,14 @@ def _move_word(made: Instruction, native: Native, first: int, second: int) -> No
         made.action, made.left = Action.STORE, _NUMBER[native.op_register(1)]
 
 
+_TOLD = frozenset(
+    (
+        *(Mnemonic.MOV, Mnemonic.LEA, Mnemonic.OR, Mnemonic.XOR, Mnemonic.IMUL, Mnemonic.XCHG, Mnemonic.PUSH),
+        *(Mnemonic.POP, Mnemonic.LEAVE, Mnemonic.CDQE, *_WIDENING, *_UPDATES, *_ARITHMETIC, *_SHIFTS),
+        *(*_CONDITIONAL_MOVES, *_WORD_MOVES),
+    )
+)
+"""What :func:`_act` says something of."""
 _FUSING = frozenset((Mnemonic.CMP, Mnemonic.TEST, Mnemonic.ADD, Mnemonic.SUB, Mnemonic.AND, Mnemonic.INC, Mnemonic.DEC))
 
 

@@ -59,10 +59,11 @@ BY_INDEX = cython.declare(cython.uint, 4)
 BY_NOTHING = cython.declare(cython.uint, 5)
 
 NONE = cython.declare(cython.longlong, -1)
+ALL = cython.declare(cython.ulonglong, 0xFFFFFFFFFFFFFFFF)
 LONGEST = cython.declare(cython.Py_ssize_t, 15)
 """Bytes of an instruction."""
 AT_ONCE = cython.declare(cython.Py_ssize_t, 64)
-"""Templates that are taken from the table at a time, and half of their operands."""
+"""Templates, or operands of some, that are taken from the table at a time."""
 RELATIVE = cython.declare(cython.longlong, 1 << 18)
 OPERAND = cython.declare(cython.longlong, 1 << 19)
 """Bits of an instruction's parts, as in :mod:`undwarf.disasm.x86_structure`."""
@@ -85,13 +86,22 @@ def _form_key(
     return key
 
 
+@cython.cfunc
+@cython.inline
+@cython.exceptval(check=False)
+def _bit(register: cython.longlong) -> cython.ulonglong:
+    if register < 0:
+        return 0
+    return cython.cast(cython.ulonglong, 1) << register if register < 64 else ALL
+
+
 @cython.cclass
 class Forms:
     """Gives keys of :class:`undwarf.disasm.x86_structure.Structure` their templates.
 
     ``exact(code, parts)`` adds a template made of one instruction and gives its number, -1 where it cannot be used for
-    others; parts as there. ``general(code, parts, fields)`` gives (number, registers used beside those of the fields,
-    fields with vector registers, fields with single bytes), or None where the fields do not name registers.
+    others; parts as there. ``general(code, parts, fields)`` gives (number, fields with vector registers, fields
+    with single bytes), or None where the fields do not name registers.
     """
 
     table: Any
@@ -324,9 +334,31 @@ class Forms:
             self.form_fixed = longer(self.form_fixed, form, 2 * form)
             self.form_vectors = longer(self.form_vectors, form, 2 * form)
             self.form_narrow = longer(self.form_narrow, form, 2 * form)
-        self.form_template[form], self.form_fixed[form], self.form_vectors[form], self.form_narrow[form] = found
+        self.form_template[form], self.form_vectors[form], self.form_narrow[form] = found
+        self.form_fixed[form] = self._beside(self.form_template[form], fields, self.form_vectors[form])
         self.known += 1
         return form
+
+    @cython.cfunc
+    @cython.locals(
+        row=cython.Py_ssize_t, at=cython.Py_ssize_t, n=cython.Py_ssize_t, used=cython.ulonglong,
+    )  # fmt: skip
+    def _beside(self, template: cython.Py_ssize_t, fields: cython.uint, vectors: cython.uint) -> cython.ulonglong:
+        """The registers below 64 of a form's template that are not ours; all where there are others."""
+        row = template * ROW_WORDS
+        if self.rows[row + WRITES + 1] or self.rows[row + READS + 1]:
+            return ALL
+        used = cython.cast(cython.ulonglong, self.rows[row + WRITES] | self.rows[row + READS])
+        for n in (DESTINATION, LEFT, RIGHT):
+            used |= _bit(self.rows[row + n])
+        at = self.rows[row + FIRST_MEMORY] * MEMORY_WORDS
+        for _operand in range(self.rows[row + MEMORIES]):
+            used |= _bit(self.operands[at + OPERAND_BASE]) | _bit(self.operands[at + OPERAND_INDEX])
+            at += MEMORY_WORDS
+        for n in range(COUNT):
+            if fields >> n & 1:
+                used &= ~_bit(self.own[n] + (FIRST_VECTOR if vectors >> n & 1 else 0))
+        return used
 
     @cython.cfunc
     @cython.exceptval(-2)
@@ -416,10 +448,12 @@ class Forms:
     @cython.exceptval(-1)
     def _more(self, operands: cython.Py_ssize_t) -> cython.Py_ssize_t:
         """The number of a new template; there is room for so many operands from `operand_next` on."""
-        if self.template_next == self.template_end or self.operand_end - self.operand_next < operands:
-            self.template_next, self.operand_next = self.table.reserve(AT_ONCE, 2 * AT_ONCE)
+        if self.template_next == self.template_end:
+            self.template_next = self.table.reserve(AT_ONCE, 0)[0]
             self.template_end = self.template_next + AT_ONCE
-            self.operand_end = self.operand_next + 2 * AT_ONCE
+        if self.operand_end - self.operand_next < operands:
+            self.operand_next = self.table.reserve(0, AT_ONCE)[1]
+            self.operand_end = self.operand_next + AT_ONCE
         if self.table.rows is not self.rows_seen or self.table.operands is not self.operands_seen:
             self.see()
         self.template_next += 1
