@@ -8,10 +8,12 @@ from collections.abc import Callable, Iterator
 
 from undwarf.buffers import zeros
 from undwarf.disasm import scan
-from undwarf.disasm.model import NONE, Action, Flow, Instruction, Memory
+from undwarf.disasm.model import NONE, Action, Flow, Instruction, Memory, instruction_of, memory_of
 from undwarf.disasm.templates import (
     BASE,
     DESTINATION,
+    DISPLACED,
+    DISPLACEMENT,
     FIRST_MEMORY,
     FIXED,
     FIXED_ADDRESS,
@@ -27,7 +29,6 @@ from undwarf.disasm.templates import (
     NEGATED_UNSIGNED_SHORT,
     PADDING,
     ROW_WORDS,
-    SEGMENTS,
     UNSIGNED,
     UNSIGNED_SHORT,
     Templates,
@@ -40,7 +41,6 @@ TARGETED = 16
 
 _FLOWS = tuple(Flow)
 _ACTIONS = tuple(Action)
-_ACCESSES = ("", "r", "w", "rw")
 
 
 class Listing:
@@ -85,42 +85,35 @@ class Listing:
             _flow, action, destination, left, right, width, immediate, rule, writes, writes_high, operand, operands,
             flags, first_read, reads, reads_high,
         ) = self.table.rows[at : at + ROW_WORDS].tolist()  # fmt: skip
-        made = Instruction(self.address + self.offsets[k], self.lengths[k])
         flow = self.flows[k]
-        if flow:
-            made.flow = _FLOWS[flow & 15]
-            if flow & TARGETED:
-                made.target = self.targets[k] & 0xFFFFFFFFFFFFFFFF
-        made.action = _ACTIONS[action]
-        made.destination, made.left, made.right, made.width = destination, left, right, width
-        made.immediate = immediate if rule == FIXED else _number(rule, self.immediates[k])
-        if flags & KEEPS_SIGN:
-            made.signed = True
-        made.writes = _registers(writes, writes_high, NONE)
-        made.reads = _registers(reads, reads_high, first_read)
         if operands == 1:
-            made.memory = (self._operand(k, operand),)
-        elif operands:
-            made.memory = tuple([self._operand(k, operand + number) for number in range(operands)])
-        made._decode, made._text = self._native, self._text
-        return made
+            memory: tuple[Memory, ...] = (self._operand(k, operand),)
+        else:
+            memory = tuple([self._operand(k, operand + number) for number in range(operands)]) if operands else ()
+        return instruction_of(
+            self.address + self.offsets[k],
+            self.lengths[k],
+            _FLOWS[flow & 15],
+            self.targets[k] & 0xFFFFFFFFFFFFFFFF if flow & TARGETED else None,
+            _ACTIONS[action],
+            (destination, left, right),
+            immediate if rule == FIXED else _number(rule, self.immediates[k]),
+            width,
+            flags & KEEPS_SIGN != 0,
+            _registers(writes, writes_high, NONE),
+            _registers(reads, reads_high, first_read),
+            memory,
+            self._native,
+            self._text,
+        )
 
     def _operand(self, k: int, number: int) -> Memory:
         at = number * MEMORY_WORDS
-        (
-            base, index, scale, displacement, displaced, segment, size, access, implicit, writeback, element, floating,
-        ) = self.table.operands[at : at + MEMORY_WORDS].tolist()  # fmt: skip
-        if displaced:
+        words = self.table.operands[at : at + MEMORY_WORDS].tolist()
+        displacement = words[DISPLACEMENT]
+        if words[DISPLACED]:
             displacement = _wrapped(displacement + self.displacements[k])
-        operand = Memory(base, index, scale, displacement)
-        operand.segment = SEGMENTS[segment]
-        operand.size = size
-        operand.access = _ACCESSES[access]
-        operand.implicit = implicit != 0
-        operand.element = element
-        operand.writeback = writeback
-        operand.floating = floating != 0
-        return operand
+        return memory_of(words, displacement)
 
     def __iter__(self) -> Iterator[Instruction]:
         return (self[k] for k in range(len(self)))

@@ -9,10 +9,15 @@ from collections.abc import Callable
 from enum import IntEnum
 from typing import TYPE_CHECKING, Protocol
 
+import cython
+
 if TYPE_CHECKING:
     from undwarf.disasm.listing import Listing
 
 NONE = -1
+SEGMENTS = ("", "fs", "gs")
+ACCESSES = ("", "r", "w", "rw")
+"""What operands' segments and accesses are by number."""
 
 __all__ = ["NONE", "Action", "Decoder", "Flow", "Instruction", "Machine", "Memory"]
 
@@ -86,30 +91,30 @@ class Action(IntEnum):
     """destination = left >> immediate."""
 
 
+@cython.cclass
 class Memory:
     """One memory operand.
 
     The address is base + index * scale + displacement in `segment` ("", "fs", "gs"); with `absolute` there is
     neither base nor index (a base of the instruction pointer is already added). `size` in bytes, 0 if it depends on
     registers; `access` is "r", "w", "rw" or "" (address only). `implicit` marks the stack slots of push, pop, call
-    and return. `writeback` is what base grows by: before the access if `pre`, else after it.
+    and return. `writeback` is what base grows by: before the access if `pre`, else after it. `floating`: one
+    floating-point number is read or written.
     """
 
-    __slots__ = (
-        "absolute",
-        "access",
-        "base",
-        "displacement",
-        "element",
-        "floating",
-        "implicit",
-        "index",
-        "pre",
-        "scale",
-        "segment",
-        "size",
-        "writeback",
-    )
+    base: int = cython.declare(object, visibility="public")
+    index: int = cython.declare(object, visibility="public")
+    scale: int = cython.declare(object, visibility="public")
+    displacement: int = cython.declare(object, visibility="public")
+    segment: str = cython.declare(object, visibility="public")
+    size: int = cython.declare(object, visibility="public")
+    access: str = cython.declare(object, visibility="public")
+    implicit: bool = cython.declare(cython.bint, visibility="public")
+    element: int = cython.declare(object, visibility="public")
+    absolute: bool = cython.declare(cython.bint, visibility="public")
+    floating: bool = cython.declare(cython.bint, visibility="public")
+    writeback: int = cython.declare(object, visibility="public")
+    pre: bool = cython.declare(cython.bint, visibility="public")
 
     def __init__(
         self,
@@ -135,7 +140,6 @@ class Memory:
         self.element = element or size
         self.absolute = base == NONE and index == NONE
         self.floating = False
-        """One floating-point number is read or written."""
         self.writeback = 0
         self.pre = False
 
@@ -146,47 +150,46 @@ class Memory:
         return f"{prefix}[{base}{index}{self.displacement:+#x}]:{self.size}{self.access}"
 
 
+@cython.cclass
 class Instruction:
-    """One instruction; see the module and :class:`Action`. `text` is made when asked for."""
+    """One instruction; see the module and :class:`Action`. `text` and `native` are made when asked for."""
 
-    __slots__ = (
-        "_decode",
-        "_native",
-        "_text",
-        "action",
-        "address",
-        "destination",
-        "flow",
-        "immediate",
-        "left",
-        "memory",
-        "reads",
-        "right",
-        "signed",
-        "size",
-        "target",
-        "width",
-        "writes",
-    )  # fmt: skip
+    address: int = cython.declare(object, visibility="public")
+    size: int = cython.declare(object, visibility="public")
+    flow: Flow = cython.declare(object, visibility="public")
+    target: int | None = cython.declare(object, visibility="public")
+    memory: tuple[Memory, ...] = cython.declare(object, visibility="public")
+    writes: tuple[int, ...] = cython.declare(object, visibility="public")
+    reads: tuple[int, ...] = cython.declare(object, visibility="public")
+    action: Action = cython.declare(object, visibility="public")
+    destination: int = cython.declare(object, visibility="public")
+    left: int = cython.declare(object, visibility="public")
+    right: int = cython.declare(object, visibility="public")
+    immediate: int = cython.declare(object, visibility="public")
+    width: int = cython.declare(object, visibility="public")
+    signed: bool = cython.declare(cython.bint, visibility="public")
+    _native: object = cython.declare(object, visibility="public")
+    _decode: "Callable[[Instruction], object] | None" = cython.declare(object, visibility="public")
+    _text: Callable[[object], str] | None = cython.declare(object, visibility="public")
 
     def __init__(self, address: int, size: int) -> None:
         self.address = address
         self.size = size
-        self.flow = Flow.NEXT
-        self.target: int | None = None
-        self.memory: tuple[Memory, ...] = ()
-        self.writes: tuple[int, ...] = ()
-        self.reads: tuple[int, ...] = ()
-        self.action = Action.OTHER
+        self.flow = _NEXT
+        self.target = None
+        self.memory = ()
+        self.writes = ()
+        self.reads = ()
+        self.action = _OTHER
         self.destination = NONE
         self.left = NONE
         self.right = NONE
         self.immediate = 0
         self.width = 8
         self.signed = False
-        self._native: object = None
-        self._decode: Callable[[Instruction], object] | None = None
-        self._text: Callable[[object], str] | None = None
+        self._native = None
+        self._decode = None
+        self._text = None
 
     @property
     def native(self) -> object:
@@ -208,6 +211,54 @@ class Instruction:
 
     def __repr__(self) -> str:
         return f"<{self.address:#x} {self.text}>"
+
+
+_NEXT, _OTHER = Flow.NEXT, Action.OTHER
+
+
+@cython.locals(made=Memory)
+def memory_of(words: list[int], displacement: int) -> Memory:
+    """The operand that a template's words say (:mod:`undwarf.disasm.templates`), with its displacement."""
+    made = Memory.__new__(Memory)
+    (
+        made.base, made.index, made.scale, _displacement, _displaced, segment, made.size, access, implicit,
+        made.writeback, made.element, floating,
+    ) = words  # fmt: skip
+    made.displacement = displacement
+    made.segment = SEGMENTS[segment]
+    made.access = ACCESSES[access]
+    made.implicit = implicit != 0
+    made.absolute = made.base == NONE and made.index == NONE
+    made.floating = floating != 0
+    made.pre = False
+    return made
+
+
+@cython.locals(made=Instruction)
+def instruction_of(
+    address: int,
+    size: int,
+    flow: Flow,
+    target: int | None,
+    action: Action,
+    registers: tuple[int, int, int],
+    immediate: int,
+    width: int,
+    signed: bool,
+    writes: tuple[int, ...],
+    reads: tuple[int, ...],
+    memory: tuple[Memory, ...],
+    decode: "Callable[[Instruction], object] | None",
+    text: Callable[[object], str] | None,
+) -> Instruction:
+    """An instruction of which all is known; ``registers``: destination, left, right."""
+    made = Instruction.__new__(Instruction)
+    made.address, made.size, made.flow, made.target, made.action = address, size, flow, target, action
+    made.destination, made.left, made.right = registers
+    made.immediate, made.width, made.signed = immediate, width, signed
+    made.writes, made.reads, made.memory = writes, reads, memory
+    made._decode, made._text = decode, text
+    return made
 
 
 class Decoder(Protocol):

@@ -9,7 +9,7 @@ from typing import Any
 import cython
 
 from undwarf.buffers import zeros
-from undwarf.disasm.model import NONE, Action, Flow, Instruction
+from undwarf.disasm.model import ACCESSES, NONE, SEGMENTS, Action, Flow, Instruction
 
 __all__ = ["MEMORY_WORDS", "ROW_WORDS", "Templates"]
 
@@ -26,7 +26,6 @@ ROW_WORDS, MEMORY_WORDS = 16, 12
 
 PADDING, FIXED_ADDRESS, KEEPS_SIGN = 1, 2, 4
 """Flags: does nothing, or stops; puts a fixed address into a register; what is loaded or extended has a sign."""
-SEGMENTS = ("", "fs", "gs")
 _NEXT, _STOP = Flow.NEXT, Flow.STOP
 _OTHER, _ADDRESS, _EXCHANGE = Action.OTHER, Action.ADDRESS, Action.EXCHANGE
 
@@ -79,10 +78,9 @@ class Templates:
             displaced = displacement is not None and abs(rest - displacement) <= 64
             if displaced:
                 rest -= displacement or 0
-            access = operand.access
             words = (
                 operand.base, operand.index, operand.scale, _signed(rest), displaced, SEGMENTS.index(operand.segment),
-                operand.size, ("r" in access) + 2 * ("w" in access), operand.implicit, operand.writeback,
+                operand.size, ACCESSES.index(operand.access), operand.implicit, operand.writeback,
                 operand.element, operand.floating,
             )  # fmt: skip
             _put(self.operands, first * MEMORY_WORDS, words)

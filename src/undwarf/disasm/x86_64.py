@@ -222,9 +222,12 @@ class _Lister:
         columns = self._structure.split(code, address)
         self._code = b""
 
+        decoder = Decoder(64, code, ip=address)
+
         def native(made: Instruction) -> Native | None:
-            at = made.address - address
-            found = Decoder(64, code[at : at + made.size], ip=made.address).decode()
+            decoder.position = made.address - address
+            decoder.ip = made.address
+            found = decoder.decode()
             return None if found.is_invalid else found
 
         return Listing(address, self._table, columns, native, _text)
