@@ -66,6 +66,8 @@ MAX_STRING = cython.declare(cython.Py_ssize_t, 1 << 16)
 MAX_ATTRIBUTES = cython.declare(cython.Py_ssize_t, 256)
 """Attributes of one abbreviation; the largest that compilers write have some forty. Entries that take no room at all
 could have more, each time they occur."""
+MOST_KEPT = cython.declare(cython.Py_ssize_t, 1 << 16)
+"""Records of one unit whose memory is used for the next one again."""
 SPARSE = cython.declare(cython.ulonglong, 256)
 """How far the codes of an abbreviation table may go beyond eight for each entry; they are dense."""
 MAX_HOPS = cython.declare(cython.int, 32)
@@ -168,7 +170,7 @@ class Info:
     # entries found below one, and what is said of those of a function
     below = cython.declare("unsigned long long[::1]")
     variable_rows = cython.declare("unsigned long long[::1]")
-    known_strings: dict[int, str]
+    known_strings = cython.declare(dict, visibility="readonly")
 
     def __init__(
         self,
@@ -222,7 +224,8 @@ class Info:
         self.below = zeros("Q", 5 * 64)
         self.variable_rows = zeros("Q", VARIABLE * 64)
         self.known_strings = {} if known_strings is None else known_strings
-        self._reset_records(64)
+        self.record_die = self.range_start = zeros("Q", 0)
+        self._reset_records()
         self.own_start = zeros("Q", 16)
         self.own_end = zeros("Q", 16)
         self.own_record = zeros("I", 16)
@@ -1253,18 +1256,22 @@ class Info:
 
     @cython.cfunc
     @cython.exceptval(-1)
-    def _reset_records(self, size: cython.Py_ssize_t) -> cython.int:
-        self.record_die = zeros("Q", size)
-        self.record_origin = zeros("Q", size)
-        self.record_class = zeros("B", size)
-        self.record_inlined = zeros("B", size)
-        self.record_parent = zeros("I", size)
-        self.record_file = zeros("I", size)
-        self.record_line = zeros("I", size)
-        self.record_column = zeros("I", size)
-        self.range_start = zeros("Q", size)
-        self.range_end = zeros("Q", size)
-        self.range_record = zeros("I", size)
+    def _reset_records(self) -> cython.int:
+        """Begin with no records and ranges, in the memory of those before: making it anew for each unit took longer
+        than reading small ones. What is handed out is copied from there."""
+        if not 0 < self.record_die.shape[0] <= MOST_KEPT:
+            self.record_die = zeros("Q", 64)
+            self.record_origin = zeros("Q", 64)
+            self.record_class = zeros("B", 64)
+            self.record_inlined = zeros("B", 64)
+            self.record_parent = zeros("I", 64)
+            self.record_file = zeros("I", 64)
+            self.record_line = zeros("I", 64)
+            self.record_column = zeros("I", 64)
+        if not 0 < self.range_start.shape[0] <= MOST_KEPT:
+            self.range_start = zeros("Q", 64)
+            self.range_end = zeros("Q", 64)
+            self.range_record = zeros("I", 64)
         self.record_total = 0
         self.range_total = 0
         return 0
@@ -1291,6 +1298,36 @@ class Info:
         REF or REF_ALT), ``inlined`` (B), ``parent`` (I, what it is inlined in, 0xffffffff for none), ``file``,
         ``line``, ``column`` of the call (I). Their ranges: ``start``, ``end`` (Q) and ``of`` (I, a function's number).
         """
+        self._read_functions(unit, True)
+        return {
+            "die": _copied(self.record_die, self.record_total),
+            "origin": _copied(self.record_origin, self.record_total),
+            "kind": _copied(self.record_class, self.record_total),
+            "inlined": _copied(self.record_inlined, self.record_total),
+            "parent": _copied(self.record_parent, self.record_total),
+            "file": _copied(self.record_file, self.record_total),
+            "line": _copied(self.record_line, self.record_total),
+            "column": _copied(self.record_column, self.record_total),
+            "start": _copied(self.range_start, self.range_total),
+            "end": _copied(self.range_end, self.range_total),
+            "of": _copied(self.range_record, self.range_total),
+        }
+
+    def own_functions(self, unit: int) -> list[tuple[int, int, int]]:
+        """(start, end, offset) of the code of a unit's functions, sorted, without what is inlined in them; bases are
+        set."""
+        self._read_functions(unit, False)
+        found = [
+            (self.range_start[k], self.range_end[k], self.record_die[self.range_record[k]])
+            for k in range(self.range_total)
+        ]
+        found.sort()
+        return found
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    def _read_functions(self, unit: cython.Py_ssize_t, inlined: cython.bint) -> cython.int:
+        """Make the records and ranges those of a unit's functions."""
         depth: cython.Py_ssize_t = 0
         decl: cython.Py_ssize_t
         i: cython.Py_ssize_t
@@ -1299,7 +1336,7 @@ class Info:
         outer: cython.uint
         tag: cython.int
         self.list_bytes = 0
-        self._reset_records(64)
+        self._reset_records()
         self.enter(unit)
         self.at = self.unit_first[unit]
         self.end = self.unit_end[unit]
@@ -1323,7 +1360,7 @@ class Info:
                 break
             tag = self.decl_tag[decl]
             outer = self.enclosing[depth]
-            if tag == 0x2E or tag == 0x1D:
+            if tag == 0x2E or (tag == 0x1D and inlined):
                 outer = self._function(decl, tag, die, outer)
             elif self.decl_fixed[decl] >= 0:
                 self.at += self.decl_fixed[decl]
@@ -1344,19 +1381,7 @@ class Info:
                 self.enclosing[depth] = outer
             elif depth == 0:
                 break
-        return {
-            "die": memoryview(self.record_die)[: self.record_total],
-            "origin": memoryview(self.record_origin)[: self.record_total],
-            "kind": memoryview(self.record_class)[: self.record_total],
-            "inlined": memoryview(self.record_inlined)[: self.record_total],
-            "parent": memoryview(self.record_parent)[: self.record_total],
-            "file": memoryview(self.record_file)[: self.record_total],
-            "line": memoryview(self.record_line)[: self.record_total],
-            "column": memoryview(self.record_column)[: self.record_total],
-            "start": memoryview(self.range_start)[: self.range_total],
-            "end": memoryview(self.range_end)[: self.range_total],
-            "of": memoryview(self.range_record)[: self.range_total],
-        }
+        return 0
 
     @cython.cfunc
     @cython.exceptval(check=True)
@@ -1528,20 +1553,20 @@ class Info:
         index of one, 5 more than that, such as pieces). Variables that are declared only are among the rows, those
         with neither address nor declaration are not.
         """
-        self._reset_records(64)
+        self._reset_records()
         self.declare(unit)
         return {
-            "die": memoryview(self.record_die)[: self.record_total],
-            "name": memoryview(self.record_origin)[: self.record_total],
-            "kind": memoryview(self.record_class)[: self.record_total],
-            "flags": memoryview(self.record_inlined)[: self.record_total],
-            "parent": memoryview(self.record_parent)[: self.record_total],
-            "tag": memoryview(self.record_file)[: self.record_total],
-            "linkage": memoryview(self.record_line)[: self.record_total],
-            "linkage_kind": memoryview(self.record_column)[: self.record_total],
-            "place": memoryview(self.range_start)[: self.range_total],
-            "place_kind": memoryview(self.range_end)[: self.range_total],
-            "of": memoryview(self.range_record)[: self.range_total],
+            "die": _copied(self.record_die, self.record_total),
+            "name": _copied(self.record_origin, self.record_total),
+            "kind": _copied(self.record_class, self.record_total),
+            "flags": _copied(self.record_inlined, self.record_total),
+            "parent": _copied(self.record_parent, self.record_total),
+            "tag": _copied(self.record_file, self.record_total),
+            "linkage": _copied(self.record_line, self.record_total),
+            "linkage_kind": _copied(self.record_column, self.record_total),
+            "place": _copied(self.range_start, self.range_total),
+            "place_kind": _copied(self.range_end, self.range_total),
+            "of": _copied(self.range_record, self.range_total),
         }
 
     def outline(self) -> Any:
@@ -1562,10 +1587,7 @@ class Info:
         known: set[tuple[int, int]] = set()
         known_variables: set[tuple[int, int]] = set()
         for unit in range(self.count):
-            if unit == 0:
-                self._reset_records(1024)
-            self.record_total = 0
-            self.range_total = 0
+            self._reset_records()
             self.declare(unit)
             for k in range(self.range_total):
                 of = self.range_record[k]
@@ -1997,7 +2019,7 @@ class Entry:
         found: str
         kind: cython.int = self.find(attribute)
         if kind == STRP:
-            known = self.info.known_strings.get(self.info.value)
+            known: str | None = self.info.known_strings.get(self.info.value)
             if known is not None:
                 return known
         elif kind == STRING:
@@ -2118,6 +2140,11 @@ def _text(view: Any, start: cython.Py_ssize_t, end: cython.Py_ssize_t) -> Any:
     # Just checked: all of it is inside.
     base = cython.cast("const char *", cython.address(view[start]))
     return base[: end - start].decode("utf-8", "backslashreplace")
+
+
+def _copied(column: Any, used: int) -> "memoryview[int]":
+    """What is in use of a column, in memory of its own."""
+    return longer(column, used, used)
 
 
 def _grown(column: Any, used: int) -> Any:

@@ -88,10 +88,10 @@ class DwarfTypes:
 
     spaces = cython.declare(object, visibility="readonly")
     graph = cython.declare(object, visibility="readonly")
-    _places: list[tuple[Space, int]]
-    _given: list[int]
-    _languages: dict[tuple[int, int], int]
-    _leading: dict[int, bool]
+    _places = cython.declare(list)
+    _given = cython.declare(list)
+    _languages = cython.declare(dict)
+    _leading = cython.declare(dict)
     _definitions = cython.declare(object)
     _main = cython.declare(object)
 
@@ -171,7 +171,7 @@ class DwarfTypes:
     def language(self, entry: Entry) -> int:
         """DW_LANG_* of an entry's unit."""
         key = (entry.space.number, entry.unit)
-        found = self._languages.get(key)
+        found: int | None = self._languages.get(key)
         if found is None:
             # The units that dwz makes do not say: they are as the rest of the program.
             found = self._languages[key] = entry.space.language(entry.unit) or self._main_language

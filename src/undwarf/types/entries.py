@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import Any
 
 from undwarf.dwarf.constants import Root, UnitKind, ValueClass
-from undwarf.dwarf.info import Entry
+from undwarf.dwarf.info import Entry, strings_at
 from undwarf.dwarf.sections import DwarfFile
 from undwarf.types.kept import Kept
 
@@ -24,6 +24,7 @@ CALLING_CONVENTION, ARTIFICIAL, EXPORT_SYMBOLS = 0x36, 0x34, 0x89
 TAG_PACK = 0x4108
 """DW_TAG_GNU_formal_parameter_pack"""
 
+_STRP = int(ValueClass.STRP)
 MAX_CHILDREN = 1 << 20
 """Entries gone through below one entry."""
 
@@ -95,16 +96,20 @@ class Space:
         self.file.elf.release(unpacked=False)
         return found
 
+    def names_of(self, rows: list[tuple[int, ...]]) -> list[str]:
+        """The names of functions or declarations of :attr:`outline`."""
+        shared = iter(strings_at(self.file.strings, [at for _unit, _die, kind, at in rows if kind == _STRP]))
+        return [
+            next(shared) if kind == _STRP else self.file.string(kind, at, unit, self.data)
+            for unit, _die, kind, at in rows
+        ]
+
     def declared(self, unit: int) -> dict[str, memoryview]:
         """What a unit declares (:meth:`undwarf.dwarf.info.Info.declared`), kept for a while."""
         kept = self.spaces.declared
         found = kept.get((self.number, unit))
         if found is None:
-            # Columns are made with room to grow: only what is in them is kept.
-            found = {
-                name: memoryview(bytes(column)).cast("B").cast(column.format)
-                for name, column in self.info.declared(unit).items()
-            }
+            found = self.info.declared(unit)
             kept.put((self.number, unit), found, sum(column.nbytes + _COLUMN_COST for column in found.values()))
         return found
 

@@ -86,16 +86,21 @@ class DwarfSource:
     # Functions ---------------------------------------------------------------------------------------------
 
     def _unit_of(self, pc: int) -> int | None:
-        addresses, units, unsure = self._lines.unit_index()
+        addresses, units, _unsure = self._lines.unit_index()
         at = bisect_right(addresses, pc) - 1
         if at >= 0 and units[at] != 0xFFFFFFFF:
             return units[at]
-        for unit in unsure:
+        for unit in self._units_without_ranges:
             starts, ends, _dies, _space, _number, _base = self._ranges(unit)
             k = bisect_right(starts, pc) - 1
             if k >= 0 and pc < ends[k]:
                 return unit
         return None
+
+    @cached_property
+    def _units_without_ranges(self) -> list[int]:
+        """Units that do not say where their code is, and have some."""
+        return [unit for unit in self._lines.unit_index()[2] if self._ranges(unit)[0]]
 
     def _ranges(self, unit: int) -> FunctionRanges:
         found = self._units.get(unit)
@@ -106,13 +111,7 @@ class DwarfSource:
         space = self._spaces.of(file)
         if file is not self._file:
             self._spaces.note_split(space, number, unit)
-        functions = space.info.functions(number)
-        dies, inlined = functions["die"], functions["inlined"]
-        rows = sorted(
-            (start, end, dies[of])
-            for start, end, of in zip(functions["start"], functions["end"], functions["of"], strict=True)
-            if not inlined[of]
-        )
+        rows = space.info.own_functions(number)
         found = [row[0] for row in rows], [row[1] for row in rows], [row[2] for row in rows], space, number, base
         self._units.put(unit, found, _FUNCTION_COST * len(rows))
         return found
@@ -290,8 +289,8 @@ class DwarfSource:
         """Where functions of each symbol name are declared."""
         found: dict[str, tuple[Space, int, int]] = {}
         for space in self._all_spaces():
-            for unit, die, kind, at in space.outline[1]:
-                name = space.file.string(kind, at, unit, space.data)
+            rows = space.outline[1]
+            for name, (unit, die, _kind, _at) in zip(space.names_of(rows), rows, strict=True):
                 if name:
                     found.setdefault(name, (space, unit, die))
         return found
@@ -387,8 +386,9 @@ class DwarfSource:
     def _declared_variables(self) -> dict[str, tuple[Space, int, int]]:
         found: dict[str, tuple[Space, int, int]] = {}
         for space in self._all_spaces():
-            for unit, die, kind, at in space.outline[2]:
-                found.setdefault(space.file.string(kind, at, unit, space.data), (space, unit, die))
+            rows = space.outline[2]
+            for name, (unit, die, _kind, _at) in zip(space.names_of(rows), rows, strict=True):
+                found.setdefault(name, (space, unit, die))
         return found
 
     def _held(self, rows: list[Fixed], starts: list[int], address: int) -> "tuple[GlobalVariable, int] | None":

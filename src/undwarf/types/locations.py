@@ -21,7 +21,7 @@ _AS_VALUE = {
     _REG: PlaceKind.VALUE, _CFA: PlaceKind.CFA_VALUE, _FIXED: PlaceKind.CONSTANT, _CONST: PlaceKind.CONSTANT,
 }  # fmt: skip
 _NO_REGISTER = -1
-MAX_ENTRIES = 100_000
+MAX_ENTRIES = cython.declare(cython.Py_ssize_t, 100_000)
 """Entries of one location list that are read."""
 
 Indexed = Callable[[int], "int | None"]
@@ -58,12 +58,12 @@ class _Value:
     """A value that is a base plus a constant; ``loaded`` where it was then read from memory, and ``beyond`` added to
     that; ``further`` where the sum was read from again."""
 
-    base: cython.int
+    base = cython.declare(cython.int)
     register = cython.declare(object)
     offset = cython.declare(object)
-    loaded: cython.bint
+    loaded = cython.declare(cython.bint)
     beyond = cython.declare(object)
-    further: cython.bint
+    further = cython.declare(cython.bint)
 
     def __init__(
         self, base: int, register: int, offset: int, loaded: bool = False, beyond: int = 0, further: bool = False
@@ -81,10 +81,10 @@ class _Reader:
     """Reads numbers of an expression or a list; past the end all are 0 and ``short`` is set."""
 
     data = cython.declare("const unsigned char[::1]")
-    big: cython.bint
-    at: cython.Py_ssize_t
-    end: cython.Py_ssize_t
-    short: cython.bint
+    big = cython.declare(cython.bint)
+    at = cython.declare(cython.Py_ssize_t)
+    end = cython.declare(cython.Py_ssize_t)
+    short = cython.declare(cython.bint)
 
     def __init__(self, data: Any, order: Any) -> None:
         self.data = data
@@ -401,13 +401,13 @@ class Lists(_Reader):
     ``version`` is 5 for `.debug_loclists`, 4 for `.debug_loc`, 0 for `.debug_loc.dwo` as GCC wrote it before DWARF 5.
     """
 
-    version: cython.int
-    address_size: cython.int
-    base: cython.ulonglong
+    version = cython.declare(cython.int)
+    address_size = cython.declare(cython.int)
+    base = cython.declare(cython.ulonglong)
     indexed = cython.declare(object)
     rows = cython.declare(object, visibility="readonly")
     words = cython.declare("unsigned long long[::1]")
-    count: cython.Py_ssize_t
+    count = cython.declare(cython.Py_ssize_t)
 
     def __init__(self, data: Any, *, version: int, base: int, address_size: int, order: str, indexed: Indexed) -> None:
         super().__init__(data, order)

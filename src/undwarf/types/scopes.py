@@ -41,6 +41,7 @@ _PLACE_COST, _SCOPE_COST = 100, 50
 ADDRESS = cython.declare(cython.int, 1)
 UNSIGNED = cython.declare(cython.int, 2)
 BLOCK = cython.declare(cython.int, 5)
+STRP = cython.declare(cython.int, 7)
 REF = cython.declare(cython.int, 11)
 SEC_OFFSET = cython.declare(cython.int, 14)
 ADDRX = cython.declare(cython.int, 15)
@@ -71,9 +72,9 @@ SCOPE = cython.declare(cython.Py_ssize_t, 4)
 class _Variable:
     """A variable's name and type; whether its value in a register says what is in memory, -1 while nobody asked."""
 
-    name: str
-    type: cython.longlong
-    leads: cython.int
+    name = cython.declare(str)
+    type = cython.declare(cython.longlong)
+    leads = cython.declare(cython.int)
 
     def __init__(self, name: str, t: int) -> None:
         self.name = name
@@ -87,10 +88,10 @@ class _Told:
     """What one expression tells: its spots, and in a byte of each what matters of its kind. ``reader`` and ``number``:
     what it is called by the function read last."""
 
-    spots: list[Spot]
-    flags: bytes
-    reader: cython.longlong
-    number: cython.Py_ssize_t
+    spots = cython.declare(list)
+    flags = cython.declare(bytes)
+    reader = cython.declare(cython.longlong)
+    number = cython.declare(cython.Py_ssize_t)
 
     def __init__(self, found: list[Spot]) -> None:
         self.spots = found
@@ -118,34 +119,35 @@ class FunctionScopes:
     types = cython.declare(dict, visibility="readonly")
     """Types of all variables and parameters, those without a place too."""
     _types = cython.declare(object)
+    _strings = cython.declare(dict)
     _environment = cython.declare(object)
     _space = cython.declare(object)
-    _unit: cython.Py_ssize_t
+    _unit = cython.declare(cython.Py_ssize_t)
     _base = cython.declare(object)
     _order = cython.declare(object)
-    _address_size: cython.int
-    _version: cython.int
-    _left: cython.Py_ssize_t
-    _through: list[tuple[int, _Variable, Spot, int, int]]
+    _address_size = cython.declare(cython.int)
+    _version = cython.declare(cython.int)
+    _left = cython.declare(cython.Py_ssize_t)
+    _through = cython.declare(list)
     """Variables whose address, or that of what they are a part of, is in a place of its own."""
     _lists = cython.declare(object)
     _rows_of_lists = cython.declare(object)
     _list_rows = cython.declare("unsigned long long[::1]")
     _list_data = cython.declare("const unsigned char[::1]")
-    _origins: dict[int, _Variable]
-    _known: dict[bytes, _Told]
-    _own: dict[bytes, _Told]
-    _asked: cython.bint
-    _reader: cython.longlong
+    _origins = cython.declare(dict)
+    _known = cython.declare(dict)
+    _own = cython.declare(dict)
+    _asked = cython.declare(cython.bint)
+    _reader = cython.declare(cython.longlong)
     _frame_base = cython.declare(object)
-    _variables: list[_Variable]
-    _told: list[_Told]
+    _variables = cython.declare(list)
+    _told = cython.declare(list)
     _rows = cython.declare("unsigned long long[::1]")
-    _row_total: cython.Py_ssize_t
+    _row_total = cython.declare(cython.Py_ssize_t)
     _scopes = cython.declare("unsigned long long[::1]")
-    _scope_total: cython.Py_ssize_t
+    _scope_total = cython.declare(cython.Py_ssize_t)
     _ranges = cython.declare("unsigned long long[::1]")
-    _range_total: cython.Py_ssize_t
+    _range_total = cython.declare(cython.Py_ssize_t)
 
     def __init__(
         self,
@@ -157,6 +159,7 @@ class FunctionScopes:
     ) -> None:
         self.entry = entry
         self._types = types
+        self._strings = entry.space.info.known_strings
         self._environment = environment
         self._base = base
         self._space = entry.space
@@ -307,7 +310,7 @@ class FunctionScopes:
     @cython.locals(told=_Told)
     def _of_expression(self, expression: bytes) -> _Told:
         """What an expression tells; most are written over and over."""
-        found = self._known.get(expression)
+        found: _Told | None = self._known.get(expression)
         if found is None:
             found = self._own.get(expression)
         if found is None:
@@ -458,12 +461,14 @@ class FunctionScopes:
         """Name and type of a variable; those of one that is inlined again and again are read once."""
         if entries[row + 3] == REF and not entries[row + 5] and not entries[row + 7]:
             origin = entries[row + 4]
-            found = self._origins.get(origin)
+            found: _Variable | None = self._origins.get(origin)
             if found is None:
                 found = self._origins[origin] = self._described(self._space.entry(origin))
             return found
         if entries[row + 5] == REF and entries[row + 7]:
-            name = self._space.file.string(entries[row + 7], entries[row + 8], self._unit, self._space.data)
+            name = self._strings.get(entries[row + 8]) if entries[row + 7] == STRP else None
+            if name is None:
+                name = self._space.file.string(entries[row + 7], entries[row + 8], self._unit, self._space.data)
             if name:
                 return _Variable(name, self._types.number(self._space, min(entries[row + 6], 1 << 62)))
         return self._described(self._space.entry_in(self._unit, entries[row + 2]))
