@@ -21,6 +21,7 @@ from undwarf.types.access import Access
 from undwarf.types.answers import Answer, KeptAnswers, decode, encode
 
 KEY = bytes(range(16))
+KEPT_OF_OPERANDS = [name for name in dir(Memory) if not name.startswith("_") and name not in ("pre", "writeback")]
 OPERAND = Memory(5, 0, 8, -24, segment="gs", size=4, access="rw", element=2)
 SOME = {
     0x1000: Answer(
@@ -35,7 +36,7 @@ SOME = {
 def same(one: Answer, other: Answer) -> bool:
     """Whether all that is kept of two answers is the same."""
     mine, theirs = one.access.operand, other.access.operand
-    slots = [] if mine is None or theirs is None else [n for n in Memory.__slots__ if n not in ("pre", "writeback")]
+    slots = [] if mine is None or theirs is None else KEPT_OF_OPERANDS
     return (
         one == other
         and (mine is None) == (theirs is None)
