@@ -17,6 +17,7 @@ from undwarf.disasm.references import References
 from undwarf.disasm.x86_64 import MACHINE
 from undwarf.elf import ElfFile
 from undwarf.elf.headers import SHF_EXECINSTR
+from undwarf.types.allocations import allocated
 from undwarf.types.calling import argument_registers
 from undwarf.types.fitting import Done, fits
 from undwarf.types.flow import FunctionFlow
@@ -27,7 +28,7 @@ from undwarf.types.places import Prototype
 from undwarf.types.pointed import pointed
 from undwarf.types.program import Program
 from undwarf.types.program_types import structures
-from undwarf.types.tracking import Tracker
+from undwarf.types.tracking import Facts, Tracker
 from undwarf.types.values import ADDRESS, FRAME, OBJECT, Value
 
 __all__ = ["Callers"]
@@ -560,6 +561,9 @@ class Callers:
 def follow(callers: Callers | None, program: Program, flow: FunctionFlow, low: int, high: int) -> Tracker:
     """The data flow of a function; with what can be inferred where nothing names its variables."""
     tracker = Tracker(program, flow, low, high)
+    if callers is not None and tracker.has_variables:
+        found = allocated(tracker)
+        return Tracker(program, flow, low, high, Facts(made=found)) if found else tracker
     if callers is None or tracker.has_variables or len(flow.instructions) > program.graph.limits.inferred_instructions:
         return tracker
     return callers.infer(flow, low, high).tracker

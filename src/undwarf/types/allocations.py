@@ -1,0 +1,120 @@
+"""What allocators return in functions whose variables are named: told by what a pointer to it is kept as, and its size.
+
+A variable often begins to be told some instructions behind the call. What constructors that are inlined store until then
+would be of nothing.
+"""
+
+from undwarf.disasm import NONE, Action, Flow, Instruction
+from undwarf.disasm.x86_64 import MACHINE, RAX, RDI, RSI
+from undwarf.types.model import VOID
+from undwarf.types.tracking import Tracker
+from undwarf.types.values import FRAME, NUMBER, OBJECT, Value
+
+__all__ = ["allocated"]
+
+_SIZES = {"malloc": (RDI,), "calloc": (RDI, RSI), "_Znwm": (RDI,), "_Znam": (RDI,), "aligned_alloc": (RSI,)}
+"""Allocators of C and C++, and the registers that say how much (C11 7.22.3; C++17 21.6.2)."""
+_AHEAD = 64
+"""Instructions behind a call in which what it returns is looked for."""
+
+
+def allocated(tracker: Tracker) -> dict[int, tuple[int, int]]:
+    """By call, (register, type that what is there leads to), where something is accessed before a variable says so."""
+    instructions, callee = tracker.flow.instructions, tracker.program.callee
+    found: dict[int, tuple[int, int]] = {}
+    for k, flow in enumerate(instructions.flows.tolist()):
+        if flow & 15 != Flow.CALL:
+            continue
+        target = instructions[k].target
+        prototype = callee(target) if target is not None else None
+        name = prototype.name.partition("@")[0] if prototype is not None else ""
+        if name in _SIZES:
+            t = _Call(tracker, k, name).leads()
+            if t:
+                found[k] = RAX, t
+    return found
+
+
+class _Call:
+    """One call of an allocator, and the registers that hold what it returned, as far as the code goes straight on."""
+
+    def __init__(self, tracker: Tracker, k: int, name: str) -> None:
+        self._tracker = tracker
+        self._graph = tracker.graph
+        self._call = k
+        tracker.before(k)
+        self._sizes = [tracker.register(register) for register in _SIZES[name]]
+        self._holding = {RAX}
+        self._used = False
+
+    def leads(self) -> int:
+        """What the call returns a pointer to; void where that is not told, or known anyway."""
+        instructions = self._tracker.flow.instructions
+        for k in range(self._call + 1, min(self._call + 1 + _AHEAD, len(instructions))):
+            self._tracker.before(k)
+            made = instructions[k]
+            for t in self._told(k, made):
+                if self._fits(t):
+                    return t if self._used else VOID
+            self._go_on(k, made)
+            if not self._holding or made.flow in (Flow.JUMP, Flow.INDIRECT_JUMP, Flow.RETURN, Flow.STOP):
+                break
+        return VOID
+
+    def _told(self, k: int, made: Instruction) -> list[int]:
+        """What variables, members, callees and the caller take a pointer to it for."""
+        tracker, graph = self._tracker, self._graph
+        questions = tracker.questions
+        pc = tracker.flow.instructions.address_of(k)
+        found = [
+            value[1]
+            for register in self._holding
+            for value in questions.said_of(register, pc)
+            if value[0] == OBJECT and not value[2] and not value[4]
+        ]
+        pointer = VOID
+        if made.action == Action.STORE and made.left in self._holding and made.memory[0].size == 8:
+            where = tracker.address_of(k, 0)
+            if where is not None and where[0] == FRAME and not where[2]:
+                place = tracker.stack_variable(k, where[4])
+                pointer = place[0].type if place is not None and not place[1] else VOID
+            elif where is not None:
+                located = questions.locate(where, 8)
+                pointer = VOID if isinstance(located, str) else graph.value_at(located.type, located.offset, 8)
+        elif made.flow == Flow.CALL and made.target is not None:
+            prototype = tracker.program.callee(made.target)
+            given = prototype.arguments if prototype is not None and prototype.trusted else ()
+            found += [graph.target(t) for register, t, piece in given if register in self._holding and not piece]
+        return [*found, graph.target(pointer)] if graph.is_pointer(pointer) else found
+
+    def _fits(self, t: int) -> bool:
+        """Whether so much is allocated as one of a type takes, or several do."""
+        graph = self._graph
+        whole = graph.size(t)
+        if whole <= 1 or not (graph.is_aggregate(t) or graph.is_scalar(t)):
+            return False
+        # What has virtual functions may be meant for something that is derived from it.
+        single = any(one.name.startswith("_vptr") for one in graph.members(t))
+        return any(_is_multiple(value, whole, single=single) for value in self._sizes)
+
+    def _go_on(self, k: int, made: Instruction) -> None:
+        tracker = self._tracker
+        for number, operand in enumerate(made.memory):
+            if operand.access and operand.base in self._holding:
+                where = tracker.address_of(k, number)
+                self._used = self._used or where is None or where[0] == NUMBER
+        if made.flow in (Flow.CALL, Flow.INDIRECT_CALL):
+            self._holding -= {*MACHINE.lost_in_calls, RAX}
+            return
+        copied = made.action == Action.COPY and made.width == 8 and made.left in self._holding
+        self._holding -= set(made.writes)
+        if copied and made.destination != NONE:
+            self._holding.add(made.destination)
+
+
+def _is_multiple(value: Value | None, whole: int, *, single: bool) -> bool:
+    if value is None or value[0] != NUMBER:
+        return False
+    if not value[2]:
+        return value[4] == whole if single else value[4] > 0 and not value[4] % whole
+    return not single and not value[2] % whole and not value[4] % whole
