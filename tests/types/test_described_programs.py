@@ -27,9 +27,12 @@ NOINLINE float corners(struct mesh *m)
   for (int i = 0; i < 4; i++) r += p[i].x * p[i].y;
   m->radius = r; return r; }
 NOINLINE long number(struct head *h) { struct message *m = (struct message *)h; return h->kind ? m->number : 0; }
+struct tree { long n, keys[5], values[5]; };
+NOINLINE long before(struct tree *t, long i) { return t->values[i - 1]; }
 int main(int argc, char **argv)
-{ struct point points[8] = { { argc } }; struct mesh m = { .points = points }; struct message a = { { argc, 1 }, 2 };
-  return third(&m) + corners(&m) + number(&a.head); }
+{ struct tree t = { 0 };
+  struct point points[8] = { { argc } }; struct mesh m = { .points = points }; struct message a = { { argc, 1 }, 2 };
+  return third(&m) + corners(&m) + number(&a.head) + before(&t, argc); }
 """
 COMPILERS = [("gcc", "-O0"), ("gcc", "-O2"), ("gcc", "-O3"), ("clang", "-O0"), ("clang", "-O2")]
 
@@ -76,3 +79,9 @@ def test_further_elements_are_no_members_of_a_container_of_such(program: Path) -
 
 def test_what_begins_with_an_object_is_what_it_is_cast_to(program: Path) -> None:
     assert "struct message.number" in answers(program, "number")
+
+
+def test_what_lies_before_an_array_is_its_element_less_one(program: Path) -> None:
+    told = answers(program, "before")
+    assert "struct tree.values[]" in told
+    assert "struct tree.keys[]" not in told

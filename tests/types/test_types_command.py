@@ -249,6 +249,31 @@ def test_a_thunk_is_given_a_part_of_its_object(tmp_path: Path) -> None:
     assert {one["type"] for one in other if one["how"] != "stack"} == {"struct car", "struct big"}
 
 
+ALLOCATED = """
+struct shape { double x = 0, y = 0; int moves = 0; virtual double area() const = 0; virtual ~shape() {} };
+struct disk : shape { double r; disk(double r) : r(r) {} double area() const override { return 3 * r * r; } };
+struct board { int cells[64]; long rounds; };
+extern "C" void keep(const void *what, int one);
+double many(int n)
+{
+    double all = 0;
+    for (int i = 0; i < n; i++) { disk *d = new disk(i); keep("disk", n); keep(d, 1); all += d->r; }
+    return all;
+}
+long rounds(int n) { board *b = new board{}; keep("board", n); b->rounds += n; keep(b, 2); return b->rounds; }
+"""
+
+
+def test_what_is_allocated_is_what_a_variable_says_later(tmp_path: Path) -> None:
+    binary = build(tmp_path, ALLOCATED, "new.cpp", "-O2", "-shared", "-fPIC", compiler="g++")
+    written = [one for one in answers(binary, "_Z4manyi") if one["access"] == "w" and "(%rsp)" not in one["insn"]]
+    told = {(one["type"], one["field"]) for one in written if one["how"] != "stack"}
+    assert ("struct disk", "r") in told
+    assert {t for t, _field in told} == {"struct disk"}
+    told = {(one["type"], one["field"]) for one in answers(binary, "_Z6roundsi") if one["how"] != "stack"}
+    assert {("struct board", "cells[]"), ("struct board", "rounds")} <= told
+
+
 VIRTUAL_THUNK = """
 struct node { long id = 1; virtual long weight() { return id; } };
 struct named : virtual node { long uses = 0; long weight() override { return ++uses; } };

@@ -1,7 +1,7 @@
-"""What allocators return in functions whose variables are named: told by what a pointer to it is kept as, and its size.
+"""What allocators return in functions whose variables are named: told by its size, and what a pointer to it is kept as.
 
-A variable often begins to be told some instructions behind the call. What constructors that are inlined store until then
-would be of nothing.
+A variable often begins to be told some instructions behind the call. What constructors that are inlined store until
+then would be of nothing.
 """
 
 from undwarf.disasm import NONE, Action, Flow, Instruction

@@ -15,9 +15,11 @@ from undwarf.types.model import VOID, Field, Kind, TypeGraph
 __all__ = [
     "Embedders",
     "Located",
+    "array_at",
     "before_array",
     "covered",
     "holds_array",
+    "in_array_behind",
     "is_member",
     "locate",
     "same_array",
@@ -258,9 +260,9 @@ def locate(
         if _at_border(graph, t, step, offset):
             return "index not understood"
         # What an element and the one behind it share is none: the index counts from one, in the array behind.
-        other = _in_array_behind(graph, t, step, offset, size) if _leaves_element(graph, found, step, size) else None
+        other = in_array_behind(graph, t, step, offset, size) if _leaves_element(graph, found, step, size) else None
         return other or Located(t, offset, found)
-    other = _in_array_behind(graph, t, step, offset, size)
+    other = in_array_behind(graph, t, step, offset, size)
     if other is not None:
         return other
     # Elements are read one by one when the index is biased: what is wider is no element.
@@ -470,7 +472,7 @@ def _leaves_element(graph: TypeGraph, found: Field, step: int, size: int) -> boo
     return False
 
 
-def _in_array_behind(graph: TypeGraph, t: int, step: int, offset: int, size: int) -> Located | None:
+def in_array_behind(graph: TypeGraph, t: int, step: int, offset: int, size: int) -> Located | None:
     """The first element of an array of some steps, a few of them further, if a whole scalar or element is accessed: an
     index that counts from one, or more where a loop does several turns in one."""
     stride = abs(step)
@@ -485,6 +487,12 @@ def _in_array_behind(graph: TypeGraph, t: int, step: int, offset: int, size: int
             return Located(t, place, found, "array")
         break
     return None
+
+
+def array_at(graph: TypeGraph, t: int, step: int, offset: int) -> tuple[int, int] | None:
+    """Where the array of some steps begins and ends that holds an offset; None where there is none."""
+    found = [(at, at + total) for at, by, total in _arrays(graph, t) if by == step and at <= offset < at + total]
+    return min(found, key=lambda one: one[1] - one[0]) if found else None
 
 
 def before_array(graph: TypeGraph, t: int, step: int, offset: int) -> bool:

@@ -36,7 +36,7 @@ from undwarf.types.objects import APART, ELSEWHERE, ObjectFile
 from undwarf.types.places import Place, PlaceKind, TypeSource
 from undwarf.types.program import Program
 from undwarf.types.skid import late
-from undwarf.types.touched import in_array, in_pointed, in_variable, touched
+from undwarf.types.touched import SEVERAL, in_array, in_pointed, in_variable, touched
 from undwarf.types.tracking import Tracker
 from undwarf.types.values import ADDRESS, FRAME, OBJECT, PERCPU, THREAD, Value
 from undwarf.types.ways import KernelWays
@@ -295,7 +295,7 @@ class Resolver:
             if isinstance(located, str):
                 together = self._together(function, k, number, where, size)
                 if together is None:
-                    chosen = self._chosen(made, operand, size, where)
+                    chosen = self._chosen(made, operand, size, where) if located != SEVERAL else None
                     return chosen or self._outside(function, made, operand, size, where, located)
                 located = together
             if self._is_table(where):

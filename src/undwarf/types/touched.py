@@ -8,15 +8,20 @@ is said of it, decides.
 from collections import Counter
 
 from undwarf.disasm import NONE, Memory
-from undwarf.types.locate import Located, before_array, covered, locate, same_array
+from undwarf.types.locate import Located, array_at, before_array, covered, in_array_behind, locate, same_array
 from undwarf.types.model import TypeGraph
 from undwarf.types.places import PlaceKind
 from undwarf.types.tracking import Tracker
 from undwarf.types.values import ADDRESS, FRAME, NUMBER, OBJECT, Value
 
-__all__ = ["in_array", "in_pointed", "in_variable", "touched"]
+__all__ = ["SEVERAL", "in_array", "in_pointed", "in_variable", "touched"]
 
+SEVERAL = "in one of two arrays"
+"""Why it is not known what is touched by an index that may count from more than none."""
 _OUTSIDE = "outside of the type"
+_SHORT, _TURNS, _NEAR = 3, 3, 64
+"""Elements of an array from which on its last one is hardly meant by an index and a number; turns of a loop that
+compilers make one of; instructions in which the others of these are looked for."""
 
 
 def touched(tracker: Tracker, k: int, operand: Memory, where: Value, size: int) -> Located | str:
@@ -26,7 +31,7 @@ def touched(tracker: Tracker, k: int, operand: Memory, where: Value, size: int) 
     base = tracker.register(operand.base) if operand.base != NONE else None
     if where[2]:
         if not isinstance(found, str) and _in_one_array(tracker, operand, base, where):
-            return _by_index(tracker, operand, where) or found
+            return _by_index(tracker, operand, where) or _unbiased(tracker, k, operand, where, size) or found
         return in_variable(tracker, k, operand, size) or "index not understood"
     whole = graph.size(where[1])
     outside = found if isinstance(found, str) or found.how == "container" else None
@@ -163,6 +168,47 @@ def _by_index(tracker: Tracker, operand: Memory, where: Value) -> str | None:
         return None
     counted = index[4] if index is not None else 0
     return "index not understood" if not counted and before_array(graph, where[1], where[2], where[4]) else None
+
+
+def _unbiased(tracker: Tracker, k: int, operand: Memory, where: Value, size: int) -> Located | str | None:
+    """What is touched by an index that counts from one or more; None where it may as well count from none.
+
+    Nobody writes the index of an array's last element as a sum; but ``b[i - 1]`` is at the end of what is before ``b``.
+    """
+    graph, step = tracker.graph, abs(where[2])
+    base = tracker.register(operand.base)
+    if where[0] != OBJECT or base is None or base[:2] != where[:2] or not graph.is_aggregate(where[1]):
+        return None
+    begin = base[4] + operand.displacement
+    before = array_at(graph, where[1], step, begin)
+    if before is None or array_at(graph, where[1], step, base[4]) == before:
+        return None
+    low, high = before
+    index = tracker.register(operand.index) if operand.index != NONE else None
+    if begin == low and index is not None and not index[3] and not low <= where[4] < high:
+        # One of several numbers, of which the first that was met is not in the array at all.
+        return locate(graph, where[1], where[2], begin, size)
+    if begin != where[4] or high - low < _SHORT * step:
+        return None
+    last = (high - begin - 1) // step
+    behind = in_array_behind(graph, where[1], step, high - step + (begin - low) % step, min(size, step))
+    if behind is None or last > _TURNS:
+        return None
+    if not last:
+        return behind if size <= step else SEVERAL
+    return SEVERAL if _accessed(tracker, k, operand, operand.displacement + last * step) else None
+
+
+def _accessed(tracker: Tracker, k: int, operand: Memory, displacement: int) -> bool:
+    """Whether near an instruction something is accessed by the same registers at another displacement."""
+    instructions = tracker.flow.instructions
+    for at in range(max(0, k - _NEAR), min(k + _NEAR, len(instructions))):
+        for one in instructions[at].memory:
+            if (one.base, one.index, one.scale, one.displacement) == (
+                operand.base, operand.index, operand.scale, displacement,
+            ):  # fmt: skip
+                return True
+    return False
 
 
 def _told(tracker: Tracker, k: int, register: int, value: Value) -> bool:
