@@ -30,7 +30,12 @@ pub fn ends(n: u32) -> u32 {
     for (k, p) in m { s += k + p.id; }
     s
 }
-fn main() { println!("{} {}", points(9).len(), ends(40)); }
+#[no_mangle] #[inline(never)]
+pub fn four(n: u32) -> Vec<Point> {
+    vec![Point { x: 1.0, id: n, tag: 2 }, Point { x: 2.0, id: 2, tag: n as u16 },
+         Point { x: 3.0, id: n, tag: 3 }, Point { x: 4.0, id: 4, tag: n as u16 }]
+}
+fn main() { println!("{} {} {}", points(9).len(), ends(40), four(3).len()); }
 """
 
 
@@ -113,3 +118,10 @@ def test_an_index_of_larger_scalars_is_not_into_characters() -> None:
     resolver.graph = graph
     assert resolver._in_small(array, 8)
     assert not resolver._in_small(array, 1)
+
+
+def test_what_is_allocated_is_what_a_vector_holds(tmp_path: Path) -> None:
+    found = [one for one in answers(tmp_path, "3", "four") if one["access"] == "w" and "%rsp" not in one["insn"]]
+    told = {one["type"] for one in found if one["how"] not in ("stack", "spill")}
+    assert any(t and t.endswith("Point") for t in told)
+    assert None not in told

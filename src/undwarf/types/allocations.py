@@ -4,6 +4,8 @@ A variable often begins to be told some instructions behind the call. What const
 then would be of nothing.
 """
 
+import re
+
 from undwarf.disasm import NONE, Action, Flow, Instruction
 from undwarf.disasm.x86_64 import MACHINE, RAX, RDI, RSI
 from undwarf.types.model import VOID
@@ -14,7 +16,9 @@ __all__ = ["allocated"]
 
 _SIZES = {"malloc": (RDI,), "calloc": (RDI, RSI), "_Znwm": (RDI,), "_Znam": (RDI,), "aligned_alloc": (RSI,)}
 """Allocators of C and C++, and the registers that say how much (C11 7.22.3; C++17 21.6.2)."""
-_AHEAD = 64
+_RUST = re.compile(r"__rust_alloc(_zeroed)?$|exchange_malloc")
+_OF_RUST = (RDI,)
+_AHEAD = 256
 """Instructions behind a call in which what it returns is looked for."""
 
 
@@ -28,8 +32,9 @@ def allocated(tracker: Tracker) -> dict[int, tuple[int, int]]:
         target = instructions[k].target
         prototype = callee(target) if target is not None else None
         name = prototype.name.partition("@")[0] if prototype is not None else ""
-        if name in _SIZES:
-            t = _Call(tracker, k, name).leads()
+        sizes = _SIZES.get(name) or (_OF_RUST if _RUST.search(name) else ())
+        if sizes:
+            t = _Call(tracker, k, sizes).leads()
             if t:
                 found[k] = RAX, t
     return found
@@ -38,26 +43,35 @@ def allocated(tracker: Tracker) -> dict[int, tuple[int, int]]:
 class _Call:
     """One call of an allocator, and the registers that hold what it returned, as far as the code goes straight on."""
 
-    def __init__(self, tracker: Tracker, k: int, name: str) -> None:
+    def __init__(self, tracker: Tracker, k: int, sizes: tuple[int, ...]) -> None:
         self._tracker = tracker
         self._graph = tracker.graph
         self._call = k
         tracker.before(k)
-        self._sizes = [tracker.register(register) for register in _SIZES[name]]
+        self._sizes = [tracker.register(register) for register in sizes]
         self._holding = {RAX}
         self._used = False
 
     def leads(self) -> int:
         """What the call returns a pointer to; void where that is not told, or known anyway."""
-        instructions = self._tracker.flow.instructions
+        flow = self._tracker.flow
+        instructions = flow.instructions
+        arriving: dict[int, set[int]] = {}
         for k in range(self._call + 1, min(self._call + 1 + _AHEAD, len(instructions))):
+            self._holding |= arriving.pop(k, set())
             self._tracker.before(k)
             made = instructions[k]
+            target = flow.index_of(made.target) if made.flow == Flow.BRANCH and made.target is not None else None
+            if target is not None and target > k:
+                # What is jumped over ends the program, as where nothing is left to allocate.
+                arriving.setdefault(target, set()).update(self._holding)
             for t in self._told(k, made):
                 if self._fits(t):
                     return t if self._used else VOID
             self._go_on(k, made)
-            if not self._holding or made.flow in (Flow.JUMP, Flow.INDIRECT_JUMP, Flow.RETURN, Flow.STOP):
+            if made.flow in (Flow.JUMP, Flow.INDIRECT_JUMP, Flow.RETURN, Flow.STOP):
+                self._holding = set()
+            if not self._holding and not arriving:
                 break
         return VOID
 
@@ -77,7 +91,7 @@ class _Call:
             where = tracker.address_of(k, 0)
             if where is not None and where[0] == FRAME and not where[2]:
                 place = tracker.stack_variable(k, where[4])
-                pointer = place[0].type if place is not None and not place[1] else VOID
+                pointer = graph.value_at(place[0].type, place[1], 8) if place is not None else VOID
             elif where is not None:
                 located = questions.locate(where, 8)
                 pointer = VOID if isinstance(located, str) else graph.value_at(located.type, located.offset, 8)
@@ -102,7 +116,7 @@ class _Call:
         for number, operand in enumerate(made.memory):
             if operand.access and operand.base in self._holding:
                 where = tracker.address_of(k, number)
-                self._used = self._used or where is None or where[0] == NUMBER
+                self._used = self._used or where is None or where[0] == NUMBER or self._is_room(where)
         if made.flow in (Flow.CALL, Flow.INDIRECT_CALL):
             self._holding -= {*MACHINE.lost_in_calls, RAX}
             return
@@ -110,6 +124,10 @@ class _Call:
         self._holding -= set(made.writes)
         if copied and made.destination != NONE:
             self._holding.add(made.destination)
+
+    def _is_room(self, where: Value) -> bool:
+        """Whether nothing but bytes is known to be at an address, as variables inside of allocators say."""
+        return where[0] == OBJECT and self._graph.is_scalar(where[1]) and self._graph.size(where[1]) == 1
 
 
 def _is_multiple(value: Value | None, whole: int, *, single: bool) -> bool:

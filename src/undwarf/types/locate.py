@@ -491,7 +491,7 @@ def in_array_behind(graph: TypeGraph, t: int, step: int, offset: int, size: int)
 
 def array_at(graph: TypeGraph, t: int, step: int, offset: int) -> tuple[int, int] | None:
     """Where the array of some steps begins and ends that holds an offset; None where there is none."""
-    found = [(at, at + total) for at, by, total in _arrays(graph, t) if by == step and at <= offset < at + total]
+    found = [(at, at + total) for at, by, total in graph.arrays(t) if by == step and at <= offset < at + total]
     return min(found, key=lambda one: one[1] - one[0]) if found else None
 
 

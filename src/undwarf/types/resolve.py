@@ -31,7 +31,7 @@ from undwarf.types.locate import (
     one_of_two,
     whole_around,
 )
-from undwarf.types.model import VOID
+from undwarf.types.model import VOID, Kind
 from undwarf.types.objects import APART, ELSEWHERE, ObjectFile
 from undwarf.types.places import Place, PlaceKind, TypeSource
 from undwarf.types.program import Program
@@ -373,6 +373,9 @@ class Resolver:
             return access(made, operand, size, how="spill", reason="the compiler's own place on the stack")
         place, offset = found
         whole = self.graph.size(place.type)
+        if size == _VECTOR and not offset and self.graph.kind(self.graph.strip(place.type)) == Kind.FLOAT:
+            # The register it is in is stored as a whole.
+            size = whole
         if not where[2] and self.graph.is_scalar(place.type) and offset + size > whole:
             return access(made, operand, size, how="spill", reason="wider than the variable that shares the place")
         if operand.access == "w" and 0 < size < whole and not where[2] and self.graph.is_pointer(place.type):
