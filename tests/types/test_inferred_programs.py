@@ -47,10 +47,19 @@ NOINLINE static unsigned heads(int i)
   for (int k = 0; k < 2; k++) n += ends[k]->head; return n; }
 NOINLINE static long lengths(int i)
 { char *copy = strdup(i ? "a" : "b"); long n = strlen(copy) > 3; return n + copy[0]; }
+struct triple { float x, y, z; };
+struct bag { unsigned mask, last; };
+NOINLINE static int longest(struct triple *v, int i)
+{ struct triple a = v[i]; return a.x > a.y ? 1 : a.z > 2; }
+NOINLINE static int kept(struct bag *b) { unsigned t = 0; t += 3; return (b->mask + b->last + t) & 1; }
+NOINLINE static int again(struct plain *p, double (*f)(double))
+{ double sum = 0; for (int i = 0; i < p->count; i++) sum += f(p->weight + i); return sum > 2; }
+static double half(double x) { return x / 2; }
 NOINLINE static void cleared(char *area) { struct chunk *c = (struct chunk *)(area + 8); c->size = 0; c->next = 0; }
 int main(int argc, char **argv)
 { struct record r = { &r, 1, 2 }; struct cell c = { 2 }; struct tables t = { 0 }; struct map m = { 0 };
-  struct square s = { 0 };
+  struct square s = { 0 }; struct triple v[2] = { { 1 } }; struct bag b = { 7, 8 }; struct plain p = { 3 };
+  argc += longest(v, argc) + kept(&b) + again(&p, half);
   cleared(argv[0]); s.turned = argc; struct pair q = { argc, argc };
   return by_size() + a_row() + larger()->id + caller(&r) + length(&c) + last(&t, argc) + find(&m, argc) + heads(argc)
     + lengths(argc) + s.turned + q.first; }
@@ -200,6 +209,20 @@ def test_what_functions_of_the_c_library_take_and_return(plain: Path) -> None:
 
 def test_bytes_that_are_used_as_more_are_no_characters(plain: Path) -> None:
     assert "char" not in answers(plain, "cleared")
+
+
+def test_what_is_copied_by_several_members_at_once_is_a_structure(plain: Path) -> None:
+    told = answers(plain, "longest")
+    assert {"struct triple.x", "struct triple.y", "struct triple.z"} <= told
+    assert "float" not in told
+
+
+def test_numbers_that_meet_others_without_sign_have_none(plain: Path) -> None:
+    assert "int" not in answers(plain, "kept")
+
+
+def test_numbers_with_a_point_that_are_kept_in_the_frame(optimized: Path) -> None:
+    assert "double" in answers(optimized, "again")
 
 
 def test_functions_get_what_was_kept_with_their_address(called_back: Path) -> None:

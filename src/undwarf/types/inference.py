@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from undwarf.disasm.x86_64 import RAX
+from undwarf.types.calling import is_clone
 from undwarf.types.fitting import Done, fits
 from undwarf.types.flow import FunctionFlow
 from undwarf.types.locate import whole_around
@@ -306,6 +307,9 @@ class Inference:
         """Whether a function of the program returns a pointer to anything."""
         graph = self._graph
         prototype = self._program.callee(target)
+        if prototype is not None and not prototype.returns and not prototype.parameters:
+            # Of changed copies nothing is said.
+            return is_clone(prototype.name) and self._program.source.function_range(target) is not None
         returns = prototype.returns if prototype is not None else VOID
         return graph.is_pointer(returns) and graph.kind(graph.strip(graph.target(returns))) == Kind.VOID
 
@@ -386,7 +390,7 @@ class Inference:
                 facts.made.setdefault(at, (more, t))
             elif kind == "in" and node.leads.get(0):
                 facts.begin.setdefault((at, more), t)
-        if webs.unoptimised or webs.objects or webs.places or webs.cells:
+        if webs.unoptimised or webs.objects or webs.places or webs.cells or webs.floating:
             facts.places = tuple(self._places(webs, decided))
         return facts
 
@@ -430,6 +434,10 @@ class Inference:
                 if end - offset >= stride:
                     found.append((offset, self._array(t, (end - offset) // stride)))
         found += [(offset, t) for offset, t in webs.places.items()]
+        for offset, size in webs.floating.items() if not webs.unoptimised else ():
+            t = self._named(_FLOATS, size, (Kind.FLOAT,))
+            if t and not any(low < offset + size and offset < high for low, high in spans):
+                found.append((offset, t))
         found += objects
         return [Place("", t, PlaceKind.CFA, -1, offset, self._low, self._high) for offset, t in found]
 
@@ -507,7 +515,7 @@ class Inference:
         if node.signs or copied:
             return only if not node.signs else VOID
         summed = {self._is_signed(t) for t in node.summed if graph.size(t) == size}
-        if len(summed) != 1 or None in summed:
+        if len(summed) != 1 or None in summed or self._meets_unsigned(node):
             return VOID
         return self._named(_SIGNED if True in summed else _UNSIGNED, size, (Kind.INT, Kind.CHAR))
 
@@ -541,7 +549,18 @@ class Inference:
                 told.update(self._is_signed(t) if not graph.is_pointer(t) else None for t in types)
             else:
                 told.add(self._is_signed(other))
-        return self._named(_SIGNED, size, (Kind.INT, Kind.CHAR)) if told == {True} else VOID
+        if told != {True} or self._meets_unsigned(node):
+            return VOID
+        return self._named(_SIGNED, size, (Kind.INT, Kind.CHAR))
+
+    def _meets_unsigned(self, node: Node) -> bool:
+        """Whether a number is calculated or compared with one of its size that has no sign."""
+        graph = self._graph
+        for other in (*node.beside, *node.met):
+            types = [*other.declared, *other.copied] if isinstance(other, Node) else [other]
+            if any(graph.size(t) == node.key[2] and self._is_signed(t) is False for t in types if t):
+                return True
+        return False
 
     def _is_signed(self, t: int) -> bool | None:
         """Whether a number has a sign; None for what is neither."""

@@ -26,6 +26,7 @@ class Node:
         "known",
         "leads",
         "low",
+        "met",
         "numeric",
         "origins",
         "put",
@@ -56,6 +57,8 @@ class Node:
         self.floats = False
         self.compared: list[Node | int] = []
         """Nodes, or types of numbers, it is compared with."""
+        self.met: list[Node | int] = []
+        """Nodes, or types of numbers, that it is read together with, to calculate or to compare."""
         self.numeric = False
         """It is calculated with as only numbers are."""
         self.followed = False

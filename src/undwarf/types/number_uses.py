@@ -47,8 +47,7 @@ class NumberUses:
                 found += [one for one in self._parts(register, held, width) if one not in found]
         operand = made.memory[0] if made.memory else None
         if operand is not None and operand.access and operand.size == width and slot is not None:
-            if operand.access != "r":
-                slot.beside.extend(one for one in found if one is not slot)
+            (slot.beside if operand.access != "r" else slot.met).extend(one for one in found if one is not slot)
             found.append(slot)
         if calculates(made) == 2:
             for one in found:
@@ -70,6 +69,9 @@ class NumberUses:
 
     def _compared(self, k: int, made: Instruction, held: dict[int, Held | None], slot: Node | None, width: int) -> None:
         if width != 8:
+            for register in made.reads if slot is not None else ():
+                if all(register not in (operand.base, operand.index) for operand in made.memory) and slot is not None:
+                    slot.met.extend(self._parts(register, held, width))
             return
         sides: list[tuple[Held | None, tuple[int, ...], int]] = []
         t = VOID

@@ -88,6 +88,9 @@ class Webs(NumberUses):
         """Arrays in the frame: their stride, and the node of their elements."""
         self.exact: set[int] = set()
         """Offsets of what is accessed in the frame without an index."""
+        self.floating: dict[int, int] = {}
+        """Sizes of numbers with a point that are kept in the frame of optimised code, by offset."""
+        self._otherwise: set[int] = set()
         self.places: dict[int, int] = {}
         """Types of parameters on the stack by their offset."""
         self.calls: list[tuple[int, int, dict[int, Value | None], dict[int, Held]]] = []
@@ -247,6 +250,19 @@ class Webs(NumberUses):
         where = self.tracker.address_of(k, number)
         return where if where is not None and where[0] == FRAME else None
 
+    def _floats(self, where: Value, operand: Memory) -> None:
+        """Note whether a place in the frame has a number with a point and nothing else."""
+        if where[2] or where[4] >= 0 or operand.size > 64:
+            return
+        size = operand.size
+        if operand.floating and self.floating.get(where[4], size) == size and where[4] not in self._otherwise:
+            self.floating[where[4]] = size
+            return
+        for offset in range(where[4] - 7, where[4] + size):
+            self._otherwise.add(offset)
+            if offset in self.floating and offset + self.floating[offset] > where[4]:
+                del self.floating[offset]
+
     def _slot(self, where: Value, operand: Memory) -> Node | None:
         """The node of a place of a variable in the frame."""
         size = operand.size
@@ -281,6 +297,9 @@ class Webs(NumberUses):
                 continue
             frame = self.place(k, number, operand)
             if frame is not None:
+                zero = action == Action.STORE and made.left == NONE and not made.immediate
+                if not zero or operand.size != 8:
+                    self._floats(frame, operand)
                 slot = self._slot(frame, operand)
                 if operand.access != "r" and not self.unoptimised:
                     self._overwritten(frame, operand.size, held)
@@ -325,6 +344,8 @@ class Webs(NumberUses):
             base = self.read(held, operand.base) if operand.base != NONE else None
             if base is not None and operand.index == NONE and made.width == 8:
                 result = (base[0], base[1] + operand.displacement, base[2])
+            elif operand.base != NONE and operand.index != NONE and made.width == 4:
+                made_of = (*self._parts(operand.base, held, 4), *self._parts(operand.index, held, 4))
         elif action in (Action.ADD, Action.SUBTRACT) and made.right == NONE:
             base = self.read(held, made.left)
             amount = made.immediate if action == Action.ADD else -made.immediate
@@ -355,6 +376,10 @@ class Webs(NumberUses):
             held[register] = None
             self._made_of.pop(register, None)
             self._pieces.pop(register, None)
+        if action == Action.LOAD and frame is None:
+            part = self._several(k, made)
+            if part is not None:
+                self._pieces[destination] = part
         if destination != NONE and destination in made.writes:
             held[destination] = result
             if made_of:
@@ -395,6 +420,27 @@ class Webs(NumberUses):
         if t and not made.signed:
             node.copied.append(t)
         return None if made.signed else (node, 0, size)
+
+    def _several(self, k: int, made: Instruction) -> Piece | None:
+        """The part of an aggregate that is loaded, where it is several members: only who copies it all does that."""
+        size = made.memory[0].size
+        where = self.tracker.address_of(k, 0) if size == 8 and made.width == 8 else None
+        if where is None or where[0] not in (OBJECT, ADDRESS):
+            return None
+        graph = self.graph
+        first, last = self.tracker.questions.locate(where, 1), None
+        if not isinstance(first, str):
+            last = graph.member_at(first.type, first.offset + size - 1, 1)
+        if isinstance(first, str) or last is None or first.field.offset or graph.size(first.field.type) >= size:
+            return None
+        if last.offset != graph.size(last.type) - 1:
+            return None
+        inner = {graph.canonical(t): left for t, left in last.containers if graph.is_aggregate(t)}
+        for t, left in reversed(first.field.containers):
+            # The innermost that holds both ends.
+            if graph.is_aggregate(t) and inner.get(graph.canonical(t)) == left + size - 1:
+                return Piece(t, left)
+        return None
 
     def _stored(
         self, k: int, made: Instruction, held: dict[int, Held | None], slot: Node | None, frame: Value | None
@@ -632,9 +678,11 @@ class Webs(NumberUses):
                 self._object(part[0].key[1] - at, returns)
         if not returns:
             return
-        for each in self._parts(MACHINE.result, held, self.graph.size(returns)):
+        parts = self._parts(MACHINE.result, held, self.graph.size(returns))
+        for each in parts:
             if isinstance(each, Node):
                 each.summed.append(returns)
+                each.met.extend(one for one in parts if one is not each)
         if result is not None and self.graph.is_scalar(returns):
             self._used_as(MACHINE.result, result, returns)
 
