@@ -77,6 +77,12 @@ static int count(void *context, int value)
 static int limit(void *context, int value)
 { struct limits *l = context; if (value >= l->low && value < l->high) l->hits++; l->counter->calls++; return 0; }
 static int each_of(void *context, int value) { struct counter *c = context; c->calls += value; return 2; }
+struct tally { long sum; int n, most; };
+struct bins { unsigned bins[8], other; };
+static int tallied(void *context, int value)
+{ struct tally *t = context; t->sum += value; t->n++; if (value > t->most) t->most = value; return 1; }
+static int binned(void *context, int value)
+{ struct bins *b = context; if (value < 8) b->bins[value]++; else b->other++; return 1; }
 NOINLINE void listen(int (*heard)(void *, int), void *context)
 { struct listener *l = malloc(sizeof *l); l->heard = heard; l->context = context; l->next = listeners; listeners = l; }
 NOINLINE int say(int value)
@@ -111,6 +117,8 @@ NOINLINE static struct limits *new_limits(int low, int high)
   return l; }
 int main(int argc, char **argv)
 { static struct room room; struct shape *s = new_slab(new_disk(0)); struct counter *c = new_counter();
+  struct tally total = { 0 }; struct bins *b = calloc(1, sizeof *b); listen(binned, b);
+  visit(argc, tallied, &total);
   listen(count, c); listen(limit, new_limits(argc, 9)); double t = 0;
   for (; s; s = s->next) { s->drawing->grow(s, argc); t += s->drawing->area(s); }
   return say(argc) + t + visit(argc, each_of, c) + word(&room, argv[0]); }
@@ -255,3 +263,13 @@ def test_numbers_that_are_stored_at_once_and_pointers_tell_structures_of_one_siz
 def test_what_may_be_anything_is_the_only_structure_with_all_members_used(called_back: Path) -> None:
     told = answers(called_back, "word")
     assert {"struct word.length", "struct word.text", "struct word.kind"} <= told
+
+
+def test_numbers_that_are_calculated_with_are_not_several(tmp_path: Path) -> None:
+    told = answers(built(tmp_path, "-O2", CALLED_BACK), "tallied")
+    assert {"struct tally.sum", "struct tally.n", "struct tally.most"} <= told
+    assert "?" not in told
+
+
+def test_one_of_an_allocated_size_goes_where_it_is_kept(called_back: Path) -> None:
+    assert {"struct bins.bins[]", "struct bins.other"} <= answers(called_back, "binned")

@@ -10,11 +10,12 @@ __all__ = ["Done", "fits"]
 
 
 class Done(NamedTuple):
-    """(offset, size) of what is accessed behind a pointer, of those that are one number with a point, and (offset, what
-    it may lead to) of pointers that are put there."""
+    """(offset, size) of what is accessed behind a pointer, of those that are one number with a point, and of those that
+    are calculated with; (offset, what it may lead to) of pointers that are put there."""
 
     touched: set[tuple[int, int]]
     floating: set[tuple[int, int]]
+    numbers: set[tuple[int, int]]
     put: set[tuple[int, tuple[int, ...]]]
 
 
@@ -27,7 +28,7 @@ def fits(graph: TypeGraph, t: int, done: Done, *, merged: bool = False) -> bool:
             floating = found is not None and graph.kind(graph.strip(found.type)) == Kind.FLOAT
             if (offset, size) in done.floating and not floating:
                 return False
-        elif not (merged and _are_members(graph, t, offset, size)):
+        elif (offset, size) in done.numbers or not (merged and _are_members(graph, t, offset, size)):
             return False
     return all(_is_put(graph, t, offset, leads) for offset, leads in done.put)
 

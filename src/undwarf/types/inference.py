@@ -130,7 +130,7 @@ class Inference:
     def done_at_entry(self, register: int) -> Done:
         """All that is done behind what a register holds at the function's begin."""
         node = self.webs.nodes.get(("entry", register, 0))
-        return self.done(node) if node is not None else Done(set(), set(), set())
+        return self.done(node) if node is not None else Done(set(), set(), set(), set())
 
     def done(self, first: Node, webs: Webs | None = None) -> Done:
         """All that is done behind a value, also where that has gone with a number added."""
@@ -144,12 +144,13 @@ class Inference:
                     if origin is not None and origin is not node and (origin, 0) not in node.sources:
                         flowing.setdefault(origin, []).append((node, 0))
             self._flowing = webs, flowing
-        found = Done(set(), set(), set())
+        found = Done(set(), set(), set(), set())
         queue, seen = [(first, 0)], {first}
         while queue:
             node, apart = queue.pop()
             found.touched.update((apart + offset, width) for offset, width in node.touched)
             found.floating.update((apart + offset, width) for offset, width in node.floating)
+            found.numbers.update((apart + offset, width) for offset, width in node.numbers)
             found.put.update((apart + offset, leads) for offset, leads in node.put)
             for further, more in self._flowing[1].get(node, ()):
                 if further not in seen:
@@ -257,7 +258,7 @@ class Inference:
                 for t in structures_by_size(graph).get(node.allocated, ())
                 if fits(graph, t, done, merged=True) and (not begin or graph.object_at(t, 0, begin))
             }
-            told = begin or len({size for _offset, size in done.touched}) > 1 or (node.single and done.touched)
+            told = begin or len({size for _offset, size in done.touched}) > 1 or node.single
             if len(fitting) == 1 and told:
                 decided.leads[node] = next(iter(fitting.values()))
 
@@ -269,6 +270,7 @@ class Inference:
         wrapped = Done(
             {(offset % whole, size) for offset, size in done.touched},
             {(offset % whole, size) for offset, size in done.floating},
+            {(offset % whole, size) for offset, size in done.numbers},
             {(offset % whole, leads) for offset, leads in done.put},
         )
         return fits(self._graph, t, wrapped, merged=True)

@@ -27,6 +27,7 @@ class Node:
         "leads",
         "low",
         "met",
+        "numbers",
         "numeric",
         "origins",
         "put",
@@ -67,6 +68,8 @@ class Node:
         """(offset, size) of what is accessed behind it."""
         self.floating: set[tuple[int, int]] = set()
         """(offset, size) of those of them that are one number with a point."""
+        self.numbers: set[tuple[int, int]] = set()
+        """(offset, size) of those of them that are calculated with where they are."""
         self.put: set[tuple[int, tuple[int, ...]]] = set()
         """(offset, types) of pointers that are stored behind it, by what these lead to."""
         self.allocated = 0
@@ -87,12 +90,14 @@ class Node:
         self.beside: list[Node | int] = []
         """Nodes, or types of numbers, it was calculated with."""
 
-    def follow(self, offset: int, size: int, *, floating: bool) -> None:
-        """So many bytes are accessed at an offset from it, as one number with a point or not."""
+    def follow(self, offset: int, size: int, *, floating: bool, number: bool) -> None:
+        """So many bytes are accessed at an offset from it, as one number, with a point or without, or as anything."""
         self.followed = True
         self.touched.add((offset, size))
         if floating:
             self.floating.add((offset, size))
+        if number:
+            self.numbers.add((offset, size))
         self.low = min(self.low, offset)
         self.high = max(self.high, offset + size)
 

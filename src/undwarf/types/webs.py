@@ -312,7 +312,9 @@ class Webs(NumberUses):
                     self.read(held, operand.index)
                 elif base is not None:
                     self._bases[k, number] = base[0], base[1] + operand.displacement
-                    base[0].follow(base[1] + operand.displacement, operand.size, floating=bool(operand.floating))
+                    number = action == Action.UPDATE or bool(calculates(made))
+                    floating = bool(operand.floating)
+                    base[0].follow(base[1] + operand.displacement, operand.size, floating=floating, number=number)
         if made.width == 8 and action in _WHOLE:
             for register in (made.left, made.right):
                 each = held.get(register)
