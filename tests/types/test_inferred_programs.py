@@ -55,11 +55,18 @@ NOINLINE static int kept(struct bag *b) { unsigned t = 0; t += 3; return (b->mas
 NOINLINE static int again(struct plain *p, double (*f)(double))
 { double sum = 0; for (int i = 0; i < p->count; i++) sum += f(p->weight + i); return sum > 2; }
 static double half(double x) { return x / 2; }
+struct value;
+struct member { const char *key; int size; struct value *value; struct member *next; };
+struct value { int kind; union { double number; const char *text; struct value **items; struct member *first; }; };
+NOINLINE static struct value *found(struct value *v, int size)
+{ if (v->kind == 4) for (struct member *m = v->first; m; m = m->next) if (m->size == size) return m->value;
+  return 0; }
 NOINLINE static void cleared(char *area) { struct chunk *c = (struct chunk *)(area + 8); c->size = 0; c->next = 0; }
 int main(int argc, char **argv)
 { struct record r = { &r, 1, 2 }; struct cell c = { 2 }; struct tables t = { 0 }; struct map m = { 0 };
   struct square s = { 0 }; struct triple v[2] = { { 1 } }; struct bag b = { 7, 8 }; struct plain p = { 3 };
-  argc += longest(v, argc) + kept(&b) + again(&p, half);
+  struct value w = { 4 };
+  argc += (found(&w, argc) != 0) + longest(v, argc) + kept(&b) + again(&p, half);
   cleared(argv[0]); s.turned = argc; struct pair q = { argc, argc };
   return by_size() + a_row() + larger()->id + caller(&r) + length(&c) + last(&t, argc) + find(&m, argc) + heads(argc)
     + lengths(argc) + s.turned + q.first; }
@@ -223,6 +230,13 @@ def test_what_is_copied_by_several_members_at_once_is_a_structure(plain: Path) -
     told = answers(plain, "longest")
     assert {"struct triple.x", "struct triple.y", "struct triple.z"} <= told
     assert "float" not in told
+
+
+def test_pointers_in_unions_are_what_all_that_is_done_behind_them_fits(plain: Path, optimized: Path) -> None:
+    for program in (plain, optimized):
+        told = answers(program, "found")
+        assert {"struct member.size", "struct member.value", "struct member.next"} <= told
+        assert "?" not in told
 
 
 def test_numbers_that_meet_others_without_sign_have_none(plain: Path) -> None:

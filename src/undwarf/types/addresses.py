@@ -471,6 +471,10 @@ class Questions:
         same = graph.canonical(other.type) == graph.canonical(located.type)
         return same and other.field.path == located.field.path
 
+    def is_one_of_several(self, t: int) -> bool:
+        """Whether an object is one of several types, as what a pointer in a union leads to."""
+        return bool(self.graph.choices(t))
+
     def value_of_type(self, t: int, offset: int, size: int) -> Value | None:
         """What a register holds when it holds `size` bytes of a value of a type; None unless that is an address."""
         graph = self.graph

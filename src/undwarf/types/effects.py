@@ -912,7 +912,13 @@ class Effects:
     @cython.exceptval(-1)
     def _taught(self, register: cython.Py_ssize_t, value: cython.int) -> cython.int:
         known: cython.int = self.state[register]
-        if known and (self._base(known) != NUMBER or self._step(known) != 1 or self._offset(known)):
+        several: cython.bint = (
+            self._base(known) == OBJECT and self.questions.is_one_of_several(self._type(known)) if known else False
+        )
+        nothing: cython.bint = not known or (
+            self._base(known) == NUMBER and self._step(known) == 1 and not self._offset(known)
+        )
+        if not nothing and not several:
             return 0
         if known and self._symbol(known):
             self._replace(known, value)

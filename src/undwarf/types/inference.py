@@ -235,6 +235,13 @@ class Inference:
                 break
         self._sized(webs, decided)
         self._shaped(webs, decided)
+        for node, several in webs.unions:
+            # Where it goes else, it may be null.
+            decided.leads.pop(node, None)
+            done = self.done(node, webs)
+            fitting = [t for t in self._graph.choices(several) if self._may_be(t, done)] if done.touched else []
+            if len(fitting) == 1:
+                decided.leads[node] = fitting[0]
         return decided
 
     def _sized(self, webs: Webs, decided: Decided) -> None:
@@ -261,6 +268,14 @@ class Inference:
             told = begin or len({size for _offset, size in done.touched}) > 1 or node.single
             if len(fitting) == 1 and told:
                 decided.leads[node] = next(iter(fitting.values()))
+
+    def _may_be(self, t: int, done: Done) -> bool:
+        """Whether all that is done behind a pointer may be done with one of a type, or with several numbers."""
+        graph = self._graph
+        if graph.is_aggregate(t):
+            return fits(graph, t, done, merged=True)
+        whole = graph.size(t)
+        return all(size == whole and not offset % whole for offset, size in done.touched)
 
     def _are_several(self, node: Node, t: int, done: Done) -> bool:
         """Whether what is allocated may be several of a type, one behind the other."""

@@ -131,7 +131,7 @@ def _next_of_several(tracker: Tracker, k: int, operand: Memory, where: Value) ->
     t, whole = where[1], graph.size(where[1])
     if where[0] != OBJECT or where[2] or operand.index != NONE or not 0 < whole <= where[4] or graph.is_scalar(t):
         return False
-    if not questions.embedders.whole or not questions.embedders.speaks or questions.embedders.lonely:
+    if not questions.embedders.whole or questions.embedders.lonely:
         return False
     canonical = graph.canonical(t)
     base = tracker.register(operand.base)
@@ -141,6 +141,8 @@ def _next_of_several(tracker: Tracker, k: int, operand: Memory, where: Value) ->
     if told:
         if any(graph.canonical(one[1]) != canonical for one in told) or all(one[4] or one[2] for one in told):
             return False
+    elif not questions.embedders.speaks and not further:
+        return False
     elif not further and any(graph.is_pointer(one.type) for one in graph.members(t)):
         # It may be meant for others to hold, whatever these do with it.
         return False

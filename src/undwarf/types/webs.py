@@ -98,6 +98,8 @@ class Webs(NumberUses):
         """Addresses of the program, and what they are stored or passed as."""
         self.through: list[tuple[Node, dict[int, Value | None], dict[int, Held]]] = []
         """Calls of what a node is: it, and what registers of parameters hold."""
+        self.unions: list[tuple[Node, int]] = []
+        """Pointers that are members of unions, and what they lead to one of."""
         self.stores: list[Store] = []
         """Words that are stored elsewhere than in the frame."""
         self.returned: list[tuple[Held | None, Value | None]] = []
@@ -421,7 +423,16 @@ class Webs(NumberUses):
         t = scalar_at(self.tracker, k, 0, size)
         if t and not made.signed:
             node.copied.append(t)
+        several = self._one_of(k) if size == 8 and not t else VOID
+        if several:
+            self.unions.append((node, several))
         return None if made.signed else (node, 0, size)
+
+    def _one_of(self, k: int) -> int:
+        """The type that says which ones a pointer leads to one of that is loaded; void where that is not several."""
+        where = self.tracker.address_of(k, 0)
+        located = self.tracker.questions.locate(where, 8) if where is not None and where[0] in (OBJECT, ADDRESS) else ""
+        return VOID if isinstance(located, str) else self.graph.pointers_at(located.type, located.offset, 8)
 
     def _several(self, k: int, made: Instruction) -> Piece | None:
         """The part of an aggregate that is loaded, where it is several members: only who copies it all does that."""
