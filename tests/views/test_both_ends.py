@@ -20,14 +20,16 @@ def two_cpus(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def waits(work: Callable[[int], object]) -> Callable[[int], object]:
-    """The first process does not go on before the second one has taken a piece: so both have a part in it."""
-    first, (begun, begins) = os.getpid(), os.pipe()
-    waited = []
+    """Neither of the two processes goes on before the other one has taken a piece: so both have a part in it."""
+    first, (begun, begins), (other_begun, other_begins) = os.getpid(), os.pipe(), os.pipe()
+    waited: list[bytes] = []
 
     def do(k: int) -> object:
-        if os.getpid() != first:
+        if not waited and os.getpid() != first:
             os.write(begins, b"x")
-        elif k < 8 and not waited:
+            waited.append(os.read(other_begun, 1))
+        elif not waited and k < 8:
+            os.write(other_begins, b"x")
             waited.append(os.read(begun, 1))
         return work(k)
 

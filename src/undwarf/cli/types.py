@@ -159,8 +159,8 @@ def _report(
 class _Read:
     """A recording's samples with what they touch, and what cpus take from each other.
 
-    Without ``names`` only the functions are named that touch something of a known type: of the others nothing is shown
-    but a sum, and to read the kernel's names takes a while.
+    Without ``names`` there are no rows of instructions, and only the functions are named that touch something of a
+    known type: of the others nothing is shown but a sum, and to read the kernel's names takes a while.
     """
 
     def __init__(self, job: Job, skid: bool, weight: "Weight", *, names: bool = False) -> None:
@@ -168,6 +168,7 @@ class _Read:
         from undwarf.views.sharing import sharing
 
         self._weight = weight
+        self._names = names
         self._profile = job.leaves(names=names)
         self._touched = job.touch(self._profile, skid=skid)
         if not names:
@@ -189,7 +190,7 @@ class _Read:
         from undwarf.views.datatypes import data_types
 
         for event, name in self._sections:
-            found = data_types(self._profile, self._touched, self._weight, event=event)
+            found = data_types(self._profile, self._touched, self._weight, event=event, instructions=self._names)
             found.sharing = self.clashes.found
             yield event, name, found
 

@@ -323,8 +323,16 @@ class DataTypes:
     """Members that cpus take from each other (undwarf.views.sharing), which should rather stay apart."""
 
 
-def data_types(profile: Profile, touched: Touch, weight: Weight = "period", *, event: int | None = None) -> DataTypes:
-    """Add up by type and member what samples of an event (None: all) touch."""
+def data_types(
+    profile: Profile,
+    touched: Touch,
+    weight: Weight = "period",
+    *,
+    event: int | None = None,
+    instructions: bool = True,
+) -> DataTypes:
+    """Add up by type and member what samples of an event (None: all) touch; without ``instructions`` these have no
+    rows."""
     selection = Selection(profile, event, weight)
     frames, functions = profile.frames, profile.functions
     leaves = look_up(selection.stacks, profile.stacks.frame)
@@ -341,13 +349,13 @@ def data_types(profile: Profile, touched: Touch, weight: Weight = "period", *, e
         image, function = frames.image[number], functions.name[frames.function[number]]
         made.has_latency = made.has_latency or counts.timed > 0
         made.has_sources = made.has_sources or (counts.told is not None and counts.told.known > 0)
-        key = (image, access.address)
-        row = rows.get(key)
-        if row is None:
+        if instructions:
             name = profile.images[image].name if image != NONE else ""
-            rows[key] = InstructionRow(function, name, access, counts)
-        else:
-            row.counts.add(counts)
+            row = rows.get((image, access.address))
+            if row is None:
+                rows[image, access.address] = InstructionRow(function, name, access, counts)
+            else:
+                row.counts.add(counts)
         resolver = touched.resolvers[which]
         if access.type is None or resolver is None:
             into, reason = (made.unknown, access.reason) if access.countable else (made.outside, OUTSIDE[access.how])
@@ -372,11 +380,12 @@ def data_types(profile: Profile, touched: Touch, weight: Weight = "period", *, e
         member.size = max(member.size, access.size)
         member.counts.add(counts)
         member.functions[function] = member.functions.get(function, 0) + counts.weight
-        if not inferred:
+        met = cpus.get(number)
+        if met is not None and not inferred:
             if "r" in access.access:
-                member.readers |= cpus.get(number, set())
+                member.readers |= met
             if "w" in access.access:
-                member.writers |= cpus.get(number, set())
+                member.writers |= met
     made.types = sorted(types.values(), key=lambda one: (-one.counts.weight, one.name))
     made.instructions = sorted(rows.values(), key=lambda one: (-one.counts.weight, one.access.address))
     return made
