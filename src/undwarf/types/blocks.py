@@ -156,7 +156,7 @@ class Blocks:
     @cython.cfunc
     @cython.locals(
         templates="const unsigned int[::1]", rows="const long long[::1]", k=cython.Py_ssize_t, size=cython.Py_ssize_t,
-        n=cython.Py_ssize_t, fills=cython.bint,
+        n=cython.Py_ssize_t,
     )  # fmt: skip
     def _cut(self) -> None:
         """Number the blocks; `fills` of those that do nothing."""
@@ -168,11 +168,14 @@ class Blocks:
             self.number[k] = n
         self.count = n + 1
         self.fills = zeros("B", self.count)
-        for n in range(self.count):
-            self.fills[n] = 1
-        for k in range(size):
-            if not rows[templates[k] * ROW_WORDS + FLAGS] & PADDING:
-                self.fills[self.number[k]] = 0
+        k = 0
+        while k < size:
+            n = self.number[k]
+            while k < size and self.number[k] == n and rows[templates[k] * ROW_WORDS + FLAGS] & PADDING:
+                k += 1
+            self.fills[n] = k == size or self.number[k] != n
+            while k < size and self.number[k] == n:
+                k += 1
 
     @cython.cfunc
     @cython.locals(
