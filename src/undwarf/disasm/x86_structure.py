@@ -34,7 +34,7 @@ TARGETED = cython.declare(cython.int, 16)
 ROW_WORDS = cython.declare(cython.Py_ssize_t, 16)
 """Words of a template, the first of which is its flow (:mod:`undwarf.disasm.templates`)."""
 
-EMPTY = cython.declare(cython.int, -2)
+NUMBER = cython.declare(cython.ulonglong, 0xFFFFFFFF)
 MULTIPLIER = cython.declare(cython.ulonglong, 0x9E3779B97F4A7C15)
 RELATIVE = 1 << 18
 """Bit of an instruction's parts: its displacement is relative to the instruction pointer."""
@@ -131,9 +131,9 @@ class Structure:
     table: Any
     learn: Any
     ask: Any
-    # Templates by key, each in the first free place from where its key says on; EMPTY where there is none.
-    keys = cython.declare("unsigned long long[::1]")
-    templates = cython.declare("int[::1]")
+    # Templates by key, two words each in the first free place from where the key says on: the key; the number of the
+    # template and two (0: nothing is here), with its flow in the upper half.
+    places = cython.declare("unsigned long long[::1]")
     known: cython.Py_ssize_t
     one = cython.declare("int[::1]")
     two = cython.declare("int[::1]")
@@ -155,7 +155,7 @@ class Structure:
         self.learn = learn
         self.ask = ask
         self.known = 0
-        self._widen(4096)
+        self.places = zeros("Q", 1 << 14)
         self.one = zeros("i", 256)
         self.two = zeros("i", 256)
         self.number_of = zeros("i", 256)
@@ -210,6 +210,7 @@ class Structure:
         relative=cython.int,
         number=cython.longlong,
         place=cython.Py_ssize_t,
+        flow=cython.ulonglong,
         parts=cython.longlong,
         displacement=cython.longlong,
         immediate=cython.longlong,
@@ -363,6 +364,7 @@ class Structure:
                 if i > size or i - at > 15:
                     what = ODD
             number = BAD
+            flow = 0
             if not what & ODD:
                 kind = SIGNED_NUMBER if immediate_size else 0
                 if immediate_size == 1:
@@ -379,7 +381,7 @@ class Structure:
                     | cython.cast(cython.ulonglong, small) << 52
                 )
                 place = self._place(key)
-                if self.templates[place] == EMPTY:
+                if not self.places[place + 1]:
                     # What is not there has no place in the instruction either.
                     parts = kind << 16
                     if displacement_size:
@@ -391,10 +393,12 @@ class Structure:
                     if what & MODRM:
                         parts |= 1 << 19
                     number = self.learn(key, code, at, i, parts)
-                    self._remember(key, number)
                     self.rows = self.table.rows
+                    flow = self.rows[number * ROW_WORDS] if number != BAD else 0
+                    self._remember(key, cython.cast(cython.ulonglong, number + 2) | flow << 32)
                 else:
-                    number = self.templates[place]
+                    flow = self.places[place + 1] >> 32
+                    number = cython.cast(cython.longlong, self.places[place + 1] & NUMBER) - 2
             if number == BAD:
                 length, of, displaced, immediate_value, target = self.ask(at)
                 offsets[count] = at
@@ -414,7 +418,7 @@ class Structure:
             offsets[count] = at
             lengths[count] = i - at
             numbers[count] = number
-            flows[count] = self.rows[number * ROW_WORDS]
+            flows[count] = flow
             displacement = immediate = 0
             if displacement_size == 1:
                 displacement = data[displacement_at]
@@ -465,39 +469,34 @@ class Structure:
     @cython.exceptval(-1)
     def _place(self, key: cython.ulonglong) -> cython.Py_ssize_t:
         """Where a key is, or would be."""
-        place: cython.Py_ssize_t = (key * MULTIPLIER) >> 40 & (self.keys.shape[0] - 1)
-        while self.templates[place] != EMPTY and self.keys[place] != key:
-            place = place + 1 if place + 1 < self.keys.shape[0] else 0
+        end: cython.Py_ssize_t = self.places.shape[0]
+        place: cython.Py_ssize_t = 2 * ((key * MULTIPLIER) >> 40) & (end - 1)
+        while self.places[place + 1] and self.places[place] != key:
+            place = place + 2 if place + 2 < end else 0
         return place
 
     @cython.cfunc
     @cython.exceptval(-1)
-    def _remember(self, key: cython.ulonglong, number: cython.longlong) -> cython.int:
-        if 2 * self.known >= self.keys.shape[0]:
-            self._widen(4 * self.keys.shape[0])
+    def _remember(self, key: cython.ulonglong, template: cython.ulonglong) -> cython.int:
+        if 4 * self.known >= self.places.shape[0]:
+            self._widen(4 * self.places.shape[0])
         place: cython.Py_ssize_t = self._place(key)
-        self.keys[place] = key
-        self.templates[place] = number
+        self.places[place] = key
+        self.places[place + 1] = template
         self.known += 1
         return 0
 
     @cython.cfunc
     @cython.exceptval(-1)
-    @cython.locals(keys="unsigned long long[::1]", templates="int[::1]", place=cython.Py_ssize_t)
+    @cython.locals(before="unsigned long long[::1]", place=cython.Py_ssize_t)
     def _widen(self, size: cython.Py_ssize_t) -> cython.int:
         """More room for keys; ``size`` is a power of two."""
-        known: cython.Py_ssize_t = self.known
-        if known:
-            keys, templates = self.keys, self.templates
-        self.keys = zeros("Q", size)
-        self.templates = zeros("i", size)
-        for place in range(size):
-            self.templates[place] = EMPTY
+        before = self.places
+        self.places = zeros("Q", size)
         self.known = 0
-        if known:
-            for place in range(keys.shape[0]):
-                if templates[place] != EMPTY:
-                    self._remember(keys[place], templates[place])
+        for place in range(0, before.shape[0], 2):
+            if before[place + 1]:
+                self._remember(before[place], before[place + 1])
         return 0
 
     @cython.cfunc
