@@ -170,3 +170,14 @@ def test_numbers_of_one_template() -> None:
 def test_a_gather_with_a_register_twice_is_none() -> None:
     # vgatherqps %xmm15,-0x54(%rsi,%xmm7,4),%xmm14; the same with %xmm15 as what is gathered
     compare(bytes.fromhex("c4628193747eac c46281937c7eac"), 0)
+
+
+def test_shifts_by_all_counts() -> None:
+    pieces = [
+        bytes.fromhex(before) + bytes((opcode, modrm, count))
+        for before in ("", "66", "48", "41")
+        for opcode in (0xC0, 0xC1)
+        for modrm in range(0xC0, 0x100)
+        for count in (0, 1, 8, 9, 17, 18, 31, 32, 33, 63, 64, 128)
+    ]
+    compare(b"".join(pieces), 0)

@@ -37,7 +37,7 @@ from undwarf.disasm.templates import (
     Templates,
 )
 from undwarf.disasm.x86_forms import FIELDS, OWN, Forms
-from undwarf.disasm.x86_structure import RELATIVE, SIGNED_NUMBER, UNSIGNED_BYTE, Structure
+from undwarf.disasm.x86_structure import RELATIVE, SHIFT_COUNT, SIGNED_NUMBER, UNSIGNED_BYTE, Structure
 
 __all__ = ["MACHINE", "decode", "fused"]
 
@@ -149,6 +149,7 @@ _MULTIPLYING = frozenset((Mnemonic.IMUL, Mnemonic.NEG, Mnemonic.NOT))
 _REGISTER, _MEMORY = OpKind.REGISTER, OpKind.MEMORY
 _MOST_TEMPLATES = 200_000
 """Templates that are kept; a program has some thousands."""
+_NO_RULES: dict[int, int] = {}
 _DISPLACEMENTS = {size: (value, value.to_bytes(size, "little")) for size, value in ((1, 0x55), (4, 0x51234566))}
 """By size, a number as a displacement that can be told from others, and its bytes."""
 
@@ -159,6 +160,8 @@ def _rules(kind: int, size: int) -> tuple[bytes, dict[int, int]]:
     plain, signed = int.from_bytes(raw, "little"), int.from_bytes(raw, "little", signed=True)
     if kind == UNSIGNED_BYTE:
         return raw, {plain: SIGNED, -plain: NEGATED}
+    if kind == SHIFT_COUNT:
+        return b"\x12", {0x12: SIGNED}
     rules = {} if size == 1 else {plain: UNSIGNED, -plain: NEGATED_UNSIGNED}
     if size == 2:
         rules = {plain: UNSIGNED_SHORT, -plain: NEGATED_UNSIGNED_SHORT}
@@ -166,7 +169,7 @@ def _rules(kind: int, size: int) -> tuple[bytes, dict[int, int]]:
 
 
 _NUMBERS = {(SIGNED_NUMBER, size): _rules(SIGNED_NUMBER, size) for size in (1, 2, 4, 8)}
-_NUMBERS[UNSIGNED_BYTE, 1] = _rules(UNSIGNED_BYTE, 1)
+_NUMBERS |= {(kind, 1): _rules(kind, 1) for kind in (UNSIGNED_BYTE, SHIFT_COUNT)}
 _REG, _VVVV, _RM, _BASE, _INDEX = FIELDS
 _OWN_FIELDS = {
     first + register: field
@@ -235,7 +238,12 @@ class _Lister:
     def _exact(self, code: bytes, parts: int) -> int:
         """The template of instructions with these parts; -1 where each is something else."""
         found = _patched(code, parts)
-        return -1 if found is None else self._table.add(*found[1:])
+        return -1 if found is None else self._added(*found)
+
+    def _added(self, native: Native, displacement: int | None, rules: dict[int, int]) -> int:
+        made = Instruction(0, native.len)
+        _describe(made, native)
+        return self._table.add(made, displacement, rules.get(made.immediate, FIXED))
 
     def _general(self, code: bytes, parts: int, fields: int) -> tuple[int, int, int] | None:
         """The template of a form, if all its fields name registers, and each just one."""
@@ -273,7 +281,7 @@ class _Lister:
                         vectors |= _INDEX
         if left:
             return None
-        return self._table.add(*found[1:]), vectors, narrow
+        return self._added(*found), vectors, narrow
 
     def _ask(self, at: int) -> tuple[int, int, int, int, int | None]:
         """One instruction by itself."""
@@ -281,28 +289,25 @@ class _Lister:
         return made.size, self._table.add(made), 0, 0, made.target
 
 
-def _patched(code: bytes, parts: int) -> tuple[Native, Instruction, int | None, int] | None:
-    """An instruction with numbers that can be told from others in place of its own: (what the decoder makes of it, what
-    it does, its displacement, the rule for its immediate); ``parts`` as in :class:`Structure`."""
-    displacement = rules = None
+def _patched(code: bytes, parts: int) -> tuple[Native, int | None, dict[int, int]] | None:
+    """An instruction with numbers that can be told from others in place of its own, ``parts`` as in :class:`Structure`:
+    (what the decoder makes of it, its displacement, the rule for an immediate by what has become of it)."""
+    displacement = None
+    rules: dict[int, int] = _NO_RULES
     size = parts >> 4 & 15
     if size:
         displacement, raw = _DISPLACEMENTS[size]
         at = parts & 15
         code = code[:at] + raw + code[at + size :]
+        if parts & RELATIVE:
+            displacement += len(code)
     kind = parts >> 16 & 3
     if kind:
         raw, rules = _NUMBERS[kind, parts >> 12 & 15]
         at = parts >> 8 & 15
         code = code[:at] + raw + code[at + len(raw) :]
     native = Decoder(64, code, ip=0).decode()
-    if native.is_invalid or native.len != len(code):
-        return None
-    made = Instruction(0, len(code))
-    _describe(made, native)
-    if displacement is not None and parts & RELATIVE:
-        displacement += len(code)
-    return native, made, displacement, rules.get(made.immediate, FIXED) if rules is not None else FIXED
+    return None if native.is_invalid or native.len != len(code) else (native, displacement, rules)
 
 
 def decode(code: bytes, address: int, most: int = -1) -> list[Instruction]:

@@ -80,9 +80,9 @@ def _form_key(
     """What a form is found by: its shape, an immediate that belongs to the operation, fields that name no registers."""
     key: cython.ulonglong = shape | small << 27
     if not fields & REG:
-        key |= cython.cast(cython.ulonglong, reg | 16) << 35
+        key |= cython.cast(cython.ulonglong, reg | 16) << 36
     if not fields & VVVV:
-        key |= cython.cast(cython.ulonglong, vvvv | 16) << 40
+        key |= cython.cast(cython.ulonglong, vvvv | 16) << 41
     return key
 
 

@@ -39,8 +39,11 @@ MULTIPLIER = cython.declare(cython.ulonglong, 0x9E3779B97F4A7C15)
 RELATIVE = 1 << 18
 """Bit of an instruction's parts: its displacement is relative to the instruction pointer."""
 
-SIGNED_NUMBER, UNSIGNED_BYTE = 1, 2
-"""What an immediate is: a number that may be any other, with sign or, of one byte, without; else part of the key."""
+SIGNED_NUMBER, UNSIGNED_BYTE, SHIFT_COUNT = 1, 2, 3
+"""What an immediate is: a number that may be any other, with sign or, of one byte, without; by how much is shifted,
+some, but not all; else part of the key."""
+LITERAL = cython.declare(cython.uint, 0x100)
+"""With an immediate that is part of the key where others are not."""
 
 
 def _numbers() -> "list[int]":
@@ -50,6 +53,7 @@ def _numbers() -> "list[int]":
         found[opcode] = SIGNED_NUMBER
     for opcode in (0x04, 0x0C, 0x14, 0x1C, 0x24, 0x2C, 0x34, 0x3C, 0x80, 0xA8, *range(0xB0, 0xB8), 0xC6, 0xF6):
         found[opcode] = UNSIGNED_BYTE
+    found[0xC0] = found[0xC1] = SHIFT_COUNT
     return found
 
 
@@ -371,6 +375,12 @@ class Structure:
                     kind = self.number_of[opcode] if not space else 0
                     if not kind:
                         small = data[immediate_at]
+                    elif kind == SHIFT_COUNT and not (
+                        modrm & 0x20 and 0 < data[immediate_at] < (64 if rex & 8 else 32)
+                    ):
+                        # Rotations, some through the carry, and shifts by nothing are things of their own.
+                        kind = 0
+                        small = data[immediate_at] | LITERAL
                 key = (
                     cython.cast(cython.ulonglong, prefixes)
                     | cython.cast(cython.ulonglong, rex | vex) << 8
