@@ -43,6 +43,12 @@ int main(int argc, char **argv) {
 }
 """
 
+SIZES_SOURCE = """
+typedef unsigned char byte; enum way { in, out }; struct later; typedef const struct { short a, b; } pair;
+struct all { byte one; volatile long *two; int three[3][5]; pair four; enum way five; struct later *six; byte seven[7];
+    union { float f; double d; } eight; pair nine[2]; const volatile byte ten; long double eleven; int rest[]; } it;
+int main(void) { return it.one; }
+"""
 CXX_SOURCE = r"""
 namespace geo {
 struct Base { int id; virtual ~Base() {} virtual int area() const { return id; } };
@@ -102,7 +108,7 @@ def build(tmp_path_factory: pytest.TempPathFactory) -> Build:
             tool = shutil.which(compiler) or shutil.which(str(Path.home() / ".cargo/bin" / compiler))
             if tool is None:
                 pytest.skip(f"no {compiler}")
-            suffix = {C_SOURCE: "c", CXX_SOURCE: "cc", RUST_SOURCE: "rs"}[source]
+            suffix = {C_SOURCE: "c", SIZES_SOURCE: "c", CXX_SOURCE: "cc", RUST_SOURCE: "rs"}[source]
             text = place / f"p{len(made)}.{suffix}"
             text.write_text(source)
             made[key] = text.with_suffix("")
@@ -471,3 +477,19 @@ def test_a_closure_goes_before_what_it_captured(tmp_path: Path) -> None:
 
 def place_of_closure(source: DwarfSource, low: int, high: int) -> int:
     return next(place.offset for place in source.function_places(low, high) if place.name == "__closure")
+
+
+@pytest.mark.parametrize("flags", ["-gdwarf-5", "-gdwarf-4", "-gdwarf-2"])
+def test_sizes_of_members_are_known_without_records_of_their_types(build: Build, flags: str) -> None:
+    source = build("gcc", SIZES_SOURCE, "-O1", flags)
+    graph = source.graph
+    whole = source.type_named("all")
+    members = graph.members(whole)
+    if flags == "-gdwarf-5":
+        # Of the others some are told in ways that are left to the records.
+        assert {graph.strip(whole), 0} >= {t for t in graph.loaded() if graph.kind(t) != Kind.TYPEDEF}
+    assert {m.name: m.size for m in members} == {
+        "one": 1, "two": 8, "three": 60, "four": 4, "five": 4, "six": 8, "seven": 7, "eight": 8, "nine": 8, "ten": 1,
+        "eleven": 16, "rest": 0,
+    }  # fmt: skip
+    assert [m.size for m in members] == [graph.size(m.type) for m in members]

@@ -16,6 +16,8 @@ ALL_ONES = cython.declare(cython.ulonglong, 0xFFFFFFFFFFFFFFFF)
 HIGH = cython.declare(cython.ulonglong, 0xFFFFFFF0)
 LARGE = cython.declare(cython.ulonglong, 0xFFFFFFFFFFFF)
 FAR = cython.declare(cython.ulonglong, 1 << 62)
+BYTES = cython.declare(cython.longlong, 1 << 40)
+"""Sizes of types up to this are plain."""
 ESCAPE = cython.declare(cython.ulonglong, 0xFFFFFFFF)
 
 # What a value is, as undwarf.dwarf.constants.ValueClass has it.
@@ -849,6 +851,112 @@ class Info:
                 else:
                     self.skip(self.spec_form[i])
         return 0
+
+    @cython.cfunc
+    @cython.exceptval(-2)
+    def size_at(self, offset: cython.ulonglong) -> cython.longlong:
+        """Bytes of a value of the type at an offset, where this section says it plainly; else -1. An array without
+        bounds has none."""
+        i: cython.Py_ssize_t
+        unit: cython.Py_ssize_t
+        decl: cython.Py_ssize_t
+        _hop: cython.int
+        attribute: cython.int
+        tag: cython.int
+        code: cython.ulonglong
+        target: cython.ulonglong
+        size: cython.longlong
+        count: cython.longlong
+        total: cython.longlong = 1
+        for _hop in range(MAX_HOPS):
+            unit = self.find_unit(offset)
+            if unit < 0:
+                return -1
+            self.enter(unit)
+            self.at = cython.cast("Py_ssize_t", offset)
+            self.end = self.unit_end[unit]
+            code = self.uleb()
+            decl = self.declaration(code) if code else -1
+            if decl < 0:
+                return -1
+            tag = self.decl_tag[decl]
+            size = -1
+            target = 0
+            for i in range(self.decl_spec[decl], self.decl_spec[decl] + self.decl_count[decl]):
+                attribute = self.spec_attribute[i]
+                if attribute == 0x0B or attribute == 0x49 or attribute == 0x3C or attribute == 0x69:
+                    self.read(self.spec_form[i], self.spec_constant[i])
+                    if attribute == 0x0B and self.value_class in (UNSIGNED, SIGNED) and self.value < LARGE:
+                        size = cython.cast(cython.longlong, self.value)
+                    elif attribute == 0x49 and self.value_class == REF:
+                        target = self.value
+                    else:
+                        # Declarations, and what is in other sections.
+                        return -1
+                elif self.spec_size[i] != 255:
+                    self.at += self.spec_size[i]
+                else:
+                    self.skip(self.spec_form[i])
+            if self.at > self.end:
+                return -1
+            if tag == 0x16 or tag == 0x26 or tag == 0x35 or tag == 0x37 or tag == 0x47:
+                if target == 0:
+                    return -1
+            elif tag == 0x01:
+                if target == 0 or size >= 0 or self.decl_children[decl] == 0:
+                    return -1
+                count = self.elements()
+                if count <= 0 or total > BYTES // count:
+                    return count if count <= 0 else -1
+                total *= count
+            else:
+                if tag == 0x0F or tag == 0x10 or tag == 0x42:
+                    size = size if size > 0 else self.address
+                elif tag != 0x24 and tag != 0x04 and tag != 0x13 and tag != 0x17 and tag != 0x02:
+                    return -1
+                return -1 if size < 0 or (size and total > BYTES // size) else total * size
+            offset = target
+        return -1
+
+    @cython.cfunc
+    @cython.exceptval(-2)
+    def elements(self) -> cython.longlong:
+        """Elements of an array whose first dimension is at hand; 0 where one has no end, -1 where that is not plain."""
+        i: cython.Py_ssize_t
+        decl: cython.Py_ssize_t
+        attribute: cython.int
+        code: cython.ulonglong
+        count: cython.longlong
+        dimensions: cython.Py_ssize_t = 0
+        open_end: cython.bint = False
+        total: cython.longlong = 1
+        while True:
+            code = self.uleb()
+            if self.at > self.end:
+                return -1
+            if code == 0:
+                break
+            decl = self.declaration(code)
+            if decl < 0 or self.decl_tag[decl] != 0x21 or self.decl_children[decl]:
+                return -1
+            count = -1
+            for i in range(self.decl_spec[decl], self.decl_spec[decl] + self.decl_count[decl]):
+                attribute = self.spec_attribute[i]
+                if attribute == 0x37 or attribute == 0x2F or attribute == 0x22:
+                    self.read(self.spec_form[i], self.spec_constant[i])
+                    if self.value_class != UNSIGNED or self.value >= HIGH or attribute == 0x22:
+                        return -1
+                    count = cython.cast(cython.longlong, self.value) + (attribute == 0x2F)
+                elif self.spec_size[i] != 255:
+                    self.at += self.spec_size[i]
+                else:
+                    self.skip(self.spec_form[i])
+            dimensions += 1
+            if self.at > self.end or (count > 0 and total > BYTES // count):
+                return -1
+            open_end = open_end or count <= 0
+            total *= max(count, 1)
+        return -1 if dimensions == 0 else 0 if open_end else total
 
     def entries(self, unit: int, offset: int, tags: Any, limit: int, space: Any = None) -> "list[Entry]":
         """Entries below one whose first child is at an offset, in their order, at most ``limit``.
@@ -2061,6 +2169,13 @@ class Entry:
             found = cython.cast(cython.longlong, min(self.info.value, FAR))
         elif kind:
             found = -2
+        return found
+
+    def size_of_type(self) -> int:
+        """Bytes of a value of the type that DW_AT_type refers to; -1 where that takes more than a look at it."""
+        found: cython.longlong = -1
+        if self.find(0x49) == REF:
+            found = self.info.size_at(self.info.value)
         return found
 
     def reference(self, attribute: cython.int) -> "Entry | None":

@@ -347,7 +347,7 @@ class DwarfTypes:
             held = self._first_parameter(entry)
             storage = next(k for k, one in enumerate(members) if not one.base)
             if held and 0 < self.graph.size(held) <= self.graph.size(members[storage].type):
-                members[storage] = members[storage]._replace(type=held)
+                members[storage] = members[storage]._replace(type=held, size=-1)
         holds = self._first_parameter(entry) if name.startswith("RawVec<") else VOID
         return TypeRecord(
             Kind.VARIANT if variants else kind,
@@ -428,7 +428,8 @@ class DwarfTypes:
         name = "" if inherited else entry.string(NAME)
         width = entry.number(BIT_SIZE) or 0
         if width <= 0:
-            return _as_it_is(Member, (name, at, -1, 8 * at, 0, t, inherited))
+            # What can be told without making a record of the type is: most members' types are never looked at.
+            return _as_it_is(Member, (name, at, entry.size_of_type(), 8 * at, 0, t, inherited))
         if bits is None:
             old = entry.number(BIT_OFFSET)
             storage = entry.number(BYTE_SIZE) or self.graph.size(t)
