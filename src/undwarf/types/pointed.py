@@ -20,6 +20,9 @@ def pointed(tracker: Tracker, value: Value | None) -> tuple[int, ...]:
         t, offset = found[0], found[1]
     if graph.choices(t):
         return ()
+    if value[0] == OBJECT and value[2] == 1 and graph.size(t) > 1:
+        # A sum with any number: what seemed an address, as in a union, is none.
+        return ()
     located = tracker.questions.locate(value, 0) if value[2] or offset else None
     if isinstance(located, str):
         return ()
