@@ -4,13 +4,18 @@ import dataclasses
 import shutil
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from undwarf.elf import ElfFile
 from undwarf.limits import DEFAULT, Limits
+from undwarf.types import callers, inference
+from undwarf.types.flow import FunctionFlow
 from undwarf.types.opening import open_resolver
+from undwarf.types.program import Program
 from undwarf.types.resolve import Resolver
+from undwarf.types.tracking import Tracker
 
 SOURCE = r"""
 #include <stdlib.h>
@@ -67,6 +72,20 @@ def test_what_is_sorted_tells_what_is_compared(program: Path) -> None:
 
 def test_all_callers_pass_the_same(program: Path) -> None:
     assert answers(program, "only_nodes") == {"struct node.key", "struct node.hits"}
+
+
+def test_what_nothing_is_inferred_of_is_followed_once(program: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    followed: list[int] = []
+
+    class Counted(Tracker):
+        def __init__(self, program: Program, flow: FunctionFlow, low: int, *rest: Any) -> None:
+            followed.append(low)
+            super().__init__(program, flow, low, *rest)
+
+    monkeypatch.setattr(callers, "Tracker", Counted)
+    monkeypatch.setattr(inference, "Tracker", Counted)
+    assert answers(program, "give") == {"struct node.next"}
+    assert len(followed) == 1
 
 
 def test_callers_that_pass_different_things(program: Path) -> None:

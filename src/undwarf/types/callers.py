@@ -82,8 +82,8 @@ class Callers:
         self._cut = False
         self._left = elf.limits.callers_followed
 
-    def infer(self, flow: FunctionFlow, low: int, high: int) -> Inference:
-        """What a function's values are."""
+    def infer(self, flow: FunctionFlow, low: int, high: int, tracker: Tracker | None = None) -> Inference:
+        """What a function's values are; ``tracker`` is its data flow without any facts, where that is at hand."""
         known = self._kept.get(low)
         if known is not None and (low not in self._partial or self._asking):
             self._kept.move_to_end(low)
@@ -91,7 +91,7 @@ class Callers:
         if not self._asking:
             self._left = self._elf.limits.callers_followed
         prototype = self._program.source.prototype_at(low)
-        made = Inference(self._program, flow, low, high, prototype, {}, self._returned)
+        made = Inference(self._program, flow, low, high, prototype, {}, self._returned, tracker=tracker)
         wanted = self._wanted(made, prototype)
         cut = False
         if wanted:
@@ -566,4 +566,4 @@ def follow(callers: Callers | None, program: Program, flow: FunctionFlow, low: i
         return Tracker(program, flow, low, high, Facts(made=found)) if found else tracker
     if callers is None or tracker.has_variables or len(flow.instructions) > program.graph.limits.inferred_instructions:
         return tracker
-    return callers.infer(flow, low, high).tracker
+    return callers.infer(flow, low, high, tracker).tracker

@@ -58,11 +58,11 @@ class Decided:
 
 
 class Inference:
-    """Follows a function until nothing new is found; ``tracker`` is the data flow that knows it all.
+    """Follows a function until nothing new is found; its ``tracker`` is the data flow that knows it all.
 
     ``arguments``: what its callers pass in registers, by what these lead to. ``returned``: what a function that is
     called returns a pointer to, where its prototype does not say so. ``wholes``: what begins with what its parameters
-    lead to, by register, and is meant.
+    lead to, by register, and is meant. ``tracker``: the data flow that knows no more than these, where there is one.
     """
 
     def __init__(
@@ -75,6 +75,7 @@ class Inference:
         arguments: dict[int, int],
         returned: Callable[[int], int] | None = None,
         wholes: dict[int, int] | None = None,
+        tracker: Tracker | None = None,
     ) -> None:
         self._program = program
         self._graph: TypeGraph = program.graph
@@ -84,7 +85,7 @@ class Inference:
         self._flowing: tuple[Webs, dict[Node, list[tuple[Node, int]]]] | None = None
         self.given = arguments
         facts = self.facts = Facts(entry=dict(arguments), wholes=dict(wholes or {}))
-        self.tracker = Tracker(program, flow, low, high, facts)
+        self.tracker = tracker if tracker is not None else Tracker(program, flow, low, high, facts)
         self.webs = Webs(self.tracker, prototype)
         self.entered = {
             register
