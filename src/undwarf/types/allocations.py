@@ -7,6 +7,7 @@ then would be of nothing.
 import re
 
 from undwarf.disasm import NONE, Action, Flow, Instruction
+from undwarf.disasm.listing import TARGETED
 from undwarf.disasm.x86_64 import MACHINE, RAX, RDI, RSI
 from undwarf.types.model import VOID
 from undwarf.types.tracking import Tracker
@@ -18,26 +19,34 @@ _SIZES = {"malloc": (RDI,), "calloc": (RDI, RSI), "_Znwm": (RDI,), "_Znam": (RDI
 """Allocators of C and C++, and the registers that say how much (C11 7.22.3; C++17 21.6.2)."""
 _RUST = re.compile(r"__rust_alloc(_zeroed)?$|exchange_malloc")
 _OF_RUST = (RDI,)
+_DIRECT_CALL = Flow.CALL | TARGETED
 _AHEAD = 256
 """Instructions behind a call in which what it returns is looked for."""
 
 
 def allocated(tracker: Tracker) -> dict[int, tuple[int, int]]:
     """By call, (register, type that what is there leads to), where something is accessed before a variable says so."""
-    instructions, callee = tracker.flow.instructions, tracker.program.callee
+    instructions, known = tracker.flow.instructions, tracker.program.allocators
     found: dict[int, tuple[int, int]] = {}
+    targets = instructions.targets
     for k, flow in enumerate(instructions.flows.tolist()):
-        if flow & 15 != Flow.CALL:
+        if flow != _DIRECT_CALL:
             continue
-        target = instructions[k].target
-        prototype = callee(target) if target is not None else None
-        name = prototype.name.partition("@")[0] if prototype is not None else ""
-        sizes = _SIZES.get(name) or (_OF_RUST if _RUST.search(name) else ())
+        sizes = known.get(targets[k])
+        if sizes is None:
+            sizes = known[targets[k]] = _sizes(tracker, targets[k])
         if sizes:
             t = _Call(tracker, k, sizes).leads()
             if t:
                 found[k] = RAX, t
     return found
+
+
+def _sizes(tracker: Tracker, target: int) -> tuple[int, ...]:
+    """The registers that say how much is allocated by what is called; none for what is no allocator."""
+    prototype = tracker.program.callee(target & 0xFFFFFFFFFFFFFFFF)
+    name = prototype.name.partition("@")[0] if prototype is not None else ""
+    return _SIZES.get(name) or (_OF_RUST if _RUST.search(name) else ())
 
 
 class _Call:

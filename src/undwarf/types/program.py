@@ -59,6 +59,8 @@ class Program:
         self._per_cpu_bases: tuple[int, int, int] | None = None
         self.arrays: dict[tuple[int, int], int] = {}
         """Types of arrays found in frames, by their element's type and how many there are."""
+        self.allocators: dict[int, tuple[int, ...]] = {}
+        """By what is called, as far as it was asked, the registers that say how much it allocates."""
         self.thread_block = thread_block
         """Bytes from the begin of the module's thread-local block to the thread pointer (x86-64)."""
 
