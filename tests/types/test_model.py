@@ -252,3 +252,18 @@ def test_what_may_not_be_there_yet_is_what_it_will_be(graph: TypeGraph) -> None:
     assert graph.unwrapped(point) == point
     number = struct(graph, "core::mem::manually_drop::ManuallyDrop<int>", 4, member("value", 0, integer(graph)))
     assert graph.unwrapped(number) == number
+
+
+def test_places_and_sizes_past_all_memory() -> None:
+    graph = TypeGraph()
+    byte = graph.add(TypeRecord(Kind.CHAR, "char", 1))
+    flexible = graph.add(TypeRecord(Kind.ARRAY, target=byte))
+    pointers = graph.add(TypeRecord(Kind.ARRAY, target=graph.pointer_to(byte), count=1 << 63))
+    far = graph.add(TypeRecord(Kind.STRUCT, "far", 8, members=(Member("at", 1 << 70, 1, 0, 0, byte),)))
+    assert graph.size(pointers) == 0
+    assert [defect.kind for defect in graph.defects] == ["type larger than memory"]
+    assert graph.member_at(flexible, 1 << 80, 1) is None
+    assert graph.value_at(byte, 0, 1 << 80) == 0
+    found = graph.member_at(far, 0, 1)
+    assert found is not None
+    assert found.path == ""

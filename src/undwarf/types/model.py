@@ -319,7 +319,8 @@ class TypeGraph:
             t = self.strip(t)
             record = self.record(t)
             if record.kind in ADDRESSES:
-                return total * (record.size if record.size > 0 else self.pointer_size)
+                size = record.size if record.size > 0 else self.pointer_size
+                break
             if record.kind != Kind.ARRAY or record.size >= 0:
                 size = record.size
                 if size < 0:

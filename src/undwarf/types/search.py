@@ -90,13 +90,12 @@ class Search:
     width = cython.declare(cython.longlong)
     found: list[tuple[int, Field]] = cython.declare(list, visibility="readonly")
 
-    @cython.locals(offset=cython.longlong)
     def __init__(self, graph: "TypeGraph", t: int, offset: int, width: int) -> None:
         self._graph = graph
         self._shapes = graph.shapes
         self._steps = graph.limits.type_steps
         self._depth = graph.limits.type_depth
-        self.width = width
+        self.width = _bounded(width)
         self.found = []
         if offset < _FARTHEST:
             self._descend(t, offset, 0, "", (), 0)
