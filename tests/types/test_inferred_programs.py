@@ -119,6 +119,14 @@ NOINLINE static struct shape *new_disk(struct shape *next)
 NOINLINE static struct shape *new_slab(struct shape *next)
 { struct slab *d = malloc(sizeof *d); d->shape.drawing = &slabs; d->shape.id = 1; d->shape.next = next; d->width = 2;
   d->height = 1; d->turned = 0; return &d->shape; }
+struct link { struct link *next, *before; };
+struct piece { struct link link; size_t offset, length; unsigned char bytes[32]; };
+struct line { int number; struct link out, all; long sent[4]; };
+NOINLINE long sent(struct line *l) { return l->sent[l->number & 3] + (l->out.next != &l->out); }
+NOINLINE void append(struct link *to, struct link *one)
+{ one->next = to; one->before = to->before; to->before->next = one; to->before = one; }
+NOINLINE static void piece(struct link *to, size_t length)
+{ struct piece *p = malloc(sizeof *p); p->offset = 0; p->length = length; append(to, &p->link); }
 struct room { size_t used; char bytes[4000]; };
 struct word { int length; const char *text; short kind; };
 NOINLINE void *taken(struct room *r, size_t n) { void *p = r->bytes + r->used; r->used += n; return p; }
@@ -132,7 +140,8 @@ NOINLINE static struct limits *new_limits(int low, int high)
 int main(int argc, char **argv)
 { static struct room room; struct shape *s = new_slab(new_disk(0)); struct counter *c = new_counter();
   struct tally total = { 0 }; struct bins *b = calloc(1, sizeof *b); listen(binned, b);
-  visit(argc, tallied, &total);
+  visit(argc, tallied, &total); struct link pieces = { &pieces, &pieces }; piece(&pieces, argc);
+  struct line line = { 1 }; argc += sent(&line);
   listen(count, c); listen(limit, new_limits(argc, 9)); double t = 0;
   for (; s; s = s->next) { s->drawing->grow(s, argc); t += s->drawing->area(s); }
   return say(argc) + t + visit(argc, each_of, c) + word(&room, argv[0]); }
@@ -298,3 +307,7 @@ def test_numbers_that_are_calculated_with_are_not_several(tmp_path: Path) -> Non
 
 def test_one_of_an_allocated_size_goes_where_it_is_kept(called_back: Path) -> None:
     assert {"struct bins.bins[]", "struct bins.other"} <= answers(called_back, "binned")
+
+
+def test_what_begins_with_a_link_is_no_row_of_links(called_back: Path) -> None:
+    assert {"struct piece.offset", "struct piece.length"} <= answers(called_back, "piece")

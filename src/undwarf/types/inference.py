@@ -258,7 +258,8 @@ class Inference:
                 continue
             done = self.done(node, webs)
             done.touched.difference_update([one for one in done.touched if one[1] > 8])
-            if begin and (graph.size(begin) == node.allocated or self._are_several(node, begin, done)):
+            several = bool(begin) and not self._is_link(begin) and self._are_several(node, begin, done)
+            if begin and (graph.size(begin) == node.allocated or several):
                 # That, or several of it.
                 continue
             fitting = {
@@ -277,6 +278,13 @@ class Inference:
             return fits(graph, t, done, merged=True)
         whole = graph.size(t)
         return all(size == whole and not offset % whole for offset, size in done.touched)
+
+    def _is_link(self, t: int) -> bool:
+        """Whether a type is made to be a part of others: nothing but pointers to others of its kind."""
+        graph = self._graph
+        members = graph.members(t)
+        canonical = graph.canonical(t)
+        return bool(members) and all(graph.canonical(graph.target(one.type)) == canonical for one in members)
 
     def _are_several(self, node: Node, t: int, done: Done) -> bool:
         """Whether what is allocated may be several of a type, one behind the other."""
