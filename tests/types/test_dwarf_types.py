@@ -493,3 +493,25 @@ def test_sizes_of_members_are_known_without_records_of_their_types(build: Build,
         "eleven": 16, "rest": 0,
     }  # fmt: skip
     assert [m.size for m in members] == [graph.size(m.type) for m in members]
+
+
+def test_equal_members_in_two_units_have_one_shape_and_others_another(tmp_path: Path) -> None:
+    if shutil.which("gcc") is None:
+        pytest.skip("no gcc")
+    members = (
+        "typedef int word; struct in { word x; }; struct t { word a; struct in *p; char c[4][2]; unsigned b : 3; };"
+    )
+    changes = {"b": ("", ""), "c": ("[4][2]", "[4]"), "d": ("in *p", "in **p"), "e": (" a;", " n;")}
+    for name, (old, new) in changes.items():
+        text = f"{members.replace(old, new)}\nlong use_{name}(struct t *t) {{ return (long)t->p; }}\n"
+        (tmp_path / f"{name}.c").write_text(text + ("int main(void) { return 0; }" if name == "b" else ""))
+    (tmp_path / "f.c").write_text(f"#include <stddef.h>\n{members}\nlong use_f(struct t *t) {{ return (long)t->p; }}")
+    subprocess.run(["gcc", "-g", "-o", "p", *(f"{name}.c" for name in "bcdef")], check=True, cwd=tmp_path)
+    source = DwarfSource.open(ElfFile.open(tmp_path / "p"))
+    assert source is not None
+    graph = source.graph
+    found = [graph.target(parameter(source, f"use_{name}", "t")) for name in "bcdef"]
+    shapes = [graph.record(t).shape for t in found]
+    assert all(shapes) and shapes[0] == shapes[4] and len(set(shapes)) == 4
+    assert [graph.layout(t) == graph.layout(found[0]) for t in found] == [True, False, False, False, True]
+    assert graph.canonical(found[0]) == graph.canonical(found[4])

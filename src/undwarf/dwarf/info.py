@@ -16,6 +16,7 @@ ALL_ONES = cython.declare(cython.ulonglong, 0xFFFFFFFFFFFFFFFF)
 HIGH = cython.declare(cython.ulonglong, 0xFFFFFFF0)
 LARGE = cython.declare(cython.ulonglong, 0xFFFFFFFFFFFF)
 FAR = cython.declare(cython.ulonglong, 1 << 62)
+SPREAD = cython.declare(cython.ulonglong, 0x9E3779B97F4A7C15)
 BYTES = cython.declare(cython.longlong, 1 << 40)
 """Sizes of types up to this are plain."""
 ESCAPE = cython.declare(cython.ulonglong, 0xFFFFFFFF)
@@ -957,6 +958,188 @@ class Info:
             open_end = open_end or count <= 0
             total *= max(count, 1)
         return -1 if dimensions == 0 else 0 if open_end else total
+
+    @cython.cfunc
+    @cython.exceptval(check=False)
+    def mixed_string(self, mixed: cython.ulonglong) -> cython.ulonglong:
+        """A number made further by the string that was read last; 0 where it is in no section of this file."""
+        k: cython.Py_ssize_t
+        if self.value_class == STRP:
+            return _mixed(_mixed(mixed, STRP), self.value)
+        if self.value_class != STRING:
+            return 0
+        mixed = _mixed(mixed, STRING)
+        for k in range(cython.cast("Py_ssize_t", self.value), cython.cast("Py_ssize_t", self.value + self.value_size)):
+            mixed = _mixed(mixed, self.data[k])
+        return mixed
+
+    @cython.cfunc
+    @cython.exceptval(check=False)
+    def mixed_name(self, mixed: cython.ulonglong, offset: cython.ulonglong) -> cython.ulonglong:
+        """A number made further by all that the name of a C type at an offset is made of; 0 where that is not plain."""
+        i: cython.Py_ssize_t
+        unit: cython.Py_ssize_t
+        decl: cython.Py_ssize_t
+        _hop: cython.int
+        attribute: cython.int
+        tag: cython.int
+        code: cython.ulonglong
+        target: cython.ulonglong
+        name: cython.ulonglong
+        given: cython.ulonglong = 0
+        declared: cython.ulonglong
+        for _hop in range(MAX_HOPS):
+            unit = self.find_unit(offset)
+            if unit < 0 or self.unit_table[unit] == NONE:
+                return 0
+            self.at_hand(unit)
+            self.at = cython.cast("Py_ssize_t", offset)
+            code = self.uleb()
+            decl = self.declaration(code) if code else -1
+            if decl < 0:
+                return 0
+            tag = self.decl_tag[decl]
+            target = 0
+            name = 0
+            declared = 0
+            for i in range(self.decl_spec[decl], self.decl_spec[decl] + self.decl_count[decl]):
+                attribute = self.spec_attribute[i]
+                if (
+                    attribute == 0x03
+                    or attribute == 0x49
+                    or attribute == 0x3C
+                    or attribute == 0x69
+                    or attribute == 0x47
+                ):
+                    self.read(self.spec_form[i], self.spec_constant[i])
+                    if attribute == 0x03:
+                        name = self.mixed_string(1)
+                        if name == 0:
+                            return 0
+                    elif attribute == 0x49 and self.value_class == REF:
+                        target = self.value
+                    elif attribute == 0x3C:
+                        declared = self.value
+                    else:
+                        return 0
+                elif self.spec_size[i] != 255:
+                    self.at += self.spec_size[i]
+                else:
+                    self.skip(self.spec_form[i])
+            if self.at > self.end:
+                return 0
+            if tag == 0x16:
+                if name == 0:
+                    return 0
+                given = name
+            elif tag == 0x0F:
+                mixed = _mixed(mixed, tag)
+                given = 0
+            elif tag == 0x24 or tag == 0x04 or tag == 0x13 or tag == 0x17:
+                # One that has no name goes by the typedef that led to it.
+                return _mixed(_mixed(_mixed(mixed, tag), declared), name if name else given)
+            elif tag == 0x15:
+                return _mixed(mixed, tag)
+            elif tag == 0x01:
+                mixed = self.mixed_dimensions(mixed) if self.decl_children[decl] else 0
+                given = 0
+                if mixed == 0:
+                    return 0
+            elif tag != 0x26 and tag != 0x35 and tag != 0x37:
+                return 0
+            if target == 0:
+                return _mixed(mixed, 0)
+            offset = target
+        return 0
+
+    @cython.cfunc
+    @cython.exceptval(check=False)
+    def mixed_dimensions(self, mixed: cython.ulonglong) -> cython.ulonglong:
+        """A number made further by how many dimensions an array has, the first of which is at hand; 0 for other things
+        below it."""
+        decl: cython.Py_ssize_t
+        code: cython.ulonglong
+        while self.at < self.end:
+            code = self.uleb()
+            if code == 0:
+                return _mixed(mixed, 0x01)
+            decl = self.declaration(code)
+            if decl < 0 or self.decl_tag[decl] != 0x21 or self.decl_children[decl]:
+                return 0
+            self.pass_over(decl)
+            mixed = _mixed(mixed, 0x21)
+        return 0
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def at_hand(self, unit: cython.Py_ssize_t) -> cython.int:
+        """Make a unit whose abbreviations are known the one at hand."""
+        self.unit = unit
+        self.width = self.unit_width[unit]
+        self.address = self.unit_address[unit]
+        self.version = self.unit_version[unit]
+        self.table = self.unit_table[unit]
+        self.end = self.unit_end[unit]
+        return 0
+
+    def shape(self, unit: int, offset: int, tags: Any, limit: int) -> int:
+        """A number for the members below a structure or union of C, their places, and the names of their types: equal
+        where these are. 0 where that takes more than a look at them. ``tags`` are those of all that counts."""
+        i: cython.Py_ssize_t
+        k: cython.Py_ssize_t
+        decl: cython.Py_ssize_t
+        attribute: cython.int
+        total: cython.Py_ssize_t = self.gather(unit, offset, tags, limit)
+        number: cython.Py_ssize_t = unit
+        mixed: cython.ulonglong = 1
+        target: cython.ulonglong
+        if total == limit:
+            return 0
+        for k in range(total):
+            self.at_hand(number)
+            decl = self.below[5 * k + 1]
+            self.at = self.below[5 * k + 2]
+            target = 0
+            if self.decl_tag[decl] != 0x0D:
+                return 0
+            for i in range(self.decl_spec[decl], self.decl_spec[decl] + self.decl_count[decl]):
+                attribute = self.spec_attribute[i]
+                if (
+                    attribute == 0x03
+                    or attribute == 0x49
+                    or attribute == 0x38
+                    or attribute == 0x0D
+                    or attribute == 0x6B
+                ):
+                    self.read(self.spec_form[i], self.spec_constant[i])
+                    if attribute == 0x03:
+                        mixed = self.mixed_string(_mixed(mixed, attribute))
+                        if mixed == 0:
+                            return 0
+                    elif attribute == 0x49:
+                        target = self.value if self.value_class == REF else 0
+                    elif self.value_class == UNSIGNED or self.value_class == SIGNED:
+                        mixed = _mixed(_mixed(mixed, attribute), self.value)
+                    else:
+                        return 0
+                elif (
+                    attribute == 0x0C
+                    or attribute == 0x0B
+                    or attribute == 0x3F
+                    or attribute == 0x3C
+                    or attribute == 0x1C
+                ):
+                    # Bit fields of old, and what is not in each object.
+                    return 0
+                elif self.spec_size[i] != 255:
+                    self.at += self.spec_size[i]
+                else:
+                    self.skip(self.spec_form[i])
+            mixed = self.mixed_name(_mixed(mixed, k), target) if target else 0
+            if mixed == 0:
+                return 0
+        return mixed
 
     def entries(self, unit: int, offset: int, tags: Any, limit: int, space: Any = None) -> "list[Entry]":
         """Entries below one whose first child is at an offset, in their order, at most ``limit``.
@@ -2255,6 +2438,16 @@ def _text(view: Any, start: cython.Py_ssize_t, end: cython.Py_ssize_t) -> Any:
     # Just checked: all of it is inside.
     base = cython.cast("const char *", cython.address(view[start]))
     return base[: end - start].decode("utf-8", "backslashreplace")
+
+
+@cython.cfunc
+@cython.nogil
+@cython.inline
+@cython.exceptval(check=False)
+def _mixed(mixed: cython.ulonglong, number: cython.ulonglong) -> cython.ulonglong:
+    """A number made of two, 0 never (but by a chance of one in 2**64)."""
+    mixed = (mixed ^ number) * SPREAD
+    return mixed ^ (mixed >> 29)
 
 
 def _copied(column: Any, used: int) -> "memoryview[int]":

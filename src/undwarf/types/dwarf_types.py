@@ -349,6 +349,9 @@ class DwarfTypes:
             if held and 0 < self.graph.size(held) <= self.graph.size(members[storage].type):
                 members[storage] = members[storage]._replace(type=held, size=-1)
         holds = self._first_parameter(entry) if name.startswith("RawVec<") else VOID
+        shape = 0
+        if entry.has_children and self.language(entry) in C_LANGUAGES:
+            shape = entry.space.info.shape(entry.unit, entry.behind, _MEMBERS, self.graph.limits.type_members)
         return TypeRecord(
             Kind.VARIANT if variants else kind,
             full,
@@ -358,6 +361,7 @@ class DwarfTypes:
             by_reference=entry.number(CALLING_CONVENTION) == _PASS_BY_REFERENCE,
             virtual_bases=self._virtual_bases(entry),
             holds=holds,
+            shape=shape,
         )
 
     def _virtual_bases(self, entry: Entry) -> tuple[tuple[int, int], ...]:

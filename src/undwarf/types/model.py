@@ -81,6 +81,8 @@ class TypeGraph:
     _alone: dict[tuple[str, int], int] = cython.declare(dict)
     """The type of a name and size, while there is only one; else _SEVERAL."""
     _by_layout: dict[tuple[str, int, int], int] = cython.declare(dict)
+    _layouts: dict[tuple[int, int], int] = cython.declare(dict)
+    """Layouts by shapes and sizes."""
     _facts: "memoryview[int]" = cython.declare("int[::1]")
     """By type, what it is below typedefs and qualifiers and of which kind that is, plus one; 0 for not asked yet."""
     _sizes: "memoryview[int]" = cython.declare("long long[::1]")
@@ -112,6 +114,7 @@ class TypeGraph:
         self._canonical = {}
         self._alone = {}
         self._by_layout = {}
+        self._layouts = {}
         self._room = 256
         self._facts = zeros("i", 2 * self._room)
         self._sizes = zeros("q", self._room)
@@ -661,7 +664,12 @@ class TypeGraph:
         """A number for what a type looks like, members and their types by name: equal for equal layouts."""
         t = self.strip(t)
         record = self.record(t)
-        return hash(
+        # Headers' types are in unit after unit: looking at all of their members again would load these.
+        key = (record.shape, self.size(t))
+        known = self._layouts.get(key) if record.shape else None
+        if known is not None:
+            return known
+        found = hash(
             (
                 self.size(t),
                 tuple(
@@ -672,6 +680,9 @@ class TypeGraph:
                 self.canonical_name(record.target) if record.target else "",
             )
         )
+        if record.shape and not self._loading:
+            self._layouts[key] = found
+        return found
 
     def canonical(self, t: int) -> int:
         """The first type found of this name and layout, for all of them."""

@@ -90,6 +90,8 @@ class TypeRecord:
     """A C++ class that is passed by its address, whatever its size."""
     virtual_bases: tuple[tuple[int, int], ...] = ()
     """(offset in the table of virtual functions, type) of the bases whose place only the object says."""
+    shape: int = 0
+    """Equal for two aggregates whose members have the same names, places and names of types; 0 for not known."""
     holds: int = VOID
     """What the bytes are that an address inside leads to, where its own type does not say (Rust's `RawVec<T>`)."""
 
