@@ -193,7 +193,7 @@ def main(arguments: Any = None) -> None:
     _speak_any_encoding()
     _buffer_output()
     # What a run makes lives until its end: looking for cycles in it each 700 objects is 5 % of the time.
-    gc.set_threshold(500_000, 20, 20)
+    gc.set_threshold(2_000_000, 20, 20)
     if signal.getsignal(signal.SIGINT) is signal.SIG_DFL and not {"record", "top"} & set(sys.argv[1:2]):
         # What samples has nothing to put in order until it begins, and says then what an interrupt means.
         signal.signal(signal.SIGINT, signal.default_int_handler)
