@@ -290,7 +290,17 @@ def data_types(options: argparse.Namespace) -> int:
         f" | report: {'wall':>6}{'CPU':>6} | annotate: {'wall':>6}{'CPU':>6} | report/ours: wall, CPU; again wall, CPU"
     )
     rows = []
+
+    def perf(command: str, file: Path) -> list[str]:
+        # A perf that is not installed where it was built for may find an objdump that does not start; it goes on.
+        return [str(tools.perf), command, "-i", str(file), "--stdio", "--objdump", str(shutil.which("objdump"))]
+
     for file in options.types:
+        typed = subprocess.run([*perf("report", file), "-s", "type"], capture_output=True, text=True)
+        if "Error running" in typed.stderr:
+            note("")
+            print(f"{file.name}: perf cannot disassemble: {typed.stderr.strip().splitlines()[-1]}")
+            continue
         told = subprocess.run(
             [*tools.undwarf, "types", "--json", "--code", str(file)], capture_output=True, text=True, check=True
         )
@@ -302,8 +312,8 @@ def data_types(options: argparse.Namespace) -> int:
                 tools.ours("types", file),
                 ("8x", tools.ours("types", longer)[1]),
                 tools.again("types", file),
-                ("report", [str(tools.perf), "report", "-i", str(file), "-s", "type,typeoff", "--stdio"]),
-                ("annotate", [str(tools.perf), "annotate", "-i", str(file), "--data-type", "--stdio"]),
+                ("report", [*perf("report", file), "-s", "type,typeoff"]),
+                ("annotate", [*perf("annotate", file), "--data-type"]),
             ]
             ours, often, again, report, annotate = figures = compare(commands, options.rounds, options.rounds)
         note("")
