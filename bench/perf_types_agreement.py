@@ -54,12 +54,13 @@ def of_perf(recording: Path, binary: Path, perf: str, objdump: str) -> dict[int,
 def of_ours(binary: Path, addresses: list[int]) -> dict[int, list[dict[str, object]]]:
     """The answers by address."""
     command = [sys.executable, "-m", "undwarf", "types", "--binary", str(binary), "--json", "--at"]
-    done = subprocess.run(
-        [*command, ",".join(f"{at:x}" for at in addresses)], check=True, capture_output=True, text=True
-    )
     found: dict[int, list[dict[str, object]]] = {}
-    for one in json.loads(done.stdout):
-        found.setdefault(int(one["address"], 16), []).append(one)
+    # Linux takes arguments of 128 KiB each.
+    for first in range(0, len(addresses), 6000):
+        asked = ",".join(f"{at:x}" for at in addresses[first : first + 6000])
+        done = subprocess.run([*command, asked], check=True, capture_output=True, text=True)
+        for one in json.loads(done.stdout):
+            found.setdefault(int(one["address"], 16), []).append(one)
     return found
 
 
