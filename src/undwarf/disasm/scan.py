@@ -5,6 +5,10 @@ from typing import Any
 
 import cython
 
+# Flows and their bit, as in undwarf.disasm.
+JUMP = cython.declare(cython.int, 1)
+BRANCH = cython.declare(cython.int, 2)
+TARGETED = cython.declare(cython.int, 16)
 # Words of templates, as in undwarf.disasm.templates.
 ROW_WORDS = cython.declare(cython.Py_ssize_t, 16)
 WRITES = cython.declare(cython.Py_ssize_t, 8)
@@ -31,6 +35,24 @@ def _number_at(offsets: Any, offset: cython.ulonglong) -> cython.Py_ssize_t:
         else:
             high = middle
     return low if low < offsets.shape[0] and offsets[low] == offset else -1
+
+
+@cython.locals(
+    starts="const unsigned int[::1]",
+    flow_of="const unsigned char[::1]",
+    target_of="const long long[::1]",
+    numbers="int[::1]",
+    k=cython.Py_ssize_t,
+    flow=cython.int,
+)
+def jumps_to(offsets: Any, flows: Any, targets: Any, address: cython.ulonglong, into: Any) -> None:
+    """For each instruction the number of the one that it jumps to, -1 where there is none in the function."""
+    starts, flow_of, target_of, numbers = offsets, flows, targets, into
+    for k in range(flow_of.shape[0]):
+        flow = flow_of[k]
+        numbers[k] = -1
+        if flow & TARGETED and flow & 15 in (JUMP, BRANCH):
+            numbers[k] = _number_at(starts, cython.cast(cython.ulonglong, target_of[k]) - address)
 
 
 @cython.locals(flows="const unsigned char[::1]", k=cython.Py_ssize_t)

@@ -91,9 +91,11 @@ class KeptAnswers:
         if len(whole) > self._limits.kept_answers:
             # What this run needs is what the next one will.
             whole = dict(list(more.items())[: self._limits.kept_answers])
-        done = self._files.write(self._name, encode(whole, self._key))
+        return self._files.write(self._name, encode(whole, self._key))
+
+    def trim(self) -> None:
+        """Let the directory keep to its limit."""
         self._files.trim()
-        return done
 
 
 def answer_files(limits: Limits = DEFAULT) -> KeptFiles | None:

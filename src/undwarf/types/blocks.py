@@ -6,6 +6,7 @@ from typing import Any
 import cython
 
 from undwarf.buffers import zeros
+from undwarf.disasm.scan import jumps_to
 
 # Flows and their bit, as in undwarf.disasm.
 NEXT = cython.declare(cython.int, 0)
@@ -80,17 +81,17 @@ class Blocks:
 
     @cython.cfunc
     @cython.locals(
-        offsets="const unsigned int[::1]", flows="const unsigned char[::1]", targets="const long long[::1]",
+        flows="const unsigned char[::1]", targets="const long long[::1]",
         k=cython.Py_ssize_t, count=cython.Py_ssize_t, at=cython.Py_ssize_t, flow=cython.int, way=cython.int,
     )  # fmt: skip
     def _follow(self, ends: Any, switch: Any) -> None:
         """How each instruction is left; `number` marks where blocks begin."""
         listing = self.listing
-        offsets, flows, targets = listing.offsets, listing.flows, listing.targets
-        address: cython.ulonglong = listing.address
+        flows, targets = listing.flows, listing.targets
         known: Any = {}
         found: Any
         count = len(listing)
+        jumps_to(listing.offsets, flows, targets, listing.address, self.to)
         self.number[0] = 1
         for k in range(count):
             flow = flows[k] & 15
@@ -116,11 +117,9 @@ class Blocks:
                     for one in found:
                         self.number[one] = 1
             elif flow in (JUMP, BRANCH):
-                if flows[k] & TARGETED:
-                    at = _find(offsets, cython.cast(cython.ulonglong, targets[k]) - address)
+                at = self.to[k]
                 if at >= 0:
                     way = GOES
-                    self.to[k] = at
                     self.number[at] = 1
                 if flow == BRANCH and k + 1 < count and k + 1 != at:
                     way = BRANCHES if at >= 0 else ON
@@ -365,20 +364,3 @@ class Blocks:
         if not 0 <= number < self.count:
             raise IndexError(number)
         return 0
-
-
-@cython.cfunc
-@cython.exceptval(-2)
-@cython.locals(
-    offsets="const unsigned int[::1]", low=cython.Py_ssize_t, high=cython.Py_ssize_t, middle=cython.Py_ssize_t
-)
-def _find(offsets: Any, wanted: cython.ulonglong) -> cython.Py_ssize_t:
-    """The number of the instruction at an offset, -1 for none."""
-    low, high = 0, offsets.shape[0]
-    while low < high:
-        middle = (low + high) // 2
-        if offsets[middle] < wanted:
-            low = middle + 1
-        else:
-            high = middle
-    return low if low < offsets.shape[0] and offsets[low] == wanted else -1

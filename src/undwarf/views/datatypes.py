@@ -157,10 +157,14 @@ class _Kept:
             image, address = self._places[k]
             if one.resolved:
                 more.setdefault(image, {})[address] = Answer(one.access, one.inferred, one.consumed, one.intact)
+        written = None
         for image, answers in more.items():
             kept = self._of_image[image]
-            if kept is not None:
-                kept.keep(answers)
+            if kept is not None and kept.keep(answers):
+                written = kept
+        if written is not None:
+            # All are in one directory.
+            written.trim()
 
 
 def _resolve_all(
