@@ -95,18 +95,22 @@ def test_lines_in_stacks(build: Build, record: Record, tmp_path: Path) -> None:
 @pytest.mark.usefixtures("inside")
 def test_what_perf_inject_makes_of_it_gives_the_same_stacks(build: Build, record: Record, tmp_path: Path) -> None:
     program = build("gcc", "jitdump.c", "-O2", "-fomit-frame-pointer")
-    target = record([program, "200", "0"], "-k", "mono")
     injected = tmp_path / "injected.data"
-    command = ["perf", "inject", "--jit", "-i", str(target), "-o", str(injected)]
-    done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "HOME": str(tmp_path)})
-    if done.returncode or not list(tmp_path.glob("jitted-*.so")):
-        pytest.skip(f"perf inject --jit does not work here: {done.stderr.strip()}")
-    ours, theirs = ([stack.names for stack in burning(stacks_of(path))] for path in (target, injected))
-    assert len(ours) > 20
-    # perf inject puts the mappings of code into the recording some samples late now and then; ours are of their time.
-    differ = [one for one, other in zip(ours, theirs, strict=True) if one != other]
+    for _attempt in range(3):
+        target = record([program, "200", "0"], "-k", "mono")
+        command = ["perf", "inject", "--jit", "-i", str(target), "-o", str(injected)]
+        done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "HOME": str(tmp_path)})
+        if done.returncode or not list(tmp_path.glob("jitted-*.so")):
+            pytest.skip(f"perf inject --jit does not work here: {done.stderr.strip()}")
+        ours, theirs = ([stack.names for stack in burning(stacks_of(path))] for path in (target, injected))
+        assert len(ours) > 20
+        # perf inject puts the mappings of code into the recording some samples late now and then; ours are of their
+        # time. Seldom it is late with most of them, and the next recording is compared.
+        differ = [one for one, other in zip(ours, theirs, strict=True) if one != other]
+        assert sum(tuple(names[-2:-1]) == (CALLER[names[-1]],) for names in differ) >= len(differ) - 3
+        if len(differ) < 0.5 * len(ours):
+            break
     assert len(differ) < 0.5 * len(ours)
-    assert sum(tuple(names[-2:-1]) == (CALLER[names[-1]],) for names in differ) >= len(differ) - 3
 
 
 # node ------------------------------------------------------------------------------------------------------
