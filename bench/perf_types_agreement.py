@@ -3,7 +3,8 @@
 Perf tells a type for each memory operand of the functions that have samples (``annotate --code-with-type``), undwarf is
 asked for the same addresses of the binary. Several recordings and binaries may be given in turn. Counted are addresses
 where both say the same place; where we name something around or inside of what perf names, at the same byte; where we
-name something else; where only perf names a type; and where only we do. With -v all are listed that are not the same.
+name something else; where perf names a type and we call the place the compiler's own (a register put aside on the
+stack); where else only perf names a type; and where only we do. With -v all are listed that are not the same.
 Who is right, a difference does not tell: `types_truth.py` does. ``--perf`` and ``--objdump`` name the programs.
 """
 
@@ -14,6 +15,7 @@ import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 LINE = re.compile(r"^\s*[\d.]*\s*:\s+([0-9a-f]+):\s+(.*?)\s*# data-type: (.*?) \+(0x[0-9a-f]+|0)(?: \((.*)\))?\s*$")
 HEAD = re.compile(r"Source code & Disassembly of (\S+) for")
@@ -22,7 +24,7 @@ SPELLINGS = (
     (r"\blong int\b", "long"), (r"\bshort unsigned int\b", "unsigned short"), (r"\bshort int\b", "short"), (r"\s", ""),
 )  # fmt: skip
 NO_TYPES = ("(stackoperation)", "(stackcanary)", "(unknowntype)", "(unknown)")
-COUNTS = ("same", "nested", "other", "perf only", "ours only")
+COUNTS = ("same", "nested", "other", "spill", "perf only", "ours only")
 
 
 def plain(name: str) -> str:
@@ -51,10 +53,10 @@ def of_perf(recording: Path, binary: Path, perf: str, objdump: str) -> dict[int,
     return {at: one for at, one in found.items() if one[0] not in NO_TYPES}
 
 
-def of_ours(binary: Path, addresses: list[int]) -> dict[int, list[dict[str, object]]]:
+def of_ours(binary: Path, addresses: list[int]) -> dict[int, list[dict[str, Any]]]:
     """The answers by address."""
     command = [sys.executable, "-m", "undwarf", "types", "--binary", str(binary), "--json", "--at"]
-    found: dict[int, list[dict[str, object]]] = {}
+    found: dict[int, list[dict[str, Any]]] = {}
     # Linux takes arguments of 128 KiB each.
     for first in range(0, len(addresses), 6000):
         asked = ",".join(f"{at:x}" for at in addresses[first : first + 6000])
@@ -64,16 +66,18 @@ def of_ours(binary: Path, addresses: list[int]) -> dict[int, list[dict[str, obje
     return found
 
 
-def compare(theirs: tuple[str, int, str, str], answers: list[dict[str, object]]) -> tuple[str, str]:
+def compare(theirs: tuple[str, int, str, str], answers: list[dict[str, Any]]) -> tuple[str, str]:
     """(how they compare, what we say)."""
     typed = [one for one in answers if one["type"] is not None]
     if not typed:
-        return "perf only", "; ".join(str(one["reason"]) for one in answers)
+        kept = ", ".join(str(other) for one in answers for other in one["candidates"])
+        kind = "spill" if answers and all(one["how"] == "spill" for one in answers) else "perf only"
+        return kind, "; ".join(str(one["reason"]) for one in answers) + (f" [{kept}]" if kept else "")
     said = "; ".join(f"{one['type']}+{one['offset']} {one['field']} [{one['how']}]" for one in typed)
     name, offset, member, _insn = theirs
     kinds = []
     for one in typed:
-        ours, at, path = plain(str(one["type"])), int(str(one["offset"])), str(one["field"]).replace("[]", "")
+        ours, at, path = plain(one["type"]), one["offset"], one["field"].replace("[]", "")
         leaf, wanted = path.rpartition(".")[2], member.rpartition(".")[2]
         if ours == name and at == offset:
             kinds.append("same")

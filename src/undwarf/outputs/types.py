@@ -271,7 +271,8 @@ def write_type(found: DataTypes, row: TypeRow, sink: TextIO, options: TypesOptio
 def _touched(access: Access) -> str:
     """What an instruction touches, or why that is not known."""
     if access.type is None:
-        return f"   {access.reason}"
+        kept = f": {printable(access.candidates[0])}" if access.how == "spill" and access.candidates else ""
+        return f"   {access.reason}{kept}"
     place = f" +{access.offset}" if access.offset else ""
     return f"{access.access:2} {access.type}{place}" + (f" ({access.field})" if access.field else "")
 

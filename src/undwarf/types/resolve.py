@@ -36,6 +36,7 @@ from undwarf.types.objects import APART, ELSEWHERE, ObjectFile
 from undwarf.types.places import Place, PlaceKind, TypeSource
 from undwarf.types.program import Program
 from undwarf.types.skid import late
+from undwarf.types.spills import put_aside
 from undwarf.types.touched import SEVERAL, in_array, in_pointed, in_variable, touched
 from undwarf.types.tracking import Tracker
 from undwarf.types.values import ADDRESS, FRAME, OBJECT, PERCPU, THREAD, Value
@@ -370,17 +371,19 @@ class Resolver:
             nameless = in_pointed(function.tracker, k, where[4], size) if not where[2] else None
             if nameless is not None:
                 return self._typed(made, operand, size, nameless, "variable")
-            return access(made, operand, size, how="spill", reason="the compiler's own place on the stack")
+            return self._spilled(function, k, made, operand, size, "the compiler's own place on the stack")
         place, offset = found
         whole = self.graph.size(place.type)
         if size == _VECTOR and not offset and self.graph.kind(self.graph.strip(place.type)) == Kind.FLOAT:
             # The register it is in is stored as a whole.
             size = whole
         if not where[2] and self.graph.is_scalar(place.type) and offset + size > whole:
-            return access(made, operand, size, how="spill", reason="wider than the variable that shares the place")
+            reason = "wider than the variable that shares the place"
+            return self._spilled(function, k, made, operand, size, reason)
         if operand.access == "w" and 0 < size < whole and not where[2] and self.graph.is_pointer(place.type):
             # Nobody writes a part of an address.
-            return access(made, operand, size, how="spill", reason="narrower than the variable that shares the place")
+            reason = "narrower than the variable that shares the place"
+            return self._spilled(function, k, made, operand, size, reason)
         if self.graph.is_scalar(place.type):
             place, offset = self._split(function.tracker, made.address, place, offset)
         located: Located | str = "index not understood"
@@ -388,6 +391,12 @@ class Resolver:
             located = locate(self.graph, place.type, where[2], offset, size)
         how = "variable" if function.tracker.has_variables else "frame"
         return self._typed(made, operand, size, located, how)
+
+    def _spilled(
+        self, function: _Function, k: int, made: Instruction, operand: Memory, size: int, reason: str
+    ) -> Access:
+        kept = put_aside(function.tracker, k, made, operand, size)
+        return access(made, operand, size, how="spill", reason=reason, candidates=(kept,) if kept else ())
 
     def _split(self, tracker: Tracker, pc: int, found: Place, offset: int) -> tuple[Place, int]:
         """The variable that a scalar one is a part of, where both are told to be in one place on the stack: structures

@@ -1,0 +1,59 @@
+"""What is kept in places on the stack that are no variables."""
+
+from pathlib import Path
+
+import pytest
+from fakes import Fake, assemble
+
+from undwarf.disasm.x86_64 import MACHINE
+from undwarf.types.flow import FunctionFlow
+from undwarf.types.places import Place, PlaceKind
+from undwarf.types.program import Program
+from undwarf.types.spills import put_aside
+from undwarf.types.tracking import Tracker
+
+RDI = 5
+
+
+@pytest.fixture
+def fake() -> Fake:
+    return Fake()
+
+
+def kept(fake: Fake, text: str, where: Path) -> list[str]:
+    """What is kept in each place on the stack, operand by operand."""
+    code = assemble(text, where)
+    flow = FunctionFlow(MACHINE.listing(code, 0), MACHINE)
+    tracker = Tracker(Program(fake, MACHINE), flow, 0, len(code))
+    found = []
+    for k in range(len(flow.instructions)):
+        made = flow.instructions[k]
+        for operand in made.memory:
+            if operand.access and not operand.implicit:
+                tracker.before(k)
+                found.append(put_aside(tracker, k, made, operand, operand.size))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("mov %rdi,8(%rsp); xor %edi,%edi; mov 8(%rsp),%rax; ret", ["struct node*", "struct node*"]),
+        # At the end of a block nothing holds behind the load but what variables say.
+        ("mov %rdi,8(%rsp); mov 8(%rsp),%rax; 1: dec %rcx; jne 1b; ret", ["struct node*", ""]),
+        # Parts of an address, numbers, and addresses inside of an object have no type of their own.
+        ("mov %edi,8(%rsp); mov 8(%rsp),%eax; ret", ["", ""]),
+        ("mov %rcx,8(%rsp); mov 8(%rsp),%rax; ret", ["", ""]),
+        ("add $8,%rdi; mov %rdi,8(%rsp); ret", [""]),
+        ("movq $1,8(%rsp); incq 8(%rsp); ret", ["", ""]),
+    ],
+)
+def test_a_pointer_that_is_put_aside_has_its_type(fake: Fake, tmp_path: Path, text: str, told: list[str]) -> None:
+    fake.takes((RDI, fake.node))
+    assert kept(fake, text, tmp_path) == told
+
+
+def test_the_variable_in_the_register_says_it_first(fake: Fake, tmp_path: Path) -> None:
+    pointer = fake.graph.pointer_to(fake.item)
+    fake.variables.append(Place("one", pointer, PlaceKind.REGISTER, RDI, 0, 0, 5))
+    assert kept(fake, "mov %rdi,8(%rsp); xor %edi,%edi; mov %rdi,8(%rsp); ret", tmp_path) == ["struct item*", ""]
