@@ -47,7 +47,7 @@ def _variable(tracker: Tracker, register: int, pc: int, size: int) -> str:
     """The type of the innermost variable of so many bytes whose value is in a register."""
     graph = tracker.questions.graph
     for place in reversed(tracker.questions.places_at(pc)):
-        if place.register == register and place.kind == PlaceKind.REGISTER and not place.piece_size:
-            if graph.size(place.type) == size:
-                return graph.canonical_name(place.type)
+        whole = place.register == register and place.kind == PlaceKind.REGISTER and not place.piece_size
+        if whole and graph.size(place.type) == size:
+            return graph.canonical_name(place.type)
     return ""
