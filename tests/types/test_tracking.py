@@ -330,14 +330,19 @@ def test_a_first_member_in_the_register_of_an_element_is_the_element(fake: Fake,
     assert touched(code) == ["item.value"]
 
 
-def test_registers_that_a_callee_leaves_alone_are_kept_where_the_code_counts_on_it(
-    fake: Fake, touched: Touched
-) -> None:
+def test_registers_that_a_callee_leaves_alone_are_kept(fake: Fake, touched: Touched) -> None:
     fake.variables = [Place("node", fake.graph.pointer_to(fake.node), PlaceKind.REGISTER, RDI, 0, 0, 3)]
     code = "mov %rdi,%rcx; call 1f; mov 8(%rcx),%rax; ret; nop; 1: ret"
     assert touched(code, changes={0xE: frozenset((RAX,))}) == ["node.key"]
     assert touched(code, changes={0xE: frozenset((RAX, RCX))}) == ["?"]
     assert touched(code) == ["?"]
+
+
+def test_a_register_that_a_callee_leaves_alone_may_be_read_much_later(fake: Fake, touched: Touched) -> None:
+    fake.takes((RDI, fake.node))
+    code = "mov %rdi,%rcx; call 1f; 2: dec %edx; jnz 2b; 3: dec %esi; jnz 3b; mov 8(%rcx),%rax; ret; nop; 1: ret"
+    assert touched(code, changes={0x16: frozenset((RAX,))}) == ["node.key"]
+    assert touched(code, changes={0x16: frozenset((RAX, RCX))}) == ["?"]
 
 
 def test_what_a_variable_says_of_a_value_holds_for_its_copies(fake: Fake, touched: Touched) -> None:

@@ -175,15 +175,16 @@ class Questions:
         asked = self.program.is_data
         return asked is not None and asked(address & 0xFFFFFFFFFFFFFFFF)
 
-    def call(self, target: int | None) -> tuple[bool, Returned, Returned, int | None, int | None]:
+    def call(self, target: int | None) -> tuple[bool, Returned, Returned, int | None, int | None, tuple[int, ...]]:
         """Of what is called: whether it does nothing; what it takes; what it returns; the register whose function it
-        goes on to; the register whose value it returns."""
+        goes on to; the register whose value it returns; the registers it changes."""
         machine = self._machine
         prototype = self.program.callee(target & 0xFFFFFFFFFFFFFFFF) if target is not None else None
+        lost = self.changed(target) if target is not None else self.lost
         if prototype is None:
-            return False, (), (), None, None
+            return False, (), (), None, None, lost
         if prototype.name in ("__fentry__", "mcount", "_mcount"):
-            return True, (), (), None, None
+            return True, (), (), None, None, lost
         returned: Returned = ()
         through = None
         if prototype.name.startswith("__x86_indirect_thunk_"):
@@ -192,7 +193,7 @@ class Questions:
         elif prototype.returns:
             returned = self._returned(prototype.returns)
         same = machine.parameters[1] if self._places_only(prototype) else None
-        return False, self.passed(prototype), returned, through, same
+        return False, self.passed(prototype), returned, through, same, lost
 
     def returns_in_memory(self, prototype: Prototype) -> bool:
         """Whether a function is given the address of what it returns as its first parameter."""
@@ -207,7 +208,7 @@ class Questions:
         return graph.kind(graph.strip(graph.target(parameters[1][1]))) == Kind.VOID
 
     def changed(self, target: int) -> tuple[int, ...]:
-        """The registers that a function changes, for callers that compilers let make use of it."""
+        """The registers that a function changes: compilers that know what a callee leaves alone make use of it."""
         changed = self.program.changed_by(target & 0xFFFFFFFFFFFFFFFF)
         return self.lost if changed is None else tuple(one for one in changed if one < _REGISTERS)
 

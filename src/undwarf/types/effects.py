@@ -76,7 +76,6 @@ ROW_WRITES = cython.declare(cython.Py_ssize_t, 8)
 ROW_OPERAND = cython.declare(cython.Py_ssize_t, 10)
 ROW_OPERANDS = cython.declare(cython.Py_ssize_t, 11)
 ROW_READ = cython.declare(cython.Py_ssize_t, 13)
-ROW_READS = cython.declare(cython.Py_ssize_t, 14)
 OPERAND_WORDS = cython.declare(cython.Py_ssize_t, 12)
 OPERAND_BASE = cython.declare(cython.Py_ssize_t, 0)
 OPERAND_INDEX = cython.declare(cython.Py_ssize_t, 1)
@@ -505,7 +504,7 @@ class Effects:
     slot_index = cython.declare("int[::1]")
     slots: cython.Py_ssize_t
     marks = cython.declare("unsigned char[::1]")
-    """By instruction: 1 and 2 it has named a number, 4 a call's changes count, 8 they do not."""
+    """By instruction, 1 and 2: it has named a number."""
     escaped = cython.declare(list)
     reach = cython.declare("long long[::1]")
     reach_of: cython.Py_ssize_t
@@ -537,11 +536,6 @@ class Effects:
     taught_register = cython.declare("int[::1]")
     taught_begin = cython.declare(dict)
     teaching: cython.bint
-    block: cython.Py_ssize_t
-    lost_low: cython.ulonglong
-    lost_high: cython.ulonglong
-    left_low: cython.ulonglong
-    left_high: cython.ulonglong
 
     stack_pointer: cython.int
     frame_pointer: cython.int
@@ -578,14 +572,6 @@ class Effects:
         self.marks = zeros("B", self.count + 1)
         self.taught_begin = {}
         self.teaching = False
-        self.block = 0
-        lost = 0
-        for register in questions.lost:
-            if register not in (machine.result, machine.wide_result):
-                lost |= 1 << register
-        self.lost_low = lost & 0xFFFFFFFFFFFFFFFF
-        self.lost_high = lost >> 64
-        self.left_low = self.left_high = 0
         self.escaped = []
         self.reach_of = -1
         self.reach_count = 0
@@ -862,7 +848,6 @@ class Effects:
     @cython.exceptval(-1)
     def enter(self, number: cython.Py_ssize_t) -> cython.int:
         """The state becomes that at a block's begin."""
-        self.block = number
         self._fill(self.entries[2 * number], max(self.entries[2 * number + 1], 0))
         register: cython.int = self.rule_register[number]
         if register >= 0 and register < REGISTERS and self._base(self.state[register]) != FRAME:
@@ -2074,7 +2059,7 @@ class Effects:
             known: Any = self.values.called.get(target)
             if known is None:
                 known = self.values.called[target] = self.questions.call(target)
-            transparent, passed, returned, through, same = known
+            transparent, passed, returned, through, same, lost = known
             if transparent:
                 return 0
             if through is not None:
@@ -2089,9 +2074,6 @@ class Effects:
                     continue
                 if self._symbol(value) and not self._offset(value):
                     self._replace(value, said)
-            if target is not None and self._counted_on(k):
-                # Compilers that know what a callee leaves alone make use of it.
-                lost = self.questions.changed(target)
         else:
             m = self.rows[row + ROW_OPERAND] * OPERAND_WORDS
             value = NOTHING
@@ -2115,48 +2097,6 @@ class Effects:
         for register, said in returned:
             self.state[register] = said
         return 0
-
-    @cython.cfunc
-    @cython.exceptval(-1)
-    def _counted_on(self, k: cython.Py_ssize_t) -> cython.bint:
-        """Whether a register that any callee may change is read after a call as if it had not."""
-        if not self.marks[k] & 12:
-            known: cython.bint = self._reads_first(k + 1, self.block_end[self.block], True)
-            low: cython.ulonglong = self.left_low
-            high: cython.ulonglong = self.left_high
-            i: cython.Py_ssize_t
-            if not known and (low or high):
-                for i in range(self.following_first[self.block], self.following_first[self.block + 1]):
-                    self.left_low = low
-                    self.left_high = high
-                    if self._reads_first(self.block_first[self.following[i]], self.block_end[self.following[i]], False):
-                        known = True
-                        break
-            self.marks[k] |= 4 if known else 8
-        return bool(self.marks[k] & 4)
-
-    @cython.cfunc
-    @cython.exceptval(-1)
-    @cython.locals(k=cython.Py_ssize_t, row=cython.Py_ssize_t, low=cython.ulonglong, high=cython.ulonglong)
-    def _reads_first(self, first: cython.Py_ssize_t, end: cython.Py_ssize_t, fresh: cython.bint) -> cython.bint:
-        """Whether one of some registers is read before it is written; those that are not yet written are left."""
-        if fresh:
-            self.left_low = self.lost_low
-            self.left_high = self.lost_high
-        for k in range(first, end):
-            row = self.templates[k] * ROW_WORDS
-            if self.flows[k] & 15 in (CALL, INDIRECT_CALL):
-                self.left_low = self.left_high = 0
-            if not self.left_low and not self.left_high:
-                return False
-            low = cython.cast(cython.ulonglong, self.rows[row + ROW_READS])
-            high = cython.cast(cython.ulonglong, self.rows[row + ROW_READS + 1])
-            # A register that is made zero from itself is not read.
-            if (low & self.left_low or high & self.left_high) and self.rows[row + ROW_ACTION] != CONSTANT:
-                return True
-            self.left_low &= ~cython.cast(cython.ulonglong, self.rows[row + ROW_WRITES])
-            self.left_high &= ~cython.cast(cython.ulonglong, self.rows[row + ROW_WRITES + 1])
-        return False
 
     @cython.cfunc
     def _returned_through(self, value: cython.int) -> Any:
