@@ -345,6 +345,15 @@ def test_a_register_that_a_callee_leaves_alone_may_be_read_much_later(fake: Fake
     assert touched(code, changes={0x16: frozenset((RAX, RCX))}) == ["?"]
 
 
+def test_what_copies_bytes_returns_where_to(fake: Fake, touched: Touched) -> None:
+    fake.takes((RDI, fake.node))
+    code = "push %rbx; lea 8(%rdi),%rbx; mov %rbx,%rdi; call 1f; mov (%rax),%rcx; ret; nop; 1: ret"
+    fake.prototypes[0x12] = Prototype("memcpy", 0, (), 0x12)
+    assert touched(code)[-1] == "node.key"
+    fake.prototypes[0x12] = Prototype("memcmp", 0, (), 0x12)
+    assert touched(code)[-1] == "?"
+
+
 def test_what_a_variable_says_of_a_value_holds_for_its_copies(fake: Fake, touched: Touched) -> None:
     fake.variables = [Place("node", fake.graph.pointer_to(fake.node), PlaceKind.REGISTER, RBX, 0, 8, 99)]
     assert touched("call 1f; mov %rax,%rbx; mov 8(%rax),%rcx; ret; 1: ret") == ["node.key"]

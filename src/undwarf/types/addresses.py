@@ -11,6 +11,7 @@ from math import gcd
 import cython
 
 from undwarf.buffers import zeros
+from undwarf.types.c_library import GIVEN_BACK
 from undwarf.types.calling import returned_in_memory
 from undwarf.types.effects import Values
 from undwarf.types.kin import Kin
@@ -193,6 +194,8 @@ class Questions:
         elif prototype.returns:
             returned = self._returned(prototype.returns)
         same = machine.parameters[1] if self._places_only(prototype) else None
+        if prototype.name.partition("@")[0] in GIVEN_BACK and (prototype.returns or not prototype.parameters):
+            same = machine.parameters[0]
         return False, self.passed(prototype), returned, through, same, lost
 
     def returns_in_memory(self, prototype: Prototype) -> bool:

@@ -8,7 +8,7 @@ from undwarf.types.calling import INTEGER_REGISTERS
 from undwarf.types.model import VOID, Kind, TypeGraph
 from undwarf.types.program_types import number_types
 
-__all__ = ["library_function"]
+__all__ = ["GIVEN_BACK", "library_function"]
 
 _TEXT = "text"
 _SIZE = ("long unsigned int", "unsigned long")
@@ -27,6 +27,12 @@ _FUNCTIONS: "dict[str, tuple[str | tuple[str, ...], tuple[int, ...]]]" = {
     "sscanf": (_INT, (0, 1)), "fopen": ("", (0, 1)), "remove": (_INT, (0,)), "system": (_INT, (0,)),
 }  # fmt: skip
 """By name: what is returned (numbers by their names, or text), and which parameters are text."""
+GIVEN_BACK = frozenset(
+    prefix + name + suffix
+    for name in ("memcpy", "memmove", "memset", "strcpy", "strncpy", "strcat", "strncat")
+    for prefix, suffix in (("", ""), ("__", "_chk"))
+)
+"""Functions that return their first parameter (C11 7.24)."""
 
 
 def library_function(graph: TypeGraph, name: str) -> "tuple[int, tuple[tuple[int, int], ...]] | None":

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from undwarf.disasm import NONE, Action, Flow, Instruction, Memory
 from undwarf.disasm.x86_64 import MACHINE, RBX, RDI, RSI, XMM0, calculates, compares, signedness
-from undwarf.types.c_library import library_function
+from undwarf.types.c_library import GIVEN_BACK, library_function
 from undwarf.types.calling import (
     argument_registers,
     returned_in_memory,
@@ -32,10 +32,7 @@ __all__ = ["Webs"]
 _GENERAL = range(16)
 _RETURNED = {"integer": (0, 1), "sse": (XMM0, XMM0 + 1)}
 """Registers of the parts of what is returned, by their class."""
-_GIVEN_BACK = {
-    "memcpy": RDI, "memmove": RDI, "memset": RDI, "strcpy": RDI, "strncpy": RDI, "strcat": RDI,
-    "__memcpy_chk": RDI, "__memmove_chk": RDI, "__memset_chk": RDI, "realloc": RDI, "reallocarray": RDI, "bsearch": RSI,
-}  # fmt: skip
+_GIVEN_BACK = {**dict.fromkeys(GIVEN_BACK, RDI), "realloc": RDI, "reallocarray": RDI, "bsearch": RSI}
 """Functions of the C library that return a pointer to what one of their parameters leads to (C11 7.22, 7.24)."""
 _ONLY_BYTES = frozenset(("memset", "memcpy", "memmove", "memcmp", "bzero", "free", "realloc", "__memset_chk"))
 _ALLOCATORS = {"malloc": 1, "calloc": 2}
