@@ -406,9 +406,17 @@ class Questions:
                 self._globals[address] = found
         return found  # type: ignore[return-value]
 
+    @cython.locals(at=cython.ulonglong, place=tuple)
     def places_at(self, pc: int) -> list[Place]:
         """Variables that have a place at an address, the outermost scope's first."""
-        return [place for place in self.places if place.low <= pc < place.high]
+        at = pc
+        found = []
+        for one in self.places:
+            # There are thousands in a large function.
+            place = cython.cast(tuple, one)
+            if cython.cast(cython.ulonglong, place[5]) <= at < cython.cast(cython.ulonglong, place[6]):
+                found.append(one)
+        return found
 
     def walks(self, t: int) -> bool:
         """Whether a variable goes from one object of a type to the next beside it somewhere in the function."""
