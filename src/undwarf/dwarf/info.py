@@ -1537,6 +1537,60 @@ class Info:
         self.range_total = total
         return found
 
+    @cython.locals(
+        classes="const unsigned char[::1]",
+        values="const unsigned long long[::1]",
+        unit=cython.Py_ssize_t,
+        at=cython.Py_ssize_t,
+        before=cython.Py_ssize_t,
+        low=cython.ulonglong,
+        high=cython.ulonglong,
+    )
+    def unit_ranges(self, root_classes: Any, root_values: Any) -> tuple[Any, Any, Any, list[int]]:
+        """Where the code of units is, by their roots (columns as :meth:`roots` gives them): starts and ends (Q) and the
+        units (I); and the units that say nothing of it and have entries that may."""
+        classes = root_classes
+        values = root_values
+        unsure: list[int] = []
+        self._reset_records()
+        for unit in range(self.count):
+            at = ROOT * unit
+            # A unit of types, or of parts of others.
+            if (
+                values[at + 14] == 0
+                or values[at + 14] == 0x41
+                or self.unit_kind[unit] == 2
+                or self.unit_kind[unit] == 3
+            ):
+                continue
+            before = self.range_total
+            low = values[at + 3] if classes[at + 3] else 0
+            if classes[at + 5] or classes[at + 3] != ADDRESS or classes[at + 4] == ADDRX:
+                self.enter(unit)
+                self.addr_base = values[at + 10] if classes[at + 10] else 0
+                self.rnglists_base = values[at + 11] if classes[at + 11] else 0
+                self.ranges_base = 0
+                if classes[at + 3] == ADDRX:
+                    low = self.indexed(low)
+                self.base = low
+            if classes[at + 5]:
+                self.add_list(classes[at + 5], values[at + 5], cython.cast("unsigned int", unit))
+            elif classes[at + 3] and classes[at + 4]:
+                high = values[at + 4]
+                if classes[at + 4] == ADDRX:
+                    high = self.indexed(high)
+                elif classes[at + 4] != ADDRESS:
+                    high = low + high if high < ALL_ONES - low else ALL_ONES
+                self.add_range(low, high, cython.cast("unsigned int", unit))
+            if self.range_total == before and values[at + 15]:
+                unsure.append(unit)
+        return (
+            _copied(self.range_start, self.range_total),
+            _copied(self.range_end, self.range_total),
+            _copied(self.range_record, self.range_total),
+            unsure,
+        )
+
     def address_at(self, unit: int, index: int) -> int:
         """Entry ``index`` of the unit's part of `.debug_addr` (bases set); 0 where there is none."""
         self.enter(unit)

@@ -1,15 +1,17 @@
 """Inlined functions and source lines behind addresses, read unit by unit where an address needs it."""
 
+from array import array
 from bisect import bisect_right
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import field
+from operator import neg
 from typing import Any
 from weakref import WeakKeyDictionary
 
 from undwarf.buffers import zeros
 from undwarf.diagnostics import Defects
-from undwarf.dwarf.constants import Root, UnitKind, ValueClass
+from undwarf.dwarf.constants import Root, ValueClass
 from undwarf.dwarf.info import strings_at
 from undwarf.dwarf.line import LineProgram
 from undwarf.dwarf.nesting import ChainColumns, flatten, gather, group, look_up, row_of, sorted_by_start
@@ -199,20 +201,10 @@ class DebugLines:
         """(addresses, units) made flat, and the units that do not say where their code is."""
         if self._index is None:
             file = self._file
-            spans: list[tuple[int, int, int]] = []
-            unsure: list[int] = []
-            for unit in range(file.info.count):
-                if file.roots.tag(unit) in (0, 0x41) or file.columns["kind"][unit] in (UnitKind.TYPE, UnitKind.PARTIAL):
-                    continue
-                found = self._unit_ranges(unit)
-                spans += [(start, -end, unit) for start, end in found]
-                if not found and file.roots.raw(unit, Root.CHILDREN)[1]:
-                    unsure.append(unit)
-            spans.sort()
-            starts, ends, of = zeros("Q", len(spans)), zeros("Q", len(spans)), zeros("I", len(spans))
-            order = zeros("I", len(spans))
-            for i, (start, end, unit) in enumerate(spans):
-                starts[i], ends[i], of[i], order[i] = start, -end, unit, i
+            starts, ends, of, unsure = file.info.unit_ranges(*file.roots.columns)
+            # Of those that begin together the longest comes first.
+            rows = list(zip(starts, map(neg, ends), of, strict=True))
+            order = array("I", sorted(range(len(rows)), key=rows.__getitem__))
             addresses, units = flatten(starts, ends, of, order)
             self._index = addresses, units, unsure
         return self._index
@@ -229,27 +221,6 @@ class DebugLines:
         low = low if kind else 0
         file.info.set_bases(low, addr_base, roots.value(unit, Root.RNGLISTS_BASE) or 0, 0)
         return low
-
-    def _unit_ranges(self, unit: int) -> list[tuple[int, int]]:
-        roots = self._file.roots
-        kind, value = roots.raw(unit, Root.RANGES)
-        low_kind, low = roots.raw(unit, Root.LOW_PC)
-        if kind or low_kind != ValueClass.ADDRESS:
-            low = self.set_bases(unit)
-        if kind:
-            found: list[tuple[int, int]] = self._file.info.ranges_of(unit, kind, value)
-            return found
-        kind, high = roots.raw(unit, Root.HIGH_PC)
-        if not kind or not low_kind:
-            return []
-        if kind == ValueClass.ADDRX:
-            self.set_bases(unit)
-            high = self._file.info.address_at(unit, high)
-        elif kind != ValueClass.ADDRESS:
-            high += low
-        code = self._file.code
-        inside = not len(code) or any(code[k] <= low < code[k + 1] for k in range(0, len(code), 2))
-        return [(low, min(high, (1 << 64) - 1))] if low < high and inside else []
 
     # Reading a unit ----------------------------------------------------------------------------------------
 

@@ -12,7 +12,7 @@ from undwarf.elf.headers import ET_REL, PT_LOAD
 from undwarf.limits import DEFAULT, Limits
 
 _PF_X = 1
-_STRP = int(ValueClass.STRP)
+_STRP, _STRX = int(ValueClass.STRP), int(ValueClass.STRX)
 _KEPT_STRINGS = 1 << 16
 """Short strings of `.debug_str` that are kept once read."""
 
@@ -37,6 +37,8 @@ class DwarfFile:
         """Of a split file, the one whose addresses it uses."""
         self._objects = ObjectSections(elf) if elf.kind == ET_REL else None
         self._known_strings: dict[int, str] = {}
+        self._string_tables: dict[int, tuple[int, int]] = {}
+        """By unit, where its part of `.debug_str_offsets` begins, and how wide its numbers are."""
 
     def again(self) -> "DwarfFile":
         """The same file, with nothing read yet."""
@@ -141,24 +143,34 @@ class DwarfFile:
             return Text(self.section("debug_info") if place is None else place).at(value)
         if kind == ValueClass.LINE_STRP:
             return self._line_text.at(value)
-        if kind == ValueClass.STRX and unit >= 0:
-            return self._indexed_string(value, unit)
+        if kind == _STRX and unit >= 0:
+            at = self.string_at(value, unit)
+            return self.string(_STRP, at) if at >= 0 else ""
         if kind == ValueClass.STRP_ALT and self.alt is not None:
             return self.alt.text.at(value)
         return ""
 
-    def _indexed_string(self, index: int, unit: int) -> str:
-        columns = self.columns
-        width = columns["width"][unit]
-        base = self.roots.value(unit, Root.STR_OFFSETS_BASE)
-        if base is None:
-            # A split unit has all of the section: behind its header, which DWARF 4 did not have.
-            base = (8 if width == 4 else 16) if columns["version"][unit] >= 5 else 0
+    def string_at(self, index: int, unit: int) -> int:
+        """Where in `.debug_str` the string with a number among those of a unit is; -1 for none."""
+        known = self._string_tables.get(unit)
+        if known is None:
+            columns = self.columns
+            width = columns["width"][unit]
+            base = self.roots.value(unit, Root.STR_OFFSETS_BASE)
+            if base is None:
+                # A split unit has all of the section: behind its header, which DWARF 4 did not have.
+                base = (8 if width == 4 else 16) if columns["version"][unit] >= 5 else 0
+            known = self._string_tables[unit] = base, width
+        base, width = known
         at = base + index * width
-        table = self.section("debug_str_offsets")
+        table = self._string_offsets
         if at + width > len(table):
-            return ""
-        return self.text.at(int.from_bytes(table[at : at + width], self.elf.byte_order))
+            return -1
+        return int.from_bytes(table[at : at + width], self.elf.byte_order)
+
+    @cached_property
+    def _string_offsets(self) -> memoryview:
+        return self.section("debug_str_offsets")
 
     @cached_property
     def columns(self) -> dict[str, memoryview]:
@@ -171,7 +183,9 @@ class Roots:
     """The attributes of units' roots that are needed before a unit is read."""
 
     def __init__(self, info: Any) -> None:
-        self._classes, self._values = info.roots()
+        self.columns: tuple[memoryview, memoryview] = info.roots()
+        """Classes (B) and values (Q), ``PLACES`` of each unit."""
+        self._classes, self._values = self.columns
 
     def raw(self, unit: int, place: int) -> tuple[int, int]:
         """(class, value) of an attribute; class 0 for none."""
@@ -182,6 +196,10 @@ class Roots:
         """The value of a number or an offset, None if there is none."""
         kind, value = self.raw(unit, place)
         return value if kind else None
+
+    def having(self, place: int) -> list[int]:
+        """The units whose roots have an attribute."""
+        return [unit for unit, kind in enumerate(self._classes[place::PLACES].tolist()) if kind]
 
     def tag(self, unit: int) -> int:
         """DW_TAG_* of the root; 0 for a unit that cannot be read."""

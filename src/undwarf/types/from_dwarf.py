@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from functools import cached_property
 
 from undwarf.diagnostics import Defects
+from undwarf.dwarf.constants import Root
 from undwarf.dwarf.info import Entry
 from undwarf.dwarf.lines import AltFinder, DebugLines, SplitFinder
 from undwarf.dwarf.sections import DwarfFile
@@ -288,7 +289,7 @@ class DwarfSource:
     def _declared_functions(self) -> dict[str, tuple[Space, int, int]]:
         """Where functions of each symbol name are declared."""
         found: dict[str, tuple[Space, int, int]] = {}
-        for space in self._all_spaces():
+        for space in self._all_spaces:
             rows = space.outline[1]
             for name, (unit, die, _kind, _at) in zip(space.names_of(rows), rows, strict=True):
                 if name:
@@ -306,11 +307,12 @@ class DwarfSource:
 
     # Variables at fixed addresses --------------------------------------------------------------------------
 
+    @cached_property
     def _all_spaces(self) -> list[Space]:
         """The spaces that units of the program are in, those of split files opened."""
         found = {self._spaces.main: None}
         if len(self._file.section("debug_info")):
-            for unit in range(self._file.info.count):
+            for unit in self._file.roots.having(Root.DWO_NAME):
                 file, number = self._lines.source_of(unit)
                 if file is not self._file:
                     space = self._spaces.of(file)
@@ -326,7 +328,7 @@ class DwarfSource:
         """Variables in memory, and those of threads, by address."""
         memory: list[Fixed] = []
         thread: list[Fixed] = []
-        for space in self._all_spaces():
+        for space in self._all_spaces:
             for unit, die, place, kind in space.outline[0]:
                 address: int | None = place
                 if kind == 5:
@@ -344,8 +346,7 @@ class DwarfSource:
 
     def type_named(self, name: str) -> int:
         """A structure, union, class, enumeration or typedef by its name; void for none."""
-        self._all_spaces()
-        return self.types.named(name)
+        return self.types.named(name) if self._all_spaces else VOID
 
     def _parts(self, space: Space, unit: int, die: int) -> list[Fixed]:
         """Where a variable is whose address is computed, or whose pieces are at several."""
@@ -385,7 +386,7 @@ class DwarfSource:
     @cached_property
     def _declared_variables(self) -> dict[str, tuple[Space, int, int]]:
         found: dict[str, tuple[Space, int, int]] = {}
-        for space in self._all_spaces():
+        for space in self._all_spaces:
             rows = space.outline[2]
             for name, (unit, die, _kind, _at) in zip(space.names_of(rows), rows, strict=True):
                 found.setdefault(name, (space, unit, die))
