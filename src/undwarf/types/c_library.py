@@ -8,10 +8,7 @@ from undwarf.types.calling import INTEGER_REGISTERS
 from undwarf.types.model import VOID, Kind, TypeGraph
 from undwarf.types.program_types import number_types
 
-__all__ = ["ELEMENT_SIZES", "GIVEN_BACK", "library_function"]
-
-ELEMENT_SIZES = {"qsort": 2, "qsort_r": 2, "bsearch": 3, "lfind": 3, "lsearch": 3}
-"""By function, the parameter that says how many bytes an element of an array takes (C11 7.22.5)."""
+__all__ = ["GIVEN_BACK", "library_function"]
 
 _TEXT = "text"
 _SIZE = ("long unsigned int", "unsigned long")

@@ -24,7 +24,7 @@ CALLING_CONVENTION, ARTIFICIAL, EXPORT_SYMBOLS = 0x36, 0x34, 0x89
 TAG_PACK = 0x4108
 """DW_TAG_GNU_formal_parameter_pack"""
 
-_STRP = int(ValueClass.STRP)
+_STRP, _STRX = int(ValueClass.STRP), int(ValueClass.STRX)
 MAX_CHILDREN = 1 << 20
 """Entries gone through below one entry."""
 
@@ -98,10 +98,14 @@ class Space:
 
     def names_of(self, rows: list[tuple[int, ...]]) -> list[str]:
         """The names of functions or declarations of :attr:`outline`."""
-        shared = iter(strings_at(self.file.strings, [at for _unit, _die, kind, at in rows if kind == _STRP]))
-        return [
-            next(shared) if kind == _STRP else self.file.string(kind, at, unit, self.data)
+        places = [
+            at if kind == _STRP else self.file.string_at(at, unit) if kind == _STRX else -1
             for unit, _die, kind, at in rows
+        ]
+        shared = iter(strings_at(self.file.strings, [at for at in places if at >= 0]))
+        return [
+            next(shared) if place >= 0 else "" if kind == _STRX else self.file.string(kind, at, unit, self.data)
+            for place, (unit, _die, kind, at) in zip(places, rows, strict=True)
         ]
 
     def declared(self, unit: int) -> dict[str, memoryview]:
@@ -249,6 +253,18 @@ class Spaces:
 
     def indexed_address(self, space: Space, unit: int, index: int) -> int | None:
         """An entry of a unit's part of `.debug_addr`; None where there is none."""
+        data, base, size, order = self._table(space, unit)
+        at = base + index * size
+        if at + size > len(data):
+            return None
+        return int.from_bytes(data[at : at + size], order)
+
+    def addresses(self, space: Space, unit: int) -> memoryview:
+        """`.debug_addr` from where a unit's part of it begins."""
+        data, base, _size, _order = self._table(space, unit)
+        return data[base:]
+
+    def _table(self, space: Space, unit: int) -> tuple[memoryview, int, int, Any]:
         table = self._tables.get((space.number, unit))
         if table is None:
             file = space.file
@@ -258,8 +274,4 @@ class Spaces:
             base = roots.value(main_unit, Root.ADDR_BASE) or 0
             table = owner.section("debug_addr"), base, space.columns["address"][unit], owner.elf.byte_order
             self._tables[space.number, unit] = table
-        data, base, size, order = table
-        at = base + index * size
-        if at + size > len(data):
-            return None
-        return int.from_bytes(data[at : at + size], order)
+        return table

@@ -13,7 +13,7 @@ from undwarf.disasm.x86_64 import RAX
 from undwarf.types.calling import is_clone
 from undwarf.types.fitting import Done, fits
 from undwarf.types.flow import FunctionFlow
-from undwarf.types.locate import is_member, whole_around
+from undwarf.types.locate import whole_around
 from undwarf.types.model import VOID, Kind, TypeGraph, TypeRecord
 from undwarf.types.nodes import Node
 from undwarf.types.places import Place, PlaceKind, Prototype
@@ -159,12 +159,12 @@ class Inference:
                     queue.append((further, apart + more))
         return found
 
-    def place_at(self, offset: int) -> tuple[int, int]:
-        """The type of what holds an offset of the frame, and the offset in it; void for unknown."""
+    def place_at(self, offset: int) -> int:
+        """The type of what begins at an offset of the frame; void for unknown."""
         for place in reversed(self.facts.places):
-            if 0 <= offset - place.offset < self._graph.size(place.type):
-                return place.type, offset - place.offset
-        return VOID, 0
+            if place.offset == offset:
+                return self._graph.target(place.type) if self._graph.is_array(place.type) else place.type
+        return VOID
 
     # Pointers ----------------------------------------------------------------------------------------------
 
@@ -437,10 +437,8 @@ class Inference:
         for offset, told in webs.objects.items():
             t = self.merged(told)
             # Optimizers let objects share a place.
-            if t and (webs.unoptimised or offset not in webs.given or self._is_all_of(t, offset, webs)):
+            if t and (webs.unoptimised or offset not in webs.given):
                 objects.append((offset, t))
-        objects = [one for one in objects if not any(self._is_part(one, other) for other in objects)]
-        self._add_copies(webs, objects)
         spans = [(offset, offset + graph.size(t)) for offset, t in objects]
         slots = {
             node.key[1]: t
@@ -458,9 +456,6 @@ class Inference:
                 own = {each.key[1] for each in filled[offset]}
                 above = [at for at in webs.exact if at >= offset + stride and at not in own]
                 above += [low for low, _high in spans if low > offset]
-                above += [
-                    at for at, (_stride, other) in cells.items() if at > offset and self._differs(t, types.get(other))
-                ]
                 end = min((*above, _SAVED if webs.unoptimised else 0))
                 if end - offset >= stride:
                     found.append((offset, self._array(t, (end - offset) // stride)))
@@ -471,43 +466,6 @@ class Inference:
                 found.append((offset, t))
         found += objects
         return [Place("", t, PlaceKind.CFA, -1, offset, self._low, self._high) for offset, t in found]
-
-    def _is_part(self, one: tuple[int, int], whole: tuple[int, int]) -> bool:
-        """Whether an object in the frame is a part of another one there."""
-        apart = one[0] - whole[0]
-        graph = self._graph
-        return 0 <= apart < graph.size(whole[1]) > graph.size(one[1]) and graph.object_at(whole[1], apart, one[1])
-
-    def _add_copies(self, webs: Webs, objects: list[tuple[int, int]]) -> None:
-        """Add what is copied, several members at once, to one of some objects in the frame, or from one."""
-        graph = self._graph
-        both = [*webs.copies, *((other, one, size) for one, other, size in webs.copies)]
-        for begin, t in objects:
-            end = begin + graph.size(t)
-            covered: dict[int, set[int]] = {}
-            for one, other, size in both:
-                if begin <= other and other + size <= end and one != other:
-                    covered.setdefault(other - one, set()).update(range(other, other + size))
-            for apart, those in covered.items():
-                at = begin - apart
-                free = all(low + graph.size(each) <= at or at + end - begin <= low for low, each in objects)
-                enough = len(those) >= (end - begin if webs.unoptimised else min(end - begin, 16)) > 8
-                if enough and free and len(objects) < _SIMILAR * _SIMILAR and self._is_all_of(t, at, webs):
-                    # The list grows while it is walked.
-                    objects.append((at, t))
-
-    def _is_all_of(self, t: int, begin: int, webs: Webs) -> bool:
-        """Whether all that is accessed where an object is to be in the frame is of whole members."""
-        size = self._graph.size(t)
-        inside = {(at - begin, width) for at, width in webs.stands if begin < at + width and at < begin + size}
-        single = {(at - begin, width) for at, width in webs.loaded - webs.copied if begin < at + width}
-        if not all(is_member(self._graph, t, at, width) for at, width in single & inside):
-            return False
-        return bool(inside) and fits(self._graph, t, Done(inside, set(), set(), set()), merged=True)
-
-    def _differs(self, t: int, other: int | None) -> bool:
-        """Whether elements that are accessed behind those of an array may be of another one."""
-        return not other or self._graph.canonical(other) != self._graph.canonical(t)
 
     def _array(self, element: int, count: int) -> int:
         arrays = self._program.arrays
@@ -559,12 +517,6 @@ class Inference:
         if lead and node.followed and (node.low < 0 or node.high > max(graph.size(lead), 1)):
             # It was made something else by a cast.
             return VOID
-        if lead and graph.is_aggregate(lead) and graph.canonical_name(lead).endswith("(anonymous)"):
-            # No variable leads to what has no name; to a part of a union maybe, told by what is accessed.
-            sizes = {(offset, width) for offset, width in node.touched}
-            lead = graph.value_at(lead, *next(iter(sizes))) if len(sizes) == 1 and not node.low else VOID
-            if not lead:
-                return VOID
         if lead:
             return graph.pointer_to(lead) if size == 8 else VOID
         if node.floats:

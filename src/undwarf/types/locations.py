@@ -399,22 +399,39 @@ class Lists(_Reader):
     """The location lists of one unit, whose low address is ``base``.
 
     ``version`` is 5 for `.debug_loclists`, 4 for `.debug_loc`, 0 for `.debug_loc.dwo` as GCC wrote it before DWARF 5.
+    ``addresses`` is the unit's part of `.debug_addr`. Of `.debug_loclists` the unit has a table of lists at ``table``,
+    each number of which takes ``width`` bytes.
     """
 
     version = cython.declare(cython.int)
     address_size = cython.declare(cython.int)
     base = cython.declare(cython.ulonglong)
-    indexed = cython.declare(object)
+    addresses = cython.declare("const unsigned char[::1]")
+    table = cython.declare(cython.ulonglong)
+    width = cython.declare(cython.int)
     rows = cython.declare(object, visibility="readonly")
     words = cython.declare("unsigned long long[::1]")
     count = cython.declare(cython.Py_ssize_t)
 
-    def __init__(self, data: Any, *, version: int, base: int, address_size: int, order: str, indexed: Indexed) -> None:
+    def __init__(
+        self,
+        data: Any,
+        *,
+        version: int,
+        base: int,
+        address_size: int,
+        order: str,
+        addresses: Any = b"",
+        table: int = 0,
+        width: int = 4,
+    ) -> None:
         super().__init__(data, order)
         self.version = version
         self.base = base & 0xFFFFFFFFFFFFFFFF
         self.address_size = address_size
-        self.indexed = indexed
+        self.addresses = addresses
+        self.table = min(table, len(data))
+        self.width = width
         self.rows = zeros("Q", 4 * 64)
         self.words = self.rows
         self.count = 0
@@ -467,13 +484,42 @@ class Lists(_Reader):
         self.count += 1
         return 0
 
+    @cython.ccall
+    @cython.returns(cython.longlong)
+    @cython.exceptval(-2)
+    @cython.locals(number=cython.ulonglong, found=cython.ulonglong, end=cython.ulonglong)
+    def offset_of(self, index: int) -> int:
+        """Where the list with a number in the unit's table begins; -1 for none."""
+        number = index
+        end = self.end
+        if number >= (end - self.table) // self.width:
+            return -1
+        self.short = False
+        self.at = self.table + number * self.width
+        found = self.fixed(self.width)
+        return self.table + found if found < end - self.table else -1
+
     @cython.cfunc
     @cython.returns(cython.ulonglong)
-    @cython.exceptval(0, check=True)
+    @cython.exceptval(check=False)
+    @cython.locals(
+        index=cython.ulonglong,
+        value=cython.ulonglong,
+        size=cython.Py_ssize_t,
+        at=cython.Py_ssize_t,
+        i=cython.Py_ssize_t,
+    )
     def address(self) -> int:
         """The address that the index which follows stands for; 0 for none."""
-        found = self.indexed(self.uleb())
-        return found if found is not None else 0
+        index = self.uleb()
+        size = self.address_size
+        if size <= 0 or index >= cython.cast(cython.ulonglong, self.addresses.shape[0] // size):
+            return 0
+        at = size * cython.cast(cython.Py_ssize_t, index)
+        value = 0
+        for i in range(size):
+            value = value << 8 | self.addresses[at + i if self.big else at + size - 1 - i]
+        return value
 
     @cython.cfunc
     @cython.returns(cython.int)

@@ -66,11 +66,6 @@ class NumberUses:
             each = held.get(register)
             if each is not None and not each[1] and each[2] == width:
                 each[0].signs.add(sign)
-            if sign > 0:
-                # A sum has a sign where all its parts have.
-                for part in self._made_of.get(register, ()):
-                    if isinstance(part, Node) and part.key[0] == "slot" and part.key[2] == width:
-                        part.signs.add(sign)
 
     def _compared(self, k: int, made: Instruction, held: dict[int, Held | None], slot: Node | None, width: int) -> None:
         if width != 8:

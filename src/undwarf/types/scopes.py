@@ -332,35 +332,35 @@ class FunctionScopes:
     @cython.locals(kind=cython.int)
     def _list(self, kind: int, value: int) -> int:
         """How many entries a list has, which are then in ``_list_rows``: start, end, place and size of expressions."""
-        space, file = self._space, self._space.file
         lists = self._lists
-        data: Any = None
-        if lists is None or (kind == LOCLISTX and self._version >= 5):
-            data = file.section("debug_loclists" if self._version >= 5 else "debug_loc")
         if lists is None:
-            lists = self._lists = Lists(
-                data,
-                version=5 if self._version >= 5 else 0 if file.split else 4,
-                base=self._base,
-                address_size=self._address_size,
-                order=self._order,
-                indexed=self.indexed,
-            )
-            self._list_data = data
+            lists = self._lists = self._read_lists()
         if kind == LOCLISTX and self._version >= 5:
-            width = space.columns["width"][self._unit]
-            start = file.roots.value(self._unit, Root.LOCLISTS_BASE)
-            if start is None:
-                start = 12 if width == 4 else 20
-            at = start + value * width
-            if at + width > len(data):
-                return 0
-            value = start + int.from_bytes(data[at : at + width], self._order)
+            value = lists.offset_of(value)
         total: int = lists.read(value)
         if self._rows_of_lists is not lists.rows:
             # More room was needed.
             self._list_rows = self._rows_of_lists = lists.rows
         return total
+
+    @cython.cfunc
+    def _read_lists(self) -> Lists:
+        """The lists of the function's unit."""
+        space, file = self._space, self._space.file
+        width = space.columns["width"][self._unit]
+        table = file.roots.value(self._unit, Root.LOCLISTS_BASE) if self._version >= 5 else 0
+        data = file.section("debug_loclists" if self._version >= 5 else "debug_loc")
+        self._list_data = data
+        return Lists(
+            data,
+            version=5 if self._version >= 5 else 0 if file.split else 4,
+            base=self._base,
+            address_size=self._address_size,
+            order=self._order,
+            addresses=self._types.spaces.addresses(space, self._unit),
+            table=table if table is not None else 12 if width == 4 else 20,
+            width=width,
+        )
 
     # Places ------------------------------------------------------------------------------------------------
 

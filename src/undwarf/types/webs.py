@@ -10,8 +10,8 @@ used as a number with sign. What follows from all that together is decided in `i
 from typing import NamedTuple
 
 from undwarf.disasm import NONE, Action, Flow, Instruction, Memory
-from undwarf.disasm.x86_64 import MACHINE, RBX, RDI, RSI, XMM0, calculates, compares, moves_vector, signedness
-from undwarf.types.c_library import ELEMENT_SIZES, GIVEN_BACK, library_function
+from undwarf.disasm.x86_64 import MACHINE, RBX, RDI, RSI, XMM0, calculates, compares, signedness
+from undwarf.types.c_library import GIVEN_BACK, library_function
 from undwarf.types.calling import (
     argument_registers,
     returned_in_memory,
@@ -39,8 +39,6 @@ _ALLOCATORS = {"malloc": 1, "calloc": 2}
 """By name, how many parameters say how much."""
 _WHOLE = (Action.ADD, Action.SUBTRACT, Action.MULTIPLY, Action.SHIFT_LEFT)
 
-_COPIED = (8, 16, 32)
-"""Bytes that are copied at a time."""
 _PLACES = 1 << 20
 """Where numbers of places in the frame, which hold values as registers do, have their zero."""
 _REACH = 1 << 19
@@ -105,16 +103,6 @@ class Webs(NumberUses):
         self._outs: dict[int, dict[int, Held | None]] = {}
         self._known: dict[int, dict[int, Value | None]] = {}
         self._pieces: dict[int, Piece] = {}
-        self._from: dict[int, tuple[int, int]] = {}
-        """By register, the (offset, size) of the place in the frame it was loaded from."""
-        self.stands: set[tuple[int, int]] = set()
-        """(offset, size) of what is accessed in the frame without an index."""
-        self.loaded: set[tuple[int, int]] = set()
-        """(offset, size) of what is read there by instructions that read one number."""
-        self.copied: set[tuple[int, int]] = set()
-        """(offset, size) of what is read there only to be stored elsewhere."""
-        self.copies: list[tuple[int, int, int]] = []
-        """(offset, other offset, size) of what is copied from one place in the frame to another."""
         self._made_of = {}
         self._bases: dict[tuple[int, int], tuple[Node, int]] = {}
         self._ins: list[tuple[int, int]] = []
@@ -189,7 +177,6 @@ class Webs(NumberUses):
         self._outs[number] = held
         self._block = number
         self._pieces = {}
-        self._from = {}
         self._made_of = {}
         if not number:
             self._parameters(held)
@@ -290,9 +277,6 @@ class Webs(NumberUses):
             return found if known[0] == size else None
         if size <= 8:
             self.exact.add(where[4])
-        self.stands.add((where[4], size))
-        if operand.access != "w" and size <= 8:
-            self.loaded.add((where[4], size))
         if not self.unoptimised or operand.base != MACHINE.frame_pointer:
             return None
         return self.node("slot", where[4], operand.size)
@@ -393,15 +377,10 @@ class Webs(NumberUses):
             held[register] = None
             self._made_of.pop(register, None)
             self._pieces.pop(register, None)
-            self._from.pop(register, None)
-        if action == Action.LOAD:
-            self._carries(k, destination, made.memory[0].size, frame)
-        elif action == Action.OTHER and made.memory and made.memory[0].size > 8:
-            vector = moves_vector(made)
-            if vector != NONE and made.memory[0].access == "r":
-                self._carries(k, vector, made.memory[0].size, frame)
-            elif vector != NONE:
-                self._copies(k, vector, made.memory[0].size, frame)
+        if action == Action.LOAD and frame is None:
+            part = self._several(k, made)
+            if part is not None:
+                self._pieces[destination] = part
         if destination != NONE and destination in made.writes:
             held[destination] = result
             if made_of:
@@ -452,38 +431,11 @@ class Webs(NumberUses):
         located = self.tracker.questions.locate(where, 8) if where is not None and where[0] in (OBJECT, ADDRESS) else ""
         return VOID if isinstance(located, str) else self.graph.pointers_at(located.type, located.offset, 8)
 
-    def _carries(self, k: int, register: int, size: int, frame: Value | None) -> None:
-        """A register holds bytes that were loaded, which may be copied as they are."""
-        if frame is None:
-            part = self._several(k, size)
-            if part is not None:
-                self._pieces[register] = part
-        elif not frame[2]:
-            self._from[register] = frame[4], size
-
-    def _copies(self, k: int, register: int, size: int, frame: Value | None) -> bool:
-        """Bytes that were loaded are stored; whether they are a part of an aggregate that goes into the frame."""
-        piece = self._pieces.get(register)
-        came = self._from.get(register)
-        if frame is not None and not frame[2]:
-            if piece is not None:
-                self._object(frame[4] - piece.offset, piece.type)
-                return True
-            if came is not None and came[1] == size:
-                self.copied.add(came)
-                self.copies.append((came[0], frame[4], size))
-        elif frame is None and came is not None and came[1] == size:
-            part = self._several(k, size)
-            if part is not None:
-                self.copied.add(came)
-                self._object(came[0] - part.offset, part.type)
-        return False
-
-    def _several(self, k: int, size: int) -> Piece | None:
-        """The part of an aggregate that is loaded or stored, where it is several members: only who copies it all does
-        that."""
-        where = self.tracker.address_of(k, 0) if size in _COPIED else None
-        if where is None or where[0] not in (OBJECT, ADDRESS) or scalar_at(self.tracker, k, 0, size):
+    def _several(self, k: int, made: Instruction) -> Piece | None:
+        """The part of an aggregate that is loaded, where it is several members: only who copies it all does that."""
+        size = made.memory[0].size
+        where = self.tracker.address_of(k, 0) if size == 8 and made.width == 8 else None
+        if where is None or where[0] not in (OBJECT, ADDRESS):
             return None
         graph = self.graph
         first, last = self.tracker.questions.locate(where, 1), None
@@ -493,11 +445,11 @@ class Webs(NumberUses):
             return None
         if last.offset != graph.size(last.type) - 1:
             return None
-        inner = {graph.canonical(t): left for t, left in last.containers}
+        inner = {graph.canonical(t): left for t, left in last.containers if graph.is_aggregate(t)}
         for t, left in reversed(first.field.containers):
             # The innermost that holds both ends.
-            if inner.get(graph.canonical(t)) == left + size - 1:
-                return Piece(t, left) if graph.is_aggregate(t) else None
+            if graph.is_aggregate(t) and inner.get(graph.canonical(t)) == left + size - 1:
+                return Piece(t, left)
         return None
 
     def _stored(
@@ -511,9 +463,11 @@ class Webs(NumberUses):
                 slot.begun = slot.begun and size < 8
             return
         source = self.read(held, register)
-        if self._copies(k, register, size, frame):
-            return
         if frame is not None:
+            piece = self._pieces.get(register)
+            if piece is not None and not frame[2]:
+                self._object(frame[4] - piece.offset, piece.type)
+                return
             if slot is None:
                 if size == 8 and not frame[2] and abs(frame[4]) < _REACH:
                     held[_PLACES + frame[4]] = source
@@ -547,13 +501,9 @@ class Webs(NumberUses):
         value = self.tracker.register(register)
         if value is not None and value[0] == ADDRESS and not value[2]:
             self.addresses.append((value[4], t))
-        graph = self.graph
-        if value is not None and value[0] == FRAME and not value[2] and graph.is_pointer(t):
-            target = graph.target(t)
-            if graph.is_aggregate(target) and graph.size(target):
-                self._object(value[4], target)
         if source is None:
             return
+        graph = self.graph
         if graph.is_pointer(t):
             target = graph.target(t)
             if graph.kind(graph.strip(target)) == Kind.VOID:
@@ -609,11 +559,6 @@ class Webs(NumberUses):
                 leads = graph.value_at(t, piece, 8)
                 if leads:
                     self._used_as(register, self.read(held, register), leads)
-        top = tracker.register(MACHINE.stack_pointer)
-        if prototype is not None and prototype.trusted and top is not None and top[0] == FRAME and not top[2]:
-            for offset, t in stack_arguments(graph, prototype.parameters, returns):
-                if graph.is_aggregate(t):
-                    self._object(top[4] + offset, t)
         if returns and returned_in_memory(graph, returns):
             value = tracker.register(RDI)
             if value is not None and value[0] == FRAME and not value[2]:
@@ -638,14 +583,9 @@ class Webs(NumberUses):
             self._overwritten((FRAME, 0, 1, 0, 0), 0, held)
         self._made_of.clear()
         self._pieces.clear()
-        self._from.clear()
         node = self.node("made", k, MACHINE.result)
         if back is not None:
-            element = self._element(name[0])
-            if element:
-                node.known.append(tuple(t for t in pointed(tracker, given) if graph.size(t) == element))
-            else:
-                self._flows(node, returning, given)
+            self._flows(node, returning, given)
         if text:
             node.leads.setdefault(0, []).append(text)
         self._allocated(k, name[0])
@@ -658,11 +598,6 @@ class Webs(NumberUses):
             counts[kind] += 1
             self._pieces[register] = Piece(returns, at)
             held.setdefault(register, None)
-
-    def _element(self, name: str) -> int:
-        """Bytes of an element where a call says so; 0 elsewhere."""
-        value = self.tracker.register(MACHINE.parameters[ELEMENT_SIZES[name]]) if name in ELEMENT_SIZES else None
-        return value[4] if value is not None and value[0] == NUMBER and not value[2] else 0
 
     def _allocated(self, k: int, name: str) -> None:
         """Note the size of what an allocator of the C library returns (C11 7.22.3), where it is a constant."""
