@@ -28,9 +28,16 @@ NOINLINE float corners(struct mesh *m)
   m->radius = r; return r; }
 NOINLINE long number(struct head *h) { struct message *m = (struct message *)h; return h->kind ? m->number : 0; }
 struct tree { long n, keys[5], values[5]; };
+struct frame { unsigned char from[6], to[6]; unsigned short kind; };
+NOINLINE void fill(struct frame *f, int n)
+{ f->kind = 8; *((unsigned char *)f + 14) = n; *(int *)((char *)f + 26) = n; *((unsigned char *)f + 23) = 1; }
+NOINLINE int both(struct frame *f, int n) { f[1].from[0] = n; f[1].kind = 2; return f->kind; }
 NOINLINE long before(struct tree *t, long i) { return t->values[i - 1]; }
+NOINLINE void count(long *v) { for (long i = 0; i < 6; i++) v[i] = i; }
+NOINLINE long last(long n) { long seen[6]; count(seen); return seen[n - 1]; }
 int main(int argc, char **argv)
 { struct tree t = { 0 };
+  struct frame frames[9] = { 0 }; fill(frames, argc); both(frames, argc); last(argc);
   struct point points[8] = { { argc } }; struct mesh m = { .points = points }; struct message a = { { argc, 1 }, 2 };
   return third(&m) + corners(&m) + number(&a.head) + before(&t, argc); }
 """
@@ -85,3 +92,12 @@ def test_what_lies_before_an_array_is_its_element_less_one(program: Path) -> Non
     told = answers(program, "before")
     assert "struct tree.values[]" in told
     assert "struct tree.keys[]" not in told
+
+
+def test_what_lies_across_the_end_of_an_object_is_in_no_array_of_such(program: Path) -> None:
+    assert answers(program, "fill") & {"struct frame.from[]", "struct frame.to[]"} == set()
+    assert {"struct frame.from[]", "struct frame.kind"} <= answers(program, "both")
+
+
+def test_an_array_in_the_frame_is_read_by_an_index_less_one(program: Path) -> None:
+    assert answers(program, "last") & {"long int[]", "long[]"}

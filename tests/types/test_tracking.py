@@ -402,6 +402,31 @@ def test_copies_of_an_aligned_address_are_what_a_variable_says(fake: Fake, touch
     assert touched("mov %rdi,%rax; and $-64,%rax; mov %rax,%rcx; mov 8(%rcx),%rdx; ret") == ["node.key"]
 
 
+def test_a_member_behind_an_array_is_no_element_of_it(fake: Fake) -> None:
+    members = (
+        fake.member("of", 0, 64, fake.doubles),
+        *(fake.member(n, at, 8, fake.long) for n, at in (("a", 72), ("b", 80))),
+    )
+    t = fake.graph.add(TypeRecord(Kind.STRUCT, "counted", 88, keyword="struct", members=members))
+    assert isinstance(locate(fake.graph, t, 8, 64, 8), Located)
+    assert isinstance(locate(fake.graph, t, 8, 72, 8), str)
+
+
+def test_an_address_and_a_carry_is_of_the_same_characters(fake: Fake, touched: Touched) -> None:
+    char = fake.graph.add(TypeRecord(Kind.INT, "char", 1))
+    fake.takes((RDI, char), (RSI, fake.node))
+    assert touched("cmpb $1,(%rdi); sbb $-1,%rdi; cmpb $0,(%rdi); ret") == ["char.", "char."]
+    assert touched("cmpb $1,(%rdi); adc $0,%rdi; cmpb $0,(%rdi); ret") == ["char.", "char."]
+    assert touched("sbb $-1,%rsi; mov 8(%rsi),%rax; ret") == ["?"]
+
+
+def test_a_negative_index_keeps_its_steps(fake: Fake, touched: Touched) -> None:
+    fake.takes((RDI, fake.node))
+    assert touched("shl $5,%rsi; neg %rsi; mov 8(%rdi,%rsi),%rax; ret") == ["node.key"]
+    assert touched("shl $2,%rsi; neg %rsi; mov 8(%rdi,%rsi),%rax; ret") == ["?"]
+    assert touched("neg %rdi; mov 8(%rdi),%rax; ret") == ["?"]
+
+
 def test_an_index_may_be_off_by_whole_elements_only(fake: Fake) -> None:
     assert isinstance(locate(fake.graph, fake.table, 8, 80, 8), Located)
     assert isinstance(locate(fake.graph, fake.table, 16, 80, 8), str)

@@ -89,6 +89,8 @@ class Action(IntEnum):
     """memory[0] += left, or the immediate where left is NONE."""
     SHIFT_RIGHT = 22
     """destination = left >> immediate."""
+    CARRY = 23
+    """destination = left + immediate, give or take one."""
 
 
 @cython.cclass

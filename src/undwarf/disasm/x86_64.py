@@ -129,6 +129,7 @@ _SHIFTS: dict[int, Action] = {
     Mnemonic.SHR: Action.SHIFT_RIGHT,
     Mnemonic.SAR: Action.SHIFT_RIGHT,
 }
+_CARRYING = frozenset((Mnemonic.ADC, Mnemonic.SBB))
 _UPDATES = frozenset((Mnemonic.ADD, Mnemonic.SUB, Mnemonic.INC, Mnemonic.DEC))
 _ADDRESS_ONLY = frozenset((Mnemonic.LEA, Mnemonic.NOP, Mnemonic.ENDBR64, Mnemonic.ENDBR32))
 _NO_ACCESS = frozenset(
@@ -456,6 +457,12 @@ def _act(made: Instruction, native: Native, mnemonic: int) -> None:
         elif count == 2 and second == OpKind.REGISTER:
             made.action, made.destination, made.left = Action.MULTIPLY, _NUMBER[into], _NUMBER[into]
             made.right, made.width = _register(native, 1), width
+    elif mnemonic == Mnemonic.NEG and width >= 4:
+        made.action, made.destination, made.left = Action.MULTIPLY, _NUMBER[into], _NUMBER[into]
+        made.immediate, made.width = -1, width
+    elif mnemonic in _CARRYING and width == 8 and second in _IMMEDIATES:
+        made.action, made.destination, made.left, made.width = Action.CARRY, _NUMBER[into], _NUMBER[into], width
+        made.immediate = _immediate(native, 1) if mnemonic == Mnemonic.ADC else -_immediate(native, 1)
     elif mnemonic in (Mnemonic.XOR, Mnemonic.SUB) and width >= 4:
         if second == OpKind.REGISTER and native.op_register(1) == into:
             made.action, made.destination, made.immediate, made.width = Action.CONSTANT, _NUMBER[into], 0, width
@@ -555,8 +562,8 @@ def _move_word(made: Instruction, native: Native, first: int, second: int) -> No
 _TOLD = frozenset(
     (
         *(Mnemonic.MOV, Mnemonic.LEA, Mnemonic.OR, Mnemonic.XOR, Mnemonic.IMUL, Mnemonic.XCHG, Mnemonic.PUSH),
-        *(Mnemonic.POP, Mnemonic.LEAVE, Mnemonic.CDQE, *_WIDENING, *_UPDATES, *_ARITHMETIC, *_SHIFTS),
-        *(*_CONDITIONAL_MOVES, *_WORD_MOVES),
+        *(Mnemonic.POP, Mnemonic.LEAVE, Mnemonic.CDQE, Mnemonic.NEG, *_WIDENING, *_UPDATES, *_ARITHMETIC, *_SHIFTS),
+        *(*_CONDITIONAL_MOVES, *_WORD_MOVES, *_CARRYING),
     )
 )
 """What :func:`_act` says something of."""

@@ -62,6 +62,7 @@ STORE_PAIR = cython.declare(cython.int, 19)
 OR = cython.declare(cython.int, 20)
 UPDATE = cython.declare(cython.int, 21)
 SHIFT_RIGHT = cython.declare(cython.int, 22)
+CARRY = cython.declare(cython.int, 23)
 
 # Words of templates and of their operands, as in undwarf.disasm.listing.
 ROW_WORDS = cython.declare(cython.Py_ssize_t, 16)
@@ -1088,6 +1089,9 @@ class Effects:
         if self._base(value) != NUMBER:
             return NOWHERE if factor != 1 else value
         step: cython.longlong = _product(self._step(value), factor)
+        if step == -1 and not self._symbol(value):
+            # Any number.
+            step = 1
         return self.values.intern(
             NUMBER, 0, step, self._symbol(value) if step else 0, _product(self._offset(value), factor)
         )
@@ -1900,6 +1904,9 @@ class Effects:
                 left = self.add(left, right)
             return left if width == 8 else self._only_number(left)
         immediate = self._immediate(k, row)
+        if action == CARRY:
+            left = self.moved(left, immediate)
+            return self.join(left, self.moved(left, 1))
         if action == SHIFT_LEFT:
             if immediate > 61:
                 return UNKNOWN

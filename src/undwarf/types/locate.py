@@ -265,11 +265,12 @@ def locate(
     other = in_array_behind(graph, t, step, offset, size)
     if other is not None:
         return other
-    # Elements are read one by one when the index is biased: what is wider is no element.
+    # Elements are read one by one when the index is biased: what is wider is no element. An index hardly counts from a
+    # member behind the array.
     arrays = [
         (at, stride)
         for at, stride, total in graph.arrays(t)
-        if step == stride and step < max(total, 1) and size <= stride
+        if step == stride and step < max(total, 1) and size <= stride and not at + total < offset < whole
     ]
     if len(arrays) == 1:
         at, stride = arrays[0]
@@ -423,7 +424,7 @@ def _in_wholes(graph: TypeGraph, t: int, offset: int, size: int, whole: int, emb
 def _beside(graph: TypeGraph, t: int, offset: int, size: int, whole: int) -> Located | str:
     """A place in a neighbour of an array."""
     place = offset % whole
-    found = graph.member_at(t, place, size)
+    found = graph.member_at(t, place, size) if place + size <= whole else None
     return Located(t, place, found, "array") if found is not None else "outside of the type"
 
 

@@ -48,6 +48,8 @@ _EM_X86_64 = 62
 _KEPT_FUNCTIONS = 256
 _VECTOR = 16
 """Bytes of a vector register."""
+_TURNS = 4
+"""Turns of a loop that compilers make one of."""
 
 
 class _Function:
@@ -322,12 +324,17 @@ class Resolver:
     ) -> bool:
         """Whether other accesses through the same pointer do not fit what an access seems to touch.
 
-        That is several characters at once, or something around what the pointer is known to lead to.
+        That is several characters at once, something around what the pointer is known to lead to, or what lies behind
+        it as if it were an array: then no access is of the end of one element and the begin of the next.
         """
         graph = self.graph
         many = size >= _VECTOR and graph.is_scalar(located.type) and graph.size(located.type) == 1
-        if where[2] or not (many or located.how == "container"):
+        if where[2] or not (many or located.how in ("array", "container")):
             return False
+        if located.how == "array":
+            crosses = graph.is_aggregate(located.type) and function.tracker.crosses_ends(located.type)
+            function.tracker.before(k)
+            return crosses
         others = function.tracker.others(k, number)
         if many:
             return any(1 < each <= graph.pointer_size for _apart, each in others)
@@ -367,6 +374,8 @@ class Resolver:
         self, function: _Function, k: int, made: Instruction, operand: Memory, where: Value, size: int
     ) -> Access:
         found = function.tracker.stack_variable(k, where[4])
+        if where[2] and (found is None or self.graph.is_scalar(found[0].type)):
+            found = self._array_behind(function.tracker, k, where) or found
         if found is None:
             nameless = in_pointed(function.tracker, k, where[4], size) if not where[2] else None
             if nameless is not None:
@@ -397,6 +406,16 @@ class Resolver:
     ) -> Access:
         kept = put_aside(function.tracker, k, made, operand, size)
         return access(made, operand, size, how="spill", reason=reason, candidates=(kept,) if kept else ())
+
+    def _array_behind(self, tracker: Tracker, k: int, where: Value) -> tuple[Place, int] | None:
+        """The array in the frame whose first element is a few steps further: the index counts from one, or more."""
+        step = abs(where[2])
+        for offset in range(where[4] + step, where[4] + _TURNS * step + 1, step):
+            found = tracker.stack_variable(k, offset)
+            if found is not None:
+                first = self.graph.is_array(found[0].type) and self.graph.stride(found[0].type) == step > found[1]
+                return found if first else None
+        return None
 
     def _split(self, tracker: Tracker, pc: int, found: Place, offset: int) -> tuple[Place, int]:
         """The variable that a scalar one is a part of, where both are told to be in one place on the stack: structures

@@ -24,6 +24,8 @@ __all__ = ["Facts", "Tracker"]
 
 _MOST_VALUES = 1 << 20
 """Values of a program that are kept from one function to the next."""
+_NUMBER = 4
+"""Bytes of an access at most that is surely of one thing: more may be parts of two, taken at once."""
 
 
 @dataclass
@@ -71,6 +73,7 @@ class Tracker:
             self._effects.teach_begin(block, register, number((OBJECT, t, 0, 0, 0)))
         self._block = -1
         self._next = 0
+        self._crossed: set[int] | None = None
         self.converged = self._solve(low)
         if not self.converged:
             self.graph.defects.add("function too tangled to follow", self.graph.subject, detail=f"{low:#x}")
@@ -155,6 +158,23 @@ class Tracker:
             effects.apply(at - 1)
             effects.seed(at)
         self._next = max(self._next, k + 1)
+
+    def crosses_ends(self, t: int) -> bool:
+        """Whether the function accesses bytes on both sides of a place where an object of a type would end, in a row of
+        them: then something else lies behind the one. What is held before an instruction is to be asked anew."""
+        if self._crossed is None:
+            graph, blocks = self.graph, self.flow.blocks
+            self._crossed = set()
+            for number in range(len(blocks)):
+                for k in self.states(number):
+                    for n, operand in enumerate(self.flow.instructions[k].memory):
+                        where = self.address_of(k, n) if 0 < operand.size <= _NUMBER else None
+                        if where is None or where[0] != OBJECT or where[2]:
+                            continue
+                        whole = graph.size(where[1])
+                        if whole and where[4] >= whole and where[4] % whole + operand.size > whole:
+                            self._crossed.add(graph.canonical(where[1]))
+        return self.graph.canonical(t) in self._crossed
 
     def register(self, register: int) -> Value | None:
         """What a register holds."""
