@@ -35,11 +35,20 @@ NOINLINE int both(struct frame *f, int n) { f[1].from[0] = n; f[1].kind = 2; ret
 NOINLINE long before(struct tree *t, long i) { return t->values[i - 1]; }
 NOINLINE void count(long *v) { for (long i = 0; i < 6; i++) v[i] = i; }
 NOINLINE long last(long n) { long seen[6]; count(seen); return seen[n - 1]; }
+struct pages { unsigned char *data; long n; };
+static inline unsigned four(const unsigned char *p)
+{ unsigned x; __builtin_memcpy(&x, p, 4); return __builtin_bswap32(x); }
+NOINLINE unsigned first(struct pages *p) { unsigned n = four(p->data + 8); return n == 7 ? four(p->data) : p->data[4]; }
+struct leaf { int kind, length; char text[8]; };
+struct inner { int kind; union { struct leaf *leaf; struct inner *inner; char *text; } to; };
+NOINLINE long deep(struct inner *p) { return p->kind == 2 ? p->to.inner->to.leaf->length : 0; }
 int main(int argc, char **argv)
 { struct tree t = { 0 };
   struct frame frames[9] = { 0 }; fill(frames, argc); both(frames, argc); last(argc);
   struct point points[8] = { { argc } }; struct mesh m = { .points = points }; struct message a = { { argc, 1 }, 2 };
-  return third(&m) + corners(&m) + number(&a.head) + before(&t, argc); }
+  struct pages g = { (unsigned char *)&m, 8 }; struct leaf l = { argc };
+  struct inner i = { 1, { &l } }, o = { 1, { .inner = &i } };
+  return third(&m) + corners(&m) + number(&a.head) + before(&t, argc) + first(&g) + deep(&o); }
 """
 COMPILERS = [("gcc", "-O0"), ("gcc", "-O2"), ("gcc", "-O3"), ("clang", "-O0"), ("clang", "-O2")]
 
@@ -82,6 +91,21 @@ def test_further_elements_are_no_members_of_a_container_of_such(program: Path) -
         "struct mesh.box.low.x", "struct mesh.box.low.y", "struct mesh.box.high.z", "struct mesh.center.x",
         "struct mesh.radius",
     }  # fmt: skip
+
+
+def test_a_number_that_is_put_together_from_characters_is_where_its_variable_says(
+    request: pytest.FixtureRequest, program: Path
+) -> None:
+    told = answers(program, "first")
+    assert {"struct pages.data", "unsigned char"} <= told
+    if request.node.callspec.params["program"][0] == "gcc":
+        assert "unsigned int" in told
+
+
+def test_what_is_read_through_one_of_several_pointers_is_what_its_use_fits(program: Path) -> None:
+    told = answers(program, "deep")
+    assert {"struct inner.to.leaf", "struct leaf.length"} <= told
+    assert "?" not in told
 
 
 def test_what_begins_with_an_object_is_what_it_is_cast_to(program: Path) -> None:

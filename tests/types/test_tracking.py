@@ -509,6 +509,31 @@ def test_counting_back_from_the_begin_of_a_variable_may_be_another(fake: Fake, t
     assert touched("lea 0x2040-7(%rip),%rdi; mov -8(%rdi,%rsi,8),%rax; ret") == ["?"]
 
 
+def test_steps_that_take_many_small_elements_at_once_are_those_of_the_array_behind(fake: Fake) -> None:
+    graph = fake.graph
+    numbers = graph.add(TypeRecord(Kind.ARRAY, target=fake.int, count=32))
+    items = graph.add(TypeRecord(Kind.ARRAY, target=fake.item, count=4))
+    nodes = graph.add(TypeRecord(Kind.ARRAY, target=fake.node, count=4))
+    both, other = (
+        graph.add(
+            TypeRecord(
+                Kind.STRUCT,
+                name,
+                128 + size,
+                members=(fake.member("of", 0, 128, numbers), fake.member("at", 128, size, behind)),
+            )
+        )
+        for name, size, behind in (("both", 160, items), ("other", 128, nodes))
+    )
+    # at[n - 1].value, and what is no whole member of it.
+    found = locate(graph, both, 40, 128 - 40 + 24, 8)
+    assert isinstance(found, Located)
+    assert (found.offset, found.field.path) == (152, "at[].value")
+    assert locate(graph, both, 40, 128 - 40 + 2, 4) == "index not understood"
+    # Vectors of eight are as long as an element.
+    assert locate(graph, other, 32, 128 - 32 + 8, 8) == "index not understood"
+
+
 def test_an_array_in_an_element_of_an_array(fake: Fake, touched: Touched) -> None:
     fake.takes((RDI, fake.table))
     text = "lea (%rsi,%rsi,8),%rax; lea (%rdi,%rax,8),%rdi; add %rdx,%rdx; mov 8(%rdi,%rdx,4),%rax; ret"

@@ -16,7 +16,7 @@ from undwarf.types.calling import returned_in_memory
 from undwarf.types.effects import Values
 from undwarf.types.kin import Kin
 from undwarf.types.locate import Located, holds_array, locate, row_at
-from undwarf.types.model import Kind
+from undwarf.types.model import VOID, Kind
 from undwarf.types.places import Place, PlaceKind, Prototype
 from undwarf.types.program import Program
 from undwarf.types.values import ADDRESS, FRAME, NULL, NUMBER, OBJECT, PERCPU, THREAD, VIRTUAL, Value, join
@@ -283,8 +283,20 @@ class Questions:
             return (VIRTUAL, 0, 0, 0, where[4])
         located = self.locate(where, size)
         if isinstance(located, str):
-            return self._either(where, size)
+            return self._of_choices(where, size) or self._either(where, size)
         return self._pointer_at(located.type, located.offset, size)
+
+    def _of_choices(self, where: Value, size: int) -> Value | None:
+        """What is loaded from one of several types, if it is an address at all: what their members lead to."""
+        graph = self.graph
+        choices = graph.choices(where[1]) if where[0] == OBJECT and not where[2] else ()
+        targets: list[int] = []
+        for t in choices if where[4] >= 0 else ():
+            found = graph.value_at(t, where[4], size) if where[4] < graph.size(t) else VOID
+            value = self.value_of_type(found, 0, size) if found else None
+            targets += graph.choices(graph.pointers_at(t, where[4], size)) if value is None else (value[1],)
+        one = graph.one_of(targets)
+        return (OBJECT, one, 0, 0, 0) if one else None
 
     def _either(self, where: Value, size: int) -> Value | None:
         """One of two members side by side, chosen by an index: a pointer, if both are the same."""

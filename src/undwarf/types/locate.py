@@ -13,6 +13,7 @@ from typing import NamedTuple, Protocol
 from undwarf.types.model import VOID, Field, Kind, TypeGraph
 
 __all__ = [
+    "INCOMPLETE",
     "Embedders",
     "Located",
     "array_at",
@@ -27,6 +28,8 @@ __all__ = [
     "whole_around",
 ]
 
+INCOMPLETE = "incomplete type"
+"""Why it is not known what is touched behind a pointer to what is only declared."""
 _AGGREGATES = (Kind.STRUCT, Kind.UNION, Kind.CLASS, Kind.VARIANT)
 _CANDIDATES = 16
 _TURNS = 4
@@ -248,7 +251,7 @@ def locate(
         if found is not None:
             return Located(t, offset, found, how)
         if not whole and not graph.members(t):
-            return "incomplete type"
+            return INCOMPLETE
         return _around(graph, t, offset, size, whole, embedders)
     if not 0 <= offset < whole:
         place = _in_rows(graph, t, step, offset)
@@ -258,7 +261,7 @@ def locate(
     found = graph.member_at(t, offset, size) if offset >= 0 else None
     if found is not None and (_absorbed(graph, found, step) or _in_rows(graph, t, step, offset) is not None):
         if _at_border(graph, t, step, offset):
-            return "index not understood"
+            return _behind_smaller(graph, t, step, offset, size) or "index not understood"
         # What an element and the one behind it share is none: the index counts from one, in the array behind.
         other = in_array_behind(graph, t, step, offset, size) if _leaves_element(graph, found, step, size) else None
         return other or Located(t, offset, found)
@@ -316,7 +319,7 @@ def _in_scalars(graph: TypeGraph, t: int, step: int, offset: int, size: int, who
     """One of several scalars in a row: what a pointer to a scalar leads to is one, or an array of them. ``walks``: by
     steps of so many bytes, whole scalars."""
     if not whole:
-        return "incomplete type"
+        return INCOMPLETE
     within = offset % whole
     if size > whole:
         # Several at once: vectors of them, but hardly eight characters.
@@ -382,7 +385,7 @@ def _in_wholes(graph: TypeGraph, t: int, offset: int, size: int, whole: int, emb
     outer = embedders.around(t)
     if not outer and not embedders.of(t):
         if not whole:
-            return "incomplete type"
+            return INCOMPLETE
         if embedders.lonely or (offset < 0 and not embedders.whole):
             # Of something around it that is not known.
             return "outside of the type"
@@ -463,6 +466,16 @@ def _at_border(graph: TypeGraph, t: int, step: int, offset: int) -> bool:
         return False
     arrays = [(at, at + total) for at, by, total in graph.arrays(t) if not (step % by and by % step)]
     return any(end - abs(step) <= offset < end and any(at == end for at, _end in arrays) for _at, end in arrays)
+
+
+def _behind_smaller(graph: TypeGraph, t: int, step: int, offset: int, size: int) -> Located | None:
+    """An element of the array behind, where those of the one before are so much smaller than the steps that no loop
+    takes as many at once."""
+    stride = abs(step)
+    held = [by for at, by, total in graph.arrays(t) if at <= offset < at + total]
+    if not held or max(held) * _TURNS >= stride or not stride & (stride - 1):
+        return None
+    return in_array_behind(graph, t, step, offset, size)
 
 
 def _leaves_element(graph: TypeGraph, found: Field, step: int, size: int) -> bool:

@@ -8,7 +8,7 @@ the input says: a cycle, an array that cannot be, a reference to nothing are cou
 being looked at.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from operator import itemgetter
 from typing import Any
 
@@ -499,12 +499,20 @@ class TypeGraph:
         if offset < 0 or size != self.pointer_size:
             return VOID
         search = Search(self, t, offset, size)
-        targets: dict[int, int] = {}
-        for score, one in search.found:
-            target = self.target(one.type) if score >= 4 and self.is_pointer(one.type) else VOID
-            if target and (self.is_aggregate(target) or self.is_scalar(target)) and self.size(target):
-                targets.setdefault(self.canonical(target), target)
-        several = tuple(targets.values())
+        targets = [self.target(one.type) for score, one in search.found if score >= 4 and self.is_pointer(one.type)]
+        found = self.one_of(targets)
+        return found if self.choices(found) else VOID
+
+    def one_of(self, types: Iterable[int]) -> int:
+        """A type that says that an object is one of several; the type itself where there is only one, void where they
+        are too many, or none of them has members."""
+        told: dict[int, int] = {}
+        for t in types:
+            if t and (self.is_aggregate(t) or self.is_scalar(t)) and self.size(t):
+                told.setdefault(self.canonical(t), t)
+        several = tuple(told.values())
+        if len(several) == 1:
+            return several[0]
         if not 2 <= len(several) <= _MOST_CHOICES or not any(self.is_aggregate(one) for one in several):
             return VOID
         found = self._choice_of.get(several)

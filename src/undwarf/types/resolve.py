@@ -22,6 +22,7 @@ from undwarf.types.callers import Callers, follow
 from undwarf.types.data_symbols import DataSymbols
 from undwarf.types.flow import FunctionFlow
 from undwarf.types.locate import (
+    INCOMPLETE,
     Embedders,
     Located,
     before_array,
@@ -39,6 +40,7 @@ from undwarf.types.skid import late
 from undwarf.types.spills import put_aside
 from undwarf.types.touched import SEVERAL, in_array, in_pointed, in_variable, touched
 from undwarf.types.tracking import Tracker
+from undwarf.types.uses import meant
 from undwarf.types.values import ADDRESS, FRAME, OBJECT, PERCPU, THREAD, Value
 from undwarf.types.ways import KernelWays
 
@@ -291,8 +293,11 @@ class Resolver:
             return self._typed(made, operand, size, located, "percpu" if base == PERCPU else "thread")
         if base == OBJECT:
             located = touched(tracker, k, operand, where, size)
-            if isinstance(located, str) and self.graph.choices(where[1]) and tracker.memory_variable(k, number):
+            if isinstance(located, str) and self._told_there(tracker, k, number, where, size):
                 return self._by_register(function, k, made, number, operand, size)
+            if isinstance(located, str) and (located == INCOMPLETE or self.graph.choices(where[1])):
+                t = meant(tracker, k, operand, where, size)
+                located = locate(self.graph, t, where[2], where[4], size) if t else located
             if not isinstance(located, str) and self._otherwise_used(function, k, number, where, located, size):
                 located = "used as something else as well"
             if isinstance(located, str):
@@ -361,6 +366,16 @@ class Resolver:
             return self._typed(made, operand, size, located or reason, "variable")
         place, offset = found
         return self._typed(made, operand, size, locate(self.graph, place.type, 0, offset, size), "variable")
+
+    def _told_there(self, tracker: Tracker, k: int, number: int, where: Value, size: int) -> bool:
+        """Whether a variable is said to be where an operand is that leads to one of several types, or, if it is just as
+        large, to characters."""
+        found = tracker.memory_variable(k, number)
+        if found is None or self.graph.choices(where[1]):
+            return found is not None
+        place, offset = found
+        graph = self.graph
+        return graph.size(where[1]) == 1 < size == graph.size(place.type) and not offset and graph.is_scalar(place.type)
 
     def _provenance(self, function: _Function, k: int, operand: Memory, where: Value) -> str:
         for place in function.tracker.questions.places_at(function.flow.instructions.address_of(k)):

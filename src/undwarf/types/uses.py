@@ -1,0 +1,310 @@
+# cython: language_level=3, annotation_typing=False
+"""What else is done with a pointer around an instruction, where that alone does not say what it leads to.
+
+A pointer read from a union may lead to one of several types; one to a type of which only the name is known leads to
+something else that is known under another name. What is done with the same pointer - and with what is loaded through
+it - on the only way to the instruction, and behind it up to where other ways join, tells which one is meant, if only
+one of them may be used like that.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from undwarf.disasm import NONE, Action, Flow, Instruction, Memory
+from undwarf.types.model import VOID, Kind, TypeGraph
+from undwarf.types.pointed import scalar_at
+from undwarf.types.tracking import Tracker
+from undwarf.types.values import OBJECT, Value
+
+__all__ = ["meant"]
+
+_NEAR = 48
+"""Instructions before one, and behind it, that are looked at."""
+_NEXT = 12
+"""The same of what is done with what is loaded."""
+_DEEP = 2
+"""How far what is loaded through what is loaded is followed."""
+_CALLS = (Flow.CALL, Flow.INDIRECT_CALL)
+_POINTER = 8
+
+_Holder = int | tuple[int, int]
+"""A register, or a place on the stack: its base register and displacement."""
+
+
+class Touched(NamedTuple):
+    """An access behind a pointer; ``copied``: what is there may only go from or to a register."""
+
+    offset: int
+    size: int
+    copied: bool
+
+
+class Loaded(NamedTuple):
+    """A pointer's size of bytes loaded into a register; ``indexed``: with a number added."""
+
+    k: int
+    offset: int
+    register: int
+    indexed: bool
+
+
+class Uses:
+    """What is done with one value. ``leads`` are types that it is said to lead to."""
+
+    def __init__(self) -> None:
+        self.touched: set[Touched] = set()
+        self.loaded: list[Loaded] = []
+        self.leads: list[int] = []
+
+
+def meant(tracker: Tracker, k: int, operand: Memory, where: Value, size: int) -> int:
+    """The type of the object in which so many bytes at an operand are, of several or instead of one that only has a
+    name; void where that cannot be told. The tracker stands before instruction ``k``, and does so afterwards."""
+    graph = tracker.graph
+    choices = graph.choices(where[1])
+    base = tracker.register(operand.base) if operand.base != NONE and not operand.segment else None
+    if base is None or base[:2] != where[:2] or base[0] != OBJECT:
+        return VOID
+    if not choices and (graph.size(where[1]) or where[2] or base[4] or not graph.is_aggregate(where[1])):
+        return VOID
+    uses = _around(tracker, k, operand.base)
+    uses.touched.add(Touched(where[4] - base[4], size, copied=True))
+    known = {graph.canonical(t): t for t in uses.leads}
+    if choices:
+        found = [t for t in choices if _fits(tracker, t, uses, base[4], where[2], _DEEP)]
+        if not base[4] and not base[2]:
+            found = [t for t in found if all(_same(graph, t, one) for one in known.values())]
+    else:
+        found = [t for t in known.values() if graph.is_aggregate(t) and _fits(tracker, t, uses, 0, 0, _DEEP)]
+        found = found if len(known) == 1 else []
+    tracker.before(k)
+    return found[0] if len(found) == 1 else VOID
+
+
+def _same(graph: TypeGraph, t: int, other: int) -> bool:
+    return graph.canonical(t) == graph.canonical(other) or graph.object_at(t, 0, other) or graph.object_at(other, 0, t)
+
+
+def _fits(tracker: Tracker, t: int, uses: Uses, shift: int, step: int, deep: int) -> bool:
+    """Whether all that is done with a pointer may be done with one to ``shift`` bytes into an object of a type, or into
+    one of several of that type."""
+    graph = tracker.graph
+    whole = graph.size(t)
+    if step and (not whole or step % whole):
+        return False
+    for one in uses.touched:
+        offset = (one.offset + shift) % whole if step else one.offset + shift
+        if not _may_touch(graph, t, offset, one):
+            return False
+    for loaded in uses.loaded if deep else ():
+        after = _after(tracker, loaded)
+        if not after.touched and not after.leads:
+            continue
+        offset = (loaded.offset + shift) % whole if step else loaded.offset + shift
+        if not _leads_on(tracker, t, offset, after, loaded.indexed, deep):
+            return False
+    return True
+
+
+def _after(tracker: Tracker, loaded: Loaded) -> Uses:
+    """What is done with what is loaded, and what variables say of that; not what follows from where it is loaded."""
+    uses = Uses()
+    k = loaded.k + 1
+    if k < len(tracker.flow.instructions):
+        pc = tracker.flow.instructions.address_of(k)
+        for value in tracker.questions.said_of(loaded.register, pc):
+            _lead(tracker.graph, value, uses)
+    return _behind(tracker, k, {loaded.register}, uses, _NEXT, told=False)
+
+
+def _leads_on(tracker: Tracker, t: int, offset: int, after: Uses, indexed: bool, deep: int) -> bool:
+    """Whether what is loaded at an offset of a type may be a pointer that is used as one was."""
+    graph = tracker.graph
+    several = graph.choices(graph.pointers_at(t, offset, _POINTER))
+    pointer = graph.value_at(t, offset, _POINTER)
+    if not several and not graph.is_pointer(pointer):
+        return False
+    for target in several or (graph.target(pointer),):
+        if graph.kind(graph.strip(target)) in (Kind.VOID, Kind.FUNCTION) or not graph.size(target):
+            return True
+        if not indexed and any(not _same(graph, target, one) for one in after.leads):
+            continue
+        if _fits(tracker, target, after, 0, graph.size(target) if indexed else 0, deep - 1):
+            return True
+    return False
+
+
+def _may_touch(graph: TypeGraph, t: int, offset: int, done: Touched) -> bool:
+    """Whether somebody accesses so many bytes there: a member, a byte of a number, or several members to copy them."""
+    whole = graph.size(t)
+    if graph.is_scalar(t):
+        return done.size == whole and not offset % whole
+    found = graph.member_at(t, offset, done.size) if offset >= 0 else None
+    if found is None or not graph.is_scalar(found.type):
+        return False
+    if found.offset + done.size <= found.size:
+        if graph.is_pointer(found.type):
+            return not found.offset and done.size == found.size
+        return not found.offset or done.size <= 2
+    last = graph.member_at(t, offset + done.size - 1, 1)
+    return done.copied and not found.offset and last is not None and last.offset == graph.size(last.type) - 1
+
+
+# Instructions around -------------------------------------------------------------------------------------------------
+
+
+def _around(tracker: Tracker, k: int, register: int) -> Uses:
+    """What is done with what a register holds before an instruction, on the only way to it and behind it."""
+    path, origin = _origin(tracker, k, register)
+    uses = Uses()
+    held: set[_Holder] = {origin}
+    for at in reversed(path):
+        _done(tracker, at, held, uses, told=True)
+    held.add(register)
+    return _behind(tracker, k, held, uses, _NEAR, told=True)
+
+
+def _origin(tracker: Tracker, k: int, register: int) -> tuple[list[int], _Holder]:
+    """The instructions before one, backwards, up to where what a register holds is made, and what holds it there."""
+    held: _Holder = register
+    path: list[int] = []
+    for at in _before(tracker, k):
+        made = tracker.flow.instructions[at]
+        if isinstance(held, int):
+            if made.flow in _CALLS:
+                if held in tracker.questions.lost:
+                    break
+            elif held in made.writes:
+                place = _place(tracker, made) if made.action == Action.LOAD and made.width == _POINTER else None
+                if made.action == Action.COPY and made.width == _POINTER:
+                    held = made.left
+                elif place is not None:
+                    held = place
+                else:
+                    break
+        elif made.flow not in _CALLS and held[0] in made.writes:
+            break
+        elif _place(tracker, made) == held and made.action == Action.STORE and made.left != NONE:
+            held = made.left
+        elif _writes_over(made, held):
+            break
+        path.append(at)
+    return path, held
+
+
+def _before(tracker: Tracker, k: int) -> Iterator[int]:
+    """Instructions before one, backwards, as long as there is only one way they were come from."""
+    blocks = tracker.flow.blocks
+    number = blocks.of(k)
+    at = k
+    for _step in range(_NEAR):
+        if at == blocks.first(number):
+            ways = blocks.predecessors(number)
+            if len(ways) != 1 or blocks.roots[number] or ways[0] == number:
+                return
+            number = ways[0]
+            at = blocks.end(number)
+        at -= 1
+        yield at
+
+
+def _behind(tracker: Tracker, k: int, held: set[_Holder], uses: Uses, most: int, *, told: bool) -> Uses:
+    """Add what is done from an instruction on, up to where other ways join."""
+    blocks = tracker.flow.blocks
+    if k >= len(tracker.flow.instructions):
+        return uses
+    queue = [(k, set(held))]
+    left = most
+    while queue and left > 0:
+        at, here = queue.pop(0)
+        number = blocks.of(at)
+        end = blocks.end(number)
+        while at < end and here and left > 0:
+            left -= 1
+            _done(tracker, at, here, uses, told=told)
+            at += 1
+        if at == end and here:
+            only = [one for one in blocks.successors(number) if len(blocks.predecessors(one)) == 1]
+            queue += [(blocks.first(one), set(here)) for one in only if not blocks.roots[one]]
+    return uses
+
+
+def _done(tracker: Tracker, at: int, held: set[_Holder], uses: Uses, *, told: bool) -> None:
+    """Note what an instruction does with what some registers hold, and which hold it behind that."""
+    graph = tracker.graph
+    made = tracker.flow.instructions[at]
+    tracker.before(at)
+    if told:
+        for register in held:
+            if isinstance(register, int):
+                _lead(graph, tracker.register(register), uses)
+    for operand in made.memory:
+        if operand.base not in held or operand.index != NONE or not operand.access or operand.implicit:
+            continue
+        adds = made.action == Action.ADD_MEMORY
+        copied = operand.access == "w" or (operand.access == "r" and bool(made.writes) and not adds)
+        size = operand.size or operand.element
+        uses.touched.add(Touched(operand.displacement, size, copied))
+        if (made.action == Action.LOAD or adds) and made.width == size == _POINTER and made.destination != NONE:
+            uses.loaded.append(Loaded(at, operand.displacement, made.destination, adds))
+    if made.flow in _CALLS:
+        _passed(tracker, made, held, uses)
+        # What was put on the stack stays there.
+        held.difference_update(tracker.questions.lost)
+        return
+    goes: _Holder | None = None
+    place = _place(tracker, made)
+    from_place = made.action == Action.LOAD and place in held
+    if (from_place or (made.action == Action.COPY and made.left in held)) and made.width == _POINTER:
+        goes = made.destination
+    elif made.action == Action.STORE and made.left in held and made.memory[0].size == _POINTER:
+        goes = place
+        t = scalar_at(tracker, at, 0, _POINTER) if place is None else VOID
+        if graph.is_pointer(t):
+            _add(graph, graph.target(t), uses)
+    lost = [
+        one
+        for one in held
+        if (one in made.writes if isinstance(one, int) else one[0] in made.writes or _writes_over(made, one))
+    ]
+    held.difference_update(lost)
+    if goes is not None:
+        held.add(goes)
+
+
+def _passed(tracker: Tracker, made: Instruction, held: set[_Holder], uses: Uses) -> None:
+    """What a function that is called expects what some registers hold to lead to."""
+    graph = tracker.graph
+    prototype = tracker.program.callee(made.target) if made.target is not None else None
+    if prototype is None or not prototype.trusted:
+        return
+    for register, t, piece in prototype.arguments:
+        if register in held and not piece and graph.is_pointer(t):
+            _add(graph, graph.target(t), uses)
+
+
+def _lead(graph: TypeGraph, value: Value | None, uses: Uses) -> None:
+    if value is not None and value[0] == OBJECT and not value[2] and not value[4] and not graph.choices(value[1]):
+        _add(graph, value[1], uses)
+
+
+def _add(graph: TypeGraph, t: int, uses: Uses) -> None:
+    if graph.size(t) and t not in uses.leads:
+        uses.leads.append(t)
+
+
+def _place(tracker: Tracker, made: Instruction) -> tuple[int, int] | None:
+    """The place on the stack that an instruction loads or stores a pointer's size of bytes from or to."""
+    operand = made.memory[0] if made.memory else None
+    if operand is None or operand.index != NONE or operand.size != _POINTER or not operand.access:
+        return None
+    return (operand.base, operand.displacement) if operand.base == tracker.program.machine.stack_pointer else None
+
+
+def _writes_over(made: Instruction, place: tuple[int, int]) -> bool:
+    return any(
+        "w" in operand.access
+        and operand.base == place[0]
+        and (operand.index != NONE or place[1] - operand.size < operand.displacement < place[1] + _POINTER)
+        for operand in made.memory
+    )

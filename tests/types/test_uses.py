@@ -1,0 +1,105 @@
+"""What a pointer leads to that may lead to one of several types, by what else is done with it."""
+
+from pathlib import Path
+
+import pytest
+from fakes import Fake, assemble
+
+from undwarf.disasm.x86_64 import MACHINE
+from undwarf.types.flow import FunctionFlow
+from undwarf.types.model import Kind, TypeRecord
+from undwarf.types.places import Place, PlaceKind
+from undwarf.types.program import Program
+from undwarf.types.tracking import Tracker
+from undwarf.types.uses import meant
+
+RBX, RSI, RDI = 3, 4, 5
+
+
+@pytest.fixture
+def fake() -> Fake:
+    """The function takes a union of a `struct node *` and a `struct item *`, and functions behind it one of these."""
+    made = Fake()
+    members = tuple(
+        made.member(name, 0, 8, made.graph.pointer_to(t)) for name, t in (("n", made.node), ("i", made.item))
+    )
+    made.takes((RDI, made.graph.add(TypeRecord(Kind.UNION, "either", 8, members=members, keyword="union"))))
+    return made
+
+
+def told(fake: Fake, text: str, where: Path) -> list[str]:
+    """What each access in code behind a pointer to one of two, or to what is only declared, is said to be in."""
+    code = assemble(text, where)
+    flow = FunctionFlow(MACHINE.listing(code, 0), MACHINE)
+    program = Program(fake, MACHINE, callee=lambda address: fake.prototypes.get(address))
+    tracker = Tracker(program, flow, 0, len(code))
+    graph = fake.graph
+    found = []
+    for k in range(len(flow.instructions)):
+        for number, operand in enumerate(flow.instructions[k].memory):
+            tracker.before(k)
+            at = tracker.address_of(k, number)
+            if operand.access and at is not None and at[0] == 2 and (graph.choices(at[1]) or not graph.size(at[1])):
+                t = meant(tracker, k, operand, at, operand.size)
+                found.append(graph.name(t) if t else "?")
+                assert tracker.address_of(k, number) == at
+    return found
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        # One access alone: both have something of that size there.
+        ("mov (%rdi),%rax; mov 8(%rax),%rcx; ret", ["?"]),
+        # Nobody reads half of a pointer: the other access tells, before or behind.
+        ("mov (%rdi),%rax; mov 8(%rax),%rcx; mov 16(%rax),%edx; ret", ["node", "node"]),
+        ("mov (%rdi),%rax; mov 16(%rax),%edx; mov 8(%rax),%rcx; ret", ["node", "node"]),
+        ("mov (%rdi),%rax; mov 8(%rax),%rcx; mov 32(%rax),%rdx; ret", ["item", "item"]),
+        ("mov (%rdi),%rax; mov %rax,%rbx; mov 8(%rax),%rcx; xor %eax,%eax; mov 16(%rbx),%edx; ret", ["node", "node"]),
+        # Not where the register has something else by then, or other ways lead.
+        ("mov (%rdi),%rax; mov 8(%rax),%rcx; lea 64(%rsp),%rax; mov 16(%rax),%edx; ret", ["?"]),
+        ("mov (%rdi),%rax; mov 8(%rax),%rcx; 1: dec %rcx; jne 1b; ret; mov 16(%rax),%edx", ["?"]),
+        ("mov (%rdi),%rax; jrcxz 1f; mov 16(%rax),%edx; ret; 1: mov 8(%rax),%rcx; ret", ["node", "?"]),
+        # What fits neither of them tells nothing.
+        ("mov (%rdi),%rax; mov 16(%rax),%edx; mov 32(%rax),%rcx; ret", ["?", "?"]),
+        # Two numbers that are copied together may be meant; compared, they are one.
+        ("mov (%rdi),%rax; mov (%rax),%rcx; ret", ["?"]),
+        ("mov (%rdi),%rax; cmpq $0,(%rax); ret", ["node"]),
+        # A number leads nowhere.
+        ("mov (%rdi),%rax; mov 8(%rax),%rcx; mov (%rcx),%rdx; ret", ["item"]),
+        ("mov (%rdi),%rax; mov (%rax),%rcx; mov 16(%rcx),%edx; ret", ["node"]),
+        # The pointer is kept on the stack over a call.
+        ("mov (%rdi),%rax; mov 16(%rax),%edx; mov %rax,8(%rsp); call 1f; mov 8(%rsp),%rax; mov 8(%rax),%rcx; 1: ret",
+         ["node", "node"]),
+        ("mov (%rdi),%rax; mov 16(%rax),%edx; call 1f; mov 8(%rax),%rcx; 1: ret", ["node"]),
+    ],
+)  # fmt: skip
+def test_it_is_the_one_with_which_all_may_be_done(fake: Fake, tmp_path: Path, text: str, names: list[str]) -> None:
+    assert told(fake, text, tmp_path) == names
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        # 64: a function that takes a pointer to an item.
+        ("mov (%rdi),%rsi; mov 8(%rsi),%rcx; call .+57; ret", ["item"]),
+        ("mov (%rdi),%rsi; mov 8(%rsi),%rcx; mov %rcx,%rsi; call .+54; ret", ["?"]),
+        # What an item's owner is, is no item; what a node's is, is.
+        ("mov (%rdi),%rax; mov 24(%rax),%rsi; call .+57; ret", ["node"]),
+    ],
+)
+def test_functions_say_what_they_take(fake: Fake, tmp_path: Path, text: str, names: list[str]) -> None:
+    fake.takes((RSI, fake.item), at=64)
+    assert told(fake, text, tmp_path) == names
+
+
+def test_a_variable_that_is_there_later_says_what_it_is(fake: Fake, tmp_path: Path) -> None:
+    opaque = fake.graph.add(TypeRecord(Kind.STRUCT, "opaque", 0, keyword="struct"))
+    fake.variables.append(Place("it", fake.graph.pointer_to(opaque), PlaceKind.REGISTER, RDI, 0, 0, 7))
+    text = "mov 8(%rdi),%rcx; mov %rdi,%rbx; xor %edi,%edi; nop; ret"
+    assert told(fake, text, tmp_path) == ["?"]
+    fake.variables.append(Place("one", fake.graph.pointer_to(fake.node), PlaceKind.REGISTER, RBX, 0, 9, 10))
+    assert told(fake, text, tmp_path) == ["node"]
+    # Where two things are said, none is.
+    fake.variables.append(Place("two", fake.graph.pointer_to(fake.item), PlaceKind.REGISTER, RBX, 0, 10, 11))
+    assert told(fake, text, tmp_path) == ["?"]
