@@ -106,6 +106,30 @@ def test_an_object_whose_address_is_passed(fake: Fake, slot: Slots, tmp_path: Pa
     assert slot(code, -48 + 8) == "struct item+8"
 
 
+@pytest.mark.parametrize(
+    ("begins", "told"),
+    [
+        ((-64,), "struct item+8"),
+        # Past the return address, and below the stack pointer.
+        ((-24,), "?"),
+        ((-88,), "?"),
+        # Parts of one another they are not.
+        ((-64, -48), "?"),
+        ((-64, -48, -24), "?"),
+    ],
+)
+def test_objects_lie_in_the_frame_and_apart(
+    fake: Fake, slot: Slots, tmp_path: Path, begins: tuple[int, ...], told: str
+) -> None:
+    code = "push %r12\n push %rbx\n sub $64, %rsp\n"
+    for begin in begins:
+        before = code + f" lea {begin}(%rbp), %rdi\n"
+        at = len(assemble(FRAME + before + "call 1f\n 1:", tmp_path)) + 2
+        fake.takes((RDI, fake.item), at=at)
+        code = before + "call 1f\n jmp 2f\n 1: ret\n 2: nop\n"
+    assert slot(code, begins[0] + 8) == told
+
+
 def test_numbers_are_told_by_what_is_done_with_them(fake: Fake, slot: Slots) -> None:
     assert slot("mov -8(%rbp), %rax\n cqto\n idivq -8(%rbp)", -8) == "long int"
     assert slot("mov -8(%rbp), %rax\n mul %rdi\n mov %rax, -8(%rbp)", -8) == "?"

@@ -558,12 +558,16 @@ class Callers:
         return self._graph.value_at(found[0].type, found[1], 8) if found is not None else VOID
 
 
-def follow(callers: Callers | None, program: Program, flow: FunctionFlow, low: int, high: int) -> Tracker:
-    """The data flow of a function; with what can be inferred where nothing names its variables."""
-    tracker = Tracker(program, flow, low, high)
-    if callers is not None and tracker.has_variables:
+def follow(
+    callers: Callers | None, program: Program, flow: FunctionFlow, low: int, high: int, tracker: Tracker
+) -> Tracker:
+    """The data flow of a function with what can be inferred where nothing names its variables; ``tracker`` is the one
+    without that."""
+    if callers is None:
+        return tracker
+    if tracker.has_variables:
         found = allocated(tracker)
         return Tracker(program, flow, low, high, Facts(made=found)) if found else tracker
-    if callers is None or tracker.has_variables or len(flow.instructions) > program.graph.limits.inferred_instructions:
+    if len(flow.instructions) > program.graph.limits.inferred_instructions:
         return tracker
     return callers.infer(flow, low, high, tracker).tracker

@@ -1,3 +1,4 @@
+# cython: language_level=3, annotation_typing=False
 """What the variables of a function are, where nothing names them: decided from what its values are used as.
 
 Without DWARF the data flow knows parameters, globals, members and what callees return. A pointer that comes from
@@ -93,16 +94,19 @@ class Inference:
             if self.tracker.known_at_entry(register)
         }
         """Registers of parameters of which the prototype says what they lead to."""
+        settled = False
         for _round in range(_ROUNDS):
             decided = self._decide(self.webs)
             found = self._facts(self.webs, decided, facts)
             if not found.adds_to(facts):
+                settled = not self.webs.cells
                 break
             facts = found
             self.facts = facts
             self.tracker = Tracker(program, flow, low, high, facts)
             self.webs = Webs(self.tracker, prototype)
-        self.decided = self._decide(self.webs)
+        # Of arrays in the frame more is known by now.
+        self.decided = decided if settled else self._decide(self.webs)
         self.tracker.others = self.webs.others
 
     def entry_fits(self, register: int, t: int) -> bool:
@@ -212,28 +216,7 @@ class Inference:
                 node.sources += [(one, 0) for one in after]
                 for one in after:
                     one.sources.append((node, 0))
-        nodes = list(webs.nodes.values())
-        flowed: dict[Node, list[int]] = {}
-        for _pass in range(_PASSES):
-            changed = False
-            for node in nodes:
-                if node in decided.conflicting:
-                    continue
-                told = self._told(node, flowed.get(node, []), decided)
-                if told is None:
-                    decided.conflicting.add(node)
-                    changed = decided.leads.pop(node, VOID) != VOID or changed
-                elif told and decided.leads.get(node) != told:
-                    decided.leads[node] = told
-                    changed = True
-                if not told:
-                    continue
-                for source, more in node.sources:
-                    if not more and told not in flowed.setdefault(source, []):
-                        flowed[source].append(told)
-                        changed = True
-            if not changed:
-                break
+        self._spread(webs, decided)
         self._sized(webs, decided)
         self._shaped(webs, decided)
         for node, several in webs.unions:
@@ -244,6 +227,44 @@ class Inference:
             if len(fitting) == 1:
                 decided.leads[node] = fitting[0]
         return decided
+
+    def _spread(self, webs: Webs, decided: Decided) -> None:
+        """Tell of all nodes what they lead to; again of those that know more by it, as long as there are any."""
+        nodes = list(webs.nodes.values())
+        into: dict[Node, list[Node]] = {}
+        for node in nodes:
+            for source, more in node.sources:
+                if not more:
+                    into.setdefault(source, []).append(node)
+        flowed: dict[Node, list[int]] = {}
+        changed = set(nodes)
+        for _pass in range(_PASSES):
+            if not changed:
+                break
+            # Those found in a pass and still to come are looked at in that.
+            waiting, changed = changed, set()
+            for node in nodes:
+                if node not in waiting and node not in changed:
+                    continue
+                changed.discard(node)
+                if node in decided.conflicting:
+                    continue
+                before = decided.leads.get(node)
+                told = self._told(node, flowed.get(node, []), decided)
+                if told is None:
+                    decided.conflicting.add(node)
+                    if decided.leads.pop(node, VOID):
+                        changed.update(into.get(node, ()))
+                    continue
+                if not told:
+                    continue
+                if before != told:
+                    decided.leads[node] = told
+                    changed.update(into.get(node, ()))
+                for source, more in node.sources:
+                    if not more and told not in flowed.setdefault(source, []):
+                        flowed[source].append(told)
+                        changed.add(source)
 
     def _sized(self, webs: Webs, decided: Decided) -> None:
         """Tell what is allocated by its size, where all that is accessed there fits one structure only.
@@ -439,6 +460,8 @@ class Inference:
             # Optimizers let objects share a place.
             if t and (webs.unoptimised or offset not in webs.given):
                 objects.append((offset, t))
+        if not webs.unoptimised:
+            objects = [one for one in objects if not any(self._share(one, other) for other in objects)]
         spans = [(offset, offset + graph.size(t)) for offset, t in objects]
         slots = {
             node.key[1]: t
@@ -456,7 +479,8 @@ class Inference:
                 own = {each.key[1] for each in filled[offset]}
                 above = [at for at in webs.exact if at >= offset + stride and at not in own]
                 above += [low for low, _high in spans if low > offset]
-                end = min((*above, _SAVED if webs.unoptimised else 0))
+                above.append(_SAVED if webs.unoptimised else 0)
+                end = min(above)
                 if end - offset >= stride:
                     found.append((offset, self._array(t, (end - offset) // stride)))
         found += [(offset, t) for offset, t in webs.places.items()]
@@ -466,6 +490,14 @@ class Inference:
                 found.append((offset, t))
         found += objects
         return [Place("", t, PlaceKind.CFA, -1, offset, self._low, self._high) for offset, t in found]
+
+    def _share(self, one: tuple[int, int], other: tuple[int, int]) -> bool:
+        """Whether two objects in the frame have bytes in common without one being a part of the other."""
+        graph = self._graph
+        (low, t), (begin, of) = one, other
+        if one is other or low + graph.size(t) <= begin or begin + graph.size(of) <= low:
+            return False
+        return not (graph.object_at(t, begin - low, of) or graph.object_at(of, low - begin, t))
 
     def _array(self, element: int, count: int) -> int:
         arrays = self._program.arrays

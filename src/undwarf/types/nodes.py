@@ -1,94 +1,97 @@
+# cython: language_level=3, annotation_typing=False
 """What is told of the values of one origin in a function; `webs.py` gathers it."""
+
+import cython
 
 __all__ = ["Held", "Key", "Node"]
 
 Key = tuple[str, int, int]
 
 
+@cython.final
+@cython.cclass
 class Node:
     """Values of one origin. ``key`` says which; ``leads`` are types it leads to, by the offset added to it."""
 
-    __slots__ = (
-        "allocated",
-        "apart",
-        "begun",
-        "beside",
-        "compared",
-        "confirmed",
-        "copied",
-        "declared",
-        "floating",
-        "floats",
-        "flows",
-        "followed",
-        "high",
-        "key",
-        "known",
-        "leads",
-        "low",
-        "met",
-        "numbers",
-        "numeric",
-        "origins",
-        "put",
-        "read",
-        "signs",
-        "single",
-        "sources",
-        "summed",
-        "touched",
-    )
+    key: Key = cython.declare(object, visibility="public")
+    leads: dict[int, list[int]] = cython.declare(dict, visibility="public")
+    sources: "list[tuple[Node, int]]" = cython.declare(list, visibility="public")
+    origins: "list[Node | None]" = cython.declare(list, visibility="public")
+    """All that flows into it, None for what is no node."""
+    known: list[tuple[int, ...]] = cython.declare(list, visibility="public")
+    """Types of what is stored there where they are known, the largest whole first."""
+    begun: bool = cython.declare(cython.bint, visibility="public")
+    """All sources are known."""
+    declared: list[int] = cython.declare(list, visibility="public")
+    """Types said by prototypes."""
+    confirmed: bool = cython.declare(cython.bint, visibility="public")
+    """It also goes where what it is known to lead to is expected."""
+    copied: list[int] = cython.declare(list, visibility="public")
+    signs: set[int] = cython.declare(set, visibility="public")
+    floats: bool = cython.declare(cython.bint, visibility="public")
+    compared: "list[Node | int]" = cython.declare(list, visibility="public")
+    """Nodes, or types of numbers, it is compared with."""
+    met: "list[Node | int]" = cython.declare(list, visibility="public")
+    """Nodes, or types of numbers, that it is read together with, to calculate or to compare."""
+    numeric: bool = cython.declare(cython.bint, visibility="public")
+    """It is calculated with as only numbers are."""
+    followed: bool = cython.declare(cython.bint, visibility="public")
+    """It is used as an address."""
+    touched: set[tuple[int, int]] = cython.declare(set, visibility="public")
+    """(offset, size) of what is accessed behind it."""
+    floating: set[tuple[int, int]] = cython.declare(set, visibility="public")
+    """(offset, size) of those of them that are one number with a point."""
+    numbers: set[tuple[int, int]] = cython.declare(set, visibility="public")
+    """(offset, size) of those of them that are calculated with where they are."""
+    put: set[tuple[int, tuple[int, ...]]] = cython.declare(set, visibility="public")
+    """(offset, types) of pointers that are stored behind it, by what these lead to."""
+    allocated: int = cython.declare(object, visibility="public")
+    """Bytes of what it leads to, where it comes from an allocator."""
+    single: bool = cython.declare(cython.bint, visibility="public")
+    """These bytes are one object, or several of that size."""
+    apart: list[tuple[int, int]] = cython.declare(list, visibility="public")
+    """(type, offset) of places outside of objects that are stored there."""
+    low: int = cython.declare(object, visibility="public")
+    high: int = cython.declare(object, visibility="public")
+    """Where what is read and written behind it begins and ends."""
+    summed: list[int] = cython.declare(list, visibility="public")
+    """What functions return of which a part is calculated from it."""
+    read: bool = cython.declare(cython.bint, visibility="public")
+    """It is a place that is read without an index."""
+    flows: bool = cython.declare(cython.bint, visibility="public")
+    """It goes somewhere else."""
+    beside: "list[Node | int]" = cython.declare(list, visibility="public")
+    """Nodes, or types of numbers, it was calculated with."""
 
     def __init__(self, key: Key) -> None:
         self.key = key
-        self.leads: dict[int, list[int]] = {}
-        self.sources: list[tuple[Node, int]] = []
-        self.origins: list[Node | None] = []
-        """All that flows into it, None for what is no node."""
-        self.known: list[tuple[int, ...]] = []
-        """Types of what is stored there where they are known, the largest whole first."""
+        self.leads = {}
+        self.sources = []
+        self.origins = []
+        self.known = []
         self.begun = True
-        """All sources are known."""
-        self.declared: list[int] = []
-        """Types said by prototypes."""
+        self.declared = []
         self.confirmed = False
-        """It also goes where what it is known to lead to is expected."""
-        self.copied: list[int] = []
-        self.signs: set[int] = set()
+        self.copied = []
+        self.signs = set()
         self.floats = False
-        self.compared: list[Node | int] = []
-        """Nodes, or types of numbers, it is compared with."""
-        self.met: list[Node | int] = []
-        """Nodes, or types of numbers, that it is read together with, to calculate or to compare."""
+        self.compared = []
+        self.met = []
         self.numeric = False
-        """It is calculated with as only numbers are."""
         self.followed = False
-        """It is used as an address."""
-        self.touched: set[tuple[int, int]] = set()
-        """(offset, size) of what is accessed behind it."""
-        self.floating: set[tuple[int, int]] = set()
-        """(offset, size) of those of them that are one number with a point."""
-        self.numbers: set[tuple[int, int]] = set()
-        """(offset, size) of those of them that are calculated with where they are."""
-        self.put: set[tuple[int, tuple[int, ...]]] = set()
-        """(offset, types) of pointers that are stored behind it, by what these lead to."""
+        self.touched = set()
+        self.floating = set()
+        self.numbers = set()
+        self.put = set()
         self.allocated = 0
-        """Bytes of what it leads to, where it comes from an allocator."""
         self.single = False
-        """These bytes are one object, or several of that size."""
-        self.apart: list[tuple[int, int]] = []
-        """(type, offset) of places outside of objects that are stored there."""
+        self.apart = []
         self.low = 0
         self.high = 0
-        """Where what is read and written behind it begins and ends."""
-        self.summed: list[int] = []
-        """What functions return of which a part is calculated from it."""
+        self.summed = []
         self.read = False
-        """It is a place that is read without an index."""
         self.flows = False
-        """It goes somewhere else."""
-        self.beside: list[Node | int] = []
-        """Nodes, or types of numbers, it was calculated with."""
+        self.beside = []
 
     def follow(self, offset: int, size: int, *, floating: bool, number: bool) -> None:
         """So many bytes are accessed at an offset from it, as one number, with a point or without, or as anything."""

@@ -1,3 +1,4 @@
+# cython: language_level=3, annotation_typing=False
 """What instructions take values for: numbers with or without sign, parts of sums, sides of comparisons."""
 
 from undwarf.disasm import NONE, Instruction

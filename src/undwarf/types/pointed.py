@@ -1,3 +1,4 @@
+# cython: language_level=3, annotation_typing=False
 """What pointers lead to, and what is at places they lead to, as far as the data flow knows."""
 
 from undwarf.types.model import VOID, TypeGraph

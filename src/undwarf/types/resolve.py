@@ -9,7 +9,7 @@ from bisect import bisect_right
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import replace
-from functools import cached_property
+from functools import cache, cached_property
 
 from undwarf.disasm import NONE, Flow, Instruction, Machine, Memory, machine_of
 from undwarf.disasm.listing import Listing
@@ -55,14 +55,25 @@ _TURNS = 4
 
 
 class _Function:
-    """One function's instructions, and the answers made so far."""
+    """One function's instructions, and the answers made so far. ``inferred`` is the function with all that can be
+    inferred, where the data flow first has to do without."""
 
-    def __init__(self, low: int, high: int, flow: FunctionFlow, tracker: Tracker) -> None:
+    def __init__(
+        self, low: int, high: int, flow: FunctionFlow, tracker: Tracker, inferred: "Callable[[], _Function] | None"
+    ) -> None:
         self.low = low
         self.high = high
         self.flow = flow
         self.tracker = tracker
+        self.inferred = inferred
         self.answers: dict[int, list[Access]] = {}
+
+
+def _stays(one: Access) -> bool:
+    """Whether an answer does not depend on what can be inferred from all that a function does."""
+    if one.typed:
+        return one.how not in ("container", "frame") and not one.candidates and one.size < _VECTOR
+    return not one.countable and one.how != "spill"
 
 
 class Resolver:
@@ -139,13 +150,23 @@ class Resolver:
         if isinstance(found, str):
             return found
         flow, low, high = found
-        made = _Function(low, high, flow, follow(self._callers, self.program, flow, low, high))
+        made = self._followed(flow, low, high)
         self._functions[low] = made
         if len(self._functions) > _KEPT_FUNCTIONS:
             gone, dropped = self._functions.popitem(last=False)
             self._ranges.remove((gone, dropped.high))
         self._ranges.insert(bisect_right(self._ranges, (low, high)), (low, high))
         return made
+
+    def _followed(self, flow: FunctionFlow, low: int, high: int) -> _Function:
+        first = Tracker(self.program, flow, low, high)
+
+        @cache
+        def inferred() -> _Function:
+            return _Function(low, high, flow, follow(self._callers, self.program, flow, low, high, first), None)
+
+        # A kernel's functions have prototypes, and most is told by these; to infer the rest takes most of the time.
+        return _Function(low, high, flow, first, inferred) if self._kernel and not first.has_variables else inferred()
 
     def _flow(self, address: int) -> tuple[FunctionFlow, int, int] | str:
         """The control flow of the function that holds an address, and its bounds; why there is none."""
@@ -268,7 +289,10 @@ class Resolver:
             return [nothing(made.address, made.text, "no memory access")]
         function.tracker.before(k)
         explicit = [one for one in operands if not one[1].implicit]
-        return [self._resolve(function, k, made, *one) for one in explicit or operands[:1]]
+        found = [self._resolve(function, k, made, *one) for one in explicit or operands[:1]]
+        if function.inferred is not None and not all(map(_stays, found)):
+            return self._answer(function.inferred(), k)
+        return found
 
     def _resolve(self, function: _Function, k: int, made: Instruction, number: int, operand: Memory) -> Access:
         size = operand.size or operand.element

@@ -1,3 +1,4 @@
+# cython: language_level=3, annotation_typing=False
 """Where the values of a function come from and what they are used as, where nothing names its variables.
 
 A node stands for the values of one origin: what a register holds when the function or a stretch of code begins, what an
@@ -44,6 +45,12 @@ _PLACES = 1 << 20
 _REACH = 1 << 19
 _FRAME_POINTER = -16
 """Where the frame pointer of unoptimised code leads to, counted from the call frame address."""
+_RETURN_ADDRESS = -8
+"""Where a function's own frame ends."""
+_ALIGNED = 1 << 24
+"""How far below the frame, as `effects.py` counts, what lies behind a stack pointer that was aligned begins."""
+_RED_ZONE = 128
+"""Bytes below the stack pointer that functions which call nothing may use (System V ABI for x86-64, 3.2.2)."""
 _PROLOGUE = 32
 """Instructions in which parameters are put where they stay."""
 _MOST_NODES = 200_000
@@ -445,6 +452,13 @@ class Webs(NumberUses):
             return None
         if last.offset != graph.size(last.type) - 1:
             return None
+        if (
+            first.field.containers
+            and graph.size(first.field.type) == 1
+            and graph.is_array(first.field.containers[-1][0])
+        ):
+            # Bytes may be those of anything.
+            return None
         inner = {graph.canonical(t): left for t, left in last.containers if graph.is_aggregate(t)}
         for t, left in reversed(first.field.containers):
             # The innermost that holds both ends.
@@ -466,7 +480,7 @@ class Webs(NumberUses):
         if frame is not None:
             piece = self._pieces.get(register)
             if piece is not None and not frame[2]:
-                self._object(frame[4] - piece.offset, piece.type)
+                self._object(frame[4] - piece.offset, piece.type, _RED_ZONE)
                 return
             if slot is None:
                 if size == 8 and not frame[2] and abs(frame[4]) < _REACH:
@@ -672,7 +686,14 @@ class Webs(NumberUses):
             return
         self._used_as(register, self.read(held, register), t)
 
-    def _object(self, offset: int, t: int) -> None:
+    def _object(self, offset: int, t: int, zone: int = 0) -> None:
+        """An aggregate is at an offset of the frame, if it lies in there; `zone`: so much below it may be in use."""
+        top = self.tracker.register(MACHINE.stack_pointer)
+        if not self.unoptimised and top is not None and top[0] == FRAME and not top[2]:
+            # What would begin below the stack pointer is less than a whole: somewhere in its middle is what is there.
+            end = -_ALIGNED if top[4] < -_ALIGNED else _RETURN_ADDRESS
+            if not top[4] - zone <= offset <= end - self.graph.size(t):
+                return
         self.objects.setdefault(offset, []).append(t)
 
     def _return(self, k: int, held: dict[int, Held | None]) -> None:
