@@ -144,6 +144,17 @@ def test_clones_have_no_arguments(builder: BtfBuilder, name: str) -> None:
     assert (found.trusted, found.arguments, found.returns) == (False, (), types.number(pointer))
 
 
+@pytest.mark.parametrize(("other", "trusted"), [("long", False), ("int", True)])
+def test_functions_of_one_name_that_take_different_things(builder: BtfBuilder, other: str, trusted: bool) -> None:
+    """Static functions of two files; what they call their parameter does not matter."""
+    numbers = {"int": builder.integer("int", 4), "long": builder.integer("long", 8)}
+    builder.function("show", builder.prototype(numbers["int"], ("a", builder.pointer(numbers["int"]))))
+    builder.function("show", builder.prototype(numbers["int"], ("b", builder.pointer(numbers[other]))))
+    found = BtfSource(types_of(builder)).prototype_named("show")
+    assert found is not None
+    assert (found.trusted, bool(found.arguments), bool(found.returns)) == (trusted, trusted, trusted)
+
+
 def test_a_last_parameter_without_a_name_is_an_ellipsis(builder: BtfBuilder) -> None:
     word = builder.integer("int", 4)
     builder.function("print", builder.prototype(word, ("k", word), ("", 0)))

@@ -10,7 +10,7 @@ import pytest
 
 from undwarf.elf import ElfFile
 from undwarf.limits import DEFAULT, Limits
-from undwarf.types import callers, inference
+from undwarf.types import callers, inference, resolve
 from undwarf.types.flow import FunctionFlow
 from undwarf.types.opening import open_resolver
 from undwarf.types.program import Program
@@ -84,6 +84,7 @@ def test_what_nothing_is_inferred_of_is_followed_once(program: Path, monkeypatch
 
     monkeypatch.setattr(callers, "Tracker", Counted)
     monkeypatch.setattr(inference, "Tracker", Counted)
+    monkeypatch.setattr(resolve, "Tracker", Counted)
     assert answers(program, "give") == {"struct node.next"}
     assert len(followed) == 1
 

@@ -135,13 +135,15 @@ class BtfFile:
         found = [at for place in places if (at := find_named(self.names, self.kinds, place, kind)) >= 0]
         return self.first + min(found) if found else 0
 
-    def named(self, kind: int) -> dict[str, int]:
-        """Numbers of this file's types of one kind by name, the first of each name."""
+    def named(self, kind: int, further: dict[str, list[int]] | None = None) -> dict[str, int]:
+        """Numbers of this file's types of one kind by name, the first of each name; the others go to ``further``."""
         found: dict[str, int] = {}
         string, names, first = self.string, self.names, self.first
         at = self.kinds.find(kind)
         while at >= 0:
-            found.setdefault(string(names[at]), first + at)
+            name = string(names[at])
+            if found.setdefault(name, first + at) != first + at and further is not None:
+                further.setdefault(name, []).append(first + at)
             at = self.kinds.find(kind, at + 1)
         found.pop("", None)
         return found
@@ -173,6 +175,7 @@ class BtfTypes:
         if graph is None:
             graph = TypeGraph(limits=file.limits, defects=file.defects, subject=file.name)
         self.graph: TypeGraph = graph
+        self.further_functions: dict[str, list[int]] = {}
         self._first = graph.reserve_many(self, len(file))
 
     def number(self, btf: int) -> int:
@@ -197,8 +200,8 @@ class BtfTypes:
 
     @cached_property
     def functions(self) -> dict[str, int]:
-        """BTF numbers of functions by name."""
-        return self.file.named(FUNC)
+        """BTF numbers of functions by name; `further_functions` then has those whose name another one had before."""
+        return self.file.named(FUNC, self.further_functions)
 
     @cached_property
     def variables(self) -> dict[str, int]:

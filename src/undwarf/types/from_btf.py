@@ -153,8 +153,17 @@ class BtfSource:
         record = self.graph.record(function)
         if clone:
             return Prototype(name, record.target, (), trusted=False)
+        if any(not self._alike(function, types.prototype(one)) for one in types.further_functions.get(plain, ())):
+            # Static functions of several files: which one a symbol is, nothing says.
+            return Prototype(name, VOID, (), trusted=False)
         arguments = argument_registers(self.graph, record.parameters, record.target)
         return Prototype(name, record.target, record.parameters, variadic=record.variadic, arguments=arguments)
+
+    def _alike(self, one: int, other: int) -> bool:
+        """Whether two functions take and return the same, whatever they call it."""
+        graph = self.graph
+        first, second = ([graph.returns(t), *(each for _name, each in graph.parameters(t))] for t in (one, other))
+        return [graph.canonical(t) for t in first] == [graph.canonical(t) for t in second]
 
 
 def _held(starts: list[int], rows: list[GlobalVariable], address: int) -> "tuple[GlobalVariable, int] | None":
