@@ -1,8 +1,10 @@
 """Blocks of functions as columns: what leads where, against the same said instruction by instruction."""
 
 import hashlib
+from pathlib import Path
 
 import pytest
+from fakes import assemble
 
 from undwarf.disasm import Flow
 from undwarf.disasm.listing import Listing
@@ -85,3 +87,23 @@ def reachable(blocks: Blocks, roots: list[int]) -> set[int]:
 def test_nothing_has_no_blocks() -> None:
     flow = FunctionFlow(MACHINE.listing(b"", BASE), MACHINE)
     assert len(flow.blocks) == 0 and not list(flow.order)
+
+
+def test_a_switch_goes_on_where_the_table_that_comes_to_it_says_and_where_that_ends(tmp_path: Path) -> None:
+    text = """
+    lea t1(%rip), %rcx; mov %edi, %edi; movslq (%rcx,%rdi,4), %rax; add %rcx, %rax; jmp *%rax
+    a: mov %esi, %esi; lea t2(%rip), %rdx; mov %rdx, %rcx
+    b: dec %rsi; jz d; movslq (%rcx,%rsi,4), %rax; add %rcx, %rax; jmp *%rax
+    c: jmp b
+    d: ret
+    .balign 4
+    t1: .long a - t1, d - t1
+    t2: .long c - t2, d - t2
+    """
+    code = assemble(text, tmp_path)
+    size = code.index(b"\xc3") + 1
+    flow = FunctionFlow(MACHINE.listing(code[:size], 0), MACHINE, lambda address, size: code[address : address + size])
+    blocks = flow.blocks
+    jumps = [n for n in range(len(blocks)) if flow.instructions.flows[blocks.end(n) - 1] & 15 == Flow.INDIRECT_JUMP]
+    follow = [{str(flow.instructions[blocks.first(one)].text) for one in blocks.successors(n)} for n in jumps]
+    assert follow == [{"mov %esi,%esi", "ret"}, {"jmp 0x1e", "ret"}]

@@ -160,15 +160,21 @@ class Listing:
                 found.append(k)
         return found
 
-    def fixed_addresses(self) -> list[tuple[int, int]]:
-        """(register, address) of instructions that put a fixed address into a register."""
+    def fixed_addresses(self) -> dict[int, tuple[int, int]]:
+        """By instruction that puts a fixed address into a register, the register and the address."""
         table = self.table
-        found = []
+        found = {}
         for k in scan.with_flag(self.templates, table.rows, FIXED_ADDRESS):
             row = self.templates[k] * ROW_WORDS
             operand = self._operand(k, table.rows[row + FIRST_MEMORY])
-            found.append((table.rows[row + DESTINATION], operand.displacement & 0xFFFFFFFFFFFFFFFF))
+            found[k] = table.rows[row + DESTINATION], operand.displacement & 0xFFFFFFFFFFFFFFFF
         return found
+
+    def writers(self, at: int, register: int) -> list[int]:
+        """The instructions whose value of a register may be in it before an instruction, indirect jumps aside."""
+        jumps = zeros("i", len(self.offsets))
+        scan.jumps_to(self.offsets, self.flows, self.targets, self.address, jumps)
+        return scan.writers(self.flows, self.templates, self.table.rows, jumps, at, register)
 
     def leaving(self) -> list[tuple[int, int | None]]:
         """(flow, target) of the instructions behind which it does not just go on."""

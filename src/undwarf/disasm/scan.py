@@ -5,9 +5,14 @@ from typing import Any
 
 import cython
 
+from undwarf.buffers import zeros
+
 # Flows and their bit, as in undwarf.disasm.
+NEXT = cython.declare(cython.int, 0)
 JUMP = cython.declare(cython.int, 1)
 BRANCH = cython.declare(cython.int, 2)
+CALL = cython.declare(cython.int, 4)
+INDIRECT_CALL = cython.declare(cython.int, 5)
 TARGETED = cython.declare(cython.int, 16)
 # Words of templates, as in undwarf.disasm.templates.
 ROW_WORDS = cython.declare(cython.Py_ssize_t, 16)
@@ -83,6 +88,53 @@ def written(templates: Any, rows: Any) -> Any:
         low |= cython.cast(cython.ulonglong, rows[row + WRITES])
         high |= cython.cast(cython.ulonglong, rows[row + WRITES + 1])
     return low, high
+
+
+@cython.locals(
+    flow_of="const unsigned char[::1]", template_of="const unsigned int[::1]", words="const long long[::1]",
+    to="const int[::1]", room="int[::1]", size=cython.Py_ssize_t, depth=cython.Py_ssize_t, k=cython.Py_ssize_t,
+    before=cython.Py_ssize_t, taken=cython.Py_ssize_t, word=cython.Py_ssize_t, bit=cython.ulonglong,
+)  # fmt: skip
+def writers(
+    flows: Any, templates: Any, rows: Any, jumps: Any, at: cython.Py_ssize_t, register: cython.Py_ssize_t
+) -> "list[int]":
+    """The instructions whose value of a register may be in it before an instruction, as far as the code goes straight
+    on or by jumps whose target it says; ``jumps`` as :func:`jumps_to` tells them. What is called changes nothing."""
+    flow_of, template_of, words, to = flows, templates, rows, jumps
+    size = to.shape[0]
+    found: list[int] = []
+    if not 0 <= register < 128:
+        return found
+    word = WRITES + register // 64
+    bit = cython.cast(cython.ulonglong, 1) << register % 64
+    # The first jump to each instruction, the next one to the same, those that were come to, and a stack of them.
+    room = zeros("i", 4 * size)
+    for k in range(size):
+        if to[k] >= 0:
+            room[size + k] = room[to[k]]
+            room[to[k]] = k + 1
+    room[3 * size] = at
+    depth = 1
+    while depth:
+        depth -= 1
+        k = room[3 * size + depth]
+        taken = room[k]
+        before = k - 1 if k and flow_of[k - 1] & 15 in (NEXT, BRANCH, CALL, INDIRECT_CALL) else -1
+        while before >= 0 or taken:
+            if before < 0:
+                before = taken - 1
+                taken = room[size + before]
+            if not room[2 * size + before]:
+                room[2 * size + before] = 1
+                if cython.cast(cython.ulonglong, words[template_of[before] * ROW_WORDS + word]) & bit and (
+                    flow_of[before] & 15 not in (CALL, INDIRECT_CALL)
+                ):
+                    found.append(before)
+                else:
+                    room[3 * size + depth] = before
+                    depth += 1
+            before = -1
+    return found
 
 
 @cython.locals(

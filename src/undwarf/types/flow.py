@@ -6,6 +6,7 @@ the graph `open`: then any stretch may be entered from it.
 """
 
 from collections.abc import Callable, Iterable
+from functools import cached_property
 
 from undwarf.disasm import Action, Flow, Machine
 from undwarf.disasm.listing import Listing
@@ -21,6 +22,8 @@ _AT_ONCE = 16
 """Entries of a table that are read together."""
 _TABLES = 64
 """Addresses that are tried as tables for one jump."""
+_COPIES = 8
+"""Copies of the address of a table that are followed back."""
 
 
 class FunctionFlow:
@@ -44,7 +47,6 @@ class FunctionFlow:
         self.instructions = instructions
         self._machine = machine
         self._read = read
-        self._addresses: dict[int, list[int]] | None = None
         self.tables: set[int] = set()
         """Addresses of jump tables that were read."""
         places = [(self.index_of(source), self.index_of(target)) for source, target in further]
@@ -111,7 +113,7 @@ class FunctionFlow:
         for operand in made.memory:
             # jmp *(%rdi,%rax,8)
             if operand.base >= 0 <= operand.index and operand.scale == 8:
-                tables += [(address, 8) for address in self._addresses_of(operand.base)]
+                tables += [(address, 8) for address in self._addresses_of(jump, operand.base)]
         for k in range(jump - 1, max(-1, jump - _LOOK_BACK), -1):
             if tables:
                 break
@@ -119,13 +121,13 @@ class FunctionFlow:
             for operand in before.memory:
                 if operand.access == "r" and operand.index >= 0 and operand.scale == 1 and operand.size == 4:
                     # Both are added: either may be the table.
-                    found = self._addresses_of(operand.base) + self._addresses_of(operand.index)
+                    found = self._addresses_of(k, operand.base, operand.index)
                     tables += [(address, 4) for address in found]
                 elif operand.access == "r" and operand.index >= 0 and operand.scale in (4, 8):
                     if operand.base < 0:
                         tables.append((operand.displacement & 0xFFFFFFFFFFFFFFFF, 8))
                     else:
-                        tables += [(address, operand.scale) for address in self._addresses_of(operand.base)]
+                        tables += [(address, operand.scale) for address in self._addresses_of(k, operand.base)]
         whole: dict[int, None] = {}
         for address, size in tables:
             found = self._entries(address, size)
@@ -134,22 +136,46 @@ class FunctionFlow:
                 whole.update(dict.fromkeys(found))
         return list(whole)
 
-    def _addresses_of(self, register: int) -> list[int]:
-        """The fixed addresses that are put into a register anywhere in the function."""
-        if self._addresses is None:
-            self._addresses = {}
-            for destination, address in self.instructions.fixed_addresses():
-                at = self._addresses.setdefault(destination, [])
-                if len(at) < _TABLES:
-                    at.append(address)
-        return self._addresses.get(register, [])
+    def _addresses_of(self, k: int, *registers: int) -> list[int]:
+        """The fixed addresses of which one is in one of some registers before an instruction: those that come to it,
+        else all that are put into these registers anywhere in the function."""
+        exact = [address for register in registers for address in self._reaching(k, register)]
+        if exact:
+            return list(dict.fromkeys(exact))
+        anywhere = [address for register, address in self._fixed.values() if register in registers]
+        return anywhere[:_TABLES]
+
+    def _reaching(self, k: int, register: int) -> list[int]:
+        """The fixed addresses that come to an instruction in a register; none where other values may come as well."""
+        queue, seen, found = [(k, register)], {(k, register)}, []
+        while queue:
+            for one in self.instructions.writers(*queue.pop()):
+                fixed = self._fixed.get(one)
+                made = self.instructions[one]
+                if fixed is not None:
+                    found.append(fixed[1])
+                elif made.action == Action.COPY and made.width == 8:
+                    if (one, made.left) not in seen and len(seen) < _COPIES:
+                        seen.add((one, made.left))
+                        queue.append((one, made.left))
+                else:
+                    return []
+        return found
+
+    @cached_property
+    def _fixed(self) -> dict[int, tuple[int, int]]:
+        """Fixed addresses that are put into registers, by instruction."""
+        return self.instructions.fixed_addresses()
 
     def _entries(self, table: int, size: int) -> list[int]:
         found: list[int] = []
         assert self._read is not None
+        # Where something else begins the table ends.
+        behind = [address for _register, address in self._fixed.values() if address > table]
+        most = min(_TABLE_ENTRIES, (min(behind) - table) // size) if behind else _TABLE_ENTRIES
         # What the dynamic linker writes is read word by word.
         at_once = _AT_ONCE if size == 4 else 1
-        while len(found) < _TABLE_ENTRIES:
+        while len(found) < most:
             raw = self._read(table + size * len(found), size * at_once)
             if raw is None or len(raw) < size * at_once:
                 if at_once == 1:
@@ -160,4 +186,4 @@ class FunctionFlow:
             found += more
             if len(more) < at_once:
                 break
-        return list(dict.fromkeys(found[:_TABLE_ENTRIES]))
+        return list(dict.fromkeys(found[:most]))
