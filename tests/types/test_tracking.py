@@ -17,7 +17,7 @@ from undwarf.types.touched import touched as what_is_touched
 from undwarf.types.tracking import Tracker
 from undwarf.types.values import FRAME
 
-RAX, RDX, RCX, RBX, RSI, RDI = range(6)
+RAX, RDX, RCX, RBX, RSI, RDI, RBP = range(7)
 
 Touched = Callable[..., list[str]]
 
@@ -352,6 +352,25 @@ def test_what_copies_bytes_returns_where_to(fake: Fake, touched: Touched) -> Non
     assert touched(code)[-1] == "node.key"
     fake.prototypes[0x12] = Prototype("memcmp", 0, (), 0x12)
     assert touched(code)[-1] == "?"
+
+
+def test_text_without_a_name_is_what_a_pointer_to_characters_may_lead_to(fake: Fake, touched: Touched) -> None:
+    character = fake.graph.add(TypeRecord(Kind.INT, "char", 1))
+    code = "test %esi,%esi; jz 1f; lea 0x1234(%rip),%rdi; 1: movzbl 2(%rdi,%rcx),%eax; ret"
+    fake.takes((RDI, character))
+    assert touched(code) == ["char."]
+    fake.takes((RDI, fake.node))
+    assert touched(code) == ["?"]
+
+
+def test_a_variable_counts_from_the_frame_pointer_s_register_where_that_is_none(fake: Fake, touched: Touched) -> None:
+    pointer = fake.graph.pointer_to(fake.link)
+    fake.variables = [
+        Place("n", fake.int, PlaceKind.MEMORY, RBP, 16, 0, 1),
+        Place("l", pointer, PlaceKind.VALUE, RBP, 8, 1, 99),
+    ]
+    assert touched("nop; mov 16(%rbp),%rax; ret") == ["link.prev"]
+    assert touched("push %rbp; mov %rsp,%rbp; mov -16(%rbp),%rax; ret") == ["frame-32"]
 
 
 def test_what_a_variable_says_of_a_value_holds_for_its_copies(fake: Fake, touched: Touched) -> None:

@@ -115,10 +115,6 @@ class Questions:
         self._sort_places()
         self.has_variables = bool(self.places)
         self.frame_places += told
-        pointers = {program.machine.stack_pointer, program.machine.frame_pointer}
-        self._frame_registers = pointers & {
-            place.register for place in self.frame_places if place.kind == PlaceKind.MEMORY
-        }
         self.in_registers = _rows(self._in_registers, low, self.size)
         self.in_frame = _rows(self.frame_places, low, self.size)
         self.seeds = zeros("i", 2 * len(self._in_registers))
@@ -152,9 +148,6 @@ class Questions:
         place = self._in_registers[number]
         if place.kind == PlaceKind.MEMORY:
             return self.values.number((OBJECT, place.type, 0, 0, -place.offset))
-        if place.register in self._frame_registers:
-            # The address of a variable on the stack.
-            return 0
         value = self.value_of_type(place.type, place.piece_offset, place.piece_size or 8)
         return self.values.number((OBJECT, value[1], 0, 0, -place.offset) if value is not None else None)
 
@@ -345,8 +338,15 @@ class Questions:
             if left[0] == right[0] and (left[1] == right[1] or self._begin_of(left) == self._begin_of(right)):
                 return self._in_one(left, right)
             a, b = self._as_object(left), self._as_object(right)
-            return join(a, b, self.graph) if a is not None and b is not None else None
+            if a is not None and b is not None:
+                return join(a, b, self.graph)
+            # Text that is written where it is used has no name.
+            named = a if b is None else b
+            return named if named is not None and self._is_character(named[1]) else None
         return join(left, right, self.graph)
+
+    def _is_character(self, t: int) -> bool:
+        return self.graph.is_scalar(t) and self.graph.size(t) == 1
 
     def _in_one(self, left: Value, right: Value) -> Value:
         """Two addresses in one variable; in elements of an array steps from one to the next do not matter."""
