@@ -373,6 +373,26 @@ def test_a_variable_counts_from_the_frame_pointer_s_register_where_that_is_none(
     assert touched("push %rbp; mov %rsp,%rbp; mov -16(%rbp),%rax; ret") == ["frame-32"]
 
 
+def test_a_variable_in_memory_says_what_is_loaded_from_where_it_is(fake: Fake, touched: Touched) -> None:
+    fake.variables = [Place("n", fake.graph.pointer_to(fake.node), PlaceKind.REGISTER, RDI, 0, 0, 99)]
+    code = "mov 8(%rdi),%rax; mov 8(%rax),%rcx; ret"
+    assert touched(code) == ["node.key", "?"]
+    fake.variables.append(Place("l", fake.graph.pointer_to(fake.link), PlaceKind.MEMORY, RDI, 8, 0, 4))
+    assert touched(code) == ["node.key", "link.prev"]
+
+
+def test_what_takes_the_address_of_a_pointer_may_change_it_to_another_one(fake: Fake, touched: Touched) -> None:
+    pointer = fake.graph.pointer_to
+    code = "sub $24,%rsp; mov %rsi,8(%rsp); lea 8(%rsp),%rdi; call 1f; call 2f; mov 8(%rsp),%rax; mov 8(%rax),%rcx"
+    code += "; add $24,%rsp; ret; 1: ret; 2: ret"
+    fake.takes((RSI, fake.link))
+    assert touched(code)[-1] == "?"
+    fake.takes((RDI, pointer(fake.link)), at=0x26)
+    assert touched(code)[-1] == "link.prev"
+    fake.takes((RDI, pointer(fake.node)), at=0x26)
+    assert touched(code)[-1] == "?"
+
+
 def test_what_a_variable_says_of_a_value_holds_for_its_copies(fake: Fake, touched: Touched) -> None:
     fake.variables = [Place("node", fake.graph.pointer_to(fake.node), PlaceKind.REGISTER, RBX, 0, 8, 99)]
     assert touched("call 1f; mov %rax,%rbx; mov 8(%rax),%rcx; ret; 1: ret") == ["node.key"]

@@ -12,7 +12,7 @@ import cython
 
 from undwarf.buffers import zeros
 from undwarf.types.c_library import GIVEN_BACK
-from undwarf.types.calling import returned_in_memory
+from undwarf.types.calling import argument_registers, returned_in_memory
 from undwarf.types.effects import Values
 from undwarf.types.kin import Kin
 from undwarf.types.locate import Located, holds_array, locate, row_at
@@ -115,6 +115,12 @@ class Questions:
         self._sort_places()
         self.has_variables = bool(self.places)
         self.frame_places += told
+        self.placing = 0
+        """The registers that variables in memory are counted from, other than the stack's, as bits."""
+        for place in self.frame_places:
+            if place.kind == PlaceKind.MEMORY and 0 <= place.register < 64:
+                self.placing |= 1 << place.register
+        self.placing &= ~(1 << program.machine.stack_pointer)
         self.in_registers = _rows(self._in_registers, low, self.size)
         self.in_frame = _rows(self.frame_places, low, self.size)
         self.seeds = zeros("i", 2 * len(self._in_registers))
@@ -190,6 +196,16 @@ class Questions:
         if prototype.name.partition("@")[0] in GIVEN_BACK and (prototype.returns or not prototype.parameters):
             same = machine.parameters[0]
         return False, self.passed(prototype), returned, through, same, lost
+
+    def pointers(self, target: int | None) -> dict[int, int]:
+        """By register in which what is called takes the address of a pointer, what such a pointer holds."""
+        graph = self.graph
+        prototype = self.program.callee(target & 0xFFFFFFFFFFFFFFFF) if target is not None else None
+        if prototype is None or not prototype.trusted or self._machine.name != "x86_64":
+            return {}
+        arguments = prototype.arguments or argument_registers(graph, prototype.parameters, prototype.returns)
+        taken = {register: graph.target(t) for register, t, piece in arguments if not piece and graph.is_pointer(t)}
+        return {register: self.held(t, 0, 8) for register, t in taken.items() if graph.is_pointer(t)}
 
     def returns_in_memory(self, prototype: Prototype) -> bool:
         """Whether a function is given the address of what it returns as its first parameter."""

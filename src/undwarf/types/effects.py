@@ -236,6 +236,8 @@ class Values:
     """What registers hold that hold bytes of a variable, by its type, which byte is the first and how many."""
     called = cython.declare(dict)
     """What calls do, by what is called."""
+    pointers = cython.declare(dict)
+    """What pointers hold whose addresses calls take, by what is called and by register."""
 
     def __init__(self) -> None:
         self.parts = zeros("q", 5 * 1024)
@@ -249,6 +251,7 @@ class Values:
         self.data = Answers(64)
         self.held = Answers(256)
         self.called = {}
+        self.pointers = {}
         self.intern(NUMBER, 0, 1, 0, 0)
         self.intern(NUMBER, 0, 0, 0, 0)
         self.intern(POISON, 0, 1, 0, 0)
@@ -521,6 +524,12 @@ class Effects:
     """The registers of the variables that are in registers, and what they hold."""
     frames: Segments
     frame = cython.declare("long long[::1]")
+    placing: cython.ulonglong
+    """The registers that variables in memory are counted from, other than the stack's, as bits."""
+    escaped_as = cython.declare(dict)
+    """By offset of a pointer in the frame whose address was given to somebody, what it holds as far as that is said."""
+    forgotten = cython.declare(set)
+    """Offsets of pointers that somebody may have changed and of which nothing was said until then."""
 
     own: Any = cython.declare(Own)
     pool = cython.declare("int[::1]")
@@ -574,6 +583,8 @@ class Effects:
         self.taught_begin = {}
         self.teaching = False
         self.escaped = []
+        self.escaped_as = {}
+        self.forgotten = set()
         self.reach_of = -1
         self.reach_count = 0
         self.stayed_used = 0
@@ -594,6 +605,7 @@ class Effects:
         self._seed_all()
         self.frames = Segments(questions.in_frame, listing.offsets, questions.size)
         self.frame = questions.in_frame
+        self.placing = questions.placing
 
     @cython.cfunc
     @cython.exceptval(-1)
@@ -650,8 +662,12 @@ class Effects:
         for _again in range(3):
             before = len(self.escaped)
             self.stayed_used = 0
+            self.forgotten.clear()
             if not self._iterate(order, roots, begin):
                 return False
+            if any(self.escaped_as.get(offset) for offset in self.forgotten):
+                # It became known too late that there are pointers of which others change what they lead to.
+                continue
             if len(self.escaped) == before or not self._stayed_too_long():
                 break
         return True
@@ -898,9 +914,7 @@ class Effects:
     @cython.exceptval(-1)
     def _taught(self, register: cython.Py_ssize_t, value: cython.int) -> cython.int:
         known: cython.int = self.state[register]
-        several: cython.bint = (
-            self._base(known) == OBJECT and self.questions.is_one_of_several(self._type(known)) if known else False
-        )
+        several: cython.bint = self._is_several(known)
         nothing: cython.bint = not known or (
             self._base(known) == NUMBER and self._step(known) == 1 and not self._offset(known)
         )
@@ -1397,10 +1411,25 @@ class Effects:
             at = self.slot_key[i] >> 1
             for e in range(count):
                 if self.reach[2 * e] <= at < self.reach[2 * e + 1]:
-                    self.state[REGISTERS + i] = NOTHING
+                    self.state[REGISTERS + i] = self._still(at, self.state[REGISTERS + i])
                     break
         self._note_stayed(k)
         return 0
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    def _still(self, offset: cython.longlong, value: cython.int) -> cython.int:
+        """What a slot holds that somebody may have changed: another pointer to the same, if it is known to be one."""
+        if self._base(value) != OBJECT:
+            return NOTHING
+        said: Any = self.escaped_as.get(offset)
+        if said is None:
+            self.forgotten.add(offset)
+            return NOTHING
+        graph: Any = self.questions.graph
+        if not said or graph.canonical(self._type(said)) != graph.canonical(self._type(value)):
+            return NOTHING
+        return cython.cast(cython.int, said)
 
     @cython.cfunc
     @cython.exceptval(-1)
@@ -1553,7 +1582,29 @@ class Effects:
             return NOTHING
         if base == THREAD and self.operands[m + OPERAND_SEGMENT] and not self._step(where) and not self._offset(where):
             return where
-        return self._at(where, size)
+        value: cython.int = self._at(where, size)
+        told: cython.bint = size == 8 and self._is_placing(m) and (not value or self._is_several(value))
+        if told and self.memory_variable(k, m, more):
+            # A member that may lead to anything, in which a variable is that says to what.
+            said: cython.int = self._held(self.frame[self.found * PLACE_WORDS + PLACE_TYPE], self.within, size)
+            if said and not (value and self.questions.graph.is_pointer(self._type(said))):
+                # Else a variable is the first member of one of several.
+                return said
+        return value
+
+    @cython.cfunc
+    @cython.inline
+    @cython.exceptval(-1)
+    def _is_placing(self, m: cython.Py_ssize_t) -> cython.bint:
+        """Whether a variable in memory is anywhere counted from the base register of an operand."""
+        register: cython.longlong = self.operands[m + OPERAND_BASE]
+        return 0 <= register < 64 and bool(self.placing >> register & 1)
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    def _is_several(self, value: cython.int) -> cython.bint:
+        """Whether a value leads to one of several types."""
+        return self._base(value) == OBJECT and bool(self.questions.is_one_of_several(self._type(value)))
 
     @cython.cfunc
     @cython.exceptval(-1)
@@ -2097,12 +2148,30 @@ class Effects:
             else:
                 returned = ()
         for register in self.parameters:
-            self.escape(self.state[register])
+            value = self.state[register]
+            if value and self._base(value) == FRAME:
+                self.escape(value)
+                if flow == CALL and not self._step(value):
+                    self._given(target, register, self._offset(value))
         self.lose_escaped(k)
         for register in lost:
             self.state[register] = NOTHING
         for register, said in returned:
             self.state[register] = said
+        return 0
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    def _given(self, target: Any, register: Any, offset: cython.longlong) -> cython.int:
+        """The address of a slot is given to what is called: if that takes the address of a pointer to what the slot is
+        known to lead to, it may have changed it to another one."""
+        at: cython.Py_ssize_t = self._slot(offset, 8, False)
+        if at < 0 or self._base(self.state[at]) != OBJECT:
+            return 0
+        pointers: Any = self.values.pointers.get(target)
+        if pointers is None:
+            pointers = self.values.pointers[target] = self.questions.pointers(target)
+        self.escaped_as[offset] = pointers.get(register, NOTHING)
         return 0
 
     @cython.cfunc
