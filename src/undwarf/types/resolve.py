@@ -21,6 +21,7 @@ from undwarf.types.binary import Binary
 from undwarf.types.callers import Callers, follow
 from undwarf.types.data_symbols import DataSymbols
 from undwarf.types.flow import FunctionFlow
+from undwarf.types.homes import is_extended, just_as_large
 from undwarf.types.locate import (
     INCOMPLETE,
     Embedders,
@@ -415,6 +416,8 @@ class Resolver:
         found = function.tracker.stack_variable(k, where[4])
         if where[2] and (found is None or self.graph.is_scalar(found[0].type)):
             found = self._array_behind(function.tracker, k, where) or found
+        if not where[2]:
+            found = just_as_large(function.tracker, k, operand, where[4], size, found)
         if found is None:
             nameless = in_pointed(function.tracker, k, where[4], size) if not where[2] else None
             if nameless is not None:
@@ -425,7 +428,8 @@ class Resolver:
         if size == _VECTOR and not offset and self.graph.kind(self.graph.strip(place.type)) == Kind.FLOAT:
             # The register it is in is stored as a whole.
             size = whole
-        if not where[2] and self.graph.is_scalar(place.type) and offset + size > whole:
+        wider = not where[2] and self.graph.is_scalar(place.type) and offset + size > whole
+        if wider and (offset or operand.access != "r" or not is_extended(function.tracker, k, where[4], place)):
             reason = "wider than the variable that shares the place"
             return self._spilled(function, k, made, operand, size, reason)
         if operand.access == "w" and 0 < size < whole and not where[2] and self.graph.is_pointer(place.type):
@@ -436,7 +440,7 @@ class Resolver:
             place, offset = self._split(function.tracker, made.address, place, offset)
         located: Located | str = "index not understood"
         if operand.index == NONE or operand.scale < size or not self._in_small(place.type, size):
-            located = locate(self.graph, place.type, where[2], offset, size)
+            located = locate(self.graph, place.type, where[2], offset, whole if wider else size)
         how = "variable" if function.tracker.has_variables else "frame"
         return self._typed(made, operand, size, located, how)
 
