@@ -154,10 +154,17 @@ def test_records_are_made_at_first_touch() -> None:
             asked.append(key)
             return TypeRecord(Kind.INT, f"i{key}", 4)
 
+        def keys(self, kinds: frozenset[Kind]) -> list[int]:
+            return [1, 3, 9] if Kind.INT in kinds else []
+
     graph = TypeGraph()
+    before = integer(graph)
     first = graph.reserve_many(Numbers(), 10)
+    after = integer(graph)
     assert graph.name(first + 3) == "i3"
     assert graph.size(first + 3) == 4
+    assert graph.of_kinds(frozenset({Kind.INT})) == [before, first + 1, first + 3, first + 9, after]
+    assert graph.of_kinds(frozenset({Kind.STRUCT})) == []
     assert asked == [3]
 
 
@@ -198,6 +205,9 @@ def test_types_past_the_limit_are_void() -> None:
 class _Nothing:
     def load(self, key: int) -> TypeRecord | None:
         return None
+
+    def keys(self, kinds: frozenset[Kind]) -> list[int]:
+        return []
 
 
 def test_a_type_without_a_description_is_counted(graph: TypeGraph) -> None:

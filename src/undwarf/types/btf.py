@@ -26,6 +26,13 @@ DECL_TAG, TYPE_TAG, ENUM64 = 17, 18, 19
 _THROUGH = {
     TYPEDEF: Kind.TYPEDEF, VOLATILE: Kind.VOLATILE, CONST: Kind.CONST, RESTRICT: Kind.RESTRICT, TYPE_TAG: Kind.TAG,
 }  # fmt: skip
+_KINDS = {
+    **{number: (kind,) for number, kind in _THROUGH.items()},
+    PTR: (Kind.POINTER,), STRUCT: (Kind.STRUCT,), UNION: (Kind.UNION,), INT: (Kind.INT, Kind.CHAR, Kind.BOOL),
+    FLOAT: (Kind.FLOAT,), ARRAY: (Kind.ARRAY,), ENUM: (Kind.ENUM,), ENUM64: (Kind.ENUM,),
+    FWD: (Kind.FORWARD, Kind.TAG), FUNC_PROTO: (Kind.FUNCTION,),
+}  # fmt: skip
+"""Which kinds of ours a type may be of."""
 _SIGNED, _CHAR, _BOOL = 1, 2, 4
 MAX_NAME = 4096
 
@@ -250,6 +257,19 @@ class BtfTypes:
         if place is None or place[1][place[2] + 1] >> 24 & 0x1F != FUNC:
             return VOID
         return self.number(place[1][place[2] + 2])
+
+    def keys(self, kinds: frozenset[Kind]) -> list[int]:
+        """The places in the file of the types of some kinds, ascending."""
+        found: list[int] = []
+        for number, each in _KINDS.items():
+            if kinds.isdisjoint(each):
+                continue
+            at = self.file.kinds.find(number)
+            while at >= 0:
+                if len(each) == 1 or self.graph.kind(self._first + at) in kinds:
+                    found.append(at)
+                at = self.file.kinds.find(number, at + 1)
+        return sorted(found)
 
     def load(self, key: int) -> TypeRecord | None:
         """The record of the type at a place of the file."""

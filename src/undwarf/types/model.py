@@ -27,6 +27,7 @@ from undwarf.types.records import (
     Field,
     Kind,
     Loader,
+    LoaderOfMany,
     Member,
     TypeRecord,
 )
@@ -74,7 +75,7 @@ class TypeGraph:
     subject: str = cython.declare(object, visibility="readonly")
     _records: list[TypeRecord | None] = cython.declare(list)
     _pending: dict[int, tuple[Loader, int]] = cython.declare(dict)
-    _ranges: list[tuple[int, int, Loader]] = cython.declare(list)
+    _ranges: list[tuple[int, int, LoaderOfMany]] = cython.declare(list)
     _names: dict[int, str] = cython.declare(dict)
     _members: dict[int, tuple[Member, ...]] = cython.declare(dict)
     _canonical: dict[int, int] = cython.declare(dict)
@@ -156,13 +157,23 @@ class TypeGraph:
         self._pending[number] = (loader, key)
         return number
 
-    def reserve_many(self, loader: Loader, count: int) -> int:
+    def reserve_many(self, loader: LoaderOfMany, count: int) -> int:
         """Numbers in a row for the keys 0 to ``count`` - 1 of a loader; the first of them."""
         count = max(0, min(count, self.limits.types - len(self._records)))
         first = len(self._records)
         self._records.extend([None] * count)
         self._ranges.append((first, first + count, loader))
         return first
+
+    def of_kinds(self, kinds: frozenset[Kind]) -> list[int]:
+        """The numbers of all types of some kinds, ascending; no others are made of those reserved together."""
+        found: list[int] = []
+        at = 1
+        for first, end, loader in self._ranges:
+            found += [t for t in range(at, first) if self.kind(t) in kinds]
+            found += [first + key for key in loader.keys(kinds) if first + key < end]
+            at = end
+        return found + [t for t in range(at, len(self)) if self.kind(t) in kinds]
 
     @cython.ccall
     @cython.locals(t=cython.Py_ssize_t)

@@ -8,6 +8,7 @@ from undwarf.types.got import OffsetTable
 from undwarf.types.locate import Embedders
 from undwarf.types.model import TypeGraph
 from undwarf.types.places import Prototype, TypeSource
+from undwarf.types.records import AGGREGATES
 from undwarf.types.values import ADDRESS, PERCPU, Value
 
 __all__ = ["Program"]
@@ -53,7 +54,7 @@ class Program:
         """The type of another file's variable whose address is in a slot of the global offset table; void for none."""
         self.indirections = {} if indirections is None else indirections
         """Addresses in the global offset table -> what they lead to."""
-        whole = Embedders(self.graph, (lambda: range(1, len(self.graph))) if complete else None, lonely=kernel)
+        whole = Embedders(self.graph, (lambda: self.graph.of_kinds(AGGREGATES)) if complete else None, lonely=kernel)
         self.embedders_at: Callable[[int], Embedders] = embedders_at or (lambda _pc: whole)
         self.kernel = kernel
         self._per_cpu_bases: tuple[int, int, int] | None = None

@@ -4,8 +4,8 @@ from undwarf.types.model import Kind, TypeGraph
 
 __all__ = ["number_types", "structures", "structures_by_size"]
 
-_KINDS = (Kind.INT, Kind.FLOAT, Kind.CHAR)
-_AGGREGATES = (Kind.STRUCT, Kind.UNION, Kind.CLASS)
+_KINDS = frozenset((Kind.INT, Kind.FLOAT, Kind.CHAR))
+_AGGREGATES = frozenset((Kind.STRUCT, Kind.UNION, Kind.CLASS))
 _MOST = 2048
 """Structures of a program beyond which not all of them are looked at."""
 _last_sizes: "tuple[TypeGraph, dict[int, list[int]]] | None" = None
@@ -17,10 +17,8 @@ def number_types(graph: TypeGraph) -> dict[tuple[str, Kind], int]:
     global _last
     if _last is None or _last[0] is not graph:
         found: dict[tuple[str, Kind], int] = {}
-        for t in range(1, len(graph)):
-            kind = graph.kind(t)
-            if kind in _KINDS:
-                found.setdefault((graph.name(t), kind), t)
+        for t in graph.of_kinds(_KINDS):
+            found.setdefault((graph.name(t), graph.kind(t)), t)
         _last = graph, found
     return _last[1]
 
@@ -30,9 +28,8 @@ def structures_by_size(graph: TypeGraph) -> dict[int, list[int]]:
     global _last_sizes
     if _last_sizes is None or _last_sizes[0] is not graph:
         found: dict[int, list[int]] = {}
-        for t in range(1, len(graph)):
-            if graph.kind(t) in _AGGREGATES:
-                found.setdefault(graph.size(t), []).append(t)
+        for t in graph.of_kinds(_AGGREGATES):
+            found.setdefault(graph.size(t), []).append(t)
         _last_sizes = graph, found
     return _last_sizes[1]
 

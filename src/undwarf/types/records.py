@@ -103,6 +103,13 @@ class Loader(Protocol):
         """The record that was reserved under a key; None where the source has none."""
 
 
+class LoaderOfMany(Loader, Protocol):
+    """One that knows of what kinds its types are before it makes them."""
+
+    def keys(self, kinds: frozenset[Kind]) -> "list[int]":
+        """The keys of the types of some kinds, ascending."""
+
+
 class Field(NamedTuple):
     """What lies at a place within a type.
 
