@@ -73,6 +73,10 @@ MOST_KEPT = cython.declare(cython.Py_ssize_t, 1 << 16)
 """Records of one unit whose memory is used for the next one again."""
 SPARSE = cython.declare(cython.ulonglong, 256)
 """How far the codes of an abbreviation table may go beyond eight for each entry; they are dense."""
+CODE = cython.declare(cython.int, 1)
+TYPES = cython.declare(cython.int, 2)
+ALL = cython.declare(cython.int, 7)
+"""Of what units declare: functions and variables; types but typedefs; these and namespaces as well."""
 MAX_HOPS = cython.declare(cython.int, 32)
 """References followed from an entry to the one that has its name."""
 
@@ -120,6 +124,12 @@ class Info:
     decl_spec = cython.declare("unsigned int[::1]")
     decl_count = cython.declare("unsigned int[::1]")
     decl_fixed = cython.declare("int[::1]")
+    decl_leap = cython.declare("unsigned int[::1]")
+    """Where DW_AT_sibling is in an entry, and its size in the lowest four bits, of those whose children say nothing of
+    types' members, functions and variables; 0 for others."""
+    decl_placed = cython.declare("unsigned char[::1]")
+    """Whether a variable may have one place all the time, or be declared only."""
+    codes = cython.declare("unsigned long long[::1]")
     decl_total: cython.Py_ssize_t
     spec_attribute = cython.declare("unsigned short[::1]")
     spec_form = cython.declare("unsigned short[::1]")
@@ -214,6 +224,9 @@ class Info:
         self.decl_spec = zeros("I", 256)
         self.decl_count = zeros("I", 256)
         self.decl_fixed = zeros("i", 256)
+        self.decl_leap = zeros("I", 256)
+        self.decl_placed = zeros("B", 256)
+        self.codes = zeros("Q", 256)
         self.decl_total = 0
         self.spec_attribute = zeros("H", 1024)
         self.spec_form = zeros("H", 1024)
@@ -482,7 +495,11 @@ class Info:
         total="int",
         size="int",
         kept="const unsigned char[::1]",
-        codes="unsigned long long[::1]",
+        data="const unsigned char[::1]",
+        at="Py_ssize_t",
+        leaf="bint",
+        leap="unsigned int",
+        placed="bint",
         highest="unsigned long long",
         known="Py_ssize_t",
         i="Py_ssize_t",
@@ -495,11 +512,11 @@ class Info:
         kept_end: cython.Py_ssize_t = self.end
         kept = self.data
         first_decl = self.decl_total
-        codes = zeros("Q", 256)
         known = 0
         highest = 0
         # The LEB128 readers work on ``data``.
-        self.data = self.abbrevs
+        data = self.abbrevs
+        self.data = data
         self.end = self.abbrevs.shape[0]
         self.at = (
             self.end + 1 if offset > cython.cast(cython.ulonglong, self.end) else cython.cast("Py_ssize_t", offset)
@@ -517,15 +534,27 @@ class Info:
             if self.at >= self.end:
                 self.damaged += 1
                 break
-            self._room_for_decl()
+            if self.decl_total == self.decl_tag.shape[0]:
+                self._room_for_decl()
+            # Arrays, enumerations, types of functions; calls.
+            leaf = tag == 0x01 or tag == 0x04 or tag == 0x15 or tag == 0x48 or tag == 0x4109
+            leap = 0
+            placed = False
             self.decl_tag[self.decl_total] = cython.cast("unsigned short", tag if tag < 0x10000 else 0)
             self.decl_children[self.decl_total] = self.data[self.at]
             self.at += 1
             self.decl_spec[self.decl_total] = cython.cast("unsigned int", self.spec_total)
             total = 0
             while True:
-                attribute = self.uleb()
-                form = self.uleb()
+                at = self.at
+                if at + 1 < self.end and data[at] < 0x80 and data[at + 1] < 0x80:
+                    # Nearly all are of one byte.
+                    attribute = data[at]
+                    form = data[at + 1]
+                    self.at = at + 2
+                else:
+                    attribute = self.uleb()
+                    form = self.uleb()
                 if self.at > self.end or (attribute == 0 and form == 0):
                     break
                 if self.spec_total - cython.cast("Py_ssize_t", self.decl_spec[self.decl_total]) >= MAX_ATTRIBUTES:
@@ -541,12 +570,19 @@ class Info:
                 elif size == 252:
                     # In DWARF 2 a reference to another unit was as wide as an address.
                     size = self.address if self.version == 2 else self.width
+                if leaf and attribute == 0x01 and 0x11 <= form <= 0x14 and 0 <= total < 1 << 16:
+                    leap = total << 4 | size
+                elif attribute == 0x3C or (
+                    attribute == 0x02 and form != 0x17 and form != 0x22 and form != 0x06 and form != 0x07
+                ):
+                    placed = True
                 if size == 255 or total < 0:
                     total = -1
                 else:
                     total += size
-                self._room_for_spec()
                 i = self.spec_total
+                if i == self.spec_form.shape[0]:
+                    self._room_for_spec()
                 self.spec_attribute[i] = cython.cast("unsigned short", attribute if attribute < 0x10000 else 0)
                 self.spec_form[i] = cython.cast("unsigned short", form if form < 0x10000 else 0)
                 self.spec_size[i] = cython.cast("unsigned char", size)
@@ -556,10 +592,12 @@ class Info:
                 "unsigned int", self.spec_total - self.decl_spec[self.decl_total]
             )
             self.decl_fixed[self.decl_total] = total
+            self.decl_leap[self.decl_total] = leap
+            self.decl_placed[self.decl_total] = placed
             self.decl_total += 1
-            if known == len(codes):
-                codes = _grown(codes, known)
-            codes[known] = code
+            if known == self.codes.shape[0]:
+                self.codes = _grown(self.codes, known)
+            self.codes[known] = code
             known += 1
             highest = max(highest, code)
         if self.at > start:
@@ -577,8 +615,9 @@ class Info:
             self.code_map = _grown_to(self.code_map, first_code, size_of_map)
         for i in range(known):
             # The first of two entries with one code counts.
-            if codes[i] <= highest and self.code_map[first_code + cython.cast("Py_ssize_t", codes[i])] == 0:
-                self.code_map[first_code + cython.cast("Py_ssize_t", codes[i])] = cython.cast(
+            code = self.codes[i]
+            if code <= highest and self.code_map[first_code + cython.cast("Py_ssize_t", code)] == 0:
+                self.code_map[first_code + cython.cast("Py_ssize_t", code)] = cython.cast(
                     "unsigned int", first_decl + i + 1
                 )
         self.code_total = size_of_map
@@ -595,23 +634,23 @@ class Info:
     @cython.exceptval(-1)
     def _room_for_decl(self) -> cython.int:
         n: cython.Py_ssize_t = self.decl_total
-        if n == self.decl_tag.shape[0]:
-            self.decl_tag = _grown(self.decl_tag, n)
-            self.decl_children = _grown(self.decl_children, n)
-            self.decl_spec = _grown(self.decl_spec, n)
-            self.decl_count = _grown(self.decl_count, n)
-            self.decl_fixed = _grown(self.decl_fixed, n)
+        self.decl_tag = _grown(self.decl_tag, n)
+        self.decl_children = _grown(self.decl_children, n)
+        self.decl_spec = _grown(self.decl_spec, n)
+        self.decl_count = _grown(self.decl_count, n)
+        self.decl_fixed = _grown(self.decl_fixed, n)
+        self.decl_leap = _grown(self.decl_leap, n)
+        self.decl_placed = _grown(self.decl_placed, n)
         return 0
 
     @cython.cfunc
     @cython.exceptval(-1)
     def _room_for_spec(self) -> cython.int:
         n: cython.Py_ssize_t = self.spec_total
-        if n == self.spec_form.shape[0]:
-            self.spec_attribute = _grown(self.spec_attribute, n)
-            self.spec_form = _grown(self.spec_form, n)
-            self.spec_size = _grown(self.spec_size, n)
-            self.spec_constant = _grown(self.spec_constant, n)
+        self.spec_attribute = _grown(self.spec_attribute, n)
+        self.spec_form = _grown(self.spec_form, n)
+        self.spec_size = _grown(self.spec_size, n)
+        self.spec_constant = _grown(self.spec_constant, n)
         return 0
 
     @cython.cfunc
@@ -852,6 +891,23 @@ class Info:
                 else:
                     self.skip(self.spec_form[i])
         return 0
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.inline
+    @cython.exceptval(check=False)
+    def leap(self, decl: cython.Py_ssize_t, first: cython.Py_ssize_t) -> cython.bint:
+        """Step over the children of an entry that have nothing of interest, if it says where they end; its values begin
+        at ``first``, and are stepped over."""
+        where: cython.Py_ssize_t = self.decl_leap[decl]
+        target: cython.ulonglong
+        if where == 0:
+            return False
+        target = self.unit_offset[self.unit] + self.fixed(self.data, first + (where >> 4), where & 15)
+        if target <= cython.cast(cython.ulonglong, self.at) or target > cython.cast(cython.ulonglong, self.end):
+            return False
+        self.at = cython.cast("Py_ssize_t", target)
+        return True
 
     @cython.cfunc
     @cython.exceptval(-2)
@@ -1677,6 +1733,7 @@ class Info:
         decl: cython.Py_ssize_t
         i: cython.Py_ssize_t
         die: cython.Py_ssize_t
+        first: cython.Py_ssize_t
         code: cython.ulonglong
         outer: cython.uint
         tag: cython.int
@@ -1699,6 +1756,7 @@ class Info:
                 if depth <= 0:
                     break
                 continue
+            first = self.at
             decl = self.declaration(code)
             if decl < 0:
                 self.damaged += 1
@@ -1718,7 +1776,7 @@ class Info:
             if self.at > self.end:
                 self.damaged += 1
                 break
-            if self.decl_children[decl]:
+            if self.decl_children[decl] and not (depth and self.leap(decl, first)):
                 depth += 1
                 if depth > MAX_DEPTH:
                     self.damaged += 1
@@ -1899,7 +1957,7 @@ class Info:
         with neither address nor declaration are not.
         """
         self._reset_records()
-        self.declare(unit)
+        self.declare(unit, ALL)
         return {
             "die": _copied(self.record_die, self.record_total),
             "name": _copied(self.record_origin, self.record_total),
@@ -1933,7 +1991,7 @@ class Info:
         known_variables: set[tuple[int, int]] = set()
         for unit in range(self.count):
             self._reset_records()
-            self.declare(unit)
+            self.declare(unit, CODE)
             for k in range(self.range_total):
                 of = self.range_record[k]
                 variables.append((unit, self.record_die[of], self.range_start[k], self.range_end[k]))
@@ -1966,10 +2024,26 @@ class Info:
                         declarations.append((unit, self.record_die[k], kind, name))
         return variables, functions, declarations
 
+    def definitions(self) -> Any:
+        """(unit, offset, class and value of the name) of the structures, unions, classes and enumerations that are
+        defined anywhere."""
+        unit: cython.Py_ssize_t
+        found = []
+        for unit in range(self.count):
+            self._reset_records()
+            self.declare(unit, TYPES)
+            found += [
+                (unit, self.record_die[k], self.record_class[k], self.record_origin[k])
+                for k in range(self.record_total)
+                if not self.record_inlined[k] & 1 and self.record_class[k]
+            ]
+        return found
+
     @cython.cfunc
     @cython.exceptval(-1)
-    def declare(self, unit: cython.Py_ssize_t) -> cython.int:
-        """Add what a unit declares to the rows."""
+    def declare(self, unit: cython.Py_ssize_t, wanted_kinds: cython.int) -> cython.int:
+        """Add what a unit declares to the rows. What entries are in is told by its row where ALL are wanted, else as 0
+        for all that has a name."""
         depth: cython.Py_ssize_t = 0
         decl: cython.Py_ssize_t
         i: cython.Py_ssize_t
@@ -1977,6 +2051,7 @@ class Info:
         k: cython.Py_ssize_t
         m: cython.Py_ssize_t
         die: cython.Py_ssize_t
+        first: cython.Py_ssize_t
         code: cython.ulonglong
         outer: cython.uint
         tag: cython.int
@@ -1990,6 +2065,7 @@ class Info:
         place_kind: cython.int
         op: cython.int
         size: cython.int
+        holds: cython.bint
         wanted: cython.bint
         inside: cython.uint = NONE - 1
         self.enter(unit)
@@ -2008,17 +2084,23 @@ class Info:
                 if depth <= 0:
                     break
                 continue
+            first = self.at
             decl = self.declaration(code)
             if decl < 0:
                 self.damaged += 1
                 break
             tag = self.decl_tag[decl]
             outer = self.enclosing[depth]
-            # Structures, unions, classes, enumerations, interfaces, variables, functions, namespaces, typedefs.
-            wanted = (
-                tag == 0x13 or tag == 0x17 or tag == 0x02 or tag == 0x04 or tag == 0x38 or tag == 0x34 or tag == 0x2E
-                or tag == 0x39 or tag == 0x16
-            )  # fmt: skip
+            # Structures, unions, classes, interfaces.
+            holds = tag == 0x13 or tag == 0x17 or tag == 0x02 or tag == 0x38
+            if tag == 0x2E or tag == 0x34:
+                wanted = wanted_kinds & CODE and (tag == 0x2E or self.decl_placed[decl])
+            elif holds or tag == 0x04:
+                wanted = wanted_kinds & TYPES
+            else:
+                # Namespaces, typedefs.
+                wanted = wanted_kinds == ALL and (tag == 0x39 or tag == 0x16)
+                holds = tag == 0x39
             if not wanted:
                 if self.decl_fixed[decl] >= 0:
                     self.at += self.decl_fixed[decl]
@@ -2030,6 +2112,8 @@ class Info:
                             self.skip(self.spec_form[i])
                 if tag == 0x1D or tag == 0x0B:
                     outer = inside
+                elif holds and outer != inside:
+                    outer = 0
             else:
                 flags = 0
                 kind = 0
@@ -2134,7 +2218,7 @@ class Info:
             if self.at > self.end:
                 self.damaged += 1
                 break
-            if self.decl_children[decl]:
+            if self.decl_children[decl] and not (depth and self.leap(decl, first)):
                 depth += 1
                 if depth > MAX_DEPTH:
                     self.damaged += 1
@@ -2154,6 +2238,7 @@ class Info:
         i=cython.Py_ssize_t,
         n=cython.Py_ssize_t,
         die=cython.Py_ssize_t,
+        first=cython.Py_ssize_t,
         code=cython.ulonglong,
         outer=cython.ulonglong,
         tag=cython.int,
@@ -2186,6 +2271,7 @@ class Info:
                 if depth <= 0:
                     break
                 continue
+            first = self.at
             decl = self.declaration(code)
             if decl < 0:
                 self.damaged += 1
@@ -2239,7 +2325,7 @@ class Info:
             if self.at > self.end:
                 self.damaged += 1
                 break
-            if self.decl_children[decl]:
+            if self.decl_children[decl] and not (depth and self.leap(decl, first)):
                 depth += 1
                 if depth > MAX_DEPTH:
                     self.damaged += 1

@@ -287,25 +287,12 @@ class DwarfTypes:
         found: dict[str, list[tuple[Space, int, int]]] | None = self._definitions
         if found is None:
             found = {}
-            wanted = frozenset((TAG_STRUCT, TAG_UNION, TAG_CLASS, TAG_ENUM, TAG_INTERFACE))
-            # Names are read once for each place they are written at.
-            names: dict[tuple[int, int, int], str] = {}
             for space in list(self.spaces.all):
-                for unit in range(space.info.count):
-                    rows = space.declared(unit)
-                    tags, kinds, texts, flags, dies = (
-                        rows[column].tolist() for column in ("tag", "kind", "name", "flags", "die")
-                    )
-                    for k, tag in enumerate(tags):
-                        if tag not in wanted or flags[k] & 1 or not kinds[k]:
-                            continue
-                        key = (space.number, kinds[k], texts[k])
-                        name = names.get(key)
-                        if name is None:
-                            name = names[key] = space.row_name(unit, k)
-                        at = found.setdefault(name, [])
-                        if len(at) < 16:
-                            at.append((space, unit, dies[k]))
+                rows = space.info.definitions()
+                for name, (unit, offset, _kind, _at) in zip(space.names_of(rows), rows, strict=True):
+                    at = found.setdefault(name, [])
+                    if len(at) < 16:
+                        at.append((space, unit, offset))
                 space.file.elf.release(unpacked=False)
             self._definitions = found
         return found

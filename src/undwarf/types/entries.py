@@ -97,14 +97,16 @@ class Space:
         return found
 
     def names_of(self, rows: list[tuple[int, ...]]) -> list[str]:
-        """The names of functions or declarations of :attr:`outline`."""
+        """The names of functions or declarations of :attr:`outline`, or of definitions."""
         places = [
             at if kind == _STRP else self.file.string_at(at, unit) if kind == _STRX else -1
             for unit, _die, kind, at in rows
         ]
-        shared = iter(strings_at(self.file.strings, [at for at in places if at >= 0]))
+        # Those of headers' types are in unit after unit.
+        offsets = [at for at in dict.fromkeys(places) if at >= 0]
+        known = dict(zip(offsets, strings_at(self.file.strings, offsets), strict=True))
         return [
-            next(shared) if place >= 0 else "" if kind == _STRX else self.file.string(kind, at, unit, self.data)
+            known[place] if place >= 0 else "" if kind == _STRX else self.file.string(kind, at, unit, self.data)
             for place, (unit, _die, kind, at) in zip(places, rows, strict=True)
         ]
 
