@@ -176,8 +176,14 @@ def called_back(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPat
     return built(tmp_path_factory.mktemp("called"), request.param, CALLED_BACK)
 
 
-def answers(program: Path, function: str) -> set[str]:
-    """All that the memory accesses of a function are said to touch, by type and member; "?" for unknown ones."""
+def answers(program: Path, function: str, how: str = "") -> set[str]:
+    """All that the memory accesses of a function are said to touch, by type and member; "?" for unknown ones. ``how``:
+    of those only that were told in that way."""
+    return set(touched(program, function, how))
+
+
+def touched(program: Path, function: str, how: str = "") -> list[str]:
+    """The same, one for each access."""
     resolver = open_resolver(ElfFile.open(program))
     assert isinstance(resolver, Resolver)
     symbols = resolver.source.symbols  # type: ignore[attr-defined]
@@ -185,7 +191,8 @@ def answers(program: Path, function: str) -> set[str]:
     flow = resolver.flow_at(low)
     assert flow is not None
     found = [one for k in range(len(flow.instructions)) for one in resolver.at(flow.instructions.address_of(k))]
-    return {f"{one.type}.{one.field}".rstrip(".") if one.typed else "?" for one in found if one.countable}
+    counted = [one for one in found if one.countable and how in one.how]
+    return [f"{one.type}.{one.field}".rstrip(".") if one.typed else "?" for one in counted]
 
 
 def test_allocations_are_told_by_size_and_members(plain: Path) -> None:

@@ -146,6 +146,12 @@ _SIGNED = frozenset((Mnemonic.SAR, Mnemonic.IDIV))
 _UNSIGNED = frozenset((Mnemonic.SHR, Mnemonic.DIV, Mnemonic.MUL))
 _FROM_INTEGERS = frozenset((Mnemonic.CVTSI2SD, Mnemonic.CVTSI2SS, Mnemonic.VCVTSI2SD, Mnemonic.VCVTSI2SS))
 _CALCULATING = frozenset((Mnemonic.ADD, Mnemonic.SUB, Mnemonic.AND, Mnemonic.OR, Mnemonic.XOR))
+_VECTOR_MOVES = frozenset(
+    (
+        *(Mnemonic.MOVAPS, Mnemonic.MOVUPS, Mnemonic.MOVAPD, Mnemonic.MOVUPD, Mnemonic.MOVDQA, Mnemonic.MOVDQU),
+        *(Mnemonic.VMOVAPS, Mnemonic.VMOVUPS, Mnemonic.VMOVAPD, Mnemonic.VMOVUPD, Mnemonic.VMOVDQA, Mnemonic.VMOVDQU),
+    )
+)
 _MULTIPLYING = frozenset((Mnemonic.IMUL, Mnemonic.NEG, Mnemonic.NOT))
 _REGISTER, _MEMORY = OpKind.REGISTER, OpKind.MEMORY
 _MOST_TEMPLATES = 200_000
@@ -625,6 +631,17 @@ def _operand_width(native: Native, operand: int) -> int:
     if native.op_kind(operand) == OpKind.REGISTER:
         return _WIDTH[native.op_register(operand)]
     return _size(native.memory_size) if native.op_kind(operand) == OpKind.MEMORY else 0
+
+
+def moves_vector(made: Instruction) -> int:
+    """The vector register that is loaded as it is in memory, or stored; -1 for all else."""
+    native = made.native
+    if not isinstance(native, Native) or native.mnemonic not in _VECTOR_MOVES or native.op_count != 2:
+        return NONE
+    for operand in range(2):
+        if native.op_kind(operand) == OpKind.REGISTER and native.op_kind(1 - operand) == OpKind.MEMORY:
+            return _NUMBER[native.op_register(operand)]
+    return NONE
 
 
 def compares(made: Instruction) -> bool:

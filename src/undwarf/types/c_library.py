@@ -8,7 +8,12 @@ from undwarf.types.calling import INTEGER_REGISTERS
 from undwarf.types.model import VOID, Kind, TypeGraph
 from undwarf.types.program_types import number_types
 
-__all__ = ["GIVEN_BACK", "library_function"]
+__all__ = ["ELEMENT_ARRAYS", "ELEMENT_SIZES", "GIVEN_BACK", "library_function"]
+
+ELEMENT_SIZES = {"qsort": 2, "qsort_r": 2, "bsearch": 3, "lfind": 3, "lsearch": 3}
+"""By function, the parameter that says how many bytes an element of an array takes (C11 7.22.5)."""
+ELEMENT_ARRAYS = {"qsort": 0, "qsort_r": 0}
+"""The parameter that is the array; it is the second of those of them that are not here."""
 
 _TEXT = "text"
 _SIZE = ("long unsigned int", "unsigned long")

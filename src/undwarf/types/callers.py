@@ -18,8 +18,9 @@ from undwarf.disasm.x86_64 import MACHINE
 from undwarf.elf import ElfFile
 from undwarf.elf.headers import SHF_EXECINSTR
 from undwarf.types.allocations import allocated
+from undwarf.types.c_library import ELEMENT_SIZES
 from undwarf.types.calling import argument_registers
-from undwarf.types.fitting import Done, fits
+from undwarf.types.fitting import Done, fits, nothing_done
 from undwarf.types.flow import FunctionFlow
 from undwarf.types.inference import Inference
 from undwarf.types.model import VOID, Kind
@@ -27,9 +28,9 @@ from undwarf.types.nodes import Held
 from undwarf.types.places import Prototype
 from undwarf.types.pointed import pointed
 from undwarf.types.program import Program
-from undwarf.types.program_types import structures
+from undwarf.types.program_types import structures, structures_by_size
 from undwarf.types.tracking import Facts, Tracker
-from undwarf.types.values import ADDRESS, FRAME, OBJECT, Value
+from undwarf.types.values import ADDRESS, FRAME, NUMBER, OBJECT, Value
 
 __all__ = ["Callers"]
 
@@ -49,6 +50,8 @@ _CALLED_BACK = {
 }
 """By function, the parameter that is called and which of the function's parameters it is given (C11 7.22.5, 7.26.5;
 POSIX)."""
+_ONE_ELEMENT = frozenset(("bsearch", "lfind", "lsearch"))
+"""Functions that give what they call a key first, and then an element."""
 _EXECUTABLE = 2
 
 Told = list[tuple[int, ...] | None]
@@ -97,7 +100,7 @@ class Callers:
         if wanted:
             self._asking.append(low)
             outer, self._cut = self._cut, False
-            given = self._arguments(low, wanted, prototype)
+            given = self._arguments(low, wanted, prototype, made)
             cut = self._cut
             self._cut = outer or cut
             self._asking.pop()
@@ -142,10 +145,11 @@ class Callers:
             read = [register for register in read if register in nothing]
         return [one for one in MACHINE.parameters if one in read and one not in made.entered]
 
-    def _arguments(self, low: int, wanted: list[int], prototype: Prototype | None) -> dict[int, int]:
+    def _arguments(self, low: int, wanted: list[int], prototype: Prototype | None, made: Inference) -> dict[int, int]:
         """By register, what callers of a function pass there leads to."""
         told: dict[int, Told] = {register: [] for register in wanted}
         declared: dict[int, int] = {}
+        sizes: dict[int, set[int]] = {}
         sites = self._callers_of(low)
         if len(sites) > _MOST_SITES or len(self._asking) > _DEEP:
             self._cut = True
@@ -154,7 +158,7 @@ class Callers:
             self._as_declared(self._member_at(place), declared)
         self._placed_with(low, told)
         for site in sites:
-            self._at_site(low, site, told, declared)
+            self._at_site(low, site, told, declared, sizes)
         found: dict[int, int] = {}
         for register in wanted:
             if register in declared:
@@ -169,10 +173,38 @@ class Callers:
             t = self._common(known)
             if t:
                 found[register] = t
+        if sizes and not any(known for register in sizes for known in told[register]):
+            t = self._of_size(sizes, made)
+            if t:
+                found.update(dict.fromkeys(sizes, t))
         return found
 
-    def _at_site(self, low: int, function: int, told: dict[int, Told], declared: dict[int, int]) -> None:
-        """What one function that calls another, or takes its address, gives it."""
+    def _of_size(self, sizes: dict[int, set[int]], made: Inference) -> int:
+        """The only structure of the size of what some registers lead to that has all that is accessed there."""
+        graph = self._graph
+        done = nothing_done()
+        for register in sizes:
+            done.add(made.done_at_entry(register))
+        all_sizes = set().union(*sizes.values())
+        size = all_sizes.pop() if len(all_sizes) == 1 else 0
+        if size <= graph.pointer_size or not done.touched:
+            # That may be a number or a pointer.
+            return VOID
+        fitting = {
+            graph.canonical(t): t for t in structures_by_size(graph).get(size, ()) if fits(graph, t, done, merged=True)
+        }
+        return next(iter(fitting.values())) if len(fitting) == 1 else VOID
+
+    def _at_site(
+        self,
+        low: int,
+        function: int,
+        told: dict[int, Told],
+        declared: dict[int, int],
+        sizes: dict[int, set[int]],
+    ) -> None:
+        """What one function that calls another, or takes its address, gives it; and of how many bytes, if only that is
+        known."""
         if function in self._asking:
             if function != low:
                 self._cut = True
@@ -197,12 +229,28 @@ class Callers:
             function_value = values.get(MACHINE.parameters[back[0]])
             if function_value is None or function_value[0] != ADDRESS or function_value[4] != low:
                 continue
+            size = self._element_size(callee.name if callee is not None else "", values)
             for n, source in enumerate(back[1]):
                 register = MACHINE.parameters[n]
                 if register in told:
                     source_register = MACHINE.parameters[source]
                     given = self._given(made, values.get(source_register), sources.get(source_register))
+                    if n in size[1]:
+                        # Of what begins there, one element.
+                        given = tuple(t for t in given if self._graph.size(t) == size[0])
+                        sizes.setdefault(register, set()).add(size[0])
                     told[register].append(given)
+
+    def _element_size(self, name: str, values: "dict[int, Value | None]") -> tuple[int, tuple[int, ...]]:
+        """(bytes of an element, which parameters of what is called lead to one) of a call that says so."""
+        plain = name.partition("@")[0]
+        value = values.get(MACHINE.parameters[ELEMENT_SIZES[plain]]) if plain in ELEMENT_SIZES else None
+        if value is None or value[0] != NUMBER or value[2]:
+            return 0, ()
+        elements: tuple[int, ...] = (0, 1)
+        if plain in _ONE_ELEMENT:
+            elements = (1,)
+        return value[4], elements
 
     def _called_back(
         self,
@@ -266,7 +314,10 @@ class Callers:
             return
         order = [*types]
         after = order[order.index(function) + 1 :][:1]
-        register = kept[0] if len(kept) == 1 else next((one for one in after if one in kept), -1)
+        # Of several functions it may go with any, unless it comes right behind one.
+        pointed_to = [graph.strip(graph.target(t)) for t in types.values() if graph.is_pointer(t)]
+        alone = len(kept) == 1 and sum(graph.kind(t) == Kind.FUNCTION for t in pointed_to) == 1
+        register = kept[0] if alone else next((one for one in after if one in kept), -1)
         if register >= 0:
             told[taken[0]].append(self._given(site, values.get(register), sources.get(register)))
 
@@ -325,14 +376,20 @@ class Callers:
     def _global_at(self, address: int) -> tuple[int, ...]:
         """Types of which one begins at an address of data."""
         found = self._program.source.global_at(address)
-        if found is None:
+        return self._begins(found[0].type, found[1]) if found is not None else ()
+
+    def _begins(self, t: int, offset: int) -> tuple[int, ...]:
+        """Types of which one begins at an offset of a type, the largest first; none for void."""
+        if not t:
             return ()
         graph = self._graph
-        t, offset = found[0].type, found[1]
         inside = graph.member_at(t, offset)
         containers = inside.containers if inside is not None else ()
+        leaf = ((inside.type, inside.offset),) if inside is not None and graph.is_pointer(inside.type) else ()
         return tuple(
-            dict.fromkeys(one for one, left in ((t, offset), *containers) if not left and not graph.is_array(one))
+            dict.fromkeys(
+                one for one, left in ((t, offset), *containers, *leaf) if not left and not graph.is_array(one)
+            )
         )
 
     def _given(self, made: Inference, value: Value | None, source: "Held | None") -> tuple[int, ...]:
@@ -341,8 +398,7 @@ class Callers:
         if known:
             return known
         if value is not None and value[0] == FRAME and not value[2]:
-            place = made.place_at(value[4])
-            return (place,) if place else ()
+            return self._begins(*made.place_at(value[4]))
         if source is not None and not source[1]:
             t = made.decided.leads.get(source[0], VOID)
             return (t,) if t else ()

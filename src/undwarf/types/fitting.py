@@ -6,17 +6,41 @@ from typing import NamedTuple
 from undwarf.types.locate import is_member
 from undwarf.types.model import VOID, Kind, TypeGraph
 
-__all__ = ["Done", "fits"]
+__all__ = ["Done", "fits", "nothing_done"]
 
 
 class Done(NamedTuple):
     """(offset, size) of what is accessed behind a pointer, of those that are one number with a point, and of those that
-    are calculated with; (offset, what it may lead to) of pointers that are put there."""
+    are calculated with; (offset, what it may lead to) of pointers that are put there; offsets of those used."""
 
     touched: set[tuple[int, int]]
     floating: set[tuple[int, int]]
     numbers: set[tuple[int, int]]
     put: set[tuple[int, tuple[int, ...]]]
+    pointers: set[int]
+
+    def wrapped(self, size: int) -> "Done":
+        """The same in one of several objects of a size, one behind the other."""
+        return Done(
+            {(offset % size, width) for offset, width in self.touched},
+            {(offset % size, width) for offset, width in self.floating},
+            {(offset % size, width) for offset, width in self.numbers},
+            {(offset % size, leads) for offset, leads in self.put},
+            {offset % size for offset in self.pointers},
+        )
+
+    def add(self, other: "Done", apart: int = 0) -> None:
+        """Add what is done behind another pointer, which leads so much further."""
+        self.touched.update((apart + offset, width) for offset, width in other.touched)
+        self.floating.update((apart + offset, width) for offset, width in other.floating)
+        self.numbers.update((apart + offset, width) for offset, width in other.numbers)
+        self.put.update((apart + offset, leads) for offset, leads in other.put)
+        self.pointers.update(apart + offset for offset in other.pointers)
+
+
+def nothing_done() -> Done:
+    """Nothing, to be added to."""
+    return Done(set(), set(), set(), set(), set())
 
 
 def fits(graph: TypeGraph, t: int, done: Done, *, merged: bool = False) -> bool:
@@ -30,6 +54,9 @@ def fits(graph: TypeGraph, t: int, done: Done, *, merged: bool = False) -> bool:
                 return False
         elif (offset, size) in done.numbers or not (merged and _are_members(graph, t, offset, size)):
             return False
+    size = graph.pointer_size
+    if not all(offset >= 0 and graph.is_pointer(graph.value_at(t, offset, size)) for offset in done.pointers):
+        return False
     return all(_is_put(graph, t, offset, leads) for offset, leads in done.put)
 
 

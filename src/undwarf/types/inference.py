@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 
 from undwarf.disasm.x86_64 import RAX
 from undwarf.types.calling import is_clone
-from undwarf.types.fitting import Done, fits
+from undwarf.types.fitting import Done, fits, nothing_done
 from undwarf.types.flow import FunctionFlow
-from undwarf.types.locate import whole_around
+from undwarf.types.locate import is_member, whole_around
 from undwarf.types.model import VOID, Kind, TypeGraph, TypeRecord
 from undwarf.types.nodes import Node
 from undwarf.types.places import Place, PlaceKind, Prototype
@@ -26,7 +26,7 @@ from undwarf.types.webs import Webs
 
 __all__ = ["Inference"]
 
-_ROUNDS = 4
+_ROUNDS = 8
 """Times a function is followed with what the last time told."""
 _PASSES = 8
 """Steps by which what is told of a node goes on to others."""
@@ -49,6 +49,12 @@ _SAVED = -16
 """Where the frame of a function with a frame pointer ends: the caller's frame pointer and the return address follow."""
 
 
+def _several_kinds(done: Done) -> bool:
+    """Whether numbers of several sizes are accessed, with and without a point, or numbers and pointers."""
+    kinds = {(size, (offset, size) in done.floating, offset in done.pointers) for offset, size in done.touched}
+    return len(kinds) > 1
+
+
 @dataclass
 class Decided:
     """What one look at a function tells."""
@@ -56,6 +62,8 @@ class Decided:
     leads: dict[Node, int] = field(default_factory=dict)
     """What nodes lead to."""
     conflicting: set[Node] = field(default_factory=set)
+    more: dict[Node, bool] = field(default_factory=dict)
+    """Whether nodes lead to more than text."""
 
 
 class Inference:
@@ -135,7 +143,7 @@ class Inference:
     def done_at_entry(self, register: int) -> Done:
         """All that is done behind what a register holds at the function's begin."""
         node = self.webs.nodes.get(("entry", register, 0))
-        return self.done(node) if node is not None else Done(set(), set(), set(), set())
+        return self.done(node) if node is not None else nothing_done()
 
     def done(self, first: Node, webs: Webs | None = None) -> Done:
         """All that is done behind a value, also where that has gone with a number added."""
@@ -149,26 +157,51 @@ class Inference:
                     if origin is not None and origin is not node and (origin, 0) not in node.sources:
                         flowing.setdefault(origin, []).append((node, 0))
             self._flowing = webs, flowing
-        found = Done(set(), set(), set(), set())
+        found = nothing_done()
         queue, seen = [(first, 0)], {first}
         while queue:
             node, apart = queue.pop()
-            found.touched.update((apart + offset, width) for offset, width in node.touched)
-            found.floating.update((apart + offset, width) for offset, width in node.floating)
-            found.numbers.update((apart + offset, width) for offset, width in node.numbers)
-            found.put.update((apart + offset, leads) for offset, leads in node.put)
+            found.add(self._done_here(node), apart)
             for further, more in self._flowing[1].get(node, ()):
                 if further not in seen:
                     seen.add(further)
                     queue.append((further, apart + more))
         return found
 
-    def place_at(self, offset: int) -> int:
-        """The type of what begins at an offset of the frame; void for unknown."""
+    def _done_here(self, node: Node) -> Done:
+        """All that is done behind a value where it is."""
+        numbers = {*node.numbers}
+        pointers = set()
+        for offset, size, loaded in node.loads:
+            if loaded.followed and size == self._graph.pointer_size:
+                pointers.add(offset)
+            elif loaded.numeric or loaded.signs or loaded.reckoned:
+                numbers.add((offset, size))
+        return Done(node.touched, node.floating, numbers, node.put, pointers)
+
+    def _in_rows(self, first: Node, webs: Webs) -> dict[int, Done]:
+        """By how many bytes objects are apart, all that is done with one of several behind a value."""
+        self.done(first, webs)
+        flowing = self._flowing[1] if self._flowing is not None else {}
+        found: dict[int, Done] = {}
+        queue, seen = [(first, 0)], {first}
+        while queue:
+            node, apart = queue.pop()
+            for size, row in node.elements.items():
+                if not apart % size:
+                    found.setdefault(size, nothing_done()).add(self.done(row, webs))
+            for further, more in flowing.get(node, ()):
+                if further not in seen:
+                    seen.add(further)
+                    queue.append((further, apart + more))
+        return found
+
+    def place_at(self, offset: int) -> tuple[int, int]:
+        """The type of what holds an offset of the frame, and the offset in it; void for unknown."""
         for place in reversed(self.facts.places):
-            if place.offset == offset:
-                return self._graph.target(place.type) if self._graph.is_array(place.type) else place.type
-        return VOID
+            if 0 <= offset - place.offset < self._graph.size(place.type):
+                return place.type, offset - place.offset
+        return VOID, 0
 
     # Pointers ----------------------------------------------------------------------------------------------
 
@@ -250,7 +283,7 @@ class Inference:
                 if node in decided.conflicting:
                     continue
                 before = decided.leads.get(node)
-                told = self._told(node, flowed.get(node, []), decided)
+                told = self._told(node, flowed.get(node, []), decided, webs)
                 if told is None:
                     decided.conflicting.add(node)
                     if decided.leads.pop(node, VOID):
@@ -273,24 +306,80 @@ class Inference:
         allocated begins with, that is enough.
         """
         graph = self._graph
-        for node in [node for node in webs.nodes.values() if node.allocated]:
+        for node in list(webs.nodes.values()):
+            if node.element:
+                for source in self._same(node):
+                    source.element = source.element or node.element
+        for node in [node for node in webs.nodes.values() if node.allocated or node.rowed or node.element]:
             begin = decided.leads.get(node, VOID)
-            if node in decided.conflicting or (begin and not (graph.is_aggregate(begin) and graph.size(begin))):
+            if node in decided.conflicting or (begin and not graph.size(begin)):
+                continue
+            if begin and not graph.is_aggregate(begin) and graph.size(begin) > 1:
                 continue
             done = self.done(node, webs)
             done.touched.difference_update([one for one in done.touched if one[1] > 8])
-            several = bool(begin) and not self._is_link(begin) and self._are_several(node, begin, done)
-            if begin and (graph.size(begin) == node.allocated or several):
-                # That, or several of it.
+            told = self._by_size(node, begin, done) if node.allocated else VOID
+            if not told and (not begin or graph.size(begin) == 1):
+                told = self._by_rows(node, begin, done, webs)
+            if told:
+                decided.leads[node] = told
+
+    def _same(self, node: Node) -> set[Node]:
+        """All of which a node has the value, if that is one."""
+        queue, seen = [node], {node}
+        while queue and len(seen) < _NEAR:
+            for source, more in queue.pop().sources:
+                if not more and source not in seen:
+                    seen.add(source)
+                    queue.append(source)
+        return seen
+
+    def _by_size(self, node: Node, begin: int, done: Done) -> int:
+        """What one allocated object is; void where that is not told, or told already."""
+        graph = self._graph
+        aggregate = bool(begin) and graph.is_aggregate(begin)
+        several = aggregate and not graph.is_link(begin) and self._are_several(node, begin, done)
+        if aggregate and (graph.size(begin) == node.allocated or several):
+            # That, or several of it.
+            return VOID
+        fitting = {
+            graph.canonical(t): t
+            for t in structures_by_size(graph).get(node.allocated, ())
+            if fits(graph, t, done, merged=True) and self._may_begin(t, begin)
+        }
+        enough = aggregate or _several_kinds(done) or node.single
+        return next(iter(fitting.values())) if len(fitting) == 1 and enough else VOID
+
+    def _may_begin(self, t: int, begin: int) -> bool:
+        """Whether a type begins with another one; with bytes also where these are a part of a number of them."""
+        graph = self._graph
+        if not begin or graph.object_at(t, 0, begin):
+            return True
+        found = graph.value_at(t, 0, 1) if graph.size(begin) == 1 else VOID
+        return bool(found) and graph.is_scalar(found)
+
+    def _by_rows(self, node: Node, begin: int, done: Done, webs: Webs) -> int:
+        """What several allocated objects are, one behind the other: told by how far they are apart."""
+        graph = self._graph
+        found: dict[int, int] = {}
+        indexed = self._in_rows(node, webs)
+        for size in {node.element, node.rowed, *indexed}:
+            whole = node.element in (0, size) and not node.rowed % max(size, 1) and not node.allocated % max(size, 1)
+            if size <= 1 or not whole or not (node.element or node.rowed or node.allocated > size):
                 continue
-            fitting = {
-                graph.canonical(t): t
-                for t in structures_by_size(graph).get(node.allocated, ())
-                if fits(graph, t, done, merged=True) and (not begin or graph.object_at(t, 0, begin))
-            }
-            told = begin or len({size for _offset, size in done.touched}) > 1 or node.single
-            if len(fitting) == 1 and told:
-                decided.leads[node] = next(iter(fitting.values()))
+            rows = indexed.get(size, nothing_done())
+            apart = {offset % size for offset, _width in rows.touched}
+            rows.add(done)
+            rows = rows.wrapped(size)
+            rows.touched.difference_update([one for one in rows.touched if one[1] > 8])
+            # Of numbers in a row optimizers make steps of several as well.
+            plain = node.element == size > 8 or (webs.unoptimised and len(apart) > 1)
+            if not rows.touched or not (plain or _several_kinds(rows)):
+                continue
+            for t in structures_by_size(graph).get(size, ()):
+                if fits(graph, t, rows, merged=True) and self._may_begin(t, begin):
+                    found[graph.canonical(t)] = t
+        return next(iter(found.values())) if len(found) == 1 else VOID
 
     def _may_be(self, t: int, done: Done) -> bool:
         """Whether all that is done behind a pointer may be done with one of a type, or with several numbers."""
@@ -300,25 +389,12 @@ class Inference:
         whole = graph.size(t)
         return all(size == whole and not offset % whole for offset, size in done.touched)
 
-    def _is_link(self, t: int) -> bool:
-        """Whether a type is made to be a part of others: nothing but pointers to others of its kind."""
-        graph = self._graph
-        members = graph.members(t)
-        canonical = graph.canonical(t)
-        return bool(members) and all(graph.canonical(graph.target(one.type)) == canonical for one in members)
-
     def _are_several(self, node: Node, t: int, done: Done) -> bool:
         """Whether what is allocated may be several of a type, one behind the other."""
         whole = self._graph.size(t)
         if node.single or node.allocated % whole:
             return False
-        wrapped = Done(
-            {(offset % whole, size) for offset, size in done.touched},
-            {(offset % whole, size) for offset, size in done.floating},
-            {(offset % whole, size) for offset, size in done.numbers},
-            {(offset % whole, leads) for offset, leads in done.put},
-        )
-        return fits(self._graph, t, wrapped, merged=True)
+        return fits(self._graph, t, done.wrapped(whole), merged=True)
 
     def _shaped(self, webs: Webs, decided: Decided) -> None:
         """Tell what pointers to anything, as parameters and as what is returned, lead to, where that is used as members
@@ -338,8 +414,7 @@ class Inference:
             if node in decided.leads or node in decided.conflicting or not (node.followed or node.flows):
                 continue
             done = self.done(node, webs)
-            kinds = {(size, (offset, size) in done.floating) for offset, size in done.touched}
-            if len(kinds) < 2 or any(size > 8 for _offset, size in done.touched):
+            if not _several_kinds(done) or any(size > 8 for _offset, size in done.touched):
                 continue
             fitting = [t for t in structures(graph) if fits(graph, t, done, merged=True)]
             if not fitting or len(fitting) > _SIMILAR:
@@ -372,9 +447,20 @@ class Inference:
             found.append(node)
         return found
 
-    def _told(self, node: Node, flowed: list[int], decided: Decided) -> int | None:
+    def _is_more(self, node: Node, decided: Decided, webs: Webs) -> bool:
+        """Whether what goes where text is expected only begins with some: other members are used as well."""
+        known = decided.more.get(node)
+        if known is None:
+            done = self.done(node, webs)
+            known = bool(done.pointers or done.floating or any(size > 1 for _offset, size in done.numbers))
+            decided.more[node] = known
+        return known
+
+    def _told(self, node: Node, flowed: list[int], decided: Decided, webs: Webs) -> int | None:
         """What a node leads to; void for unknown, None if it cannot be told."""
         used = [*node.leads.get(0, ()), *flowed]
+        if any(self._graph.size(t) == 1 for t in used) and self._is_more(node, decided, webs):
+            used = [t for t in used if self._graph.size(t) != 1]
         known = list(node.known)
         whole = node.begun
         for source, more in node.sources:
@@ -437,7 +523,7 @@ class Inference:
                 facts.made.setdefault(at, (more, t))
             elif kind == "in" and node.leads.get(0):
                 facts.begin.setdefault((at, more), t)
-        if webs.unoptimised or webs.objects or webs.places or webs.cells or webs.floating:
+        if webs.unoptimised or webs.objects or webs.places or webs.cells or webs.floating or webs.rows:
             facts.places = tuple(self._places(webs, decided))
         return facts
 
@@ -458,10 +544,12 @@ class Inference:
         for offset, told in webs.objects.items():
             t = self.merged(told)
             # Optimizers let objects share a place.
-            if t and (webs.unoptimised or offset not in webs.given):
+            if t and (webs.unoptimised or offset not in webs.given or self._is_all_of(t, offset, webs)):
                 objects.append((offset, t))
         if not webs.unoptimised:
             objects = [one for one in objects if not any(self._share(one, other) for other in objects)]
+        objects = [one for one in objects if not any(self._is_part(one, other) for other in objects)]
+        self._add_copies(webs, objects)
         spans = [(offset, offset + graph.size(t)) for offset, t in objects]
         slots = {
             node.key[1]: t
@@ -479,11 +567,18 @@ class Inference:
                 own = {each.key[1] for each in filled[offset]}
                 above = [at for at in webs.exact if at >= offset + stride and at not in own]
                 above += [low for low, _high in spans if low > offset]
+                for at, (_stride, other) in cells.items():
+                    if at > offset and self._differs(t, types.get(other)):
+                        above.append(at)
                 above.append(_SAVED if webs.unoptimised else 0)
                 end = min(above)
                 if end - offset >= stride:
                     found.append((offset, self._array(t, (end - offset) // stride)))
         found += [(offset, t) for offset, t in webs.places.items()]
+        for offset, count in webs.rows:
+            t = self._of_row(webs, decided, offset, count)
+            if t and not any(low < offset + 8 * count and offset < high for low, high in spans):
+                found.append((offset, self._array(graph.pointer_to(t), count)))
         for offset, size in webs.floating.items() if not webs.unoptimised else ():
             t = self._named(_FLOATS, size, (Kind.FLOAT,))
             if t and not any(low < offset + size and offset < high for low, high in spans):
@@ -498,6 +593,54 @@ class Inference:
         if one is other or low + graph.size(t) <= begin or begin + graph.size(of) <= low:
             return False
         return not (graph.object_at(t, begin - low, of) or graph.object_at(of, low - begin, t))
+
+    def _is_part(self, one: tuple[int, int], whole: tuple[int, int]) -> bool:
+        """Whether an object in the frame is a part of another one there."""
+        apart = one[0] - whole[0]
+        graph = self._graph
+        return 0 <= apart < graph.size(whole[1]) > graph.size(one[1]) and graph.object_at(whole[1], apart, one[1])
+
+    def _add_copies(self, webs: Webs, objects: list[tuple[int, int]]) -> None:
+        """Add what is copied, several members at once, to one of some objects in the frame, or from one."""
+        graph = self._graph
+        both = [*webs.copies, *((other, one, size) for one, other, size in webs.copies)]
+        for begin, t in objects:
+            end = begin + graph.size(t)
+            covered: dict[int, set[int]] = {}
+            for one, other, size in both:
+                if begin <= other and other + size <= end and one != other:
+                    covered.setdefault(other - one, set()).update(range(other, other + size))
+            for apart, those in covered.items():
+                at = begin - apart
+                free = all(low + graph.size(each) <= at or at + end - begin <= low for low, each in objects)
+                enough = len(those) >= (end - begin if webs.unoptimised else min(end - begin, 16)) > 8
+                if enough and free and len(objects) < _SIMILAR * _SIMILAR and self._is_all_of(t, at, webs):
+                    # The list grows while it is walked.
+                    objects.append((at, t))
+
+    def _is_all_of(self, t: int, begin: int, webs: Webs) -> bool:
+        """Whether all that is accessed where an object is to be in the frame is of whole members."""
+        size = self._graph.size(t)
+        inside = {(at - begin, width) for at, width in webs.stands if begin < at + width and at < begin + size}
+        single = {(at - begin, width) for at, width in webs.loaded - webs.copied if begin < at + width}
+        if not all(is_member(self._graph, t, at, width) for at, width in single & inside):
+            return False
+        return bool(inside) and fits(self._graph, t, Done(inside, set(), set(), set(), set()), merged=True)
+
+    def _of_row(self, webs: Webs, decided: Decided, offset: int, count: int) -> int:
+        """What all pointers lead to that are stored in an array in the frame; void where that is not known of all."""
+        each: list[tuple[int, ...]] = []
+        for k in range(count):
+            if offset + 8 * k not in webs.placed:
+                return VOID
+            for known, node in webs.placed[offset + 8 * k]:
+                t = decided.leads.get(node, VOID) if node is not None and not known else VOID
+                each.append(known or ((t,) if t else ()))
+        return self._known(each) if each and all(each) else VOID
+
+    def _differs(self, t: int, other: int | None) -> bool:
+        """Whether elements that are accessed behind those of an array may be of another one."""
+        return not other or self._graph.canonical(other) != self._graph.canonical(t)
 
     def _array(self, element: int, count: int) -> int:
         arrays = self._program.arrays
@@ -549,6 +692,12 @@ class Inference:
         if lead and node.followed and (node.low < 0 or node.high > max(graph.size(lead), 1)):
             # It was made something else by a cast.
             return VOID
+        if lead and graph.is_aggregate(lead) and graph.canonical_name(lead).endswith("(anonymous)"):
+            # No variable leads to what has no name; to a part of a union maybe, told by what is accessed.
+            sizes = {(offset, width) for offset, width in node.touched}
+            lead = graph.value_at(lead, *next(iter(sizes))) if len(sizes) == 1 and not node.low else VOID
+            if not lead:
+                return VOID
         if lead:
             return graph.pointer_to(lead) if size == 8 else VOID
         if node.floats:

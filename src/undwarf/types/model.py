@@ -535,6 +535,12 @@ class TypeGraph:
                 self._choices[found] = several
         return found
 
+    def is_link(self, t: int) -> bool:
+        """Whether a type is made to be a part of others: nothing but pointers to others of its kind."""
+        members = self.members(t)
+        canonical = self.canonical(t)
+        return bool(members) and all(self.canonical(self.target(one.type)) == canonical for one in members)
+
     def choices(self, t: int) -> tuple[int, ...]:
         """The types an object is one of, which its use tells; empty for a type that is one."""
         return self._choices.get(t, ())

@@ -47,6 +47,16 @@ class Node:
     """(offset, types) of pointers that are stored behind it, by what these lead to."""
     allocated: int = cython.declare(object, visibility="public")
     """Bytes of what it leads to, where it comes from an allocator."""
+    rowed: int = cython.declare(object, visibility="public")
+    """Bytes of which a multiple is allocated, where it is so many times them."""
+    element: int = cython.declare(object, visibility="public")
+    """Bytes of one of several objects it leads to, where a call says so."""
+    elements: "dict[int, Node]" = cython.declare(dict, visibility="public")
+    """By how many bytes, what is so many times that behind it."""
+    loads: "list[tuple[int, int, Node]]" = cython.declare(list, visibility="public")
+    """(offset, size, what is loaded there) behind it."""
+    reckoned: bool = cython.declare(cython.bint, visibility="public")
+    """It is a part of a sum or a difference."""
     single: bool = cython.declare(cython.bint, visibility="public")
     """These bytes are one object, or several of that size."""
     apart: list[tuple[int, int]] = cython.declare(list, visibility="public")
@@ -84,6 +94,11 @@ class Node:
         self.numbers = set()
         self.put = set()
         self.allocated = 0
+        self.rowed = 0
+        self.element = 0
+        self.elements = {}
+        self.loads = []
+        self.reckoned = False
         self.single = False
         self.apart = []
         self.low = 0

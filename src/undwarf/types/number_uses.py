@@ -50,10 +50,10 @@ class NumberUses:
         if operand is not None and operand.access and operand.size == width and slot is not None:
             (slot.beside if operand.access != "r" else slot.met).extend(one for one in found if one is not slot)
             found.append(slot)
-        if calculates(made) == 2:
-            for one in found:
-                if isinstance(one, Node):
-                    one.numeric = True
+        for one in found:
+            if isinstance(one, Node):
+                one.reckoned = True
+                one.numeric = one.numeric or calculates(made) == 2
         return tuple(found)
 
     def _signs(self, made: Instruction, sign: int, width: int, held: dict[int, Held | None], slot: Node | None) -> None:
@@ -67,6 +67,11 @@ class NumberUses:
             each = held.get(register)
             if each is not None and not each[1] and each[2] == width:
                 each[0].signs.add(sign)
+            if sign > 0:
+                # A sum has a sign where all its parts have.
+                for part in self._made_of.get(register, ()):
+                    if isinstance(part, Node) and part.key[0] == "slot" and part.key[2] == width:
+                        part.signs.add(sign)
 
     def _compared(self, k: int, made: Instruction, held: dict[int, Held | None], slot: Node | None, width: int) -> None:
         if width != 8:

@@ -340,7 +340,7 @@ class Resolver:
     def _together(self, function: _Function, k: int, number: int, where: Value, size: int) -> Located | None:
         """What an access outside of a type is in, told by all accesses through the same pointer."""
         others = () if where[2] else function.tracker.others(k, number)
-        if not others:
+        if not others or self._may_be_next(function, where, others):
             return None
         accesses = [(where[4] + apart, each) for apart, each in others]
         found = whole_around(self.graph, where[1], accesses, function.tracker.questions.embedders)
@@ -368,10 +368,22 @@ class Resolver:
         others = function.tracker.others(k, number)
         if many:
             return any(1 < each <= graph.pointer_size for _apart, each in others)
+        if self._may_be_next(function, where, others or ((0, size),)):
+            return True
         return any(
             each <= graph.pointer_size and not is_member(graph, located.type, located.offset + apart, each)
             for apart, each in others
         )
+
+    def _may_be_next(self, function: _Function, where: Value, others: tuple[tuple[int, int], ...]) -> bool:
+        """Whether what lies behind an object may be the next of several: all accesses fit that, and nothing names what
+        is there. Links are made to be parts of others."""
+        graph = self.graph
+        whole = graph.size(where[1])
+        if function.tracker.has_variables or not 0 < whole <= where[4] or graph.is_link(where[1]):
+            return False
+        row = [(where[4] + apart, size) for apart, size in others]
+        return all(at >= 0 and is_member(graph, where[1], at % whole, size) for at, size in row)
 
     def _is_canary(self, operand: Memory) -> bool:
         return operand.absolute and operand.displacement == 0x28 and operand.segment == ("gs" if self._kernel else "fs")
@@ -414,7 +426,8 @@ class Resolver:
         self, function: _Function, k: int, made: Instruction, operand: Memory, where: Value, size: int
     ) -> Access:
         found = function.tracker.stack_variable(k, where[4])
-        if where[2] and (found is None or self.graph.is_scalar(found[0].type)):
+        named = function.tracker.has_variables
+        if named and where[2] and (found is None or self.graph.is_scalar(found[0].type)):
             found = self._array_behind(function.tracker, k, where) or found
         if not where[2]:
             found = just_as_large(function.tracker, k, operand, where[4], size, found)

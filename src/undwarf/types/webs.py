@@ -11,8 +11,8 @@ used as a number with sign. What follows from all that together is decided in `i
 from typing import NamedTuple
 
 from undwarf.disasm import NONE, Action, Flow, Instruction, Memory
-from undwarf.disasm.x86_64 import MACHINE, RBX, RDI, RSI, XMM0, calculates, compares, signedness
-from undwarf.types.c_library import GIVEN_BACK, library_function
+from undwarf.disasm.x86_64 import MACHINE, RBX, RDI, RSI, XMM0, calculates, compares, moves_vector, signedness
+from undwarf.types.c_library import ELEMENT_ARRAYS, ELEMENT_SIZES, GIVEN_BACK, library_function
 from undwarf.types.calling import (
     argument_registers,
     returned_in_memory,
@@ -40,6 +40,8 @@ _ALLOCATORS = {"malloc": 1, "calloc": 2}
 """By name, how many parameters say how much."""
 _WHOLE = (Action.ADD, Action.SUBTRACT, Action.MULTIPLY, Action.SHIFT_LEFT)
 
+_COPIED = (8, 16, 32)
+"""Bytes that are copied at a time."""
 _PLACES = 1 << 20
 """Where numbers of places in the frame, which hold values as registers do, have their zero."""
 _REACH = 1 << 19
@@ -51,6 +53,10 @@ _ALIGNED = 1 << 24
 """How far below the frame, as `effects.py` counts, what lies behind a stack pointer that was aligned begins."""
 _RED_ZONE = 128
 """Bytes below the stack pointer that functions which call nothing may use (System V ABI for x86-64, 3.2.2)."""
+_LONGEST = 64
+"""Pointers of an array in the frame that are looked at."""
+_SMALL = 8
+"""Bytes that numbers and pointers take at most."""
 _PROLOGUE = 32
 """Instructions in which parameters are put where they stay."""
 _MOST_NODES = 200_000
@@ -110,6 +116,20 @@ class Webs(NumberUses):
         self._outs: dict[int, dict[int, Held | None]] = {}
         self._known: dict[int, dict[int, Value | None]] = {}
         self._pieces: dict[int, Piece] = {}
+        self._from: dict[int, tuple[int, int]] = {}
+        """By register, the (offset, size) of the place in the frame it was loaded from."""
+        self.stands: set[tuple[int, int]] = set()
+        """(offset, size) of what is accessed in the frame without an index."""
+        self.loaded: set[tuple[int, int]] = set()
+        """(offset, size) of what is read there by instructions that read one number."""
+        self.copied: set[tuple[int, int]] = set()
+        """(offset, size) of what is read there only to be stored elsewhere."""
+        self.rows: list[tuple[int, int]] = []
+        """(offset, number) of pointers in the frame that a call takes for an array."""
+        self.placed: dict[int, list[tuple[tuple[int, ...], Node | None]]] = {}
+        """By offset, what pointers that are stored in the frame of optimised code lead to: types, and nodes."""
+        self.copies: list[tuple[int, int, int]] = []
+        """(offset, other offset, size) of what is copied from one place in the frame to another."""
         self._made_of = {}
         self._bases: dict[tuple[int, int], tuple[Node, int]] = {}
         self._ins: list[tuple[int, int]] = []
@@ -184,6 +204,7 @@ class Webs(NumberUses):
         self._outs[number] = held
         self._block = number
         self._pieces = {}
+        self._from = {}
         self._made_of = {}
         if not number:
             self._parameters(held)
@@ -284,6 +305,9 @@ class Webs(NumberUses):
             return found if known[0] == size else None
         if size <= 8:
             self.exact.add(where[4])
+        self.stands.add((where[4], size))
+        if operand.access != "w" and size <= 8:
+            self.loaded.add((where[4], size))
         if not self.unoptimised or operand.base != MACHINE.frame_pointer:
             return None
         return self.node("slot", where[4], operand.size)
@@ -316,7 +340,8 @@ class Webs(NumberUses):
                 base = self.read(held, operand.base)
                 if operand.index != NONE:
                     self.read(held, operand.index)
-                elif base is not None:
+                    base = self._row_at(held, operand)
+                if base is not None:
                     self._bases[k, number] = base[0], base[1] + operand.displacement
                     number = action == Action.UPDATE or bool(calculates(made))
                     floating = bool(operand.floating)
@@ -352,6 +377,9 @@ class Webs(NumberUses):
             base = self.read(held, operand.base) if operand.base != NONE else None
             if base is not None and operand.index == NONE and made.width == 8:
                 result = (base[0], base[1] + operand.displacement, base[2])
+            elif operand.base != NONE and operand.index != NONE and made.width == 8:
+                row = self._row_at(held, operand)
+                result = (row[0], row[1] + operand.displacement, row[2]) if row is not None else None
             elif operand.base != NONE and operand.index != NONE and made.width == 4:
                 made_of = (*self._parts(operand.base, held, 4), *self._parts(operand.index, held, 4))
         elif action in (Action.ADD, Action.SUBTRACT) and made.right == NONE:
@@ -359,7 +387,11 @@ class Webs(NumberUses):
             amount = made.immediate if action == Action.ADD else -made.immediate
             if base is not None:
                 made_of = (base[0],)
+                base[0].reckoned = base[0].reckoned or not base[1]
                 result = (base[0], base[1] + amount, base[2]) if made.width == 8 else None
+        elif action == Action.ADD and made.width == 8:
+            made_of = self._calculated(made, held, slot, width)
+            result = self._row(held, made.left, made.right, 1) or self._row(held, made.right, made.left, 1)
         elif action == Action.SELECT and made.width == 8:
             node = self.node("made", k, destination)
             one = self.read(held, made.left)
@@ -384,16 +416,43 @@ class Webs(NumberUses):
             held[register] = None
             self._made_of.pop(register, None)
             self._pieces.pop(register, None)
-        if action == Action.LOAD and frame is None:
-            part = self._several(k, made)
-            if part is not None:
-                self._pieces[destination] = part
+            self._from.pop(register, None)
+        if action == Action.LOAD:
+            self._carries(k, destination, made.memory[0].size, frame)
+        elif action == Action.OTHER and made.memory and made.memory[0].size > 8:
+            vector = moves_vector(made)
+            if vector != NONE and made.memory[0].access == "r":
+                self._carries(k, vector, made.memory[0].size, frame)
+            elif vector != NONE:
+                self._copies(k, vector, made.memory[0].size, frame)
         if destination != NONE and destination in made.writes:
             held[destination] = result
             if made_of:
                 self._made_of[destination] = made_of[:OPERANDS]
         elif made_of and len(made.writes) == 1:
             self._made_of[made.writes[0]] = made_of[:OPERANDS]
+
+    def _row_at(self, held: dict[int, Held | None], operand: Memory) -> Held | None:
+        found = self._row(held, operand.base, operand.index, operand.scale)
+        if found is None and operand.scale == 1:
+            found = self._row(held, operand.index, operand.base, 1)
+        return found
+
+    def _row(self, held: dict[int, Held | None], base: int, index: int, scale: int) -> Held | None:
+        """One of several objects, one behind the other, behind what a register holds; another one says which."""
+        value, leads = self.tracker.register(index), self.tracker.register(base)
+        source = held.get(base)
+        if value is None or value[0] != NUMBER or source is None or source[2] != 8:
+            return None
+        size = value[2] * scale
+        if not _SMALL < size < _REACH or (leads is not None and leads[0] == NUMBER and leads[2] != 1):
+            return None
+        node = source[0]
+        row = node.elements.get(size)
+        if row is None:
+            row = node.elements[size] = Node(("row", len(self.nodes), size))
+            self.nodes["row", len(self.nodes), size] = row
+        return row, source[1] + value[4] * scale, 8
 
     # What goes where ---------------------------------------------------------------------------------------
 
@@ -424,6 +483,11 @@ class Webs(NumberUses):
             exact = size == 8 and not frame[2] and abs(frame[4]) < _REACH
             return self.read(held, _PLACES + frame[4]) if exact else None
         node = self.node("made", k, made.destination)
+        base = self._bases.get((k, 0))
+        if base is not None and made.signed:
+            base[0].numbers.add((base[1], size))
+        elif base is not None:
+            base[0].loads.append((base[1], size, node))
         t = scalar_at(self.tracker, k, 0, size)
         if t and not made.signed:
             node.copied.append(t)
@@ -438,11 +502,38 @@ class Webs(NumberUses):
         located = self.tracker.questions.locate(where, 8) if where is not None and where[0] in (OBJECT, ADDRESS) else ""
         return VOID if isinstance(located, str) else self.graph.pointers_at(located.type, located.offset, 8)
 
-    def _several(self, k: int, made: Instruction) -> Piece | None:
-        """The part of an aggregate that is loaded, where it is several members: only who copies it all does that."""
-        size = made.memory[0].size
-        where = self.tracker.address_of(k, 0) if size == 8 and made.width == 8 else None
-        if where is None or where[0] not in (OBJECT, ADDRESS):
+    def _carries(self, k: int, register: int, size: int, frame: Value | None) -> None:
+        """A register holds bytes that were loaded, which may be copied as they are."""
+        if frame is None:
+            part = self._several(k, size)
+            if part is not None:
+                self._pieces[register] = part
+        elif not frame[2]:
+            self._from[register] = frame[4], size
+
+    def _copies(self, k: int, register: int, size: int, frame: Value | None) -> bool:
+        """Bytes that were loaded are stored; whether they are a part of an aggregate that goes into the frame."""
+        piece = self._pieces.get(register)
+        came = self._from.get(register)
+        if frame is not None and not frame[2]:
+            if piece is not None:
+                self._object(frame[4] - piece.offset, piece.type, _RED_ZONE)
+                return True
+            if came is not None and came[1] == size:
+                self.copied.add(came)
+                self.copies.append((came[0], frame[4], size))
+        elif frame is None and came is not None and came[1] == size:
+            part = self._several(k, size)
+            if part is not None:
+                self.copied.add(came)
+                self._object(came[0] - part.offset, part.type, _RED_ZONE)
+        return False
+
+    def _several(self, k: int, size: int) -> Piece | None:
+        """The part of an aggregate that is loaded or stored, where it is several members: only who copies it all does
+        that."""
+        where = self.tracker.address_of(k, 0) if size in _COPIED else None
+        if where is None or where[0] not in (OBJECT, ADDRESS) or scalar_at(self.tracker, k, 0, size):
             return None
         graph = self.graph
         first, last = self.tracker.questions.locate(where, 1), None
@@ -452,18 +543,11 @@ class Webs(NumberUses):
             return None
         if last.offset != graph.size(last.type) - 1:
             return None
-        if (
-            first.field.containers
-            and graph.size(first.field.type) == 1
-            and graph.is_array(first.field.containers[-1][0])
-        ):
-            # Bytes may be those of anything.
-            return None
-        inner = {graph.canonical(t): left for t, left in last.containers if graph.is_aggregate(t)}
+        inner = {graph.canonical(t): left for t, left in last.containers}
         for t, left in reversed(first.field.containers):
             # The innermost that holds both ends.
-            if graph.is_aggregate(t) and inner.get(graph.canonical(t)) == left + size - 1:
-                return Piece(t, left)
+            if inner.get(graph.canonical(t)) == left + size - 1:
+                return Piece(t, left) if graph.is_aggregate(t) else None
         return None
 
     def _stored(
@@ -477,14 +561,15 @@ class Webs(NumberUses):
                 slot.begun = slot.begun and size < 8
             return
         source = self.read(held, register)
+        if self._copies(k, register, size, frame):
+            return
         if frame is not None:
-            piece = self._pieces.get(register)
-            if piece is not None and not frame[2]:
-                self._object(frame[4] - piece.offset, piece.type, _RED_ZONE)
-                return
             if slot is None:
                 if size == 8 and not frame[2] and abs(frame[4]) < _REACH:
                     held[_PLACES + frame[4]] = source
+                    known = pointed(self.tracker, self.tracker.register(register))
+                    node = source[0] if source is not None and not source[1] else None
+                    self.placed.setdefault(frame[4], []).append((known, node))
                 return
             if source is not None and not source[1] and source[2] == size:
                 slot.copied.extend(source[0].copied)
@@ -515,9 +600,13 @@ class Webs(NumberUses):
         value = self.tracker.register(register)
         if value is not None and value[0] == ADDRESS and not value[2]:
             self.addresses.append((value[4], t))
+        graph = self.graph
+        if value is not None and value[0] == FRAME and not value[2] and graph.is_pointer(t):
+            target = graph.target(t)
+            if graph.is_aggregate(target) and graph.size(target):
+                self._object(value[4], target)
         if source is None:
             return
-        graph = self.graph
         if graph.is_pointer(t):
             target = graph.target(t)
             if graph.kind(graph.strip(target)) == Kind.VOID:
@@ -573,6 +662,11 @@ class Webs(NumberUses):
                 leads = graph.value_at(t, piece, 8)
                 if leads:
                     self._used_as(register, self.read(held, register), leads)
+        top = tracker.register(MACHINE.stack_pointer)
+        if prototype is not None and prototype.trusted and top is not None and top[0] == FRAME and not top[2]:
+            for offset, t in stack_arguments(graph, prototype.parameters, returns):
+                if graph.is_aggregate(t):
+                    self._object(top[4] + offset, t)
         if returns and returned_in_memory(graph, returns):
             value = tracker.register(RDI)
             if value is not None and value[0] == FRAME and not value[2]:
@@ -587,7 +681,13 @@ class Webs(NumberUses):
                 known = {register: tracker.register(register) for register in MACHINE.parameters}
                 sources = {register: each for register in MACHINE.parameters if (each := self.read(held, register))}
                 self.through.append((callee, known, sources))
-        back = _GIVEN_BACK.get(prototype.name.partition("@")[0]) if prototype is not None else None
+        element = self._element(name[0])
+        if element:
+            array = self.read(held, MACHINE.parameters[ELEMENT_ARRAYS.get(name[0], 1)])
+            if array is not None and not array[1]:
+                array[0].element = element
+            self._is_row(name[0], element)
+        back = _GIVEN_BACK.get(name[0])
         returning = self.read(held, back) if back is not None else None
         given = tracker.register(back) if back is not None else None
         for register in tracker.questions.changed(made.target) if made.target is not None else MACHINE.lost_in_calls:
@@ -597,9 +697,13 @@ class Webs(NumberUses):
             self._overwritten((FRAME, 0, 1, 0, 0), 0, held)
         self._made_of.clear()
         self._pieces.clear()
+        self._from.clear()
         node = self.node("made", k, MACHINE.result)
         if back is not None:
-            self._flows(node, returning, given)
+            if element:
+                node.known.append(tuple(t for t in pointed(tracker, given) if graph.size(t) == element))
+            else:
+                self._flows(node, returning, given)
         if text:
             node.leads.setdefault(0, []).append(text)
         self._allocated(k, name[0])
@@ -613,20 +717,38 @@ class Webs(NumberUses):
             self._pieces[register] = Piece(returns, at)
             held.setdefault(register, None)
 
+    def _element(self, name: str) -> int:
+        """Bytes of an element where a call says so; 0 elsewhere."""
+        value = self.tracker.register(MACHINE.parameters[ELEMENT_SIZES[name]]) if name in ELEMENT_SIZES else None
+        return value[4] if value is not None and value[0] == NUMBER and not value[2] else 0
+
+    def _is_row(self, name: str, element: int) -> None:
+        """Note an array of pointers in the frame that is sorted or searched."""
+        first = ELEMENT_ARRAYS.get(name, 1)
+        array = self.tracker.register(MACHINE.parameters[first])
+        count = self.tracker.register(MACHINE.parameters[first + 1])
+        if array is None or array[0] != FRAME or array[2] or element != 8 or self.unoptimised:
+            return
+        if count is not None and count[0] == NUMBER and not count[2] and 0 < count[4] <= _LONGEST:
+            self.rows.append((array[4], count[4]))
+
     def _allocated(self, k: int, name: str) -> None:
         """Note the size of what an allocator of the C library returns (C11 7.22.3), where it is a constant."""
         sizes: list[int] = []
+        rowed = 0
         for register in (RDI, RSI)[: _ALLOCATORS.get(name, 0)]:
             value = self.tracker.register(register)
-            if value is None or value[0] != NUMBER:
-                sizes.append(0)
-            else:
-                sizes.append(value[4] if not value[2] else 0)
+            exact = value is not None and value[0] == NUMBER and not value[2]
+            sizes.append(value[4] if exact and value is not None else 0)
+            if value is not None and value[0] == NUMBER and value[2] > _SMALL and not value[4] % value[2]:
+                rowed = value[2]
         # Of several at once, the size of one is the second number; of one some give it as the first.
         size = sizes[1] if len(sizes) > 1 and sizes[1] > 1 else sizes[0] if sizes else 0
-        if size > 1:
+        if size > 1 or rowed:
             node = self.node("made", k, MACHINE.result)
-            node.allocated, node.single = size, 1 in sizes
+            node.allocated, node.single, node.rowed = max(size, 0), 1 in sizes, rowed
+            if len(sizes) > 1 and sizes[1] > _SMALL and sizes[0] != 1:
+                node.element = sizes[1]
 
     def _callee_node(self, k: int, made: Instruction, held: dict[int, Held | None]) -> Node | None:
         """The node of the function that an indirect call calls."""

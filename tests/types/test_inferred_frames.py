@@ -1,0 +1,202 @@
+"""What is told of programs of which only BTF is there: objects in the frame, elements of arrays that are sorted."""
+
+from pathlib import Path
+
+import pytest
+from tests.types.test_inferred_programs import answers, built, touched
+
+SOURCE = r"""
+#include <stdlib.h>
+#include <string.h>
+#define NOINLINE __attribute__((noinline, noclone))
+struct token { int kind, line; union { double number; int sign; } u; long place; char note[32]; };
+struct tokens { struct token *v; unsigned long n; };
+struct stack { struct token top[2]; int n; };
+struct row { long key; int n; };
+struct table { struct row rows[6]; int n; long total; };
+struct owner { int id; }; struct page { long flags; struct owner *owner; };
+struct message { int type; union { int place[4]; char text[16]; } u; };
+struct label { long id; char name[16]; };
+struct label label;
+struct table table;
+NOINLINE void push(struct tokens *t, struct token one) { t->v[t->n++] = one; }
+NOINLINE struct token made(int kind, int line)
+{ struct token t; memset(&t, 0, sizeof t); t.kind = kind; t.line = line; if (kind == 1) t.u.number = line;
+  else t.u.sign = -1; return t; }
+NOINLINE void scan(struct tokens *t, const char *text)
+{ for (; *text; text++) { struct token one = { 0, 3 }; if (*text == 'n') { one.kind = 1; one.u.number = 2; }
+    else one.u.sign = *text; one.place = text[1]; push(t, one); } }
+NOINLINE int by_key(const void *a, const void *b)
+{ const struct row *x = a, *y = b; return x->n != y->n ? x->n - y->n : x->key > y->key; }
+NOINLINE int with_key(const void *key, const void *one) { return *(const long *)key - ((const struct row *)one)->key; }
+NOINLINE long sorted(void)
+{ qsort(table.rows, table.n, sizeof(struct row), by_key); long key = 3;
+  struct row *found = bsearch(&key, table.rows, table.n, sizeof(struct row), with_key); return found ? found->n : 0; }
+NOINLINE long filled(struct table *t) { t->total += t->rows[1].n; return t->total; }
+NOINLINE long by_memory(int n)
+{ struct table t; memset(&t, 0, sizeof t); t.n = n; t.rows[0].n = 3; qsort(t.rows, t.n, sizeof *t.rows, by_key);
+  return filled(&t) + t.n; }
+struct owner *owner(int id); struct page *page(struct owner *o);
+NOINLINE long two_arrays(int n)
+{ struct owner *owners[3]; struct page *pages[8]; long sum = 0; for (int i = 0; i < 3; i++) owners[i] = owner(i);
+  for (int i = 0; i < 8; i++) pages[i] = page(owners[(i + n) % 3]);
+  for (int i = 0; i < 8; i++) sum += pages[i]->flags + owners[i % 3]->id; return sum; }
+NOINLINE int letters(const struct message *m)
+{ int n = 0; for (const char *p = m->u.text; *p; p++) n += *p; return n; }
+NOINLINE int copied(long id) { char name[16] = "name"; name[2] = id; memcpy(label.name, name, 16); label.id = id;
+  return name[3]; }
+NOINLINE int pairs(const int *v, int n) { int i, sum = 0; for (i = 0; i + 1 < n; i++) sum ^= v[i]; return sum; }
+NOINLINE struct owner *owner(int id) { struct owner *o = malloc(sizeof *o); o->id = id; return o; }
+NOINLINE struct page *page(struct owner *o)
+{ struct page *p = malloc(sizeof *p); p->owner = o; p->flags = 1; return p; }
+typedef unsigned long (*hash)(const void *key); typedef int (*drop)(void *value, void *user);
+struct store { hash hash; drop drop; void *user; };
+struct dropped { int count; long bytes; };
+NOINLINE void store_made(struct store *s, hash h, drop d, void *user) { s->hash = h; s->drop = d; s->user = user; }
+static unsigned long hash_text(const void *key)
+{ unsigned long h = 5; for (const unsigned char *p = key; *p; p++) h = h * 33 + *p; return h; }
+static int drop_all(void *value, void *user) { struct dropped *d = user; d->count++; d->bytes += 3; return 1; }
+struct customer { int id; short rank; double arrived; struct owner *at; };
+struct event { double at; int kind; struct customer *who; unsigned long number; };
+struct span { int low, high; unsigned hits; struct owner *owner; };
+struct session { char name[24]; long last; unsigned flags; struct owner *owner; };
+struct leaf { struct leaf *left, *right; int key; };
+void *found_at(const char *name); void keep(const char *name, void *value);
+NOINLINE void *customers(int n)
+{ struct customer *all = calloc(n, sizeof *all);
+  for (int i = 0; i < n; i++) { all[i].id = i; all[i].rank = i % 3; all[i].arrived = i * 0.5; all[i].at = 0; }
+  return all; }
+NOINLINE void *spans(long n)
+{ struct span *all = malloc(n * sizeof *all);
+  for (long i = 0; i < n; i++) { all[i].low = i; all[i].hits = 1; all[i].owner = owner(i); }
+  return all; }
+NOINLINE void *a_table(int n) { int *v = malloc(n * 3 * sizeof *v);
+  for (int i = 0; i < n; i++) { v[3 * i] = i; v[3 * i + 1] = 2; v[3 * i + 2] = 3; } return v; }
+struct three { int a, b, c; }; struct three three;
+NOINLINE long session(const char *name, struct owner *o)
+{ struct session *s = found_at(name);
+  if (!s) { s = calloc(1, sizeof *s); strncpy(s->name, name, 23); s->owner = o; keep(s->name, s); }
+  s->last = 3; s->flags++; return s->last + s->owner->id; }
+NOINLINE int by_low(const void *a, const void *b)
+{ const struct span *x = a, *y = b; return x->low < y->low ? -1 : x->high > y->high; }
+NOINLINE int by_leaf(const void *a, const void *b)
+{ return (*(struct leaf *const *)a)->key - (*(struct leaf *const *)b)->key; }
+NOINLINE int three_leaves(struct leaf *l)
+{ struct leaf *v[3] = { l, l->left ? l->left : l, l->right ? l->right : l }; qsort(v, 3, sizeof *v, by_leaf);
+  return v[0]->key; }
+struct corner { float x, y, z; }; struct ball { struct corner low, high, middle; float radius; };
+NOINLINE struct corner *corners(const struct ball *b, float k)
+{ struct corner *c = malloc(4 * sizeof *c); for (int i = 0; i < 4; i++) c[i] = b->low; c[3].x = k; return c; }
+NOINLINE float fourth(struct ball *b) { return corners(b, 2)[3].x + b->radius; }
+void *kept; const char *kept_name;
+NOINLINE void *found_at(const char *name) { return kept_name && !strcmp(kept_name, name) ? kept : 0; }
+NOINLINE void keep(const char *name, void *value) { kept_name = name; kept = value; }
+int main(int argc, char **argv)
+{ struct leaf leaf = { 0, 0, argc }; struct ball ball = { 0 }; struct span *sp = spans(argc);
+  qsort(sp, argc, sizeof *sp, by_low); argc += ((int *)a_table(argc))[2] + three.a + sp[0].low;
+  kept = customers(argc); struct event e = { 0, 1, kept }; argc += e.who->id + session(argv[0], owner(2));
+  argc += three_leaves(&leaf) + fourth(&ball);
+  struct tokens t = { malloc(64 * sizeof(struct token)) }; struct stack s = { { made(argc, 1), made(1, argc) }, 2 };
+  scan(&t, argv[0]); struct message m = { argc }; struct dropped d = { 0 }; struct store st;
+  store_made(&st, hash_text, drop_all, &d);
+  return s.n + sorted() + by_memory(argc) + two_arrays(argc) + letters(&m) + copied(argc) + pairs(m.u.place, 4)
+    + st.hash("a") + st.drop(0, st.user); }
+"""
+
+
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return built(tmp_path_factory.mktemp("plain"), "-O0", SOURCE)
+
+
+@pytest.fixture(scope="module")
+def optimized(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return built(tmp_path_factory.mktemp("optimized"), "-O2", SOURCE)
+
+
+def test_what_is_copied_from_the_frame_as_a_whole_is_what_it_is_copied_to(plain: Path, optimized: Path) -> None:
+    for program in (plain, optimized):
+        told = answers(program, "made")
+        assert {"struct token.kind", "struct token.line", "struct token.u.number", "struct token.u.sign"} <= told
+        assert "?" not in told
+
+
+def test_structures_on_the_stack_are_told_by_who_is_called(optimized: Path) -> None:
+    told = answers(optimized, "scan")
+    assert {"struct token.kind", "struct token.place"} <= told
+    assert "?" not in told
+
+
+def test_characters_that_are_copied_at_once_are_no_structure(plain: Path, optimized: Path) -> None:
+    for program in (plain, optimized):
+        assert not {one for one in answers(program, "copied", "frame") if one.startswith("struct label.")}
+
+
+def test_elements_that_are_sorted_have_the_size_that_is_said(plain: Path, optimized: Path) -> None:
+    for program in (plain, optimized):
+        for function in ("by_key", "with_key"):
+            told = answers(program, function)
+            assert "struct row.key" in told
+            assert not {one for one in told if "table" in one}
+    assert "struct row.n" in answers(plain, "sorted")
+    assert "struct table*" not in answers(plain, "sorted")
+
+
+def test_an_object_in_the_frame_may_also_go_where_anything_is_taken(plain: Path, optimized: Path) -> None:
+    for program in (plain, optimized):
+        assert {"struct table.n", "struct row.n"} & answers(program, "by_memory")
+        assert "struct table.n" in answers(program, "by_memory")
+
+
+def test_arrays_in_the_frame_end_where_another_one_begins(plain: Path) -> None:
+    told = answers(plain, "two_arrays")
+    assert {"struct owner*", "struct page*"} <= {one.removesuffix("[]") for one in told}
+    assert "?" not in told
+
+
+def test_pointers_to_a_part_of_a_union_lead_to_what_is_read(plain: Path) -> None:
+    told = answers(plain, "letters")
+    assert not {one for one in told if "anonymous" in one}
+    assert "char*" in told
+
+
+def test_sums_that_are_compared_with_sign_are_of_numbers_with_sign(plain: Path) -> None:
+    assert "?" not in answers(plain, "pairs")
+
+
+def test_of_several_functions_each_may_go_with_what_is_kept(plain: Path, optimized: Path) -> None:
+    for program in (plain, optimized):
+        assert not {one for one in answers(program, "hash_text") if "dropped" in one}
+
+
+def test_what_is_allocated_in_rows_is_told_by_how_far_its_objects_are_apart(plain: Path, optimized: Path) -> None:
+    for program in (plain, optimized):
+        told = answers(program, "customers")
+        assert {"struct customer.id", "struct customer.rank", "struct customer.arrived"} <= told
+        told = answers(program, "spans")
+        assert {"struct span.low", "struct span.owner"} <= told
+        assert not {one for one in answers(program, "a_table") if one.startswith("struct three.")}
+
+
+def test_what_begins_with_text_may_have_more_than_that(plain: Path, optimized: Path) -> None:
+    for program in (plain, optimized):
+        told = answers(program, "session")
+        assert {"struct session.last", "struct session.flags", "struct session.owner", "struct owner.id"} <= told
+        assert "?" not in told
+
+
+def test_elements_are_the_only_structure_of_the_size_that_is_sorted(plain: Path, optimized: Path) -> None:
+    for program in (plain, optimized):
+        assert {"struct span.low", "struct span.high"} <= answers(program, "by_low")
+
+
+def test_pointers_in_the_frame_that_are_sorted_are_an_array(plain: Path, optimized: Path) -> None:
+    for program in (plain, optimized):
+        assert "?" not in answers(program, "three_leaves")
+        assert "struct leaf.key" in answers(program, "by_leaf")
+
+
+def test_what_lies_behind_may_be_the_next_of_several(plain: Path, optimized: Path) -> None:
+    for program in (plain, optimized):
+        assert "struct ball.radius" in answers(program, "fourth")
+        assert len([one for one in touched(program, "fourth") if one == "struct ball.radius"]) == 1
