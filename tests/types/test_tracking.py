@@ -451,6 +451,13 @@ def test_a_member_behind_an_array_is_no_element_of_it(fake: Fake) -> None:
     assert isinstance(locate(fake.graph, t, 8, 72, 8), str)
 
 
+def test_a_number_behind_a_number_is_one_in_classes_too(fake: Fake, touched: Touched) -> None:
+    classes = Embedders(fake.graph, lambda: [fake.item], bases_only=True)
+    fake.takes((RDI, fake.double), (RSI, fake.node))
+    assert touched("add $8,%rdi; mov (%rdi),%rax; ret", embedders=classes) == ["double."]
+    assert touched("add $32,%rsi; mov 8(%rsi),%rax; ret", embedders=classes) == ["?"]
+
+
 def test_an_address_and_a_carry_is_of_the_same_characters(fake: Fake, touched: Touched) -> None:
     char = fake.graph.add(TypeRecord(Kind.INT, "char", 1))
     fake.takes((RDI, char), (RSI, fake.node))

@@ -273,7 +273,9 @@ def locate(
     arrays = [
         (at, stride)
         for at, stride, total in graph.arrays(t)
-        if step == stride and step < max(total, 1) and size <= stride and not at + total < offset < whole
+        if step == stride and size <= stride
+        if (step < total and not at + total < offset < whole)
+        or (at <= offset and _stands_for_more(graph, t, at, total))
     ]
     if len(arrays) == 1:
         at, stride = arrays[0]
@@ -288,6 +290,13 @@ def _goes_on(graph: TypeGraph, t: int) -> bool:
     """Whether an aggregate ends in an array without bounds: nothing follows it, least of all another one."""
     members = graph.members(t) if graph.is_aggregate(t) else ()
     return bool(members) and graph.is_array(members[-1].type) and not members[-1].size
+
+
+def _stands_for_more(graph: TypeGraph, t: int, at: int, total: int) -> bool:
+    """Whether an aggregate ends in an array of one element, as older C has it for one without bounds."""
+    members = graph.members(t)
+    last = members[-1].type if members and members[-1].offset == at else VOID
+    return graph.is_array(last) and graph.stride(last) == total == graph.size(last)
 
 
 def _in_rows(graph: TypeGraph, t: int, step: int, offset: int) -> int | None:

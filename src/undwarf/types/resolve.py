@@ -19,6 +19,7 @@ from undwarf.symbols.table import SymbolTable
 from undwarf.types.access import Access, access, nothing
 from undwarf.types.binary import Binary
 from undwarf.types.callers import Callers, follow
+from undwarf.types.casts import read_as
 from undwarf.types.data_symbols import DataSymbols
 from undwarf.types.flow import FunctionFlow
 from undwarf.types.homes import is_extended, just_as_large
@@ -41,7 +42,7 @@ from undwarf.types.skid import late
 from undwarf.types.spills import put_aside
 from undwarf.types.touched import SEVERAL, in_array, in_pointed, in_variable, touched
 from undwarf.types.tracking import Tracker
-from undwarf.types.uses import meant
+from undwarf.types.uses import accessed, meant
 from undwarf.types.values import ADDRESS, FRAME, OBJECT, PERCPU, THREAD, Value
 from undwarf.types.ways import KernelWays
 
@@ -326,7 +327,7 @@ class Resolver:
             if not isinstance(located, str) and self._otherwise_used(function, k, number, where, located, size):
                 located = "used as something else as well"
             if isinstance(located, str):
-                together = self._together(function, k, number, where, size)
+                together = self._together(function, k, operand, number, where, size)
                 if together is None:
                     chosen = self._chosen(made, operand, size, where) if located != SEVERAL else None
                     return chosen or self._outside(function, made, operand, size, where, located)
@@ -337,12 +338,16 @@ class Resolver:
             return self._typed(made, operand, size, located, how)
         return self._by_register(function, k, made, number, operand, size)
 
-    def _together(self, function: _Function, k: int, number: int, where: Value, size: int) -> Located | None:
+    def _together(
+        self, function: _Function, k: int, operand: Memory, number: int, where: Value, size: int
+    ) -> Located | None:
         """What an access outside of a type is in, told by all accesses through the same pointer."""
         others = () if where[2] else function.tracker.others(k, number)
-        if not others or self._may_be_next(function, where, others):
-            return None
         accesses = [(where[4] + apart, each) for apart, each in others]
+        if not others and function.tracker.has_variables and where[4] != 0:
+            accesses = accessed(function.tracker, k, operand, where, size)
+        if not accesses or (others and self._may_be_next(function, where, others)):
+            return None
         found = whole_around(self.graph, where[1], accesses, function.tracker.questions.embedders)
         inner = self.graph.member_at(found[0], where[4] + found[1], size) if found is not None else None
         if found is None or inner is None:
@@ -399,6 +404,9 @@ class Resolver:
         if found is None:
             tracker = function.tracker
             located = in_variable(tracker, k, operand, size) or in_array(tracker, k, operand, size)
+            t = read_as(tracker, k, operand, size) if located is None and tracker.has_variables else VOID
+            if t:
+                return self._typed(made, operand, size, locate(self.graph, t, 0, 0, size), "variable")
             reason = "nothing known of the address"
             return self._typed(made, operand, size, located or reason, "variable")
         place, offset = found
@@ -433,6 +441,9 @@ class Resolver:
             found = just_as_large(function.tracker, k, operand, where[4], size, found)
         if found is None:
             nameless = in_pointed(function.tracker, k, where[4], size) if not where[2] else None
+            if where[2]:
+                # An array that nothing names there, and a variable that leads into it.
+                nameless = in_variable(function.tracker, k, operand, size)
             if nameless is not None:
                 return self._typed(made, operand, size, nameless, "variable")
             return self._spilled(function, k, made, operand, size, "the compiler's own place on the stack")

@@ -53,7 +53,8 @@ def touched(tracker: Tracker, k: int, operand: Memory, where: Value, size: int) 
     if leads and base is not None and base[4]:
         leads = not _told(tracker, k, operand.base, base)
         if base[4] > 0:
-            leads = leads and not questions.embedders.bases_only
+            # No number is a part of a class that a pointer to it is used for.
+            leads = leads and (not questions.embedders.bases_only or (graph.is_scalar(where[1]) and size == whole))
         elif leads:
             # The last before an iterator's end; no part of a class lies behind others by just its size.
             parts = questions.embedders.of(where[1])

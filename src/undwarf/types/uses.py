@@ -16,7 +16,7 @@ from undwarf.types.pointed import scalar_at
 from undwarf.types.tracking import Tracker
 from undwarf.types.values import OBJECT, Value
 
-__all__ = ["meant"]
+__all__ = ["accessed", "meant"]
 
 _NEAR = 48
 """Instructions before one, and behind it, that are looked at."""
@@ -79,6 +79,17 @@ def meant(tracker: Tracker, k: int, operand: Memory, where: Value, size: int) ->
         found = found if len(known) == 1 else []
     tracker.before(k)
     return found[0] if len(found) == 1 else VOID
+
+
+def accessed(tracker: Tracker, k: int, operand: Memory, where: Value, size: int) -> list[tuple[int, int]]:
+    """(offset, size) of what is accessed behind the same pointer as by an operand, itself too; counted as ``where`` is.
+    Empty where its base is no such pointer. The tracker stands before instruction ``k``, and does so afterwards."""
+    base = tracker.register(operand.base) if operand.base != NONE and not operand.segment else None
+    if base is None or base[:2] != where[:2] or base[0] != OBJECT or base[2] or where[2]:
+        return []
+    uses = _around(tracker, k, operand.base)
+    tracker.before(k)
+    return list({(where[4], size): None, **{(base[4] + one.offset, one.size): None for one in uses.touched}})
 
 
 def _same(graph: TypeGraph, t: int, other: int) -> bool:

@@ -1,0 +1,99 @@
+"""What is told of accesses through casts: pointers to void, to a part of something, and behind a last array."""
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from undwarf.elf import ElfFile
+from undwarf.types.opening import open_resolver
+from undwarf.types.resolve import Resolver
+
+SOURCE = r"""
+#include <stdlib.h>
+#include <string.h>
+#define NOINLINE __attribute__((noinline, noclone))
+struct job { long id; int prio; struct link { struct link *next; } link; double cost; };
+struct pool { long many; int size; struct link first; char name[8]; };
+struct text { int length; char text[1]; };
+NOINLINE int by_cost(const void *a, const void *b)
+{ const struct job *p = *(const struct job *const *)a, *q = *(const struct job *const *)b;
+  return p->cost < q->cost ? -1 : p->cost > q->cost; }
+NOINLINE long as_number(const void *a) { long n = *(const long *)a; return n * n; }
+NOINLINE void *kept(void *a) { void *p = *(void **)a; return p; }
+NOINLINE double drained(struct link *l)
+{ double s = 0; for (; l; l = l->next) { s += *(int *)((char *)l - 8); s += *(double *)((char *)l + 8); } return s; }
+NOINLINE char further(struct text *t, long i) { return t->text[i + 5]; }
+NOINLINE void filled(struct job *v, long n) { for (long i = 0; i < n; i++) v[i].cost = v[i].prio = i; }
+NOINLINE double made(long n)
+{ struct job *v = __builtin_alloca(n * sizeof *v); double s = 0; filled(v, n);
+  for (struct job *p = v; p < v + n; p++) s += p->cost * p->prio;
+  return s; }
+int main(int argc, char **argv)
+{ struct job jobs[2] = { { argc, 1, { 0 }, 2.5 }, { 2, 3, { &jobs[0].link }, 1.5 } }, *sorted[2] = { jobs, jobs + 1 };
+  struct pool pool = { argc, 2, { &jobs[1].link } }; struct text *t = malloc(64); long n = argc; void *p = sorted;
+  memset(t, argc, 64); qsort(sorted, 2, sizeof *sorted, by_cost);
+  return made(argc) + drained(pool.first.next) + as_number(&n) + further(t, argc) + (kept(&p) != 0) + sorted[0]->id; }
+"""
+COMPILERS = [("gcc", "-O0"), ("gcc", "-O2"), ("clang", "-O0"), ("clang", "-O2")]
+
+
+@pytest.fixture(scope="module", params=COMPILERS, ids=lambda one: "".join(one))
+def program(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    compiler, level = request.param
+    if shutil.which(compiler) is None:
+        pytest.skip(f"no {compiler}")
+    folder = tmp_path_factory.mktemp("casts")
+    (folder / "a.c").write_text(SOURCE)
+    command = [compiler, level, "-g", "-o", folder / "a", folder / "a.c"]
+    if subprocess.run(command, capture_output=True, check=False).returncode:
+        pytest.skip(f"{compiler} does not build this")
+    if ElfFile.open(folder / "a").machine != 62:
+        pytest.skip("for x86-64 only")
+    return folder / "a"
+
+
+def answers(program: Path, function: str) -> set[str]:
+    """What the memory accesses of a function are said to touch, by type and member; "?" for unknown ones. Not what is
+    in the frame."""
+    resolver = open_resolver(ElfFile.open(program))
+    assert isinstance(resolver, Resolver)
+    low = resolver.binary.symbols.address_of_name(function.encode())
+    assert low is not None
+    flow = resolver.flow_at(low)
+    assert flow is not None
+    found = [one for k in range(len(flow.instructions)) for one in resolver.at(flow.instructions.address_of(k))]
+    return {
+        f"{one.type}.{one.field}".rstrip(".") if one.typed else "?"
+        for one in found
+        if one.countable and (one.operand is None or one.operand.base not in (6, 7))
+    }
+
+
+def test_what_is_read_through_a_pointer_to_void_is_what_its_variable_is(program: Path) -> None:
+    assert answers(program, "by_cost") == {"struct job*", "struct job.cost"}
+    assert answers(program, "kept") <= {"?", "void*"}
+
+
+def test_a_number_too(request: pytest.FixtureRequest, program: Path) -> None:
+    told = answers(program, "as_number")
+    # Compilers that optimise leave the variable out.
+    assert told <= {"long int", "long"} or request.node.callspec.params["program"][1] == "-O2"
+
+
+def test_all_accesses_through_a_pointer_to_a_part_tell_the_whole(request: pytest.FixtureRequest, program: Path) -> None:
+    told = answers(program, "drained")
+    if request.node.callspec.params["program"][1] == "-O2":
+        assert told == {"struct link.next", "struct job.prio", "struct job.cost"}
+    else:
+        # There the pointer is read from the frame for each access.
+        assert "struct pool.size" not in told
+
+
+def test_a_last_array_of_one_element_stands_for_more(program: Path) -> None:
+    assert "struct text.text[]" in answers(program, "further")
+
+
+def test_what_a_variable_leads_to_in_the_frame_is_no_spill(program: Path) -> None:
+    assert {"struct job.cost", "struct job.prio"} <= answers(program, "made")
