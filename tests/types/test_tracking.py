@@ -393,6 +393,32 @@ def test_what_takes_the_address_of_a_pointer_may_change_it_to_another_one(fake: 
     assert touched(code)[-1] == "?"
 
 
+def in_union(fake: Fake, *types: int) -> int:
+    """A union of pointers to types."""
+    members = tuple(fake.member(f"m{t}", 0, 8, fake.graph.pointer_to(t)) for t in types)
+    return fake.graph.add(TypeRecord(Kind.UNION, "either", 8, members=members, keyword="union"))
+
+
+def test_which_of_several_a_variable_says_holds_for_copies_of_that_pointer(fake: Fake, touched: Touched) -> None:
+    pointer = fake.graph.pointer_to
+    either = Place("e", pointer(in_union(fake, fake.node, fake.item)), PlaceKind.REGISTER, RDI, 0, 0, 99)
+    fake.variables = [either, Place("n", pointer(fake.node), PlaceKind.REGISTER, RAX, 0, 6, 99)]
+    assert touched("mov (%rdi),%rax; mov %rax,%rbx; nop; mov 8(%rbx),%rcx; ret")[-1] == "node.key"
+    assert touched("mov (%rdi),%rax; mov (%rdi),%rbx; nop; mov 8(%rbx),%rcx; ret")[-1] == "?"
+    # That the first member is a variable says which have one of its type.
+    fake.variables = [either, Place("n", pointer(pointer(fake.node)), PlaceKind.REGISTER, RAX, 0, 6, 99)]
+    assert touched("mov (%rdi),%rax; mov %rax,%rbx; nop; mov 8(%rbx),%rcx; ret")[-1] == "node.key"
+
+
+def test_a_pointer_may_lead_to_one_of_many(fake: Fake, touched: Touched) -> None:
+    graph = fake.graph
+    many = [
+        graph.add(TypeRecord(Kind.STRUCT, f"s{n}", 8, members=(fake.member("x", 0, 8, fake.long),))) for n in range(20)
+    ]
+    fake.takes((RDI, in_union(fake, *many, fake.node)))
+    assert touched("mov (%rdi),%rax; mov 16(%rax),%ecx; mov (%rax),%rdx; ret")[1:] == ["node.hits", "?"]
+
+
 def test_what_a_variable_says_of_a_value_holds_for_its_copies(fake: Fake, touched: Touched) -> None:
     fake.variables = [Place("node", fake.graph.pointer_to(fake.node), PlaceKind.REGISTER, RBX, 0, 8, 99)]
     assert touched("call 1f; mov %rax,%rbx; mov 8(%rax),%rcx; ret; 1: ret") == ["node.key"]

@@ -19,7 +19,7 @@ from undwarf.types.locate import Located, holds_array, locate, row_at
 from undwarf.types.model import VOID, Kind
 from undwarf.types.places import Place, PlaceKind, Prototype
 from undwarf.types.program import Program
-from undwarf.types.values import ADDRESS, FRAME, NULL, NUMBER, OBJECT, PERCPU, THREAD, VIRTUAL, Value, join
+from undwarf.types.values import ADDRESS, ANY, FRAME, NULL, NUMBER, OBJECT, PERCPU, THREAD, VIRTUAL, Value, join
 
 __all__ = ["Questions"]
 
@@ -305,7 +305,7 @@ class Questions:
             value = self.value_of_type(found, 0, size) if found else None
             targets += graph.choices(graph.pointers_at(t, where[4], size)) if value is None else (value[1],)
         one = graph.one_of(targets)
-        return (OBJECT, one, 0, 0, 0) if one else None
+        return (OBJECT, one, 0, ANY if graph.choices(one) else 0, 0) if one else None
 
     def _either(self, where: Value, size: int) -> Value | None:
         """One of two members side by side, chosen by an index: a pointer, if both are the same."""
@@ -342,7 +342,7 @@ class Questions:
         if found:
             return self.value_of_type(found, 0, size)
         several = self.graph.pointers_at(t, offset, size)
-        return (OBJECT, several, 0, 0, 0) if several else None
+        return (OBJECT, several, 0, ANY, 0) if several else None
 
     def join(self, left: Value, right: Value) -> Value | None:
         """What holds on both of two ways, where globals or objects of two types meet."""
@@ -554,7 +554,7 @@ class Questions:
             return said
         graph = self.graph
         if graph.choices(known[1]):
-            return said
+            return self._chosen(known, said) or said
         if known[1] == said[1] or graph.canonical(known[1]) == graph.canonical(said[1]):
             whole = graph.size(known[1])
             if said[4] == known[4]:
@@ -590,6 +590,21 @@ class Questions:
             return said
         # Neither is a part of the other: a cast. Of two variables the larger is what was meant, else the later one.
         return known if told or not graph.is_aggregate(said[1]) else said
+
+    def _chosen(self, known: Value, said: Value) -> Value | None:
+        """Those of several types that have a pointer where a variable says one is."""
+        graph = self.graph
+        at = known[4] - said[4]
+        if not graph.is_pointer(said[1]) or known[2] or said[2] or at:
+            return None
+        canonical = graph.canonical(said[1])
+        having = [
+            t
+            for t in graph.choices(known[1])
+            if at < graph.size(t) and graph.canonical(graph.value_at(t, at, graph.pointer_size)) == canonical
+        ]
+        one = graph.one_of(having)
+        return (OBJECT, one, 0, 0, known[4]) if one else None
 
     def _is_room(self, t: int, offset: int) -> bool:
         """Whether plain bytes, which anything is put into, lie at an offset of an aggregate."""

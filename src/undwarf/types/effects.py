@@ -95,6 +95,8 @@ MOST_VALUES = cython.declare(cython.Py_ssize_t, 4 << 20)
 """Values that are told apart; past them all new ones are unknown."""
 MOST_AT_ONCE = cython.declare(cython.Py_ssize_t, 1024)
 """Variables valid at one instruction that are looked at: the innermost ones."""
+ANY = cython.declare(cython.longlong, 1 << 40)
+"""The symbol of what any load from a union gives, as in undwarf.types.values."""
 LARGEST = cython.declare(cython.longlong, 1 << 62)
 """Offsets and steps at least this large say nothing."""
 EVERYTHING = cython.declare(cython.longlong, 1 << 20)
@@ -1133,6 +1135,15 @@ class Effects:
         return NOWHERE
 
     @cython.cfunc
+    @cython.inline
+    @cython.exceptval(-1)
+    def _nameless(self, value: cython.int) -> cython.int:
+        """A pointer to one of several types without the symbol that says which pointer it is."""
+        if self._base(value) != OBJECT or not self._symbol(value) or self._step(value):
+            return value
+        return self.values.intern(OBJECT, self._type(value), 0, 0, self._offset(value))
+
+    @cython.cfunc
     @cython.exceptval(-1)
     def join(self, left: cython.int, right: cython.int) -> cython.int:
         """What holds on both of two ways; `left` is the one known longer, whose offset stays."""
@@ -1167,6 +1178,7 @@ class Effects:
     @cython.cfunc
     @cython.exceptval(-1)
     def _asked_join(self, left: cython.int, right: cython.int) -> cython.int:
+        left, right = self._nameless(left), self._nameless(right)
         key: cython.ulonglong = cython.cast(cython.ulonglong, left) << 32 | cython.cast(cython.ulonglong, right)
         found: cython.int = self.values.joined.find(key)
         if found < 0:
@@ -1192,6 +1204,8 @@ class Effects:
         if same and self._offset(known) == self._offset(said):
             return known
         told: cython.bint = register < 0 or self._told(register, known)
+        symbol: cython.longlong = self._symbol(known) if base == OBJECT and not self._step(known) else 0
+        known = self._nameless(known)
         key: cython.ulonglong = cython.cast(cython.ulonglong, known) << 32 | cython.cast(cython.ulonglong, said)
         if told:
             key |= TOLD
@@ -1204,6 +1218,8 @@ class Effects:
             if own and self.own is None:
                 self.own = Own()
             (self.own.reconciled if own else self.values.reconciled).put(key, found)
+        if symbol and self._is_several(found):
+            return self.values.intern(OBJECT, self._type(found), 0, symbol, self._offset(found))
         return found
 
     @cython.cfunc
@@ -1590,7 +1606,17 @@ class Effects:
             if said and not (value and self.questions.graph.is_pointer(self._type(said))):
                 # Else a variable is the first member of one of several.
                 return said
-        return value
+        return self._own_name(value, k)
+
+    @cython.cfunc
+    @cython.inline
+    @cython.exceptval(-1)
+    def _own_name(self, value: cython.int, k: cython.Py_ssize_t) -> cython.int:
+        """What is loaded from a union as the pointer that this load gave."""
+        if not value or self._symbol(value) != ANY:
+            return value
+        self._forget(k + 1)
+        return self.values.intern(OBJECT, self._type(value), 0, k + 1, self._offset(value))
 
     @cython.cfunc
     @cython.inline
@@ -1610,6 +1636,7 @@ class Effects:
     @cython.exceptval(-1)
     def _at(self, where: cython.int, size: cython.longlong) -> cython.int:
         """What lies at a place that is not in the frame."""
+        where = self._nameless(where)
         key: cython.ulonglong = cython.cast(cython.ulonglong, where) << 32 | cython.cast(cython.ulonglong, size)
         found: cython.int = self.values.loaded.find(key)
         if found < 0 and self.own is not None:
@@ -1633,7 +1660,7 @@ class Effects:
         if step:
             if not there or size != 8:
                 return NOTHING
-            return cython.cast(cython.int, self.questions.frame_element(place, step, within, size))
+            return self._own_name(self.questions.frame_element(place, step, within, size), k)
         at: cython.Py_ssize_t = self._slot(offset, size, True) if size == 4 or size == 8 else -1
         known: cython.int = self.state[at] if at >= 0 else NOTHING
         said: cython.int = NOTHING
@@ -1705,7 +1732,7 @@ class Effects:
                 self.put(self._offset(where), size, value)
                 continue
             if action == STORE and left >= 0 and size == 8 and base in (OBJECT, ADDRESS):
-                self._learn_stored(left, where)
+                self._learn_stored(k, left, where)
             if base != ADDRESS and base != THREAD and base != PERCPU:
                 if action == STORE and left >= 0:
                     self.escape(self.get(left))
@@ -1714,12 +1741,12 @@ class Effects:
 
     @cython.cfunc
     @cython.exceptval(-1)
-    def _learn_stored(self, register: cython.longlong, where: cython.int) -> cython.int:
+    def _learn_stored(self, k: cython.Py_ssize_t, register: cython.longlong, where: cython.int) -> cython.int:
         """An unknown value goes into a member that is a pointer: that is what it was, wherever else it is."""
         value: cython.int = self.get(register)
         if value and (self._base(value) != NUMBER or self._step(value) != 1 or self._offset(value)):
             return 0
-        said: cython.int = self._at(where, 8)
+        said: cython.int = self._own_name(self._at(where, 8), k)
         if said and self._base(said) == OBJECT:
             if value and self._symbol(value) > 0:
                 self._replace(value, said)
@@ -1829,6 +1856,11 @@ class Effects:
             ):
                 # What was copied from there, or to there, is the same.
                 self._replace(known, value)
+            elif self._base(known) == OBJECT and self._symbol(known) and not self._step(known):
+                # One of several, of which a variable says which one it is.
+                value = self.reconcile(known, value, register)
+                self._replace(known, value)
+                continue
             self.state[register] = self.reconcile(known, value, register)
         return 0
 

@@ -44,7 +44,7 @@ _score_of = itemgetter(0)
 # Members by the ten thousand: past the named tuple's own way to be made.
 _as_it_is = tuple.__new__
 
-_MOST_CHOICES = 8
+_MOST_CHOICES = 32
 """Types that a pointer may lead to, of which its use has to tell one."""
 
 _WRAPPERS = (

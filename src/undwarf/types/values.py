@@ -15,7 +15,8 @@ VIRTUAL  nothing: what a class's table of virtual functions says at `offset`, ho
 ======== ==================================================================================================
 
 The value is base + offset + step * n for some integer n: step 0 is exact, step 1 says nothing but the base. Equal
-symbols (not 0) mean the same n, so that sums of parts of one index stay precise. The offset is that of the first way on
+symbols (not 0) mean the same n, so that sums of parts of one index stay precise; of pointers to one of several types,
+which are loaded from unions, that they are the same pointer. The offset is that of the first way on
 which the value was reached: in a loop, that of its first turn.
 
 None stands for what is not known at all. Sums and products of values are in `effects.py`, where they are numbers.
@@ -28,6 +29,7 @@ from undwarf.types.model import TypeGraph
 
 __all__ = [
     "ADDRESS",
+    "ANY",
     "FRAME",
     "NUMBER",
     "OBJECT",
@@ -40,6 +42,8 @@ __all__ = [
 ]
 
 NUMBER, FRAME, OBJECT, ADDRESS, PERCPU, THREAD, POISON, VIRTUAL = range(8)
+ANY = 1 << 40
+"""The symbol of what any load from a union gives, to which the data flow gives one of its own."""
 
 Value = tuple[int, int, int, int, int]
 
