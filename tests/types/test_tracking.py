@@ -542,6 +542,34 @@ def test_what_is_stored_to_a_pointer_is_what_it_leads_to(fake: Fake, touched: To
     assert touched("mov %rsi,8(%rdi); mov 24(%rsi),%rax; ret") == ["node.key", "?"]
 
 
+def test_what_is_copied_up_to_an_index_is_the_array_at_the_pointer(fake: Fake, touched: Touched) -> None:
+    graph = fake.graph
+    short = graph.add(TypeRecord(Kind.INT, "short int", 2))
+    numbers, pointers = (
+        graph.add(TypeRecord(Kind.ARRAY, target=t, count=4)) for t in (short, graph.pointer_to(fake.node))
+    )
+    members = (fake.member("n", 0, 8, fake.long), fake.member("of", 8, 8, numbers), fake.member("to", 16, 32, pointers))
+    fake.takes((RDI, graph.add(TypeRecord(Kind.STRUCT, "both", 48, keyword="struct", members=members))))
+    assert touched("add $8,%rdi; add %rsi,%rsi; mov -8(%rdi,%rsi),%rax; mov -4(%rdi,%rsi),%eax; ret") == [
+        "both.of[]",
+        "both.of[]",
+    ]
+    assert touched("add $16,%rdi; shl $3,%rsi; mov -8(%rdi,%rsi),%rax; ret") == ["both.to[]"]
+    # Not what is no whole of its elements.
+    assert touched("add $8,%rdi; mov -1(%rdi,%rsi),%al; ret") == ["?"]
+
+
+def test_a_pointer_behind_its_element_is_used_for_elements_counted_from_one(fake: Fake, touched: Touched) -> None:
+    graph = fake.graph
+    numbers = graph.add(TypeRecord(Kind.ARRAY, target=fake.int, count=32))
+    items = graph.add(TypeRecord(Kind.ARRAY, target=fake.item, count=4))
+    members = (fake.member("of", 0, 128, numbers), fake.member("at", 128, 160, items))
+    fake.takes((RDI, graph.add(TypeRecord(Kind.STRUCT, "both", 288, keyword="struct", members=members))))
+    # at[n].value and at[n - 1].value by a pointer to at[n].
+    loop = "add $128,%rdi; 1: mov 24(%rdi),%rax; mov -16(%rdi),%rax; add $40,%rdi; dec %ecx; jne 1b; ret"
+    assert touched(loop) == ["both.at[].value", "both.at[].value"]
+
+
 def test_behind_an_array_another_may_have_begun(fake: Fake) -> None:
     graph = fake.graph
     rows = [graph.add(TypeRecord(Kind.ARRAY, target=t, count=4)) for t in (fake.node, fake.node)]

@@ -93,8 +93,44 @@ def test_functions_say_what_they_take(fake: Fake, tmp_path: Path, text: str, nam
     assert told(fake, text, tmp_path) == names
 
 
-def test_a_variable_that_is_there_later_says_what_it_is(fake: Fake, tmp_path: Path) -> None:
-    opaque = fake.graph.add(TypeRecord(Kind.STRUCT, "opaque", 0, keyword="struct"))
+def test_where_a_functions_parameters_are_its_variables_say(fake: Fake, tmp_path: Path) -> None:
+    # As without variables, if they say so: compilers may leave parameters out.
+    either = fake.prototypes[0].arguments[0][1]
+    fake.takes((RSI, fake.item), at=64)
+    fake.variables.append(Place("it", fake.graph.target(either), PlaceKind.MEMORY, RDI, 0, 0, 9))
+    text = "mov (%rdi),%rsi; mov 8(%rsi),%rcx; call .+57; ret"
+    assert told(fake, text, tmp_path) == ["?"]
+    fake.variables.append(Place("one", fake.graph.pointer_to(fake.node), PlaceKind.REGISTER, RSI, 0, 64, 65))
+    assert told(fake, text, tmp_path) == ["node"]
+
+
+def test_what_takes_bytes_takes_anything(fake: Fake, tmp_path: Path) -> None:
+    fake.takes((RSI, fake.graph.add(TypeRecord(Kind.CHAR, "char", 1))), at=64)
+    assert told(fake, "mov (%rdi),%rsi; mov 16(%rsi),%ecx; call .+57; ret", tmp_path) == ["node"]
+    # But no number.
+    assert told(fake, "mov (%rdi),%rax; mov 8(%rax),%rsi; call .+57; ret", tmp_path) == ["item"]
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        # 40 bytes from one to the next are items, 32 are nodes.
+        ("mov (%rdi),%rax; 1: mov 8(%rax),%rcx; add $40,%rax; dec %edx; jne 1b; ret", ["item"]),
+        ("mov (%rdi),%rax; lea (%rcx,%rcx,4),%rcx; mov 32(%rax,%rcx,8),%rdx; ret", ["item"]),
+        ("mov (%rdi),%rax; 1: mov 8(%rax),%rcx; add $32,%rax; dec %edx; jne 1b; ret", ["node"]),
+        # Of 8 bytes neither is, nor has it an array.
+        ("mov (%rdi),%rax; 1: mov 8(%rax),%rcx; add $8,%rax; dec %edx; jne 1b; ret", ["?"]),
+        # What is read of the first one is no step further.
+        ("mov (%rdi),%rax; mov 16(%rax),%ebx; lea (%rcx,%rcx,4),%rcx; mov 32(%rax,%rcx,8),%rdx; ret", ["node", "?"]),
+    ],
+)
+def test_steps_are_those_of_an_array_of_it(fake: Fake, tmp_path: Path, text: str, names: list[str]) -> None:
+    assert told(fake, text, tmp_path) == names
+
+
+@pytest.mark.parametrize("kind", [Kind.STRUCT, Kind.FORWARD])
+def test_a_variable_that_is_there_later_says_what_it_is(fake: Fake, tmp_path: Path, kind: Kind) -> None:
+    opaque = fake.graph.add(TypeRecord(kind, "opaque", 0, keyword="struct"))
     fake.variables.append(Place("it", fake.graph.pointer_to(opaque), PlaceKind.REGISTER, RDI, 0, 0, 7))
     text = "mov 8(%rdi),%rcx; mov %rdi,%rbx; xor %edi,%edi; nop; ret"
     assert told(fake, text, tmp_path) == ["?"]

@@ -344,7 +344,7 @@ class Resolver:
         """What an access outside of a type is in, told by all accesses through the same pointer."""
         others = () if where[2] else function.tracker.others(k, number)
         accesses = [(where[4] + apart, each) for apart, each in others]
-        if not others and function.tracker.has_variables and where[4] != 0:
+        if not others and function.tracker.has_variables and where[4] != 0 and self.graph.is_aggregate(where[1]):
             accesses = accessed(function.tracker, k, operand, where, size)
         if not accesses or (others and self._may_be_next(function, where, others)):
             return None

@@ -19,6 +19,7 @@ __all__ = ["SEVERAL", "in_array", "in_pointed", "in_variable", "touched"]
 SEVERAL = "in one of two arrays"
 """Why it is not known what is touched by an index that may count from more than none."""
 _OUTSIDE = "outside of the type"
+_LEADING = (OBJECT, ADDRESS)
 _SHORT, _TURNS, _NEAR = 3, 3, 64
 """Elements of an array from which on its last one is hardly meant by an index and a number; turns of a loop that
 compilers make one of; instructions in which the others of these are looked for."""
@@ -30,7 +31,10 @@ def touched(tracker: Tracker, k: int, operand: Memory, where: Value, size: int) 
     found = questions.locate(where, size)
     base = tracker.register(operand.base) if operand.base != NONE else None
     if where[2]:
-        if not isinstance(found, str) and _in_one_array(tracker, operand, base, where):
+        tail = _tail(tracker, operand, base, where, size)
+        if tail is not None:
+            return tail
+        if not isinstance(found, str) and _in_one_array(tracker, operand, base, where, found):
             return _by_index(tracker, operand, where) or _unbiased(tracker, k, operand, where, size) or found
         return in_variable(tracker, k, operand, size) or "index not understood"
     whole = graph.size(where[1])
@@ -220,14 +224,41 @@ def _told(tracker: Tracker, k: int, register: int, value: Value) -> bool:
     return any(said[4] == value[4] for said in tracker.questions.said_of(register, pc))
 
 
-def _in_one_array(tracker: Tracker, operand: Memory, base: Value | None, where: Value) -> bool:
+def _in_one_array(tracker: Tracker, operand: Memory, base: Value | None, where: Value, found: Located) -> bool:
     """Whether a pointer that walks through an array is not used for what lies before that: it is one further."""
     if operand.index != NONE or base is None or base[:3] != where[:3] or not 0 < base[4] - where[4] <= where[2]:
         return True
     t, start = where[1], 0
     if where[0] == ADDRESS:
-        found = tracker.questions.variable_of(where)
-        if found is None:
+        variable = tracker.questions.variable_of(where)
+        if variable is None:
             return True
-        t, start = found[0], where[4] - found[1]
-    return same_array(tracker.graph, t, where[2], base[4] - start, where[4] - start)
+        t, start = variable[0], where[4] - variable[1]
+    # What was found may be in the array behind the offset.
+    place = found.offset if found.how == "array" and found.type == t else where[4] - start
+    return same_array(tracker.graph, t, where[2], base[4] - start, place)
+
+
+def _tail(tracker: Tracker, operand: Memory, base: Value | None, where: Value, size: int) -> Located | None:
+    """An array at whose begin an operand's base is, and up to so many bytes of whose end it lies, as when as much as an
+    index says is copied."""
+    if base is None or base[2] or base[0] not in _LEADING:
+        return None
+    if operand.index == NONE or operand.scale != 1 or operand.displacement != -size:
+        return None
+    if base[:2] != where[:2] or base[4] != where[4] + size:
+        return None
+    graph = tracker.graph
+    t, begin = base[1], base[4]
+    if base[0] == ADDRESS:
+        variable = tracker.questions.variable_of(base)
+        if variable is None:
+            return None
+        t, begin = variable
+    if graph.is_array(t) and not begin:
+        located = locate(graph, t, graph.stride(t), 0, size)
+        return None if isinstance(located, str) else located
+    if not graph.is_aggregate(t) or not any(at == begin and not size % by for at, by, _total in graph.arrays(t) if by):
+        return None
+    found = graph.member_at(t, begin, size)
+    return Located(t, begin, found, "array") if found is not None else None

@@ -11,7 +11,9 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from undwarf.disasm import NONE, Action, Flow, Instruction, Memory
+from undwarf.types.locate import Located, locate
 from undwarf.types.model import VOID, Kind, TypeGraph
+from undwarf.types.places import PlaceKind
 from undwarf.types.pointed import scalar_at
 from undwarf.types.tracking import Tracker
 from undwarf.types.values import OBJECT, Value
@@ -49,12 +51,14 @@ class Loaded(NamedTuple):
 
 
 class Uses:
-    """What is done with one value. ``leads`` are types that it is said to lead to."""
+    """What is done with one value. ``leads`` are types it is said to lead to; ``passed``: it goes where a pointer is
+    expected."""
 
     def __init__(self) -> None:
         self.touched: set[Touched] = set()
         self.loaded: list[Loaded] = []
         self.leads: list[int] = []
+        self.passed = False
 
 
 def meant(tracker: Tracker, k: int, operand: Memory, where: Value, size: int) -> int:
@@ -65,13 +69,16 @@ def meant(tracker: Tracker, k: int, operand: Memory, where: Value, size: int) ->
     base = tracker.register(operand.base) if operand.base != NONE and not operand.segment else None
     if base is None or base[:2] != where[:2] or base[0] != OBJECT:
         return VOID
-    if not choices and (graph.size(where[1]) or where[2] or base[4] or not graph.is_aggregate(where[1])):
+    if not choices and (graph.size(where[1]) or where[2] or base[4]):
         return VOID
     uses = _around(tracker, k, operand.base)
-    uses.touched.add(Touched(where[4] - base[4], size, copied=True))
+    own = Touched(where[4], size, copied=True)
     known = {graph.canonical(t): t for t in uses.leads}
     if choices:
-        found = [t for t in choices if _fits(tracker, t, uses, base[4], where[2], _DEEP)]
+        found = [t for t in choices if _may_touch(graph, t, where[2], where[4], own)]
+        found = [t for t in found if _fits(tracker, t, uses, base[4], base[2], _DEEP)]
+        just = [t for t in found if where[2] and _has_steps(graph, t, abs(where[2]))]
+        found = just or found
         if not base[4] and not base[2]:
             found = [t for t in found if all(_same(graph, t, one) for one in known.values())]
     else:
@@ -97,24 +104,34 @@ def _same(graph: TypeGraph, t: int, other: int) -> bool:
 
 
 def _fits(tracker: Tracker, t: int, uses: Uses, shift: int, step: int, deep: int) -> bool:
-    """Whether all that is done with a pointer may be done with one to ``shift`` bytes into an object of a type, or into
-    one of several of that type."""
+    """Whether all that is done with a pointer may be done with one to ``shift`` bytes into an object of a type, or with
+    one that goes through an array of such, or one inside of it, by steps."""
     graph = tracker.graph
-    whole = graph.size(t)
-    if step and (not whole or step % whole):
+    if not all(_may_touch(graph, t, step, one.offset + shift, one) for one in uses.touched):
         return False
-    for one in uses.touched:
-        offset = (one.offset + shift) % whole if step else one.offset + shift
-        if not _may_touch(graph, t, offset, one):
-            return False
     for loaded in uses.loaded if deep else ():
         after = _after(tracker, loaded)
-        if not after.touched and not after.leads:
+        if not after.touched and not after.leads and not after.passed:
             continue
-        offset = (loaded.offset + shift) % whole if step else loaded.offset + shift
-        if not _leads_on(tracker, t, offset, after, loaded.indexed, deep):
+        place = _place_in(graph, t, step, loaded.offset + shift, _POINTER)
+        if place is None or not _leads_on(tracker, place.type, place.offset, after, loaded.indexed, deep):
             return False
     return True
+
+
+def _has_steps(graph: TypeGraph, t: int, step: int) -> bool:
+    """Whether objects of a type, or elements of an array in it, are so far apart."""
+    return graph.size(t) == step or (graph.is_aggregate(t) and any(by == step for _at, by, _total in graph.arrays(t)))
+
+
+def _place_in(graph: TypeGraph, t: int, step: int, offset: int, size: int) -> Located | None:
+    """What lies at an offset of a type, or of one of its elements."""
+    if step:
+        located = locate(graph, t, step, offset, size)
+        # An index may count from one, not from many.
+        return None if isinstance(located, str) or located.offset - offset > abs(step) else located
+    found = graph.member_at(t, offset, size) if offset >= 0 else None
+    return Located(t, offset, found) if found is not None else None
 
 
 def _after(tracker: Tracker, loaded: Loaded) -> Uses:
@@ -145,19 +162,20 @@ def _leads_on(tracker: Tracker, t: int, offset: int, after: Uses, indexed: bool,
     return False
 
 
-def _may_touch(graph: TypeGraph, t: int, offset: int, done: Touched) -> bool:
+def _may_touch(graph: TypeGraph, t: int, step: int, offset: int, done: Touched) -> bool:
     """Whether somebody accesses so many bytes there: a member, a byte of a number, or several members to copy them."""
-    whole = graph.size(t)
     if graph.is_scalar(t):
-        return done.size == whole and not offset % whole
-    found = graph.member_at(t, offset, done.size) if offset >= 0 else None
-    if found is None or not graph.is_scalar(found.type):
+        whole = graph.size(t)
+        return done.size == whole and not offset % whole and not step % whole
+    place = _place_in(graph, t, step, offset, done.size)
+    if place is None or not graph.is_scalar(place.field.type):
         return False
+    found = place.field
     if found.offset + done.size <= found.size:
         if graph.is_pointer(found.type):
             return not found.offset and done.size == found.size
         return not found.offset or done.size <= 2
-    last = graph.member_at(t, offset + done.size - 1, 1)
+    last = graph.member_at(place.type, place.offset + done.size - 1, 1)
     return done.copied and not found.offset and last is not None and last.offset == graph.size(last.type) - 1
 
 
@@ -285,13 +303,25 @@ def _done(tracker: Tracker, at: int, held: set[_Holder], uses: Uses, *, told: bo
 
 def _passed(tracker: Tracker, made: Instruction, held: set[_Holder], uses: Uses) -> None:
     """What a function that is called expects what some registers hold to lead to."""
-    graph = tracker.graph
-    prototype = tracker.program.callee(made.target) if made.target is not None else None
-    if prototype is None or not prototype.trusted:
+    graph, program = tracker.graph, tracker.program
+    prototype = program.callee(made.target) if made.target is not None else None
+    if prototype is None or made.target is None:
         return
-    for register, t, piece in prototype.arguments:
+    expected = prototype.arguments if prototype.trusted else ()
+    if tracker.has_variables:
+        # Compilers may leave parameters out: where they are is what the callee's variables say at its begin.
+        places = [place for scope in program.source.places(made.target) for place in scope]
+        expected = tuple(
+            (place.register, place.type, place.piece_offset or place.piece_size)
+            for place in places
+            if place.kind == PlaceKind.REGISTER and place.low <= made.target < place.high
+        )
+    for register, t, piece in expected:
         if register in held and not piece and graph.is_pointer(t):
-            _add(graph, graph.target(t), uses)
+            uses.passed = True
+            # Anything may be given as bytes.
+            if graph.size(graph.target(t)) > 1:
+                _add(graph, graph.target(t), uses)
 
 
 def _lead(graph: TypeGraph, value: Value | None, uses: Uses) -> None:
