@@ -36,7 +36,7 @@ __all__ = ["Callers"]
 
 _MOST_SITES = 16
 """Functions that call one, which are looked into."""
-_DEEP = 4
+_DEEP = 8
 """Callers of callers that are looked into."""
 _KEPT = 256
 _CALLED_BACK = {
