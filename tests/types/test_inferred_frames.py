@@ -91,8 +91,16 @@ NOINLINE float fourth(struct ball *b) { return corners(b, 2)[3].x + b->radius; }
 void *kept; const char *kept_name;
 NOINLINE void *found_at(const char *name) { return kept_name && !strcmp(kept_name, name) ? kept : 0; }
 NOINLINE void keep(const char *name, void *value) { kept_name = name; kept = value; }
+struct lengths { int by_length[16]; long total; };
+NOINLINE int counted(void *context, int length, long weight)
+{ struct lengths *l = context; l->by_length[length & 15]++; l->total += weight; return 1; }
+NOINLINE int each(int n, int (*seen)(void *, int, long), void *context)
+{ int k = 0; for (int i = 0; i < n; i++) k += seen(context, i, 2L * i); return k; }
+NOINLINE long lengths(int n)
+{ struct lengths l; memset(&l, 0, sizeof l); l.by_length[3] = n; n = each(n, counted, &l);
+  return l.total + l.by_length[3] + n; }
 int main(int argc, char **argv)
-{ struct leaf leaf = { 0, 0, argc }; struct ball ball = { 0 }; struct span *sp = spans(argc);
+{ argc += lengths(argc); struct leaf leaf = { 0, 0, argc }; struct ball ball = { 0 }; struct span *sp = spans(argc);
   qsort(sp, argc, sizeof *sp, by_low); argc += ((int *)a_table(argc))[2] + three.a + sp[0].low;
   kept = customers(argc); struct event e = { 0, 1, kept }; argc += e.who->id + session(argv[0], owner(2));
   argc += three_leaves(&leaf) + fourth(&ball);
@@ -200,3 +208,16 @@ def test_what_lies_behind_may_be_the_next_of_several(plain: Path, optimized: Pat
     for program in (plain, optimized):
         assert "struct ball.radius" in answers(program, "fourth")
         assert len([one for one in touched(program, "fourth") if one == "struct ball.radius"]) == 1
+
+
+def test_what_may_be_anything_has_an_array_where_an_index_leads(plain: Path, optimized: Path) -> None:
+    for program in (plain, optimized):
+        told = answers(program, "counted")
+        assert {"struct lengths.by_length[]", "struct lengths.total"} <= told
+        assert "?" not in told
+
+
+def test_an_object_in_the_frame_is_what_is_called_takes_it_for(plain: Path, optimized: Path) -> None:
+    for program in (plain, optimized):
+        told = answers(program, "lengths")
+        assert {"struct lengths.by_length[]", "struct lengths.total"} <= told

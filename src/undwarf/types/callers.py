@@ -93,8 +93,9 @@ class Callers:
             return known
         if not self._asking:
             self._left = self._elf.limits.callers_followed
+            self._forget()
         prototype = self._program.source.prototype_at(low)
-        made = Inference(self._program, flow, low, high, prototype, {}, self._returned, tracker=tracker)
+        made = Inference(self._program, flow, low, high, prototype, {}, self._returned, None, tracker, self._taken)
         wanted = self._wanted(made, prototype)
         cut = False
         if wanted:
@@ -106,15 +107,23 @@ class Callers:
             self._asking.pop()
             given = {register: t for register, t in given.items() if self._fits_entry(made, register, t)}
             if given:
-                made = Inference(self._program, flow, low, high, prototype, given, self._returned)
+                made = Inference(self._program, flow, low, high, prototype, given, self._returned, taken=self._taken)
         wholes = self._wholes(low, made)
         if wholes:
-            made = Inference(self._program, flow, low, high, prototype, made.given, self._returned, wholes)
+            made = Inference(
+                self._program, flow, low, high, prototype, made.given, self._returned, wholes, None, self._taken
+            )
         (self._partial.add if cut and self._asking else self._partial.discard)(low)
         self._kept[low] = made
         if len(self._kept) > _KEPT:
             self._partial.discard(self._kept.popitem(last=False)[0])
         return made
+
+    def _forget(self) -> None:
+        """What was told of functions while others were asked for may be more for who asks now."""
+        for low in self._partial:
+            self._kept.pop(low, None)
+        self._partial.clear()
 
     def _other(self, low: int) -> Inference | None:
         """Another function, as long as not too many were looked into for the one that is asked for."""
@@ -438,6 +447,34 @@ class Callers:
                 return VOID
             told.append(self._given(made, value, source))
         return self._common(told) if told and all(told) else VOID
+
+    def _taken(self, target: int, register: int, values: "Mapping[int, Value | None]") -> int:
+        """What a function takes one of its parameters for, itself or one that it is given and calls with it; void where
+        that is not known."""
+        if target not in self._functions:
+            return VOID
+        if self._asking:
+            # Those that ask may be who is called, and are told less then.
+            self._cut = True
+            return VOID
+        self._forget()
+        self._asking.append(target)
+        made = self._other(target)
+        self._asking.pop()
+        if made is None:
+            return VOID
+        t = made.facts.entry.get(register, VOID)
+        if t:
+            return t if self._graph.is_aggregate(t) else VOID
+        found: set[int] = set()
+        for node, _known, given in made.webs.through:
+            value = values.get(made.webs.entry_of(node))
+            if value is None or value[0] != ADDRESS or value[2]:
+                continue
+            for to, source in given.items():
+                if not source[1] and made.webs.entry_of(source[0]) == register:
+                    found.add(self._taken(value[4], to, {}))
+        return found.pop() if len(found) == 1 else VOID
 
     def _common(self, told: list[tuple[int, ...]]) -> int:
         """The largest whole that all lead to; not what different aggregates happen to begin with."""

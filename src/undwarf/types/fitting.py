@@ -9,15 +9,21 @@ from undwarf.types.model import VOID, Kind, TypeGraph
 __all__ = ["Done", "fits", "nothing_done"]
 
 
+_ADDED = 4
+"""Steps that are added to an index at most."""
+
+
 class Done(NamedTuple):
     """(offset, size) of what is accessed behind a pointer, of those that are one number with a point, and of those that
-    are calculated with; (offset, what it may lead to) of pointers that are put there; offsets of those used."""
+    are calculated with; (offset, what it may lead to) of pointers that are put there; offsets of those used; (step,
+    offset, size) of what an index tells of."""
 
     touched: set[tuple[int, int]]
     floating: set[tuple[int, int]]
     numbers: set[tuple[int, int]]
     put: set[tuple[int, tuple[int, ...]]]
     pointers: set[int]
+    rows: set[tuple[int, int, int]]
 
     def wrapped(self, size: int) -> "Done":
         """The same in one of several objects of a size, one behind the other."""
@@ -27,6 +33,7 @@ class Done(NamedTuple):
             {(offset % size, width) for offset, width in self.numbers},
             {(offset % size, leads) for offset, leads in self.put},
             {offset % size for offset in self.pointers},
+            {(step, offset % size, width) for step, offset, width in self.rows if step != size},
         )
 
     def add(self, other: "Done", apart: int = 0) -> None:
@@ -36,11 +43,12 @@ class Done(NamedTuple):
         self.numbers.update((apart + offset, width) for offset, width in other.numbers)
         self.put.update((apart + offset, leads) for offset, leads in other.put)
         self.pointers.update(apart + offset for offset in other.pointers)
+        self.rows.update((step, apart + offset, width) for step, offset, width in other.rows)
 
 
 def nothing_done() -> Done:
     """Nothing, to be added to."""
-    return Done(set(), set(), set(), set(), set())
+    return Done(set(), set(), set(), set(), set(), set())
 
 
 def fits(graph: TypeGraph, t: int, done: Done, *, merged: bool = False) -> bool:
@@ -57,7 +65,23 @@ def fits(graph: TypeGraph, t: int, done: Done, *, merged: bool = False) -> bool:
     size = graph.pointer_size
     if not all(offset >= 0 and graph.is_pointer(graph.value_at(t, offset, size)) for offset in done.pointers):
         return False
+    if not all(_is_row(graph, t, *one) for one in done.rows):
+        return False
     return all(_is_put(graph, t, offset, leads) for offset, leads in done.put)
+
+
+def _is_row(graph: TypeGraph, t: int, step: int, offset: int, size: int) -> bool:
+    """Whether an index may tell of something at an offset of a type, or of several of them; it may be one with a small
+    number added."""
+    whole = graph.size(t)
+    if whole and not step % whole:
+        return is_member(graph, t, offset % whole, size) or _are_members(graph, t, offset % whole, size)
+    apart = _ADDED * step
+    return any(
+        not step % stride and size <= stride and at - apart <= offset < at + max(total, stride) + apart
+        for at, stride, total in graph.arrays(t)
+        if stride
+    )
 
 
 def _are_members(graph: TypeGraph, t: int, offset: int, size: int) -> bool:

@@ -10,18 +10,18 @@ into the data flow, which then knows more, until nothing new is found. Values of
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from undwarf.disasm.x86_64 import RAX
+from undwarf.disasm.x86_64 import MACHINE, RAX
 from undwarf.types.calling import is_clone
 from undwarf.types.fitting import Done, fits, nothing_done
 from undwarf.types.flow import FunctionFlow
-from undwarf.types.locate import is_member, whole_around
+from undwarf.types.locate import whole_around
 from undwarf.types.model import VOID, Kind, TypeGraph, TypeRecord
 from undwarf.types.nodes import Node
 from undwarf.types.places import Place, PlaceKind, Prototype
 from undwarf.types.program import Program
 from undwarf.types.program_types import number_types, structures, structures_by_size
 from undwarf.types.tracking import Facts, Tracker
-from undwarf.types.values import OBJECT
+from undwarf.types.values import FRAME, OBJECT, Value
 from undwarf.types.webs import Webs
 
 __all__ = ["Inference"]
@@ -45,6 +45,8 @@ _SIMILAR = 16
 """Structures with the same members that are looked at."""
 _NEAR = 256
 """How far an object may reach of which only the address is known."""
+_WORD = 8
+"""Bytes that numbers and pointers take at most."""
 _SAVED = -16
 """Where the frame of a function with a frame pointer ends: the caller's frame pointer and the return address follow."""
 
@@ -52,7 +54,11 @@ _SAVED = -16
 def _several_kinds(done: Done) -> bool:
     """Whether numbers of several sizes are accessed, with and without a point, or numbers and pointers."""
     kinds = {(size, (offset, size) in done.floating, offset in done.pointers) for offset, size in done.touched}
-    return len(kinds) > 1
+    return len(kinds | {(size, False, False) for _step, _offset, size in done.rows}) > 1
+
+
+Taken = Callable[[int, int, Mapping[int, Value | None]], int]
+"""Of a function, a register and what registers hold when it is called."""
 
 
 @dataclass
@@ -72,6 +78,7 @@ class Inference:
     ``arguments``: what its callers pass in registers, by what these lead to. ``returned``: what a function that is
     called returns a pointer to, where its prototype does not say so. ``wholes``: what begins with what its parameters
     lead to, by register, and is meant. ``tracker``: the data flow that knows no more than these, where there is one.
+    ``taken``: what a function that is called uses one of its parameters for, where its prototype does not say so.
     """
 
     def __init__(
@@ -85,11 +92,14 @@ class Inference:
         returned: Callable[[int], int] | None = None,
         wholes: dict[int, int] | None = None,
         tracker: Tracker | None = None,
+        taken: "Taken | None" = None,
     ) -> None:
         self._program = program
         self._graph: TypeGraph = program.graph
         self._low, self._high = low, high
         self._returned = returned
+        self._taken = taken
+        self._lent: dict[int, set[int]] = {}
         self._unknown: list[int] = []
         self._flowing: tuple[Webs, dict[Node, list[tuple[Node, int]]]] | None = None
         self.given = arguments
@@ -148,6 +158,16 @@ class Inference:
     def done(self, first: Node, webs: Webs | None = None) -> Done:
         """All that is done behind a value, also where that has gone with a number added."""
         webs = webs or self.webs
+        found = nothing_done()
+        for node, apart in self._reached(first, webs):
+            found.add(self._done_here(node), apart)
+            for size, row in node.elements.items():
+                for inner, more in self._reached(row, webs):
+                    found.rows.update((size, apart + more + offset, width) for offset, width in inner.touched)
+        return found
+
+    def _reached(self, first: Node, webs: Webs) -> list[tuple[Node, int]]:
+        """Where a value goes, and what is added to it on the way."""
         if self._flowing is None or self._flowing[0] is not webs:
             flowing: dict[Node, list[tuple[Node, int]]] = {}
             for node in webs.nodes.values():
@@ -157,15 +177,15 @@ class Inference:
                     if origin is not None and origin is not node and (origin, 0) not in node.sources:
                         flowing.setdefault(origin, []).append((node, 0))
             self._flowing = webs, flowing
-        found = nothing_done()
-        queue, seen = [(first, 0)], {first}
-        while queue:
-            node, apart = queue.pop()
-            found.add(self._done_here(node), apart)
-            for further, more in self._flowing[1].get(node, ()):
-                if further not in seen:
-                    seen.add(further)
-                    queue.append((further, apart + more))
+        further = self._flowing[1]
+        found = [(first, 0)]
+        seen = {first}
+        for node, apart in found:
+            # The list grows while it is walked.
+            for to, more in further.get(node, ()):
+                if to not in seen:
+                    seen.add(to)
+                    found.append((to, apart + more))
         return found
 
     def _done_here(self, node: Node) -> Done:
@@ -177,23 +197,15 @@ class Inference:
                 pointers.add(offset)
             elif loaded.numeric or loaded.signs or loaded.reckoned:
                 numbers.add((offset, size))
-        return Done(node.touched, node.floating, numbers, node.put, pointers)
+        return Done(node.touched, node.floating, numbers, node.put, pointers, set())
 
     def _in_rows(self, first: Node, webs: Webs) -> dict[int, Done]:
         """By how many bytes objects are apart, all that is done with one of several behind a value."""
-        self.done(first, webs)
-        flowing = self._flowing[1] if self._flowing is not None else {}
         found: dict[int, Done] = {}
-        queue, seen = [(first, 0)], {first}
-        while queue:
-            node, apart = queue.pop()
+        for node, apart in self._reached(first, webs):
             for size, row in node.elements.items():
                 if not apart % size:
                     found.setdefault(size, nothing_done()).add(self.done(row, webs))
-            for further, more in flowing.get(node, ()):
-                if further not in seen:
-                    seen.add(further)
-                    queue.append((further, apart + more))
         return found
 
     def place_at(self, offset: int) -> tuple[int, int]:
@@ -365,7 +377,7 @@ class Inference:
         indexed = self._in_rows(node, webs)
         for size in {node.element, node.rowed, *indexed}:
             whole = node.element in (0, size) and not node.rowed % max(size, 1) and not node.allocated % max(size, 1)
-            if size <= 1 or not whole or not (node.element or node.rowed or node.allocated > size):
+            if size <= _WORD or not whole or not (node.element or node.rowed or node.allocated > size):
                 continue
             rows = indexed.get(size, nothing_done())
             apart = {offset % size for offset, _width in rows.touched}
@@ -401,11 +413,13 @@ class Inference:
         of several sizes, or as numbers with and without a point, and one structure only has all of them."""
         graph = self._graph
         prototype = webs.prototype
-        anything = {
-            register
-            for register, t, piece in (prototype.arguments if prototype is not None and prototype.trusted else ())
-            if not piece and graph.is_pointer(t) and graph.kind(graph.strip(graph.target(t))) == Kind.VOID
-        }
+        anything = {*MACHINE.parameters}
+        if prototype is not None and prototype.trusted:
+            anything = {
+                register
+                for register, t, piece in prototype.arguments
+                if not piece and graph.is_pointer(t) and graph.kind(graph.strip(graph.target(t))) == Kind.VOID
+            }
         calls = {k for k, target, _values, _sources in webs.calls if self._gives_anything(target)}
         for node in list(webs.nodes.values()):
             kind, at, more = node.key
@@ -523,9 +537,25 @@ class Inference:
                 facts.made.setdefault(at, (more, t))
             elif kind == "in" and node.leads.get(0):
                 facts.begin.setdefault((at, more), t)
-        if webs.unoptimised or webs.objects or webs.places or webs.cells or webs.floating or webs.rows:
+        self._lend(webs)
+        if self._lent or webs.unoptimised or webs.objects or webs.places or webs.cells or webs.floating or webs.rows:
             facts.places = tuple(self._places(webs, decided))
         return facts
+
+    def _lend(self, webs: Webs) -> None:
+        """Note what functions that are called take objects in the frame for, where no prototype says so."""
+        if self._taken is None:
+            return
+        for _k, target, values, _sources in webs.calls:
+            prototype = self._program.callee(target)
+            known = prototype.arguments if prototype is not None and prototype.trusted else ()
+            told = {register for register, t, _piece in known if self._graph.size(self._graph.target(t))}
+            for register, value in values.items():
+                if value is None or value[0] != FRAME or value[2] or register in told or value[4] in webs.objects:
+                    continue
+                t = self._taken(target, register, values)
+                if t:
+                    self._lent.setdefault(value[4], set()).add(t)
 
     def _places(self, webs: Webs, decided: Decided) -> list[Place]:
         graph = self._graph
@@ -545,6 +575,10 @@ class Inference:
             t = self.merged(told)
             # Optimizers let objects share a place.
             if t and (webs.unoptimised or offset not in webs.given or self._is_all_of(t, offset, webs)):
+                objects.append((offset, t))
+        for offset, lent in self._lent.items():
+            t = self.merged(lent)
+            if t and offset not in webs.objects and self._is_all_of(t, offset, webs):
                 objects.append((offset, t))
         if not webs.unoptimised:
             objects = [one for one in objects if not any(self._share(one, other) for other in objects)]
@@ -619,13 +653,19 @@ class Inference:
                     objects.append((at, t))
 
     def _is_all_of(self, t: int, begin: int, webs: Webs) -> bool:
-        """Whether all that is accessed where an object is to be in the frame is of whole members."""
-        size = self._graph.size(t)
+        """Whether all that is accessed where an object is to be in the frame is of whole members, or reads one's begin,
+        as a part of a number."""
+        graph = self._graph
+        size = graph.size(t)
         inside = {(at - begin, width) for at, width in webs.stands if begin < at + width and at < begin + size}
-        single = {(at - begin, width) for at, width in webs.loaded - webs.copied if begin < at + width}
-        if not all(is_member(self._graph, t, at, width) for at, width in single & inside):
-            return False
-        return bool(inside) and fits(self._graph, t, Done(inside, set(), set(), set(), set()), merged=True)
+        single = {(at - begin, width) for at, width in webs.loaded - webs.copied} & inside
+        for at, width in single:
+            found = graph.member_at(t, at, width) if at >= 0 else None
+            if found is None or found.offset or width > graph.size(found.type):
+                return False
+        rest = nothing_done()
+        rest.touched.update(inside - single)
+        return bool(inside) and fits(graph, t, rest, merged=True)
 
     def _of_row(self, webs: Webs, decided: Decided, offset: int, count: int) -> int:
         """What all pointers lead to that are stored in an array in the frame; void where that is not known of all."""

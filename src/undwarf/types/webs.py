@@ -445,7 +445,7 @@ class Webs(NumberUses):
         if value is None or value[0] != NUMBER or source is None or source[2] != 8:
             return None
         size = value[2] * scale
-        if not _SMALL < size < _REACH or (leads is not None and leads[0] == NUMBER and leads[2] != 1):
+        if not 1 < size < _REACH or (leads is not None and leads[0] == NUMBER and leads[2] != 1):
             return None
         node = source[0]
         row = node.elements.get(size)
