@@ -11,7 +11,7 @@ from undwarf.types.model import Kind, TypeRecord
 from undwarf.types.places import Place, PlaceKind
 from undwarf.types.program import Program
 from undwarf.types.tracking import Tracker
-from undwarf.types.uses import meant
+from undwarf.types.uses import everywhere, meant
 
 RBX, RSI, RDI = 3, 4, 5
 
@@ -27,8 +27,11 @@ def fake() -> Fake:
     return made
 
 
-def told(fake: Fake, text: str, where: Path) -> list[str]:
-    """What each access in code behind a pointer to one of two, or to what is only declared, is said to be in."""
+def told(fake: Fake, text: str, where: Path, *, whole: bool = False) -> list[str]:
+    """What each access in code behind a pointer to one of two, or to what is only declared, is said to be in.
+
+    ``whole``: by all that is done with the same pointer in the whole function.
+    """
     code = assemble(text, where)
     flow = FunctionFlow(MACHINE.listing(code, 0), MACHINE)
     program = Program(fake, MACHINE, callee=lambda address: fake.prototypes.get(address))
@@ -40,7 +43,7 @@ def told(fake: Fake, text: str, where: Path) -> list[str]:
             tracker.before(k)
             at = tracker.address_of(k, number)
             if operand.access and at is not None and at[0] == 2 and (graph.choices(at[1]) or not graph.size(at[1])):
-                t = meant(tracker, k, operand, at, operand.size)
+                t = everywhere(tracker, k, at) if whole else meant(tracker, k, operand, at, operand.size)
                 found.append(graph.name(t) if t else "?")
                 assert tracker.address_of(k, number) == at
     return found
@@ -139,3 +142,21 @@ def test_a_variable_that_is_there_later_says_what_it_is(fake: Fake, tmp_path: Pa
     # Where two things are said, none is.
     fake.variables.append(Place("two", fake.graph.pointer_to(fake.item), PlaceKind.REGISTER, RBX, 0, 10, 11))
     assert told(fake, text, tmp_path) == ["?"]
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        # Another way says which one it is.
+        ("mov (%rdi),%rax; jrcxz 1f; mov 16(%rax),%edx; ret; 1: mov 8(%rax),%rcx; ret", ["node", "node"]),
+        # It is the same pointer from the stack, but another one that is loaded once more.
+        ("mov (%rdi),%rax; mov %rax,-8(%rsp); jrcxz 1f; mov 16(%rax),%edx; ret; 1: mov -8(%rsp),%rsi; mov 8(%rsi),%rcx",
+         ["node", "node"]),
+        ("mov (%rdi),%rax; jrcxz 1f; mov 16(%rax),%edx; ret; 1: mov (%rdi),%rsi; mov 8(%rsi),%rcx; ret", ["node", "?"]),
+        # One way takes it for one, the other for another.
+        ("mov (%rdi),%rax; jrcxz 1f; mov 16(%rax),%edx; ret; 1: mov 8(%rax),%rcx; mov 32(%rax),%rcx; ret",
+         ["?", "?", "?"]),
+    ],
+)  # fmt: skip
+def test_all_that_a_function_does_with_a_pointer_tells(fake: Fake, tmp_path: Path, text: str, names: list[str]) -> None:
+    assert told(fake, text, tmp_path, whole=True) == names

@@ -927,6 +927,35 @@ class Effects:
         self.state[register] = value
         return 0
 
+    @cython.locals(
+        found=list, number=cython.Py_ssize_t, k=cython.Py_ssize_t, m=cython.Py_ssize_t, row=cython.Py_ssize_t,
+        base=cython.longlong, value=cython.int, at=cython.Py_ssize_t,
+    )  # fmt: skip
+    def through_unions(self) -> Any:
+        """All accesses through pointers that were loaded from unions: the pointer's symbol, the type that says what it
+        may lead to, the instruction, the operand and how far behind the pointer."""
+        found = []
+        for number in range(len(self.block_first)):
+            if self.entries[2 * number + 1] < 0:
+                continue
+            self.enter(number)
+            for k in range(self.block_first[number], self.block_end[number]):
+                self.seed(k)
+                row = self.templates[k] * ROW_WORDS
+                m = self.rows[row + ROW_OPERAND] * OPERAND_WORDS
+                for at in range(self.rows[row + ROW_OPERANDS]):
+                    base = self.operands[m + OPERAND_BASE]
+                    if base >= 0 and self.operands[m + OPERAND_ACCESS] and self.operands[m + OPERAND_INDEX] < 0:
+                        value = self.state[base]
+                        if self._base(value) == OBJECT and self._symbol(value) and not self._step(value):
+                            found.append(
+                                (self._symbol(value), self._type(value), k, at,
+                                 self._offset(value) + self._displacement(k, m))
+                            )  # fmt: skip
+                    m += OPERAND_WORDS
+                self.apply(k)
+        return found
+
     # Asking ------------------------------------------------------------------------------------------------
 
     def register(self, register: cython.Py_ssize_t) -> Any:

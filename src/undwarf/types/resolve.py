@@ -42,7 +42,7 @@ from undwarf.types.skid import late
 from undwarf.types.spills import put_aside
 from undwarf.types.touched import SEVERAL, in_array, in_pointed, in_variable, touched
 from undwarf.types.tracking import Tracker
-from undwarf.types.uses import accessed, meant
+from undwarf.types.uses import accessed, everywhere, meant
 from undwarf.types.values import ADDRESS, FRAME, OBJECT, PERCPU, THREAD, Value
 from undwarf.types.ways import KernelWays
 
@@ -322,7 +322,7 @@ class Resolver:
             if isinstance(located, str) and self._told_there(tracker, k, number, where, size):
                 return self._by_register(function, k, made, number, operand, size)
             if isinstance(located, str) and (located == INCOMPLETE or self.graph.choices(where[1])):
-                t = meant(tracker, k, operand, where, size)
+                t = meant(tracker, k, operand, where, size) or everywhere(tracker, k, where)
                 located = locate(self.graph, t, where[2], where[4], size) if t else located
             if not isinstance(located, str) and self._otherwise_used(function, k, number, where, located, size):
                 located = "used as something else as well"

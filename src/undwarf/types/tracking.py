@@ -9,6 +9,7 @@ the function's parameters and what its callees return are where types come from.
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import cython
 
@@ -144,6 +145,16 @@ class Tracker:
             self._effects.seed(k)
             yield k
             self._effects.apply(k)
+
+    @cached_property
+    def through_unions(self) -> dict[int, list[tuple[int, int, int, int]]]:
+        """By the symbol of a pointer that was loaded from a union, all accesses through it: the type that says what it
+        may lead to, the instruction, the operand's number, and how far behind the pointer."""
+        found: dict[int, list[tuple[int, int, int, int]]] = {}
+        for symbol, *one in self._effects.through_unions():
+            found.setdefault(symbol, []).append(tuple(one))
+        self._block = -1
+        return found
 
     def before(self, k: int) -> None:
         """Make known what holds before an instruction; quick for ascending ones of a block."""

@@ -18,7 +18,7 @@ from undwarf.types.pointed import scalar_at
 from undwarf.types.tracking import Tracker
 from undwarf.types.values import OBJECT, Value
 
-__all__ = ["accessed", "meant"]
+__all__ = ["accessed", "everywhere", "meant"]
 
 _NEAR = 48
 """Instructions before one, and behind it, that are looked at."""
@@ -97,6 +97,33 @@ def accessed(tracker: Tracker, k: int, operand: Memory, where: Value, size: int)
     uses = _around(tracker, k, operand.base)
     tracker.before(k)
     return list({(where[4], size): None, **{(base[4] + one.offset, one.size): None for one in uses.touched}})
+
+
+def everywhere(tracker: Tracker, k: int, where: Value) -> int:
+    """The type of the object that a pointer loaded from a union leads to, if that is the only one with which all that
+    is done with this pointer in the whole function may be done; void where that cannot be told. The tracker stands
+    before instruction ``k``, and does so afterwards."""
+    graph = tracker.graph
+    if not where[3] or where[2] or not graph.choices(where[1]):
+        return VOID
+    through = tracker.through_unions.get(where[3], ())
+    touched: set[Touched] = set()
+    choices = {graph.canonical(t): t for t in graph.choices(where[1])}
+    for several, at, number, offset in through:
+        among = {graph.canonical(t) for t in graph.choices(several) or (several,)}
+        choices = {canonical: t for canonical, t in choices.items() if canonical in among}
+        made = tracker.flow.instructions[at]
+        operand = made.memory[number]
+        touched.add(Touched(offset, operand.size or operand.element, _is_copied(made, operand)))
+    found = [t for t in choices.values() if all(_may_touch(graph, t, 0, one.offset, one) for one in touched)]
+    tracker.before(k)
+    return found[0] if len(found) == 1 else VOID
+
+
+def _is_copied(made: Instruction, operand: Memory) -> bool:
+    """Whether what is in memory only goes from or to a register."""
+    read = operand.access == "r" and bool(made.writes) and made.action != Action.ADD_MEMORY
+    return operand.access == "w" or read
 
 
 def _same(graph: TypeGraph, t: int, other: int) -> bool:
@@ -271,9 +298,8 @@ def _done(tracker: Tracker, at: int, held: set[_Holder], uses: Uses, *, told: bo
         if operand.base not in held or operand.index != NONE or not operand.access or operand.implicit:
             continue
         adds = made.action == Action.ADD_MEMORY
-        copied = operand.access == "w" or (operand.access == "r" and bool(made.writes) and not adds)
         size = operand.size or operand.element
-        uses.touched.add(Touched(operand.displacement, size, copied))
+        uses.touched.add(Touched(operand.displacement, size, _is_copied(made, operand)))
         if (made.action == Action.LOAD or adds) and made.width == size == _POINTER and made.destination != NONE:
             uses.loaded.append(Loaded(at, operand.displacement, made.destination, adds))
     if made.flow in _CALLS:
