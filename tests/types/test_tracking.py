@@ -477,6 +477,25 @@ def test_a_member_behind_an_array_is_no_element_of_it(fake: Fake) -> None:
     assert isinstance(locate(fake.graph, t, 8, 72, 8), str)
 
 
+def test_words_of_different_types_one_by_one_are_copied(fake: Fake, touched: Touched) -> None:
+    fake.takes((RDI, fake.node), (RSI, fake.item))
+    copying = "xor %ecx,%ecx; 1: mov (%rdi,%rcx,8),%rax; mov %rax,(%rdx,%rcx,8); inc %rcx; cmp $4,%rcx; jne 1b; ret"
+    assert touched(copying)[0] == "node.next"
+    # Words of one type, of another size, or where nothing is copied to.
+    fake.takes((RDI, fake.link))
+    assert touched(copying)[0] == "?"
+    fake.takes((RDI, fake.node))
+    assert touched(copying.replace("rax", "eax").replace(",8)", ",4)"))[0] == "?"
+    assert touched(copying.replace("mov %rax,(%rdx,%rcx,8); ", ""))[0] == "?"
+
+
+def test_several_numbers_behind_the_first_are_numbers_too(fake: Fake, touched: Touched) -> None:
+    classes = Embedders(fake.graph, lambda: [fake.item], bases_only=True)
+    char = fake.graph.add(TypeRecord(Kind.INT, "char", 1))
+    fake.takes((RDI, fake.double), (RSI, char))
+    assert touched("movups %xmm0,16(%rdi); movups %xmm0,16(%rsi); ret", embedders=classes) == ["double.", "?"]
+
+
 def test_a_number_behind_a_number_is_one_in_classes_too(fake: Fake, touched: Touched) -> None:
     classes = Embedders(fake.graph, lambda: [fake.item], bases_only=True)
     fake.takes((RDI, fake.double), (RSI, fake.node))

@@ -21,6 +21,7 @@ __all__ = [
     "covered",
     "holds_array",
     "in_array_behind",
+    "in_words",
     "is_member",
     "locate",
     "same_array",
@@ -284,6 +285,18 @@ def locate(
         if found is not None:
             return Located(t, place, found, "array")
     return "index not understood"
+
+
+def in_words(graph: TypeGraph, t: int, step: int, offset: int, size: int) -> Located | None:
+    """The first of the words of different types that steps from the begin of an aggregate without arrays lead through:
+    who goes there copies it, or changes it with another one."""
+    found = graph.member_at(t, offset, size) if offset >= 0 and step == size == graph.pointer_size else None
+    if found is None or found.offset or graph.size(found.type) != size or graph.arrays(t):
+        return None
+    begins = any(not left and graph.is_aggregate(one) and graph.size(one) > size for one, left in found.containers)
+    behind = graph.member_at(t, offset + size, 1)
+    differs = behind is not None and graph.canonical(behind.type) != graph.canonical(found.type)
+    return Located(t, offset, found, "array") if begins and differs else None
 
 
 def _goes_on(graph: TypeGraph, t: int) -> bool:

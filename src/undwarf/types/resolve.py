@@ -40,7 +40,7 @@ from undwarf.types.places import Place, PlaceKind, TypeSource
 from undwarf.types.program import Program
 from undwarf.types.skid import late
 from undwarf.types.spills import put_aside
-from undwarf.types.touched import SEVERAL, in_array, in_pointed, in_variable, touched
+from undwarf.types.touched import SEVERAL, copied, in_array, in_pointed, in_variable, touched
 from undwarf.types.tracking import Tracker
 from undwarf.types.uses import accessed, everywhere, meant
 from undwarf.types.values import ADDRESS, FRAME, OBJECT, PERCPU, THREAD, Value
@@ -465,6 +465,8 @@ class Resolver:
         located: Located | str = "index not understood"
         if operand.index == NONE or operand.scale < size or not self._in_small(place.type, size):
             located = locate(self.graph, place.type, where[2], offset, whole if wider else size)
+        if isinstance(located, str) and where[2]:
+            located = copied(function.tracker, k, operand, place.type, offset, size) or located
         how = "variable" if function.tracker.has_variables else "frame"
         return self._typed(made, operand, size, located, how)
 

@@ -8,13 +8,13 @@ is said of it, decides.
 from collections import Counter
 
 from undwarf.disasm import NONE, Memory
-from undwarf.types.locate import Located, array_at, before_array, covered, in_array_behind, locate, same_array
+from undwarf.types.locate import Located, array_at, before_array, covered, in_array_behind, in_words, locate, same_array
 from undwarf.types.model import TypeGraph
 from undwarf.types.places import PlaceKind
 from undwarf.types.tracking import Tracker
 from undwarf.types.values import ADDRESS, FRAME, NUMBER, OBJECT, Value
 
-__all__ = ["SEVERAL", "in_array", "in_pointed", "in_variable", "touched"]
+__all__ = ["SEVERAL", "copied", "in_array", "in_pointed", "in_variable", "touched"]
 
 SEVERAL = "in one of two arrays"
 """Why it is not known what is touched by an index that may count from more than none."""
@@ -23,6 +23,8 @@ _LEADING = (OBJECT, ADDRESS)
 _SHORT, _TURNS, _NEAR = 3, 3, 64
 """Elements of an array from which on its last one is hardly meant by an index and a number; turns of a loop that
 compilers make one of; instructions in which the others of these are looked for."""
+_BESIDE = 6
+"""Instructions before one, and from it on, in which an object that is copied is loaded and stored."""
 
 
 def touched(tracker: Tracker, k: int, operand: Memory, where: Value, size: int) -> Located | str:
@@ -36,7 +38,9 @@ def touched(tracker: Tracker, k: int, operand: Memory, where: Value, size: int) 
             return tail
         if not isinstance(found, str) and _in_one_array(tracker, operand, base, where, found):
             return _by_index(tracker, operand, where) or _unbiased(tracker, k, operand, where, size) or found
-        return in_variable(tracker, k, operand, size) or "index not understood"
+        of = questions.variable_of(where) if where[0] == ADDRESS else (where[1], where[4])
+        words = copied(tracker, k, operand, *of, size) if of is not None and isinstance(found, str) else None
+        return words or in_variable(tracker, k, operand, size) or "index not understood"
     whole = graph.size(where[1])
     outside = found if isinstance(found, str) or found.how == "container" else None
     if outside is not None and _next_of_several(tracker, k, operand, where):
@@ -50,7 +54,9 @@ def touched(tracker: Tracker, k: int, operand: Memory, where: Value, size: int) 
         beside = isinstance(found, str) and questions.embedders.lonely and whole > 0 and size <= whole
         return locate(graph, where[1], whole, where[4], size) if beside and questions.walks(where[1]) else found
     # Only a register that leads to an object itself is used for its neighbours.
-    leads = base is not None and base[0] == OBJECT and not base[2] and size <= whole and not base[4] % max(whole, 1)
+    # Several numbers at once, too, but not characters: they stand for anything.
+    fits = size <= whole or (graph.is_scalar(where[1]) and whole > 1 and not size % whole)
+    leads = base is not None and base[0] == OBJECT and not base[2] and fits and not base[4] % max(whole, 1)
     if leads and isinstance(found, str) and questions.embedders.bases_only:
         # In what derives from the class, rather: which one that is, is not known.
         leads = not covered(graph, where[1], where[4], questions.embedders)
@@ -68,6 +74,19 @@ def touched(tracker: Tracker, k: int, operand: Memory, where: Value, size: int) 
     if leads:
         return locate(graph, where[1], whole, where[4], size) if isinstance(found, str) else found
     return _OUTSIDE
+
+
+def copied(tracker: Tracker, k: int, operand: Memory, t: int, offset: int, size: int) -> Located | None:
+    """The first word of an object that an operand goes through word by word, where words of another one are accessed by
+    the same index."""
+    if operand.index == NONE or operand.scale != size:
+        return None
+    instructions = tracker.flow.instructions
+    for at in range(max(0, k - _BESIDE), min(k + _BESIDE, len(instructions))):
+        for one in instructions[at].memory:
+            if (one.index, one.scale, one.size) == (operand.index, size, size) and one.base not in (operand.base, NONE):
+                return in_words(tracker.graph, t, size, offset, size)
+    return None
 
 
 def in_variable(tracker: Tracker, k: int, operand: Memory, size: int) -> Located | None:
