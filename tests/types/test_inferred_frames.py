@@ -91,6 +91,20 @@ NOINLINE float fourth(struct ball *b) { return corners(b, 2)[3].x + b->radius; }
 void *kept; const char *kept_name;
 NOINLINE void *found_at(const char *name) { return kept_name && !strcmp(kept_name, name) ? kept : 0; }
 NOINLINE void keep(const char *name, void *value) { kept_name = name; kept = value; }
+struct totals { double sum, mean; long first, last; }; struct totals totals; struct totals others;
+NOINLINE long kept_totals(struct totals *t) { struct totals mine = *t; others = mine; return mine.first + mine.last; }
+NOINLINE double two_words(struct totals *t)
+{ double a = t->sum; double b = t->mean; long c = t->first; return a + b + c; }
+struct ring { struct ring *next, *before; }; struct area { struct ring active, idle; int n; };
+struct sheet { int flags; struct ring ring; int age; };
+NOINLINE int aged(struct area *a)
+{ int n = 0; struct ring *it;
+  for (it = a->active.next; it != &a->active; it = it->next)
+  { struct sheet *s = (struct sheet *)((char *)it - __builtin_offsetof(struct sheet, ring)); n += s->age++; }
+  return n; }
+NOINLINE long many_kept(long a, long b, long c)
+{ long x = a * 3, y = b * 5, z = c * 7; struct date_ { short year; char month, day; } d = { x, y, z };
+  long w = owner(d.year)->id * x; w += owner(d.month)->id * y; w += z; return w * w - owner(w)->id; }
 struct lengths { int by_length[16]; long total; };
 NOINLINE int counted(void *context, int length, long weight)
 { struct lengths *l = context; l->by_length[length & 15]++; l->total += weight; return 1; }
@@ -100,7 +114,9 @@ NOINLINE long lengths(int n)
 { struct lengths l; memset(&l, 0, sizeof l); l.by_length[3] = n; n = each(n, counted, &l);
   return l.total + l.by_length[3] + n; }
 int main(int argc, char **argv)
-{ argc += lengths(argc); struct leaf leaf = { 0, 0, argc }; struct ball ball = { 0 }; struct span *sp = spans(argc);
+{ argc += lengths(argc) + kept_totals(&totals) + two_words(&totals); struct area area = { { &area.active } };
+  argc += aged(&area) + many_kept(argc, 2, 3);
+  struct leaf leaf = { 0, 0, argc }; struct ball ball = { 0 }; struct span *sp = spans(argc);
   qsort(sp, argc, sizeof *sp, by_low); argc += ((int *)a_table(argc))[2] + three.a + sp[0].low;
   kept = customers(argc); struct event e = { 0, 1, kept }; argc += e.who->id + session(argv[0], owner(2));
   argc += three_leaves(&leaf) + fourth(&ball);
@@ -221,3 +237,16 @@ def test_an_object_in_the_frame_is_what_is_called_takes_it_for(plain: Path, opti
     for program in (plain, optimized):
         told = answers(program, "lengths")
         assert {"struct lengths.by_length[]", "struct lengths.total"} <= told
+
+
+def test_two_words_that_are_copied_together_are_a_part_of_a_structure(plain: Path) -> None:
+    told = answers(plain, "kept_totals", "frame")
+    assert {"struct totals.first", "struct totals.last"} <= told
+    assert "struct totals.sum" in told
+    assert not {one for one in answers(plain, "two_words", "frame") if one.startswith("struct totals.")}
+
+
+def test_what_walks_through_a_list_is_compared_with_its_head(plain: Path) -> None:
+    told = answers(plain, "aged")
+    assert {"struct ring*", "struct ring.next"} <= told
+    assert "?" not in told

@@ -58,7 +58,8 @@ def fits(graph: TypeGraph, t: int, done: Done, *, merged: bool = False) -> bool:
         if is_member(graph, t, offset, size):
             found = graph.member_at(t, offset, size)
             floating = found is not None and graph.kind(graph.strip(found.type)) == Kind.FLOAT
-            if (offset, size) in done.floating and not floating:
+            if floating != ((offset, size) in done.floating) and {(offset, size)} & (done.floating | done.numbers):
+                # What is calculated with has a point, or has none.
                 return False
         elif (offset, size) in done.numbers or not (merged and _are_members(graph, t, offset, size)):
             return False

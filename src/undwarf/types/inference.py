@@ -14,7 +14,7 @@ from undwarf.disasm.x86_64 import MACHINE, RAX
 from undwarf.types.calling import is_clone
 from undwarf.types.fitting import Done, fits, nothing_done
 from undwarf.types.flow import FunctionFlow
-from undwarf.types.locate import whole_around
+from undwarf.types.locate import is_member
 from undwarf.types.model import VOID, Kind, TypeGraph, TypeRecord
 from undwarf.types.nodes import Node
 from undwarf.types.places import Place, PlaceKind, Prototype
@@ -473,11 +473,16 @@ class Inference:
     def _told(self, node: Node, flowed: list[int], decided: Decided, webs: Webs) -> int | None:
         """What a node leads to; void for unknown, None if it cannot be told."""
         used = [*node.leads.get(0, ()), *flowed]
+        if not used and node.key[0] == "slot":
+            # Text goes on, wherever in it something leads.
+            used += [t for more, each in node.leads.items() if more for t in each if self._graph.size(t) == 1]
         if any(self._graph.size(t) == 1 for t in used) and self._is_more(node, decided, webs):
             used = [t for t in used if self._graph.size(t) != 1]
         known = list(node.known)
         whole = node.begun
+        confirmed = node.confirmed
         for source, more in node.sources:
+            confirmed = confirmed or (source.confirmed and not more)
             t = decided.leads.get(source)
             if t is not None and not more:
                 known.append((t,))
@@ -497,9 +502,13 @@ class Inference:
         if stored and leads and known:
             if all(any(graph.canonical(leads) == graph.canonical(t) for t in each) for each in known):
                 return leads
-            return stored if graph.object_at(stored, 0, leads) else None
+            if graph.object_at(stored, 0, leads):
+                return stored
+            # Lists end where their head is, which something else may begin with.
+            head = not node.passed and not flowed and graph.object_at(leads, 0, stored)
+            return stored if head else None
         if stored and (whole or node.key[0] in ("slot", "cells")):
-            if graph.size(stored) == 1 and not node.followed and not node.confirmed:
+            if graph.size(stored) == 1 and not node.followed and not confirmed:
                 return VOID
             return stored
         return leads
@@ -510,9 +519,16 @@ class Inference:
         if len(told) > 1 or not node.touched:
             return VOID
         t, offset = node.apart[0]
-        accesses = [(offset + at, size) for at, size in node.touched]
-        found = whole_around(self._graph, t, accesses, self.tracker.questions.embedders)
-        return found[0] if found is not None and found[1] == -offset else VOID
+        embedders = self.tracker.questions.embedders
+        if not embedders.complete:
+            return VOID
+        # What a member's offset is taken from leads to the begin of what has it.
+        found = {
+            self._graph.canonical(whole): whole
+            for whole, begin in embedders.around(t)
+            if begin == -offset and all(is_member(self._graph, whole, at, size) for at, size in node.touched)
+        }
+        return next(iter(found.values())) if len(found) == 1 else VOID
 
     # Facts -------------------------------------------------------------------------------------------------
 

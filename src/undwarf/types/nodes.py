@@ -55,6 +55,8 @@ class Node:
     """By how many bytes, what is so many times that behind it."""
     loads: "list[tuple[int, int, Node]]" = cython.declare(list, visibility="public")
     """(offset, size, what is loaded there) behind it."""
+    passed: bool = cython.declare(cython.bint, visibility="public")
+    """It goes where something of a type is expected; else only what it is compared with is known."""
     reckoned: bool = cython.declare(cython.bint, visibility="public")
     """It is a part of a sum or a difference."""
     single: bool = cython.declare(cython.bint, visibility="public")
@@ -99,6 +101,7 @@ class Node:
         self.elements = {}
         self.loads = []
         self.reckoned = False
+        self.passed = False
         self.single = False
         self.apart = []
         self.low = 0

@@ -55,8 +55,10 @@ _RED_ZONE = 128
 """Bytes below the stack pointer that functions which call nothing may use (System V ABI for x86-64, 3.2.2)."""
 _LONGEST = 64
 """Pointers of an array in the frame that are looked at."""
-_SMALL = 8
+_SMALL = _WORD = 8
 """Bytes that numbers and pointers take at most."""
+_FORGETFUL = 1024
+"""Instructions that are looked at for what no optimizer does."""
 _PROLOGUE = 32
 """Instructions in which parameters are put where they stay."""
 _MOST_NODES = 200_000
@@ -116,6 +118,10 @@ class Webs(NumberUses):
         self._outs: dict[int, dict[int, Held | None]] = {}
         self._known: dict[int, dict[int, Value | None]] = {}
         self._pieces: dict[int, Piece] = {}
+        self._words: dict[int, Value] = {}
+        """By register, where a word was loaded that is not in the frame."""
+        self._stored_word: tuple[int, Value, Value] | None = None
+        """The last word that was stored: by which instruction, where it comes from, and where it goes."""
         self._from: dict[int, tuple[int, int]] = {}
         """By register, the (offset, size) of the place in the frame it was loaded from."""
         self.stands: set[tuple[int, int]] = set()
@@ -153,7 +159,7 @@ class Webs(NumberUses):
                 and made.destination == MACHINE.frame_pointer
                 and made.left == MACHINE.stack_pointer
             )
-        return copied and (not kept or self._loads_again())
+        return copied and (not kept or self._loads_again() or self._forgets())
 
     def _loads_again(self) -> bool:
         """What was just stored in the frame is loaded from there, with the register at hand: no optimizer does."""
@@ -171,6 +177,21 @@ class Webs(NumberUses):
             if place is not None and made.action == Action.STORE and made.left in MACHINE.parameters:
                 stored[place] = made.left
         return False
+
+    def _forgets(self) -> bool:
+        """What was just stored in the frame, or changed there, is read by the next instruction, several times."""
+        instructions = self.tracker.flow.instructions
+        found = 0
+        before: tuple[int, int] | None = None
+        for k in range(min(_FORGETFUL, len(instructions))):
+            made = instructions[k]
+            operand = made.memory[0] if made.memory and made.memory[0].base == MACHINE.frame_pointer else None
+            place = (operand.displacement, operand.size) if operand is not None and operand.index == NONE else None
+            if place is not None and place == before and operand is not None and operand.access != "w":
+                found += 1
+            kept = made.action == Action.UPDATE or (made.action == Action.STORE and made.left != NONE)
+            before = place if kept and made.flow == Flow.NEXT else None
+        return found > 1
 
     def others(self, k: int, number: int) -> tuple[tuple[int, int], ...]:
         """(distance, size) of all accesses through the pointer that an operand has as its base."""
@@ -205,6 +226,7 @@ class Webs(NumberUses):
         self._block = number
         self._pieces = {}
         self._from = {}
+        self._words = {}
         self._made_of = {}
         if not number:
             self._parameters(held)
@@ -417,6 +439,7 @@ class Webs(NumberUses):
             self._made_of.pop(register, None)
             self._pieces.pop(register, None)
             self._from.pop(register, None)
+            self._words.pop(register, None)
         if action == Action.LOAD:
             self._carries(k, destination, made.memory[0].size, frame)
         elif action == Action.OTHER and made.memory and made.memory[0].size > 8:
@@ -508,6 +531,10 @@ class Webs(NumberUses):
             part = self._several(k, size)
             if part is not None:
                 self._pieces[register] = part
+            elif size == _WORD:
+                where = self.tracker.address_of(k, 0)
+                if where is not None:
+                    self._words[register] = where
         elif not frame[2]:
             self._from[register] = frame[4], size
 
@@ -529,11 +556,38 @@ class Webs(NumberUses):
                 self._object(came[0] - part.offset, part.type, _RED_ZONE)
         return False
 
+    def _pair(self, k: int, register: int, frame: Value | None) -> None:
+        """A word is stored: who stores two words that lie next to each other so that they do again copies what is
+        there."""
+        came = self._from.get(register)
+        there = self._words.get(register)
+        where = frame or self.tracker.address_of(k, 0)
+        if there is None and came is not None and came[1] == _WORD:
+            there = (FRAME, 0, 0, 0, came[0])
+        before, self._stored_word = self._stored_word, None
+        if there is None or where is None or (there[0] == FRAME) == (where[0] == FRAME):
+            return
+        self._stored_word = k, there, where
+        if before is None or before[0] != k - 1:
+            return
+        first, to = before[1], before[2]
+        if there != (*first[:4], first[4] + _WORD) or where != (*to[:4], to[4] + _WORD):
+            return
+        inside, outside = (first, to) if first[0] == FRAME else (to, first)
+        part = self._whole_of(outside, 2 * _WORD)
+        if part is not None and not inside[2]:
+            self._object(inside[4] - part.offset, part.type)
+
     def _several(self, k: int, size: int) -> Piece | None:
         """The part of an aggregate that is loaded or stored, where it is several members: only who copies it all does
         that."""
         where = self.tracker.address_of(k, 0) if size in _COPIED else None
-        if where is None or where[0] not in (OBJECT, ADDRESS) or scalar_at(self.tracker, k, 0, size):
+        return None if where is None or scalar_at(self.tracker, k, 0, size) else self._whole_of(where, size)
+
+    def _whole_of(self, where: Value, size: int) -> Piece | None:
+        """The innermost aggregate that has several whole members in so many bytes at a place, and how far these are
+        in it."""
+        if where[0] not in (OBJECT, ADDRESS):
             return None
         graph = self.graph
         first, last = self.tracker.questions.locate(where, 1), None
@@ -561,6 +615,8 @@ class Webs(NumberUses):
                 slot.begun = slot.begun and size < 8
             return
         source = self.read(held, register)
+        if size == _WORD and self.unoptimised:
+            self._pair(k, register, frame)
         if self._copies(k, register, size, frame):
             return
         if frame is not None:
@@ -616,6 +672,7 @@ class Webs(NumberUses):
                 source[0].confirmed = True
             if not any(graph.object_at(one, 0, target) or graph.object_at(target, 0, one) for one in known):
                 source[0].leads.setdefault(source[1], []).append(target)
+                source[0].passed = True
         elif not source[1] and graph.size(t) == source[2]:
             source[0].copied.append(t)
 
@@ -698,6 +755,7 @@ class Webs(NumberUses):
         self._made_of.clear()
         self._pieces.clear()
         self._from.clear()
+        self._words.clear()
         node = self.node("made", k, MACHINE.result)
         if back is not None:
             if element:
@@ -705,6 +763,7 @@ class Webs(NumberUses):
             else:
                 self._flows(node, returning, given)
         if text:
+            node.confirmed = True
             node.leads.setdefault(0, []).append(text)
         self._allocated(k, name[0])
         held[MACHINE.result] = (node, 0, graph.size(returns) if returns and graph.is_scalar(returns) else 8)
