@@ -589,6 +589,21 @@ def test_a_pointer_behind_its_element_is_used_for_elements_counted_from_one(fake
     assert touched(loop) == ["both.at[].value", "both.at[].value"]
 
 
+def test_a_pointer_that_is_cast_when_it_is_stored_leads_to_what_the_variable_does(fake: Fake, touched: Touched) -> None:
+    graph = fake.graph
+    rows = Place("rows", graph.pointer_to(fake.double), PlaceKind.REGISTER, RDI, 0, 0, 99)
+    rest = Place("rest", graph.pointer_to(fake.int), PlaceKind.CFA, -1, -16, 0, 99)
+    text = "lea (%rdi,%rsi,8),%rax; mov %rax,-8(%rsp); mov (%rax,%rcx,4),%edx; ret"
+    fake.variables = [rows]
+    assert touched(text) == ["frame-16", "?"]
+    fake.variables = [rows, rest]
+    assert touched(text) == ["frame-16", "int."]
+    # Not what the calculation began with, nor what leads to more than a number.
+    assert touched("mov %rdi,-8(%rsp); mov (%rdi),%rdx; ret") == ["frame-16", "double."]
+    fake.variables = [rows, rest._replace(type=graph.pointer_to(fake.node))]
+    assert touched("lea (%rdi,%rsi,8),%rax; mov %rax,-8(%rsp); mov (%rax),%rdx; ret") == ["frame-16", "double."]
+
+
 def test_behind_an_array_another_may_have_begun(fake: Fake) -> None:
     graph = fake.graph
     rows = [graph.add(TypeRecord(Kind.ARRAY, target=t, count=4)) for t in (fake.node, fake.node)]

@@ -1752,6 +1752,8 @@ class Effects:
                                 value = self._learn(k, self._offset(where), value)
                         else:
                             self.escape(value)
+                            if size == 8 and self._base(value) == OBJECT and self._step(value):
+                                value = self._cast(k, self._offset(where), value)
                 elif action == UPDATE and (size == 4 or size == 8):
                     at = self._slot(self._offset(where), size, False)
                     value = self.state[at] if at >= 0 else NOTHING
@@ -1790,6 +1792,24 @@ class Effects:
             return value
         said: cython.int = self._held(self.frame[self.found * PLACE_WORDS + PLACE_TYPE], self.within, 8)
         if not said:
+            return value
+        self._replace(value, said)
+        return said
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    def _cast(self, k: cython.Py_ssize_t, offset: cython.longlong, value: cython.int) -> cython.int:
+        """A pointer to numbers that was calculated goes into a variable that leads to numbers of another size: that is
+        what is meant from there on."""
+        if not self.stack_variable(k + 1, offset):
+            return value
+        said: cython.int = self._held(self.frame[self.found * PLACE_WORDS + PLACE_TYPE], self.within, 8)
+        if not said or self._type(said) == self._type(value):
+            return value
+        graph: Any = self.questions.graph
+        if not graph.is_scalar(self._type(said)) or not graph.is_scalar(self._type(value)):
+            return value
+        if graph.size(self._type(said)) == graph.size(self._type(value)):
             return value
         self._replace(value, said)
         return said
