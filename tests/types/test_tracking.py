@@ -589,6 +589,24 @@ def test_a_pointer_behind_its_element_is_used_for_elements_counted_from_one(fake
     assert touched(loop) == ["both.at[].value", "both.at[].value"]
 
 
+def test_what_is_read_before_an_object_that_stands_alone_is_in_what_a_variable_says(
+    fake: Fake, touched: Touched
+) -> None:
+    # struct behind { item *to; node *rest[1]; }, which follows a node.
+    graph = fake.graph
+    rest = graph.add(TypeRecord(Kind.ARRAY, target=graph.pointer_to(fake.node), count=1))
+    members = (fake.member("to", 0, 8, graph.pointer_to(fake.item)), fake.member("rest", 8, 8, rest))
+    behind = graph.add(TypeRecord(Kind.STRUCT, "behind", 16, keyword="struct", members=members))
+    first = Place("first", graph.pointer_to(fake.node), PlaceKind.REGISTER, RDI, 0, 0, 99)
+    second = Place("second", graph.pointer_to(behind), PlaceKind.VALUE, RDI, 32, 0, 99)
+    # 16 bytes apart from each other there would be a pointer to an item at 0.
+    text = "mov (%rdi),%rax; mov 8(%rax),%rcx; mov 32(%rdi),%rdx; mov 24(%rdx),%rcx; ret"
+    fake.variables = [second]
+    assert touched(text)[1] == "?"
+    fake.variables = [first, second]
+    assert touched(text)[1:] == ["node.key", "behind.to", "item.value"]
+
+
 def test_a_pointer_that_is_cast_when_it_is_stored_leads_to_what_the_variable_does(fake: Fake, touched: Touched) -> None:
     graph = fake.graph
     rows = Place("rows", graph.pointer_to(fake.double), PlaceKind.REGISTER, RDI, 0, 0, 99)

@@ -15,7 +15,7 @@ from undwarf.types.c_library import GIVEN_BACK
 from undwarf.types.calling import argument_registers, returned_in_memory
 from undwarf.types.effects import Values
 from undwarf.types.kin import Kin
-from undwarf.types.locate import Located, holds_array, locate, row_at
+from undwarf.types.locate import Located, holds_array, locate, row_at, stands_alone
 from undwarf.types.model import VOID, Kind
 from undwarf.types.places import Place, PlaceKind, Prototype
 from undwarf.types.program import Program
@@ -293,6 +293,8 @@ class Questions:
         located = self.locate(where, size)
         if isinstance(located, str):
             return self._of_choices(where, size) or self._either(where, size)
+        if where[0] == OBJECT and where[4] < 0 and not where[2] and stands_alone(self.graph, where[1]):
+            return None
         return self._pointer_at(located.type, located.offset, size)
 
     def _of_choices(self, where: Value, size: int) -> Value | None:

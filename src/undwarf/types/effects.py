@@ -1628,6 +1628,8 @@ class Effects:
         if base == THREAD and self.operands[m + OPERAND_SEGMENT] and not self._step(where) and not self._offset(where):
             return where
         value: cython.int = self._at(where, size)
+        if not value and size == 8 and base == OBJECT and self._offset(where) < 0:
+            value = self._at_other(k, m, more)
         told: cython.bint = size == 8 and self._is_placing(m) and (not value or self._is_several(value))
         if told and self.memory_variable(k, m, more):
             # A member that may lead to anything, in which a variable is that says to what.
@@ -1677,6 +1679,26 @@ class Effects:
                 self.own = Own()
             (self.own.loaded if own else self.values.loaded).put(key, found)
         return found
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    def _at_other(self, k: cython.Py_ssize_t, m: cython.Py_ssize_t, more: cython.longlong) -> cython.int:
+        """What lies in what a variable says is at an operand's base, where that is before the object it is said to
+        lead to by another one."""
+        offset: cython.longlong = self._displacement(k, m) + more
+        i: cython.Py_ssize_t
+        place: cython.Py_ssize_t
+        said: cython.int
+        if self.operands[m + OPERAND_INDEX] >= 0 or offset < 0:
+            return NOTHING
+        for i in range(self.seeds.begin, self.seeds.end):
+            place = 2 * cython.cast(cython.Py_ssize_t, self.seeds.items[i])
+            said = self.seeded[place + 1]
+            if self.seeded[place] != self.operands[m + OPERAND_BASE] or self._base(said) != OBJECT:
+                continue
+            if not self._offset(said) and offset < self.questions.graph.size(self._type(said)):
+                return self._at(self.moved(said, offset), 8)
+        return NOTHING
 
     @cython.cfunc
     @cython.exceptval(-1)

@@ -25,6 +25,7 @@ __all__ = [
     "is_member",
     "locate",
     "same_array",
+    "stands_alone",
     "value_of",
     "whole_around",
 ]
@@ -303,6 +304,12 @@ def _goes_on(graph: TypeGraph, t: int) -> bool:
     """Whether an aggregate ends in an array without bounds: nothing follows it, least of all another one."""
     members = graph.members(t) if graph.is_aggregate(t) else ()
     return bool(members) and graph.is_array(members[-1].type) and not members[-1].size
+
+
+def stands_alone(graph: TypeGraph, t: int) -> bool:
+    """Whether an aggregate ends in an array that takes as much room as there is: others of it are not beside it."""
+    members = graph.members(t) if graph.is_aggregate(t) else ()
+    return bool(members) and (_goes_on(graph, t) or _stands_for_more(graph, t, members[-1].offset, members[-1].size))
 
 
 def _stands_for_more(graph: TypeGraph, t: int, at: int, total: int) -> bool:
