@@ -17,6 +17,10 @@ SOURCE = r"""
 struct job { long id; int prio; struct link { struct link *next; } link; double cost; };
 struct pool { long many; int size; struct link first; char name[8]; };
 struct text { int length; char text[1]; };
+struct chunk { long many; struct link link; long used, free; char data[]; };
+struct table { long kind; struct link link; long x, y; double z; };
+NOINLINE long scanned(struct link *l, long i)
+{ return *(long *)((char *)l + 8) - *(long *)((char *)l + 16) + ((signed char *)l)[i + 24]; }
 NOINLINE int by_cost(const void *a, const void *b)
 { const struct job *p = *(const struct job *const *)a, *q = *(const struct job *const *)b;
   return p->cost < q->cost ? -1 : p->cost > q->cost; }
@@ -34,6 +38,8 @@ int main(int argc, char **argv)
 { struct job jobs[2] = { { argc, 1, { 0 }, 2.5 }, { 2, 3, { &jobs[0].link }, 1.5 } }, *sorted[2] = { jobs, jobs + 1 };
   struct pool pool = { argc, 2, { &jobs[1].link } }; struct text *t = malloc(64); long n = argc; void *p = sorted;
   memset(t, argc, 64); qsort(sorted, 2, sizeof *sorted, by_cost);
+  struct table x = { argc }; struct chunk *c = malloc(64);
+  memset(c, argc, 64); argc += scanned(&c->link, x.y);
   return made(argc) + drained(pool.first.next) + as_number(&n) + further(t, argc) + (kept(&p) != 0) + sorted[0]->id; }
 """
 COMPILERS = [("gcc", "-O0"), ("gcc", "-O2"), ("clang", "-O0"), ("clang", "-O2")]
@@ -89,6 +95,13 @@ def test_all_accesses_through_a_pointer_to_a_part_tell_the_whole(request: pytest
     else:
         # There the pointer is read from the frame for each access.
         assert "struct pool.size" not in told
+
+
+def test_elements_by_an_index_tell_the_whole_too(request: pytest.FixtureRequest, program: Path) -> None:
+    told = answers(program, "scanned")
+    if request.node.callspec.params["program"][1] == "-O2":
+        assert {"struct chunk.used", "struct chunk.free"} <= told
+    assert not [one for one in told if one.startswith("struct table")]
 
 
 def test_a_last_array_of_one_element_stands_for_more(program: Path) -> None:

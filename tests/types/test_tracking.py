@@ -13,6 +13,7 @@ from undwarf.types.locate import Embedders, Located, locate, one_of_two
 from undwarf.types.model import Kind, Member, TypeRecord
 from undwarf.types.places import GlobalVariable, Place, PlaceKind, Prototype
 from undwarf.types.program import Program
+from undwarf.types.touched import led_to_by_both
 from undwarf.types.touched import touched as what_is_touched
 from undwarf.types.tracking import Tracker
 from undwarf.types.values import FRAME
@@ -475,6 +476,22 @@ def test_a_member_behind_an_array_is_no_element_of_it(fake: Fake) -> None:
     t = fake.graph.add(TypeRecord(Kind.STRUCT, "counted", 88, keyword="struct", members=members))
     assert isinstance(locate(fake.graph, t, 8, 64, 8), Located)
     assert isinstance(locate(fake.graph, t, 8, 72, 8), str)
+
+
+def test_what_both_base_and_index_lead_to_is_there(fake: Fake, tmp_path: Path) -> None:
+    graph = fake.graph
+    char = graph.add(TypeRecord(Kind.INT, "char", 1))
+    code = assemble("movzbl (%rdi,%rcx),%eax; movzbl (%rdi,%rsi),%eax; movzbl (%rdi,%rcx,2),%eax; ret", tmp_path)
+    for index, t in ((RCX, char), (RSI, fake.node)):
+        fake.variables.append(Place("i", graph.pointer_to(t), PlaceKind.REGISTER, index, 0, 0, 99))
+    fake.variables.append(Place("p", graph.pointer_to(char), PlaceKind.REGISTER, RDI, 0, 0, 99))
+    flow = FunctionFlow(MACHINE.listing(code, 0), MACHINE)
+    tracker = Tracker(Program(fake, MACHINE), flow, 0, len(code))
+    said = []
+    for k in range(3):
+        tracker.before(k)
+        said.append(led_to_by_both(tracker, flow.instructions[k].memory[0], 1))
+    assert said == [char, 0, 0]
 
 
 def test_words_of_different_types_one_by_one_are_copied(fake: Fake, touched: Touched) -> None:

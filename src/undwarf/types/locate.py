@@ -383,16 +383,22 @@ def _around(graph: TypeGraph, t: int, offset: int, size: int, whole: int, embedd
 
 
 def whole_around(
-    graph: TypeGraph, t: int, accesses: "list[tuple[int, int]]", embedders: Embedders
+    graph: TypeGraph,
+    t: int,
+    accesses: "list[tuple[int, int]]",
+    embedders: Embedders,
+    rows: "Iterable[tuple[int, int]]" = (),
 ) -> tuple[int, int] | None:
     """The only (aggregate, offset of the part in it) around a part of it in which all of some accesses, (offset from
-    the part, size), are of whole members; the innermost where it is a part of others itself."""
+    the part, size), are of whole members, and ``rows``, accesses by an index, of elements of arrays; the innermost
+    where it is a part of others itself."""
     if not embedders.complete:
         return None
     fitting = [
         (graph.size(container), container, at)
         for container, at in embedders.around(t)
         if all(is_member(graph, container, at + offset, size) for offset, size in accesses)
+        and all(array_at(graph, container, size, at + offset) for offset, size in rows)
     ]
     if not fitting:
         return None

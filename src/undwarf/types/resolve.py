@@ -40,7 +40,7 @@ from undwarf.types.places import Place, PlaceKind, TypeSource
 from undwarf.types.program import Program
 from undwarf.types.skid import late
 from undwarf.types.spills import put_aside
-from undwarf.types.touched import SEVERAL, copied, in_array, in_pointed, in_variable, touched
+from undwarf.types.touched import SEVERAL, copied, in_array, in_pointed, in_variable, led_to_by_both, touched
 from undwarf.types.tracking import Tracker
 from undwarf.types.uses import accessed, everywhere, meant
 from undwarf.types.values import ADDRESS, FRAME, OBJECT, PERCPU, THREAD, Value
@@ -344,11 +344,12 @@ class Resolver:
         """What an access outside of a type is in, told by all accesses through the same pointer."""
         others = () if where[2] else function.tracker.others(k, number)
         accesses = [(where[4] + apart, each) for apart, each in others]
+        rows: list[tuple[int, int]] = []
         if not others and function.tracker.has_variables and where[4] != 0 and self.graph.is_aggregate(where[1]):
-            accesses = accessed(function.tracker, k, operand, where, size)
+            accesses, rows = accessed(function.tracker, k, operand, where, size)
         if not accesses or (others and self._may_be_next(function, where, others)):
             return None
-        found = whole_around(self.graph, where[1], accesses, function.tracker.questions.embedders)
+        found = whole_around(self.graph, where[1], accesses, function.tracker.questions.embedders, rows)
         inner = self.graph.member_at(found[0], where[4] + found[1], size) if found is not None else None
         if found is None or inner is None:
             return None
@@ -404,7 +405,9 @@ class Resolver:
         if found is None:
             tracker = function.tracker
             located = in_variable(tracker, k, operand, size) or in_array(tracker, k, operand, size)
-            t = read_as(tracker, k, operand, size) if located is None and tracker.has_variables else VOID
+            t = VOID
+            if located is None and tracker.has_variables:
+                t = led_to_by_both(tracker, operand, size) or read_as(tracker, k, operand, size)
             if t:
                 return self._typed(made, operand, size, locate(self.graph, t, 0, 0, size), "variable")
             reason = "nothing known of the address"

@@ -9,12 +9,12 @@ from collections import Counter
 
 from undwarf.disasm import NONE, Memory
 from undwarf.types.locate import Located, array_at, before_array, covered, in_array_behind, in_words, locate, same_array
-from undwarf.types.model import TypeGraph
+from undwarf.types.model import VOID, TypeGraph
 from undwarf.types.places import PlaceKind
 from undwarf.types.tracking import Tracker
 from undwarf.types.values import ADDRESS, FRAME, NUMBER, OBJECT, Value
 
-__all__ = ["SEVERAL", "copied", "in_array", "in_pointed", "in_variable", "touched"]
+__all__ = ["SEVERAL", "copied", "in_array", "in_pointed", "in_variable", "led_to_by_both", "touched"]
 
 SEVERAL = "in one of two arrays"
 """Why it is not known what is touched by an index that may count from more than none."""
@@ -101,6 +101,19 @@ def in_variable(tracker: Tracker, k: int, operand: Memory, size: int) -> Located
         if inside is not None and (best is None or graph.size(value[1]) > graph.size(best.type)):
             best = Located(value[1], offset, inside)
     return best
+
+
+def led_to_by_both(tracker: Tracker, operand: Memory, size: int) -> int:
+    """The number that both the base and the index of an operand are said to lead to: one of them is what is left of a
+    pointer that was made an index, but whichever it is, the other leads there. Void where that is not so."""
+    if operand.index == NONE or operand.base == NONE or operand.scale != 1 or operand.segment:
+        return VOID
+    graph = tracker.graph
+    one, other = tracker.register(operand.base), tracker.register(operand.index)
+    if one is None or other is None or one[0] != OBJECT or other[0] != OBJECT:
+        return VOID
+    same = graph.canonical(one[1]) == graph.canonical(other[1])
+    return one[1] if same and graph.is_scalar(one[1]) and graph.size(one[1]) == size else VOID
 
 
 def in_pointed(tracker: Tracker, k: int, offset: int, size: int) -> Located | None:

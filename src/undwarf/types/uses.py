@@ -52,10 +52,11 @@ class Loaded(NamedTuple):
 
 class Uses:
     """What is done with one value. ``leads`` are types it is said to lead to; ``passed``: it goes where a pointer is
-    expected."""
+    expected; ``indexed``: offsets and sizes of elements behind it that are read or written by an index."""
 
     def __init__(self) -> None:
         self.touched: set[Touched] = set()
+        self.indexed: set[tuple[int, int]] = set()
         self.loaded: list[Loaded] = []
         self.leads: list[int] = []
         self.passed = False
@@ -88,15 +89,19 @@ def meant(tracker: Tracker, k: int, operand: Memory, where: Value, size: int) ->
     return found[0] if len(found) == 1 else VOID
 
 
-def accessed(tracker: Tracker, k: int, operand: Memory, where: Value, size: int) -> list[tuple[int, int]]:
-    """(offset, size) of what is accessed behind the same pointer as by an operand, itself too; counted as ``where`` is.
-    Empty where its base is no such pointer. The tracker stands before instruction ``k``, and does so afterwards."""
+def accessed(
+    tracker: Tracker, k: int, operand: Memory, where: Value, size: int
+) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
+    """(offset, size) of what is accessed behind the same pointer as by an operand, itself too, and of elements that are
+    by an index; counted as ``where`` is. Empty where its base is no such pointer. The tracker stands before instruction
+    ``k``, and does so afterwards."""
     base = tracker.register(operand.base) if operand.base != NONE and not operand.segment else None
     if base is None or base[:2] != where[:2] or base[0] != OBJECT or base[2] or where[2]:
-        return []
+        return [], []
     uses = _around(tracker, k, operand.base)
     tracker.before(k)
-    return list({(where[4], size): None, **{(base[4] + one.offset, one.size): None for one in uses.touched}})
+    whole = {(where[4], size): None, **{(base[4] + one.offset, one.size): None for one in uses.touched}}
+    return list(whole), [(base[4] + offset, each) for offset, each in uses.indexed]
 
 
 def everywhere(tracker: Tracker, k: int, where: Value) -> int:
@@ -295,7 +300,15 @@ def _done(tracker: Tracker, at: int, held: set[_Holder], uses: Uses, *, told: bo
             if isinstance(register, int):
                 _lead(graph, tracker.register(register), uses)
     for operand in made.memory:
-        if operand.base not in held or operand.index != NONE or not operand.access or operand.implicit:
+        if not operand.access or operand.implicit:
+            continue
+        if operand.index != NONE:
+            # Of characters either register may be the index.
+            leads = operand.base in held or (operand.scale == 1 and operand.index in held)
+            if leads and operand.size == operand.scale:
+                uses.indexed.add((operand.displacement, operand.size))
+            continue
+        if operand.base not in held:
             continue
         adds = made.action == Action.ADD_MEMORY
         size = operand.size or operand.element
