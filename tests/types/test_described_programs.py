@@ -42,12 +42,18 @@ NOINLINE unsigned first(struct pages *p) { unsigned n = four(p->data + 8); retur
 struct leaf { int kind, length; char text[8]; };
 struct inner { int kind; union { struct leaf *leaf; struct inner *inner; char *text; } to; };
 NOINLINE long deep(struct inner *p) { return p->kind == 2 ? p->to.inner->to.leaf->length : 0; }
+NOINLINE void *room(int zone, unsigned long size) { return zone ? malloc(size) : 0; }
+static inline void *zeroed(int zone, unsigned long size)
+{ void *p = room(zone, size); if (p) __builtin_memset(p, 0, size); return p; }
+NOINLINE struct leaf *grown(int zone)
+{ struct leaf *l = zeroed(zone, sizeof *l); if (l) l->length = zone; return l; }
 int main(int argc, char **argv)
 { struct tree t = { 0 };
   struct frame frames[9] = { 0 }; fill(frames, argc); both(frames, argc); last(argc);
   struct point points[8] = { { argc } }; struct mesh m = { .points = points }; struct message a = { { argc, 1 }, 2 };
   struct pages g = { (unsigned char *)&m, 8 }; struct leaf l = { argc };
   struct inner i = { 1, { &l } }, o = { 1, { .inner = &i } };
+  if (!grown(argc)) return 1;
   return third(&m) + corners(&m) + number(&a.head) + before(&t, argc) + first(&g) + deep(&o); }
 """
 COMPILERS = [("gcc", "-O0"), ("gcc", "-O2"), ("gcc", "-O3"), ("clang", "-O0"), ("clang", "-O2")]
@@ -106,6 +112,17 @@ def test_what_is_read_through_one_of_several_pointers_is_what_its_use_fits(progr
     told = answers(program, "deep")
     assert {"struct inner.to.leaf", "struct leaf.length"} <= told
     assert "?" not in told
+
+
+def test_what_a_program_s_own_allocator_returns_is_what_it_is_kept_as(
+    request: pytest.FixtureRequest, program: Path
+) -> None:
+    told = answers(program, "grown")
+    assert "struct leaf.length" in told
+    if request.node.callspec.params["program"][1] != "-O0":
+        # What is zeroed before a variable has it, too.
+        assert "struct leaf.kind" in told
+        assert "?" not in told
 
 
 def test_what_begins_with_an_object_is_what_it_is_cast_to(program: Path) -> None:

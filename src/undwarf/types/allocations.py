@@ -9,7 +9,9 @@ import re
 from undwarf.disasm import NONE, Action, Flow, Instruction
 from undwarf.disasm.listing import TARGETED
 from undwarf.disasm.x86_64 import MACHINE, RAX, RDI, RSI
-from undwarf.types.model import VOID
+from undwarf.types.calling import argument_registers
+from undwarf.types.model import VOID, Kind, TypeGraph
+from undwarf.types.places import Prototype
 from undwarf.types.tracking import Tracker
 from undwarf.types.values import FRAME, NUMBER, OBJECT, Value
 
@@ -20,13 +22,19 @@ _SIZES = {"malloc": (RDI,), "calloc": (RDI, RSI), "_Znwm": (RDI,), "_Znam": (RDI
 _RUST = re.compile(r"__rust_alloc(_zeroed)?$|exchange_malloc")
 _OF_RUST = (RDI,)
 _DIRECT_CALL = Flow.CALL | TARGETED
+_NUMBER = 4
+"""Bytes of the smallest numbers that say how much."""
 _AHEAD = 256
 """Instructions behind a call in which what it returns is looked for."""
 
 
-def allocated(tracker: Tracker) -> dict[int, tuple[int, int]]:
-    """By call, (register, type that what is there leads to), where something is accessed before a variable says so."""
-    instructions, known = tracker.flow.instructions, tracker.program.allocators
+def allocated(tracker: Tracker, *, own: bool = False) -> dict[int, tuple[int, int]]:
+    """By call, (register, type that what is there leads to), where something is accessed before a variable says so.
+
+    ``own``: of functions of the program that return a pointer to anything, not of those that all programs have.
+    """
+    program = tracker.program
+    instructions, known = tracker.flow.instructions, program.own_allocators if own else program.allocators
     found: dict[int, tuple[int, int]] = {}
     targets = instructions.targets
     for k, flow in enumerate(instructions.flows.tolist()):
@@ -34,7 +42,7 @@ def allocated(tracker: Tracker) -> dict[int, tuple[int, int]]:
             continue
         sizes = known.get(targets[k])
         if sizes is None:
-            sizes = known[targets[k]] = _sizes(tracker, targets[k])
+            sizes = known[targets[k]] = _sizes(tracker, targets[k], own=own)
         if sizes:
             t = _Call(tracker, k, sizes).leads()
             if t:
@@ -42,11 +50,31 @@ def allocated(tracker: Tracker) -> dict[int, tuple[int, int]]:
     return found
 
 
-def _sizes(tracker: Tracker, target: int) -> tuple[int, ...]:
-    """The registers that say how much is allocated by what is called; none for what is no allocator."""
+def _sizes(tracker: Tracker, target: int, *, own: bool) -> tuple[int, ...]:
+    """The registers that may say how much is allocated by what is called; none for what is no allocator."""
     prototype = tracker.program.callee(target & 0xFFFFFFFFFFFFFFFF)
-    name = prototype.name.partition("@")[0] if prototype is not None else ""
-    return _SIZES.get(name) or (_OF_RUST if _RUST.search(name) else ())
+    if prototype is None:
+        return ()
+    name = prototype.name.partition("@")[0]
+    named = _SIZES.get(name) or (_OF_RUST if _RUST.search(name) else ())
+    if own:
+        return () if named else _of_program(tracker.graph, prototype)
+    return named
+
+
+def _of_program(graph: TypeGraph, prototype: Prototype) -> tuple[int, ...]:
+    """The same of a function that returns a pointer to anything, and is given numbers."""
+    returns = prototype.returns
+    if not prototype.trusted or not graph.is_pointer(returns):
+        return ()
+    if graph.kind(graph.strip(graph.target(returns))) != Kind.VOID:
+        return ()
+    given = argument_registers(graph, prototype.parameters, returns)
+    return tuple(
+        register
+        for register, t, piece in given
+        if not piece and graph.kind(graph.strip(t)) == Kind.INT and graph.size(t) >= _NUMBER
+    )
 
 
 class _Call:

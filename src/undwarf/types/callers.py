@@ -652,15 +652,23 @@ class Callers:
 
 
 def follow(
-    callers: Callers | None, program: Program, flow: FunctionFlow, low: int, high: int, tracker: Tracker
+    callers: Callers | None,
+    program: Program,
+    flow: FunctionFlow,
+    low: int,
+    high: int,
+    tracker: Tracker,
+    *,
+    further: bool = True,
 ) -> Tracker:
     """The data flow of a function with what can be inferred where nothing names its variables; ``tracker`` is the one
-    without that."""
+    without that. ``further``: where they have names, what the program's own allocators return as well."""
     if callers is None:
         return tracker
     if tracker.has_variables:
         found = allocated(tracker)
-        return Tracker(program, flow, low, high, Facts(made=found)) if found else tracker
+        own = allocated(tracker, own=True) if further else {}
+        return Tracker(program, flow, low, high, Facts(made=found | own)) if found or own else tracker
     if len(flow.instructions) > program.graph.limits.inferred_instructions:
         return tracker
     return callers.infer(flow, low, high, tracker).tracker

@@ -62,6 +62,8 @@ class Program:
         """Types of arrays found in frames, by their element's type and how many there are."""
         self.allocators: dict[int, tuple[int, ...]] = {}
         """By what is called, as far as it was asked, the registers that say how much it allocates."""
+        self.own_allocators: dict[int, tuple[int, ...]] = {}
+        """The same of the program's own."""
         self.thread_block = thread_block
         """Bytes from the begin of the module's thread-local block to the thread pointer (x86-64)."""
 

@@ -50,6 +50,7 @@ __all__ = ["Access", "Resolver"]
 
 _EM_X86_64 = 62
 _KEPT_FUNCTIONS = 256
+_NOTHING_KNOWN = "nothing known of the address"
 _VECTOR = 16
 """Bytes of a vector register."""
 _TURNS = 4
@@ -76,6 +77,11 @@ def _stays(one: Access) -> bool:
     if one.typed:
         return one.how not in ("container", "frame") and not one.candidates and one.size < _VECTOR
     return not one.countable and one.how != "spill"
+
+
+def _is_told(one: Access) -> bool:
+    """The same where variables have names: what else is inferred are only values of which nothing is known."""
+    return one.typed or one.reason != _NOTHING_KNOWN
 
 
 class Resolver:
@@ -167,8 +173,12 @@ class Resolver:
         def inferred() -> _Function:
             return _Function(low, high, flow, follow(self._callers, self.program, flow, low, high, first), None)
 
+        if first.has_variables:
+            # Most is told by these.
+            tracker = follow(self._callers, self.program, flow, low, high, first, further=False)
+            return _Function(low, high, flow, tracker, inferred)
         # A kernel's functions have prototypes, and most is told by these; to infer the rest takes most of the time.
-        return _Function(low, high, flow, first, inferred) if self._kernel and not first.has_variables else inferred()
+        return _Function(low, high, flow, first, inferred) if self._kernel else inferred()
 
     def _flow(self, address: int) -> tuple[FunctionFlow, int, int] | str:
         """The control flow of the function that holds an address, and its bounds; why there is none."""
@@ -292,8 +302,10 @@ class Resolver:
         function.tracker.before(k)
         explicit = [one for one in operands if not one[1].implicit]
         found = [self._resolve(function, k, made, *one) for one in explicit or operands[:1]]
-        if function.inferred is not None and not all(map(_stays, found)):
-            return self._answer(function.inferred(), k)
+        if function.inferred is not None:
+            stays = _is_told if function.tracker.has_variables else _stays
+            if not all(map(stays, found)):
+                return self._answer(function.inferred(), k)
         return found
 
     def _resolve(self, function: _Function, k: int, made: Instruction, number: int, operand: Memory) -> Access:
@@ -410,8 +422,7 @@ class Resolver:
                 t = led_to_by_both(tracker, operand, size) or read_as(tracker, k, operand, size)
             if t:
                 return self._typed(made, operand, size, locate(self.graph, t, 0, 0, size), "variable")
-            reason = "nothing known of the address"
-            return self._typed(made, operand, size, located or reason, "variable")
+            return self._typed(made, operand, size, located or _NOTHING_KNOWN, "variable")
         place, offset = found
         return self._typed(made, operand, size, locate(self.graph, place.type, 0, offset, size), "variable")
 
