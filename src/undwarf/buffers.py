@@ -34,3 +34,21 @@ def longer(column: Any, used: int, size: int) -> "memoryview[int]":
     new = zeros(code, size)
     new[:used] = old[:used]
     return new
+
+
+def copied(column: Any, used: int) -> "memoryview[int]":
+    """What is in use of a column, in memory of its own."""
+    return longer(column, used, used)
+
+
+def doubled(column: Any, used: int) -> Any:
+    """The column with twice the room."""
+    return longer(column, used, 2 * len(column))
+
+
+def with_room(column: Any, used: int, size: int) -> Any:
+    """The column with room for ``size`` entries at least."""
+    wanted = len(column)
+    while wanted < size:
+        wanted *= 2
+    return longer(column, used, wanted)

@@ -11,9 +11,10 @@ import pytest
 
 from undwarf.buffers import zeros
 from undwarf.diagnostics import Defects
-from undwarf.dwarf.info import Info, strings_at
+from undwarf.dwarf.info import Info
 from undwarf.dwarf.line import LineProgram
 from undwarf.dwarf.lines import DebugLines
+from undwarf.dwarf.strings import strings_at
 from undwarf.elf import ElfFile
 from undwarf.limits import DEFAULT
 from undwarf.symbols.addresses import Addresses

@@ -5,8 +5,9 @@ from typing import Any
 
 from undwarf.buffers import zeros
 from undwarf.dwarf.constants import PLACES, Root, ValueClass
-from undwarf.dwarf.info import Info, Text
+from undwarf.dwarf.info import Info
 from undwarf.dwarf.relocations import ObjectSections
+from undwarf.dwarf.strings import Text
 from undwarf.elf import ElfFile
 from undwarf.elf.headers import ET_REL, PT_LOAD
 from undwarf.limits import DEFAULT, Limits

@@ -10,8 +10,9 @@ from functools import cached_property
 from typing import Any
 
 from undwarf.dwarf.constants import Root, UnitKind, ValueClass
-from undwarf.dwarf.info import Entry, strings_at
+from undwarf.dwarf.info import Entry
 from undwarf.dwarf.sections import DwarfFile
+from undwarf.dwarf.strings import strings_at
 from undwarf.types.kept import Kept
 
 # DW_AT_*

@@ -1,0 +1,307 @@
+# cython: language_level=3, boundscheck=True, wraparound=False, cdivision=False, initializedcheck=False
+"""What units declare: types, functions, namespaces, variables with an address."""
+
+from typing import Any
+
+import cython
+
+from undwarf.buffers import copied
+from undwarf.dwarf.functions import Functions
+
+NONE = cython.declare(cython.uint, 0xFFFFFFFF)
+MAX_DEPTH = cython.declare(cython.Py_ssize_t, 1024)
+"""Nesting of entries that is followed."""
+CODE = cython.declare(cython.int, 1)
+TYPES = cython.declare(cython.int, 2)
+ALL = cython.declare(cython.int, 7)
+"""Of what units declare: functions and variables; types but typedefs; these and namespaces as well."""
+
+# What a value is, as undwarf.dwarf.constants.ValueClass has it.
+UNSIGNED = cython.declare(cython.int, 2)
+BLOCK = cython.declare(cython.int, 5)
+STRP = cython.declare(cython.int, 7)
+STRP_ALT = cython.declare(cython.int, 10)
+
+
+@cython.cclass
+class Declarations(Functions):
+    """Units whose declarations are told."""
+
+    def declared(self, unit: int) -> dict[str, memoryview]:
+        """What a unit declares, in the order of its entries: types, functions, namespaces, variables with an address.
+
+        ``die`` (Q), ``tag`` (I), ``parent`` (I, number of the namespace or type it is in, 0xffffffff for none,
+        0xfffffffe for a function), ``flags`` (B: 1 a declaration, 2 names come from another entry), ``kind`` (B) and
+        ``name`` (Q) its name's class and value, ``linkage_kind`` and ``linkage`` (I, 0xffffffff where it is too large;
+        of a typedef the reference to its type instead, of a type without a name what tells it from others: line, column
+        and size in one number of class UNSIGNED). Of variables with an address: ``of`` (I, the number above),
+        ``place`` (Q, address or index), ``place_kind`` (Q: 1 an address, 2 an index, 3 an offset for a thread, 4 the
+        index of one, 5 more than that, such as pieces). Variables that are declared only are among the rows, those
+        with neither address nor declaration are not.
+        """
+        self._reset_records()
+        self.declare(unit, ALL)
+        return {
+            "die": copied(self.record_die, self.record_total),
+            "name": copied(self.record_origin, self.record_total),
+            "kind": copied(self.record_class, self.record_total),
+            "flags": copied(self.record_inlined, self.record_total),
+            "parent": copied(self.record_parent, self.record_total),
+            "tag": copied(self.record_file, self.record_total),
+            "linkage": copied(self.record_line, self.record_total),
+            "linkage_kind": copied(self.record_column, self.record_total),
+            "place": copied(self.range_start, self.range_total),
+            "place_kind": copied(self.range_end, self.range_total),
+            "of": copied(self.range_record, self.range_total),
+        }
+
+    def outline(self) -> Any:
+        """(variables, functions, declarations) of all units, in their order.
+
+        Variables with an address as (unit, offset, place, kind of place), as :meth:`declared` tells them. Functions
+        outside of others, and variables that are only declared and in nothing else, as (unit, offset, class and value
+        of the name); of those whose names are at the same place of a section of strings, the first.
+        """
+        unit: cython.Py_ssize_t
+        k: cython.Py_ssize_t
+        of: cython.Py_ssize_t
+        kind: cython.int
+        name: cython.ulonglong
+        variables = []
+        functions = []
+        declarations = []
+        known: set[tuple[int, int]] = set()
+        known_variables: set[tuple[int, int]] = set()
+        for unit in range(self.count):
+            self._reset_records()
+            self.declare(unit, CODE)
+            for k in range(self.range_total):
+                of = self.range_record[k]
+                variables.append((unit, self.record_die[of], self.range_start[k], self.range_end[k]))
+            for k in range(self.record_total):
+                if self.record_file[k] == 0x2E:
+                    if self.record_parent[k] == NONE - 1:
+                        continue
+                    kind = self.record_column[k]
+                    name = self.record_line[k]
+                    if kind == 0 or name == NONE:
+                        kind = self.record_class[k]
+                        name = self.record_origin[k]
+                    if kind == 0:
+                        continue
+                    if kind in (STRP, STRP_ALT):
+                        key = (kind, name)
+                        if key in known:
+                            continue
+                        known.add(key)
+                    functions.append((unit, self.record_die[k], kind, name))
+                elif self.record_file[k] == 0x34 and self.record_inlined[k] & 1 and self.record_parent[k] == NONE:
+                    kind = self.record_class[k]
+                    name = self.record_origin[k]
+                    if kind in (STRP, STRP_ALT):
+                        key = (kind, name)
+                        if key in known_variables:
+                            continue
+                        known_variables.add(key)
+                    if kind:
+                        declarations.append((unit, self.record_die[k], kind, name))
+        return variables, functions, declarations
+
+    def definitions(self) -> Any:
+        """(unit, offset, class and value of the name) of the structures, unions, classes and enumerations that are
+        defined anywhere."""
+        unit: cython.Py_ssize_t
+        found = []
+        for unit in range(self.count):
+            self._reset_records()
+            self.declare(unit, TYPES)
+            found += [
+                (unit, self.record_die[k], self.record_class[k], self.record_origin[k])
+                for k in range(self.record_total)
+                if not self.record_inlined[k] & 1 and self.record_class[k]
+            ]
+        return found
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    def declare(self, unit: cython.Py_ssize_t, wanted_kinds: cython.int) -> cython.int:
+        """Add what a unit declares to the rows. What entries are in is told by its row where ALL are wanted, else as 0
+        for all that has a name."""
+        depth: cython.Py_ssize_t = 0
+        decl: cython.Py_ssize_t
+        i: cython.Py_ssize_t
+        n: cython.Py_ssize_t
+        k: cython.Py_ssize_t
+        m: cython.Py_ssize_t
+        die: cython.Py_ssize_t
+        first: cython.Py_ssize_t
+        code: cython.ulonglong
+        outer: cython.uint
+        tag: cython.int
+        attribute: cython.int
+        flags: cython.int
+        kind: cython.int
+        linkage_kind: cython.int
+        name: cython.ulonglong
+        linkage: cython.ulonglong
+        place: cython.ulonglong
+        place_kind: cython.int
+        op: cython.int
+        size: cython.int
+        holds: cython.bint
+        wanted: cython.bint
+        inside: cython.uint = NONE - 1
+        self.enter(unit)
+        self.at = self.unit_first[unit]
+        self.end = self.unit_end[unit]
+        self.enclosing[0] = NONE
+        while self.at < self.end:
+            die = self.at
+            code = self.data[die]
+            if code < 0x80:
+                self.at += 1
+            else:
+                code = self.uleb()
+            if code == 0:
+                depth -= 1
+                if depth <= 0:
+                    break
+                continue
+            first = self.at
+            decl = self.declaration(code)
+            if decl < 0:
+                self.damaged += 1
+                break
+            tag = self.decl_tag[decl]
+            outer = self.enclosing[depth]
+            # Structures, unions, classes, interfaces.
+            holds = tag == 0x13 or tag == 0x17 or tag == 0x02 or tag == 0x38
+            if tag == 0x2E or tag == 0x34:
+                wanted = wanted_kinds & CODE != 0 and (tag == 0x2E or self.decl_placed[decl] != 0)
+            elif holds or tag == 0x04:
+                wanted = wanted_kinds & TYPES != 0
+            else:
+                # Namespaces, typedefs.
+                wanted = wanted_kinds == ALL and (tag == 0x39 or tag == 0x16)
+                holds = tag == 0x39
+            if not wanted:
+                if self.decl_fixed[decl] >= 0:
+                    # Of most of a unit: not worth a call.
+                    self.at += self.decl_fixed[decl]
+                else:
+                    self.pass_over(decl)
+                if tag == 0x1D or tag == 0x0B:
+                    outer = inside
+                elif holds and outer != inside:
+                    outer = 0
+            else:
+                flags = 0
+                kind = 0
+                name = 0
+                linkage_kind = 0
+                linkage = 0
+                place = 0
+                place_kind = 0
+                for i in range(self.decl_spec[decl], self.decl_spec[decl] + self.decl_count[decl]):
+                    attribute = self.spec_attribute[i]
+                    if (
+                        attribute == 0x03 or attribute == 0x6E or attribute == 0x2007 or attribute == 0x3C
+                        or attribute == 0x47 or attribute == 0x31 or (attribute == 0x02 and tag == 0x34)
+                        or (attribute == 0x49 and tag == 0x16)
+                        or (kind == 0 and (attribute == 0x3B or attribute == 0x39 or attribute == 0x0B))
+                    ):  # fmt: skip
+                        self.take(i)
+                        if self.at > self.end:
+                            break
+                        if attribute == 0x03:
+                            kind = self.value_class
+                            name = self.value
+                            if linkage_kind == UNSIGNED:
+                                linkage_kind = 0
+                                linkage = 0
+                        elif attribute == 0x3B or attribute == 0x39 or attribute == 0x0B:
+                            if (tag == 0x13 or tag == 0x17 or tag == 0x02) and (
+                                linkage_kind == 0 or linkage_kind == UNSIGNED
+                            ):
+                                linkage_kind = UNSIGNED
+                                linkage = (linkage * 31 + self.value) & 0x7FFFFFFF
+                        elif attribute == 0x3C:
+                            flags |= 1 if self.value else 0
+                        elif attribute == 0x47 or attribute == 0x31:
+                            flags |= 2
+                        elif attribute != 0x02:
+                            linkage_kind = self.value_class
+                            linkage = self.value
+                        elif self.value_class == BLOCK and self.value_size > 1:
+                            k = cython.cast("Py_ssize_t", self.value)
+                            m = k + cython.cast("Py_ssize_t", self.value_size)
+                            op = self.data[k]
+                            size = 0
+                            if op == 0x03:
+                                size = self.address
+                                place_kind = 1
+                            elif op == 0x0E or op == 0x0F:
+                                size = 8
+                                place_kind = 3
+                            elif op == 0x0C or op == 0x0D:
+                                size = 4
+                                place_kind = 3
+                            if size and m - k > size:
+                                place = self.fixed(self.data, k + 1, size)
+                                k += 1 + size
+                            elif op == 0xA1 or op == 0xFB or op == 0xA2 or op == 0xFC:
+                                place_kind = 2 if op == 0xA1 or op == 0xFB else 4
+                                k += 1
+                                size = 0
+                                while k < m:
+                                    if size < 63:
+                                        place |= cython.cast(cython.ulonglong, self.data[k] & 0x7F) << size
+                                    size += 7
+                                    k += 1
+                                    if self.data[k - 1] < 0x80:
+                                        break
+                            else:
+                                place_kind = 0
+                            if place_kind and k < m:
+                                # The operation that makes an address of a thread's, or others, such as pieces.
+                                if m - k == 1 and (self.data[k] == 0xE0 or self.data[k] == 0x9B):
+                                    place_kind = 3 if place_kind == 1 or place_kind == 3 else 4
+                                else:
+                                    place_kind = 5 if place_kind < 3 else 0
+                            elif place_kind > 2:
+                                place_kind = 0
+                    else:
+                        self.step(i)
+                if tag != 0x34 or place_kind or (flags & 1 and outer != inside):
+                    self._room_for_record()
+                    n = self.record_total
+                    self.record_die[n] = die
+                    self.record_origin[n] = name
+                    self.record_class[n] = cython.cast("unsigned char", kind)
+                    self.record_inlined[n] = cython.cast("unsigned char", flags)
+                    self.record_parent[n] = outer
+                    self.record_file[n] = tag
+                    self.record_column[n] = cython.cast("unsigned int", linkage_kind)
+                    self.record_line[n] = cython.cast("unsigned int", linkage if linkage < NONE else NONE)
+                    self.record_total += 1
+                    if place_kind:
+                        self._room_for_place()
+                        self.range_start[self.range_total] = place
+                        self.range_end[self.range_total] = place_kind
+                        self.range_record[self.range_total] = cython.cast("unsigned int", n)
+                        self.range_total += 1
+                    outer = cython.cast(cython.uint, n) if outer != inside else inside
+                if tag == 0x2E:
+                    outer = inside
+            if self.at > self.end:
+                self.damaged += 1
+                break
+            if self.decl_children[decl] and not (depth and self.decl_leap[decl] and self.leap(decl, first)):
+                depth += 1
+                if depth > MAX_DEPTH:
+                    self.damaged += 1
+                    break
+                self.enclosing[depth] = outer
+            elif depth == 0:
+                break
+        return 0

@@ -1,0 +1,313 @@
+# cython: language_level=3, boundscheck=True, wraparound=False, cdivision=False, initializedcheck=False
+"""The functions of a unit in one pass, what is inlined in them, and their names."""
+
+from typing import Any
+
+import cython
+
+from undwarf.buffers import copied
+from undwarf.dwarf.ranges import Ranges
+
+NONE = cython.declare(cython.uint, 0xFFFFFFFF)
+MAX_DEPTH = cython.declare(cython.Py_ssize_t, 1024)
+"""Nesting of entries that is followed."""
+MAX_HOPS = cython.declare(cython.int, 32)
+"""References followed from an entry to the one that has its name."""
+
+# What a value is, as undwarf.dwarf.constants.ValueClass has it.
+ADDRESS = cython.declare(cython.int, 1)
+STRP = cython.declare(cython.int, 7)
+REF = cython.declare(cython.int, 11)
+REF_ALT = cython.declare(cython.int, 12)
+REF_SIG8 = cython.declare(cython.int, 13)
+ADDRX = cython.declare(cython.int, 15)
+
+
+@cython.cclass
+class Functions(Ranges):
+    """Units whose functions are told, with their ranges and names."""
+
+    def functions(self, unit: int) -> dict[str, memoryview]:
+        """The functions that have code in a unit whose bases are set, and what is inlined in them.
+
+        By function: ``die`` and ``origin`` (Q, offsets; ``origin`` is the entry that has the name, of class ``kind`` B:
+        REF or REF_ALT), ``inlined`` (B), ``parent`` (I, what it is inlined in, 0xffffffff for none), ``file``,
+        ``line``, ``column`` of the call (I). Their ranges: ``start``, ``end`` (Q) and ``of`` (I, a function's number).
+        """
+        self._read_functions(unit, True)
+        return {
+            "die": copied(self.record_die, self.record_total),
+            "origin": copied(self.record_origin, self.record_total),
+            "kind": copied(self.record_class, self.record_total),
+            "inlined": copied(self.record_inlined, self.record_total),
+            "parent": copied(self.record_parent, self.record_total),
+            "file": copied(self.record_file, self.record_total),
+            "line": copied(self.record_line, self.record_total),
+            "column": copied(self.record_column, self.record_total),
+            "start": copied(self.range_start, self.range_total),
+            "end": copied(self.range_end, self.range_total),
+            "of": copied(self.range_record, self.range_total),
+        }
+
+    def own_functions(self, unit: int) -> list[tuple[int, int, int]]:
+        """(start, end, offset) of the code of a unit's functions, sorted, without what is inlined in them; bases are
+        set."""
+        self._read_functions(unit, False)
+        found = [
+            (self.range_start[k], self.range_end[k], self.record_die[self.range_record[k]])
+            for k in range(self.range_total)
+        ]
+        found.sort()
+        return found
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    def _read_functions(self, unit: cython.Py_ssize_t, inlined: cython.bint) -> cython.int:
+        """Make the records and ranges those of a unit's functions."""
+        depth: cython.Py_ssize_t = 0
+        decl: cython.Py_ssize_t
+        die: cython.Py_ssize_t
+        first: cython.Py_ssize_t
+        code: cython.ulonglong
+        outer: cython.uint
+        tag: cython.int
+        self.list_bytes = 0
+        self._reset_records()
+        self.enter(unit)
+        self.at = self.unit_first[unit]
+        self.end = self.unit_end[unit]
+        # What the children at each depth are enclosed by.
+        self.enclosing[0] = NONE
+        while self.at < self.end:
+            die = self.at
+            code = self.data[die]
+            if code < 0x80:
+                self.at += 1
+            else:
+                code = self.uleb()
+            if code == 0:
+                depth -= 1
+                if depth <= 0:
+                    break
+                continue
+            first = self.at
+            decl = self.declaration(code)
+            if decl < 0:
+                self.damaged += 1
+                break
+            tag = self.decl_tag[decl]
+            outer = self.enclosing[depth]
+            if tag == 0x2E or (tag == 0x1D and inlined):
+                outer = self._function(decl, tag, die, outer)
+            elif self.decl_fixed[decl] >= 0:
+                # Of most of a unit: not worth a call.
+                self.at += self.decl_fixed[decl]
+            else:
+                self.pass_over(decl)
+            if self.at > self.end:
+                self.damaged += 1
+                break
+            if self.decl_children[decl] and not (depth and self.decl_leap[decl] and self.leap(decl, first)):
+                depth += 1
+                if depth > MAX_DEPTH:
+                    self.damaged += 1
+                    break
+                self.enclosing[depth] = outer
+            elif depth == 0:
+                break
+        return 0
+
+    @cython.cfunc
+    @cython.exceptval(check=True)
+    def _function(
+        self, decl: cython.Py_ssize_t, tag: cython.int, die: cython.Py_ssize_t, enclosing: cython.uint
+    ) -> cython.uint:
+        """Read the entry of a function or of one inlined; its number, or what encloses its children."""
+        i: cython.Py_ssize_t
+        n: cython.Py_ssize_t = self.record_total
+        attribute: cython.int
+        low: cython.ulonglong = 0
+        high: cython.ulonglong = 0
+        has: cython.int = 0
+        list_class: cython.int = 0
+        list_value: cython.ulonglong = 0
+        origin_class: cython.int = 0
+        origin: cython.ulonglong = 0
+        file: cython.ulonglong = 0
+        line: cython.ulonglong = 0
+        column: cython.ulonglong = 0
+        named: cython.bint = False
+        first: cython.Py_ssize_t = self.decl_spec[decl]
+        for i in range(first, first + self.decl_count[decl]):
+            attribute = self.spec_attribute[i]
+            if attribute == 0x6E or attribute == 0x2007:
+                named = True
+            if (
+                attribute == 0x11
+                or attribute == 0x12
+                or attribute == 0x55
+                or attribute == 0x31
+                or attribute == 0x47
+                or 0x57 <= attribute <= 0x59
+            ):
+                self.take(i)
+                if attribute == 0x11:
+                    low = self.indexed(self.value) if self.value_class == ADDRX else self.value
+                    has |= 1
+                elif attribute == 0x12:
+                    if self.value_class == ADDRX:
+                        high = self.indexed(self.value)
+                        has |= 2
+                    else:
+                        high = self.value
+                        has |= 2 if self.value_class == ADDRESS else 4
+                elif attribute == 0x55:
+                    list_class = self.value_class
+                    list_value = self.value
+                    has |= 8
+                elif attribute == 0x31 or (attribute == 0x47 and origin_class == 0):
+                    origin_class = self.value_class
+                    origin = self.value
+                elif attribute == 0x58:
+                    file = self.value
+                elif attribute == 0x59:
+                    line = self.value
+                elif attribute == 0x57:
+                    column = self.value
+            else:
+                self.step(i)
+        if self.at > self.end:
+            return enclosing
+        if tag == 0x2E and not has & 9:
+            # A declaration or an abstract instance: what it contains is not inlined in what encloses it.
+            return NONE
+        self._room_for_record()
+        self.record_die[n] = die
+        if origin_class in (REF, REF_ALT) and not named:
+            self.record_origin[n] = origin
+            self.record_class[n] = cython.cast("unsigned char", origin_class)
+        else:
+            self.record_origin[n] = die
+            self.record_class[n] = 0
+        self.record_inlined[n] = tag == 0x1D
+        self.record_parent[n] = enclosing if tag == 0x1D else NONE
+        self.record_file[n] = cython.cast("unsigned int", file if file < NONE else 0)
+        self.record_line[n] = cython.cast("unsigned int", line if line < NONE else 0)
+        self.record_column[n] = cython.cast("unsigned int", column if column < NONE else 0)
+        self.record_total += 1
+        if has & 8:
+            self.add_list(list_class, list_value, cython.cast("unsigned int", n))
+        elif has & 1:
+            if has & 4:
+                high += low
+            self.add_range(low, high, cython.cast("unsigned int", n))
+        return cython.cast(cython.uint, n)
+
+    def name_of(self, offset: int) -> Any:
+        """(class and value of the string, class and value of the reference that leads on, unit) of an entry's name.
+
+        Follows DW_AT_abstract_origin and DW_AT_specification within the section up to a linkage name, else to a plain
+        name. The second pair is not zero where the next entry is in another file.
+        """
+        self.follow(offset)
+        return self.value_class, self.value, self.next_class, self.next_value, self.name_unit
+
+    @cython.locals(
+        records="const unsigned int[::1]",
+        kinds="const unsigned char[::1]",
+        origins="const unsigned long long[::1]",
+        numbers="unsigned int[::1]",
+        i="Py_ssize_t",
+    )
+    def number_names(
+        self, which: Any, kind: Any, origin: Any, names: Any, known: dict[int, int], first: int
+    ) -> tuple[list[int], list[int]]:
+        """Give records ``which`` (I) the numbers of their names, as :meth:`name_of` finds them, in ``names`` (I).
+
+        ``kind`` and ``origin`` are columns of :meth:`functions`; ``known`` are the numbers of names by their offset in
+        `.debug_str`. Returns the offsets of new names, numbered from ``first`` on, and the records whose names need
+        more than this section and that one.
+        """
+        records, kinds, origins, numbers = which, kind, origin, names
+        new: list[int] = []
+        left: list[int] = []
+        for i in range(records.shape[0]):
+            if kinds[records[i]] != REF_ALT:
+                self.follow(origins[records[i]])
+                if self.next_class == 0 and self.value_class == STRP:
+                    number = known.get(self.value)
+                    if number is None:
+                        number = known[self.value] = first + len(new)
+                        new.append(self.value)
+                    numbers[records[i]] = number
+                    continue
+            left.append(records[i])
+        return new, left
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    def follow(self, offset: cython.ulonglong) -> cython.int:
+        """Find an entry's name: sets ``value_class`` and ``value``, ``name_unit``, and where it leads on if it does."""
+        _hops: cython.int
+        unit: cython.Py_ssize_t
+        decl: cython.Py_ssize_t
+        i: cython.Py_ssize_t
+        attribute: cython.int
+        code: cython.ulonglong
+        next_class: cython.int
+        next_value: cython.ulonglong
+        plain_class: cython.int = 0
+        plain: cython.ulonglong = 0
+        at: cython.ulonglong = offset
+        self.next_class = 0
+        self.next_value = 0
+        self.name_unit = -1
+        for _hops in range(MAX_HOPS):
+            unit = self.find_unit(at)
+            if unit < 0:
+                break
+            self.enter(unit)
+            self.at = cython.cast("Py_ssize_t", at)
+            self.end = self.unit_end[unit]
+            code = self.uleb()
+            decl = self.declaration(code) if code else -1
+            if decl < 0:
+                break
+            next_class = 0
+            next_value = 0
+            for i in range(self.decl_spec[decl], self.decl_spec[decl] + self.decl_count[decl]):
+                attribute = self.spec_attribute[i]
+                if (
+                    attribute == 0x03
+                    or attribute == 0x6E
+                    or attribute == 0x2007
+                    or attribute == 0x31
+                    or attribute == 0x47
+                ):
+                    self.take(i)
+                    if self.at > self.end:
+                        break
+                    if attribute == 0x6E or attribute == 0x2007:
+                        if self.value_class:
+                            self.name_unit = unit
+                            return 0
+                    elif attribute == 0x03:
+                        if plain_class == 0:
+                            plain_class = self.value_class
+                            plain = self.value
+                            self.name_unit = unit
+                    elif next_class == 0 or attribute == 0x31:
+                        next_class = self.value_class
+                        next_value = self.value
+                else:
+                    self.step(i)
+            if next_class == REF:
+                at = next_value
+                continue
+            if next_class in (REF_ALT, REF_SIG8):
+                self.next_class = next_class
+                self.next_value = next_value
+            break
+        self.value_class = plain_class
+        self.value = plain
+        return 0

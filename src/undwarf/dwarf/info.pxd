@@ -1,0 +1,1 @@
+from undwarf.dwarf.declarations cimport Declarations

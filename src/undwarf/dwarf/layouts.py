@@ -1,0 +1,415 @@
+# cython: language_level=3, boundscheck=True, wraparound=False, cdivision=False, initializedcheck=False
+"""How types lie in memory, as far as that can be told without making them: sizes, members, what contains what."""
+
+from typing import Any
+
+import cython
+
+from undwarf.buffers import doubled, zeros
+from undwarf.dwarf.values import Values
+
+NONE = cython.declare(cython.uint, 0xFFFFFFFF)
+HIGH = cython.declare(cython.ulonglong, 0xFFFFFFF0)
+LARGE = cython.declare(cython.ulonglong, 0xFFFFFFFFFFFF)
+SPREAD = cython.declare(cython.ulonglong, 0x9E3779B97F4A7C15)
+BYTES = cython.declare(cython.longlong, 1 << 40)
+"""Sizes of types up to this are plain."""
+BASE_CLASS = cython.declare(cython.longlong, 1 << 62)
+MAX_DEPTH = cython.declare(cython.Py_ssize_t, 1024)
+"""Nesting of entries that is followed."""
+MAX_HOPS = cython.declare(cython.int, 32)
+"""References followed from an entry to the one that has its name."""
+
+# What a value is, as undwarf.dwarf.constants.ValueClass has it.
+UNSIGNED = cython.declare(cython.int, 2)
+SIGNED = cython.declare(cython.int, 3)
+STRING = cython.declare(cython.int, 6)
+STRP = cython.declare(cython.int, 7)
+REF = cython.declare(cython.int, 11)
+
+
+@cython.cclass
+class Layouts(Values):
+    """Units whose types are looked at in place."""
+
+    @cython.cfunc
+    @cython.exceptval(-2)
+    def size_at(self, offset: cython.ulonglong) -> cython.longlong:
+        """Bytes of a value of the type at an offset, where this section says it plainly; else -1. An array without
+        bounds has none."""
+        i: cython.Py_ssize_t
+        unit: cython.Py_ssize_t
+        decl: cython.Py_ssize_t
+        _hop: cython.int
+        attribute: cython.int
+        tag: cython.int
+        code: cython.ulonglong
+        target: cython.ulonglong
+        size: cython.longlong
+        count: cython.longlong
+        total: cython.longlong = 1
+        for _hop in range(MAX_HOPS):
+            unit = self.find_unit(offset)
+            if unit < 0:
+                return -1
+            self.enter(unit)
+            self.at = cython.cast("Py_ssize_t", offset)
+            self.end = self.unit_end[unit]
+            code = self.uleb()
+            decl = self.declaration(code) if code else -1
+            if decl < 0:
+                return -1
+            tag = self.decl_tag[decl]
+            size = -1
+            target = 0
+            for i in range(self.decl_spec[decl], self.decl_spec[decl] + self.decl_count[decl]):
+                attribute = self.spec_attribute[i]
+                if attribute == 0x0B or attribute == 0x49 or attribute == 0x3C or attribute == 0x69:
+                    self.take(i)
+                    if attribute == 0x0B and self.value_class in (UNSIGNED, SIGNED) and self.value < LARGE:
+                        size = cython.cast(cython.longlong, self.value)
+                    elif attribute == 0x49 and self.value_class == REF:
+                        target = self.value
+                    else:
+                        # Declarations, and what is in other sections.
+                        return -1
+                else:
+                    self.step(i)
+            if self.at > self.end:
+                return -1
+            if tag == 0x16 or tag == 0x26 or tag == 0x35 or tag == 0x37 or tag == 0x47:
+                if target == 0:
+                    return -1
+            elif tag == 0x01:
+                if target == 0 or size >= 0 or self.decl_children[decl] == 0:
+                    return -1
+                count = self.elements()
+                if count <= 0 or total > BYTES // count:
+                    return count if count <= 0 else -1
+                total *= count
+            else:
+                if tag == 0x0F or tag == 0x10 or tag == 0x42:
+                    size = size if size > 0 else self.address
+                elif tag != 0x24 and tag != 0x04 and tag != 0x13 and tag != 0x17 and tag != 0x02:
+                    return -1
+                return -1 if size < 0 or (size and total > BYTES // size) else total * size
+            offset = target
+        return -1
+
+    @cython.cfunc
+    @cython.exceptval(-2)
+    def elements(self) -> cython.longlong:
+        """Elements of an array whose first dimension is at hand; 0 where one has no end, -1 where that is not plain."""
+        i: cython.Py_ssize_t
+        decl: cython.Py_ssize_t
+        attribute: cython.int
+        code: cython.ulonglong
+        count: cython.longlong
+        dimensions: cython.Py_ssize_t = 0
+        open_end: cython.bint = False
+        total: cython.longlong = 1
+        while True:
+            code = self.uleb()
+            if self.at > self.end:
+                return -1
+            if code == 0:
+                break
+            decl = self.declaration(code)
+            if decl < 0 or self.decl_tag[decl] != 0x21 or self.decl_children[decl]:
+                return -1
+            count = -1
+            for i in range(self.decl_spec[decl], self.decl_spec[decl] + self.decl_count[decl]):
+                attribute = self.spec_attribute[i]
+                if attribute == 0x37 or attribute == 0x2F or attribute == 0x22:
+                    self.take(i)
+                    if self.value_class != UNSIGNED or self.value >= HIGH or attribute == 0x22:
+                        return -1
+                    count = cython.cast(cython.longlong, self.value) + (attribute == 0x2F)
+                else:
+                    self.step(i)
+            dimensions += 1
+            if self.at > self.end or (count > 0 and total > BYTES // count):
+                return -1
+            open_end = open_end or count <= 0
+            total *= max(count, 1)
+        return -1 if dimensions == 0 else 0 if open_end else total
+
+    def shape(self, unit: int, offset: int, tags: Any, limit: int) -> int:
+        """A number for the members below a structure or union of C, their places, and the names of their types: equal
+        where these are. 0 where that takes more than a look at them. ``tags`` are those of all that counts."""
+        i: cython.Py_ssize_t
+        k: cython.Py_ssize_t
+        decl: cython.Py_ssize_t
+        attribute: cython.int
+        total: cython.Py_ssize_t = self.gather(unit, offset, tags, limit)
+        number: cython.Py_ssize_t = unit
+        mixed: cython.ulonglong = 1
+        target: cython.ulonglong
+        if total == limit:
+            return 0
+        for k in range(total):
+            self.at_hand(number)
+            decl = self.below[5 * k + 1]
+            self.at = self.below[5 * k + 2]
+            target = 0
+            if self.decl_tag[decl] != 0x0D:
+                return 0
+            for i in range(self.decl_spec[decl], self.decl_spec[decl] + self.decl_count[decl]):
+                attribute = self.spec_attribute[i]
+                if (
+                    attribute == 0x03
+                    or attribute == 0x49
+                    or attribute == 0x38
+                    or attribute == 0x0D
+                    or attribute == 0x6B
+                ):
+                    self.take(i)
+                    if attribute == 0x03:
+                        mixed = self.mixed_string(_mixed(mixed, attribute))
+                        if mixed == 0:
+                            return 0
+                    elif attribute == 0x49:
+                        target = self.value if self.value_class == REF else 0
+                    elif self.value_class == UNSIGNED or self.value_class == SIGNED:
+                        mixed = _mixed(_mixed(mixed, attribute), self.value)
+                    else:
+                        return 0
+                elif (
+                    attribute == 0x0C
+                    or attribute == 0x0B
+                    or attribute == 0x3F
+                    or attribute == 0x3C
+                    or attribute == 0x1C
+                ):
+                    # Bit fields of old, and what is not in each object.
+                    return 0
+                else:
+                    self.step(i)
+            mixed = self.mixed_name(_mixed(mixed, k), target) if target else 0
+            if mixed == 0:
+                return 0
+        return mixed
+
+    @cython.cfunc
+    @cython.exceptval(check=False)
+    def mixed_string(self, mixed: cython.ulonglong) -> cython.ulonglong:
+        """A number made further by the string that was read last; 0 where it is in no section of this file."""
+        k: cython.Py_ssize_t
+        if self.value_class == STRP:
+            return _mixed(_mixed(mixed, STRP), self.value)
+        if self.value_class != STRING:
+            return 0
+        mixed = _mixed(mixed, STRING)
+        for k in range(cython.cast("Py_ssize_t", self.value), cython.cast("Py_ssize_t", self.value + self.value_size)):
+            mixed = _mixed(mixed, self.data[k])
+        return mixed
+
+    @cython.cfunc
+    @cython.exceptval(check=False)
+    def mixed_name(self, mixed: cython.ulonglong, offset: cython.ulonglong) -> cython.ulonglong:
+        """A number made further by all that the name of a C type at an offset is made of; 0 where that is not plain."""
+        i: cython.Py_ssize_t
+        unit: cython.Py_ssize_t
+        decl: cython.Py_ssize_t
+        _hop: cython.int
+        attribute: cython.int
+        tag: cython.int
+        code: cython.ulonglong
+        target: cython.ulonglong
+        name: cython.ulonglong
+        given: cython.ulonglong = 0
+        declared: cython.ulonglong
+        for _hop in range(MAX_HOPS):
+            unit = self.find_unit(offset)
+            if unit < 0 or self.unit_table[unit] == NONE:
+                return 0
+            self.at_hand(unit)
+            self.at = cython.cast("Py_ssize_t", offset)
+            code = self.uleb()
+            decl = self.declaration(code) if code else -1
+            if decl < 0:
+                return 0
+            tag = self.decl_tag[decl]
+            target = 0
+            name = 0
+            declared = 0
+            for i in range(self.decl_spec[decl], self.decl_spec[decl] + self.decl_count[decl]):
+                attribute = self.spec_attribute[i]
+                if (
+                    attribute == 0x03
+                    or attribute == 0x49
+                    or attribute == 0x3C
+                    or attribute == 0x69
+                    or attribute == 0x47
+                ):
+                    self.take(i)
+                    if attribute == 0x03:
+                        name = self.mixed_string(1)
+                        if name == 0:
+                            return 0
+                    elif attribute == 0x49 and self.value_class == REF:
+                        target = self.value
+                    elif attribute == 0x3C:
+                        declared = self.value
+                    else:
+                        return 0
+                else:
+                    self.step(i)
+            if self.at > self.end:
+                return 0
+            if tag == 0x16:
+                if name == 0:
+                    return 0
+                given = name
+            elif tag == 0x0F:
+                mixed = _mixed(mixed, tag)
+                given = 0
+            elif tag == 0x24 or tag == 0x04 or tag == 0x13 or tag == 0x17:
+                # One that has no name goes by the typedef that led to it.
+                return _mixed(_mixed(_mixed(mixed, tag), declared), name if name else given)
+            elif tag == 0x15:
+                return _mixed(mixed, tag)
+            elif tag == 0x01:
+                mixed = self.mixed_dimensions(mixed) if self.decl_children[decl] else 0
+                given = 0
+                if mixed == 0:
+                    return 0
+            elif tag != 0x26 and tag != 0x35 and tag != 0x37:
+                return 0
+            if target == 0:
+                return _mixed(mixed, 0)
+            offset = target
+        return 0
+
+    @cython.cfunc
+    @cython.exceptval(check=False)
+    def mixed_dimensions(self, mixed: cython.ulonglong) -> cython.ulonglong:
+        """A number made further by how many dimensions an array has, the first of which is at hand; 0 for other things
+        below it."""
+        decl: cython.Py_ssize_t
+        code: cython.ulonglong
+        while self.at < self.end:
+            code = self.uleb()
+            if code == 0:
+                return _mixed(mixed, 0x01)
+            decl = self.declaration(code)
+            if decl < 0 or self.decl_tag[decl] != 0x21 or self.decl_children[decl]:
+                return 0
+            self.pass_over(decl)
+            mixed = _mixed(mixed, 0x21)
+        return 0
+
+    @cython.locals(
+        wholes="unsigned long long[::1]",
+        types="unsigned long long[::1]",
+        offsets="long long[::1]",
+        whole_at="unsigned long long[::1]",
+        depth=cython.Py_ssize_t,
+        decl=cython.Py_ssize_t,
+        i=cython.Py_ssize_t,
+        n=cython.Py_ssize_t,
+        die=cython.Py_ssize_t,
+        first=cython.Py_ssize_t,
+        code=cython.ulonglong,
+        outer=cython.ulonglong,
+        tag=cython.int,
+        attribute=cython.int,
+        of=cython.ulonglong,
+        offset=cython.longlong,
+        elsewhere=cython.bint,
+    )
+    def embedded(self, unit: int) -> "tuple[Any, Any, Any] | None":
+        """What lies in the aggregates of a unit, and what its names for types stand for, as three columns.
+
+        Offsets of entries (Q), of the types they have (Q), and where they are (q): for the entry of an aggregate, the
+        bytes before a member, -2 where that is an expression; with 1 << 62 added for a base class. For a typedef or
+        qualifier -1. None where members have types that are not in this section.
+        """
+        wholes = zeros("Q", 256)
+        types = zeros("Q", 256)
+        offsets = zeros("q", 256)
+        whole_at = zeros("Q", MAX_DEPTH + 2)
+        n = 0
+        depth = 0
+        self.enter(unit)
+        self.at = self.unit_first[unit]
+        self.end = self.unit_end[unit]
+        while self.at < self.end:
+            die = self.at
+            code = self.uleb()
+            if code == 0:
+                depth -= 1
+                if depth <= 0:
+                    break
+                continue
+            first = self.at
+            decl = self.declaration(code)
+            if decl < 0:
+                self.damaged += 1
+                break
+            tag = self.decl_tag[decl]
+            outer = whole_at[depth]
+            # Members and base classes; typedefs, const, volatile, restrict, atomic.
+            if ((tag == 0x0D or tag == 0x1C) and outer) or (
+                tag == 0x16 or tag == 0x26 or tag == 0x35 or tag == 0x37 or tag == 0x47
+            ):
+                of = 0
+                offset = 0
+                elsewhere = False
+                for i in range(self.decl_spec[decl], self.decl_spec[decl] + self.decl_count[decl]):
+                    attribute = self.spec_attribute[i]
+                    self.take(i)
+                    if self.at > self.end:
+                        break
+                    if attribute == 0x49:
+                        if self.value_class != REF:
+                            return None
+                        of = self.value
+                    elif attribute == 0x38:
+                        offset = -2
+                        if self.value_class in (UNSIGNED, SIGNED) and self.value < LARGE:
+                            offset = cython.cast(cython.longlong, self.value)
+                    elif attribute == 0x3F or attribute == 0x3C or attribute == 0x1C or attribute == 0x0D:
+                        # Variables of a class; bit fields.
+                        elsewhere = True
+                if of and not elsewhere:
+                    if n == len(wholes):
+                        wholes = doubled(wholes, n)
+                        types = doubled(types, n)
+                        offsets = doubled(offsets, n)
+                    types[n] = of
+                    if tag == 0x0D or tag == 0x1C:
+                        wholes[n] = outer
+                        offsets[n] = offset + (BASE_CLASS if tag == 0x1C and offset >= 0 else 0)
+                    else:
+                        wholes[n] = die
+                        offsets[n] = -1
+                    n += 1
+            else:
+                self.pass_over(decl)
+            if self.at > self.end:
+                self.damaged += 1
+                break
+            if self.decl_children[decl] and not (depth and self.decl_leap[decl] and self.leap(decl, first)):
+                depth += 1
+                if depth > MAX_DEPTH:
+                    self.damaged += 1
+                    break
+                # Structures, unions, classes; variants of one belong to it.
+                if tag == 0x13 or tag == 0x17 or tag == 0x02:
+                    whole_at[depth] = die
+                else:
+                    whole_at[depth] = outer if tag == 0x33 or tag == 0x19 else 0
+            elif depth == 0:
+                break
+        return memoryview(wholes)[:n], memoryview(types)[:n], memoryview(offsets)[:n]
+
+
+@cython.cfunc
+@cython.nogil
+@cython.inline
+@cython.exceptval(check=False)
+def _mixed(mixed: cython.ulonglong, number: cython.ulonglong) -> cython.ulonglong:
+    """A number made of two, 0 never (but by a chance of one in 2**64)."""
+    mixed = (mixed ^ number) * SPREAD
+    return mixed ^ (mixed >> 29)

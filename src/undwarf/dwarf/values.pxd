@@ -1,0 +1,18 @@
+from undwarf.dwarf.units cimport Units
+
+
+cdef class Values(Units):
+    cdef const unsigned char[::1] root_of
+    cdef int value_class
+    cdef unsigned long long value
+    cdef unsigned long long value_size
+    cdef unsigned long long[::1] below
+
+    cdef int skip(self, int form) noexcept nogil
+    cdef int size_of(self, int form) noexcept nogil
+    cdef int read(self, int form, long long constant) noexcept nogil
+    cdef int take(self, Py_ssize_t i) noexcept nogil
+    cdef int step(self, Py_ssize_t i) noexcept nogil
+    cdef int pass_over(self, Py_ssize_t decl) noexcept nogil
+    cdef bint leap(self, Py_ssize_t decl, Py_ssize_t first) noexcept nogil
+    cdef Py_ssize_t gather(self, Py_ssize_t unit, Py_ssize_t offset, object tags, Py_ssize_t limit) except? -1

@@ -1,0 +1,412 @@
+# cython: language_level=3, boundscheck=True, wraparound=False, cdivision=False, initializedcheck=False
+"""Values of entries' attributes, read or stepped over; the entries below one; roots of units.
+
+Sources: DWARF 5, 7.5.6 (forms); GCC's wiki on DebugFission for the forms and attributes that DWARF 4 uses in split
+files; the GNU forms of dwz.
+"""
+
+from typing import Any
+
+import cython
+
+from undwarf.buffers import doubled, zeros
+from undwarf.dwarf.units import Units
+
+ROOT = cython.declare(cython.Py_ssize_t, 16)
+"""Places kept of each unit's root, as undwarf.dwarf.constants.Root has them."""
+MAX_DEPTH = cython.declare(cython.Py_ssize_t, 1024)
+"""Nesting of entries that is followed."""
+
+# What a value is, as undwarf.dwarf.constants.ValueClass has it.
+ADDRESS = cython.declare(cython.int, 1)
+UNSIGNED = cython.declare(cython.int, 2)
+SIGNED = cython.declare(cython.int, 3)
+FLAG = cython.declare(cython.int, 4)
+BLOCK = cython.declare(cython.int, 5)
+STRING = cython.declare(cython.int, 6)
+STRP = cython.declare(cython.int, 7)
+LINE_STRP = cython.declare(cython.int, 8)
+STRX = cython.declare(cython.int, 9)
+STRP_ALT = cython.declare(cython.int, 10)
+REF = cython.declare(cython.int, 11)
+REF_ALT = cython.declare(cython.int, 12)
+REF_SIG8 = cython.declare(cython.int, 13)
+SEC_OFFSET = cython.declare(cython.int, 14)
+ADDRX = cython.declare(cython.int, 15)
+LOCLISTX = cython.declare(cython.int, 16)
+RNGLISTX = cython.declare(cython.int, 17)
+DATA16 = cython.declare(cython.int, 18)
+
+_ROOT_OF = bytearray(b"\xff" * 0x80)
+for _attribute, _place in {
+    0x03: 0, 0x1B: 1, 0x10: 2, 0x11: 3, 0x12: 4, 0x55: 5, 0x13: 6, 0x76: 7, 0x72: 9, 0x73: 10, 0x74: 11,
+}.items():  # fmt: skip
+    _ROOT_OF[_attribute] = _place
+
+
+@cython.cclass
+class Values(Units):
+    """Units whose attributes are read: the value read last is of class ``value_class``, a number ``value``; blocks and
+    strings are ``value_size`` bytes at that offset."""
+
+    def __init__(self, data: Any, abbrevs: Any, *, big: bool = False, types: bool = False) -> None:
+        super().__init__(data, abbrevs, big=big, types=types)
+        self.root_of = memoryview(bytes(_ROOT_OF))
+        self.below = zeros("Q", 5 * 64)
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def skip(self, form: cython.int) -> cython.int:
+        """Step over a value whose size varies. An unknown form puts ``at`` past the end."""
+        size: cython.ulonglong
+        n: cython.int = 0
+        if form == 0x0D or form == 0x0F or form == 0x15 or form == 0x1A or form == 0x1B or form == 0x22 or form == 0x23:
+            self.uleb()
+            return 0
+        if form == 0x1F01 or form == 0x1F02:
+            self.uleb()
+            return 0
+        if form == 0x08:
+            while self.at < self.end and self.data[self.at] != 0:
+                self.at += 1
+            self.at += 1
+            return 0
+        if form == 0x16:
+            # DW_FORM_indirect names the form in the entry; it may not name itself again, so this ends.
+            form = cython.cast(cython.int, self.uleb() & 0xFFFF)
+            if form == 0x16 or form == 0x21:
+                self.at = self.end + 1
+                return 0
+            n = self.size_of(form)
+            if n == 255:
+                return self.skip(form)
+            self.at += n
+            return 0
+        if form == 0x09 or form == 0x18:
+            size = self.uleb()
+        else:
+            n = 1 if form == 0x0A else 2 if form == 0x03 else 4 if form == 0x04 else 0
+            if n == 0:
+                self.at = self.end + 1
+                return 0
+            size = self.fixed(self.data, self.at, n)
+            self.at += n
+        if self.at > self.end or size > cython.cast(cython.ulonglong, self.end - self.at):
+            self.at = self.end + 1
+        else:
+            self.at += cython.cast("Py_ssize_t", size)
+        return 0
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def size_of(self, form: cython.int) -> cython.int:
+        """Bytes of a form in the unit at hand, 255 where it varies."""
+        size: cython.int = 255
+        if 0 <= form < 0x2D:
+            size = self.sizes[form]
+        elif form == 0x1F20 or form == 0x1F21:
+            size = 254
+        if size == 254:
+            return self.width
+        if size == 253:
+            return self.address
+        if size == 252:
+            return self.address if self.version == 2 else self.width
+        return size
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def read(self, form: cython.int, constant: cython.longlong) -> cython.int:
+        """Read a value at ``at`` into ``value_class``, ``value`` and ``value_size``; class 0 for an unknown form."""
+        n: cython.int
+        start: cython.Py_ssize_t
+        unit_at: cython.ulonglong = self.unit_offset[self.unit]
+        self.value_class = 0
+        self.value = 0
+        self.value_size = 0
+        if form == 0x16:
+            form = cython.cast(cython.int, self.uleb() & 0xFFFF)
+            if form == 0x16 or form == 0x21:
+                self.at = self.end + 1
+                return 0
+        if form == 0x21:
+            self.value_class = SIGNED
+            self.value = cython.cast(cython.ulonglong, constant)
+            return 0
+        if form == 0x19:
+            self.value_class = FLAG
+            self.value = 1
+            return 0
+        n = self.size_of(form)
+        if n != 255:
+            if n > self.end - self.at:
+                self.at = self.end + 1
+                return 0
+            start = self.at
+            self.at += n
+            if form == 0x1E:
+                self.value_class = DATA16
+                self.value = start
+                self.value_size = 16
+                return 0
+            self.value = self.fixed(self.data, start, n)
+            if form == 0x01:
+                self.value_class = ADDRESS
+            elif form == 0x05 or form == 0x06 or form == 0x07 or form == 0x0B:
+                self.value_class = UNSIGNED
+                self.value_size = n
+            elif form == 0x0C:
+                self.value_class = FLAG
+            elif form == 0x0E:
+                self.value_class = STRP
+            elif form == 0x1F:
+                self.value_class = LINE_STRP
+            elif 0x11 <= form <= 0x14:
+                self.value_class = REF
+                self.value += unit_at
+            elif form == 0x10:
+                self.value_class = REF
+            elif form == 0x17:
+                self.value_class = SEC_OFFSET
+            elif form == 0x1C or form == 0x24 or form == 0x1F20:
+                self.value_class = REF_ALT
+            elif form == 0x1D or form == 0x1F21:
+                self.value_class = STRP_ALT
+            elif form == 0x20:
+                self.value_class = REF_SIG8
+            elif 0x25 <= form <= 0x28:
+                self.value_class = STRX
+            elif 0x29 <= form <= 0x2C:
+                self.value_class = ADDRX
+            return 0
+        if form == 0x0D:
+            self.value = self.sleb()
+            self.value_class = SIGNED
+        elif form == 0x0F:
+            self.value = self.uleb()
+            self.value_class = UNSIGNED
+        elif form == 0x15:
+            self.value = self.uleb() + unit_at
+            self.value_class = REF
+        elif form == 0x1A or form == 0x1F02:
+            self.value = self.uleb()
+            self.value_class = STRX
+        elif form == 0x1B or form == 0x1F01:
+            self.value = self.uleb()
+            self.value_class = ADDRX
+        elif form == 0x22:
+            self.value = self.uleb()
+            self.value_class = LOCLISTX
+        elif form == 0x23:
+            self.value = self.uleb()
+            self.value_class = RNGLISTX
+        elif form == 0x08:
+            self.value = self.at
+            self.value_class = STRING
+            self.skip(form)
+            self.value_size = self.at - 1 - self.value
+        else:
+            start = self.at
+            if form == 0x09 or form == 0x18:
+                self.value_size = self.uleb()
+            else:
+                n = 1 if form == 0x0A else 2 if form == 0x03 else 4 if form == 0x04 else 0
+                if n == 0:
+                    self.at = self.end + 1
+                    return 0
+                self.value_size = self.fixed(self.data, self.at, n)
+                self.at += n
+            if self.at > self.end or self.value_size > cython.cast(cython.ulonglong, self.end - self.at):
+                self.at = self.end + 1
+                return 0
+            self.value = self.at
+            self.value_class = BLOCK
+            self.at += cython.cast("Py_ssize_t", self.value_size)
+        if self.at > self.end:
+            self.value_class = 0
+        return 0
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def take(self, i: cython.Py_ssize_t) -> cython.int:
+        """Read the value of an attribute, by its place among those of all abbreviations."""
+        return self.read(self.spec_form[i], self.spec_constant[i])
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def step(self, i: cython.Py_ssize_t) -> cython.int:
+        """Step over the value of an attribute."""
+        if self.spec_size[i] != 255:
+            self.at += self.spec_size[i]
+            return 0
+        return self.skip(self.spec_form[i])
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def pass_over(self, decl: cython.Py_ssize_t) -> cython.int:
+        """Step over all values of an entry."""
+        i: cython.Py_ssize_t
+        if self.decl_fixed[decl] >= 0:
+            self.at += self.decl_fixed[decl]
+        else:
+            for i in range(self.decl_spec[decl], self.decl_spec[decl] + self.decl_count[decl]):
+                self.step(i)
+        return 0
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def leap(self, decl: cython.Py_ssize_t, first: cython.Py_ssize_t) -> cython.bint:
+        """Step over the children of an entry that says where they end (``decl_leap``) and whose values, which begin at
+        ``first``, are stepped over. False where that is nowhere behind them."""
+        where: cython.Py_ssize_t = self.decl_leap[decl]
+        target: cython.ulonglong = self.unit_offset[self.unit] + self.fixed(self.data, first + (where >> 4), where & 15)
+        if target <= cython.cast(cython.ulonglong, self.at) or target > cython.cast(cython.ulonglong, self.end):
+            return False
+        self.at = cython.cast("Py_ssize_t", target)
+        return True
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    @cython.locals(flags="const unsigned char[::1]")
+    def gather(
+        self, unit: cython.Py_ssize_t, offset: cython.Py_ssize_t, tags: Any, limit: cython.Py_ssize_t
+    ) -> cython.Py_ssize_t:
+        """How many entries there are as :meth:`entries` finds them; five numbers of each go to ``below``: its offset,
+        its abbreviation, where its values begin and end, its depth."""
+        i: cython.Py_ssize_t
+        decl: cython.Py_ssize_t
+        die: cython.Py_ssize_t
+        first: cython.Py_ssize_t
+        total: cython.Py_ssize_t = 0
+        depth: cython.Py_ssize_t = 0
+        skipped: cython.Py_ssize_t = 0
+        sibling: cython.ulonglong
+        code: cython.ulonglong
+        tag: cython.int
+        flag: cython.int
+        flags = tags
+        if flags.shape[0] < 256:
+            return 0
+        self.enter(unit)
+        self.at = offset
+        self.end = self.unit_end[unit]
+        if self.at < cython.cast("Py_ssize_t", self.unit_first[unit]):
+            return 0
+        while self.at < self.end and total < limit:
+            die = self.at
+            code = self.uleb()
+            if code == 0:
+                if skipped:
+                    skipped -= 1
+                    continue
+                depth -= 1
+                if depth < 0:
+                    break
+                continue
+            decl = self.declaration(code)
+            if decl < 0:
+                self.damaged += 1
+                break
+            first = self.at
+            tag = self.decl_tag[decl]
+            if tag == 0x4108:
+                tag = 255
+            flag = flags[tag] if tag < 256 and not skipped else 0
+            sibling = 0
+            if flag & 2 or not self.decl_children[decl]:
+                self.pass_over(decl)
+            else:
+                for i in range(self.decl_spec[decl], self.decl_spec[decl] + self.decl_count[decl]):
+                    if self.spec_attribute[i] == 0x01:
+                        self.take(i)
+                        if self.value_class == REF:
+                            sibling = self.value
+                    else:
+                        self.step(i)
+            if self.at > self.end:
+                self.damaged += 1
+                break
+            if flag & 1:
+                if 5 * total == len(self.below):
+                    self.below = doubled(self.below, 5 * total)
+                self.below[5 * total] = die
+                self.below[5 * total + 1] = decl
+                self.below[5 * total + 2] = first
+                self.below[5 * total + 3] = self.at
+                self.below[5 * total + 4] = depth
+                total += 1
+            if self.decl_children[decl]:
+                if flag & 2:
+                    depth += 1
+                    if depth > MAX_DEPTH:
+                        self.damaged += 1
+                        break
+                elif sibling > cython.cast(cython.ulonglong, self.at) and sibling <= cython.cast(
+                    cython.ulonglong, self.end
+                ):
+                    self.at = cython.cast("Py_ssize_t", sibling)
+                else:
+                    skipped += 1
+        return total
+
+    @cython.locals(class_view="unsigned char[::1]", value_view="unsigned long long[::1]")
+    def roots(self) -> tuple[memoryview, memoryview]:
+        """(classes B, values Q): for each unit ROOT places with what its root says; class 0 where it says nothing.
+
+        The places ROOT_TAG and ROOT_CHILDREN have the tag and whether there are children.
+        """
+        unit: cython.Py_ssize_t
+        i: cython.Py_ssize_t
+        decl: cython.Py_ssize_t
+        place: cython.Py_ssize_t
+        attribute: cython.int
+        code: cython.ulonglong
+        classes: Any = zeros("B", ROOT * self.count)
+        values: Any = zeros("Q", ROOT * self.count)
+        class_view = classes
+        value_view = values
+        for unit in range(self.count):
+            self.enter(unit)
+            self.at = self.unit_first[unit]
+            self.end = self.unit_end[unit]
+            code = self.uleb()
+            decl = self.declaration(code) if code else -1
+            if decl < 0:
+                self.damaged += 1
+                continue
+            value_view[ROOT * unit + 14] = self.decl_tag[decl]
+            value_view[ROOT * unit + 15] = self.decl_children[decl]
+            for i in range(self.decl_spec[decl], self.decl_spec[decl] + self.decl_count[decl]):
+                self.take(i)
+                if self.at > self.end:
+                    self.damaged += 1
+                    break
+                attribute = self.spec_attribute[i]
+                if attribute < 0x80:
+                    place = self.root_of[attribute]
+                elif attribute == 0x8C:
+                    place = 12
+                elif attribute == 0x2130:
+                    place = 7
+                elif attribute == 0x2131:
+                    place = 8
+                elif attribute == 0x2132:
+                    place = 13
+                elif attribute == 0x2133:
+                    place = 10
+                else:
+                    place = 255
+                if place < ROOT:
+                    class_view[ROOT * unit + place] = cython.cast("unsigned char", self.value_class)
+                    value_view[ROOT * unit + place] = self.value
+            if self.unit_kind[unit] == 4 or self.unit_kind[unit] == 5:
+                class_view[ROOT * unit + 8] = UNSIGNED
+                value_view[ROOT * unit + 8] = self.unit_signature[unit]
+        return memoryview(classes), memoryview(values)
