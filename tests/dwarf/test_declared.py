@@ -6,9 +6,9 @@ import pytest
 
 from undwarf.dwarf.info import Info
 
-from .test_hostile import COMPILE_UNIT, NAME, REF4, ROOT, STRING, table, unit
+from .test_hostile import COMPILE_UNIT, FUNCTION, NAME, REF4, ROOT, STRING, UNIT, function, table, unit
 
-ENUMERATION, ENUMERATOR, VARIABLE, STRUCTURE = 0x04, 0x28, 0x34, 0x13
+ENUMERATION, ENUMERATOR, VARIABLE, STRUCTURE, TYPEDEF, TYPE = 0x04, 0x28, 0x34, 0x13, 0x16, 0x49
 SIBLING, LOCATION, DECLARATION, EXPRLOC, PRESENT, SEC_OFFSET = 0x01, 0x02, 0x3C, 0x18, 0x19, 0x17
 ABBREVIATIONS = table(
     (1, COMPILE_UNIT, True, []),
@@ -63,3 +63,28 @@ def test_definitions_are_those_of_types_that_are_not_only_declared() -> None:
     inner = b"\7in\0" + b"\0"
     info = Info(unit(ROOT + b"\7out\0" + inner + b"\0" + b"\x08d\0" + variable(0) + b"\0"), ABBREVIATIONS)
     assert [offset for _unit, offset, _kind, _name in info.definitions()] == [FIRST, FIRST + 5]
+
+
+def test_a_type_without_a_name_goes_by_the_first_typedef_beside_it() -> None:
+    abbreviations = table(
+        (1, COMPILE_UNIT, True, []),
+        (2, STRUCTURE, False, []),
+        (3, TYPEDEF, False, [(NAME, STRING), (TYPE, REF4)]),
+        (4, STRUCTURE, True, [(NAME, STRING)]),
+    )
+    typedef = [b"\3" + name + b"\0" + struct.pack("<I", FIRST) for name in (b"in", b"one", b"two")]
+    inside = b"\4s\0" + typedef[0] + b"\0"
+    info = Info(unit(ROOT + b"\2" + inside + typedef[1] + typedef[2] + b"\0"), abbreviations)
+    # In place: behind the code of the second typedef.
+    assert info.given_names(0) == {FIRST: (6, FIRST + 1 + len(inside) + 1)}
+
+
+@pytest.mark.parametrize("starts", [(0x1000, 0x2000), (0x2000, 0x1000), (0x1000, 0x1000)])
+def test_functions_are_in_the_order_of_their_addresses(starts: tuple[int, int]) -> None:
+    entries = b"".join(function(b"f", start, size) for start, size in zip(starts, (32, 16), strict=True))
+    info = Info(unit(ROOT + entries + b"\0"), table(UNIT, FUNCTION))
+    found = list(zip(*info.own_functions(0), strict=True))
+    assert [row[:2] for row in found] == sorted(
+        zip(starts, (s + n for s, n in zip(starts, (32, 16), strict=True)), strict=True)
+    )
+    assert sorted(row[2] for row in found) == [FIRST, FIRST + len(entries) // 2]

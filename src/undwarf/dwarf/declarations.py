@@ -21,6 +21,7 @@ UNSIGNED = cython.declare(cython.int, 2)
 BLOCK = cython.declare(cython.int, 5)
 STRP = cython.declare(cython.int, 7)
 STRP_ALT = cython.declare(cython.int, 10)
+REF = cython.declare(cython.int, 11)
 
 
 @cython.cclass
@@ -120,6 +121,28 @@ class Declarations(Functions):
                 for k in range(self.record_total)
                 if not self.record_inlined[k] & 1 and self.record_class[k]
             ]
+        return found
+
+    def given_names(self, unit: int) -> dict[int, tuple[int, int]]:
+        """Class and value of names, by offsets of structures, unions, classes and enumerations that have none: that of
+        the first typedef of one which is declared where it is."""
+        k: cython.Py_ssize_t
+        tag: cython.uint
+        target: object
+        self._reset_records()
+        self.declare(unit, ALL)
+        nameless: dict[int, int] = {}
+        for k in range(self.record_total):
+            tag = self.record_file[k]
+            if self.record_class[k] == 0 and (tag == 0x13 or tag == 0x17 or tag == 0x02 or tag == 0x04):
+                nameless[self.record_die[k]] = self.record_parent[k]
+        found: dict[int, tuple[int, int]] = {}
+        if nameless:
+            for k in range(self.record_total):
+                if self.record_file[k] == 0x16 and self.record_column[k] == REF and self.record_class[k]:
+                    target = self.record_line[k]
+                    if nameless.get(target, -1) == self.record_parent[k] and target not in found:
+                        found[target] = (self.record_class[k], self.record_origin[k])
         return found
 
     @cython.cfunc

@@ -49,16 +49,25 @@ class Functions(Ranges):
             "of": copied(self.range_record, self.range_total),
         }
 
-    def own_functions(self, unit: int) -> list[tuple[int, int, int]]:
-        """(start, end, offset) of the code of a unit's functions, sorted, without what is inlined in them; bases are
-        set."""
+    def own_functions(self, unit: int) -> tuple[list[int], list[int], list[int]]:
+        """Starts, ends and entries of the code of a unit's functions, by start, without what is inlined in them; bases
+        are set."""
+        k: cython.Py_ssize_t
+        sorted_already: cython.bint = True
         self._read_functions(unit, False)
-        found = [
-            (self.range_start[k], self.range_end[k], self.record_die[self.range_record[k]])
-            for k in range(self.range_total)
-        ]
-        found.sort()
-        return found
+        for k in range(1, self.range_total):
+            if self.range_start[k] <= self.range_start[k - 1]:
+                sorted_already = False
+                break
+        found = (
+            [self.range_start[k] for k in range(self.range_total)],
+            [self.range_end[k] for k in range(self.range_total)],
+            [self.record_die[self.range_record[k]] for k in range(self.range_total)],
+        )
+        if sorted_already:
+            return found
+        rows = sorted(zip(*found, strict=True))
+        return [row[0] for row in rows], [row[1] for row in rows], [row[2] for row in rows]
 
     @cython.cfunc
     @cython.exceptval(-1)

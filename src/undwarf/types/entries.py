@@ -29,6 +29,7 @@ _STRP, _STRX = int(ValueClass.STRP), int(ValueClass.STRX)
 MAX_CHILDREN = 1 << 20
 """Entries gone through below one entry."""
 
+_NOWHERE = (0, 0)
 _COLUMN_COST = 300
 """Bytes of the objects around a column's."""
 
@@ -55,7 +56,7 @@ class Space:
         self.data = data
         self.number = number
         self.columns: dict[str, memoryview] = info.units()
-        self._named: dict[int, dict[int, str]] = {}
+        self._named: dict[int, dict[int, tuple[int, int]]] = {}
         self.numbers: dict[int, int] = {}
         """Numbers of types by the offsets of their entries; whoever gives them out adds to them."""
 
@@ -127,26 +128,9 @@ class Space:
         """
         found = self._named.get(unit)
         if found is None:
-            found = self._named[unit] = self._given_names(unit)
-        return found.get(offset, "")
-
-    def _given_names(self, unit: int) -> dict[int, str]:
-        rows = self.declared(unit)
-        tags, kinds, parents = rows["tag"].tolist(), rows["kind"].tolist(), rows["parent"].tolist()
-        dies = rows["die"].tolist()
-        nameless = {
-            dies[k]: parents[k] for k, tag in enumerate(tags) if not kinds[k] and tag in (0x13, 0x17, 0x02, 0x04)
-        }
-        found: dict[int, str] = {}
-        if not nameless:
-            return found
-        for k, tag in enumerate(tags):
-            target = rows["linkage"][k]
-            if tag != 0x16 or rows["linkage_kind"][k] != ValueClass.REF or target in found or not kinds[k]:
-                continue
-            if nameless.get(target, -1) == parents[k]:
-                found[target] = self.row_name(unit, k)
-        return found
+            found = self._named[unit] = self.info.given_names(unit)
+        kind, at = found.get(offset, _NOWHERE)
+        return self.file.string(kind, at, unit, self.data) if kind else ""
 
     def language(self, unit: int) -> int:
         """DW_LANG_* of a unit; 0 for unknown."""

@@ -112,9 +112,9 @@ class DwarfSource:
         space = self._spaces.of(file)
         if file is not self._file:
             self._spaces.note_split(space, number, unit)
-        rows = space.info.own_functions(number)
-        found = [row[0] for row in rows], [row[1] for row in rows], [row[2] for row in rows], space, number, base
-        self._units.put(unit, found, _FUNCTION_COST * len(rows))
+        starts, ends, dies = space.info.own_functions(number)
+        found = starts, ends, dies, space, number, base
+        self._units.put(unit, found, _FUNCTION_COST * len(starts))
         return found
 
     def _place(self, pc: int) -> "tuple[FunctionRanges, int, int] | None":
