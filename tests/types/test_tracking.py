@@ -13,7 +13,7 @@ from undwarf.types.locate import Embedders, Located, locate, one_of_two
 from undwarf.types.model import Kind, Member, TypeRecord
 from undwarf.types.places import GlobalVariable, Place, PlaceKind, Prototype
 from undwarf.types.program import Program
-from undwarf.types.touched import led_to_by_both
+from undwarf.types.touched import led_to_by_both, used_in_parts
 from undwarf.types.touched import touched as what_is_touched
 from undwarf.types.tracking import Tracker
 from undwarf.types.values import FRAME
@@ -476,6 +476,27 @@ def test_a_member_behind_an_array_is_no_element_of_it(fake: Fake) -> None:
     t = fake.graph.add(TypeRecord(Kind.STRUCT, "counted", 88, keyword="struct", members=members))
     assert isinstance(locate(fake.graph, t, 8, 64, 8), Located)
     assert isinstance(locate(fake.graph, t, 8, 72, 8), str)
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("mov %rsi,(%rdi); mov %ecx,8(%rdi); ret", True),
+        ("mov (%rdi,%rdx),%rax; movw $2,12(%rdi,%rdx); ret", True),
+        ("mov %rsi,(%rdi); mov %rcx,8(%rdi); movb $1,16(%rdi); ret", False),
+        # Text, also where its end comes from a register.
+        ("movq $0x3030755c,(%rdi); mov $0x6230,%ecx; mov %cx,8(%rdi); ret", False),
+        ("mov %rsi,(%rdi); mov %ecx,8(%rdx); ret", False),
+    ],
+)
+def test_numbers_of_different_sizes_are_members_and_no_characters(
+    fake: Fake, tmp_path: Path, text: str, parts: bool
+) -> None:
+    code = assemble(text, tmp_path)
+    flow = FunctionFlow(MACHINE.listing(code, 0), MACHINE)
+    tracker = Tracker(Program(fake, MACHINE), flow, 0, len(code))
+    tracker.before(0)
+    assert used_in_parts(tracker, 0, 0, 8) is parts
 
 
 def test_what_both_base_and_index_lead_to_is_there(fake: Fake, tmp_path: Path) -> None:

@@ -40,7 +40,16 @@ from undwarf.types.places import Place, PlaceKind, TypeSource
 from undwarf.types.program import Program
 from undwarf.types.skid import late
 from undwarf.types.spills import put_aside
-from undwarf.types.touched import SEVERAL, copied, in_array, in_pointed, in_variable, led_to_by_both, touched
+from undwarf.types.touched import (
+    SEVERAL,
+    copied,
+    in_array,
+    in_pointed,
+    in_variable,
+    led_to_by_both,
+    touched,
+    used_in_parts,
+)
 from undwarf.types.tracking import Tracker
 from undwarf.types.uses import accessed, everywhere, meant
 from undwarf.types.values import ADDRESS, FRAME, OBJECT, PERCPU, THREAD, Value
@@ -376,7 +385,10 @@ class Resolver:
         it as if it were an array: then no access is of the end of one element and the begin of the next.
         """
         graph = self.graph
-        many = size >= _VECTOR and graph.is_scalar(located.type) and graph.size(located.type) == 1
+        characters = graph.is_scalar(located.type) and graph.size(located.type) == 1
+        if characters and 1 < size < _VECTOR and used_in_parts(function.tracker, k, number, size):
+            return True
+        many = size >= _VECTOR and characters
         if where[2] or not (many or located.how in ("array", "container")):
             return False
         if located.how == "array":

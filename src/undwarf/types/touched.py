@@ -7,14 +7,14 @@ is said of it, decides.
 
 from collections import Counter
 
-from undwarf.disasm import NONE, Memory
+from undwarf.disasm import NONE, Action, Memory
 from undwarf.types.locate import Located, array_at, before_array, covered, in_array_behind, in_words, locate, same_array
 from undwarf.types.model import VOID, TypeGraph
 from undwarf.types.places import PlaceKind
 from undwarf.types.tracking import Tracker
 from undwarf.types.values import ADDRESS, FRAME, NUMBER, OBJECT, Value
 
-__all__ = ["SEVERAL", "copied", "in_array", "in_pointed", "in_variable", "led_to_by_both", "touched"]
+__all__ = ["SEVERAL", "copied", "in_array", "in_pointed", "in_variable", "led_to_by_both", "touched", "used_in_parts"]
 
 SEVERAL = "in one of two arrays"
 """Why it is not known what is touched by an index that may count from more than none."""
@@ -23,6 +23,8 @@ _LEADING = (OBJECT, ADDRESS)
 _SHORT, _TURNS, _NEAR = 3, 3, 64
 """Elements of an array from which on its last one is hardly meant by an index and a number; turns of a loop that
 compilers make one of; instructions in which the others of these are looked for."""
+_PARTS = 12
+"""Instructions before one, and from it on, in which members of one object are accessed."""
 _BESIDE = 6
 """Instructions before one, and from it on, in which an object that is copied is loaded and stored."""
 
@@ -236,6 +238,34 @@ def _unbiased(tracker: Tracker, k: int, operand: Memory, where: Value, size: int
     if not last:
         return behind if size <= step else SEVERAL
     return SEVERAL if _accessed(tracker, k, operand, operand.displacement + last * step) else None
+
+
+def used_in_parts(tracker: Tracker, k: int, number: int, size: int) -> bool:
+    """Whether near an access of several characters at once numbers of another size are behind the same registers, as
+    the members of an object are. Not if all are constants, as text is written. The tracker stands before instruction
+    ``k``, and does so afterwards."""
+    instructions = tracker.flow.instructions
+    operand = instructions[k].memory[number]
+    sizes, differs = set(), False
+    for at in range(max(0, k - _PARTS), min(k + _PARTS, len(instructions))):
+        made = instructions[at]
+        for one in made.memory:
+            same = (one.base, one.index, one.scale) == (operand.base, operand.index, operand.scale)
+            if same and one.access and 1 < one.size <= 8:
+                sizes.add(one.size)
+                differs = differs or not _writes_constant(tracker, at)
+    tracker.before(k)
+    return differs and bool(sizes - {size})
+
+
+def _writes_constant(tracker: Tracker, k: int) -> bool:
+    """Whether an instruction stores a number that is always the same."""
+    made = tracker.flow.instructions[k]
+    if made.action != Action.STORE or made.left == NONE:
+        return made.action == Action.STORE
+    tracker.before(k)
+    value = tracker.register(made.left)
+    return value is not None and value[0] == NUMBER and not value[2]
 
 
 def _accessed(tracker: Tracker, k: int, operand: Memory, displacement: int) -> bool:
