@@ -411,6 +411,19 @@ def test_which_of_several_a_variable_says_holds_for_copies_of_that_pointer(fake:
     assert touched("mov (%rdi),%rax; mov %rax,%rbx; nop; mov 8(%rbx),%rcx; ret")[-1] == "node.key"
 
 
+def test_what_is_loaded_by_an_index_is_what_the_only_one_with_such_an_array_leads_to(
+    fake: Fake, touched: Touched
+) -> None:
+    graph = fake.graph
+    array = graph.add(TypeRecord(Kind.ARRAY, target=graph.pointer_to(fake.node)))
+    members = (fake.member("n", 0, 8, fake.long), fake.member("of", 8, 0, array))
+    several = graph.add(TypeRecord(Kind.STRUCT, "several", 8, members=members))
+    fake.takes((RDI, in_union(fake, several, fake.item)))
+    assert touched("mov (%rdi),%rax; mov 8(%rax,%rsi,8),%rcx; mov 16(%rcx),%edx; ret")[-1] == "node.hits"
+    fake.takes((RDI, in_union(fake, fake.table, fake.item)))
+    assert touched("mov (%rdi),%rax; mov 8(%rax,%rsi,8),%rcx; mov 16(%rcx),%edx; ret")[-1] == "?"
+
+
 def test_a_pointer_may_lead_to_one_of_many(fake: Fake, touched: Touched) -> None:
     graph = fake.graph
     many = [

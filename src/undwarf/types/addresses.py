@@ -300,12 +300,18 @@ class Questions:
     def _of_choices(self, where: Value, size: int) -> Value | None:
         """What is loaded from one of several types, if it is an address at all: what their members lead to."""
         graph = self.graph
-        choices = graph.choices(where[1]) if where[0] == OBJECT and not where[2] else ()
+        choices = graph.choices(where[1]) if where[0] == OBJECT else ()
         targets: list[int] = []
         for t in choices if where[4] >= 0 else ():
-            found = graph.value_at(t, where[4], size) if where[4] < graph.size(t) else VOID
+            whole, at = t, where[4]
+            if where[2]:
+                located = locate(graph, t, where[2], at, size)
+                if isinstance(located, str):
+                    continue
+                whole, at = located.type, located.offset
+            found = graph.value_at(whole, at, size) if where[2] or at < graph.size(t) else VOID
             value = self.value_of_type(found, 0, size) if found else None
-            targets += graph.choices(graph.pointers_at(t, where[4], size)) if value is None else (value[1],)
+            targets += graph.choices(graph.pointers_at(whole, at, size)) if value is None else (value[1],)
         one = graph.one_of(targets)
         return (OBJECT, one, 0, ANY if graph.choices(one) else 0, 0) if one else None
 
