@@ -512,6 +512,17 @@ def test_numbers_of_different_sizes_are_members_and_no_characters(
     assert used_in_parts(tracker, 0, 0, 8) is parts
 
 
+def test_a_variable_left_at_a_member_of_a_further_element_does_not_count(fake: Fake, touched: Touched) -> None:
+    to = fake.graph.pointer_to(fake.item)
+    loop = "1: mov (%rsi),%rax; add $40,%rsi; dec %ecx; jne 1b; ret"
+    for offset, said in ((64, "item.value"), (80, "item.id"), (120, "item.id")):
+        fake.variables = [Place("v", to, PlaceKind.REGISTER, RDI, 0, 0, 4)]
+        fake.variables += [Place("i", to, PlaceKind.REGISTER, RSI, 0, 4, 99)]
+        assert touched(f"lea {offset}(%rdi),%rsi; {loop}") == [said]
+    fake.variables[0] = Place("v", to, PlaceKind.REGISTER, RDX, 0, 0, 4)
+    assert touched(f"lea 64(%rdi),%rsi; {loop}") == ["item.id"]
+
+
 def test_what_both_base_and_index_lead_to_is_there(fake: Fake, tmp_path: Path) -> None:
     graph = fake.graph
     char = graph.add(TypeRecord(Kind.INT, "char", 1))

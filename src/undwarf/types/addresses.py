@@ -570,6 +570,10 @@ class Questions:
             if whole and not (known[4] - said[4]) % whole and (0 <= known[4] < whole or not known[2] % whole):
                 # Another element of the same array.
                 return known
+            further = whole and not told and graph.is_aggregate(known[1]) and not 0 <= known[4] < whole
+            if further and not known[2] % whole:
+                # A member of another element: optimizers leave variables at what was derived from them.
+                return known
             return said
         whole = graph.size(known[1])
         if not known[2] and known[4] >= said[4] and graph.object_at(known[1], known[4] - said[4], said[1]):
