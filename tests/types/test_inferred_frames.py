@@ -91,6 +91,24 @@ NOINLINE float fourth(struct ball *b) { return corners(b, 2)[3].x + b->radius; }
 void *kept; const char *kept_name;
 NOINLINE void *found_at(const char *name) { return kept_name && !strcmp(kept_name, name) ? kept : 0; }
 NOINLINE void keep(const char *name, void *value) { kept_name = name; kept = value; }
+struct entry_ { int op; unsigned what; long number; }; struct journal { struct entry_ last[8]; int head; };
+struct files { int errors; struct journal journal; };
+NOINLINE void noted(struct files *f, int op)
+{ struct entry_ *e = &f->journal.last[f->journal.head++ & 7]; e->op = op; e->what = 2; e->number++; }
+struct task { int id; void *data; struct task *next; };
+struct feeder { int left; double level; struct task *to; long fed[2]; };
+NOINLINE int fed(struct task *t)
+{ struct feeder *f = t->data; f->left--; f->level *= 2; f->fed[1] += 3; return f->to->id; }
+struct rope_ { void *data; unsigned long n, room; }; struct town { char name[16]; double x, y; struct rope_ roads; };
+struct quest { struct rope_ *a, *b; double *cost; long steps; int (*better)(int, int); struct quest *best; };
+NOINLINE void rope_made(struct rope_ *r, unsigned long n) { r->data = 0; r->n = r->room = n; }
+NOINLINE long sought(void *of) { struct quest *q = of; return q->steps + (q->a == q->b); }
+static int better(int a, int b) { return a < b; }
+NOINLINE long shared(int n)
+{ long sum = 0;
+  for (int i = 0; i < n; i++)
+  { struct town t = { "a", i, i * 2 }; rope_made(&t.roads, i); sum += *(long *)found_at(t.name); }
+  struct quest q = { 0, 0, 0, n, better, 0 }; sum += sought(&q); return sum + q.steps; }
 struct totals { double sum, mean; long first, last; }; struct totals totals; struct totals others;
 NOINLINE long kept_totals(struct totals *t) { struct totals mine = *t; others = mine; return mine.first + mine.last; }
 NOINLINE double two_words(struct totals *t)
@@ -115,6 +133,7 @@ NOINLINE long lengths(int n)
   return l.total + l.by_length[3] + n; }
 int main(int argc, char **argv)
 { argc += lengths(argc) + kept_totals(&totals) + two_words(&totals); struct area area = { { &area.active } };
+  struct files files = { 0 }; noted(&files, argc); struct task task = { 1, &totals }; argc += fed(&task) + shared(argc);
   argc += aged(&area) + many_kept(argc, 2, 3);
   struct leaf leaf = { 0, 0, argc }; struct ball ball = { 0 }; struct span *sp = spans(argc);
   qsort(sp, argc, sizeof *sp, by_low); argc += ((int *)a_table(argc))[2] + three.a + sp[0].low;
@@ -250,3 +269,21 @@ def test_what_walks_through_a_list_is_compared_with_its_head(plain: Path) -> Non
     told = answers(plain, "aged")
     assert {"struct ring*", "struct ring.next"} <= told
     assert "?" not in told
+
+
+def test_an_element_of_an_array_is_not_what_the_array_is_a_part_of(plain: Path, optimized: Path) -> None:
+    for program in (plain, optimized):
+        assert "struct journal*" not in answers(program, "noted")
+    assert "struct entry_*" in answers(plain, "noted")
+
+
+def test_members_that_may_be_anything_are_the_only_structure_with_all_that_is_used(
+    plain: Path, optimized: Path
+) -> None:
+    for program in (plain, optimized):
+        assert {"struct feeder.left", "struct feeder.level", "struct feeder.to"} <= answers(program, "fed")
+
+
+def test_objects_do_not_have_addresses_where_they_have_numbers(optimized: Path) -> None:
+    told = answers(optimized, "shared", "frame")
+    assert "struct rope_.room" not in told or "struct town.roads.room" in told

@@ -423,7 +423,9 @@ class Inference:
         calls = {k for k, target, _values, _sources in webs.calls if self._gives_anything(target)}
         for node in list(webs.nodes.values()):
             kind, at, more = node.key
-            if not (kind == "entry" and at in anything) and not (kind == "made" and at in calls and more == RAX):
+            called = kind == "made" and at in calls and more == RAX
+            kept = kind == "made" and bool(node.copied) and all(self._is_anything(t) for t in node.copied)
+            if not (kind == "entry" and at in anything) and not called and not kept:
                 continue
             if node in decided.leads or node in decided.conflicting or not (node.followed or node.flows):
                 continue
@@ -438,6 +440,10 @@ class Inference:
                 not node.allocated or graph.size(first) == node.allocated
             ):
                 decided.leads[node] = first
+
+    def _is_anything(self, t: int) -> bool:
+        graph = self._graph
+        return graph.is_pointer(t) and graph.kind(graph.strip(graph.target(t))) == Kind.VOID
 
     def _gives_anything(self, target: int) -> bool:
         """Whether a function of the program returns a pointer to anything."""
@@ -590,7 +596,7 @@ class Inference:
         for offset, told in webs.objects.items():
             t = self.merged(told)
             # Optimizers let objects share a place.
-            if t and (webs.unoptimised or offset not in webs.given or self._is_all_of(t, offset, webs)):
+            if t and (webs.unoptimised or self._is_all_of(t, offset, webs)):
                 objects.append((offset, t))
         for offset, lent in self._lent.items():
             t = self.merged(lent)
@@ -677,11 +683,21 @@ class Inference:
         single = {(at - begin, width) for at, width in webs.loaded - webs.copied} & inside
         for at, width in single:
             found = graph.member_at(t, at, width) if at >= 0 else None
-            if found is None or found.offset or width > graph.size(found.type):
+            if found is None or found.offset or 1 < graph.size(found.type) < width == graph.pointer_size:
+                return False
+        for at in webs.addressed:
+            if begin <= at < begin + size and not graph.is_pointer(graph.value_at(t, at - begin, graph.pointer_size)):
                 return False
         rest = nothing_done()
-        rest.touched.update(inside - single)
-        return bool(inside) and fits(graph, t, rest, merged=True)
+        for at, width in inside - single:
+            if width > _WORD and at >= 0 and at + width <= size:
+                # Several members are copied, or set to nothing.
+                continue
+            if (begin + at, width) not in webs.zeroed:
+                rest.touched.add((at, width))
+        rest.floating.update((at - begin, width) for at, width in webs.pointed if begin <= at < begin + size)
+        rest.touched.update(rest.floating)
+        return fits(graph, t, rest, merged=True)
 
     def _of_row(self, webs: Webs, decided: Decided, offset: int, count: int) -> int:
         """What all pointers lead to that are stored in an array in the frame; void where that is not known of all."""

@@ -35,7 +35,11 @@ def pointed(tracker: Tracker, value: Value | None) -> tuple[int, ...]:
         inner = graph.member_at(begin, 0)
         wholes = [begin, *(one for one, left in inner.containers[1:] if not left)] if inner is not None else [begin]
     else:
-        wholes = [one for one, left in located.field.containers[1:] if not left or graph.is_array(one)]
+        inside = located.field.containers
+        # Elements of an array that steps lead through are not what the array is a part of.
+        rows = [n for n, (one, _left) in enumerate(inside) if _is_row(graph, one, value[2])] if value[2] > 1 else []
+        inside = inside[max(rows[0], 1) if rows else 1 :]
+        wholes = [one for one, left in inside if not left or graph.is_array(one)]
     # The address of a whole is that of its first part as well.
     return tuple(dict.fromkeys(_element(tracker.graph, one) for one in wholes))
 
@@ -45,6 +49,12 @@ def exactly(tracker: Tracker, value: Value | None) -> tuple[int, ...]:
     exact = value is not None and value[0] == OBJECT and not value[2] and not value[4]
     exact = exact and value is not None and not tracker.graph.choices(value[1])
     return (_element(tracker.graph, value[1]),) if exact and value is not None else ()
+
+
+def _is_row(graph: TypeGraph, t: int, step: int) -> bool:
+    """Whether steps lead from one element of an array to others."""
+    stride = graph.stride(t) if graph.is_array(t) else 0
+    return stride > 0 and not step % stride
 
 
 def _element(graph: TypeGraph, t: int) -> int:

@@ -126,10 +126,16 @@ class Webs(NumberUses):
         """By register, the (offset, size) of the place in the frame it was loaded from."""
         self.stands: set[tuple[int, int]] = set()
         """(offset, size) of what is accessed in the frame without an index."""
+        self.zeroed: set[tuple[int, int]] = set()
+        """(offset, size) of what is set to nothing there."""
+        self.pointed: set[tuple[int, int]] = set()
+        """(offset, size) of numbers with a point there."""
         self.loaded: set[tuple[int, int]] = set()
         """(offset, size) of what is read there by instructions that read one number."""
         self.copied: set[tuple[int, int]] = set()
         """(offset, size) of what is read there only to be stored elsewhere."""
+        self.addressed: set[int] = set()
+        """Offsets of the frame where addresses of something are stored."""
         self.rows: list[tuple[int, int]] = []
         """(offset, number) of pointers in the frame that a call takes for an array."""
         self.placed: dict[int, list[tuple[tuple[int, ...], Node | None]]] = {}
@@ -353,6 +359,11 @@ class Webs(NumberUses):
                 if not zero or operand.size != 8:
                     self._floats(frame, operand)
                 slot = self._slot(frame, operand)
+                if zero:
+                    # What is set to nothing is so without regard to what it is.
+                    self.zeroed.add((frame[4], operand.size))
+                elif operand.floating and not frame[2]:
+                    self.pointed.add((frame[4], operand.size))
                 if operand.access != "r" and not self.unoptimised:
                     self._overwritten(frame, operand.size, held)
                 if slot is not None:
@@ -601,6 +612,9 @@ class Webs(NumberUses):
         for t, left in reversed(first.field.containers):
             # The innermost that holds both ends.
             if inner.get(graph.canonical(t)) == left + size - 1:
+                if graph.canonical(t) == graph.canonical(first.type):
+                    # Which may have its name from a typedef.
+                    t = first.type
                 return Piece(t, left) if graph.is_aggregate(t) else None
         return None
 
@@ -619,6 +633,10 @@ class Webs(NumberUses):
             self._pair(k, register, frame)
         if self._copies(k, register, size, frame):
             return
+        if frame is not None and size == _WORD and not frame[2]:
+            stored = self.tracker.register(register)
+            if stored is not None and (stored[0] in (FRAME, OBJECT) or (stored[0] == ADDRESS and stored[4])):
+                self.addressed.add(frame[4])
         if frame is not None:
             if slot is None:
                 if size == 8 and not frame[2] and abs(frame[4]) < _REACH:
