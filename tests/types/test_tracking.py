@@ -669,6 +669,30 @@ def test_what_is_read_before_an_object_that_stands_alone_is_in_what_a_variable_s
     assert touched(text)[1:] == ["node.key", "behind.to", "item.value"]
 
 
+def test_a_members_offset_and_an_index_of_which_nothing_is_known_are_of_some_element(
+    fake: Fake, touched: Touched
+) -> None:
+    fake.takes((RDI, fake.item))
+    assert touched("mov 24(%rdi,%rsi),%rax; ret") == ["item.value"]
+    assert touched("mov 4(%rdi,%rsi),%eax; ret") == ["item.flags"]
+    # Not what is no member, or scaled, or added to the address itself, as what lies behind an object may be.
+    assert touched("mov 20(%rdi,%rsi),%rax; ret") == ["?"]
+    assert touched("mov 24(%rdi,%rsi,2),%rax; ret") == ["?"]
+    assert touched("mov (%rdi,%rsi),%eax; ret") == ["?"]
+
+
+def test_an_index_beside_a_pointer_that_goes_on_by_several_elements(fake: Fake, touched: Touched) -> None:
+    # struct { long n; item of[]; }, four of them in a turn, and one counted back.
+    graph = fake.graph
+    items = graph.add(TypeRecord(Kind.ARRAY, target=fake.item, count=-1))
+    members = (fake.member("n", 0, 8, fake.long), fake.member("of", 8, 0, items))
+    fake.takes((RDI, graph.add(TypeRecord(Kind.STRUCT, "list", 8, keyword="struct", members=members))))
+    loop = (
+        "add $32,%rdi; lea (%rsi,%rsi,4),%rsi; shl $3,%rsi; 1: mov -40(%rdi,%rsi),%rax; add $160,%rdi; dec %ecx; jne 1b"
+    )
+    assert touched(f"{loop}; ret") == ["list.of[].value"]
+
+
 def test_a_pointer_that_is_cast_when_it_is_stored_leads_to_what_the_variable_does(fake: Fake, touched: Touched) -> None:
     graph = fake.graph
     rows = Place("rows", graph.pointer_to(fake.double), PlaceKind.REGISTER, RDI, 0, 0, 99)
@@ -781,6 +805,10 @@ def test_of_two_members_a_condition_chooses_neither_is_guessed(fake: Fake, touch
     assert touched(code) == ["?", "link.prev"]
     assert one_of_two(fake.graph, fake.link, 8, 0, 8) == [(fake.link, 0), (fake.link, 8)]
     assert not one_of_two(fake.graph, fake.item, 8, 24, 8)
+    short = fake.graph.add(TypeRecord(Kind.INT, "short int", 2))
+    members = (fake.member("low", 0, 2, short), fake.member("high", 2, 2, short))
+    both = fake.graph.add(TypeRecord(Kind.STRUCT, "both", 4, keyword="struct", members=members))
+    assert one_of_two(fake.graph, both, 2, 2, 2) == [(both, 0), (both, 2)]
 
 
 def test_what_is_passed_by_address_is_where_its_register_leads(fake: Fake, touched: Touched) -> None:

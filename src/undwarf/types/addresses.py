@@ -432,6 +432,10 @@ class Questions:
                 return (OBJECT, row[0], step, 0, row[1])
         return value
 
+    def apart(self, t: int) -> int:
+        """How far apart objects of a type are in an array; 0 for what is in none."""
+        return 0 if stands_alone(self.graph, t) else self.graph.size(t)
+
     def global_at(self, address: int) -> tuple[int, int, str] | None:
         """(type, offset in it, name) of the global variable at an address."""
         found = self._globals.get(address, 0)

@@ -1111,7 +1111,7 @@ class Effects:
     def _index_again(self, value: cython.int, number: cython.int) -> cython.int:
         symbol: cython.longlong
         element: cython.int = self.values.number(self.questions.element(self.values.of(value)))
-        size: cython.longlong = self.questions.graph.size(self._type(element)) if self._base(element) == OBJECT else 0
+        size: cython.longlong = self.questions.apart(self._type(element)) if self._base(element) == OBJECT else 0
         step: cython.longlong = _gcd(self._step(value), self._step(number))
         if not size or (self._step(element) % size and self._step(number) % size):
             return self.values.intern(

@@ -332,7 +332,7 @@ def _in_rows(graph: TypeGraph, t: int, step: int, offset: int) -> int | None:
 def one_of_two(graph: TypeGraph, t: int, step: int, offset: int, size: int) -> list[tuple[int, int]]:
     """(aggregate, offset) of two members of one type side by side of which a condition chooses, as a tree's left and
     right; empty where that is not so."""
-    first = graph.member_at(t, offset, size) if offset >= 0 and 4 <= abs(step) <= _APART else None
+    first = graph.member_at(t, offset, size) if offset >= 0 and 2 <= abs(step) <= _APART else None
     if first is None or first.offset or graph.size(first.type) != size:
         return []
     for place in (offset + abs(step), offset - abs(step)):

@@ -8,7 +8,17 @@ is said of it, decides.
 from collections import Counter
 
 from undwarf.disasm import NONE, Action, Memory
-from undwarf.types.locate import Located, array_at, before_array, covered, in_array_behind, in_words, locate, same_array
+from undwarf.types.locate import (
+    Located,
+    array_at,
+    before_array,
+    covered,
+    in_array_behind,
+    in_words,
+    is_member,
+    locate,
+    same_array,
+)
 from undwarf.types.model import VOID, TypeGraph
 from undwarf.types.places import PlaceKind
 from undwarf.types.tracking import Tracker
@@ -42,7 +52,8 @@ def touched(tracker: Tracker, k: int, operand: Memory, where: Value, size: int) 
             return _by_index(tracker, operand, where) or _unbiased(tracker, k, operand, where, size) or found
         of = questions.variable_of(where) if where[0] == ADDRESS else (where[1], where[4])
         words = copied(tracker, k, operand, *of, size) if of is not None and isinstance(found, str) else None
-        return words or in_variable(tracker, k, operand, size) or "index not understood"
+        other = words or in_variable(tracker, k, operand, size) or _of_element(tracker, operand, base, size)
+        return other or "index not understood"
     whole = graph.size(where[1])
     outside = found if isinstance(found, str) or found.how == "container" else None
     if outside is not None and _next_of_several(tracker, k, operand, where):
@@ -299,6 +310,20 @@ def _in_one_array(tracker: Tracker, operand: Memory, base: Value | None, where: 
     # What was found may be in the array behind the offset.
     place = found.offset if found.how == "array" and found.type == t else where[4] - start
     return same_array(tracker.graph, t, where[2], base[4] - start, place)
+
+
+def _of_element(tracker: Tracker, operand: Memory, base: Value | None, size: int) -> Located | None:
+    """A member of some element of an array whose first one an operand's base leads to, where an index says how many
+    bytes that is away: nobody else adds a member's offset to that."""
+    graph = tracker.graph
+    if base is None or base[0] != OBJECT or base[2] or base[4] or operand.scale != 1 or not graph.is_aggregate(base[1]):
+        return None
+    index = tracker.register(operand.index) if operand.index != NONE else None
+    if operand.index == NONE or (index is not None and (index[0] != NUMBER or index[2] != 1 or index[4])):
+        return None
+    offset = operand.displacement
+    found = graph.member_at(base[1], offset, size) if offset > 0 and is_member(graph, base[1], offset, size) else None
+    return Located(base[1], offset, found, "array") if found is not None else None
 
 
 def _tail(tracker: Tracker, operand: Memory, base: Value | None, where: Value, size: int) -> Located | None:
