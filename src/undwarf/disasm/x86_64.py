@@ -7,7 +7,7 @@ address; for all others the decoder's list of written registers says what is no 
 
 from typing import Any
 
-from iced_x86 import (
+from undwarf.disasm.iced import (
     ConditionCode,
     Decoder,
     FlowControl,
@@ -22,8 +22,7 @@ from iced_x86 import (
     Register,
     RegisterExt,
 )
-from iced_x86 import Instruction as Native
-
+from undwarf.disasm.iced import Instruction as Native
 from undwarf.disasm.listing import Listing
 from undwarf.disasm.model import NONE, Action, Flow, Instruction, Machine, Memory
 from undwarf.disasm.templates import (
