@@ -523,6 +523,18 @@ def test_a_variable_left_at_a_member_of_a_further_element_does_not_count(fake: F
     assert touched(f"lea 64(%rdi),%rsi; {loop}") == ["item.id"]
 
 
+def test_an_index_that_is_one_of_several_numbers_is_into_the_array_that_is_named(fake: Fake, touched: Touched) -> None:
+    five = fake.graph.add(TypeRecord(Kind.ARRAY, target=fake.long, count=5))
+    members = (fake.member("n", 0, 8, fake.long), fake.member("a", 8, 40, five), fake.member("b", 48, 40, five))
+    fake.takes((RDI, fake.graph.add(TypeRecord(Kind.STRUCT, "tree", 88, keyword="struct", members=members))))
+    read = "movslq %eax,%rcx; {}mov 8(%rdi,%rcx,8),%rax; ret"
+    for one, other in ((4, 5), (5, 4)):
+        choice = f"test %esi,%esi; je 1f; mov ${one},%eax; jmp 2f; 1: mov ${other},%eax; 2: "
+        assert touched(choice + read.format("")) == ["tree.a[]"]
+    # A sum is meant.
+    assert touched(read.format("add $5,%rcx; ")) == ["tree.b[]"]
+
+
 def test_what_both_base_and_index_lead_to_is_there(fake: Fake, tmp_path: Path) -> None:
     graph = fake.graph
     char = graph.add(TypeRecord(Kind.INT, "char", 1))

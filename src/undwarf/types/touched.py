@@ -237,7 +237,8 @@ def _unbiased(tracker: Tracker, k: int, operand: Memory, where: Value, size: int
         return None
     low, high = before
     index = tracker.register(operand.index) if operand.index != NONE else None
-    if begin == low and index is not None and not index[3] and not low <= where[4] < high:
+    counted = index is not None and (not index[3] or _just_widened(tracker, k, operand.index))
+    if begin == low and counted and not low <= where[4] < high:
         # One of several numbers, of which the first that was met is not in the array at all.
         return locate(graph, where[1], where[2], begin, size)
     if begin != where[4] or high - low < _SHORT * step:
@@ -249,6 +250,16 @@ def _unbiased(tracker: Tracker, k: int, operand: Memory, where: Value, size: int
     if not last:
         return behind if size <= step else SEVERAL
     return SEVERAL if _accessed(tracker, k, operand, operand.displacement + last * step) else None
+
+
+def _just_widened(tracker: Tracker, k: int, register: int) -> bool:
+    """Whether a register holds a number as it was made wider, with nothing added since."""
+    instructions = tracker.flow.instructions
+    first = tracker.flow.blocks.first(tracker.flow.blocks.of(k))
+    for at in range(k - 1, max(first, k - _PARTS) - 1, -1):
+        if register in instructions[at].writes:
+            return instructions[at].action == Action.EXTEND
+    return False
 
 
 def used_in_parts(tracker: Tracker, k: int, number: int, size: int) -> bool:
