@@ -109,6 +109,10 @@ NOINLINE long shared(int n)
   for (int i = 0; i < n; i++)
   { struct town t = { "a", i, i * 2 }; rope_made(&t.roads, i); sum += *(long *)found_at(t.name); }
   struct quest q = { 0, 0, 0, n, better, 0 }; sum += sought(&q); return sum + q.steps; }
+struct order { int kind, who; union { struct { int to, amount; } hit; float where[2]; } of; };
+NOINLINE int sent(struct files *f, struct order o) { f->errors += o.kind; return o.of.hit.to + o.who; }
+NOINLINE int sends(struct files *f, int who)
+{ struct order o = { 2, who }; o.of.hit.to = who + 1; o.of.hit.amount = 3; return sent(f, o); }
 struct totals { double sum, mean; long first, last; }; struct totals totals; struct totals others;
 NOINLINE long kept_totals(struct totals *t) { struct totals mine = *t; others = mine; return mine.first + mine.last; }
 NOINLINE double two_words(struct totals *t)
@@ -133,7 +137,8 @@ NOINLINE long lengths(int n)
   return l.total + l.by_length[3] + n; }
 int main(int argc, char **argv)
 { argc += lengths(argc) + kept_totals(&totals) + two_words(&totals); struct area area = { { &area.active } };
-  struct files files = { 0 }; noted(&files, argc); struct task task = { 1, &totals }; argc += fed(&task) + shared(argc);
+  struct files files = { 0 }; noted(&files, argc); argc += sends(&files, 2);
+  struct task task = { 1, &totals }; argc += fed(&task) + shared(argc);
   argc += aged(&area) + many_kept(argc, 2, 3);
   struct leaf leaf = { 0, 0, argc }; struct ball ball = { 0 }; struct span *sp = spans(argc);
   qsort(sp, argc, sizeof *sp, by_low); argc += ((int *)a_table(argc))[2] + three.a + sp[0].low;
@@ -287,3 +292,8 @@ def test_members_that_may_be_anything_are_the_only_structure_with_all_that_is_us
 def test_objects_do_not_have_addresses_where_they_have_numbers(optimized: Path) -> None:
     told = answers(optimized, "shared", "frame")
     assert "struct rope_.room" not in told or "struct town.roads.room" in told
+
+
+def test_what_is_passed_by_value_is_loaded_from_where_it_is(plain: Path) -> None:
+    told = answers(plain, "sends", "frame")
+    assert {"struct order.kind", "struct order.who", "struct order.of.hit.to", "struct order.of.hit.amount"} <= told

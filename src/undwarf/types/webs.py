@@ -445,12 +445,15 @@ class Webs(NumberUses):
             self._compared(k, made, held, slot, width)
         if action == Action.UPDATE and slot is not None and made.left != NONE:
             slot.beside.extend(self._parts(made.left, held, made.memory[0].size))
+        moved = self._from.get(made.left) if action == Action.COPY and made.width == 8 else None
         for register in made.writes:
             held[register] = None
             self._made_of.pop(register, None)
             self._pieces.pop(register, None)
             self._from.pop(register, None)
             self._words.pop(register, None)
+        if moved is not None:
+            self._from[destination] = moved
         if action == Action.LOAD:
             self._carries(k, destination, made.memory[0].size, frame)
         elif action == Action.OTHER and made.memory and made.memory[0].size > 8:
@@ -742,6 +745,13 @@ class Webs(NumberUses):
             for offset, t in stack_arguments(graph, prototype.parameters, returns):
                 if graph.is_aggregate(t):
                     self._object(top[4] + offset, t)
+        if self.unoptimised and prototype is not None and prototype.trusted:
+            vectors = vector_registers(graph, prototype.parameters)
+            for register, t, piece in (*arguments, *((XMM0 + n, t, at) for n, t, at in vectors)):
+                came = self._from.get(register)
+                if came is not None and came[1] == _WORD and graph.is_aggregate(t):
+                    # What is passed by value is loaded from where it is.
+                    self._object(came[0] - piece, t)
         if returns and returned_in_memory(graph, returns):
             value = tracker.register(RDI)
             if value is not None and value[0] == FRAME and not value[2]:
