@@ -10,10 +10,10 @@ cdef class Ranges(Layouts):
     cdef unsigned long long addr_base
     cdef unsigned long long rnglists_base
     cdef unsigned long long ranges_base
+    # Room for the ranges of one entry.
     cdef unsigned long long[::1] own_start
     cdef unsigned long long[::1] own_end
     cdef unsigned int[::1] own_record
-    # Room for the ranges of one entry.
     cdef const unsigned long long[::1] code
     cdef unsigned long long[::1] record_die
     cdef unsigned long long[::1] record_origin

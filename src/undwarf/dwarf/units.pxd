@@ -28,11 +28,11 @@ cdef class Units:
     cdef unsigned int[::1] decl_spec
     cdef unsigned int[::1] decl_count
     cdef int[::1] decl_fixed
-    cdef unsigned int[::1] decl_leap
     # Where DW_AT_sibling is in an entry, and its size in the lowest four bits, of those whose children say nothing of
     # types' members, functions and variables; 0 for others.
-    cdef unsigned char[::1] decl_placed
+    cdef unsigned int[::1] decl_leap
     # Whether a variable may have one place all the time, or be declared only.
+    cdef unsigned char[::1] decl_placed
     cdef unsigned long long[::1] codes
     cdef Py_ssize_t decl_total
     cdef unsigned short[::1] spec_attribute
@@ -47,9 +47,9 @@ cdef class Units:
     cdef int width
     cdef int address
     cdef int version
+    # Where the abbreviations of the unit at hand are in the map of codes, and how many it has.
     cdef Py_ssize_t codes_at
     cdef unsigned long long codes_end
-    # Where the abbreviations of the unit at hand are in the map of codes, and how many it has.
 
     cdef unsigned long long fixed(self, const unsigned char[::1] view, Py_ssize_t at, int size) noexcept nogil
     cdef unsigned long long uleb(self) noexcept nogil
