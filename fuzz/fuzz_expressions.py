@@ -1,5 +1,7 @@
 """Expressions and lists of locations from any bytes: places that can be, or none."""
 
+from typing import Literal
+
 from mutate import main
 
 from undwarf.types.locations import Lists, spots
@@ -12,15 +14,27 @@ def one_input(data: bytes) -> None:
     shape = data[0] if data else 0
     size = 4 if shape & 2 else 8
     rest = memoryview(data[1:])
-    order = "big" if shape & 1 else "little"
+    order: Literal["little", "big"] = "big" if shape & 1 else "little"
     check(rest, size, order)
     version = 4 if shape & 4 else 0 if shape & 8 else 5
-    lists = Lists(rest, version=version, base=0x1000, address_size=size, order=order, indexed=ADDRESSES.get)
-    for _start, _end, expression in lists.at_offset(shape >> 5)[:50]:
-        check(expression, size, order)
+    # The list's own bytes stand for the table of lists as well, and for what follows the addresses.
+    addresses = b"".join(address.to_bytes(size, order) for address in ADDRESSES.values()) + data[:3]
+    lists = Lists(
+        rest,
+        version=version,
+        base=0x1000,
+        address_size=size,
+        order=order,
+        addresses=addresses,
+        table=shape >> 5,
+        width=4,
+    )
+    for offset in (shape >> 5, lists.offset_of(0), lists.offset_of(shape)):
+        for _start, _end, expression in lists.at_offset(offset)[:50]:
+            check(expression, size, order)
 
 
-def check(expression: memoryview, size: int, order: str) -> None:
+def check(expression: "memoryview | bytes", size: int, order: Literal["little", "big"]) -> None:
     """What an expression tells is a place of bounded numbers."""
     for spot in spots(expression, address_size=size, order=order, frame_base=None, indexed=ADDRESSES.get):
         assert -(1 << 64) <= spot.offset < 1 << 65, "offsets are of 64 bits"
