@@ -1,5 +1,6 @@
 """What nameless variables are, told by what goes into them and what they are used as."""
 
+import gc
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from undwarf.types.flow import FunctionFlow
 from undwarf.types.inference import Inference
 from undwarf.types.locate import Embedders, whole_around
 from undwarf.types.model import Kind, TypeRecord
+from undwarf.types.nodes import Node
 from undwarf.types.places import Prototype
 from undwarf.types.program import Program
 from undwarf.types.values import OBJECT
@@ -234,3 +236,24 @@ def test_a_place_that_others_fill_is_no_plain_number(fake: Fake, slot: Slots) ->
     assert slot(text, -40, arguments=arguments) == "long int"
     filled = "lea -64(%rbp), %rdi\n call 1f\n jmp 2f\n 1: ret\n 2: nop"
     assert slot(text + filled, -40, arguments=arguments) == "?"
+
+
+def test_what_is_done_with_is_gone_without_a_search_for_cycles(fake: Fake, tmp_path: Path) -> None:
+    """Thousands of functions, each of hundreds of nodes, are followed in one run."""
+
+    def nodes() -> int:
+        return sum(type(one) is Node for one in gc.get_objects())
+
+    code = assemble("1: mov (%rdi), %rdi\n mov %rdi, %rsi\n test %rdi, %rdi\n jne 1b\n mov %rsi, %rax\n ret", tmp_path)
+    flow = FunctionFlow(MACHINE.listing(code, 0), MACHINE)
+    gc.collect()
+    gc.disable()
+    try:
+        before = nodes()
+        made = Inference(Program(fake, MACHINE, complete=True), flow, 0, len(code), None, {})
+        assert nodes() > before
+        made.release()
+        del made
+        assert nodes() == before
+    finally:
+        gc.enable()

@@ -107,22 +107,28 @@ class Callers:
             self._asking.pop()
             given = {register: t for register, t in given.items() if self._fits_entry(made, register, t)}
             if given:
+                made.release()
                 made = Inference(self._program, flow, low, high, prototype, given, self._returned, taken=self._taken)
         wholes = self._wholes(low, made)
         if wholes:
+            made.release()
             made = Inference(
                 self._program, flow, low, high, prototype, made.given, self._returned, wholes, None, self._taken
             )
         (self._partial.add if cut and self._asking else self._partial.discard)(low)
         self._kept[low] = made
         if len(self._kept) > _KEPT:
-            self._partial.discard(self._kept.popitem(last=False)[0])
+            gone, dropped = self._kept.popitem(last=False)
+            self._partial.discard(gone)
+            dropped.release()
         return made
 
     def _forget(self) -> None:
         """What was told of functions while others were asked for may be more for who asks now."""
         for low in self._partial:
-            self._kept.pop(low, None)
+            dropped = self._kept.pop(low, None)
+            if dropped is not None:
+                dropped.release()
         self._partial.clear()
 
     def _other(self, low: int) -> Inference | None:

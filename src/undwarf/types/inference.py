@@ -121,11 +121,17 @@ class Inference:
                 break
             facts = found
             self.facts = facts
+            self.release()
             self.tracker = Tracker(program, flow, low, high, facts)
             self.webs = Webs(self.tracker, prototype)
         # Of arrays in the frame more is known by now.
         self.decided = decided if settled else self._decide(self.webs)
         self.tracker.others = self.webs.others
+
+    def release(self) -> None:
+        """Let go of what is only needed to ask more; `tracker` stays as it is."""
+        self._flowing = None
+        self.webs.release()
 
     def entry_fits(self, register: int, t: int) -> bool:
         """Whether all that is accessed behind what a register holds at the function's begin is within a type."""

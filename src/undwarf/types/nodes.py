@@ -111,6 +111,11 @@ class Node:
         self.flows = False
         self.beside = []
 
+    def release(self) -> None:
+        """Forget the other nodes."""
+        self.sources, self.origins = [], []
+        self.compared, self.met, self.beside = [], [], []
+
     def follow(self, offset: int, size: int, *, floating: bool, number: bool) -> None:
         """So many bytes are accessed at an offset from it, as one number, with a point or without, or as anything."""
         self.followed = True

@@ -8,6 +8,8 @@ member, what is returned, the other side of a comparison); types of the numbers 
 used as a number with sign. What follows from all that together is decided in `inference.py`.
 """
 
+from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 from undwarf.disasm import NONE, Action, Flow, Instruction, Memory
@@ -82,6 +84,11 @@ class Store(NamedTuple):
     where: Value | None
     value: Value | None
     source: "Held | None"
+
+
+def _others(bases: "dict[tuple[int, int], tuple[Node, int]]", k: int, number: int) -> tuple[tuple[int, int], ...]:
+    found = bases.get((k, number))
+    return tuple((offset - found[1], size) for offset, size in found[0].touched) if found is not None else ()
 
 
 class Webs(NumberUses):
@@ -199,10 +206,16 @@ class Webs(NumberUses):
             before = place if kept and made.flow == Flow.NEXT else None
         return found > 1
 
-    def others(self, k: int, number: int) -> tuple[tuple[int, int], ...]:
-        """(distance, size) of all accesses through the pointer that an operand has as its base."""
-        found = self._bases.get((k, number))
-        return tuple((offset - found[1], size) for offset, size in found[0].touched) if found is not None else ()
+    @property
+    def others(self) -> Callable[[int, int], tuple[tuple[int, int], ...]]:
+        """Tells (distance, size) of all accesses through the pointer that an operand has as its base. It holds on to
+        nothing else of this."""
+        return partial(_others, self._bases)
+
+    def release(self) -> None:
+        """Let go of what nodes say of each other, so that they need not be searched for cycles; they are done with."""
+        for node in self.nodes.values():
+            node.release()
 
     def is_open(self, target: int) -> bool:
         """Whether a function's prototype does not say what it returns."""
