@@ -244,7 +244,9 @@ def test_what_is_done_with_is_gone_without_a_search_for_cycles(fake: Fake, tmp_p
     def nodes() -> int:
         return sum(type(one) is Node for one in gc.get_objects())
 
-    code = assemble("1: mov (%rdi), %rdi\n mov %rdi, %rsi\n test %rdi, %rdi\n jne 1b\n mov %rsi, %rax\n ret", tmp_path)
+    # What goes through a loop flows into where it came from.
+    loop = "1: test %rsi, %rsi\n je 2f\n mov (%rdi), %rax\n 2: dec %rcx\n jne 1b\n mov (%rdi), %rdx\n ret"
+    code = assemble(loop, tmp_path)
     flow = FunctionFlow(MACHINE.listing(code, 0), MACHINE)
     gc.collect()
     gc.disable()
