@@ -8,7 +8,9 @@ import pytest
 
 from undwarf.elf import ElfFile
 from undwarf.types.model import Kind, Member, TypeGraph, TypeRecord
+from undwarf.types.opening import open_resolver
 from undwarf.types.places import GlobalVariable, Place, Prototype
+from undwarf.types.resolve import Access, Resolver
 
 
 class Fake:
@@ -120,3 +122,27 @@ def assemble(text: str, folder: Path) -> bytes:
         pytest.skip("the assembler is for another machine")
     data = elf.section_data(".text")
     return bytes(data) if data is not None else b""
+
+
+def compiled(source: str, compiler: str, level: str, folder: Path) -> Path:
+    """A program of C with debugging information; the test is skipped where that cannot be made for x86-64."""
+    if shutil.which(compiler) is None:
+        pytest.skip(f"no {compiler}")
+    (folder / "a.c").write_text(source)
+    command = [compiler, level, "-g", "-o", folder / "a", folder / "a.c"]
+    if subprocess.run(command, capture_output=True, check=False).returncode:
+        pytest.skip(f"{compiler} does not build this")
+    if ElfFile.open(folder / "a").machine != 62:
+        pytest.skip("for x86-64 only")
+    return folder / "a"
+
+
+def accesses(program: Path, function: str) -> list[Access]:
+    """What the instructions of a function touch, in order."""
+    resolver = open_resolver(ElfFile.open(program))
+    assert isinstance(resolver, Resolver)
+    low = resolver.binary.symbols.address_of_name(function.encode())
+    assert low is not None
+    flow = resolver.flow_at(low)
+    assert flow is not None
+    return [one for k in range(len(flow.instructions)) for one in resolver.at(flow.instructions.address_of(k))]

@@ -1,14 +1,9 @@
 """What is told of accesses through casts: pointers to void, to a part of something, and behind a last array."""
 
-import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
-
-from undwarf.elf import ElfFile
-from undwarf.types.opening import open_resolver
-from undwarf.types.resolve import Resolver
+from fakes import accesses, compiled
 
 SOURCE = r"""
 #include <stdlib.h>
@@ -47,32 +42,15 @@ COMPILERS = [("gcc", "-O0"), ("gcc", "-O2"), ("clang", "-O0"), ("clang", "-O2")]
 
 @pytest.fixture(scope="module", params=COMPILERS, ids=lambda one: "".join(one))
 def program(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    compiler, level = request.param
-    if shutil.which(compiler) is None:
-        pytest.skip(f"no {compiler}")
-    folder = tmp_path_factory.mktemp("casts")
-    (folder / "a.c").write_text(SOURCE)
-    command = [compiler, level, "-g", "-o", folder / "a", folder / "a.c"]
-    if subprocess.run(command, capture_output=True, check=False).returncode:
-        pytest.skip(f"{compiler} does not build this")
-    if ElfFile.open(folder / "a").machine != 62:
-        pytest.skip("for x86-64 only")
-    return folder / "a"
+    return compiled(SOURCE, *request.param, tmp_path_factory.mktemp("casts"))
 
 
 def answers(program: Path, function: str) -> set[str]:
     """What the memory accesses of a function are said to touch, by type and member; "?" for unknown ones. Not what is
     in the frame."""
-    resolver = open_resolver(ElfFile.open(program))
-    assert isinstance(resolver, Resolver)
-    low = resolver.binary.symbols.address_of_name(function.encode())
-    assert low is not None
-    flow = resolver.flow_at(low)
-    assert flow is not None
-    found = [one for k in range(len(flow.instructions)) for one in resolver.at(flow.instructions.address_of(k))]
     return {
         f"{one.type}.{one.field}".rstrip(".") if one.typed else "?"
-        for one in found
+        for one in accesses(program, function)
         if one.countable and (one.operand is None or one.operand.base not in (6, 7))
     }
 
