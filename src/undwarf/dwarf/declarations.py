@@ -8,6 +8,7 @@ import cython
 from undwarf.buffers import copied
 from undwarf.dwarf.functions import Functions
 
+NULL_ENTRY = cython.declare(cython.Py_ssize_t, -2)
 NONE = cython.declare(cython.uint, 0xFFFFFFFF)
 MAX_DEPTH = cython.declare(cython.Py_ssize_t, 1024)
 """Nesting of entries that is followed."""
@@ -158,7 +159,6 @@ class Declarations(Functions):
         m: cython.Py_ssize_t
         die: cython.Py_ssize_t
         first: cython.Py_ssize_t
-        code: cython.ulonglong
         outer: cython.uint
         tag: cython.int
         attribute: cython.int
@@ -180,18 +180,13 @@ class Declarations(Functions):
         self.enclosing[0] = NONE
         while self.at < self.end:
             die = self.at
-            code = self.data[die]
-            if code < 0x80:
-                self.at += 1
-            else:
-                code = self.uleb()
-            if code == 0:
+            decl = self.head()
+            if decl == NULL_ENTRY:
                 depth -= 1
                 if depth <= 0:
                     break
                 continue
             first = self.at
-            decl = self.declaration(code)
             if decl < 0:
                 self.damaged += 1
                 break

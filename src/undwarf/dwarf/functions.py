@@ -8,6 +8,7 @@ import cython
 from undwarf.buffers import copied
 from undwarf.dwarf.ranges import Ranges
 
+NULL_ENTRY = cython.declare(cython.Py_ssize_t, -2)
 NONE = cython.declare(cython.uint, 0xFFFFFFFF)
 MAX_DEPTH = cython.declare(cython.Py_ssize_t, 1024)
 """Nesting of entries that is followed."""
@@ -77,7 +78,6 @@ class Functions(Ranges):
         decl: cython.Py_ssize_t
         die: cython.Py_ssize_t
         first: cython.Py_ssize_t
-        code: cython.ulonglong
         outer: cython.uint
         tag: cython.int
         self.list_bytes = 0
@@ -89,18 +89,13 @@ class Functions(Ranges):
         self.enclosing[0] = NONE
         while self.at < self.end:
             die = self.at
-            code = self.data[die]
-            if code < 0x80:
-                self.at += 1
-            else:
-                code = self.uleb()
-            if code == 0:
+            decl = self.head()
+            if decl == NULL_ENTRY:
                 depth -= 1
                 if depth <= 0:
                     break
                 continue
             first = self.at
-            decl = self.declaration(code)
             if decl < 0:
                 self.damaged += 1
                 break
@@ -262,7 +257,6 @@ class Functions(Ranges):
         decl: cython.Py_ssize_t
         i: cython.Py_ssize_t
         attribute: cython.int
-        code: cython.ulonglong
         next_class: cython.int
         next_value: cython.ulonglong
         plain_class: cython.int = 0
@@ -278,8 +272,7 @@ class Functions(Ranges):
             self.enter(unit)
             self.at = cython.cast("Py_ssize_t", at)
             self.end = self.unit_end[unit]
-            code = self.uleb()
-            decl = self.declaration(code) if code else -1
+            decl = self.head()
             if decl < 0:
                 break
             next_class = 0

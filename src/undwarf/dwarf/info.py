@@ -15,6 +15,7 @@ import cython
 from undwarf.buffers import with_room, zeros
 from undwarf.dwarf.declarations import Declarations
 
+NULL_ENTRY = cython.declare(cython.Py_ssize_t, -2)
 FAR = cython.declare(cython.ulonglong, 1 << 62)
 VARIABLE = cython.declare(cython.Py_ssize_t, 12)
 """Numbers of each row of :meth:`Info.variables`."""
@@ -83,24 +84,22 @@ class Info(Declarations):
         """As :meth:`entry`."""
         die: cython.Py_ssize_t
         first: cython.Py_ssize_t
-        decl: cython.Py_ssize_t = -1
-        code: cython.ulonglong
+        decl: cython.Py_ssize_t
         self.enter(unit)
         self.end = self.unit_end[unit]
         if offset < self.unit_first[unit] or offset >= self.unit_end[unit]:
             return None
         die = cython.cast("Py_ssize_t", offset)
         self.at = die
-        code = self.uleb()
+        decl = self.head()
         first = self.at
-        if code != 0:
-            decl = self.declaration(code)
+        if decl != NULL_ENTRY:
             if decl >= 0:
                 self.pass_over(decl)
             if decl < 0 or self.at > self.end:
                 self.damaged += 1
                 return None
-        return _entry(self, space, unit, die, decl, first, self.at, 0)
+        return _entry(self, space, unit, die, max(decl, -1), first, self.at, 0)
 
     def entries(self, unit: int, offset: int, tags: Any, limit: int, space: Any = None) -> "list[Entry]":
         """Entries below one whose first child is at an offset, in their order, at most ``limit``.

@@ -8,6 +8,7 @@ import cython
 from undwarf.buffers import doubled, zeros
 from undwarf.dwarf.values import Values
 
+NULL_ENTRY = cython.declare(cython.Py_ssize_t, -2)
 NONE = cython.declare(cython.uint, 0xFFFFFFFF)
 HIGH = cython.declare(cython.ulonglong, 0xFFFFFFF0)
 LARGE = cython.declare(cython.ulonglong, 0xFFFFFFFFFFFF)
@@ -43,7 +44,6 @@ class Layouts(Values):
         _hop: cython.int
         attribute: cython.int
         tag: cython.int
-        code: cython.ulonglong
         target: cython.ulonglong
         size: cython.longlong
         count: cython.longlong
@@ -55,8 +55,7 @@ class Layouts(Values):
             self.enter(unit)
             self.at = cython.cast("Py_ssize_t", offset)
             self.end = self.unit_end[unit]
-            code = self.uleb()
-            decl = self.declaration(code) if code else -1
+            decl = self.head()
             if decl < 0:
                 return -1
             tag = self.decl_tag[decl]
@@ -103,18 +102,16 @@ class Layouts(Values):
         i: cython.Py_ssize_t
         decl: cython.Py_ssize_t
         attribute: cython.int
-        code: cython.ulonglong
         count: cython.longlong
         dimensions: cython.Py_ssize_t = 0
         open_end: cython.bint = False
         total: cython.longlong = 1
         while True:
-            code = self.uleb()
+            decl = self.head()
             if self.at > self.end:
                 return -1
-            if code == 0:
+            if decl == NULL_ENTRY:
                 break
-            decl = self.declaration(code)
             if decl < 0 or self.decl_tag[decl] != 0x21 or self.decl_children[decl]:
                 return -1
             count = -1
@@ -214,7 +211,6 @@ class Layouts(Values):
         _hop: cython.int
         attribute: cython.int
         tag: cython.int
-        code: cython.ulonglong
         target: cython.ulonglong
         name: cython.ulonglong
         given: cython.ulonglong = 0
@@ -225,8 +221,7 @@ class Layouts(Values):
                 return 0
             self.at_hand(unit)
             self.at = cython.cast("Py_ssize_t", offset)
-            code = self.uleb()
-            decl = self.declaration(code) if code else -1
+            decl = self.head()
             if decl < 0:
                 return 0
             tag = self.decl_tag[decl]
@@ -287,12 +282,10 @@ class Layouts(Values):
         """A number made further by how many dimensions an array has, the first of which is at hand; 0 for other things
         below it."""
         decl: cython.Py_ssize_t
-        code: cython.ulonglong
         while self.at < self.end:
-            code = self.uleb()
-            if code == 0:
+            decl = self.head()
+            if decl == NULL_ENTRY:
                 return _mixed(mixed, 0x01)
-            decl = self.declaration(code)
             if decl < 0 or self.decl_tag[decl] != 0x21 or self.decl_children[decl]:
                 return 0
             self.pass_over(decl)
@@ -310,7 +303,6 @@ class Layouts(Values):
         n=cython.Py_ssize_t,
         die=cython.Py_ssize_t,
         first=cython.Py_ssize_t,
-        code=cython.ulonglong,
         outer=cython.ulonglong,
         tag=cython.int,
         attribute=cython.int,
@@ -336,14 +328,13 @@ class Layouts(Values):
         self.end = self.unit_end[unit]
         while self.at < self.end:
             die = self.at
-            code = self.uleb()
-            if code == 0:
+            decl = self.head()
+            if decl == NULL_ENTRY:
                 depth -= 1
                 if depth <= 0:
                     break
                 continue
             first = self.at
-            decl = self.declaration(code)
             if decl < 0:
                 self.damaged += 1
                 break

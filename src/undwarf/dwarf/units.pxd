@@ -61,4 +61,4 @@ cdef class Units:
     cdef Py_ssize_t _abbreviations(self, unsigned long long offset) except? -1
     cdef int _room_for_decl(self) except? -1
     cdef int _room_for_spec(self) except? -1
-    cdef Py_ssize_t declaration(self, unsigned long long code) noexcept nogil
+    cdef Py_ssize_t head(self) noexcept nogil

@@ -10,6 +10,7 @@ import cython
 
 from undwarf.buffers import doubled, with_room, zeros
 
+NULL_ENTRY = cython.declare(cython.Py_ssize_t, -2)
 NONE = cython.declare(cython.uint, 0xFFFFFFFF)
 ALL_ONES = cython.declare(cython.ulonglong, 0xFFFFFFFFFFFFFFFF)
 HIGH = cython.declare(cython.ulonglong, 0xFFFFFFF0)
@@ -491,9 +492,20 @@ class Units:
     @cython.cfunc
     @cython.nogil
     @cython.exceptval(check=False)
-    def declaration(self, code: cython.ulonglong) -> cython.Py_ssize_t:
-        """The abbreviation of a code in the table at hand, or -1."""
+    def head(self) -> cython.Py_ssize_t:
+        """The abbreviation of the entry at ``at``, which becomes the place behind its code: -1 for a code not in the
+        table at hand, NULL_ENTRY for what ends a list of siblings."""
         number: cython.Py_ssize_t = 0
+        code: cython.ulonglong = 0
+        if self.at < self.end:
+            code = self.data[self.at]
+        if 0 < code < 0x80:
+            # Most are: not worth a call.
+            self.at += 1
+        else:
+            code = self.uleb()
+        if code == 0:
+            return NULL_ENTRY
         if code < self.codes_end:
             number = self.code_map[self.codes_at + cython.cast("Py_ssize_t", code)]
         return number - 1

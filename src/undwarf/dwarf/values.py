@@ -12,6 +12,7 @@ import cython
 from undwarf.buffers import doubled, zeros
 from undwarf.dwarf.units import Units
 
+NULL_ENTRY = cython.declare(cython.Py_ssize_t, -2)
 ROOT = cython.declare(cython.Py_ssize_t, 16)
 """Places kept of each unit's root, as undwarf.dwarf.constants.Root has them."""
 MAX_DEPTH = cython.declare(cython.Py_ssize_t, 1024)
@@ -288,7 +289,6 @@ class Values(Units):
         depth: cython.Py_ssize_t = 0
         skipped: cython.Py_ssize_t = 0
         sibling: cython.ulonglong
-        code: cython.ulonglong
         tag: cython.int
         flag: cython.int
         flags = tags
@@ -301,8 +301,8 @@ class Values(Units):
             return 0
         while self.at < self.end and total < limit:
             die = self.at
-            code = self.uleb()
-            if code == 0:
+            decl = self.head()
+            if decl == NULL_ENTRY:
                 if skipped:
                     skipped -= 1
                     continue
@@ -310,7 +310,6 @@ class Values(Units):
                 if depth < 0:
                     break
                 continue
-            decl = self.declaration(code)
             if decl < 0:
                 self.damaged += 1
                 break
@@ -367,7 +366,6 @@ class Values(Units):
         decl: cython.Py_ssize_t
         place: cython.Py_ssize_t
         attribute: cython.int
-        code: cython.ulonglong
         classes: Any = zeros("B", ROOT * self.count)
         values: Any = zeros("Q", ROOT * self.count)
         class_view = classes
@@ -376,8 +374,7 @@ class Values(Units):
             self.enter(unit)
             self.at = self.unit_first[unit]
             self.end = self.unit_end[unit]
-            code = self.uleb()
-            decl = self.declaration(code) if code else -1
+            decl = self.head()
             if decl < 0:
                 self.damaged += 1
                 continue
