@@ -3,23 +3,25 @@
 
 Without DWARF the data flow knows parameters, globals, members and what callees return. A pointer that comes from
 elsewhere - from an allocator, from a function without a prototype - is known where it goes: to a parameter, a member, a
-caller. In unoptimised code every variable has a place of its own in the frame, and one type. What is so found goes back
-into the data flow, which then knows more, until nothing new is found. Values of which two things are told stay unknown.
+caller. Objects in the frame (`frame_objects.py`) and numbers (`variables.py`) are told by how they are used. What is so
+found goes back into the data flow, which then knows more, until nothing new is found. Values of which two things
+are told stay unknown.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping
 
 from undwarf.disasm.x86_64 import MACHINE, RAX
 from undwarf.types.calling import is_clone
 from undwarf.types.fitting import Done, fits, nothing_done
 from undwarf.types.flow import FunctionFlow
+from undwarf.types.frame_objects import FrameObjects
 from undwarf.types.locate import is_member
-from undwarf.types.model import VOID, Kind, TypeGraph, TypeRecord
-from undwarf.types.nodes import Node
-from undwarf.types.places import Place, PlaceKind, Prototype
+from undwarf.types.model import VOID, Kind, TypeGraph
+from undwarf.types.nodes import Decided, Node
+from undwarf.types.places import Prototype
+from undwarf.types.pointed import common_whole, merged
 from undwarf.types.program import Program
-from undwarf.types.program_types import number_types, structures, structures_by_size
+from undwarf.types.program_types import structures, structures_by_size
 from undwarf.types.tracking import Facts, Tracker
 from undwarf.types.values import FRAME, OBJECT, Value
 from undwarf.types.webs import Webs
@@ -30,25 +32,12 @@ _ROUNDS = 8
 """Times a function is followed with what the last time told."""
 _PASSES = 8
 """Steps by which what is told of a node goes on to others."""
-_SIGNED = {1: ("char", "signed char"), 2: ("short int", "short"), 4: ("int",), 8: ("long int", "long")}
-"""Names of integers by size, as compilers for this machine give them."""
-_UNSIGNED = {
-    1: ("unsigned char",),
-    2: ("short unsigned int", "unsigned short"),
-    4: ("unsigned int",),
-    8: ("long unsigned int", "unsigned long"),
-}
-_FLOATS = {4: ("float",), 8: ("double",)}
-_ELEMENTS = 64
-"""Elements of an array in the frame that are looked for one by one."""
 _SIMILAR = 16
 """Structures with the same members that are looked at."""
 _NEAR = 256
 """How far an object may reach of which only the address is known."""
 _WORD = 8
 """Bytes that numbers and pointers take at most."""
-_SAVED = -16
-"""Where the frame of a function with a frame pointer ends: the caller's frame pointer and the return address follow."""
 
 
 def _several_kinds(done: Done) -> bool:
@@ -59,17 +48,6 @@ def _several_kinds(done: Done) -> bool:
 
 Taken = Callable[[int, int, Mapping[int, Value | None]], int]
 """Of a function, a register and what registers hold when it is called."""
-
-
-@dataclass
-class Decided:
-    """What one look at a function tells."""
-
-    leads: dict[Node, int] = field(default_factory=dict)
-    """What nodes lead to."""
-    conflicting: set[Node] = field(default_factory=set)
-    more: dict[Node, bool] = field(default_factory=dict)
-    """Whether nodes lead to more than text."""
 
 
 class Inference:
@@ -100,7 +78,6 @@ class Inference:
         self._returned = returned
         self._taken = taken
         self._lent: dict[int, set[int]] = {}
-        self._unknown: list[int] = []
         self._flowing: tuple[Webs, dict[Node, list[tuple[Node, int]]]] | None = None
         self.given = arguments
         facts = self.facts = Facts(entry=dict(arguments), wholes=dict(wholes or {}))
@@ -223,33 +200,6 @@ class Inference:
 
     # Pointers ----------------------------------------------------------------------------------------------
 
-    def merged(self, types: Iterable[int]) -> int:
-        """What all types can be: the one of which the others are the first part, or their common first part."""
-        graph = self._graph
-        kept: dict[int, int] = {}
-        for t in types:
-            kept.setdefault(graph.canonical(t), t)
-        if len(kept) > 1:
-            for canonical, t in list(kept.items()):
-                # Bytes may be anybody's.
-                if graph.size(t) <= 1 and len(kept) > 1:
-                    del kept[canonical]
-        if len(kept) == 1:
-            return next(iter(kept.values()))
-        for whole in kept.values():
-            if all(whole == t or graph.object_at(whole, 0, t) for t in kept.values()):
-                return whole
-        for part in kept.values():
-            if all(part == t or graph.object_at(t, 0, part) for t in kept.values()):
-                return part
-        return VOID
-
-    def _known(self, known: list[tuple[int, ...]]) -> int:
-        """The largest whole that all that is stored somewhere leads to."""
-        graph = self._graph
-        common = set.intersection(*({graph.canonical(t) for t in each} for each in known))
-        return next((t for t in known[0] if graph.canonical(t) in common), VOID)
-
     def _decide(self, webs: Webs) -> Decided:
         decided = Decided()
         for offset, (stride, node) in webs.cells.items():
@@ -258,7 +208,7 @@ class Inference:
                 # The first element is also accessed without an index.
                 node.sources.append((first, 0))
                 first.sources.append((node, 0))
-            after = self._filled(webs, offset, stride)
+            after = webs.filled(offset, stride)
             if first is not None and after and (after[0], 0) not in node.sources:
                 # An element is of the type that all of them can be.
                 known = [each for one in (node, first, *after) for each in one.known]
@@ -461,18 +411,6 @@ class Inference:
         returns = prototype.returns if prototype is not None else VOID
         return graph.is_pointer(returns) and graph.kind(graph.strip(graph.target(returns))) == Kind.VOID
 
-    def _filled(self, webs: Webs, offset: int, stride: int) -> list[Node]:
-        """Elements behind the first of an array in the frame, stored one by one and only read with an index."""
-        found: list[Node] = []
-        first = webs.nodes.get(("slot", offset, stride))
-        if first is None or first.read or not webs.unoptimised:
-            return found
-        while (node := webs.nodes.get(("slot", offset + stride * (len(found) + 1), stride))) is not None:
-            if node.read or len(found) >= _ELEMENTS:
-                break
-            found.append(node)
-        return found
-
     def _is_more(self, node: Node, decided: Decided, webs: Webs) -> bool:
         """Whether what goes where text is expected only begins with some: other members are used as well."""
         known = decided.more.get(node)
@@ -502,12 +440,12 @@ class Inference:
                 whole = False
         if node.floats:
             return VOID
-        stored = self._known(known) if known else VOID
+        stored = common_whole(self._graph, known) if known else VOID
         if known and not stored:
             return None
         if node.apart and not known:
             stored = self._whole_of(node)
-        leads = self.merged(used) if used else VOID
+        leads = merged(self._graph, used) if used else VOID
         if used and not leads:
             return None
         graph = self._graph
@@ -566,8 +504,9 @@ class Inference:
             elif kind == "in" and node.leads.get(0):
                 facts.begin.setdefault((at, more), t)
         self._lend(webs)
-        if self._lent or webs.unoptimised or webs.objects or webs.places or webs.cells or webs.floating or webs.rows:
-            facts.places = tuple(self._places(webs, decided))
+        if self._lent or webs.unoptimised or webs.cells or webs.frame.is_used:
+            objects = FrameObjects(self._program, self._low, self._high, webs, decided, self._lent)
+            facts.places = tuple(objects.places())
         return facts
 
     def _lend(self, webs: Webs) -> None:
@@ -579,284 +518,8 @@ class Inference:
             known = prototype.arguments if prototype is not None and prototype.trusted else ()
             told = {register for register, t, _piece in known if self._graph.size(self._graph.target(t))}
             for register, value in values.items():
-                if value is None or value[0] != FRAME or value[2] or register in told or value[4] in webs.objects:
+                if value is None or value[0] != FRAME or value[2] or register in told or value[4] in webs.frame.objects:
                     continue
                 t = self._taken(target, register, values)
                 if t:
                     self._lent.setdefault(value[4], set()).add(t)
-
-    def _places(self, webs: Webs, decided: Decided) -> list[Place]:
-        graph = self._graph
-        cells = {offset: (stride, node) for offset, (stride, node) in webs.cells.items()}
-        for offset, (stride, node) in cells.items():
-            first = webs.nodes.get(("slot", offset, stride))
-            if first is not None:
-                node.signs |= first.signs
-                node.floats = node.floats or first.floats
-                node.copied += first.copied
-        filled = {offset: self._filled(webs, offset, stride) for offset, (stride, _node) in cells.items()}
-        inner = {each.key[1] for several in filled.values() for each in several}
-        types = self._numbers(webs, decided)
-        found: list[tuple[int, int]] = []
-        objects: list[tuple[int, int]] = []
-        for offset, told in webs.objects.items():
-            t = self.merged(told)
-            # Optimizers let objects share a place.
-            if t and (webs.unoptimised or self._is_all_of(t, offset, webs)):
-                objects.append((offset, t))
-        for offset, lent in self._lent.items():
-            t = self.merged(lent)
-            if t and offset not in webs.objects and self._is_all_of(t, offset, webs):
-                objects.append((offset, t))
-        if not webs.unoptimised:
-            objects = [one for one in objects if not any(self._share(one, other) for other in objects)]
-        objects = [one for one in objects if not any(self._is_part(one, other) for other in objects)]
-        self._add_copies(webs, objects)
-        spans = [(offset, offset + graph.size(t)) for offset, t in objects]
-        slots = {
-            node.key[1]: t
-            for node, t in types.items()
-            if node.key[0] == "slot"
-            and node.key[1] not in inner
-            and node.key[1:] not in {(offset, stride) for offset, (stride, _node) in cells.items()}
-        }
-        for offset, t in slots.items():
-            if not any(low < offset + graph.size(t) and offset < high for low, high in spans):
-                found.append((offset, t))
-        for offset, (stride, node) in cells.items():
-            t = types.get(node, VOID)
-            if t and not any(low <= offset < high for low, high in spans):
-                own = {each.key[1] for each in filled[offset]}
-                above = [at for at in webs.exact if at >= offset + stride and at not in own]
-                above += [low for low, _high in spans if low > offset]
-                for at, (_stride, other) in cells.items():
-                    if at > offset and self._differs(t, types.get(other)):
-                        above.append(at)
-                above.append(_SAVED if webs.unoptimised else 0)
-                end = min(above)
-                if end - offset >= stride:
-                    found.append((offset, self._array(t, (end - offset) // stride)))
-        found += [(offset, t) for offset, t in webs.places.items()]
-        for offset, count in webs.rows:
-            t = self._of_row(webs, decided, offset, count)
-            if t and not any(low < offset + 8 * count and offset < high for low, high in spans):
-                found.append((offset, self._array(graph.pointer_to(t), count)))
-        for offset, size in webs.floating.items() if not webs.unoptimised else ():
-            t = self._named(_FLOATS, size, (Kind.FLOAT,))
-            if t and not any(low < offset + size and offset < high for low, high in spans):
-                found.append((offset, t))
-        found += objects
-        return [Place("", t, PlaceKind.CFA, -1, offset, self._low, self._high) for offset, t in found]
-
-    def _share(self, one: tuple[int, int], other: tuple[int, int]) -> bool:
-        """Whether two objects in the frame have bytes in common without one being a part of the other."""
-        graph = self._graph
-        (low, t), (begin, of) = one, other
-        if one is other or low + graph.size(t) <= begin or begin + graph.size(of) <= low:
-            return False
-        return not (graph.object_at(t, begin - low, of) or graph.object_at(of, low - begin, t))
-
-    def _is_part(self, one: tuple[int, int], whole: tuple[int, int]) -> bool:
-        """Whether an object in the frame is a part of another one there."""
-        apart = one[0] - whole[0]
-        graph = self._graph
-        return 0 <= apart < graph.size(whole[1]) > graph.size(one[1]) and graph.object_at(whole[1], apart, one[1])
-
-    def _add_copies(self, webs: Webs, objects: list[tuple[int, int]]) -> None:
-        """Add what is copied, several members at once, to one of some objects in the frame, or from one."""
-        graph = self._graph
-        both = [*webs.copies, *((other, one, size) for one, other, size in webs.copies)]
-        for begin, t in objects:
-            end = begin + graph.size(t)
-            covered: dict[int, set[int]] = {}
-            for one, other, size in both:
-                if begin <= other and other + size <= end and one != other:
-                    covered.setdefault(other - one, set()).update(range(other, other + size))
-            for apart, those in covered.items():
-                at = begin - apart
-                free = all(low + graph.size(each) <= at or at + end - begin <= low for low, each in objects)
-                enough = len(those) >= (end - begin if webs.unoptimised else min(end - begin, 16)) > 8
-                if enough and free and len(objects) < _SIMILAR * _SIMILAR and self._is_all_of(t, at, webs):
-                    # The list grows while it is walked.
-                    objects.append((at, t))
-
-    def _is_all_of(self, t: int, begin: int, webs: Webs) -> bool:
-        """Whether all that is accessed where an object is to be in the frame is of whole members, or reads one's begin,
-        as a part of a number."""
-        graph = self._graph
-        size = graph.size(t)
-        inside = {(at - begin, width) for at, width in webs.stands if begin < at + width and at < begin + size}
-        single = {(at - begin, width) for at, width in webs.loaded - webs.copied} & inside
-        for at, width in single:
-            found = graph.member_at(t, at, width) if at >= 0 else None
-            if found is None or found.offset or 1 < graph.size(found.type) < width == graph.pointer_size:
-                return False
-        for at in webs.addressed:
-            if begin <= at < begin + size and not graph.is_pointer(graph.value_at(t, at - begin, graph.pointer_size)):
-                return False
-        rest = nothing_done()
-        for at, width in inside - single:
-            if width > _WORD and at >= 0 and at + width <= size:
-                # Several members are copied, or set to nothing.
-                continue
-            if (begin + at, width) not in webs.zeroed:
-                rest.touched.add((at, width))
-        rest.floating.update((at - begin, width) for at, width in webs.pointed if begin <= at < begin + size)
-        rest.touched.update(rest.floating)
-        return fits(graph, t, rest, merged=True)
-
-    def _of_row(self, webs: Webs, decided: Decided, offset: int, count: int) -> int:
-        """What all pointers lead to that are stored in an array in the frame; void where that is not known of all."""
-        each: list[tuple[int, ...]] = []
-        for k in range(count):
-            if offset + 8 * k not in webs.placed:
-                return VOID
-            for known, node in webs.placed[offset + 8 * k]:
-                t = decided.leads.get(node, VOID) if node is not None and not known else VOID
-                each.append(known or ((t,) if t else ()))
-        return self._known(each) if each and all(each) else VOID
-
-    def _differs(self, t: int, other: int | None) -> bool:
-        """Whether elements that are accessed behind those of an array may be of another one."""
-        return not other or self._graph.canonical(other) != self._graph.canonical(t)
-
-    def _array(self, element: int, count: int) -> int:
-        arrays = self._program.arrays
-        made = arrays.get((element, count))
-        if made is None:
-            made = arrays[element, count] = self._graph.add(TypeRecord(Kind.ARRAY, target=element, count=count))
-        return made
-
-    # Numbers -----------------------------------------------------------------------------------------------
-
-    def _numbers(self, webs: Webs, decided: Decided) -> dict[Node, int]:
-        """Types of variables in the frame, and of elements of arrays there."""
-        graph = self._graph
-        found: dict[Node, int] = {}
-        self._unknown = [offset for offset in webs.given if offset not in webs.objects]
-        kept = [node for node in webs.nodes.values() if node.key[0] in ("slot", "cells")]
-        for node in kept:
-            t = self._own(node, decided)
-            if t:
-                found[node] = t
-        for _pass in range(_PASSES):
-            more: dict[Node, int] = {}
-            for node in kept:
-                if node in found or node.signs or node.copied or node.followed or node.floats:
-                    continue
-                if node in decided.conflicting or node in decided.leads:
-                    continue
-                if self._may_be_filled(node):
-                    continue
-                t = self._beside(node, found)
-                if t:
-                    more[node] = t
-            if not more:
-                break
-            found.update(more)
-        return {node: t for node, t in found.items() if graph.size(t) == node.key[2]}
-
-    def _own(self, node: Node, decided: Decided) -> int:
-        graph = self._graph
-        size = node.key[2]
-        declared = {graph.canonical(t): t for t in node.declared if graph.is_scalar(t) and graph.size(t) == size}
-        if declared:
-            return next(iter(declared.values())) if len(declared) == 1 else VOID
-        if node in decided.conflicting:
-            return VOID
-        lead = decided.leads.get(node)
-        if lead and (node.numeric or 1 in node.signs):
-            return VOID
-        if lead and node.followed and (node.low < 0 or node.high > max(graph.size(lead), 1)):
-            # It was made something else by a cast.
-            return VOID
-        if lead and graph.is_aggregate(lead) and graph.canonical_name(lead).endswith("(anonymous)"):
-            # No variable leads to what has no name; to a part of a union maybe, told by what is accessed.
-            sizes = {(offset, width) for offset, width in node.touched}
-            lead = graph.value_at(lead, *next(iter(sizes))) if len(sizes) == 1 and not node.low else VOID
-            if not lead:
-                return VOID
-        if lead:
-            return graph.pointer_to(lead) if size == 8 else VOID
-        if node.floats:
-            return self._named(_FLOATS, size, (Kind.FLOAT,))
-        if node.followed:
-            return VOID
-        if not node.signs and self._may_be_filled(node):
-            return VOID
-        copied = {graph.canonical(t): t for t in node.copied if graph.size(t) == size and not graph.is_pointer(t)}
-        only = next(iter(copied.values())) if len(copied) == 1 else VOID
-        if len(node.signs) == 1:
-            signed = 1 in node.signs
-            if size == 8 and not signed and not copied and not self._is_number(node):
-                # Addresses are compared like that too.
-                return VOID
-            if only and self._is_signed(only) in (signed, None):
-                return only
-            if size == 1 and not signed:
-                # It may be a truth value.
-                return VOID
-            return self._named(_SIGNED if signed else _UNSIGNED, size, (Kind.INT, Kind.CHAR))
-        if node.signs or copied:
-            return only if not node.signs else VOID
-        summed = {self._is_signed(t) for t in node.summed if graph.size(t) == size}
-        if len(summed) != 1 or None in summed or self._meets_unsigned(node):
-            return VOID
-        return self._named(_SIGNED if True in summed else _UNSIGNED, size, (Kind.INT, Kind.CHAR))
-
-    def _may_be_filled(self, node: Node) -> bool:
-        """Whether a place may be a member of something of which only the address is known."""
-        return node.key[0] == "slot" and any(at <= node.key[1] < at + _NEAR for at in self._unknown)
-
-    def _is_number(self, node: Node) -> bool:
-        """Whether a value is no address: by what is done with it, or by what it is compared with."""
-        if node.numeric:
-            return True
-        for other in node.compared:
-            types = [other] if isinstance(other, int) else [*other.declared, *other.copied]
-            if any(t and not self._graph.is_pointer(t) for t in types):
-                return True
-            if isinstance(other, Node) and other.numeric:
-                return True
-        return False
-
-    def _beside(self, node: Node, found: dict[Node, int]) -> int:
-        """Numbers that are calculated with each other are most often of one type."""
-        graph = self._graph
-        size = node.key[2]
-        told: set[bool | None] = set()
-        for other in node.beside:
-            if isinstance(other, Node):
-                if other is node:
-                    continue
-                types = [found[other]] if other in found else other.copied
-                types = [t for t in types if graph.size(t) == size]
-                told.update(self._is_signed(t) if not graph.is_pointer(t) else None for t in types)
-            else:
-                told.add(self._is_signed(other))
-        if told != {True} or self._meets_unsigned(node):
-            return VOID
-        return self._named(_SIGNED, size, (Kind.INT, Kind.CHAR))
-
-    def _meets_unsigned(self, node: Node) -> bool:
-        """Whether a number is calculated or compared with one of its size that has no sign."""
-        graph = self._graph
-        for other in (*node.beside, *node.met):
-            types = [*other.declared, *other.copied] if isinstance(other, Node) else [other]
-            if any(graph.size(t) == node.key[2] and self._is_signed(t) is False for t in types if t):
-                return True
-        return False
-
-    def _is_signed(self, t: int) -> bool | None:
-        """Whether a number has a sign; None for what is neither."""
-        graph = self._graph
-        record = graph.record(graph.strip(t))
-        if record.kind not in (Kind.INT, Kind.CHAR):
-            return None
-        return "unsigned" not in record.name and record.name not in ("_Bool", "bool")
-
-    def _named(self, names: Mapping[int, tuple[str, ...]], size: int, kinds: tuple[Kind, ...]) -> int:
-        known = number_types(self._graph)
-        return next(
-            (known[name, kind] for name in names.get(size, ()) for kind in kinds if (name, kind) in known), VOID
-        )

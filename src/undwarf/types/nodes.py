@@ -1,9 +1,11 @@
 # cython: language_level=3, annotation_typing=False
 """What is told of the values of one origin in a function; `webs.py` gathers it."""
 
+from dataclasses import dataclass, field
+
 import cython
 
-__all__ = ["Held", "Key", "Node"]
+__all__ = ["Decided", "Held", "Key", "Node"]
 
 Key = tuple[str, int, int]
 
@@ -130,3 +132,14 @@ class Node:
 
 Held = tuple[Node, int, int]
 """What a register holds: the value of a node, so much more, as so many bytes."""
+
+
+@dataclass
+class Decided:
+    """What one look at a function tells."""
+
+    leads: dict[Node, int] = field(default_factory=dict)
+    """What nodes lead to."""
+    conflicting: set[Node] = field(default_factory=set)
+    more: dict[Node, bool] = field(default_factory=dict)
+    """Whether nodes lead to more than text."""

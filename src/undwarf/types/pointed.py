@@ -1,11 +1,13 @@
 # cython: language_level=3, annotation_typing=False
 """What pointers lead to, and what is at places they lead to, as far as the data flow knows."""
 
+from collections.abc import Iterable
+
 from undwarf.types.model import VOID, TypeGraph
 from undwarf.types.tracking import Tracker
 from undwarf.types.values import ADDRESS, OBJECT, Value
 
-__all__ = ["exactly", "pointed", "scalar_at"]
+__all__ = ["common_whole", "exactly", "merged", "pointed", "scalar_at"]
 
 
 def pointed(tracker: Tracker, value: Value | None) -> tuple[int, ...]:
@@ -74,3 +76,30 @@ def scalar_at(tracker: Tracker, k: int, number: int, size: int) -> int:
     if isinstance(located, str):
         return VOID
     return tracker.graph.value_at(located.type, located.offset, size)
+
+
+def merged(graph: TypeGraph, types: Iterable[int]) -> int:
+    """What all types can be: the one of which the others are the first part, or their common first part."""
+    kept: dict[int, int] = {}
+    for t in types:
+        kept.setdefault(graph.canonical(t), t)
+    if len(kept) > 1:
+        for canonical, t in list(kept.items()):
+            # Bytes may be anybody's.
+            if graph.size(t) <= 1 and len(kept) > 1:
+                del kept[canonical]
+    if len(kept) == 1:
+        return next(iter(kept.values()))
+    for whole in kept.values():
+        if all(whole == t or graph.object_at(whole, 0, t) for t in kept.values()):
+            return whole
+    for part in kept.values():
+        if all(part == t or graph.object_at(t, 0, part) for t in kept.values()):
+            return part
+    return VOID
+
+
+def common_whole(graph: TypeGraph, known: list[tuple[int, ...]]) -> int:
+    """The largest whole that all that is stored somewhere leads to."""
+    common = set.intersection(*({graph.canonical(t) for t in each} for each in known))
+    return next((t for t in known[0] if graph.canonical(t) in common), VOID)

@@ -1,13 +1,22 @@
 """A program's numbers by their names, and its structures by their sizes."""
 
-from undwarf.types.model import Kind, TypeGraph
+from undwarf.types.model import VOID, Kind, TypeGraph
 
-__all__ = ["number_types", "structures", "structures_by_size"]
+__all__ = ["floating_number", "integer", "number_types", "structures", "structures_by_size"]
 
 _KINDS = frozenset((Kind.INT, Kind.FLOAT, Kind.CHAR))
 _AGGREGATES = frozenset((Kind.STRUCT, Kind.UNION, Kind.CLASS))
 _MOST = 2048
 """Structures of a program beyond which not all of them are looked at."""
+_SIGNED = {1: ("char", "signed char"), 2: ("short int", "short"), 4: ("int",), 8: ("long int", "long")}
+"""Names of integers by size, as compilers for this machine give them."""
+_UNSIGNED = {
+    1: ("unsigned char",),
+    2: ("short unsigned int", "unsigned short"),
+    4: ("unsigned int",),
+    8: ("long unsigned int", "unsigned long"),
+}
+_FLOATS = {4: ("float",), 8: ("double",)}
 _last_sizes: "tuple[TypeGraph, dict[int, list[int]]] | None" = None
 _last: "tuple[TypeGraph, dict[tuple[str, Kind], int]] | None" = None
 
@@ -21,6 +30,21 @@ def number_types(graph: TypeGraph) -> dict[tuple[str, Kind], int]:
             found.setdefault((graph.name(t), graph.kind(t)), t)
         _last = graph, found
     return _last[1]
+
+
+def integer(graph: TypeGraph, size: int, *, signed: bool) -> int:
+    """A program's integer of so many bytes; void where it has none."""
+    return _named(graph, (_SIGNED if signed else _UNSIGNED).get(size, ()), (Kind.INT, Kind.CHAR))
+
+
+def floating_number(graph: TypeGraph, size: int) -> int:
+    """A program's number with a point of so many bytes; void where it has none."""
+    return _named(graph, _FLOATS.get(size, ()), (Kind.FLOAT,))
+
+
+def _named(graph: TypeGraph, names: tuple[str, ...], kinds: tuple[Kind, ...]) -> int:
+    known = number_types(graph)
+    return next((known[name, kind] for name in names for kind in kinds if (name, kind) in known), VOID)
 
 
 def structures_by_size(graph: TypeGraph) -> dict[int, list[int]]:

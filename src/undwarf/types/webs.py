@@ -13,7 +13,7 @@ from functools import partial
 from typing import NamedTuple
 
 from undwarf.disasm import NONE, Action, Flow, Instruction, Memory
-from undwarf.disasm.x86_64 import MACHINE, RBX, RDI, RSI, XMM0, calculates, compares, moves_vector, signedness
+from undwarf.disasm.x86_64 import MACHINE, RDI, RSI, XMM0, calculates, compares, moves_vector, signedness
 from undwarf.types.c_library import ELEMENT_ARRAYS, ELEMENT_SIZES, GIVEN_BACK, library_function
 from undwarf.types.calling import (
     argument_registers,
@@ -22,12 +22,14 @@ from undwarf.types.calling import (
     stack_arguments,
     vector_registers,
 )
+from undwarf.types.frame_uses import FrameUses, Piece
 from undwarf.types.model import VOID, Kind, TypeGraph
 from undwarf.types.nodes import Held, Key, Node
 from undwarf.types.number_uses import OPERANDS, NumberUses
 from undwarf.types.places import Prototype
 from undwarf.types.pointed import pointed, scalar_at
 from undwarf.types.tracking import Tracker
+from undwarf.types.unoptimised import is_unoptimised
 from undwarf.types.values import ADDRESS, FRAME, NUMBER, OBJECT, Value
 
 __all__ = ["Webs"]
@@ -42,38 +44,21 @@ _ALLOCATORS = {"malloc": 1, "calloc": 2}
 """By name, how many parameters say how much."""
 _WHOLE = (Action.ADD, Action.SUBTRACT, Action.MULTIPLY, Action.SHIFT_LEFT)
 
-_COPIED = (8, 16, 32)
-"""Bytes that are copied at a time."""
 _PLACES = 1 << 20
 """Where numbers of places in the frame, which hold values as registers do, have their zero."""
 _REACH = 1 << 19
 _FRAME_POINTER = -16
 """Where the frame pointer of unoptimised code leads to, counted from the call frame address."""
-_RETURN_ADDRESS = -8
-"""Where a function's own frame ends."""
-_ALIGNED = 1 << 24
-"""How far below the frame, as `effects.py` counts, what lies behind a stack pointer that was aligned begins."""
-_RED_ZONE = 128
-"""Bytes below the stack pointer that functions which call nothing may use (System V ABI for x86-64, 3.2.2)."""
+_ELEMENTS = 64
+"""Elements of an array in the frame that are looked for one by one."""
 _LONGEST = 64
 """Pointers of an array in the frame that are looked at."""
 _SMALL = _WORD = 8
 """Bytes that numbers and pointers take at most."""
-_FORGETFUL = 1024
-"""Instructions that are looked at for what no optimizer does."""
-_PROLOGUE = 32
-"""Instructions in which parameters are put where they stay."""
 _MOST_NODES = 200_000
 """Nodes of a function beyond which what flows into blocks is not looked for."""
 _ALL = 1 << 21
 """Stands for all places: what they held is not known any more."""
-
-
-class Piece(NamedTuple):
-    """A part of an aggregate that is returned or passed in registers."""
-
-    type: int
-    offset: int
 
 
 class Store(NamedTuple):
@@ -99,19 +84,8 @@ class Webs(NumberUses):
         self.graph: TypeGraph = tracker.graph
         self.prototype = prototype
         self.nodes: dict[Key, Node] = {}
-        self.objects: dict[int, list[int]] = {}
-        """Aggregates in the frame by their offset from the call frame address, as far as they are told of."""
-        self.given: set[int] = set()
-        """Offsets of the frame whose addresses are passed where nothing says what is expected."""
         self.cells: dict[int, tuple[int, Node]] = {}
         """Arrays in the frame: their stride, and the node of their elements."""
-        self.exact: set[int] = set()
-        """Offsets of what is accessed in the frame without an index."""
-        self.floating: dict[int, int] = {}
-        """Sizes of numbers with a point that are kept in the frame of optimised code, by offset."""
-        self._otherwise: set[int] = set()
-        self.places: dict[int, int] = {}
-        """Types of parameters on the stack by their offset."""
         self.calls: list[tuple[int, int, dict[int, Value | None], dict[int, Held]]] = []
         self.addresses: list[tuple[int, int]] = []
         """Addresses of the program, and what they are stored or passed as."""
@@ -124,87 +98,19 @@ class Webs(NumberUses):
         self.returned: list[tuple[Held | None, Value | None]] = []
         self._outs: dict[int, dict[int, Held | None]] = {}
         self._known: dict[int, dict[int, Value | None]] = {}
-        self._pieces: dict[int, Piece] = {}
-        self._words: dict[int, Value] = {}
-        """By register, where a word was loaded that is not in the frame."""
-        self._stored_word: tuple[int, Value, Value] | None = None
-        """The last word that was stored: by which instruction, where it comes from, and where it goes."""
-        self._from: dict[int, tuple[int, int]] = {}
-        """By register, the (offset, size) of the place in the frame it was loaded from."""
-        self.stands: set[tuple[int, int]] = set()
-        """(offset, size) of what is accessed in the frame without an index."""
-        self.zeroed: set[tuple[int, int]] = set()
-        """(offset, size) of what is set to nothing there."""
-        self.pointed: set[tuple[int, int]] = set()
-        """(offset, size) of numbers with a point there."""
-        self.loaded: set[tuple[int, int]] = set()
-        """(offset, size) of what is read there by instructions that read one number."""
-        self.copied: set[tuple[int, int]] = set()
-        """(offset, size) of what is read there only to be stored elsewhere."""
-        self.addressed: set[int] = set()
-        """Offsets of the frame where addresses of something are stored."""
-        self.rows: list[tuple[int, int]] = []
-        """(offset, number) of pointers in the frame that a call takes for an array."""
         self.placed: dict[int, list[tuple[tuple[int, ...], Node | None]]] = {}
         """By offset, what pointers that are stored in the frame of optimised code lead to: types, and nodes."""
-        self.copies: list[tuple[int, int, int]] = []
-        """(offset, other offset, size) of what is copied from one place in the frame to another."""
         self._made_of = {}
         self._bases: dict[tuple[int, int], tuple[Node, int]] = {}
         self._ins: list[tuple[int, int]] = []
         self._block = 0
         flow = tracker.flow
-        self.unoptimised = bool(flow.blocks) and self._has_frame()
+        self.unoptimised = bool(flow.blocks) and is_unoptimised(flow.instructions)
+        self.frame = FrameUses(tracker, unoptimised=self.unoptimised)
         if flow.blocks:
             for number in flow.order:
                 self._gather(number)
             self._join()
-
-    def _has_frame(self) -> bool:
-        """The frame pointer is set up, and variables are in the frame, not in registers kept for the caller."""
-        instructions = self.tracker.flow.instructions
-        copied = kept = False
-        for k in range(min(8, len(instructions))):
-            made = instructions[k]
-            kept = kept or (made.action == Action.PUSH and made.left not in (MACHINE.frame_pointer, RBX, NONE))
-            copied = copied or (
-                made.action == Action.COPY
-                and made.destination == MACHINE.frame_pointer
-                and made.left == MACHINE.stack_pointer
-            )
-        return copied and (not kept or self._loads_again() or self._forgets())
-
-    def _loads_again(self) -> bool:
-        """What was just stored in the frame is loaded from there, with the register at hand: no optimizer does."""
-        instructions = self.tracker.flow.instructions
-        stored: dict[tuple[int, int], int] = {}
-        for k in range(min(_PROLOGUE, len(instructions))):
-            made = instructions[k]
-            operand = made.memory[0] if made.memory and made.memory[0].base == MACHINE.frame_pointer else None
-            place = (operand.displacement, operand.size) if operand is not None else None
-            if made.action == Action.LOAD and place in stored:
-                return True
-            if made.flow != Flow.NEXT:
-                break
-            stored = {at: register for at, register in stored.items() if register not in made.writes}
-            if place is not None and made.action == Action.STORE and made.left in MACHINE.parameters:
-                stored[place] = made.left
-        return False
-
-    def _forgets(self) -> bool:
-        """What was just stored in the frame, or changed there, is read by the next instruction, several times."""
-        instructions = self.tracker.flow.instructions
-        found = 0
-        before: tuple[int, int] | None = None
-        for k in range(min(_FORGETFUL, len(instructions))):
-            made = instructions[k]
-            operand = made.memory[0] if made.memory and made.memory[0].base == MACHINE.frame_pointer else None
-            place = (operand.displacement, operand.size) if operand is not None and operand.index == NONE else None
-            if place is not None and place == before and operand is not None and operand.access != "w":
-                found += 1
-            kept = made.action == Action.UPDATE or (made.action == Action.STORE and made.left != NONE)
-            before = place if kept and made.flow == Flow.NEXT else None
-        return found > 1
 
     @property
     def others(self) -> Callable[[int, int], tuple[tuple[int, int], ...]]:
@@ -235,6 +141,18 @@ class Webs(NumberUses):
             found = self.nodes[key] = Node(key)
         return found
 
+    def filled(self, offset: int, stride: int) -> list[Node]:
+        """Elements behind the first of an array in the frame, stored one by one and only read with an index."""
+        found: list[Node] = []
+        first = self.nodes.get(("slot", offset, stride))
+        if first is None or first.read or not self.unoptimised:
+            return found
+        while (node := self.nodes.get(("slot", offset + stride * (len(found) + 1), stride))) is not None:
+            if node.read or len(found) >= _ELEMENTS:
+                break
+            found.append(node)
+        return found
+
     # One block ---------------------------------------------------------------------------------------------
 
     def _gather(self, number: int) -> None:
@@ -243,9 +161,7 @@ class Webs(NumberUses):
         held: dict[int, Held | None] = {}
         self._outs[number] = held
         self._block = number
-        self._pieces = {}
-        self._from = {}
-        self._words = {}
+        self.frame.lose_all()
         self._made_of = {}
         if not number:
             self._parameters(held)
@@ -277,15 +193,15 @@ class Webs(NumberUses):
             if graph.is_scalar(t):
                 node.declared.append(t)
             else:
-                self._pieces[XMM0 + n] = Piece(t, piece)
+                self.frame.pieces[XMM0 + n] = Piece(t, piece)
         for register, t, piece in prototype.arguments:
             node = self.node("entry", register, 0)
             held[register] = (node, 0, graph.size(t) if graph.is_scalar(t) else 8)
             if graph.is_aggregate(t):
-                self._pieces[register] = Piece(t, piece)
+                self.frame.pieces[register] = Piece(t, piece)
             elif not piece and graph.is_scalar(t):
                 node.declared.append(t)
-        self.places.update(stack_arguments(graph, prototype.parameters, prototype.returns))
+        self.frame.places.update(stack_arguments(graph, prototype.parameters, prototype.returns))
 
     def read(self, held: dict[int, "Held | None"], register: int) -> Held | None:
         """What a register holds."""
@@ -311,26 +227,6 @@ class Webs(NumberUses):
         for offset in range(where[4] - 7, where[4] + size):
             held[_PLACES + offset] = None
 
-    def place(self, k: int, number: int, operand: Memory) -> Value | None:
-        """Where in the frame an operand is; None for elsewhere."""
-        if operand.implicit or not operand.size:
-            return None
-        where = self.tracker.address_of(k, number)
-        return where if where is not None and where[0] == FRAME else None
-
-    def _floats(self, where: Value, operand: Memory) -> None:
-        """Note whether a place in the frame has a number with a point and nothing else."""
-        if where[2] or where[4] >= 0 or operand.size > 64:
-            return
-        size = operand.size
-        if operand.floating and self.floating.get(where[4], size) == size and where[4] not in self._otherwise:
-            self.floating[where[4]] = size
-            return
-        for offset in range(where[4] - 7, where[4] + size):
-            self._otherwise.add(offset)
-            if offset in self.floating and offset + self.floating[offset] > where[4]:
-                del self.floating[offset]
-
     def _slot(self, where: Value, operand: Memory) -> Node | None:
         """The node of a place of a variable in the frame."""
         size = operand.size
@@ -345,10 +241,10 @@ class Webs(NumberUses):
             known = self.cells.setdefault(begin, (size, found))
             return found if known[0] == size else None
         if size <= 8:
-            self.exact.add(where[4])
-        self.stands.add((where[4], size))
+            self.frame.exact.add(where[4])
+        self.frame.stands.add((where[4], size))
         if operand.access != "w" and size <= 8:
-            self.loaded.add((where[4], size))
+            self.frame.loaded.add((where[4], size))
         if not self.unoptimised or operand.base != MACHINE.frame_pointer:
             return None
         return self.node("slot", where[4], operand.size)
@@ -366,17 +262,17 @@ class Webs(NumberUses):
                     scaled[0].numeric = True
             if not operand.access:
                 continue
-            frame = self.place(k, number, operand)
+            frame = self.frame.place(k, number, operand)
             if frame is not None:
                 zero = action == Action.STORE and made.left == NONE and not made.immediate
                 if not zero or operand.size != 8:
-                    self._floats(frame, operand)
+                    self.frame.note_floating(frame, operand)
                 slot = self._slot(frame, operand)
                 if zero:
                     # What is set to nothing is so without regard to what it is.
-                    self.zeroed.add((frame[4], operand.size))
+                    self.frame.zeroed.add((frame[4], operand.size))
                 elif operand.floating and not frame[2]:
-                    self.pointed.add((frame[4], operand.size))
+                    self.frame.pointed.add((frame[4], operand.size))
                 if operand.access != "r" and not self.unoptimised:
                     self._overwritten(frame, operand.size, held)
                 if slot is not None:
@@ -458,23 +354,21 @@ class Webs(NumberUses):
             self._compared(k, made, held, slot, width)
         if action == Action.UPDATE and slot is not None and made.left != NONE:
             slot.beside.extend(self._parts(made.left, held, made.memory[0].size))
-        moved = self._from.get(made.left) if action == Action.COPY and made.width == 8 else None
+        moved = self.frame.came.get(made.left) if action == Action.COPY and made.width == 8 else None
         for register in made.writes:
             held[register] = None
             self._made_of.pop(register, None)
-            self._pieces.pop(register, None)
-            self._from.pop(register, None)
-            self._words.pop(register, None)
+            self.frame.lose(register)
         if moved is not None:
-            self._from[destination] = moved
+            self.frame.came[destination] = moved
         if action == Action.LOAD:
-            self._carries(k, destination, made.memory[0].size, frame)
+            self.frame.carries(k, destination, made.memory[0].size, frame)
         elif action == Action.OTHER and made.memory and made.memory[0].size > 8:
             vector = moves_vector(made)
             if vector != NONE and made.memory[0].access == "r":
-                self._carries(k, vector, made.memory[0].size, frame)
+                self.frame.carries(k, vector, made.memory[0].size, frame)
             elif vector != NONE:
-                self._copies(k, vector, made.memory[0].size, frame)
+                self.frame.copy(k, vector, made.memory[0].size, frame)
         if destination != NONE and destination in made.writes:
             held[destination] = result
             if made_of:
@@ -552,88 +446,6 @@ class Webs(NumberUses):
         located = self.tracker.questions.locate(where, 8) if where is not None and where[0] in (OBJECT, ADDRESS) else ""
         return VOID if isinstance(located, str) else self.graph.pointers_at(located.type, located.offset, 8)
 
-    def _carries(self, k: int, register: int, size: int, frame: Value | None) -> None:
-        """A register holds bytes that were loaded, which may be copied as they are."""
-        if frame is None:
-            part = self._several(k, size)
-            if part is not None:
-                self._pieces[register] = part
-            elif size == _WORD:
-                where = self.tracker.address_of(k, 0)
-                if where is not None:
-                    self._words[register] = where
-        elif not frame[2]:
-            self._from[register] = frame[4], size
-
-    def _copies(self, k: int, register: int, size: int, frame: Value | None) -> bool:
-        """Bytes that were loaded are stored; whether they are a part of an aggregate that goes into the frame."""
-        piece = self._pieces.get(register)
-        came = self._from.get(register)
-        if frame is not None and not frame[2]:
-            if piece is not None:
-                self._object(frame[4] - piece.offset, piece.type, _RED_ZONE)
-                return True
-            if came is not None and came[1] == size:
-                self.copied.add(came)
-                self.copies.append((came[0], frame[4], size))
-        elif frame is None and came is not None and came[1] == size:
-            part = self._several(k, size)
-            if part is not None:
-                self.copied.add(came)
-                self._object(came[0] - part.offset, part.type, _RED_ZONE)
-        return False
-
-    def _pair(self, k: int, register: int, frame: Value | None) -> None:
-        """A word is stored: who stores two words that lie next to each other so that they do again copies what is
-        there."""
-        came = self._from.get(register)
-        there = self._words.get(register)
-        where = frame or self.tracker.address_of(k, 0)
-        if there is None and came is not None and came[1] == _WORD:
-            there = (FRAME, 0, 0, 0, came[0])
-        before, self._stored_word = self._stored_word, None
-        if there is None or where is None or (there[0] == FRAME) == (where[0] == FRAME):
-            return
-        self._stored_word = k, there, where
-        if before is None or before[0] != k - 1:
-            return
-        first, to = before[1], before[2]
-        if there != (*first[:4], first[4] + _WORD) or where != (*to[:4], to[4] + _WORD):
-            return
-        inside, outside = (first, to) if first[0] == FRAME else (to, first)
-        part = self._whole_of(outside, 2 * _WORD)
-        if part is not None and not inside[2]:
-            self._object(inside[4] - part.offset, part.type)
-
-    def _several(self, k: int, size: int) -> Piece | None:
-        """The part of an aggregate that is loaded or stored, where it is several members: only who copies it all does
-        that."""
-        where = self.tracker.address_of(k, 0) if size in _COPIED else None
-        return None if where is None or scalar_at(self.tracker, k, 0, size) else self._whole_of(where, size)
-
-    def _whole_of(self, where: Value, size: int) -> Piece | None:
-        """The innermost aggregate that has several whole members in so many bytes at a place, and how far these are
-        in it."""
-        if where[0] not in (OBJECT, ADDRESS):
-            return None
-        graph = self.graph
-        first, last = self.tracker.questions.locate(where, 1), None
-        if not isinstance(first, str):
-            last = graph.member_at(first.type, first.offset + size - 1, 1)
-        if isinstance(first, str) or last is None or first.field.offset or graph.size(first.field.type) >= size:
-            return None
-        if last.offset != graph.size(last.type) - 1:
-            return None
-        inner = {graph.canonical(t): left for t, left in last.containers}
-        for t, left in reversed(first.field.containers):
-            # The innermost that holds both ends.
-            if inner.get(graph.canonical(t)) == left + size - 1:
-                if graph.canonical(t) == graph.canonical(first.type):
-                    # Which may have its name from a typedef.
-                    t = first.type
-                return Piece(t, left) if graph.is_aggregate(t) else None
-        return None
-
     def _stored(
         self, k: int, made: Instruction, held: dict[int, Held | None], slot: Node | None, frame: Value | None
     ) -> None:
@@ -646,13 +458,13 @@ class Webs(NumberUses):
             return
         source = self.read(held, register)
         if size == _WORD and self.unoptimised:
-            self._pair(k, register, frame)
-        if self._copies(k, register, size, frame):
+            self.frame.pair(k, register, frame)
+        if self.frame.copy(k, register, size, frame):
             return
         if frame is not None and size == _WORD and not frame[2]:
             stored = self.tracker.register(register)
             if stored is not None and (stored[0] in (FRAME, OBJECT) or (stored[0] == ADDRESS and stored[4])):
-                self.addressed.add(frame[4])
+                self.frame.addressed.add(frame[4])
         if frame is not None:
             if slot is None:
                 if size == 8 and not frame[2] and abs(frame[4]) < _REACH:
@@ -694,7 +506,7 @@ class Webs(NumberUses):
         if value is not None and value[0] == FRAME and not value[2] and graph.is_pointer(t):
             target = graph.target(t)
             if graph.is_aggregate(target) and graph.size(target):
-                self._object(value[4], target)
+                self.frame.note(value[4], target)
         if source is None:
             return
         if graph.is_pointer(t):
@@ -744,7 +556,7 @@ class Webs(NumberUses):
         for register in () if harmless else MACHINE.parameters:
             value = tracker.register(register)
             if register not in told and value is not None and value[0] == FRAME:
-                self.given.add(value[4])
+                self.frame.given.add(value[4])
         for register, t, piece in arguments:
             value = tracker.register(register)
             if graph.is_scalar(t) and not piece:
@@ -757,18 +569,18 @@ class Webs(NumberUses):
         if prototype is not None and prototype.trusted and top is not None and top[0] == FRAME and not top[2]:
             for offset, t in stack_arguments(graph, prototype.parameters, returns):
                 if graph.is_aggregate(t):
-                    self._object(top[4] + offset, t)
+                    self.frame.note(top[4] + offset, t)
         if self.unoptimised and prototype is not None and prototype.trusted:
             vectors = vector_registers(graph, prototype.parameters)
             for register, t, piece in (*arguments, *((XMM0 + n, t, at) for n, t, at in vectors)):
-                came = self._from.get(register)
+                came = self.frame.came.get(register)
                 if came is not None and came[1] == _WORD and graph.is_aggregate(t):
                     # What is passed by value is loaded from where it is.
-                    self._object(came[0] - piece, t)
+                    self.frame.note(came[0] - piece, t)
         if returns and returned_in_memory(graph, returns):
             value = tracker.register(RDI)
             if value is not None and value[0] == FRAME and not value[2]:
-                self._object(value[4], returns)
+                self.frame.note(value[4], returns)
         if made.target is not None:
             known = {register: tracker.register(register) for register in (*MACHINE.parameters, 0)}
             sources = {register: each for register in MACHINE.parameters if (each := self.read(held, register))}
@@ -794,9 +606,7 @@ class Webs(NumberUses):
         if tracker.has_escaped:
             self._overwritten((FRAME, 0, 1, 0, 0), 0, held)
         self._made_of.clear()
-        self._pieces.clear()
-        self._from.clear()
-        self._words.clear()
+        self.frame.lose_all()
         node = self.node("made", k, MACHINE.result)
         if back is not None:
             if element:
@@ -814,7 +624,7 @@ class Webs(NumberUses):
         for kind, at in returned_parts(graph, returns) if returns else ():
             register = _RETURNED[kind][counts[kind]]
             counts[kind] += 1
-            self._pieces[register] = Piece(returns, at)
+            self.frame.pieces[register] = Piece(returns, at)
             held.setdefault(register, None)
 
     def _element(self, name: str) -> int:
@@ -830,7 +640,7 @@ class Webs(NumberUses):
         if array is None or array[0] != FRAME or array[2] or element != 8 or self.unoptimised:
             return
         if count is not None and count[0] == NUMBER and not count[2] and 0 < count[4] <= _LONGEST:
-            self.rows.append((array[4], count[4]))
+            self.frame.rows.append((array[4], count[4]))
 
     def _allocated(self, k: int, name: str) -> None:
         """Note the size of what an allocator of the C library returns (C11 7.22.3), where it is a constant."""
@@ -854,7 +664,7 @@ class Webs(NumberUses):
         """The node of the function that an indirect call calls."""
         for number, operand in enumerate(made.memory):
             if not operand.implicit:
-                where = self.place(k, number, operand)
+                where = self.frame.place(k, number, operand)
                 return self._slot(where, operand) if where is not None else None
         for register in made.reads:
             if register != MACHINE.stack_pointer:
@@ -899,24 +709,14 @@ class Webs(NumberUses):
             target = graph.target(t) if graph.is_pointer(t) else VOID
             if not value[2] and target and graph.size(target) > 0:
                 if graph.is_aggregate(target):
-                    self._object(value[4], target)
+                    self.frame.note(value[4], target)
                     return
                 if graph.is_scalar(target) and graph.size(target) > 1 and self.unoptimised:
                     self.node("slot", value[4], graph.size(target)).declared.append(target)
                     return
-            self.given.add(value[4])
+            self.frame.given.add(value[4])
             return
         self._used_as(register, self.read(held, register), t)
-
-    def _object(self, offset: int, t: int, zone: int = 0) -> None:
-        """An aggregate is at an offset of the frame, if it lies in there; `zone`: so much below it may be in use."""
-        top = self.tracker.register(MACHINE.stack_pointer)
-        if not self.unoptimised and top is not None and top[0] == FRAME and not top[2]:
-            # What would begin below the stack pointer is less than a whole: somewhere in its middle is what is there.
-            end = -_ALIGNED if top[4] < -_ALIGNED else _RETURN_ADDRESS
-            if not top[4] - zone <= offset <= end - self.graph.size(t):
-                return
-        self.objects.setdefault(offset, []).append(t)
 
     def _return(self, k: int, held: dict[int, Held | None]) -> None:
         result = self.read(held, MACHINE.result)
@@ -928,7 +728,7 @@ class Webs(NumberUses):
             counts[kind] += 1
             part = held.get(register)
             if part is not None and part[0].key[0] == "slot" and part[0].key[2] == 8 and not part[1]:
-                self._object(part[0].key[1] - at, returns)
+                self.frame.note(part[0].key[1] - at, returns)
         if not returns:
             return
         parts = self._parts(MACHINE.result, held, self.graph.size(returns))

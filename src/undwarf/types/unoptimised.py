@@ -1,0 +1,59 @@
+# cython: language_level=3, annotation_typing=False
+"""Whether code was made without optimization: every variable has a place of its own in the frame then."""
+
+from undwarf.disasm import NONE, Action, Flow
+from undwarf.disasm.listing import Listing
+from undwarf.disasm.x86_64 import MACHINE, RBX
+
+__all__ = ["is_unoptimised"]
+
+_FORGETFUL = 1024
+"""Instructions that are looked at for what no optimizer does."""
+_PROLOGUE = 32
+"""Instructions in which parameters are put where they stay."""
+
+
+def is_unoptimised(instructions: Listing) -> bool:
+    """The frame pointer is set up, and variables are in the frame, not in registers kept for the caller."""
+    copied = kept = False
+    for k in range(min(8, len(instructions))):
+        made = instructions[k]
+        kept = kept or (made.action == Action.PUSH and made.left not in (MACHINE.frame_pointer, RBX, NONE))
+        copied = copied or (
+            made.action == Action.COPY
+            and made.destination == MACHINE.frame_pointer
+            and made.left == MACHINE.stack_pointer
+        )
+    return copied and (not kept or _loads_again(instructions) or _forgets(instructions))
+
+
+def _loads_again(instructions: Listing) -> bool:
+    """What was just stored in the frame is loaded from there, with the register at hand: no optimizer does."""
+    stored: dict[tuple[int, int], int] = {}
+    for k in range(min(_PROLOGUE, len(instructions))):
+        made = instructions[k]
+        operand = made.memory[0] if made.memory and made.memory[0].base == MACHINE.frame_pointer else None
+        place = (operand.displacement, operand.size) if operand is not None else None
+        if made.action == Action.LOAD and place in stored:
+            return True
+        if made.flow != Flow.NEXT:
+            break
+        stored = {at: register for at, register in stored.items() if register not in made.writes}
+        if place is not None and made.action == Action.STORE and made.left in MACHINE.parameters:
+            stored[place] = made.left
+    return False
+
+
+def _forgets(instructions: Listing) -> bool:
+    """What was just stored in the frame, or changed there, is read by the next instruction, several times."""
+    found = 0
+    before: tuple[int, int] | None = None
+    for k in range(min(_FORGETFUL, len(instructions))):
+        made = instructions[k]
+        operand = made.memory[0] if made.memory and made.memory[0].base == MACHINE.frame_pointer else None
+        place = (operand.displacement, operand.size) if operand is not None and operand.index == NONE else None
+        if place is not None and place == before and operand is not None and operand.access != "w":
+            found += 1
+        kept = made.action == Action.UPDATE or (made.action == Action.STORE and made.left != NONE)
+        before = place if kept and made.flow == Flow.NEXT else None
+    return found > 1
