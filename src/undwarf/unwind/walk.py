@@ -2115,6 +2115,7 @@ class Walker:
             if (
                 old >= 0
                 and exact == 0
+                and depth + old < self.max_frames
                 and self.memo[STATE * old + 1] == self.regs[RSP]
                 and self.memo[STATE * old] == pc
             ):
