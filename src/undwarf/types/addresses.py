@@ -1,9 +1,9 @@
 # cython: language_level=3, annotation_typing=False
 """What types say of values: what lies at an address, what a load gives, whether tracking or a variable is right.
 
-The data flow (`effects.py`) asks these questions with values as tuples, each once. Variables of the debugging
-information and what was tracked are brought together here: each may know what the other does not, and each may be wrong
-(optimizers let variables stay with registers that hold something derived from them).
+The data flow (`sums.py` to `fixed_point.py`) asks these questions with values as tuples, each once. Variables of the
+debugging information and what was tracked are brought together here: each may know what the other does not, and each
+may be wrong (optimizers let variables stay with registers that hold something derived from them).
 """
 
 from math import gcd
@@ -13,7 +13,7 @@ import cython
 from undwarf.buffers import zeros
 from undwarf.types.c_library import GIVEN_BACK
 from undwarf.types.calling import argument_registers, returned_in_memory
-from undwarf.types.effects import Values
+from undwarf.types.interned import Values
 from undwarf.types.kin import Kin
 from undwarf.types.locate import Located, holds_array, locate, row_at, stands_alone
 from undwarf.types.model import VOID, Kind
@@ -45,7 +45,7 @@ Returned = tuple[tuple[int, int], ...]
     rows="long long[::1]", at=cython.Py_ssize_t, fields=tuple, first=cython.ulonglong, most=cython.ulonglong,
 )  # fmt: skip
 def _rows(places: list[Place], low: int, size: int) -> "memoryview[int]":
-    """Places as rows of words, as `effects.py` names them, of a function that begins at ``low`` and is so many bytes
+    """Places as rows of words, as `state.py` names them, of a function that begins at ``low`` and is so many bytes
     long."""
     made = rows = zeros("q", _WORDS * len(places))
     first, most = low, size + 1

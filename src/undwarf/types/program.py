@@ -3,8 +3,8 @@
 from collections.abc import Callable, Iterable
 
 from undwarf.disasm import Machine
-from undwarf.types.effects import Values
 from undwarf.types.got import OffsetTable
+from undwarf.types.interned import Values
 from undwarf.types.locate import Embedders
 from undwarf.types.model import TypeGraph
 from undwarf.types.places import Prototype, TypeSource

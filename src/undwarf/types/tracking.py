@@ -2,9 +2,9 @@
 """What registers and stack slots hold at every instruction of a function: forward data flow to a fixed point.
 
 Every way through the function counts: where two ways meet, what they do not agree on is not known. What each
-instruction does is in `effects.py`, which also walks the blocks; what types say of values is in `addresses.py`.
-Variables of the debugging information are put into the registers they are in, instruction by instruction; without them
-the function's parameters and what its callees return are where types come from.
+instruction does is in `effects.py`, the way over the blocks in `fixed_point.py`, what types say of values in
+`addresses.py`. Variables of the debugging information are put into the registers they are in, instruction by
+instruction; without them the function's parameters and what its callees return are where types come from.
 """
 
 from collections.abc import Callable, Iterator
@@ -15,8 +15,9 @@ import cython
 
 from undwarf.buffers import zeros
 from undwarf.types.addresses import Questions
-from undwarf.types.effects import Effects, Values
+from undwarf.types.fixed_point import FixedPoint
 from undwarf.types.flow import FunctionFlow
+from undwarf.types.interned import Values
 from undwarf.types.places import Place
 from undwarf.types.program import Program
 from undwarf.types.values import FRAME, OBJECT, Value
@@ -66,12 +67,12 @@ class Tracker:
         self._facts = facts = facts or Facts()
         self.questions = Questions(program, program.values, low, high, facts.places)
         self.has_variables = self.questions.has_variables
-        self._effects = Effects(flow.instructions, program.values, self.questions, program.machine, self.graph.limits)
+        self._states = FixedPoint(flow.instructions, program.values, self.questions, program.machine, self.graph.limits)
         number = program.values.number
         for k, (register, t) in facts.made.items():
-            self._effects.teach(k, register, number((OBJECT, t, 0, 0, 0)))
+            self._states.teach(k, register, number((OBJECT, t, 0, 0, 0)))
         for (block, register), t in facts.begin.items():
-            self._effects.teach_begin(block, register, number((OBJECT, t, 0, 0, 0)))
+            self._states.teach_begin(block, register, number((OBJECT, t, 0, 0, 0)))
         self._block = -1
         self._next = 0
         self._crossed: set[int] | None = None
@@ -99,7 +100,7 @@ class Tracker:
             rule = rules[number]
             if rule is not None:
                 ints[2 * count + number], offsets[number] = rule
-        return self._effects.solve((column, count, blocks.total, ruled, blocks.roots, flow.open, self._at_entry(low)))
+        return self._states.solve((column, count, blocks.total, ruled, blocks.roots, flow.open, self._at_entry(low)))
 
     def _at_entry(self, low: int) -> list[tuple[int, Value | None]]:
         machine = self.program.machine
@@ -132,7 +133,7 @@ class Tracker:
     @property
     def has_escaped(self) -> bool:
         """Whether the address of a part of the frame goes where others may see it."""
-        return bool(self._effects.has_escaped())
+        return bool(self._states.has_escaped())
 
     # Before an instruction ---------------------------------------------------------------------------------
 
@@ -140,18 +141,18 @@ class Tracker:
         """The instructions of a block in order; what holds before each is known until the next is taken."""
         blocks = self.flow.blocks
         self._block = -1
-        self._effects.enter(number)
+        self._states.enter(number)
         for k in range(blocks.first(number), blocks.end(number)):
-            self._effects.seed(k)
+            self._states.seed(k)
             yield k
-            self._effects.apply(k)
+            self._states.apply(k)
 
     @cached_property
     def through_unions(self) -> dict[int, list[tuple[int, int, int, int]]]:
         """By the symbol of a pointer that was loaded from a union, all accesses through it: the type that says what it
         may lead to, the instruction, the operand's number, and how far behind the pointer."""
         found: dict[int, list[tuple[int, int, int, int]]] = {}
-        for symbol, *one in self._effects.through_unions():
+        for symbol, *one in self._states.through_unions():
             found.setdefault(symbol, []).append(tuple(one))
         self._block = -1
         return found
@@ -159,7 +160,7 @@ class Tracker:
     def before(self, k: int) -> None:
         """Make known what holds before an instruction; quick for ascending ones of a block."""
         number = self.flow.block_of(k)
-        effects = self._effects
+        effects = self._states
         if number != self._block or k < self._next - 1:
             self._block, self._next = number, self.flow.blocks.first(number)
             effects.enter(number)
@@ -189,20 +190,20 @@ class Tracker:
 
     def register(self, register: int) -> Value | None:
         """What a register holds."""
-        found: Value | None = self._effects.register(register)
+        found: Value | None = self._states.register(register)
         return found
 
     def address_of(self, k: int, operand: int) -> Value | None:
         """Where an operand of the instruction is, by its number."""
-        found: Value | None = self._effects.address(k, operand)
+        found: Value | None = self._states.address(k, operand)
         return found
 
     def stack_variable(self, k: int, offset: int) -> tuple[Place, int] | None:
         """The innermost variable that holds an offset from the call frame address, and the offset in it."""
-        found = self._effects.variable(k, offset)
+        found = self._states.variable(k, offset)
         return (self.questions.frame_places[found[0]], found[1]) if found is not None else None
 
     def memory_variable(self, k: int, operand: int) -> tuple[Place, int] | None:
         """A variable whose place is said by the very register an operand has as its base, whatever that holds."""
-        found = self._effects.variable_by_register(k, operand)
+        found = self._states.variable_by_register(k, operand)
         return (self.questions.frame_places[found[0]], found[1]) if found is not None else None

@@ -19,7 +19,7 @@ symbols (not 0) mean the same n, so that sums of parts of one index stay precise
 which are loaded from unions, that they are the same pointer. The offset is that of the first way on
 which the value was reached: in a loop, that of its first turn.
 
-None stands for what is not known at all. Sums and products of values are in `effects.py`, where they are numbers.
+None stands for what is not known at all. Sums and products of values are in `sums.py`, where they are numbers.
 """
 
 from math import gcd

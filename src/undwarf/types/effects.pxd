@@ -1,0 +1,27 @@
+from undwarf.types.memory cimport Memory
+
+
+cdef class Effects(Memory):
+    cdef int result_register
+    cdef tuple parameters
+    cdef int[::1] taught
+    cdef int[::1] taught_register
+    cdef dict taught_begin
+    cdef bint teaching
+
+    cdef int put_taught(self, Py_ssize_t register, int value) except? -1
+    cpdef int seed(self, Py_ssize_t k) except? -1
+    cpdef int apply(self, Py_ssize_t k) except? -1
+    cdef int _apply(self, Py_ssize_t k) except? -1
+    cdef int _write(self, Py_ssize_t row, long long but) except? -1
+    cdef int result(self, Py_ssize_t k, Py_ssize_t row, long long action) except? -1
+    cdef int _only_number(self, int value) except? -1
+    cdef int _shifted(self, int value, long long by) except? -1
+    cdef int _copied(self, Py_ssize_t k, Py_ssize_t row, long long width) except? -1
+    cdef int _note_escape(self, Py_ssize_t row, int value) except? -1
+    cdef int _name_index(self, Py_ssize_t k, Py_ssize_t row, Py_ssize_t m) except? -1
+    cdef int _masked(self, Py_ssize_t k, Py_ssize_t row, int left, long long register, long long width, long long mask) except? -1
+    cdef int _on_stack(self, Py_ssize_t k, Py_ssize_t row, long long action) except? -1
+    cdef int call(self, Py_ssize_t k, Py_ssize_t row, int flow) except? -1
+    cdef int _given(self, object target, object register, long long offset) except? -1
+    cdef object _returned_through(self, int value)

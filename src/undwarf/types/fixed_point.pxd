@@ -1,0 +1,1 @@
+from undwarf.types.effects cimport Effects
