@@ -378,7 +378,8 @@ class Questions:
         first, second, apart = left[2], right[2], left[4] - right[4]
         whole = self.graph.stride(found[0]) if found is not None else 0
         if whole > 1 and (first or second) and (apart % whole or first % whole or second % whole):
-            first, second, apart = (0 if not one % whole else one for one in (first, second, apart % whole))
+            apart = min(apart % whole, -apart % whole)
+            first, second = (0 if not one % whole else one for one in (first, second))
         if (first, second, apart) == (0, 0, 0):
             first, second, apart = left[2], right[2], left[4] - right[4]
         return (ADDRESS, left[1], gcd(gcd(first, second), apart), 0, left[4])

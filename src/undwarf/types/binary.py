@@ -13,6 +13,7 @@ from undwarf.symbols.elf_symbols import symbols_of_elf
 from undwarf.symbols.plt import Stubs
 from undwarf.symbols.table import SymbolTable
 from undwarf.tables.cfi import RuleSet
+from undwarf.tables.code.returning import is_known
 from undwarf.tables.model import NO_RULE, UnwindTable
 from undwarf.types.got import OffsetTable
 from undwarf.types.model import VOID
@@ -27,14 +28,8 @@ _CALLS_DEEP = 16
 """Calls within calls that are looked into for that."""
 _PANICS = re.compile(r"core(9|::)panicking|std(9|::)panicking(\d+|::)(begin_panic|rust_panic)")
 """Rust's functions that end a thread; others of these modules count how many do."""
-_NEVER_RETURN = frozenset(
-    (
-        "abort", "exit", "_exit", "_Exit", "quick_exit", "__stack_chk_fail", "__assert_fail", "__fortify_fail",
-        "__chk_fail", "_Unwind_Resume", "__cxa_throw", "__cxa_rethrow", "__cxa_bad_cast", "longjmp", "siglongjmp",
-        "pthread_exit", "__longjmp_chk", "panic", "do_exit", "__stack_chk_fail_local", "err", "errx", "verr", "verrx",
-        "__cxa_throw_bad_array_new_length", "__cxa_call_unexpected", "__clang_call_terminate",
-    )
-)  # fmt: skip
+_NEVER_RETURN = frozenset(("panic", "do_exit"))
+"""Functions of kernels that do not; those of libraries are known by `tables/code/returning.py`."""
 
 
 class Binary:
@@ -213,7 +208,8 @@ class Binary:
         if found is None:
             callee = self.callee(address)
             name = callee.name.removesuffix("@plt").partition("@")[0] if callee is not None else ""
-            found = callee is not None and (callee.noreturn or name in _NEVER_RETURN or bool(_PANICS.search(name)))
+            known = name in _NEVER_RETURN or is_known(name) or bool(_PANICS.search(name))
+            found = callee is not None and (callee.noreturn or known)
             self._endless[address] = found
         return found
 

@@ -499,7 +499,11 @@ def _at_border(graph: TypeGraph, t: int, step: int, offset: int) -> bool:
     if abs(step) <= 8:
         # Numbers: those before are as good.
         return False
-    arrays = [(at, at + total) for at, by, total in graph.arrays(t) if not (step % by and by % step)]
+    arrays = [
+        (at, at + total)
+        for at, by, total in graph.arrays(t)
+        if not (step % by and by % step) and (by >= abs(step) or total > abs(step))
+    ]
     return any(end - abs(step) <= offset < end and any(at == end for at, _end in arrays) for _at, end in arrays)
 
 

@@ -8,7 +8,6 @@ says how it was found, or why it was not.
 from bisect import bisect_right
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import replace
 from functools import cache, cached_property
 
 from undwarf.disasm import NONE, Flow, Instruction, Machine, Memory, machine_of
@@ -550,17 +549,19 @@ class Resolver:
         return access(made, operand, size, how="", reason="no variable at this address")
 
     def _chosen(self, made: Instruction, operand: Memory, size: int, where: Value) -> Access | None:
-        """One of two members of one type, chosen by a condition: a value of that type is all that is known."""
+        """One of two members of one type, chosen by a condition: the one on the first way, with both as candidates."""
         graph = self.graph
         if not where[2] or before_array(graph, where[1], where[2], where[4]):
             return None
         both = one_of_two(graph, where[1], where[2], where[4], size)
-        member = graph.member_at(both[0][0], both[0][1], size) if both else None
+        fields = [graph.member_at(t, offset, size) for t, offset in both]
+        member = graph.member_at(where[1], where[4], size) if both else None
         if member is None:
             return None
-        names = tuple(f"{graph.canonical_name(t)}+{offset:#x}" for t, offset in both)
-        found = self._typed(made, operand, size, locate(graph, member.type, 0, 0, size), "tracking")
-        return replace(found, candidates=names)
+        paths = tuple(one.path for one in fields if one is not None)
+        return self._typed(
+            made, operand, size, Located(where[1], where[4], member._replace(candidates=paths)), "tracking"
+        )
 
     def _outside(
         self, function: _Function, made: Instruction, operand: Memory, size: int, where: Value, reason: str

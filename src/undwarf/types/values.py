@@ -83,7 +83,8 @@ def step_of_both(left: Value, right: Value, graph: TypeGraph) -> int:
     first, second, apart = left[2], right[2], left[4] - right[4]
     if whole and (first or second) and (apart % whole or first % whole or second % whole):
         first, second, apart = (0 if not one % whole else one for one in (first, second, apart))
-        apart %= whole
+        # Towards the begin of an element, or further on in the one before.
+        apart = min(apart % whole, -apart % whole)
     return gcd(gcd(first, second), apart)
 
 
@@ -110,14 +111,13 @@ def _parts(value: Value, graph: TypeGraph) -> list[int]:
 
 
 def _nested(left: Value, right: Value, graph: TypeGraph) -> Value | None:
-    """A pointer to a whole and one to its part, if the part is what both lead to."""
+    """A pointer to a whole and one to its part, or to a further one of such, if the part is what both lead to."""
     for part, whole in ((left, right), (right, left)):
-        if not graph.size(part[1]):
+        size = graph.size(part[1])
+        if not size or whole[2] % size or part[4] % size:
             continue
-        if whole[2] and (graph.size(part[1]) == 0 or whole[2] % graph.size(part[1])):
-            continue
-        if part[4] == 0 and graph.object_at(whole[1], whole[4], part[1]):
-            return (OBJECT, part[1], gcd(part[2], whole[2]), 0, part[4])
-        if whole[2] and part[4] == 0 and holds_array(graph, whole[1], whole[2], whole[4], part[1]):
-            return (OBJECT, part[1], gcd(part[2], whole[2]), 0, 0)
+        begins = graph.object_at(whole[1], whole[4], part[1])
+        further = whole[2] or (part[4] and begins)
+        if (begins and not part[4]) or (further and holds_array(graph, whole[1], size, whole[4], part[1])):
+            return (OBJECT, part[1], gcd(gcd(part[2], whole[2]), part[4]), 0, 0)
     return None

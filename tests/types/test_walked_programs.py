@@ -1,0 +1,100 @@
+"""What is told of programs with DWARF where several ways lead to an access: members and elements that are chosen,
+walked through and met from both ends."""
+
+from pathlib import Path
+
+import pytest
+from fakes import accesses, compiled
+
+from undwarf.disasm import Flow
+from undwarf.elf import ElfFile
+from undwarf.types.opening import open_resolver
+from undwarf.types.resolve import Resolver
+
+SOURCE = r"""
+#define _GNU_SOURCE
+#include <assert.h>
+#include <stdlib.h>
+#define NOINLINE __attribute__((noinline, noclone))
+struct tree { struct tree *left, *right, *up; long key; };
+NOINLINE struct tree *found(struct tree *t, long key)
+{ while (t->key != key) t = *(&t->left + (t->key < key)); return t; }
+struct inode { short kind, links; int size, block[6], later; long when; };
+struct files { long n; struct inode *all; int *free; };
+NOINLINE void removed(struct files *f, unsigned i)
+{ struct inode *p = &f->all[i];
+  if (--p->links == 0) for (int k = 0; k < 6; k++) if (p->block[k]) f->free[p->block[k]] = 1; }
+struct filter { double b[3], a[2]; double z1, z2; };
+struct channel { struct filter filters[3]; float gain, pan; long bits; };
+struct mixer { struct channel channels[4]; int n; float master[2]; };
+NOINLINE void opened(struct mixer *m)
+{ for (int c = 0; c < 4; c++) { m->channels[c].gain = c; m->channels[c].filters[0].b[0] = .5; } }
+struct queue { int n; };
+struct server { void *current; struct queue *waiting; double busy; int done; };
+struct simulation { void *events; struct server servers[3]; double now; int done; };
+NOINLINE int serve(struct simulation *s, struct server *v, void *c) { v->current = c; return ++s->done; }
+NOINLINE int shortest(struct simulation *s, void *c)
+{ struct server *best = 0;
+  for (int i = 0; i < 3; i++)
+  { struct server *v = &s->servers[i];
+    if (!v->current) return serve(s, v, c);
+    if (!best || v->waiting->n < best->waiting->n) best = v; }
+  return best->done; }
+NOINLINE long checked(struct queue *q, int e) { if (e) __assert_perror_fail(e, "", 0, ""); return q->n; }
+int main(int argc, char **argv)
+{ struct tree one = { 0, 0, 0, 1 }, two = { &one, &one, 0, 2 }; struct inode i = { 1, 1, 1, { argc } }; int free[9];
+  struct files f = { 1, &i, free }; struct mixer m = { 0 }; struct queue q = { argc };
+  struct simulation s = { 0, { { &m, &q }, { &m, &q }, { &m, &q } } };
+  removed(&f, argc - 1); opened(&m);
+  return found(&two, argc)->key + shortest(&s, &m) + checked(&q, argc - 1); }
+"""
+COMPILERS = [("gcc", "-O0"), ("gcc", "-O1"), ("gcc", "-O2"), ("gcc", "-Os"), ("clang", "-O0"), ("clang", "-O2")]
+
+
+@pytest.fixture(scope="module", params=COMPILERS, ids=lambda one: "".join(one))
+def program(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return compiled(SOURCE, *request.param, tmp_path_factory.mktemp("walked"))
+
+
+def answers(program: Path, function: str) -> set[str]:
+    """All that the memory accesses of a function are said to touch, by type and member; "?" for unknown ones."""
+    return {
+        f"{one.type}.{one.field}".rstrip(".") if one.typed else "?"
+        for one in accesses(program, function)
+        if one.countable
+    }
+
+
+def test_of_two_members_one_is_chosen_by_a_condition(request: pytest.FixtureRequest, program: Path) -> None:
+    if request.node.callspec.params["program"][1] == "-O0":
+        pytest.skip("the members are gone through one by one")
+    (told,) = [one for one in accesses(program, "found") if one.candidates]
+    assert (told.type, told.field, told.candidates) == ("struct tree", "left", ("left", "right"))
+
+
+def test_an_array_inside_of_an_element_is_walked_through(program: Path) -> None:
+    told = answers(program, "removed")
+    assert "struct inode.block[]" in told
+    assert "?" not in told
+
+
+def test_elements_are_not_stepped_through_by_more_than_their_array_has(program: Path) -> None:
+    told = answers(program, "opened")
+    assert {"struct mixer.channels[].gain", "struct channel.gain"} & told
+    assert "?" not in told
+
+
+def test_the_second_of_an_array_meets_those_behind_it(program: Path) -> None:
+    told = answers(program, "shortest")
+    assert {"struct server.current", "struct simulation.servers[].current"} & told
+    assert "?" not in told
+
+
+def test_behind_what_ends_the_program_nothing_goes_on(program: Path) -> None:
+    resolver = open_resolver(ElfFile.open(program))
+    assert isinstance(resolver, Resolver)
+    low = resolver.binary.symbols.address_of_name(b"checked")
+    flow = resolver.flow_at(low) if low is not None else None
+    assert flow is not None
+    calls = [one.target for one in flow.instructions if one.flow == Flow.CALL and one.target is not None]
+    assert [resolver.binary.never_returns(target) for target in calls] == [True]
