@@ -84,6 +84,18 @@ def reachable(blocks: Blocks, roots: list[int]) -> set[int]:
     return found
 
 
+@pytest.mark.parametrize("seed", range(8))
+def test_what_leads_to_an_instruction_is_what_it_can_be_reached_from(seed: int) -> None:
+    flow = FunctionFlow(MACHINE.listing(code_of(seed), BASE), MACHINE, None, lambda target: target % 3 == 0)
+    blocks = flow.blocks
+    for wanted in ((0,), (len(flow.instructions) // 2,), (len(flow.instructions) - 1, 7), ()):
+        inside = {n for n in range(len(blocks)) if reachable(blocks, [n]) & {flow.block_of(k) for k in wanted}}
+        leading, order, size = blocks.leading_to(wanted)
+        assert {n for n, one in enumerate(leading) if one} == inside
+        assert list(order) == [n for n in flow.order if n in inside]
+        assert size == sum(blocks.end(n) - blocks.first(n) for n in inside)
+
+
 def test_nothing_has_no_blocks() -> None:
     flow = FunctionFlow(MACHINE.listing(b"", BASE), MACHINE)
     assert len(flow.blocks) == 0 and not list(flow.order)

@@ -66,6 +66,22 @@ def _rows(places: list[Place], low: int, size: int) -> "memoryview[int]":
     return made
 
 
+@cython.locals(
+    ends="long long[::1]", at=cython.Py_ssize_t, fields=tuple, first=cython.ulonglong, most=cython.ulonglong,
+)  # fmt: skip
+def _bounds(places: list[Place], low: int, size: int) -> "memoryview[int]":
+    """How far behind a function's begin each place begins and ends to be valid."""
+    made = ends = zeros("q", 2 * len(places))
+    first, most = low, size + 1
+    at = 0
+    for place in places:
+        fields = cython.cast(tuple, place)
+        ends[at] = _distance(fields[5], first, most)
+        ends[at + 1] = _distance(fields[6], first, most)
+        at += 2
+    return made
+
+
 @cython.cfunc
 @cython.inline
 @cython.exceptval(-2, check=True)
@@ -126,6 +142,8 @@ class Questions:
         self.seeds = zeros("i", 2 * len(self._in_registers))
         """By place, the register and what that holds: a number of ``values``."""
         self._kin = Kin(self.graph, lambda: program.source.related(low))
+        self._bounds: memoryview[int] | None = None
+        """Where the places begin and end to be valid, when that is first asked."""
         self._walked: set[tuple[int, int]] | None = None
         self._own = False
         """Whether the answer holds for this function only."""
@@ -447,17 +465,14 @@ class Questions:
                 self._globals[address] = found
         return found  # type: ignore[return-value]
 
-    @cython.locals(at=cython.ulonglong, place=tuple)
+    @cython.locals(bounds="const long long[::1]", at=cython.longlong, n=cython.Py_ssize_t)
     def places_at(self, pc: int) -> list[Place]:
-        """Variables that have a place at an address, the outermost scope's first."""
-        at = pc
-        found = []
-        for one in self.places:
-            # There are thousands in a large function.
-            place = cython.cast(tuple, one)
-            if cython.cast(cython.ulonglong, place[5]) <= at < cython.cast(cython.ulonglong, place[6]):
-                found.append(one)
-        return found
+        """Variables that have a place at an address of the function, the outermost scope's first."""
+        if self._bounds is None:
+            self._bounds = _bounds(self.places, self._low, self.size)
+        bounds, at = self._bounds, pc - self._low
+        # There are thousands in a large function.
+        return [self.places[n] for n in range(len(self.places)) if bounds[2 * n] <= at < bounds[2 * n + 1]]
 
     def walks(self, t: int) -> bool:
         """Whether a variable goes from one object of a type to the next beside it somewhere in the function."""
@@ -471,12 +486,18 @@ class Questions:
             }
         return (canonical, whole) in self._walked or (canonical, -whole) in self._walked
 
+    @cython.locals(
+        rows="const long long[::1]", seeds="const int[::1]", n=cython.Py_ssize_t, at=cython.longlong,
+        which=cython.longlong,
+    )  # fmt: skip
     def said_of(self, register: int, pc: int) -> list[Value]:
         """What the variables that are told by a register say it holds."""
+        rows, seeds = self.in_registers, self.seeds
+        at, which = pc - self._low, register
         found = []
-        for number, place in enumerate(self._in_registers):
-            if place.register == register and place.low <= pc < place.high:
-                value: Value | None = self.values.of(self.seeds[2 * number + 1])
+        for n in range(len(self._in_registers)):
+            if rows[_WORDS * n + 3] == which and rows[_WORDS * n] <= at < rows[_WORDS * n + 1]:
+                value: Value | None = self.values.of(seeds[2 * n + 1])
                 if value is not None:
                     found.append(value)
         return found

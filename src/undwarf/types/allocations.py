@@ -43,7 +43,7 @@ def allocated(tracker: Tracker, *, own: bool = False) -> dict[int, tuple[int, in
         sizes = known.get(targets[k])
         if sizes is None:
             sizes = known[targets[k]] = _sizes(tracker, targets[k], own=own)
-        if sizes:
+        if sizes and tracker.is_followed(k):
             t = _Call(tracker, k, sizes).leads()
             if t:
                 found[k] = RAX, t
@@ -96,7 +96,6 @@ class _Call:
         arriving: dict[int, set[int]] = {}
         for k in range(self._call + 1, min(self._call + 1 + _AHEAD, len(instructions))):
             self._holding |= arriving.pop(k, set())
-            self._tracker.before(k)
             made = instructions[k]
             target = flow.index_of(made.target) if made.flow == Flow.BRANCH and made.target is not None else None
             if target is not None and target > k:
@@ -125,6 +124,7 @@ class _Call:
         ]
         pointer = VOID
         if made.action == Action.STORE and made.left in self._holding and made.memory[0].size == 8:
+            tracker.before(k)
             where = tracker.address_of(k, 0)
             if where is not None and where[0] == FRAME and not where[2]:
                 place = tracker.stack_variable(k, where[4])
@@ -152,6 +152,7 @@ class _Call:
         tracker = self._tracker
         for number, operand in enumerate(made.memory):
             if operand.access and operand.base in self._holding:
+                tracker.before(k)
                 where = tracker.address_of(k, number)
                 self._used = self._used or where is None or where[0] == NUMBER or self._is_room(where)
         if made.flow in (Flow.CALL, Flow.INDIRECT_CALL):

@@ -55,7 +55,8 @@ class Binary:
         self.slots = OffsetTable(elf)
         self._rules = RuleSet(elf.limits)
         self._table: UnwindTable | None = None
-        self._last_rows: tuple[int, int, list[int], list[tuple[int, int] | None]] = (0, 0, [], [])
+        self._last_rows: tuple[int, int, list[int], memoryview] = (0, 0, [], memoryview(b""))
+        self._last_row: tuple[int, int, tuple[int, int] | None] = (0, 0, None)
         self._cfas: dict[int, tuple[int, int] | None] = {}
         self._changed: dict[int, frozenset[int] | None] = {}
         self._within = 0
@@ -103,33 +104,36 @@ class Binary:
     def frame_rules(self, pcs: Iterable[int]) -> list[tuple[int, int] | None]:
         """(register, offset)s whose sums are the call frame addresses at instructions, by the unwind table."""
         found: list[tuple[int, int] | None] = []
-        start, end, addresses, cfas = self._last_rows
+        low, high, rule = self._last_row
         for pc in pcs:
-            if not start <= pc < end:
-                found.append(self.frame_rule(pc))
-                start, end, addresses, cfas = self._last_rows
-                continue
-            row = bisect_right(addresses, pc) - 1
-            found.append(cfas[row] if row >= 0 else None)
+            # Most blocks of a function lie in one row.
+            if not low <= pc < high:
+                rule = self._frame_rule(pc)
+                low, high, _rule = self._last_row
+            found.append(rule)
         return found
 
-    def frame_rule(self, pc: int) -> tuple[int, int] | None:
-        """(register, offset) whose sum is the call frame address at an instruction, by the unwind table."""
+    def _frame_rule(self, pc: int) -> tuple[int, int] | None:
         if self._table is None:
             self._table = UnwindTable.from_elf(self.elf, rules=self._rules, debug_elf=lambda: self._debug)
         functions = self._table.functions
-        start, end, addresses, cfas = self._last_rows
+        start, end, addresses, rules = self._last_rows
         if not start <= pc < end:
             # Asked for all blocks of one function, then for those of another.
             number = functions.at(pc)
             if number is None:
+                self._last_row = pc, pc + 1, None
                 return None
             start, end = functions.starts[number], functions.ends[number]
             rows, rules = functions.rows(number)
-            addresses, cfas = rows.tolist(), [self._cfa(rule) for rule in rules]
-            self._last_rows = start, end, addresses, cfas
-        row = bisect_right(addresses, pc) - 1
-        return cfas[row] if row >= 0 else None
+            addresses = rows.tolist()
+            self._last_rows = start, end, addresses, rules
+        row = bisect_right(addresses, pc)
+        found = self._cfa(rules[row - 1]) if row else None
+        begin = max(start, addresses[row - 1]) if row else start
+        behind = min(end, addresses[row]) if row < len(addresses) else end
+        self._last_row = begin, behind, found
+        return found
 
     def _cfa(self, rule: int) -> tuple[int, int] | None:
         """(register, offset) of a rule whose call frame address is their sum."""

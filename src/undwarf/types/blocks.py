@@ -358,6 +358,39 @@ class Blocks:
             raise IndexError(k)
         return cython.cast(int, self.number[k])
 
+    @cython.locals(
+        found="unsigned char[::1]", room="int[::1]", ordered="const int[::1]", kept="int[::1]", k=cython.Py_ssize_t,
+        n=cython.Py_ssize_t, one=cython.Py_ssize_t, depth=cython.Py_ssize_t, size=cython.Py_ssize_t,
+    )  # fmt: skip
+    def leading_to(self, wanted: Any) -> Any:
+        """(by block, whether it is one of some instructions' or leads to one, B; those in their order i; how many
+        instructions they have)."""
+        found, room = zeros("B", self.count), zeros("i", self.count)
+        depth = size = 0
+        for k in wanted:
+            if 0 <= k < self.way.shape[0] and not found[self.number[k]]:
+                found[self.number[k]] = 1
+                room[depth] = self.number[k]
+                depth += 1
+        while depth:
+            depth -= 1
+            n = room[depth]
+            size += self.ints[self.count + n] - self.ints[n]
+            for k in range(self.before[n], self.before[n + 1]):
+                one = self.before[self.count + 1 + k]
+                if not found[one]:
+                    found[one] = 1
+                    room[depth] = one
+                    depth += 1
+        ordered = self.order
+        kept = room
+        one = 0
+        for k in range(ordered.shape[0]):
+            if found[ordered[k]]:
+                kept[one] = ordered[k]
+                one += 1
+        return memoryview(found), memoryview(kept)[:one], size
+
     @cython.cfunc
     @cython.exceptval(-1)
     def _check(self, number: cython.Py_ssize_t) -> cython.int:

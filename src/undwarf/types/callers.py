@@ -674,7 +674,9 @@ def follow(
     if tracker.has_variables:
         found = allocated(tracker)
         own = allocated(tracker, own=True) if further else {}
-        return Tracker(program, flow, low, high, Facts(made=found | own)) if found or own else tracker
+        if not found and not own:
+            return tracker
+        return Tracker(program, flow, low, high, Facts(made=found | own), tracker.wanted)
     if len(flow.instructions) > program.graph.limits.inferred_instructions:
         return tracker
     return callers.infer(flow, low, high, tracker).tracker

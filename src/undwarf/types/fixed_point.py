@@ -22,6 +22,7 @@ ROW_OPERANDS = cython.declare(cython.Py_ssize_t, 11)
 OPERAND_WORDS = cython.declare(cython.Py_ssize_t, 12)
 OPERAND_BASE = cython.declare(cython.Py_ssize_t, 0)
 OPERAND_INDEX = cython.declare(cython.Py_ssize_t, 1)
+OPERAND_SIZE = cython.declare(cython.Py_ssize_t, 6)
 OPERAND_ACCESS = cython.declare(cython.Py_ssize_t, 7)
 
 REGISTERS = cython.declare(cython.Py_ssize_t, 96)
@@ -53,20 +54,20 @@ class FixedPoint(Effects):
         self.most_words = limits.flow_words
         self.open = False
 
-    def solve(self, blocks: Any) -> bool:
-        """Follow the flow to a fixed point; whether there was one.
+    def solve(self, blocks: Any, order: Any) -> bool:
+        """Follow the flow to a fixed point through the blocks of an order; whether there was one. What leads to one of
+        them is one of them.
 
         ``blocks``: in one column i where blocks begin and end, the register of the call frame address at their begins
-        (-1: not known), where their successors begin (one more than blocks), the successors and the order; how many
-        blocks and successors there are; the offsets of the call frame addresses q; roots B (1: entered with nothing
-        known, 2: the function's begin); whether anything may be entered from anywhere; and (register, value)s at the
-        function's begin.
+        (-1: not known), where their successors begin (one more than blocks), and the successors; how many blocks and
+        successors there are; the offsets of the call frame addresses q; roots B (1: entered with nothing known, 2: the
+        function's begin); whether anything may be entered from anywhere; and (register, value)s at the function's
+        begin.
         """
         column, count, total, self.rule_offset, roots, self.open, begin = blocks
         self.block_first, self.block_end = column[:count], column[count : 2 * count]
         self.rule_register, self.following_first = column[2 * count : 3 * count], column[3 * count : 4 * count + 1]
         self.following = column[4 * count + 1 : 4 * count + 1 + total]
-        order = column[4 * count + 1 + total :]
         before: cython.Py_ssize_t
         for _again in range(3):
             before = len(self.escaped)
@@ -162,7 +163,7 @@ class FixedPoint(Effects):
             lowest = at + 1
             for i in range(self.following_first[number], self.following_first[number + 1]):
                 following = self.following[i]
-                if not queued[settled + following] and self._merge(following) and rank[following] >= 0:
+                if rank[following] >= 0 and not queued[settled + following] and self._merge(following):
                     queued[rank[following]] = 1
                     lowest = min(lowest, cython.cast(cython.Py_ssize_t, rank[following]))
             at = lowest
@@ -233,6 +234,15 @@ class FixedPoint(Effects):
                 self.put_taught(known, value)
         return 0
 
+    def go_on(self, number: cython.Py_ssize_t, following: cython.Py_ssize_t) -> None:
+        """What holds at the end of a block is what is known at the begin of another one."""
+        i: cython.Py_ssize_t
+        self.enter(number)
+        for i in range(self.block_first[number], self.block_end[number]):
+            self.seed(i)
+            self.apply(i)
+        self._keep(following)
+
     @cython.cfunc
     @cython.inline
     @cython.boundscheck(False)
@@ -294,6 +304,34 @@ class FixedPoint(Effects):
                                 (self.symbol_of(value), self.type_of(value), k, at,
                                  self.offset_of(value) + self.displacement(k, m))
                             )  # fmt: skip
+                    m += OPERAND_WORDS
+                self.apply(k)
+        return found
+
+    @cython.locals(
+        number=cython.Py_ssize_t, k=cython.Py_ssize_t, m=cython.Py_ssize_t, row=cython.Py_ssize_t, value=cython.int,
+        size=cython.longlong, whole=cython.longlong,
+    )  # fmt: skip
+    def crossing(self, most: cython.longlong) -> "set[int]":
+        """The types of which an object is left by an access of so many bytes at most that would be in two of them, if
+        they were in a row."""
+        found: set[int] = set()
+        graph: Any = self.questions.graph
+        for number in range(len(self.block_first)):
+            if self.entries[2 * number + 1] < 0:
+                continue
+            self.enter(number)
+            for k in range(self.block_first[number], self.block_end[number]):
+                self.seed(k)
+                row = self.templates[k] * ROW_WORDS
+                m = self.rows[row + ROW_OPERAND] * OPERAND_WORDS
+                for _operand in range(self.rows[row + ROW_OPERANDS]):
+                    size = self.operands[m + OPERAND_SIZE]
+                    value = self.address_of(k, m, 0) if 0 < size <= most else NOTHING
+                    if self.base_of(value) == OBJECT and not self.step_of(value) and self.offset_of(value) > 0:
+                        whole = graph.size(self.type_of(value))
+                        if 0 < whole <= self.offset_of(value) and self.offset_of(value) % whole + size > whole:
+                            found.add(self.type_of(value))
                     m += OPERAND_WORDS
                 self.apply(k)
         return found

@@ -5,9 +5,9 @@ A function is decoded and followed once, when the first of its addresses is aske
 says how it was found, or why it was not.
 """
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cache, cached_property
 
 from undwarf.disasm import NONE, Flow, Instruction, Machine, Memory, machine_of
@@ -114,6 +114,7 @@ class Resolver:
         self.machine: Machine | None = machine
         self._functions: OrderedDict[int, _Function] = OrderedDict()
         self._ranges: list[tuple[int, int]] = []
+        self._expected: list[int] = []
         self.binary = Binary(elf, source, machine, debug, symbols)
         fixed = elf.kind == 2 or isinstance(elf, ObjectFile)
         self._kernel = kernel
@@ -175,7 +176,7 @@ class Resolver:
         return made
 
     def _followed(self, flow: FunctionFlow, low: int, high: int) -> _Function:
-        first = Tracker(self.program, flow, low, high)
+        first = Tracker(self.program, flow, low, high, None, self._wanted(flow, low, high))
 
         @cache
         def inferred() -> _Function:
@@ -187,6 +188,17 @@ class Resolver:
             return _Function(low, high, flow, tracker, inferred)
         # A kernel's functions have prototypes, and most is told by these; to infer the rest takes most of the time.
         return _Function(low, high, flow, first, inferred) if self._kernel else inferred()
+
+    def expect(self, addresses: Iterable[int]) -> None:
+        """All addresses that will be asked for: of functions of which none is, all may be."""
+        self._expected = sorted(addresses)
+
+    def _wanted(self, flow: FunctionFlow, low: int, high: int) -> list[int] | None:
+        """The numbers of a function's instructions that will be asked for; None where that is not known."""
+        expected = self._expected
+        asked = expected[bisect_left(expected, low) : bisect_left(expected, high)]
+        found = [flow.index_of(address) for address in asked]
+        return [k for k in found if k is not None] if asked else None
 
     def _flow(self, address: int) -> tuple[FunctionFlow, int, int] | str:
         """The control flow of the function that holds an address, and its bounds; why there is none."""

@@ -7,7 +7,7 @@ instruction does is in `effects.py`, the way over the blocks in `fixed_point.py`
 instruction; without them the function's parameters and what its callees return are where types come from.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -26,6 +26,8 @@ __all__ = ["Facts", "Tracker"]
 
 _MOST_VALUES = 1 << 20
 """Values of a program that are kept from one function to the next."""
+_WORTH = 8
+"""One of so many instructions at least is left out, else the whole function is followed."""
 _NUMBER = 4
 """Bytes of an access at most that is surely of one thing: more may be parts of two, taken at once."""
 
@@ -53,9 +55,21 @@ class Facts:
 
 
 class Tracker:
-    """The data flow of one function. What holds before an instruction is asked for while :meth:`states` is there."""
+    """The data flow of one function. What holds before an instruction is asked for while :meth:`states` is there.
 
-    def __init__(self, program: Program, flow: FunctionFlow, low: int, high: int, facts: Facts | None = None) -> None:
+    ``wanted`` are the numbers of the instructions that will be asked about: where variables have names, or in a kernel,
+    only what leads to them is followed, until more is asked.
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        flow: FunctionFlow,
+        low: int,
+        high: int,
+        facts: Facts | None = None,
+        wanted: Sequence[int] | None = None,
+    ) -> None:
         self.program = program
         self.flow = flow
         self._low = low
@@ -67,18 +81,61 @@ class Tracker:
         self._facts = facts = facts or Facts()
         self.questions = Questions(program, program.values, low, high, facts.places)
         self.has_variables = self.questions.has_variables
-        self._states = FixedPoint(flow.instructions, program.values, self.questions, program.machine, self.graph.limits)
-        number = program.values.number
+        self.wanted = wanted
+        self._block = -1
+        self._next = 0
+        self._crossed: set[int] | None = None
+        self._followed: memoryview[int] | None = None
+        """By block, whether it was followed; None if all were."""
+        order = flow.order
+        if wanted is not None and (self.has_variables or program.kernel):
+            followed, part, size = flow.blocks.leading_to(wanted)
+            if _WORTH * size < len(flow.instructions) * (_WORTH - 1):
+                self._followed, order = followed, part
+        self.converged = self._follow(order)
+
+    def _follow(self, order: "memoryview[int]") -> bool:
+        """Follow some blocks, in their order."""
+        flow, facts, values = self.flow, self._facts, self.questions.values
+        self._states = FixedPoint(flow.instructions, values, self.questions, self.program.machine, self.graph.limits)
+        number = values.number
         for k, (register, t) in facts.made.items():
             self._states.teach(k, register, number((OBJECT, t, 0, 0, 0)))
         for (block, register), t in facts.begin.items():
             self._states.teach_begin(block, register, number((OBJECT, t, 0, 0, 0)))
         self._block = -1
-        self._next = 0
-        self._crossed: set[int] | None = None
-        self.converged = self._solve(low)
-        if not self.converged:
-            self.graph.defects.add("function too tangled to follow", self.graph.subject, detail=f"{low:#x}")
+        converged = self._solve(self._low, order)
+        if not converged:
+            self.graph.defects.add("function too tangled to follow", self.graph.subject, detail=f"{self._low:#x}")
+        return converged
+
+    def _follow_all(self) -> None:
+        """Follow the whole function, where only a part of it was."""
+        if self._followed is not None:
+            self._followed = None
+            self.converged = self._follow(self.flow.order)
+
+    def _reach(self, number: int) -> None:
+        """See to it that a block is followed."""
+        if self._followed is None or self._followed[number]:
+            return
+        blocks = self.flow.blocks
+        chain = [number]
+        while not self._followed[chain[-1]]:
+            ways = blocks.predecessors(chain[-1])
+            if len(ways) != 1 or blocks.roots[chain[-1]] or ways[0] in chain or not self.converged:
+                self._follow_all()
+                return
+            chain.append(ways[0])
+        # What is come to in one way only begins with what that way ends with.
+        self._block = -1
+        for k in range(len(chain) - 1, 0, -1):
+            self._states.go_on(chain[k], chain[k - 1])
+            self._followed[chain[k - 1]] = 1
+
+    def is_followed(self, k: int) -> bool:
+        """Whether an instruction was followed: else nothing that is wanted is behind it."""
+        return self._followed is None or bool(self._followed[self.flow.block_of(k)])
 
     @cython.locals(
         number=cython.Py_ssize_t,
@@ -87,7 +144,7 @@ class Tracker:
         offsets="long long[::1]",
         positions="const unsigned int[::1]",
     )
-    def _solve(self, low: int) -> bool:
+    def _solve(self, low: int, order: "memoryview[int]") -> bool:
         flow, program = self.flow, self.program
         blocks = flow.blocks
         count, column = len(blocks), blocks.column
@@ -100,7 +157,8 @@ class Tracker:
             rule = rules[number]
             if rule is not None:
                 ints[2 * count + number], offsets[number] = rule
-        return self._states.solve((column, count, blocks.total, ruled, blocks.roots, flow.open, self._at_entry(low)))
+        begin = self._at_entry(low)
+        return self._states.solve((column, count, blocks.total, ruled, blocks.roots, flow.open, begin), order)
 
     def _at_entry(self, low: int) -> list[tuple[int, Value | None]]:
         machine = self.program.machine
@@ -133,6 +191,7 @@ class Tracker:
     @property
     def has_escaped(self) -> bool:
         """Whether the address of a part of the frame goes where others may see it."""
+        self._follow_all()
         return bool(self._states.has_escaped())
 
     # Before an instruction ---------------------------------------------------------------------------------
@@ -140,6 +199,7 @@ class Tracker:
     def states(self, number: int) -> Iterator[int]:
         """The instructions of a block in order; what holds before each is known until the next is taken."""
         blocks = self.flow.blocks
+        self._reach(number)
         self._block = -1
         self._states.enter(number)
         for k in range(blocks.first(number), blocks.end(number)):
@@ -151,6 +211,7 @@ class Tracker:
     def through_unions(self) -> dict[int, list[tuple[int, int, int, int]]]:
         """By the symbol of a pointer that was loaded from a union, all accesses through it: the type that says what it
         may lead to, the instruction, the operand's number, and how far behind the pointer."""
+        self._follow_all()
         found: dict[int, list[tuple[int, int, int, int]]] = {}
         for symbol, *one in self._states.through_unions():
             found.setdefault(symbol, []).append(tuple(one))
@@ -160,32 +221,26 @@ class Tracker:
     def before(self, k: int) -> None:
         """Make known what holds before an instruction; quick for ascending ones of a block."""
         number = self.flow.block_of(k)
-        effects = self._states
+        if number != self._block:
+            self._reach(number)
+        states = self._states
         if number != self._block or k < self._next - 1:
             self._block, self._next = number, self.flow.blocks.first(number)
-            effects.enter(number)
-            effects.seed(self._next)
+            states.enter(number)
+            states.seed(self._next)
             self._next += 1
         for at in range(self._next, k + 1):
-            effects.apply(at - 1)
-            effects.seed(at)
+            states.apply(at - 1)
+            states.seed(at)
         self._next = max(self._next, k + 1)
 
     def crosses_ends(self, t: int) -> bool:
         """Whether the function accesses bytes on both sides of a place where an object of a type would end, in a row of
         them: then something else lies behind the one. What is held before an instruction is to be asked anew."""
         if self._crossed is None:
-            graph, blocks = self.graph, self.flow.blocks
-            self._crossed = set()
-            for number in range(len(blocks)):
-                for k in self.states(number):
-                    for n, operand in enumerate(self.flow.instructions[k].memory):
-                        where = self.address_of(k, n) if 0 < operand.size <= _NUMBER else None
-                        if where is None or where[0] != OBJECT or where[2]:
-                            continue
-                        whole = graph.size(where[1])
-                        if whole and where[4] >= whole and where[4] % whole + operand.size > whole:
-                            self._crossed.add(graph.canonical(where[1]))
+            self._follow_all()
+            self._crossed = {self.graph.canonical(one) for one in self._states.crossing(_NUMBER)}
+            self._block = -1
         return self.graph.canonical(t) in self._crossed
 
     def register(self, register: int) -> Value | None:

@@ -180,6 +180,11 @@ def _resolve_all(
     opened = [resolver_of(image, address) if image != NONE else "code of no file" for image, address in places]
     found = {k: _unknown(places[k][1], place) for k, place in enumerate(opened) if isinstance(place, str)}
     asked = [(k, *place) for k, place in enumerate(opened) if not isinstance(place, str)]
+    addresses: dict[Resolver, list[int]] = {}
+    for _k, resolver, address in asked:
+        addresses.setdefault(resolver, []).append(address)
+    for resolver, expected in addresses.items():
+        resolver.expect(expected)
     defects: Defects | None = None
     before: dict[tuple[str, str], int] = {}
 
