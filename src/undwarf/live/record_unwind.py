@@ -146,7 +146,7 @@ class LiveUnwinder:
 
     @property
     def stacks(self) -> dict[str, memoryview]:
-        """Columns of all stacks so far (:class:`undwarf.unwind.walk.Stacks`)."""
+        """Columns of all stacks so far (:class:`undwarf.unwind.stacks.Stacks`)."""
         if self._walker is None:
             nothing = {name: zeros("I", 0) for name in ("parent", "frame", "image")}
             return {**nothing, "address": zeros("Q", 0), "runtime": zeros("Q", 0), "provenance": zeros("B", 0)}

@@ -25,7 +25,7 @@ class Blocked:
     """Threads that are off the CPU, and the samples that came of those that are back.
 
     ``least`` is the shortest time, in ns, that makes a sample. Stacks are nodes of one
-    :class:`undwarf.unwind.walk.Stacks`; when that is renewed, ``forget`` what waits.
+    :class:`undwarf.unwind.stacks.Stacks`; when that is renewed, ``forget`` what waits.
     """
 
     # An open hash by thread: tid + 1 (0: free, 0xffffffff: free again).

@@ -1,7 +1,7 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, cdivision=False, initializedcheck=False
 """Sample records from columns: new ones, or those of a recording again with other call chains.
 
-Stacks are nodes as the walk leaves them (undwarf.unwind.walk.Stacks): ``parent`` and ``frame`` by node, ``runtime``
+Stacks are nodes as the walk leaves them (undwarf.unwind.stacks.Stacks): ``parent`` and ``frame`` by node, ``runtime``
 (the address as it is printed) and ``provenance`` by frame. A chain is written innermost first with the kernel's context
 markers. The order of a sample's fields: ``perf_output_sample`` in ``kernel/events/core.c``.
 """

@@ -1,0 +1,296 @@
+# cython: language_level=3, boundscheck=True, wraparound=False, cdivision=False, initializedcheck=False
+"""Registers of a frame, and DWARF expressions over them (DWARF 5, 2.5)."""
+
+from typing import Any
+
+import cython
+
+from undwarf.unwind.aarch64.registers import LINK, PLACE_OF_DWARF
+from undwarf.unwind.machines import AARCH64
+from undwarf.unwind.memory import Memory
+
+ALL_ONES = cython.declare(cython.ulonglong, 0xFFFFFFFFFFFFFFFF)
+REGISTERS = cython.declare(cython.int, 17)
+EVALUATION = cython.declare(cython.int, 64)
+"""Depth of the expression evaluator's stack."""
+
+# Stop reasons (undwarf.unwind.stop.StopReason).
+STOP_BAD_RULE = cython.declare(cython.int, 12)
+STOP_UNKNOWN_REGISTER = cython.declare(cython.int, 13)
+
+
+@cython.cclass
+class Expressions(Memory):
+    """The registers of the frame at hand, and what expressions make of them and of memory."""
+
+    regs: Any
+    place_of: Any
+    evaluation: Any
+
+    def __init__(
+        self,
+        source: Any,
+        spaces: dict[str, memoryview],
+        image_count: int,
+        limits: Any,
+        runtime: bool,
+        kernel_image: int,
+    ) -> None:
+        super().__init__(source, spaces, image_count, limits, runtime, kernel_image)
+        self.known = 0
+        self.max_steps = limits.expression_steps
+        self.address_bits = ALL_ONES
+        self.link = -1
+        for i in range(64):
+            self.place_of[i] = i
+        if source.machine is AARCH64:
+            self.address_bits = (cython.cast(cython.ulonglong, 1) << 48) - 1
+            self.link = LINK
+            for i in range(64):
+                self.place_of[i] = PLACE_OF_DWARF[i]
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1)
+    def register(self, number: cython.int) -> cython.ulonglong:
+        """A register's value; sets ``fault`` if it is not known."""
+        if number < 0 or number >= REGISTERS:
+            self.fault = STOP_BAD_RULE
+            return 0
+        if not self.known >> number & 1:
+            self.fault = STOP_UNKNOWN_REGISTER
+            return 0
+        return cython.cast(cython.ulonglong, self.regs[number])
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1)
+    def evaluate(self, expression: cython.int, cfa: cython.ulonglong, with_cfa: cython.bint) -> cython.ulonglong:
+        """The value of an expression, within limits; sets ``fault`` if it has none."""
+        first: cython.Py_ssize_t
+        at: cython.Py_ssize_t
+        end: cython.Py_ssize_t
+        depth: cython.int = 0
+        steps: cython.Py_ssize_t = 0
+        op: cython.int
+        jumps: cython.bint
+        if expression < 0 or expression + 1 >= self.expression_offsets.shape[0]:
+            self.fault = STOP_BAD_RULE
+            return 0
+        first = at = self.expression_offsets[expression]
+        end = self.expression_offsets[expression + 1]
+        if with_cfa:
+            self.evaluation[0] = cfa
+            depth = 1
+        while at < end:
+            steps += 1
+            if steps > self.max_steps or depth >= EVALUATION - 2:
+                self.fault = STOP_BAD_RULE
+                return 0
+            op = self.expression_bytes[at]
+            at = self.operands(op, at + 1, end)
+            if at < 0:
+                self.fault = STOP_BAD_RULE
+                return 0
+            jumps = op == 0x2F
+            if op == 0x28 and depth > 0:
+                depth -= 1
+                jumps = self.evaluation[depth] != 0
+            elif not jumps:
+                depth = self.operate(op, depth, cfa)
+            if jumps:
+                at += cython.cast(cython.longlong, self.operand)
+                if at < first or at > end:
+                    self.fault = STOP_BAD_RULE
+            if self.fault:
+                return 0
+        if depth < 1:
+            self.fault = STOP_BAD_RULE
+            return 0
+        return cython.cast(cython.ulonglong, self.evaluation[depth - 1])
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-2)
+    def operands(self, op: cython.int, at: cython.Py_ssize_t, end: cython.Py_ssize_t) -> cython.Py_ssize_t:
+        """Read an operation's operand, of two the second, and of DW_OP_bregx the register; where they end, or -1."""
+        if op == 0x03 or op == 0x0E or op == 0x0F:
+            return self.fixed(at, end, 8, False)
+        if op == 0x08 or op == 0x09 or op == 0x15 or op == 0x94:
+            return self.fixed(at, end, 1, op == 0x09)
+        if op == 0x0A or op == 0x0B or op == 0x28 or op == 0x2F:
+            return self.fixed(at, end, 2, op != 0x0A)
+        if op == 0x0C or op == 0x0D:
+            return self.fixed(at, end, 4, op == 0x0D)
+        if op == 0x10 or op == 0x23:
+            return self.leb(at, end, False)
+        if 0x70 <= op <= 0x8F:
+            self.number_of_register = op - 0x70
+            return self.leb(at, end, True)
+        if op == 0x11:
+            return self.leb(at, end, True)
+        if op == 0x92:
+            at = self.leb(at, end, False)
+            self.number_of_register = cython.cast(cython.int, min(self.operand, 0xFFFF))
+            if at >= 0:
+                at = self.leb(at, end, True)
+        return at
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1)
+    def operate(self, op: cython.int, depth: cython.int, cfa: cython.ulonglong) -> cython.int:
+        """Do an operation on the evaluator's stack, in which two places are free; returns its new depth. ``fault`` is
+        set where it cannot be done."""
+        value: cython.ulonglong
+        number: cython.int
+        # Those that push.
+        if op == 0x03 or 0x08 <= op <= 0x11:
+            self.evaluation[depth] = self.operand
+            return depth + 1
+        if 0x30 <= op <= 0x4F:
+            self.evaluation[depth] = cython.cast(cython.ulonglong, op - 0x30)
+            return depth + 1
+        if 0x70 <= op <= 0x8F or op == 0x92:
+            number = self.number_of_register
+            self.evaluation[depth] = self.register(self.place_of[number] if 0 <= number < 64 else -1) + self.operand
+            return depth + 1
+        if op == 0x9C:
+            self.evaluation[depth] = cfa
+            return depth + 1
+        if op == 0x96:
+            return depth
+        if depth < 1:
+            self.fault = STOP_BAD_RULE
+            return depth
+        # Those of the topmost entry.
+        value = self.evaluation[depth - 1]
+        if op == 0x06:
+            self.evaluation[depth - 1] = self.load(value)
+        elif op == 0x94:
+            if self.operand < 1 or self.operand > 8:
+                self.fault = STOP_BAD_RULE
+                return depth
+            value = self.load(value)
+            if self.operand < 8:
+                value &= (cython.cast(cython.ulonglong, 1) << (8 * self.operand)) - 1
+            self.evaluation[depth - 1] = value
+        elif op == 0x12:
+            self.evaluation[depth] = value
+            return depth + 1
+        elif op == 0x13:
+            return depth - 1
+        elif op == 0x15:
+            if self.operand >= cython.cast(cython.ulonglong, depth):
+                self.fault = STOP_BAD_RULE
+                return depth
+            self.evaluation[depth] = self.evaluation[depth - 1 - cython.cast(cython.int, self.operand)]
+            return depth + 1
+        elif op == 0x19:
+            if cython.cast(cython.longlong, value) < 0:
+                self.evaluation[depth - 1] = 0 - value
+        elif op == 0x1F:
+            self.evaluation[depth - 1] = 0 - value
+        elif op == 0x20:
+            self.evaluation[depth - 1] = ~value
+        elif op == 0x23:
+            self.evaluation[depth - 1] = value + self.operand
+        elif depth < 2:
+            self.fault = STOP_BAD_RULE
+        # Those of more.
+        elif op == 0x14:
+            self.evaluation[depth] = self.evaluation[depth - 2]
+            return depth + 1
+        elif op == 0x16:
+            self.evaluation[depth - 1] = self.evaluation[depth - 2]
+            self.evaluation[depth - 2] = value
+        elif op == 0x17:
+            if depth < 3:
+                self.fault = STOP_BAD_RULE
+                return depth
+            self.evaluation[depth - 1] = self.evaluation[depth - 2]
+            self.evaluation[depth - 2] = self.evaluation[depth - 3]
+            self.evaluation[depth - 3] = value
+        else:
+            self.evaluation[depth - 2] = self.combined(op, self.evaluation[depth - 2], value)
+            return depth - 1
+        return depth
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1)
+    def combined(self, op: cython.int, a: cython.ulonglong, b: cython.ulonglong) -> cython.ulonglong:
+        """What an operation makes of two numbers; sets ``fault`` if there is none of that number."""
+        if op == 0x1A:
+            return a & b
+        if op == 0x1C:
+            return a - b
+        if op == 0x1E:
+            return a * b
+        if op == 0x21:
+            return a | b
+        if op == 0x22:
+            return a + b
+        if op == 0x24:
+            return a << b if b < 64 else 0
+        if op == 0x25:
+            return a >> b if b < 64 else 0
+        if op == 0x26:
+            return cython.cast(cython.ulonglong, cython.cast(cython.longlong, a) >> (b if b < 63 else 63))
+        if op == 0x27:
+            return a ^ b
+        if op == 0x29:
+            return a == b
+        if op == 0x2A:
+            return cython.cast(cython.longlong, a) >= cython.cast(cython.longlong, b)
+        if op == 0x2B:
+            return cython.cast(cython.longlong, a) > cython.cast(cython.longlong, b)
+        if op == 0x2C:
+            return cython.cast(cython.longlong, a) <= cython.cast(cython.longlong, b)
+        if op == 0x2D:
+            return cython.cast(cython.longlong, a) < cython.cast(cython.longlong, b)
+        if op == 0x2E:
+            return a != b
+        self.fault = STOP_BAD_RULE
+        return 0
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-2)
+    def fixed(
+        self, at: cython.Py_ssize_t, end: cython.Py_ssize_t, size: cython.Py_ssize_t, signed: cython.bint
+    ) -> cython.Py_ssize_t:
+        """Read a fixed-size operand; returns where it ends, or -1."""
+        value: cython.ulonglong = 0
+        i: cython.Py_ssize_t
+        if size > end - at:
+            return -1
+        for i in range(size):
+            value |= cython.cast(cython.ulonglong, self.expression_bytes[at + i]) << (8 * i)
+        if signed and size < 8 and value >> (8 * size - 1) & 1:
+            value |= ALL_ONES << (8 * size)
+        self.operand = value
+        return at + size
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-2)
+    def leb(self, at: cython.Py_ssize_t, end: cython.Py_ssize_t, signed: cython.bint) -> cython.Py_ssize_t:
+        """Read a LEB128 operand; returns where it ends, or -1."""
+        value: cython.ulonglong = 0
+        shift: cython.int = 0
+        byte: cython.uint
+        while at < end:
+            byte = self.expression_bytes[at]
+            at += 1
+            if shift < 64:
+                value |= cython.cast(cython.ulonglong, byte & 0x7F) << shift
+            shift += 7
+            if not byte & 0x80:
+                if signed and shift < 64 and byte & 0x40:
+                    value |= ALL_ONES << shift
+                self.operand = value
+                return at
+            if shift > 140:
+                return -1
+        return -1

@@ -1,0 +1,250 @@
+# cython: language_level=3, boundscheck=True, wraparound=False, cdivision=False, initializedcheck=False
+"""Memory of the process that a sample was taken in: its stack dump, what can be read of it while it runs or from a core
+file, read-only data of mapped files."""
+
+from typing import Any
+
+import cython
+
+from undwarf.buffers import zeros
+from undwarf.unwind.lookup import Lookup
+
+# Stop reasons (undwarf.unwind.stop.StopReason).
+STOP_TRUNCATED = cython.declare(cython.int, 2)
+STOP_UNREADABLE = cython.declare(cython.int, 10)
+
+STATE = cython.declare(cython.Py_ssize_t, 10)
+"""Words of a frame's state (undwarf.unwind.user_frames)."""
+LIVE_UNUSED = cython.declare(cython.int, 0)
+LIVE_OPEN = cython.declare(cython.int, 1)
+LIVE_REFUSED = cython.declare(cython.int, 2)
+LIVE_BLOCK = cython.declare(cython.ulonglong, 1 << 16)
+"""Bytes read at once of a process's memory behind the end of a dump."""
+LIVE_REACH = cython.declare(cython.ulonglong, 8 << 20)
+"""How far behind the end of a dump memory is read: the usual limit of a stack."""
+
+
+@cython.cclass
+class Memory(Lookup):
+    """Words at addresses of the process at hand.
+
+    A word that is not to be had sets ``fault`` to a stop reason. What is read in the dump moves ``top``, what is read
+    elsewhere sets ``odd``.
+    """
+
+    window: Any
+    live: Any
+    deep: Any
+    live_block: Any
+
+    def __init__(
+        self,
+        source: Any,
+        spaces: dict[str, memoryview],
+        image_count: int,
+        limits: Any,
+        runtime: bool,
+        kernel_image: int,
+    ) -> None:
+        super().__init__(source, spaces, image_count, runtime, kernel_image)
+        self.max_frames = limits.max_frames
+        self.number = 0
+        self.dump = 0
+        self.low = self.high = self.top = 0
+        self.fresh_count = 0
+        self.fresh = zeros("Q", STATE * (self.max_frames + 1))
+        self.live = None
+        self.deep = None
+        self.trial = False
+        self.live_block = zeros("B", 0)
+        self.live_state = LIVE_UNUSED
+        self.live_whole = False
+
+    def see_live(self, memory: Any) -> None:
+        """Go on reading where a dump ends: ``memory(sample, start, end)`` gives the bytes of the sample's process from
+        ``start`` on, to ``end`` at least, as they were at the time of the sample; or None."""
+        self.live = memory
+        self.live_whole = True
+
+    def see_deep(self, deep: Any) -> None:
+        """Go on in the memory of running processes where a dump ends: :class:`undwarf.live.deep_stacks.DeepStacks`."""
+        self.deep = deep
+        self.proof_slots = zeros("Q", self.max_frames + 1)
+        self.proof_values = zeros("Q", self.max_frames + 1)
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1)
+    def load(self, address: cython.ulonglong) -> cython.ulonglong:
+        """The word at an address of the process; sets ``fault`` to a stop reason if it is not to be had."""
+        if self.low <= address and address < self.high and self.high - address >= 8:
+            if address >= self.top:
+                self.top = address + 8
+            # low and high bound the part of the dump that lies in the window (checked when the sample was opened).
+            return cython.cast(
+                cython.p_ulonglong,
+                cython.address(self.window[self.dump + cython.cast(cython.Py_ssize_t, address - self.low)]),
+            )[0]
+        return self.load_elsewhere(address)
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1)
+    def load_elsewhere(self, address: cython.ulonglong) -> cython.ulonglong:
+        """A word of memory that is not in the dump, or of read-only file data; sets ``fault`` if there is none."""
+        entry: cython.Py_ssize_t
+        image: cython.Py_ssize_t
+        offset: cython.ulonglong
+        self.odd = True
+        if self.live_whole:
+            if (
+                self.live_low <= address and address < self.live_high and self.live_high - address >= 8
+            ) or self.read_live(address, address + 8):
+                return self.live_word(address)
+        elif self.live_state != LIVE_REFUSED and address >= self.high and address - self.high < LIVE_REACH:
+            if self.live_state == LIVE_UNUSED:
+                self.live_state = LIVE_REFUSED
+                if self.deep is not None and self.high > self.low:
+                    self.open_live()
+            if self.live_state == LIVE_OPEN:
+                return self.load_live(address)
+        entry = self.mapping(self.space, address)
+        if entry < 0:
+            self.fault = STOP_TRUNCATED if address >= self.high and self.high - self.low > 0 else STOP_UNREADABLE
+            return 0
+        image = self.images[entry]
+        offset = address - self.starts[entry] + self.offsets[entry]
+        with cython.gil:
+            return self._file_word(image, offset)
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    def _file_word(self, image: cython.Py_ssize_t, offset: cython.ulonglong) -> cython.ulonglong:
+        """A word of read-only file data; sets ``fault`` if there is none. Apart from who asks: what has Python objects
+        takes the GIL at every call."""
+        if self.image_state[image] == 0:
+            self._load(image)
+        found = self.source.read(image, self.stated(image, offset))
+        if found is None:
+            self.fault = STOP_UNREADABLE
+            return 0
+        word: cython.ulonglong = found
+        return word
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1)
+    def read_live(self, start: cython.ulonglong, end: cython.ulonglong) -> cython.bint:
+        """Read the process's memory from ``start`` to behind ``end``; False if that cannot be done."""
+        done: cython.bint
+        with cython.gil:
+            done = self._live_bytes(start, end)
+        if done:
+            self.live_low = start
+            self.live_high = start + cython.cast(cython.ulonglong, self.live_block.shape[0])
+        return done
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    def _live_bytes(self, start: cython.ulonglong, end: cython.ulonglong) -> cython.bint:
+        """Have the process's memory read; False if that cannot be done."""
+        block = self.live(self.number, start, end + LIVE_BLOCK)
+        if block is None or len(block) < end - start:
+            return False
+        self.live_block = block
+        return True
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1)
+    def live_word(self, address: cython.ulonglong) -> cython.ulonglong:
+        """The word at an address of the block that was read; 0 outside, which no return address is."""
+        if address < self.live_low or address >= self.live_high or self.live_high - address < 8:
+            return 0
+        return cython.cast(
+            cython.p_ulonglong, cython.address(self.live_block[cython.cast(cython.Py_ssize_t, address - self.live_low)])
+        )[0]
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1)
+    def open_live(self) -> cython.int:
+        """Ask for the process's stack behind the dump, with the return addresses in the dump that prove it."""
+        i: cython.Py_ssize_t
+        count: cython.Py_ssize_t = 0
+        slot: cython.ulonglong
+        done: cython.bint = False
+        for i in range(1, self.fresh_count):
+            slot = self.fresh[STATE * i + 1] - 8
+            # Frames entered by signals, and those on other stacks, have no such place.
+            if slot < self.low or slot >= self.high or self.high - slot < 8:
+                continue
+            if count and slot <= self.proof_slots[count - 1]:
+                continue
+            if (
+                cython.cast(
+                    cython.p_ulonglong,
+                    cython.address(self.window[self.dump + cython.cast(cython.Py_ssize_t, slot - self.low)]),
+                )[0]
+                == self.fresh[STATE * i]
+            ):
+                self.proof_slots[count] = slot
+                self.proof_values[count] = self.fresh[STATE * i]
+                count += 1
+        if count:
+            with cython.gil:
+                done = self._deep_bytes(count)
+        if done:
+            self.live_state = LIVE_OPEN
+        return 0
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1)
+    def load_live(self, address: cython.ulonglong) -> cython.ulonglong:
+        """A word of the process's own memory behind the dump."""
+        inside: cython.bint = self.live_low <= address and address < self.live_high and self.live_high - address >= 8
+        if not inside and self.trial:
+            with cython.gil:
+                inside = self._more_bytes(address)
+        if not inside:
+            self.fault = STOP_TRUNCATED
+            return 0
+        return self.live_word(address)
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    def _deep_bytes(self, count: cython.Py_ssize_t) -> cython.bint:
+        """Have memory behind the dump, for which ``count`` return addresses in the dump stand; False without."""
+        found = self.deep.beyond(
+            self.number,
+            memoryview(self.proof_slots)[:count],
+            memoryview(self.proof_values)[:count],
+            self.low,
+            self.high,
+        )
+        if found is None:
+            return False
+        self.live_low = found[0]
+        self.live_block = found[1]
+        self.live_high = self.live_low + cython.cast(cython.ulonglong, self.live_block.shape[0])
+        self.trial = self.deep.trial
+        return True
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    def _more_bytes(self, address: cython.ulonglong) -> cython.bint:
+        """During a trial, have more of it, up to behind ``address``; False without."""
+        found = self.deep.more(address)
+        if found is None:
+            return False
+        self.live_block = found
+        self.live_high = self.live_low + cython.cast(cython.ulonglong, self.live_block.shape[0])
+        return True
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    def _end_trial(self, root: cython.bint) -> cython.int:
+        """Say whether a trial led to the root."""
+        self.deep.tried(bool(root))
+        return 0

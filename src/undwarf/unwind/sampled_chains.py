@@ -1,0 +1,182 @@
+# cython: language_level=3, boundscheck=True, wraparound=False, cdivision=False, initializedcheck=False
+"""Call chains that the kernel made: those in samples, with their kernel frames, and users' parts that came later."""
+
+from typing import Any
+
+import cython
+
+from undwarf.buffers import zeros
+from undwarf.unwind.user_frames import UserFrames
+
+NOTHING = cython.declare(cython.uint, 0xFFFFFFFF)
+MARKERS = cython.declare(cython.ulonglong, 0xFFFFFFFFFFFFF001)
+"""Call chain entries from here on are context markers (PERF_CONTEXT_MAX is -4095)."""
+CONTEXT_KERNEL = cython.declare(cython.ulonglong, 0xFFFFFFFFFFFFFF80)
+CONTEXT_USER = cython.declare(cython.ulonglong, 0xFFFFFFFFFFFFFE00)
+CONTEXT_USER_DEFERRED = cython.declare(cython.ulonglong, 0xFFFFFFFFFFFFFD80)
+RULE_UNMAPPED = cython.declare(cython.uint, 0xFFFFFFFE)
+
+# Stop reasons (undwarf.unwind.stop.StopReason).
+STOP_NONE = cython.declare(cython.int, 0)
+STOP_ROOT = cython.declare(cython.int, 1)
+STOP_UNMAPPED = cython.declare(cython.int, 4)
+STOP_NO_DUMP = cython.declare(cython.int, 8)
+
+# Provenance of a frame (undwarf.unwind.stop.Provenance).
+FROM_USER_CHAIN = cython.declare(cython.int, 17)
+FROM_LATER_CHAIN = cython.declare(cython.int, 20)
+
+
+@cython.cclass
+class SampledChains(UserFrames):
+    """Frames that come as addresses, beside those that are walked to."""
+
+    later_count: Any
+
+    def __init__(
+        self,
+        source: Any,
+        spaces: dict[str, memoryview],
+        image_count: int,
+        limits: Any,
+        runtime: bool,
+        kernel_image: int,
+    ) -> None:
+        super().__init__(source, spaces, image_count, limits, runtime, kernel_image)
+        self.stitched = False
+        self.damaged = 0
+        self.set_later(zeros("Q", 0), zeros("I", 0), zeros("Q", 0))
+
+    def set_later(self, at: memoryview, count: memoryview, addresses: memoryview) -> None:
+        """Take user chains that came after their samples from ``addresses``; by sample, ``at`` is where they start
+        and ``count`` how many they are (0xffffffff: none came)."""
+        self.later_at = at
+        self.later_count = count
+        self.later = addresses
+
+    def set_stitched(self) -> None:
+        """Take the user chains of samples that carry a stop reason as already unwound: no address is a raw return
+        address (undwarf.perfdata.emit)."""
+        self.stitched = True
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.inline
+    @cython.exceptval(-1)
+    def word(self, at: cython.Py_ssize_t) -> cython.ulonglong:
+        """The 8 bytes at an offset of the window, which need not be aligned."""
+        if at < 0 or at > self.window.shape[0] - 8:
+            with cython.gil:
+                raise IndexError(at)
+        return cython.cast(cython.p_ulonglong, cython.address(self.window[at]))[0]
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1)
+    def kernel_part(self, at: cython.Py_ssize_t, space: cython.uint) -> cython.Py_ssize_t:
+        """Take the kernel frames of the sampled chain, which begins at ``at`` in the window; remembers where its user
+        part lies."""
+        total: cython.ulonglong = self.word(at)
+        ip: cython.ulonglong
+        kernel: cython.bint = False
+        exact: cython.bint = True
+        count: cython.Py_ssize_t = 0
+        i: cython.Py_ssize_t
+        self.user_chain_at = -1
+        self.user_chain_count = 0
+        self.deferred_here = False
+        at += 8
+        if total > cython.cast(cython.ulonglong, self.window.shape[0] - at) // 8:
+            self.damaged += 1
+            return 0
+        if total == 0:
+            return 0
+        # All of them lie in the window, as was checked just above.
+        entries: cython.p_ulonglong = cython.cast(cython.p_ulonglong, cython.address(self.window[at]))
+        for i in range(cython.cast(cython.Py_ssize_t, total)):
+            ip = entries[i]
+            if ip >= MARKERS:
+                exact = True
+                if ip == CONTEXT_KERNEL:
+                    kernel = True
+                elif ip == CONTEXT_USER:
+                    if total - i == 3 and entries[i + 1] == CONTEXT_USER_DEFERRED:
+                        continue
+                    self.user_chain_at = at + 8 * (i + 1)
+                    self.user_chain_count = cython.cast(cython.Py_ssize_t, total) - i - 1
+                    break
+                elif ip == CONTEXT_USER_DEFERRED:
+                    # What follows is a cookie, not an address.
+                    self.deferred_here = True
+                    break
+                else:
+                    # A guest's frames, or a marker of the future: nothing here knows its addresses.
+                    break
+            elif kernel and count < self.max_chain:
+                self.chain[count] = cython.cast(cython.uint, self.kernel_frame(space, ip if exact else ip - 1, ip))
+                count += 1
+                exact = False
+        return count
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1)
+    def sampled_user_chain(self, count: cython.Py_ssize_t, why: cython.int) -> cython.Py_ssize_t:
+        """Append the user frames that the sample brings: those the kernel found by frame pointers, up to the first
+        that cannot be code; or, where we unwound it before it was written, all with the reason ``why`` they end."""
+        ip: cython.ulonglong
+        i: cython.Py_ssize_t
+        if not self.stitched:
+            why = STOP_NONE
+        self.stop = why if why else STOP_NO_DUMP
+        for i in range(min(self.user_chain_count, self.max_chain)):
+            ip = self.word(self.user_chain_at + 8 * i)
+            if ip >= MARKERS:
+                break
+            if ip == 0:
+                break
+            self.resolve(ip if i == 0 or why else ip - 1, ip, FROM_USER_CHAIN)
+            if self.found_rule == RULE_UNMAPPED and i > 0 and not why:
+                self.stop = STOP_UNMAPPED
+                break
+            self.chain[count] = self.found_frame
+            count += 1
+            if why and why != STOP_ROOT:
+                self.stop_image = self.found_image
+        return count
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-2)
+    def came_later(self, s: cython.Py_ssize_t) -> cython.Py_ssize_t:
+        """How many addresses came after a sample that says that some would; -1: none."""
+        came: cython.Py_ssize_t = -1
+        if self.deferred_here and s < self.later_count.shape[0] and self.later_count[s] != NOTHING:
+            came = self.later_count[s]
+        return came
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1)
+    def later_user_chain(self, s: cython.Py_ssize_t, count: cython.Py_ssize_t) -> cython.Py_ssize_t:
+        """Append the user frames that came after the sample, seen in the address space that the sample saw."""
+        ip: cython.ulonglong
+        i: cython.Py_ssize_t
+        at: cython.Py_ssize_t = cython.cast(cython.Py_ssize_t, self.later_at[s])
+        innermost: cython.bint = True
+        self.stop = STOP_NO_DUMP
+        for i in range(min(cython.cast(cython.Py_ssize_t, self.later_count[s]), self.max_chain)):
+            ip = self.later[at + i]
+            if ip == CONTEXT_USER:
+                # All of them are the user's, marked or not.
+                continue
+            if ip == 0 or ip >= MARKERS:
+                break
+            self.resolve(ip if innermost else ip - 1, ip, FROM_LATER_CHAIN)
+            if self.found_rule == RULE_UNMAPPED and not innermost:
+                self.stop = STOP_UNMAPPED
+                break
+            innermost = False
+            self.chain[count] = self.found_frame
+            count += 1
+        return count

@@ -1,0 +1,209 @@
+# cython: language_level=3, boundscheck=True, wraparound=False, cdivision=False, initializedcheck=False
+"""Stacks as a tree: each frame once, each stack a path from its outermost frame.
+
+A frame is a unique (image, address, provenance), a stack node a unique (parent node, frame), and parents are numbered
+before their children.
+"""
+
+from typing import Any
+
+import cython
+
+from undwarf.buffers import doubled, zeros
+
+NOTHING = cython.declare(cython.uint, 0xFFFFFFFF)
+MULTIPLIER = cython.declare(cython.ulonglong, 0x9E3779B97F4A7C15)
+
+
+@cython.final
+@cython.cclass
+class Stacks:
+    """Interned frames and stack nodes."""
+
+    frame_slots: Any
+    frame_image: Any
+    node_slots: Any
+    node_key: Any
+
+    def __cinit__(self) -> None:
+        self.frames = 0
+        self.nodes = 0
+        self.frame_image = zeros("I", 4096)
+        self.frame_address = zeros("Q", 4096)
+        self.frame_runtime = zeros("Q", 4096)
+        self.frame_provenance = zeros("B", 4096)
+        self.frame_proof = zeros("B", 4096)
+        self.frame_slots = zeros("I", 8192)
+        self.node_key = zeros("Q", 4096)
+        self.node_slots = zeros("I", 8192)
+
+    @cython.locals(slots="unsigned int[::1]", i=cython.Py_ssize_t, at=cython.ulonglong, mask=cython.ulonglong)
+    def grow_frames(self) -> None:
+        """Double the room for frames."""
+        size: cython.Py_ssize_t = len(self.frame_image)
+        self.frame_image = doubled(self.frame_image, size)
+        self.frame_address = doubled(self.frame_address, size)
+        self.frame_runtime = doubled(self.frame_runtime, size)
+        self.frame_provenance = doubled(self.frame_provenance, size)
+        self.frame_proof = doubled(self.frame_proof, size)
+        slots = zeros("I", 4 * size)
+        mask = 4 * size - 1
+        for i in range(self.frames):
+            at = self.frame_hash(
+                self.frame_image[i], self.frame_address[i], self.frame_runtime[i], self.frame_provenance[i]
+            )
+            at = at & mask
+            while slots[at]:
+                at = (at + 1) & mask
+            slots[at] = i + 1
+        self.frame_slots = slots
+
+    @cython.locals(
+        keys="unsigned long long[::1]",
+        slots="unsigned int[::1]",
+        i=cython.Py_ssize_t,
+        at=cython.ulonglong,
+        mask=cython.ulonglong,
+    )
+    def grow_nodes(self) -> None:
+        """Double the room for nodes."""
+        size: cython.Py_ssize_t = len(self.node_key)
+        keys = doubled(self.node_key, size)
+        self.node_key = keys
+        # Half full at most: first touches of a larger one cost more than it saves.
+        slots = zeros("I", 4 * size)
+        mask = 4 * size - 1
+        with cython.nogil:
+            for i in range(self.nodes):
+                at = self.node_hash(keys[i]) & mask
+                while slots[at]:
+                    at = (at + 1) & mask
+                slots[at] = cython.cast(cython.uint, i + 1)
+        self.node_slots = slots
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.inline
+    @cython.exceptval(check=False)
+    def frame_hash(
+        self, image: cython.uint, address: cython.ulonglong, runtime: cython.ulonglong, provenance: cython.uint
+    ) -> cython.ulonglong:
+        key: cython.ulonglong = (address + (runtime << 7) + provenance) * MULTIPLIER
+        key = (key ^ (key >> 31) ^ image) * MULTIPLIER
+        return key >> 20
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.inline
+    @cython.exceptval(check=False)
+    def node_hash(self, key: cython.ulonglong) -> cython.ulonglong:
+        return ((key ^ (key >> 32)) * MULTIPLIER) >> 24
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1)
+    def frame(
+        self, image: cython.uint, address: cython.ulonglong, runtime: cython.ulonglong, provenance: cython.uint
+    ) -> cython.longlong:
+        """The number of this frame."""
+        mask: cython.ulonglong = cython.cast(cython.ulonglong, self.frame_slots.shape[0]) - 1
+        at: cython.ulonglong = self.frame_hash(image, address, runtime, provenance) & mask
+        found: cython.Py_ssize_t
+        while self.frame_slots[at]:
+            found = cython.cast(cython.Py_ssize_t, self.frame_slots[at]) - 1
+            if (
+                self.frame_address[found] == address
+                and self.frame_image[found] == image
+                and self.frame_runtime[found] == runtime
+                and self.frame_provenance[found] == provenance
+            ):
+                return found
+            at = (at + 1) & mask
+        if self.frames >= self.frame_image.shape[0]:
+            with cython.gil:
+                self.grow_frames()
+            return self.frame(image, address, runtime, provenance)
+        found = self.frames
+        self.frames += 1
+        self.frame_slots[at] = cython.cast(cython.uint, found + 1)
+        self.frame_image[found] = image
+        self.frame_address[found] = address
+        self.frame_runtime[found] = runtime
+        self.frame_provenance[found] = cython.cast(cython.uchar, provenance)
+        return found
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1)
+    def node(self, parent: cython.uint, frame: cython.uint) -> cython.longlong:
+        """The number of the node with this parent (0xffffffff for a root) and frame."""
+        key: cython.ulonglong = cython.cast(cython.ulonglong, parent) << 32 | frame
+        mask: cython.ulonglong = cython.cast(cython.ulonglong, self.node_slots.shape[0]) - 1
+        at: cython.ulonglong = self.node_hash(key) & mask
+        found: cython.Py_ssize_t
+        while self.node_slots[at]:
+            found = cython.cast(cython.Py_ssize_t, self.node_slots[at]) - 1
+            if self.node_key[found] == key:
+                return found
+            at = (at + 1) & mask
+        if self.nodes >= self.node_key.shape[0]:
+            with cython.gil:
+                self.grow_nodes()
+            return self.node(parent, frame)
+        found = self.nodes
+        self.nodes += 1
+        self.node_slots[at] = cython.cast(cython.uint, found + 1)
+        self.node_key[found] = key
+        return found
+
+    @cython.locals(frame_map="unsigned int[::1]", node_map="unsigned int[::1]", i=cython.Py_ssize_t, parent=cython.uint)
+    def adopt(self, other: Stacks) -> memoryview:  # noqa: F821 - the class itself, which Cython knows here
+        """Take over another thread's frames and nodes; returns the column that maps its node numbers to ours."""
+        frame_map = zeros("I", other.frames)
+        mapped = zeros("I", other.nodes)
+        node_map = mapped
+        with cython.nogil:
+            for i in range(other.frames):
+                frame_map[i] = cython.cast(
+                    cython.uint,
+                    self.frame(
+                        other.frame_image[i],
+                        other.frame_address[i],
+                        other.frame_runtime[i],
+                        other.frame_provenance[i],
+                    ),
+                )
+            for i in range(other.nodes):
+                parent = cython.cast(cython.uint, other.node_key[i] >> 32)
+                if parent != NOTHING:
+                    parent = node_map[parent]
+                node_map[i] = cython.cast(
+                    cython.uint,
+                    self.node(parent, frame_map[cython.cast(cython.Py_ssize_t, other.node_key[i] & NOTHING)]),
+                )
+        return mapped
+
+    def nodes_total(self) -> int:
+        """How many nodes there are."""
+        return self.nodes
+
+    @cython.locals(parents="unsigned int[::1]", frames="unsigned int[::1]", i=cython.Py_ssize_t)
+    def columns(self) -> dict[str, memoryview]:
+        """``parent`` and ``frame`` by node; ``image``, ``address``, ``runtime`` and ``provenance`` by frame."""
+        parent = zeros("I", self.nodes)
+        frame = zeros("I", self.nodes)
+        parents = parent
+        frames = frame
+        with cython.nogil:
+            for i in range(self.nodes):
+                parents[i] = cython.cast(cython.uint, self.node_key[i] >> 32)
+                frames[i] = cython.cast(cython.uint, self.node_key[i] & NOTHING)
+        count: cython.Py_ssize_t = self.frames
+        return {
+            "parent": parent,
+            "frame": frame,
+            "image": memoryview(self.frame_image)[:count],
+            "address": memoryview(self.frame_address)[:count],
+            "runtime": memoryview(self.frame_runtime)[:count],
+            "provenance": memoryview(self.frame_provenance)[:count],
+        }

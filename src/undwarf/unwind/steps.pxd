@@ -1,0 +1,29 @@
+cimport cython
+
+from undwarf.unwind.expressions cimport Expressions
+
+
+cdef class Steps(Expressions):
+    # While a rule is followed: the caller's registers so far.
+    cdef unsigned long long[17] caller
+    # Whether the frame at hand called no other.
+    cdef bint innermost
+    cdef bint frame_pointers
+    # Where a call that led to no code would return to.
+    cdef unsigned long long back
+
+    cdef int step(self, unsigned int rule) except? -1 nogil
+    @cython.final
+    cdef unsigned long long call_frame_address(self, Py_ssize_t at, int kind) except? -1 nogil
+    @cython.final
+    cdef bint entered_kernel(self, unsigned long long address) except? -1 nogil
+    @cython.final
+    cdef int restore_saved(self, Py_ssize_t at, int saved, unsigned long long cfa) except? -1 nogil
+    @cython.final
+    cdef int restore_all(self, Py_ssize_t at, int saved, unsigned long long cfa, bint elsewhere) except? -1 nogil
+    @cython.final
+    cdef unsigned long long restored(self, Py_ssize_t at, unsigned long long cfa) except? -1 nogil
+    cdef int step_without_rule(self, Py_ssize_t depth) except? -1 nogil
+    @cython.final
+    cdef int step_by_frame_pointer(self, Py_ssize_t depth) except? -1 nogil
+    cdef bint called_from(self) except? -1 nogil

@@ -1,0 +1,332 @@
+# cython: language_level=3, boundscheck=True, wraparound=False, cdivision=False, initializedcheck=False
+"""Steps from a frame to its caller: by a rule, by the frame pointer, and where a call led to no code."""
+
+from typing import Any
+
+import cython
+
+from undwarf.unwind.expressions import Expressions
+
+# A rule's words; undwarf.tables.model describes them.
+STRIDE = cython.declare(cython.Py_ssize_t, 80)
+CFA_REGISTER = cython.declare(cython.int, 1)
+CFA_DEREF = cython.declare(cython.int, 2)
+CFA_PLT = cython.declare(cython.int, 3)
+CFA_EXPRESSION = cython.declare(cython.int, 4)
+FLAG_SIGNAL = cython.declare(cython.int, 1)
+FLAG_OUTERMOST = cython.declare(cython.int, 2)
+FLAG_INTERRUPTED = cython.declare(cython.int, 32)
+KIND_AT_CFA = cython.declare(cython.int, 2)
+KIND_IS_CFA = cython.declare(cython.int, 3)
+KIND_REGISTER = cython.declare(cython.int, 4)
+KIND_AT_REGISTER = cython.declare(cython.int, 5)
+KIND_EXPRESSION = cython.declare(cython.int, 6)
+KIND_IS_EXPRESSION = cython.declare(cython.int, 7)
+FROM_GOPCLNTAB = cython.declare(cython.int, 6)
+"""The source of rules whose expressions lead to another stack (:mod:`undwarf.tables.go_stacks`)."""
+NOTHING = cython.declare(cython.uint, 0xFFFFFFFF)
+RULE_UNMAPPED = cython.declare(cython.uint, 0xFFFFFFFE)
+
+# Stop reasons (undwarf.unwind.stop.StopReason).
+STOP_ROOT = cython.declare(cython.int, 1)
+STOP_TRUNCATED = cython.declare(cython.int, 2)
+STOP_NO_RULE = cython.declare(cython.int, 3)
+STOP_BAD_CFA = cython.declare(cython.int, 5)
+STOP_UNREADABLE = cython.declare(cython.int, 10)
+STOP_BAD_RULE = cython.declare(cython.int, 12)
+STOP_OTHER_STACK = cython.declare(cython.int, 15)
+
+# x86-64: DWARF register numbers.
+REGISTERS = cython.declare(cython.int, 17)
+RBP = cython.declare(cython.int, 6)
+RSP = cython.declare(cython.int, 7)
+RIP = cython.declare(cython.int, 16)
+CALLEE_SAVED = cython.declare(cython.uint, 1 << 3 | 1 << 6 | 1 << 7 | 1 << 12 | 1 << 13 | 1 << 14 | 1 << 15 | 1 << 16)
+"""Those that a function gives back, the stack pointer and the address."""
+
+
+@cython.cclass
+class Steps(Expressions):
+    """The frame at hand becomes its caller: ``regs`` and ``known`` are then the caller's."""
+
+    caller: Any
+
+    def __init__(
+        self,
+        source: Any,
+        spaces: dict[str, memoryview],
+        image_count: int,
+        limits: Any,
+        runtime: bool,
+        kernel_image: int,
+    ) -> None:
+        super().__init__(source, spaces, image_count, limits, runtime, kernel_image)
+        self.innermost = False
+        self.frame_pointers = source.frame_pointers
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1)
+    def step(self, rule: cython.uint) -> cython.int:
+        """Go from a frame to its caller by a rule; returns 0 or a stop reason."""
+        at: cython.Py_ssize_t = STRIDE * rule
+        kind: cython.int = self.words[at]
+        flags: cython.int = self.words[at + 4]
+        cfa: cython.ulonglong
+        saved: cython.int
+        number: cython.int
+        i: cython.int
+        simple: cython.bint = True
+        sp: cython.ulonglong = self.regs[RSP]
+        elsewhere: cython.bint
+        self.fault = 0
+        if flags & FLAG_OUTERMOST:
+            return STOP_ROOT
+        if kind < CFA_REGISTER or kind > CFA_EXPRESSION:
+            return STOP_NO_RULE
+        cfa = self.call_frame_address(at, kind)
+        elsewhere = kind == CFA_EXPRESSION and self.words[at + 5] == FROM_GOPCLNTAB
+        if self.fault:
+            return STOP_OTHER_STACK if elsewhere and self.fault in (STOP_TRUNCATED, STOP_UNREADABLE) else self.fault
+        # Only the stack and frame pointer bound the frame; other registers may lead to another stack.
+        number = self.words[at + 1]
+        if cfa < sp and kind == CFA_REGISTER and not flags & FLAG_SIGNAL and number in (RSP, RBP):
+            return STOP_BAD_CFA
+        saved = self.words[at + 6]
+        if saved < 1 or saved > REGISTERS or self.words[at + 7] != RIP or self.words[at + 8] != RIP:
+            return STOP_BAD_RULE
+        if flags & FLAG_INTERRUPTED and self.entered_kernel(cfa + self.words[at + 10]):
+            return STOP_ROOT
+        for i in range(saved):
+            if self.words[at + 9 + 4 * i] >= KIND_REGISTER:
+                simple = False
+        if not simple or kind != CFA_REGISTER or not CALLEE_SAVED >> number & 1 or cfa < sp:
+            self.odd = True
+        if simple:
+            return self.restore_saved(at, saved, cfa)
+        return self.restore_all(at, saved, cfa, elsewhere)
+
+    @cython.final
+    @cython.cfunc
+    @cython.nogil
+    @cython.inline
+    @cython.exceptval(-1)
+    def call_frame_address(self, at: cython.Py_ssize_t, kind: cython.int) -> cython.ulonglong:
+        """The call frame address by the rule at ``at``; sets ``fault`` if there is none."""
+        cfa: cython.ulonglong
+        if kind == CFA_EXPRESSION:
+            return self.evaluate(self.words[at + 3], 0, False)
+        cfa = self.register(RSP if kind == CFA_PLT else self.words[at + 1])
+        cfa += cython.cast(cython.ulonglong, cython.cast(cython.longlong, self.words[at + 2]))
+        if kind == CFA_DEREF and not self.fault:
+            cfa = self.load(cfa) + cython.cast(cython.ulonglong, cython.cast(cython.longlong, self.words[at + 3]))
+        elif kind == CFA_PLT and (self.regs[RIP] & 15) >= cython.cast(cython.ulonglong, self.words[at + 3]):
+            cfa += 8
+        return cfa
+
+    @cython.final
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1)
+    def entered_kernel(self, address: cython.ulonglong) -> cython.bint:
+        """Whether the registers of an interruption, whose return address is saved at ``address``, are those of user
+        mode, as their code segment says: this is where the kernel was entered."""
+        segment: cython.ulonglong = self.load(address + 8)
+        user: cython.bint = not self.fault and segment & 3 != 0
+        self.fault = 0
+        return user
+
+    @cython.final
+    @cython.cfunc
+    @cython.nogil
+    @cython.inline
+    @cython.exceptval(-1)
+    def restore_saved(self, at: cython.Py_ssize_t, saved: cython.int, cfa: cython.ulonglong) -> cython.int:
+        """Take the caller's registers where the rule only says where they were saved, as most do: their order does not
+        matter. Returns 0 or a stop reason."""
+        number: cython.int
+        how: cython.int
+        address: cython.ulonglong
+        i: cython.int
+        stack_set: cython.bint = False
+        sp: cython.ulonglong = self.regs[RSP]
+        for i in range(saved):
+            number = self.words[at + 8 + 4 * i]
+            if number < 0 or number >= REGISTERS:
+                continue
+            how = self.words[at + 9 + 4 * i]
+            address = cfa + cython.cast(cython.ulonglong, cython.cast(cython.longlong, self.words[at + 10 + 4 * i]))
+            if number == RSP:
+                stack_set = True
+            if how == KIND_AT_CFA:
+                if address < sp:
+                    if number != RIP:
+                        # Below the stack pointer: an epilogue has taken the register back already, and compilers
+                        # do not say so again.
+                        continue
+                    self.odd = True
+                self.regs[number] = self.load(address)
+                if self.fault:
+                    if number == RIP:
+                        return self.fault
+                    self.fault = 0
+                    self.known &= ~(cython.cast(cython.uint, 1) << number)
+                else:
+                    self.known |= cython.cast(cython.uint, 1) << number
+            elif how == KIND_IS_CFA:
+                self.regs[number] = address
+                self.known |= cython.cast(cython.uint, 1) << number
+            else:
+                self.known &= ~(cython.cast(cython.uint, 1) << number)
+                if number == RIP:
+                    return STOP_ROOT
+        if not stack_set:
+            self.regs[RSP] = cfa
+            self.known |= cython.cast(cython.uint, 1) << RSP
+        return 0
+
+    @cython.final
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1)
+    def restore_all(
+        self, at: cython.Py_ssize_t, saved: cython.int, cfa: cython.ulonglong, elsewhere: cython.bint
+    ) -> cython.int:
+        """Take the caller's registers where the rule makes some of registers of this frame, which are read while those
+        of the caller are written. ``elsewhere``: on another stack. Returns 0 or a stop reason."""
+        number: cython.int
+        i: cython.int
+        value: cython.ulonglong
+        known: cython.uint = self.known | cython.cast(cython.uint, 1) << RSP
+        for i in range(REGISTERS):
+            self.caller[i] = self.regs[i]
+        self.caller[RSP] = cfa
+        for i in range(saved):
+            number = self.words[at + 8 + 4 * i]
+            if number < 0 or number >= REGISTERS:
+                continue
+            if (
+                number == RIP
+                and not self.innermost
+                and self.words[at + 9 + 4 * i] == KIND_REGISTER
+                and self.words[at + 10 + 4 * i] == self.link
+            ):
+                # A frame that called another has its own return address elsewhere.
+                return STOP_NO_RULE
+            value = self.restored(at + 9 + 4 * i, cfa)
+            if not self.fault:
+                self.caller[number] = value
+                known |= cython.cast(cython.uint, 1) << number
+                continue
+            if number == RIP:
+                return STOP_OTHER_STACK if elsewhere and self.fault in (STOP_TRUNCATED, STOP_UNREADABLE) else self.fault
+            self.fault = 0
+            known &= ~(cython.cast(cython.uint, 1) << number)
+        for i in range(REGISTERS):
+            self.regs[i] = self.caller[i]
+        self.known = known
+        return 0
+
+    @cython.final
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1)
+    def restored(self, at: cython.Py_ssize_t, cfa: cython.ulonglong) -> cython.ulonglong:
+        """The caller's value of a register, by the three words at ``at``; sets ``fault`` if it is not to be had."""
+        how: cython.int = self.words[at]
+        amount: cython.ulonglong = cython.cast(cython.ulonglong, cython.cast(cython.longlong, self.words[at + 1]))
+        value: cython.ulonglong
+        if how == KIND_AT_CFA:
+            return self.load(cfa + amount)
+        if how == KIND_IS_CFA:
+            return cfa + amount
+        if how == KIND_REGISTER:
+            return self.register(self.words[at + 1])
+        if how == KIND_AT_REGISTER:
+            value = self.register(self.words[at + 2]) + amount
+        elif how in (KIND_EXPRESSION, KIND_IS_EXPRESSION):
+            value = self.evaluate(self.words[at + 1], cfa, True)
+        else:
+            self.fault = STOP_ROOT
+            return 0
+        if self.fault or how == KIND_IS_EXPRESSION:
+            return value
+        return self.load(value)
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1)
+    def step_without_rule(self, depth: cython.Py_ssize_t) -> cython.int:
+        """Go from frame number ``depth``, the one found last, to its caller; returns 0 or a stop reason."""
+        if self.found_image != NOTHING and self.at_entry(self.found_image, self.stacks.frame_address[self.found_frame]):
+            # A program's or the loader's first instructions have no caller, and often no rule that says so.
+            return STOP_ROOT
+        return self.step_by_frame_pointer(depth)
+
+    @cython.final
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1)
+    def step_by_frame_pointer(self, depth: cython.Py_ssize_t) -> cython.int:
+        """Go to the caller by the frame pointer, if all that can be checked speaks for it; 0 or a stop reason.
+
+        The pointer must lie in known memory above the stack pointer, and the return address in executable code behind a
+        call instruction; where that code cannot be read, the saved pointer must lie above this one.
+        """
+        pointer: cython.ulonglong = self.regs[RBP]
+        upper: cython.ulonglong
+        back: cython.ulonglong
+        proof: cython.int
+        if not self.frame_pointers or not self.known >> RBP & 1:
+            return STOP_NO_RULE
+        if pointer == 0:
+            # The System V ABI marks the outermost frame by a frame pointer of zero; where code was interrupted, a
+            # zero may be any number.
+            return STOP_ROOT if depth > 1 else STOP_NO_RULE
+        if pointer & 7 or pointer < self.regs[RSP]:
+            return STOP_NO_RULE
+        if not self.live_whole and (pointer >= self.high or self.high - pointer < 16):
+            return STOP_NO_RULE
+        self.fault = 0
+        upper = self.load(pointer)
+        back = self.load(pointer + 8) & self.address_bits
+        if self.fault or back == 0:
+            self.fault = 0
+            return STOP_NO_RULE
+        self.find(back - 1, back)
+        if self.found_rule == RULE_UNMAPPED:
+            return STOP_NO_RULE
+        proof = self.call_proof()
+        # Where code cannot be read, an unbroken chain of frame pointers has to speak for itself.
+        if proof == 2 or (proof == 3 and upper and upper <= pointer):
+            return STOP_NO_RULE
+        self.regs[RSP] = pointer + 16
+        self.regs[RBP] = upper
+        self.regs[RIP] = back
+        # Nothing says what the callee did with the other callee-saved registers.
+        self.known = 1 << RSP | 1 << RBP | 1 << RIP
+        if self.link >= 0:
+            # The frame record may lie anywhere in the frame.
+            self.known = 1 << RBP | 1 << RIP
+        return 0
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1)
+    def called_from(self) -> cython.bint:
+        """Whether a call led to where there is no code, as through a pointer that is NULL; sets ``back``, where it
+        would return to.
+
+        Nothing was executed there yet, so the return address is where the call has put it.
+        """
+        self.fault = 0
+        if self.link >= 0:
+            self.back = cython.cast(cython.ulonglong, self.regs[self.link]) if self.known >> self.link & 1 else 0
+        else:
+            self.back = self.load(self.regs[RSP])
+        self.back &= self.address_bits
+        if self.fault or self.back == 0:
+            self.fault = 0
+            return False
+        self.find(self.back - 1, self.back)
+        return self.found_rule != RULE_UNMAPPED and self.call_proof() == 1

@@ -1,0 +1,43 @@
+cimport cython
+
+from undwarf.unwind.steps cimport Steps
+
+
+cdef class UserFrames(Steps):
+    # Frames of the sample at hand, from the innermost on.
+    cdef unsigned int[::1] chain
+    cdef Py_ssize_t max_chain
+    # Why the walk ended, and in which image.
+    cdef int stop
+    cdef unsigned int stop_image
+    cdef bint ended_at_zero
+    # The last whole stack: states from the root inwards, and where its dump lies in the window.
+    cdef unsigned long long[::1] memo
+    cdef Py_ssize_t memo_count
+    cdef unsigned int memo_space
+    cdef Py_ssize_t memo_dump
+    cdef unsigned long long memo_low
+    cdef unsigned long long memo_top
+    # The state to compare with next, down to where memory is equal, and whether it differs below.
+    cdef Py_ssize_t memo_at
+    cdef unsigned long long memo_equal
+    cdef bint memo_compared
+    # How many frames of it this stack ends with, and the innermost one's node.
+    cdef Py_ssize_t tail_count
+    cdef unsigned int tail_node
+
+    cdef Py_ssize_t user_part(self, Py_ssize_t count, Py_ssize_t depth, bint second_look) except? -1 nogil
+    @cython.final
+    cdef int keep_state(self, Py_ssize_t depth, bint exact) except? -1 nogil
+    @cython.final
+    cdef int see_last_stack(self) except? -1 nogil
+    @cython.final
+    cdef bint joins_last_stack(self, Py_ssize_t depth, bint exact) except? -1 nogil
+    cdef long long remember(self, Py_ssize_t first, Py_ssize_t count) except? -1 nogil
+    @cython.final
+    cdef unsigned long long same_memory(
+        self, unsigned long long equal, unsigned long long down_to
+    ) except? -1 nogil
+    @cython.final
+    cdef bint returns_to_handler(self, unsigned int rule) except? -1 nogil
+    cdef Py_ssize_t to_handler(self, Py_ssize_t first, Py_ssize_t count) except? -1 nogil

@@ -1,0 +1,382 @@
+# cython: language_level=3, boundscheck=True, wraparound=False, cdivision=False, initializedcheck=False
+"""The user frames of a sample, from its registers and its stack dump outwards.
+
+What the last whole stack has in common with this one is not walked again: where a frame has the state of one of its
+frames and both dumps are equal above, the rest is the same.
+"""
+
+from typing import Any
+
+import cython
+
+from undwarf.buffers import zeros
+from undwarf.unwind.steps import Steps
+
+NOTHING = cython.declare(cython.uint, 0xFFFFFFFF)
+ALL_ONES = cython.declare(cython.ulonglong, 0xFFFFFFFFFFFFFFFF)
+
+STATE = cython.declare(cython.Py_ssize_t, 10)
+"""Words of a frame's state: address, stack pointer, rbx, rbp, r12 to r15, what is known of the registers that functions
+give back (all ones where the address is exact), stack node."""
+
+# A rule's words (undwarf.tables.model), and what there is in place of a rule.
+STRIDE = cython.declare(cython.Py_ssize_t, 80)
+FLAG_SIGNAL = cython.declare(cython.int, 1)
+KIND_AT_CFA = cython.declare(cython.int, 2)
+RULE_NO = cython.declare(cython.uint, 0xFFFFFFFF)
+RULE_UNMAPPED = cython.declare(cython.uint, 0xFFFFFFFE)
+RULE_NO_FILE = cython.declare(cython.uint, 0xFFFFFFFD)
+RULE_LIMIT = cython.declare(cython.uint, 0xFFFFFFF0)
+
+# Stop reasons (undwarf.unwind.stop.StopReason).
+STOP_ROOT = cython.declare(cython.int, 1)
+STOP_NO_RULE = cython.declare(cython.int, 3)
+STOP_UNMAPPED = cython.declare(cython.int, 4)
+STOP_LOOP = cython.declare(cython.int, 6)
+STOP_DEPTH = cython.declare(cython.int, 7)
+STOP_NO_FILE = cython.declare(cython.int, 9)
+
+# x86-64: DWARF register numbers.
+REGISTERS = cython.declare(cython.int, 17)
+RAX = cython.declare(cython.int, 0)
+RDX = cython.declare(cython.int, 1)
+RBX = cython.declare(cython.int, 3)
+RBP = cython.declare(cython.int, 6)
+RSP = cython.declare(cython.int, 7)
+RIP = cython.declare(cython.int, 16)
+CALLEE_SAVED = cython.declare(cython.uint, 1 << 3 | 1 << 6 | 1 << 7 | 1 << 12 | 1 << 13 | 1 << 14 | 1 << 15 | 1 << 16)
+"""Those that a function gives back, the stack pointer and the address."""
+
+
+@cython.cclass
+class UserFrames(Steps):
+    """Walks one dump at a time; its frames go to ``chain``, from the innermost on."""
+
+    def __init__(
+        self,
+        source: Any,
+        spaces: dict[str, memoryview],
+        image_count: int,
+        limits: Any,
+        runtime: bool,
+        kernel_image: int,
+    ) -> None:
+        super().__init__(source, spaces, image_count, limits, runtime, kernel_image)
+        self.max_chain = limits.max_chain
+        self.chain = zeros("I", self.max_frames + self.max_chain + 8)
+        self.memo = zeros("Q", STATE * (self.max_frames + 1))
+        self.memo_count = 0
+        self.memo_space = NOTHING
+        self.memo_top = 0
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1)
+    def user_part(
+        self, count: cython.Py_ssize_t, depth: cython.Py_ssize_t, second_look: cython.bint
+    ) -> cython.Py_ssize_t:
+        """Walk the dump, appending frames to the chain; sets ``stop`` and ``stop_image``. The registers are those of
+        frame number ``depth``.
+
+        A second look reads the code too. A return instruction means what it means, whatever its rule says; and behind
+        no call lies no return address: execution goes on at just that address, as where an exception lands.
+        """
+        exact: cython.bint = depth == 0
+        nowhere: cython.bint = False
+        pc: cython.ulonglong
+        reason: cython.int = 0
+        rule: cython.uint
+        image: cython.uint = NOTHING
+        sp: cython.ulonglong
+        turns: cython.int = 0
+        left: cython.Py_ssize_t = 0
+        self.top = 0
+        self.odd = second_look or depth > 0
+        self.ended_at_zero = False
+        self.fresh_count = depth
+        self.see_last_stack()
+        while True:
+            pc = self.regs[RIP]
+            if self.memo_at >= 0 and self.joins_last_stack(depth, exact):
+                reason = STOP_ROOT
+                break
+            if exact:
+                self.find(pc, pc)
+                nowhere = self.found_rule == RULE_UNMAPPED and self.called_from()
+            if pc == 0 and depth and not nowhere:
+                self.ended_at_zero = True
+                reason = STOP_ROOT
+                break
+            self.find(pc if exact else pc - 1, pc)
+            rule = self.found_rule
+            if rule == RULE_UNMAPPED and depth and not nowhere:
+                if self.runtime:
+                    # Where addresses are shown, so is the one that leads nowhere.
+                    self.chain[count] = self.found_frame
+                    count += 1
+                reason = STOP_UNMAPPED
+                break
+            image = self.found_image
+            if depth >= self.max_frames:
+                reason = STOP_DEPTH
+                break
+            self.keep_state(depth, exact)
+            self.chain[count] = self.found_frame
+            count += 1
+            depth += 1
+            sp = self.regs[RSP]
+            if nowhere:
+                self.regs[RIP] = self.back
+                if self.link < 0:
+                    self.regs[RSP] = sp + 8
+                exact = False
+                nowhere = False
+            elif (
+                depth == 1 and (second_look or (rule == RULE_NO and self.link < 0)) and self.is_return(self.found_frame)
+            ):
+                # Whatever its function did, at a return instruction it is done with. So do system calls wait in
+                # functions that nothing describes (musl's).
+                self.fault = 0
+                self.regs[RIP] = self.load(sp)
+                if self.fault:
+                    reason = self.fault
+                    break
+                self.regs[RSP] = sp + 8
+                exact = False
+                # A frame pointer of zero says nothing about this caller yet.
+                left = 1
+            elif rule < RULE_LIMIT:
+                self.innermost = exact
+                reason = self.step(rule)
+                if reason:
+                    break
+                self.regs[RIP] &= self.address_bits
+                exact = (self.words[STRIDE * rule + 4] & FLAG_SIGNAL) != 0
+            else:
+                reason = self.step_without_rule(0 if exact else depth - left)
+                if reason:
+                    if rule != RULE_NO and reason == STOP_NO_RULE:
+                        reason = STOP_NO_FILE if rule == RULE_NO_FILE else STOP_UNMAPPED
+                    break
+                exact = False
+            if second_look and not exact:
+                self.find(self.regs[RIP] - 1, self.regs[RIP])
+                exact = self.found_rule != RULE_UNMAPPED and self.call_proof() == 2
+            if self.regs[RSP] <= sp:
+                # Down is where only signal stacks and coroutines go; a stack that keeps doing so is going in circles.
+                turns += 1
+                if turns > 64:
+                    reason = STOP_LOOP
+                    break
+        if self.tail_count and self.memo_top > self.top:
+            # What lies above was read when that stack was walked.
+            self.top = self.memo_top
+        self.stop = reason
+        if reason != STOP_ROOT:
+            self.stop_image = image
+        return count
+
+    @cython.final
+    @cython.cfunc
+    @cython.nogil
+    @cython.inline
+    @cython.exceptval(-1)
+    def keep_state(self, depth: cython.Py_ssize_t, exact: cython.bint) -> cython.int:
+        """Keep the state of frame number ``depth``, which is below the limit."""
+        # All words of a state are there if its first one is.
+        state: cython.p_ulonglong = cython.cast(cython.p_ulonglong, cython.address(self.fresh[STATE * depth]))
+        state[0] = self.regs[RIP]
+        state[1] = self.regs[RSP]
+        state[2] = self.regs[RBX]
+        state[3] = self.regs[RBP]
+        state[4] = self.regs[12]
+        state[5] = self.regs[13]
+        state[6] = self.regs[14]
+        state[7] = self.regs[15]
+        # An exact address is looked up as it is, a return address is not: they never stand for each other.
+        state[8] = ALL_ONES if exact else self.known & CALLEE_SAVED
+        self.fresh_count = depth + 1
+        return 0
+
+    # -- what stacks have in common -----------------------------------------------------------------------------
+
+    @cython.final
+    @cython.cfunc
+    @cython.nogil
+    @cython.inline
+    @cython.exceptval(-1)
+    def see_last_stack(self) -> cython.int:
+        """Compare with the last whole stack from its innermost frame on, if this one could join it."""
+        self.tail_count = 0
+        self.memo_at = -1
+        self.memo_compared = False
+        if self.memo_count and self.memo_space == self.space and self.high >= self.memo_top:
+            self.memo_at = self.memo_count - 1
+            self.memo_equal = self.memo_top
+        return 0
+
+    @cython.final
+    @cython.cfunc
+    @cython.nogil
+    @cython.inline
+    @cython.exceptval(-1)
+    def joins_last_stack(self, depth: cython.Py_ssize_t, exact: cython.bint) -> cython.bint:
+        """Whether all from frame number ``depth`` on is as in the last whole stack, of which ``memo_at`` is the
+        innermost frame that can be this one; sets ``tail_count`` and ``tail_node``."""
+        sp: cython.ulonglong = self.regs[RSP]
+        state: cython.p_ulonglong
+        while self.memo[STATE * self.memo_at + 1] < sp:
+            self.memo_at -= 1
+            if self.memo_at < 0:
+                return False
+        # All words of a state are there if its first one is.
+        state = cython.cast(cython.p_ulonglong, cython.address(self.memo[STATE * self.memo_at]))
+        if (
+            state[0] != self.regs[RIP]
+            or state[1] != sp
+            or exact
+            or self.odd
+            or depth + self.memo_at >= self.max_frames
+            or state[2] != self.regs[RBX]
+            or state[3] != self.regs[RBP]
+            or state[4] != self.regs[12]
+            or state[5] != self.regs[13]
+            or state[6] != self.regs[14]
+            or state[7] != self.regs[15]
+            or state[8] != (self.known & CALLEE_SAVED)
+        ):
+            return False
+        if self.memo_equal > sp and not self.memo_compared:
+            self.memo_equal = self.same_memory(self.memo_equal, sp)
+            self.memo_compared = self.memo_equal > sp + 7
+        if self.memo_equal >= sp + 8:
+            return False
+        self.tail_count = self.memo_at + 1
+        self.tail_node = cython.cast(cython.uint, state[STATE - 1])
+        return True
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1)
+    def remember(self, first: cython.Py_ssize_t, count: cython.Py_ssize_t) -> cython.longlong:
+        """Intern the user frames of the chain, and keep their states for the next stack; returns the innermost node."""
+        node: cython.uint = self.tail_node
+        keep: cython.bint = self.stop == STOP_ROOT and not self.odd and self.fresh_count == count - first
+        i: cython.Py_ssize_t = count - 1
+        k: cython.Py_ssize_t
+        at: cython.Py_ssize_t = self.tail_count
+        state: cython.p_ulonglong
+        kept: cython.p_ulonglong
+        while i >= first:
+            node = cython.cast(cython.uint, self.stacks.node(node, self.chain[i]))
+            if keep:
+                # All words of a state are there if its first one is.
+                state = cython.cast(cython.p_ulonglong, cython.address(self.fresh[STATE * (i - first)]))
+                kept = cython.cast(cython.p_ulonglong, cython.address(self.memo[STATE * at]))
+                for k in range(STATE - 1):
+                    kept[k] = state[k]
+                kept[STATE - 1] = node
+                at += 1
+            i -= 1
+        if not keep:
+            self.memo_count = 0
+            return node
+        if self.tail_count == 0 or self.top > self.memo_top:
+            self.memo_top = self.top
+        self.memo_count = at
+        self.memo_space = self.space
+        self.memo_dump = self.dump
+        self.memo_low = self.low
+        return node
+
+    @cython.final
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1)
+    def same_memory(self, equal: cython.ulonglong, down_to: cython.ulonglong) -> cython.ulonglong:
+        """Compare both dumps downwards from ``equal``; the lowest address not below ``down_to`` to which they agree."""
+        here: cython.p_ulonglong
+        there: cython.p_ulonglong
+        words: cython.Py_ssize_t
+        if down_to < self.low or down_to < self.memo_low or equal < down_to or equal > self.high:
+            return equal
+        words = cython.cast(cython.Py_ssize_t, (equal - down_to) >> 3)
+        if not words:
+            return equal
+        # Both dumps hold [down_to, equal): it lies above their lower ends, below this one's upper end, and all of it
+        # up to memo_top, which equal never passes, was read in the other one.
+        here = cython.cast(
+            cython.p_ulonglong,
+            cython.address(self.window[self.dump + cython.cast(cython.Py_ssize_t, down_to - self.low)]),
+        )
+        there = cython.cast(
+            cython.p_ulonglong,
+            cython.address(self.window[self.memo_dump + cython.cast(cython.Py_ssize_t, down_to - self.memo_low)]),
+        )
+        while words > 0 and here[words - 1] == there[words - 1]:
+            words -= 1
+            equal -= 8
+        return equal
+
+    # -- exceptions ---------------------------------------------------------------------------------------------
+
+    @cython.final
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1)
+    def returns_to_handler(self, rule: cython.uint) -> cython.bint:
+        """Whether a rule is one of a function that leaves for an exception's handler: it saves rax and rdx, which no
+        other does, since a handler finds its arguments there (gcc, `__builtin_eh_return`)."""
+        at: cython.Py_ssize_t = STRIDE * rule
+        found: cython.int = 0
+        i: cython.int
+        if rule >= RULE_LIMIT or self.link >= 0:
+            return False
+        for i in range(min(self.words[at + 6], REGISTERS)):
+            if self.words[at + 9 + 4 * i] == KIND_AT_CFA and self.words[at + 8 + 4 * i] in (RAX, RDX):
+                found += 1
+        return found == 2
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1)
+    def to_handler(self, first: cython.Py_ssize_t, count: cython.Py_ssize_t) -> cython.Py_ssize_t:
+        """Walk on, if that leads to the root, where the unwinder of exceptions is about to leave for a handler.
+
+        It puts the registers of the handler's frame where its own function saved those of its caller, the return
+        address last; only the stack pointer is missing then. The frame it leaves for is the first above which the same
+        return address still stands. Source: gcc, libgcc/unwind-dw2.c, `uw_install_context_1`. Returns the chain's
+        length, -2 if the stack has to be walked again.
+        """
+        last: cython.Py_ssize_t = self.fresh_count - 1
+        k: cython.Py_ssize_t
+        i: cython.Py_ssize_t
+        at: cython.Py_ssize_t
+        place: cython.ulonglong
+        back: cython.ulonglong
+        if last > 3:
+            last = 3
+        for k in range(last):
+            at = STATE * k
+            back = self.fresh[at]
+            self.find(back if self.fresh[at + 8] == ALL_ONES else back - 1, back)
+            if not self.returns_to_handler(self.found_rule):
+                continue
+            at += STATE
+            back = self.fresh[at]
+            place = self.fresh[at + 1]
+            while self.low <= place and place < self.high and self.high - place >= 8 and self.load(place) != back:
+                place += 8
+            if place < self.low or place >= self.high or self.high - place < 8:
+                return count
+            self.regs[RIP] = back
+            self.regs[RSP] = place + 8
+            self.regs[RBX] = self.fresh[at + 2]
+            self.regs[RBP] = self.fresh[at + 3]
+            for i in range(4):
+                self.regs[12 + i] = self.fresh[at + 4 + i]
+            self.known = cython.cast(cython.uint, self.fresh[at + 8] & CALLEE_SAVED)
+            self.stop_image = NOTHING
+            count = self.user_part(first + k + 1, k + 1, False)
+            return count if self.stop == STOP_ROOT and not self.ended_at_zero else -2
+        return count

@@ -1,0 +1,1 @@
+from undwarf.unwind.sampled_chains cimport SampledChains
