@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from undwarf.elf import ElfFile
+from undwarf.types.access import Access
 from undwarf.types.opening import open_resolver
 from undwarf.types.resolve import Resolver
 
@@ -184,15 +185,24 @@ def answers(program: Path, function: str, how: str = "") -> set[str]:
 
 def touched(program: Path, function: str, how: str = "") -> list[str]:
     """The same, one for each access."""
+    counted = [one for one in accesses(program, function) if one.countable and how in one.how]
+    return [f"{one.type}.{one.field}".rstrip(".") if one.typed else "?" for one in counted]
+
+
+def spilled(program: Path, function: str) -> list[str]:
+    """The instructions of a function that are said to access no variable's place in the frame."""
+    return [one.insn for one in accesses(program, function) if one.how == "spill"]
+
+
+def accesses(program: Path, function: str) -> list[Access]:
+    """All that the instructions of a function access."""
     resolver = open_resolver(ElfFile.open(program))
     assert isinstance(resolver, Resolver)
     symbols = resolver.source.symbols  # type: ignore[attr-defined]
     low = next(address for address, name in symbols.functions.items() if name == function)
     flow = resolver.flow_at(low)
     assert flow is not None
-    found = [one for k in range(len(flow.instructions)) for one in resolver.at(flow.instructions.address_of(k))]
-    counted = [one for one in found if one.countable and how in one.how]
-    return [f"{one.type}.{one.field}".rstrip(".") if one.typed else "?" for one in counted]
+    return [one for k in range(len(flow.instructions)) for one in resolver.at(flow.instructions.address_of(k))]
 
 
 def test_allocations_are_told_by_size_and_members(plain: Path) -> None:

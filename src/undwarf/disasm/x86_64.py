@@ -626,6 +626,14 @@ def signedness(made: Instruction, after: Instruction | None) -> tuple[int, int]:
     return 0, width
 
 
+def shifts_by(made: Instruction) -> int:
+    """The register that says by how many bits an instruction shifts; -1 where none does."""
+    native = made.native
+    if not isinstance(native, Native) or native.mnemonic not in _SHIFTS or native.op_count != 2:
+        return NONE
+    return _NUMBER[native.op_register(1)] if native.op_kind(1) == OpKind.REGISTER else NONE
+
+
 def _operand_width(native: Native, operand: int) -> int:
     if native.op_kind(operand) == OpKind.REGISTER:
         return _WIDTH[native.op_register(operand)]

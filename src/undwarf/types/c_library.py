@@ -8,12 +8,20 @@ from undwarf.types.calling import INTEGER_REGISTERS
 from undwarf.types.model import VOID, Kind, TypeGraph
 from undwarf.types.program_types import number_types
 
-__all__ = ["ELEMENT_ARRAYS", "ELEMENT_SIZES", "GIVEN_BACK", "library_function"]
+__all__ = ["ELEMENT_ARRAYS", "ELEMENT_SIZES", "GIVEN_BACK", "SIZED", "library_function"]
 
 ELEMENT_SIZES = {"qsort": 2, "qsort_r": 2, "bsearch": 3, "lfind": 3, "lsearch": 3}
 """By function, the parameter that says how many bytes an element of an array takes (C11 7.22.5)."""
 ELEMENT_ARRAYS = {"qsort": 0, "qsort_r": 0}
 """The parameter that is the array; it is the second of those of them that are not here."""
+
+_FIRST, _BOTH = ((0, 2),), ((0, 2), (1, 2))
+SIZED = {
+    "memset": _FIRST, "memcpy": _BOTH, "memmove": _BOTH, "memcmp": _BOTH, "read": ((1, 2),), "write": ((1, 2),),
+    "recv": ((1, 2),), "send": ((1, 2),), "fread": ((0, 1),), "fwrite": ((0, 1),),
+}  # fmt: skip
+"""By function, which parameters are pointers to anything, and which ones say of how many bytes (C11 7.21.8, 7.24;
+POSIX)."""
 
 _TEXT = "text"
 _SIZE = ("long unsigned int", "unsigned long")

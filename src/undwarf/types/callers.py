@@ -317,24 +317,35 @@ class Callers:
     ) -> None:
         """What is given together with a function's address to somebody who keeps both: what any pointer may be goes to
         the function when that is called."""
+        kept = self._kept_by(target).get(function)
+        if kept is not None and kept[0] in told:
+            told[kept[0]].append(self._given(site, values.get(kept[1]), sources.get(kept[1])))
+
+    def _kept_by(self, target: int) -> dict[int, tuple[int, int]]:
+        """By register in which a function is given the address of another one: the register of the only parameter of
+        that which may be anything, and the one whose value it will be, as the first one is given it as well."""
         prototype = self._program.source.prototype_at(target)
         if prototype is None or not prototype.trusted:
-            return
+            return {}
         graph = self._graph
         types = {register: t for register, t, piece in prototype.arguments if not piece}
-        leads = types.get(function, VOID)
-        taken = self._anything(graph.parameters(leads), graph.returns(leads))
+        pointed_to = {register: graph.strip(graph.target(t)) for register, t in types.items() if graph.is_pointer(t)}
+        functions = [register for register, t in pointed_to.items() if graph.kind(t) == Kind.FUNCTION]
         kept = [register for register, t in types.items() if self._is_anything(t)]
-        if len(taken) != 1 or taken[0] not in told or not kept:
-            return
         order = [*types]
-        after = order[order.index(function) + 1 :][:1]
-        # Of several functions it may go with any, unless it comes right behind one.
-        pointed_to = [graph.strip(graph.target(t)) for t in types.values() if graph.is_pointer(t)]
-        alone = len(kept) == 1 and sum(graph.kind(t) == Kind.FUNCTION for t in pointed_to) == 1
-        register = kept[0] if alone else next((one for one in after if one in kept), -1)
-        if register >= 0:
-            told[taken[0]].append(self._given(site, values.get(register), sources.get(register)))
+        found: dict[int, tuple[int, int]] = {}
+        for function in functions if kept else ():
+            leads = pointed_to[function]
+            taken = self._anything(graph.parameters(leads), graph.returns(leads))
+            if len(taken) != 1:
+                continue
+            after = order[order.index(function) + 1 :][:1]
+            # Of several functions it may go with any, unless it comes right behind one.
+            alone = len(kept) == len(functions) == 1
+            register = kept[0] if alone else next((one for one in after if one in kept), -1)
+            if register >= 0:
+                found[function] = taken[0], register
+        return found
 
     def _anything(self, parameters: "tuple[tuple[str, int], ...]", returns: int) -> list[int]:
         """The registers of those of some parameters that are pointers to anything."""
@@ -480,6 +491,10 @@ class Callers:
             for to, source in given.items():
                 if not source[1] and made.webs.entry_of(source[0]) == register:
                     found.add(self._taken(value[4], to, {}))
+        for function, (to, kept) in self._kept_by(target).items():
+            value = values.get(function)
+            if kept == register and value is not None and value[0] == ADDRESS and not value[2]:
+                found.add(self._taken(value[4], to, {}))
         return found.pop() if len(found) == 1 else VOID
 
     def _common(self, told: list[tuple[int, ...]]) -> int:

@@ -10,7 +10,7 @@ from undwarf.types.nodes import Decided
 from undwarf.types.places import Place, PlaceKind
 from undwarf.types.pointed import common_whole, merged
 from undwarf.types.program import Program
-from undwarf.types.program_types import floating_number
+from undwarf.types.program_types import floating_number, structures_by_size
 from undwarf.types.variables import Variables
 from undwarf.types.webs import Webs
 
@@ -51,23 +51,10 @@ class FrameObjects:
                 node.copied += first.copied
         filled = {offset: webs.filled(offset, stride) for offset, (stride, _node) in cells.items()}
         inner = {each.key[1] for several in filled.values() for each in several}
-        types = Variables(webs, self._decided).types()
         found: list[tuple[int, int]] = []
-        objects: list[tuple[int, int]] = []
-        for offset, told in frame.objects.items():
-            t = merged(graph, told)
-            # Optimizers let objects share a place.
-            if t and (webs.unoptimised or self._is_all_of(t, offset)):
-                objects.append((offset, t))
-        for offset, lent in self._lent.items():
-            t = merged(graph, lent)
-            if t and offset not in frame.objects and self._is_all_of(t, offset):
-                objects.append((offset, t))
-        if not webs.unoptimised:
-            objects = [one for one in objects if not any(self._share(one, other) for other in objects)]
-        objects = [one for one in objects if not any(self._is_part(one, other) for other in objects)]
-        self._add_copies(objects)
+        objects = self._objects()
         spans = [(offset, offset + graph.size(t)) for offset, t in objects]
+        types = Variables(webs, self._decided, spans).types()
         slots = {
             node.key[1]: t
             for node, t in types.items()
@@ -102,6 +89,39 @@ class FrameObjects:
                 found.append((offset, t))
         found += objects
         return [Place("", t, PlaceKind.CFA, -1, offset, self._low, self._high) for offset, t in found]
+
+    def _objects(self) -> list[tuple[int, int]]:
+        """Where aggregates begin, and which these are."""
+        graph, webs, frame = self._graph, self._webs, self._frame
+        objects: list[tuple[int, int]] = []
+        for offset, told in frame.objects.items():
+            t = merged(graph, told)
+            # Optimizers let objects share a place.
+            if t and (webs.unoptimised or self._is_all_of(t, offset)):
+                objects.append((offset, t))
+        for offset, lent in self._lent.items():
+            t = merged(graph, lent)
+            if t and offset not in frame.objects and self._is_all_of(t, offset):
+                objects.append((offset, t))
+        for offset, sizes in frame.sizes.items():
+            t = self._of_size(offset, sizes) if all(offset != begin for begin, _t in objects) else VOID
+            if t:
+                objects.append((offset, t))
+        if not webs.unoptimised:
+            objects = [one for one in objects if not any(self._share(one, other) for other in objects)]
+        objects = [one for one in objects if not any(self._is_part(one, other) for other in objects)]
+        self._add_copies(objects)
+        return objects
+
+    def _of_size(self, offset: int, sizes: set[int]) -> int:
+        """The only structure of some bytes that has all that is accessed at an offset, as members of several sizes."""
+        graph = self._graph
+        size = max(sizes)
+        inside = {(at, width) for at, width in self._frame.stands if offset <= at < offset + size and width <= _WORD}
+        if len({(width, (at, width) in self._frame.pointed) for at, width in inside}) < 2:
+            return VOID
+        fitting = {graph.canonical(t): t for t in structures_by_size(graph).get(size, ()) if self._is_all_of(t, offset)}
+        return next(iter(fitting.values())) if len(fitting) == 1 else VOID
 
     def _share(self, one: tuple[int, int], other: tuple[int, int]) -> bool:
         """Whether two objects in the frame have bytes in common without one being a part of the other."""

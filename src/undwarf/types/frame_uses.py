@@ -72,13 +72,15 @@ class FrameUses:
         """Offsets of the frame where addresses of something are stored."""
         self.rows: list[tuple[int, int]] = []
         """(offset, number) of pointers in the frame that a call takes for an array."""
+        self.sizes: dict[int, set[int]] = {}
+        """By offset, of how many bytes what is called is told together with the address."""
         self.copies: list[tuple[int, int, int]] = []
         """(offset, other offset, size) of what is copied from one place in the frame to another."""
 
     @property
     def is_used(self) -> bool:
         """Whether anything is told of what lies there."""
-        return bool(self.objects or self.places or self.floating or self.rows)
+        return bool(self.objects or self.places or self.floating or self.rows or self.sizes)
 
     def lose(self, register: int) -> None:
         """A register is written: what it held is no part of anything any more."""
@@ -108,6 +110,16 @@ class FrameUses:
             if not top[4] - zone <= offset <= end - self.graph.size(t):
                 return
         self.objects.setdefault(offset, []).append(t)
+
+    def note_variadic(self, where: Value, stored: Value | None, tag: int) -> None:
+        """A word is stored in a function that takes any number of parameters, of which those on the stack are kept as
+        the second word of a list of them (System V ABI for x86-64, 3.5.7); `tag`: the list's type."""
+        if stored is not None and stored[0] == FRAME and not stored[2] and stored[4] >= 0 and not where[2]:
+            self.note(where[4] - _WORD, tag)
+
+    def note_sized(self, offset: int, size: int) -> None:
+        """Of what is at an offset so many bytes are read or written by somebody else."""
+        self.sizes.setdefault(offset, set()).add(size)
 
     def note_floating(self, where: Value, operand: Memory) -> None:
         """Note whether a place in the frame has a number with a point and nothing else."""

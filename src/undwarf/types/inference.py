@@ -458,7 +458,8 @@ class Inference:
             head = not node.passed and not flowed and graph.object_at(leads, 0, stored)
             return stored if head else None
         if stored and (whole or node.key[0] in ("slot", "cells")):
-            if graph.size(stored) == 1 and not node.followed and not confirmed:
+            if graph.size(stored) == 1 and not (node.followed or confirmed or (node.reckoned and not node.numeric)):
+                # It may be kept as a pointer to anything, which nobody adds to.
                 return VOID
             return stored
         return leads

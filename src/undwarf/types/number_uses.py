@@ -2,11 +2,12 @@
 """What instructions take values for: numbers with or without sign, parts of sums, sides of comparisons."""
 
 from undwarf.disasm import NONE, Instruction
-from undwarf.disasm.x86_64 import MACHINE, calculates
+from undwarf.disasm.x86_64 import MACHINE, calculates, shifts_by
 from undwarf.types.model import VOID, TypeGraph
 from undwarf.types.nodes import Held, Node
-from undwarf.types.pointed import exactly, scalar_at
+from undwarf.types.pointed import exactly, pointed, scalar_at
 from undwarf.types.tracking import Tracker
+from undwarf.types.values import Value
 
 __all__ = ["OPERANDS", "NumberUses"]
 
@@ -59,8 +60,9 @@ class NumberUses:
     def _signs(self, made: Instruction, sign: int, width: int, held: dict[int, Held | None], slot: Node | None) -> None:
         if slot is not None and made.memory[0].size == width:
             slot.signs.add(sign)
+        count = shifts_by(made)
         for register in made.reads:
-            if register in (MACHINE.stack_pointer, MACHINE.frame_pointer):
+            if register in (MACHINE.stack_pointer, MACHINE.frame_pointer, count):
                 continue
             if any(register in (operand.base, operand.index) for operand in made.memory):
                 continue
@@ -72,6 +74,11 @@ class NumberUses:
                 for part in self._made_of.get(register, ()):
                     if isinstance(part, Node) and part.key[0] == "slot" and part.key[2] == width:
                         part.signs.add(sign)
+
+    def _pointed(self, value: Value | None) -> tuple[int, ...]:
+        """The one type that a side of a comparison leads to; of text also where it leads somewhere inside of it."""
+        known = exactly(self.tracker, value) or pointed(self.tracker, value)
+        return known if known and (self.graph.size(known[0]) == 1 or known == exactly(self.tracker, value)) else ()
 
     def _compared(self, k: int, made: Instruction, held: dict[int, Held | None], slot: Node | None, width: int) -> None:
         if width != 8:
@@ -85,7 +92,7 @@ class NumberUses:
         for register in made.reads:
             if any(register in (operand.base, operand.index) for operand in made.memory):
                 continue
-            sides.append((self.read(held, register), exactly(tracker, tracker.register(register)), register))
+            sides.append((self.read(held, register), self._pointed(tracker.register(register)), register))
         if made.memory:
             if slot is None:
                 t = scalar_at(self.tracker, k, 0, 8)

@@ -2,6 +2,7 @@
 """What the variables of unoptimised code are that nothing names: numbers with and without sign or point, as they are
 used, and pointers, as it was decided what these lead to."""
 
+from undwarf.types.locate import is_member
 from undwarf.types.model import VOID, Kind, TypeGraph
 from undwarf.types.nodes import Decided, Node
 from undwarf.types.program_types import floating_number, integer
@@ -16,13 +17,23 @@ _NEAR = 256
 
 
 class Variables:
-    """The variables in the frame of one function, and the elements of arrays there."""
+    """The variables in the frame of one function, and the elements of arrays there.
 
-    def __init__(self, webs: Webs, decided: Decided) -> None:
+    ``spans`` are where objects begin and end of which the type is known.
+    """
+
+    def __init__(self, webs: Webs, decided: Decided, spans: list[tuple[int, int]]) -> None:
         self._webs = webs
         self._decided = decided
         self._graph: TypeGraph = webs.graph
-        self._unknown = [offset for offset in webs.frame.given if offset not in webs.frame.objects]
+        frame = webs.frame
+        known = [*((at, at + 1) for at in frame.objects), *spans]
+        self._unknown = [
+            (at, at + max(frame.sizes.get(at, (_NEAR,))))
+            for at in frame.given
+            if not any(low <= at < high for low, high in known)
+        ]
+        """Where objects may be of which only the address is known."""
 
     def types(self) -> dict[Node, int]:
         """Types of variables in the frame, and of elements of arrays there."""
@@ -62,8 +73,10 @@ class Variables:
         if lead and (node.numeric or 1 in node.signs):
             return VOID
         if lead and node.followed and (node.low < 0 or node.high > max(graph.size(lead), 1)):
-            # It was made something else by a cast.
-            return VOID
+            # It was made something else by a cast, unless there are several, one behind the other.
+            whole = 0 if graph.is_link(lead) else graph.size(lead)
+            if not whole or node.low < 0 or not all(is_member(graph, lead, at % whole, n) for at, n in node.touched):
+                return VOID
         if lead and graph.is_aggregate(lead) and graph.canonical_name(lead).endswith("(anonymous)"):
             # No variable leads to what has no name; to a part of a union maybe, told by what is accessed.
             sizes = {(offset, width) for offset, width in node.touched}
@@ -100,7 +113,7 @@ class Variables:
 
     def _may_be_filled(self, node: Node) -> bool:
         """Whether a place may be a member of something of which only the address is known."""
-        return node.key[0] == "slot" and any(at <= node.key[1] < at + _NEAR for at in self._unknown)
+        return node.key[0] == "slot" and any(low <= node.key[1] < high for low, high in self._unknown)
 
     def _is_number(self, node: Node) -> bool:
         """Whether a value is no address: by what is done with it, or by what it is compared with."""

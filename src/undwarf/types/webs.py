@@ -10,11 +10,12 @@ used as a number with sign. What follows from all that together is decided in `i
 
 from collections.abc import Callable
 from functools import partial
+from itertools import pairwise
 from typing import NamedTuple
 
 from undwarf.disasm import NONE, Action, Flow, Instruction, Memory
 from undwarf.disasm.x86_64 import MACHINE, RDI, RSI, XMM0, calculates, compares, moves_vector, signedness
-from undwarf.types.c_library import ELEMENT_ARRAYS, ELEMENT_SIZES, GIVEN_BACK, library_function
+from undwarf.types.c_library import ELEMENT_ARRAYS, ELEMENT_SIZES, GIVEN_BACK, SIZED, library_function
 from undwarf.types.calling import (
     argument_registers,
     returned_in_memory,
@@ -39,6 +40,8 @@ _RETURNED = {"integer": (0, 1), "sse": (XMM0, XMM0 + 1)}
 """Registers of the parts of what is returned, by their class."""
 _GIVEN_BACK = {**dict.fromkeys(GIVEN_BACK, RDI), "realloc": RDI, "reallocarray": RDI, "bsearch": RSI}
 """Functions of the C library that return a pointer to what one of their parameters leads to (C11 7.22, 7.24)."""
+_WITHIN_TEXT = frozenset(("memchr", "memrchr"))
+"""Functions of the C library that return a pointer to a byte behind their first parameter, which text consists of."""
 _ONLY_BYTES = frozenset(("memset", "memcpy", "memmove", "memcmp", "bzero", "free", "realloc", "__memset_chk"))
 _ALLOCATORS = {"malloc": 1, "calloc": 2}
 """By name, how many parameters say how much."""
@@ -55,6 +58,8 @@ _LONGEST = 64
 """Pointers of an array in the frame that are looked at."""
 _SMALL = _WORD = 8
 """Bytes that numbers and pointers take at most."""
+_PARAMETER_LIST = "__va_list_tag"
+"""The structure that a `va_list` is made of."""
 _MOST_NODES = 200_000
 """Nodes of a function beyond which what flows into blocks is not looked for."""
 _ALL = 1 << 21
@@ -107,10 +112,13 @@ class Webs(NumberUses):
         flow = tracker.flow
         self.unoptimised = bool(flow.blocks) and is_unoptimised(flow.instructions)
         self.frame = FrameUses(tracker, unoptimised=self.unoptimised)
+        variadic = prototype is not None and prototype.variadic
+        self._list_of_parameters = tracker.program.source.type_named(_PARAMETER_LIST) if variadic else VOID
         if flow.blocks:
             for number in flow.order:
                 self._gather(number)
             self._join()
+            self._returned_numbers()
 
     @property
     def others(self) -> Callable[[int, int], tuple[tuple[int, int], ...]]:
@@ -406,6 +414,7 @@ class Webs(NumberUses):
         node.origins.append(source[0] if source is not None and not source[1] else None)
         if known:
             node.known.append(known)
+            node.confirmed = node.confirmed or (source is not None and not source[1] and source[0].confirmed)
         elif value is not None and value[0] == OBJECT and not value[2] and value[4] < 0:
             node.apart.append((value[1], value[4]))
         elif source is None:
@@ -461,6 +470,8 @@ class Webs(NumberUses):
             self.frame.pair(k, register, frame)
         if self.frame.copy(k, register, size, frame):
             return
+        if frame is not None and size == _WORD and self._list_of_parameters:
+            self.frame.note_variadic(frame, self.tracker.register(register), self._list_of_parameters)
         if frame is not None and size == _WORD and not frame[2]:
             stored = self.tracker.register(register)
             if stored is not None and (stored[0] in (FRAME, OBJECT) or (stored[0] == ADDRESS and stored[4])):
@@ -514,7 +525,9 @@ class Webs(NumberUses):
             if graph.kind(graph.strip(target)) == Kind.VOID:
                 return
             known = pointed(self.tracker, self.tracker.register(register))
-            if not source[1] and any(graph.canonical(one) == graph.canonical(target) for one in known):
+            whole = not source[1] or graph.size(target) == 1
+            if whole and any(graph.canonical(one) == graph.canonical(target) for one in known):
+                # Of text it may be any part.
                 source[0].confirmed = True
             if not any(graph.object_at(one, 0, target) or graph.object_at(target, 0, one) for one in known):
                 source[0].leads.setdefault(source[1], []).append(target)
@@ -557,6 +570,7 @@ class Webs(NumberUses):
             value = tracker.register(register)
             if register not in told and value is not None and value[0] == FRAME:
                 self.frame.given.add(value[4])
+        self._sized(name[0], arguments)
         for register, t, piece in arguments:
             value = tracker.register(register)
             if graph.is_scalar(t) and not piece:
@@ -600,6 +614,7 @@ class Webs(NumberUses):
         back = _GIVEN_BACK.get(name[0])
         returning = self.read(held, back) if back is not None else None
         given = tracker.register(back) if back is not None else None
+        bytes_of = pointed(tracker, tracker.register(RDI)) if name[0] in _WITHIN_TEXT else ()
         for register in tracker.questions.changed(made.target) if made.target is not None else MACHINE.lost_in_calls:
             held[register] = None
         held[MACHINE.result] = None
@@ -613,6 +628,10 @@ class Webs(NumberUses):
                 node.known.append(tuple(t for t in pointed(tracker, given) if graph.size(t) == element))
             else:
                 self._flows(node, returning, given)
+        if bytes_of and graph.size(bytes_of[0]) == 1:
+            # Whether it is kept as text is told by who keeps it.
+            node.known.append(bytes_of)
+            node.reckoned = True
         if text:
             node.confirmed = True
             node.leads.setdefault(0, []).append(text)
@@ -626,6 +645,22 @@ class Webs(NumberUses):
             counts[kind] += 1
             self.frame.pieces[register] = Piece(returns, at)
             held.setdefault(register, None)
+
+    def _sized(self, name: str, arguments: tuple[tuple[int, int, int], ...]) -> None:
+        """Note of how many bytes objects in the frame are that are given away as pointers to anything, where the number
+        comes along, right behind the pointer or as functions of the C library have it."""
+        graph, known = self.graph, self.tracker.register
+        pairs = [(MACHINE.parameters[one], MACHINE.parameters[size]) for one, size in SIZED.get(name, ())]
+        for (register, t, piece), (behind, number, _piece) in pairwise(arguments):
+            anything = not piece and graph.is_pointer(t) and graph.kind(graph.strip(graph.target(t))) == Kind.VOID
+            if anything and graph.kind(graph.strip(number)) == Kind.INT:
+                pairs.append((register, behind))
+        for register, behind in pairs:
+            where, size = known(register), known(behind)
+            if where is None or where[0] != FRAME or where[2] or size is None or size[0] != NUMBER or size[2]:
+                continue
+            if size[4] > _WORD:
+                self.frame.note_sized(where[4], size[4])
 
     def _element(self, name: str) -> int:
         """Bytes of an element where a call says so; 0 elsewhere."""
@@ -736,8 +771,27 @@ class Webs(NumberUses):
             if isinstance(each, Node):
                 each.summed.append(returns)
                 each.met.extend(one for one in parts if one is not each)
-        if result is not None and self.graph.is_scalar(returns):
+        if result is not None and self.graph.is_scalar(returns) and not self._is_floating(returns):
             self._used_as(MACHINE.result, result, returns)
+
+    def _is_floating(self, t: int) -> bool:
+        return self.graph.kind(self.graph.strip(t)) == Kind.FLOAT
+
+    def _returned_numbers(self) -> None:
+        """Note of variables that are returned on one of several ways that they are what the function returns."""
+        t = self.prototype.returns if self.prototype is not None else VOID
+        if not t or not self.graph.is_scalar(t) or self.graph.is_pointer(t) or self._is_floating(t):
+            return
+        queue = [result[0] for result, _value in self.returned if result is not None and not result[1]]
+        seen = set(queue)
+        for node in queue:
+            # The list grows while it is walked.
+            if node.key[0] == "slot" and node.key[2] == self.graph.size(t):
+                node.copied.append(t)
+            for source, more in node.sources if node.key[0] == "in" else ():
+                if not more and source not in seen:
+                    seen.add(source)
+                    queue.append(source)
 
     # Between blocks ----------------------------------------------------------------------------------------
 

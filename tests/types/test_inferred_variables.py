@@ -1,0 +1,96 @@
+"""What is told of programs of which only BTF is there: text and numbers in the frame of unoptimised code, and objects
+there that are passed as anything, with their sizes."""
+
+from pathlib import Path
+
+import pytest
+from tests.types.test_inferred_programs import answers, built, spilled
+
+SOURCE = r"""
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#define NOINLINE __attribute__((noinline, noclone))
+/* What a program calls of the C library is not described. */
+char *found(const char *, int) __asm__("strchr"); void *found_byte(const void *, int, unsigned long) __asm__("memchr");
+struct line { const char *text; int length; };
+struct lines { struct line *first; int n; unsigned used, free; unsigned char map[16]; };
+struct corner { float x, y, z; };
+struct shape { struct corner *corners; int n; float m[4]; };
+struct name { unsigned number; unsigned char length, type; char name[14]; };
+struct file;
+struct ways { int (*read)(struct file *, void *, unsigned); int (*write)(struct file *, const void *, unsigned); };
+struct file { const struct ways *ways; unsigned long at; char *bytes; };
+NOINLINE void note(struct lines *l, const char *text, unsigned long n) { l->first->text = text; l->used += n; }
+NOINLINE int parts(struct lines *l, const char *s, unsigned long n)
+{ const char *p = s, *end = s + n;
+  for (int i = 0; i < l->n; i++) { const char *q = p; while (q < end && *q != ',') q++; note(l, p, q - p); p = q + 1; }
+  return l->used; }
+NOINLINE int parsed(struct lines *l, const char *text)
+{ for (const char *p = text; *p; )
+  { const char *end = found(p, '\n'); const char *equals = found_byte(p, '=', 9); l->used += equals - p;
+    if (end) l->n += end - p;
+    p += l->free + (end != 0); }
+  return l->n; }
+NOINLINE unsigned taken(struct lines *l)
+{ for (unsigned i = 1; i < l->free; i++) if (!(l->map[i >> 3] & 1 << (i & 7)) && l->map[3] >> (i & 3)) return i;
+  return 0; }
+NOINLINE float moved(struct shape *s)
+{ float sum = 0; for (int i = 0; i < s->n; i++) { sum += s->corners[i].x; s->corners[i].z = s->m[0]; } return sum; }
+NOINLINE void said(struct lines *l, int n, ...)
+{ va_list list; va_start(list, n); l->n += va_arg(list, int); va_end(list); }
+NOINLINE int put(struct file *f, unsigned number, const char *text)
+{ struct name n = { number, strlen(text), 1 }; int done = f->ways->write(f, &n, sizeof n); f->at++; return done; }
+NOINLINE unsigned got(struct file *f, const char *text)
+{ struct name n; unsigned found = 0; unsigned long length = strlen(text);
+  while (f->ways->read(f, &n, sizeof n) == sizeof n) if (n.length == length) { found = n.number; break; }
+  return found; }
+NOINLINE struct corner *corners(struct shape *s) { return s->corners; }
+NOINLINE float behind(struct shape *s) { struct corner *c = corners(s); return c[0].x + c[2].y; }
+NOINLINE int nothing_read(struct file *f, void *to, unsigned n) { memset(to, 0, n); f->at += n; return n; }
+NOINLINE int nothing_written(struct file *f, const void *from, unsigned n) { f->bytes = (char *)from; return n; }
+static const struct ways ways = { nothing_read, nothing_written };
+int main(int argc, char **argv)
+{ struct corner c[3] = { { argc } }; struct shape s = { c, 3 }; struct lines l = { 0, argc }; struct file f = { &ways };
+  struct line first = { argv[0], 1 }; l.first = &first; said(&l, 2, argc);
+  return parsed(&l, argv[0]) + parts(&l, argv[0], 3) + taken(&l) + moved(&s) + put(&f, 3, argv[0]) + got(&f, argv[0])
+    + behind(&s); }
+"""
+
+
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return built(tmp_path_factory.mktemp("plain"), "-O0", SOURCE)
+
+
+@pytest.fixture(scope="module")
+def optimized(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return built(tmp_path_factory.mktemp("optimized"), "-O2", SOURCE)
+
+
+def test_text_is_what_is_found_in_text_and_compared_with_it(plain: Path) -> None:
+    for function in ("parts", "parsed"):
+        assert "char*" in answers(plain, function, "frame")
+        assert not spilled(plain, function)
+
+
+def test_a_variable_that_is_returned_on_one_of_two_ways_is_what_is_returned(plain: Path) -> None:
+    assert answers(plain, "taken", "frame") == {"unsigned int", "struct lines*"}
+    assert not spilled(plain, "taken")
+
+
+def test_the_list_of_parameters_is_told_by_what_is_kept_in_it(plain: Path) -> None:
+    assert {"struct __va_list_tag.gp_offset", "struct __va_list_tag.reg_save_area"} <= answers(plain, "said")
+
+
+def test_an_object_is_the_only_structure_of_the_size_that_is_passed_with_it(plain: Path, optimized: Path) -> None:
+    for program in (plain, optimized):
+        assert {"struct name.number", "struct name.length", "struct name.type"} <= answers(program, "put")
+        assert {"struct name.number", "struct name.length"} <= answers(program, "got")
+    assert not spilled(plain, "put") and not spilled(plain, "got")
+
+
+def test_a_pointer_may_lead_to_several_objects(plain: Path) -> None:
+    told = answers(plain, "behind")
+    assert {"struct corner*", "struct corner.x", "struct corner.y"} <= told
+    assert not spilled(plain, "behind")
