@@ -70,6 +70,9 @@ class Fake:
     def function_range(self, pc: int) -> tuple[int, int] | None:
         return None
 
+    def describes(self, pc: int) -> bool:
+        return True
+
     def function_places(self, low: int, high: int) -> list[Place]:
         return [place for place in self.variables if place.low < high and place.high > low]
 

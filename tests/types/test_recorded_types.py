@@ -2,6 +2,7 @@
 
 import json
 import os
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -237,6 +238,43 @@ def test_a_type_nobody_touches_is_told(tmp_path: Path) -> None:
     result = CliRunner().invoke(undwarf, ["types", "--type", "no_such", str(data)])
     assert result.exit_code != 0
     assert "no_such" in str(result.exception or result.output)
+
+
+def test_a_typedef_is_the_type_it_names_not_what_has_its_letters(tmp_path: Path, run: Run) -> None:
+    source = """
+    typedef struct node { struct node *next; long key; } Nod;
+    struct Nodule { long many; };
+    typedef struct { long un; } unused;
+    unused u;
+    __attribute__((noinline)) long key(Nod *n) { return n->key; }
+    __attribute__((noinline)) long many(struct Nodule *n) { return n->many; }
+    int main(int argc, char **argv) { Nod n = {0, argc}; struct Nodule m = {argc}; return key(&n) + many(&m) + u.un; }
+    """
+    binary = build(tmp_path, source, "typedef.c", "-O2")
+    hot = place(binary, "many", "struct Nodule", "many", "r")
+    data = recording(tmp_path, binary, [(hot, 0, 9), (place(binary, "key", "struct node", "key", "r"), 0, 2)])
+    assert run("--type", "Nod", data).startswith("struct node ")
+    result = CliRunner().invoke(undwarf, ["types", "--type", "Nodu", str(data)])
+    assert result.stdout.startswith("struct Nodule ")
+    assert "struct Nodule is the hottest type with 'Nodu' in its name" in result.stderr
+    result = CliRunner().invoke(undwarf, ["types", "--type", "unused", str(data)])
+    assert result.exit_code != 0
+    page = tmp_path / "page.html"
+    run("--type", "Nod", "--html", page, data)
+    assert "struct node" in page.read_text()
+
+
+def test_what_an_assembler_made_has_no_types(tmp_path: Path, run: Run) -> None:
+    source = """
+    asm(".globl quick; .type quick, @function; quick: movq (%rdi), %rax; ret; .size quick, .-quick");
+    long quick(long *p);
+    int main(int argc, char **argv) { long n = argc; return quick(&n); }
+    """
+    binary = build(tmp_path, source, "assembler.c", "-O2")
+    symbols = subprocess.run(["nm", binary], check=True, capture_output=True, text=True).stdout
+    quick = next(int(line.split()[0], 16) for line in symbols.splitlines() if line.endswith(" quick"))
+    (event,) = run("--json", recording(tmp_path, binary, [(quick, 0, 3)]))["events"]
+    assert event["untyped"] == {"no types for this function": 3000}
 
 
 def test_reports_sort_by_type_offset_and_cache_line(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 import io
 import sys
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -11,7 +12,7 @@ from undwarf.errors import NothingUsable, UsageError
 from undwarf.outputs.escape import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from undwarf.types.resolve import Resolver
     from undwarf.views.datatypes import DataTypes
@@ -130,11 +131,14 @@ def _report(
     for k, (event, name, found) in enumerate(read.events()):
         shown = text.TypesOptions(percent_limit, rows, colour, job.recording.path, skid, event in exact)
         if type_name is not None:
-            row = (
-                text.find_type(found, type_name) if k == read.last and not names else text.known_type(found, type_name)
-            )
+            find = text.find_type if k == read.last and not names else text.known_type
+            called = read.called(type_name)
+            row = find(found, type_name, called)
             if row is None:
                 continue
+            if text.plain_name(row.name) != text.plain_name(type_name) and row.name not in called():
+                part = f"{row.name} is the hottest type with {type_name!r} in its name"
+                click.echo(printable(part), err=True)
             names.add(row.name)
             if as_json:
                 events.append({"event": name, **types_json.type_as_dict(found, row)})
@@ -185,6 +189,12 @@ class _Read:
             event=alone,
         )
 
+    def called(self, name: str) -> "Callable[[], frozenset[str]]":
+        """What asks the binaries which types a name stands for."""
+        from undwarf.outputs.types import plain_name
+
+        return cache(lambda: self._touched.named(plain_name(name)))
+
     def events(self) -> "Iterator[tuple[int | None, str, DataTypes]]":
         """(event, its name, what its samples touch)."""
         from undwarf.views.datatypes import data_types
@@ -207,8 +217,9 @@ def _page(job: Job, target: str, type_name: str | None, skid: bool, weight: "Wei
     found = [(name, data) for _event, name, data in read.events()]
     wanted = None
     if type_name is not None:
-        rows = (text.known_type(data, type_name) for _name, data in found)
-        wanted = next((row for row in rows if row is not None), None) or text.find_type(found[0][1], type_name)
+        called = read.called(type_name)
+        rows = (text.known_type(data, type_name, called) for _name, data in found)
+        wanted = next((row for row in rows if row is not None), None) or text.find_type(found[0][1], type_name, called)
     made = io.StringIO()
     write(found, read.clashes, job.recording.path, wanted, made)
     try:

@@ -1,5 +1,6 @@
 """Types and members by weight, one type drawn, and hot instructions with what they touch: for people."""
 
+from collections.abc import Callable
 from typing import TextIO
 
 from undwarf.errors import UsageError
@@ -198,21 +199,25 @@ def _write_spread(found: DataTypes, sink: TextIO, paint: Paint, only: str | None
         sink.write(paint.dim(f"{'':8} → {spread_advice(two)}\n"))
 
 
-def find_type(found: DataTypes, name: str) -> TypeRow:
-    """The hottest type of a name, given whole or without ``struct``. Raises UsageError if no sample touches it."""
-    row = known_type(found, name)
+def find_type(found: DataTypes, name: str, called: Callable[[], frozenset[str]] = frozenset) -> TypeRow:
+    """The hottest type of a name, given whole, without ``struct``, as a typedef or in part. ``called``: the names of
+    the types that it is a typedef of. Raises UsageError if no sample touches it."""
+    row = known_type(found, name, called)
     if row is not None:
         return row
     have = ", ".join(row.name for row in found.types[:5])
     raise UsageError(f"no sample touches a type named {name!r}", f"there is {have}" if have else "", "undwarf types")
 
 
-def known_type(found: DataTypes, name: str) -> TypeRow | None:
+def known_type(found: DataTypes, name: str, called: Callable[[], frozenset[str]] = frozenset) -> TypeRow | None:
     """As :func:`find_type`, None if no sample touches it."""
     wanted = plain_name(name)
     for row in found.types:
         if row.name == name or plain_name(row.name) == wanted:
             return row
+    aliased = called()
+    if aliased:
+        return next((row for row in found.types if row.name in aliased), None)
     return next((row for row in found.types if wanted in row.name), None)
 
 

@@ -37,6 +37,11 @@ class BtfSource:
         """The symbol that holds ``pc``, where symbols are known."""
         return self.symbols.function_at(pc) if self.symbols is not None else None
 
+    def describes(self, pc: int) -> bool:
+        """Whether the function that holds ``pc`` has a prototype."""
+        held = self.function_range(pc)
+        return held is not None and self.prototype_at(held[0]) is not None
+
     def function_places(self, low: int, high: int) -> list[Place]:
         """BTF does not know where local variables are."""
         return []

@@ -40,6 +40,9 @@ MAX_RELATED = 1000
 """Aggregates that one function speaks of."""
 MAX_RELATED_DEPTH = 5
 
+_ASSEMBLERS = frozenset((0x31, 0x8001))
+"""DW_LANG_* of what has no types: DW_LANG_Assembly, DW_LANG_Mips_Assembler."""
+
 FunctionRanges = tuple[list[int], list[int], list[int], Space, int, int]
 """Starts, ends and entries of a unit's functions, where their entries are, the unit's number there, its low address."""
 Fixed = tuple[int, Space, int, int, int, int]
@@ -166,6 +169,14 @@ class DwarfSource:
             return None
         (starts, ends, _dies, _space, _number, _base), k, _unit = place
         return starts[k], ends[k]
+
+    def describes(self, pc: int) -> bool:
+        """Whether a unit of a language that has types tells of the function that holds ``pc``."""
+        place = self._place(pc)
+        if place is None:
+            return False
+        (_starts, _ends, _dies, space, number, _base), _k, _unit = place
+        return space.language(number) not in _ASSEMBLERS
 
     def places(self, pc: int) -> list[list[Place]]:
         """The variables that have a place at ``pc``, by scope, the innermost first."""

@@ -91,6 +91,9 @@ class TypeSource(Protocol):
     def function_range(self, pc: int) -> "tuple[int, int] | None":
         """The contiguous range of the function's code that holds ``pc``; None where it is not known."""
 
+    def describes(self, pc: int) -> bool:
+        """Whether anything is told of the values in the function that holds ``pc``: not of one by an assembler."""
+
     def function_places(self, low: int, high: int) -> list[Place]:
         """All places of all scopes that are valid somewhere in [low, high), the outermost scope first."""
 

@@ -59,6 +59,7 @@ __all__ = ["Access", "Resolver"]
 _EM_X86_64 = 62
 _KEPT_FUNCTIONS = 256
 _NOTHING_KNOWN = "nothing known of the address"
+_NO_TYPES = "no types for this function"
 _VECTOR = 16
 """Bytes of a vector register."""
 _TURNS = 4
@@ -445,7 +446,8 @@ class Resolver:
                 t = led_to_by_both(tracker, operand, size) or read_as(tracker, k, operand, size)
             if t:
                 return self._typed(made, operand, size, locate(self.graph, t, 0, 0, size), "variable")
-            return self._typed(made, operand, size, located or _NOTHING_KNOWN, "variable")
+            described = tracker.has_variables or self.source.describes(function.low)
+            return self._typed(made, operand, size, located or (_NOTHING_KNOWN if described else _NO_TYPES), "variable")
         place, offset = found
         return self._typed(made, operand, size, locate(self.graph, place.type, 0, offset, size), "variable")
 

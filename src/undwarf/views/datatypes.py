@@ -69,6 +69,12 @@ class Touch:
         accesses = self.accesses
         return (frame for frame, which in enumerate(self.access) if which != NONE and accesses[which].typed)
 
+    def named(self, name: str) -> frozenset[str]:
+        """The names that types are shown with which a binary knows by a name, as that of a typedef."""
+        opened = {one(): None for one in self.resolvers if one is not None}
+        found = {one.graph.canonical_name(number) for one in opened if (number := one.source.type_named(name))}
+        return frozenset(found)
+
 
 def touch(
     profile: Profile,
