@@ -27,6 +27,7 @@ void = None
 p_ulonglong = builtins.list[builtins.int]
 p_uint = builtins.list[builtins.int]
 p_char: Any
+Py_UCS4 = builtins.str
 
 NULL: Any
 compiled: builtins.bool

@@ -1,16 +1,16 @@
 """Readable names for mangled C++ and Rust symbols, in the form perf prints them.
 
-C++ is read by :mod:`undwarf.symbols.itanium`. For Rust multi-demangle was chosen by measurement over pydemumble,
-cxxfilt, cpp-demangle and pycxxfilt: its output is bounded (a 200-byte name can stand for gigabytes, which kill a
-process that uses LLVM's or libstdc++'s demangler), and it drops the hash of Rust symbols as perf does. Its names of C++
-lose parameters of packs and of constructors.
+C++ is read by :mod:`undwarf.symbols.itanium.demangling`. For Rust multi-demangle was chosen by measurement over
+pydemumble, cxxfilt, cpp-demangle and pycxxfilt: its output is bounded (a 200-byte name can stand for gigabytes, which
+kill a process that uses LLVM's or libstdc++'s demangler), and it drops the hash of Rust symbols as perf does. Its names
+of C++ lose parameters of packs and of constructors.
 """
 
 import re
 from collections.abc import Sequence
 
 from undwarf.limits import DEFAULT, Limits
-from undwarf.symbols.itanium import demangled
+from undwarf.symbols.itanium.demangling import demangled
 
 _PREFIXES = ("_Z", "_R", "__Z")
 _NESTED_RUST = 4
