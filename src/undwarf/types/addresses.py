@@ -578,9 +578,10 @@ class Questions:
             found = self.variable_of(known)
             if found is None:
                 return said
-            # One of several arrays of the same steps: a variable says which.
+            # One of several arrays of the same steps: a variable says which. Plain bytes are room for anything.
             of_array = known[2] and holds_array(self.graph, found[0], known[2], found[1] - said[4], said[1])
-            return said if of_array else known
+            placed = self.graph.is_aggregate(said[1]) and self._of_bytes(found[0])
+            return said if of_array or placed else known
         if base == NUMBER and known[2] != 1 and known[3] >= 0:
             # An index, whatever is said of it: optimizers let variables stay with what replaced them.
             return known
@@ -643,6 +644,11 @@ class Questions:
         ]
         one = graph.one_of(having)
         return (OBJECT, one, 0, 0, known[4]) if one else None
+
+    def _of_bytes(self, t: int) -> bool:
+        """Whether a type is an array of bytes."""
+        t = self.graph.unwrapped(t)
+        return self.graph.is_array(t) and self.graph.stride(t) == 1
 
     def _is_room(self, t: int, offset: int) -> bool:
         """Whether plain bytes, which anything is put into, lie at an offset of an aggregate."""

@@ -8,9 +8,16 @@ cdef class Effects(Memory):
     cdef int[::1] taught_register
     cdef dict taught_begin
     cdef bint teaching
+    # Behind which address that was made of an unknown one an instruction is: in which register, of which, by how much.
+    cdef Py_ssize_t derived_before
+    cdef long long derived
+    cdef long long derived_from
+    cdef long long derived_by
 
     cdef int put_taught(self, Py_ssize_t register, int value) except? -1
     cpdef int seed(self, Py_ssize_t k) except? -1
+    cdef int _note_derived(self, Py_ssize_t k, Py_ssize_t row, Py_ssize_t m) except? -1
+    cdef int _told_from(self, Py_ssize_t k, Py_ssize_t register, int value) except? -1
     cpdef int apply(self, Py_ssize_t k) except? -1
     cdef int _apply(self, Py_ssize_t k) except? -1
     cdef int _write(self, Py_ssize_t row, long long but) except? -1

@@ -73,6 +73,7 @@ ROW_READ = cython.declare(cython.Py_ssize_t, 13)
 OPERAND_WORDS = cython.declare(cython.Py_ssize_t, 12)
 OPERAND_BASE = cython.declare(cython.Py_ssize_t, 0)
 OPERAND_INDEX = cython.declare(cython.Py_ssize_t, 1)
+OPERAND_SEGMENT = cython.declare(cython.Py_ssize_t, 5)
 OPERAND_SIZE = cython.declare(cython.Py_ssize_t, 6)
 OPERAND_IMPLICIT = cython.declare(cython.Py_ssize_t, 8)
 OPERAND_WRITEBACK = cython.declare(cython.Py_ssize_t, 9)
@@ -96,6 +97,7 @@ class Effects(Memory):
         self.parameters = machine.parameters
         self.taught_begin: dict[int, list[tuple[int, int]]] = {}
         self.teaching = False
+        self.derived_before = -1
 
     def teach(self, k: cython.Py_ssize_t, register: cython.Py_ssize_t, value: cython.int) -> None:
         """What an instruction writes into a register is a value, unless something else is known of it."""
@@ -155,12 +157,44 @@ class Effects(Memory):
             ):
                 # What was copied from there, or to there, is the same.
                 self.replace(known, value)
+                self._told_from(k, register, value)
+            elif not known:
+                self._told_from(k, register, value)
             elif self.base_of(known) == OBJECT and self.symbol_of(known) and not self.step_of(known):
                 # One of several, of which a variable says which one it is.
                 value = self.reconcile(known, value, register)
                 self.replace(known, value)
                 continue
             self.state[register] = self.reconcile(known, value, register)
+        return 0
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    def _note_derived(self, k: cython.Py_ssize_t, row: cython.Py_ssize_t, m: cython.Py_ssize_t) -> cython.int:
+        """An address is made of an unknown one: the next instruction may be where a variable says what it is."""
+        base: cython.longlong = self.operands[m + OPERAND_BASE]
+        if base < 0 or self.operands[m + OPERAND_INDEX] >= 0 or self.operands[m + OPERAND_SEGMENT]:
+            return 0
+        if base != self.rows[row + ROW_DESTINATION] and self.rows[row + ROW_WIDTH] == 8:
+            self.derived_before, self.derived_from = k + 1, base
+            self.derived = self.rows[row + ROW_DESTINATION]
+            self.derived_by = self.displacement(k, m)
+        return 0
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    def _told_from(self, k: cython.Py_ssize_t, register: cython.Py_ssize_t, value: cython.int) -> cython.int:
+        """A variable says what a register holds whose value was just made of an unknown one: so much apart is that."""
+        base: cython.longlong = self.derived_from
+        if self.derived_before != k or self.derived != register or self.base_of(value) != OBJECT or self.step_of(value):
+            return 0
+        known: cython.int = self.state[base]
+        if known and (self.base_of(known) != NUMBER or self.step_of(known) != 1 or self.offset_of(known)):
+            return 0
+        said: cython.int = self.moved(value, -self.derived_by)
+        if known and self.symbol_of(known) > 0:
+            self.replace(known, said)
+        self.state[base] = said
         return 0
 
     @cython.ccall
@@ -260,6 +294,8 @@ class Effects(Memory):
         if action == LEA:
             self._name_index(k, row, m)
             left = self.address_of(k, m, 0)
+            if not left or self.base_of(left) == NUMBER:
+                self._note_derived(k, row, m)
             if left and width < 8 and self.base_of(left) != NUMBER and self.base_of(left) != ADDRESS:
                 return NOTHING
             self._note_escape(row, left)

@@ -225,6 +225,7 @@ class FixedPoint(Effects):
     @cython.exceptval(-1)
     def enter(self, number: cython.Py_ssize_t) -> cython.int:
         """The state becomes that at a block's begin."""
+        self.derived_before = -1
         self._fill(self.entries[2 * number], max(self.entries[2 * number + 1], 0))
         register: cython.int = self.rule_register[number]
         if register >= 0 and register < REGISTERS and self.base_of(self.state[register]) != FRAME:

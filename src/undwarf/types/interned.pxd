@@ -23,6 +23,8 @@ cdef class Values:
     cdef Answers indexed
     # Whether an address is that of a variable.
     cdef Answers data
+    # Bytes of types, by their numbers plus one.
+    cdef Answers sizes
     # What registers hold that hold bytes of a variable, by its type, which byte is the first and how many.
     cdef Answers held
     # What calls do, by what is called.

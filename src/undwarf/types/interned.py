@@ -88,6 +88,7 @@ class Values:
         self.reconciled = Answers(256)
         self.indexed = Answers(64)
         self.data = Answers(64)
+        self.sizes = Answers(64)
         self.held = Answers(256)
         self.called: dict[int, Any] = {}
         self.pointers: dict[int, dict[int, int]] = {}

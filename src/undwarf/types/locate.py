@@ -467,11 +467,15 @@ def _beside(graph: TypeGraph, t: int, offset: int, size: int, whole: int) -> Loc
 
 
 def covered(graph: TypeGraph, t: int, offset: int, embedders: Embedders) -> bool:
-    """Whether anything that has a type as its part may reach to an offset of that."""
+    """Whether anything that has a type as its part may reach to an offset of that, with something else there than
+    another one of the type, as there is beside it in an array."""
+    whole = graph.size(t)
     for container, at in embedders.of(t):
         end = graph.size(container)
         if not end or _goes_on(graph, container) or 0 <= offset + at < end:
-            return True
+            beside = at + offset - offset % whole if whole else -1
+            if beside < 0 or not graph.object_at(container, beside, t):
+                return True
     return False
 
 

@@ -408,16 +408,35 @@ class Memory(State):
     @cython.cfunc
     @cython.exceptval(-1)
     def _learn_stored(self, k: cython.Py_ssize_t, register: cython.longlong, where: cython.int) -> cython.int:
-        """An unknown value goes into a member that is a pointer: that is what it was, wherever else it is."""
+        """An unknown value goes into a member that is a pointer: that is what it was, wherever else it is. What was a
+        pointer to bytes, or behind an object, is from now on one to what is there."""
         value: cython.int = self.get(register)
-        if value and (self.base_of(value) != NUMBER or self.step_of(value) != 1 or self.offset_of(value)):
+        elsewhere: cython.bint = self.base_of(value) == OBJECT and self._leads_nowhere(value)
+        number: cython.bint = self.base_of(value) == NUMBER and self.step_of(value) == 1 and not self.offset_of(value)
+        if value and not elsewhere and not number:
             return 0
         said: cython.int = self.own_name(self._at(where, 8), k)
-        if said and self.base_of(said) == OBJECT:
+        if not said or self.base_of(said) != OBJECT:
+            return 0
+        if not elsewhere:
             if value and self.symbol_of(value) > 0:
                 self.replace(value, said)
-            self.set(register, said)
+        elif self.type_of(said) == self.type_of(value) or self._leads_nowhere(said) or self.is_several(said):
+            return 0
+        self.set(register, said)
         return 0
+
+    @cython.cfunc
+    @cython.inline
+    @cython.exceptval(-1)
+    def _leads_nowhere(self, value: cython.int) -> cython.bint:
+        """Whether a pointer leads to single bytes, or behind the object that it is counted from."""
+        key: cython.ulonglong = self.type_of(value) + 1
+        whole: cython.int = self.values.sizes.find(key)
+        if whole < 0:
+            whole = min(max(self.questions.graph.size(self.type_of(value)), 0), 1 << 30)
+            self.values.sizes.put(key, whole)
+        return whole == 1 or 0 < whole <= self.offset_of(value)
 
     @cython.cfunc
     @cython.exceptval(-1)

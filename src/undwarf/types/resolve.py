@@ -16,6 +16,7 @@ from undwarf.disasm.x86_64 import fused
 from undwarf.elf import ElfFile
 from undwarf.symbols.table import SymbolTable
 from undwarf.types.access import Access, access, nothing
+from undwarf.types.aliases import made_of_same
 from undwarf.types.binary import Binary
 from undwarf.types.callers import Callers, follow
 from undwarf.types.casts import read_as
@@ -44,13 +45,14 @@ from undwarf.types.touched import (
     copied,
     in_array,
     in_pointed,
+    in_room,
     in_variable,
     led_to_by_both,
     touched,
     used_in_parts,
 )
 from undwarf.types.tracking import Tracker
-from undwarf.types.uses import accessed, everywhere, meant
+from undwarf.types.uses import accessed, everywhere, kept_as, meant
 from undwarf.types.values import ADDRESS, FRAME, OBJECT, PERCPU, THREAD, Value
 from undwarf.types.ways import KernelWays
 
@@ -359,6 +361,12 @@ class Resolver:
                 located = locate(self.graph, t, where[2], where[4], size) if t else located
             if not isinstance(located, str) and self._otherwise_used(function, k, number, where, located, size):
                 located = "used as something else as well"
+            if isinstance(located, str) or located.how or self._is_byte(located):
+                located = made_of_same(tracker, k, operand, size) or located
+                if not isinstance(located, str) and located.how == "array" and not where[2]:
+                    located = in_room(tracker, k, operand, where, size) or located
+            if 1 < size < _VECTOR and self.graph.size(where[1]) == 1 and tracker.has_variables:
+                located = self._in_bytes(tracker, k, operand, size) or located
             if isinstance(located, str):
                 together = self._together(function, k, operand, number, where, size)
                 if together is None:
@@ -430,6 +438,16 @@ class Resolver:
     def _is_canary(self, operand: Memory) -> bool:
         return operand.absolute and operand.displacement == 0x28 and operand.segment == ("gs" if self._kernel else "fs")
 
+    def _is_byte(self, located: Located) -> bool:
+        """Whether no more is known than that bytes are touched, which stand for anything."""
+        return self.graph.size(located.field.type) == 1 and self.graph.is_scalar(located.field.type)
+
+    def _in_bytes(self, tracker: Tracker, k: int, operand: Memory, size: int) -> Located | None:
+        """What is put into bytes, of which several are accessed at once."""
+        t = kept_as(tracker, k, operand)
+        located = locate(self.graph, t, 0, operand.displacement, size) if t else ""
+        return None if isinstance(located, str) else located
+
     def _is_table(self, where: Value) -> bool:
         """A table of a C++ class's virtual functions: what its members are is no data of the program."""
         return self.graph.is_method_table(where[1])
@@ -446,6 +464,7 @@ class Resolver:
                 t = led_to_by_both(tracker, operand, size) or read_as(tracker, k, operand, size)
             if t:
                 return self._typed(made, operand, size, locate(self.graph, t, 0, 0, size), "variable")
+            located = located or made_of_same(tracker, k, operand, size)
             described = tracker.has_variables or self.source.describes(function.low)
             return self._typed(made, operand, size, located or (_NOTHING_KNOWN if described else _NO_TYPES), "variable")
         place, offset = found
@@ -551,7 +570,11 @@ class Resolver:
     ) -> Access:
         questions = function.tracker.questions
         if questions.variable_of(where) is not None:
-            return self._typed(made, operand, size, touched(function.tracker, k, operand, where, size), "global")
+            located = touched(function.tracker, k, operand, where, size)
+            bytes_only = not isinstance(located, str) and self._is_byte(located)
+            if bytes_only and 1 < size < _VECTOR and function.tracker.has_variables:
+                located = self._in_bytes(function.tracker, k, operand, size) or located
+            return self._typed(made, operand, size, located, "global")
         address = where[4] & 0xFFFFFFFFFFFFFFFF
         if address in function.flow.tables:
             return access(made, operand, size, how="constant", reason="jump table")
@@ -565,7 +588,7 @@ class Resolver:
     def _chosen(self, made: Instruction, operand: Memory, size: int, where: Value) -> Access | None:
         """One of two members of one type, chosen by a condition: the one on the first way, with both as candidates."""
         graph = self.graph
-        if not where[2] or before_array(graph, where[1], where[2], where[4]):
+        if not where[2] or graph.choices(where[1]) or before_array(graph, where[1], where[2], where[4]):
             return None
         both = one_of_two(graph, where[1], where[2], where[4], size)
         fields = [graph.member_at(t, offset, size) for t, offset in both]

@@ -24,7 +24,17 @@ from undwarf.types.places import PlaceKind
 from undwarf.types.tracking import Tracker
 from undwarf.types.values import ADDRESS, FRAME, NUMBER, OBJECT, Value
 
-__all__ = ["SEVERAL", "copied", "in_array", "in_pointed", "in_variable", "led_to_by_both", "touched", "used_in_parts"]
+__all__ = [
+    "SEVERAL",
+    "copied",
+    "in_array",
+    "in_pointed",
+    "in_room",
+    "in_variable",
+    "led_to_by_both",
+    "touched",
+    "used_in_parts",
+]
 
 SEVERAL = "in one of two arrays"
 """Why it is not known what is touched by an index that may count from more than none."""
@@ -35,6 +45,8 @@ _SHORT, _TURNS, _NEAR = 3, 3, 64
 compilers make one of; instructions in which the others of these are looked for."""
 _PARTS = 12
 """Instructions before one, and from it on, in which members of one object are accessed."""
+_GENERAL = 16
+"""Registers that hold addresses."""
 _BESIDE = 6
 """Instructions before one, and from it on, in which an object that is copied is loaded and stored."""
 
@@ -108,12 +120,31 @@ def in_variable(tracker: Tracker, k: int, operand: Memory, size: int) -> Located
         return None
     graph = tracker.graph
     best: Located | None = None
-    for value in tracker.questions.said_of(operand.base, tracker.flow.instructions.address_of(k)):
+    pc = tracker.flow.instructions.address_of(k)
+    said = tracker.questions.said_of(operand.base, pc)
+    held = tracker.register(operand.base)
+    if not said and held is not None and held[0] == OBJECT and not held[2] and held[4] < 0:
+        # Before the same object are only copies of one pointer.
+        copies = [one for one in range(_GENERAL) if one != operand.base and tracker.register(one) == held]
+        said = [value for one in copies for value in tracker.questions.said_of(one, pc)]
+    for value in said:
         offset = operand.displacement + value[4]
         inside = graph.member_at(value[1], offset, size) if 0 <= offset <= graph.size(value[1]) - size else None
         if inside is not None and (best is None or graph.size(value[1]) > graph.size(best.type)):
             best = Located(value[1], offset, inside)
     return best
+
+
+def in_room(tracker: Tracker, k: int, operand: Memory, where: Value, size: int) -> Located | str | None:
+    """What lies behind an object that was put into bytes, as variables say that an operand's base leads to: these, and
+    not another object of the kind. None where no variable says so."""
+    graph = tracker.graph
+    if graph.size(where[1]) <= 1 or operand.index != NONE or operand.base == NONE:
+        return None
+    for value in tracker.questions.said_of(operand.base, tracker.flow.instructions.address_of(k)):
+        if graph.is_scalar(value[1]) and graph.size(value[1]) == 1:
+            return locate(graph, value[1], 0, value[4] + operand.displacement, size)
+    return None
 
 
 def led_to_by_both(tracker: Tracker, operand: Memory, size: int) -> int:

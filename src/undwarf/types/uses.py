@@ -18,7 +18,7 @@ from undwarf.types.pointed import scalar_at
 from undwarf.types.tracking import Tracker
 from undwarf.types.values import OBJECT, Value
 
-__all__ = ["accessed", "everywhere", "meant"]
+__all__ = ["accessed", "everywhere", "kept_as", "meant", "one_way_before"]
 
 _NEAR = 48
 """Instructions before one, and behind it, that are looked at."""
@@ -52,14 +52,26 @@ class Loaded(NamedTuple):
 
 class Uses:
     """What is done with one value. ``leads`` are types it is said to lead to; ``passed``: it goes where a pointer is
-    expected; ``indexed``: offsets and sizes of elements behind it that are read or written by an index."""
+    expected; ``indexed``: offsets and sizes of elements behind it that are read or written by an index; ``several``:
+    types of which it leads to one, as a member of a union says that it is kept in; ``rows``: what is loaded of elements
+    of a pointer's size."""
 
     def __init__(self) -> None:
         self.touched: set[Touched] = set()
         self.indexed: set[tuple[int, int]] = set()
         self.loaded: list[Loaded] = []
+        self.rows: list[Loaded] = []
         self.leads: list[int] = []
+        self.several: tuple[int, ...] = ()
         self.passed = False
+
+    def up_to(self, offset: int) -> "Uses":
+        """What is done before an offset."""
+        made = Uses()
+        made.touched = {one for one in self.touched if one.offset < offset}
+        made.loaded = [one for one in self.loaded if one.offset < offset]
+        made.rows = [one for one in self.rows if one.offset < offset]
+        return made
 
 
 def meant(tracker: Tracker, k: int, operand: Memory, where: Value, size: int) -> int:
@@ -87,6 +99,32 @@ def meant(tracker: Tracker, k: int, operand: Memory, where: Value, size: int) ->
         found = found if len(known) == 1 else []
     tracker.before(k)
     return found[0] if len(found) == 1 else VOID
+
+
+def kept_as(tracker: Tracker, k: int, operand: Memory) -> int:
+    """What a pointer to bytes that an operand has as its base is kept as a pointer to near the instruction, if that is
+    the only thing that all that is done with it fits; void where it is not told. Behind it may be something else, as
+    behind a header. The tracker stands before instruction ``k``, and does so afterwards."""
+    graph = tracker.graph
+    if operand.base == NONE or operand.index != NONE or operand.segment:
+        return VOID
+    uses = _around(tracker, k, operand.base)
+    known = {graph.canonical(t): t for t in (*uses.leads, *uses.several) if graph.is_aggregate(t)}
+    found = [
+        t
+        for t in known.values()
+        if operand.displacement < graph.size(t) and _fits(tracker, t, uses.up_to(graph.size(t)), 0, 0, _DEEP)
+    ]
+    whole = [t for t in found if all(_is_whole(graph, t, one) for one in uses.up_to(graph.size(t)).touched)]
+    tracker.before(k)
+    found = whole or found
+    return found[0] if len(found) == 1 else VOID
+
+
+def _is_whole(graph: TypeGraph, t: int, done: Touched) -> bool:
+    """Whether all of a member is accessed."""
+    found = graph.member_at(t, done.offset, done.size)
+    return found is not None and not found.offset and graph.size(found.type) == done.size
 
 
 def accessed(
@@ -141,11 +179,12 @@ def _fits(tracker: Tracker, t: int, uses: Uses, shift: int, step: int, deep: int
     graph = tracker.graph
     if not all(_may_touch(graph, t, step, one.offset + shift, one) for one in uses.touched):
         return False
-    for loaded in uses.loaded if deep else ():
+    several = [(loaded, step) for loaded in uses.loaded] + [(loaded, _POINTER) for loaded in uses.rows]
+    for loaded, by in several if deep else ():
         after = _after(tracker, loaded)
         if not after.touched and not after.leads and not after.passed:
             continue
-        place = _place_in(graph, t, step, loaded.offset + shift, _POINTER)
+        place = _place_in(graph, t, by, loaded.offset + shift, _POINTER)
         if place is None or not _leads_on(tracker, place.type, place.offset, after, loaded.indexed, deep):
             return False
     return True
@@ -229,7 +268,7 @@ def _origin(tracker: Tracker, k: int, register: int) -> tuple[list[int], _Holder
     """The instructions before one, backwards, up to where what a register holds is made, and what holds it there."""
     held: _Holder = register
     path: list[int] = []
-    for at in _before(tracker, k):
+    for at in one_way_before(tracker, k):
         made = tracker.flow.instructions[at]
         if isinstance(held, int):
             if made.flow in _CALLS:
@@ -253,7 +292,7 @@ def _origin(tracker: Tracker, k: int, register: int) -> tuple[list[int], _Holder
     return path, held
 
 
-def _before(tracker: Tracker, k: int) -> Iterator[int]:
+def one_way_before(tracker: Tracker, k: int) -> Iterator[int]:
     """Instructions before one, backwards, as long as there is only one way they were come from."""
     blocks = tracker.flow.blocks
     number = blocks.of(k)
@@ -307,6 +346,8 @@ def _done(tracker: Tracker, at: int, held: set[_Holder], uses: Uses, *, told: bo
             leads = operand.base in held or (operand.scale == 1 and operand.index in held)
             if leads and operand.size == operand.scale:
                 uses.indexed.add((operand.displacement, operand.size))
+                if made.action == Action.LOAD and made.width == operand.size == _POINTER and made.destination != NONE:
+                    uses.rows.append(Loaded(at, operand.displacement, made.destination, False))
             continue
         if operand.base not in held:
             continue
@@ -330,6 +371,8 @@ def _done(tracker: Tracker, at: int, held: set[_Holder], uses: Uses, *, told: bo
         t = scalar_at(tracker, at, 0, _POINTER) if place is None else VOID
         if graph.is_pointer(t):
             _add(graph, graph.target(t), uses)
+        if place is None and not uses.several:
+            uses.several = _of_union(tracker, at)
     lost = [
         one
         for one in held
@@ -338,6 +381,15 @@ def _done(tracker: Tracker, at: int, held: set[_Holder], uses: Uses, *, told: bo
     held.difference_update(lost)
     if goes is not None:
         held.add(goes)
+
+
+def _of_union(tracker: Tracker, k: int) -> tuple[int, ...]:
+    """The types that pointers lead to of which an instruction stores one in a union."""
+    where = tracker.address_of(k, 0)
+    located = tracker.questions.locate(where, _POINTER) if where is not None else ""
+    if isinstance(located, str):
+        return ()
+    return tracker.graph.choices(tracker.graph.pointers_at(located.type, located.offset, _POINTER))
 
 
 def _passed(tracker: Tracker, made: Instruction, held: set[_Holder], uses: Uses) -> None:

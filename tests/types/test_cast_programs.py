@@ -1,0 +1,96 @@
+"""What is told of programs with DWARF that keep one thing in the room of another: headers in bytes, blocks in pools,
+objects in arenas; and of pointers to what lies beside, before and behind others of its kind."""
+
+from pathlib import Path
+
+import pytest
+from fakes import accesses, compiled
+
+SOURCE = r"""
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#define NOINLINE __attribute__((noinline, noclone))
+struct val { int t; long i; };
+struct entry { struct val k, v; };
+struct vm { struct entry *globals; struct val *top, stack[8]; };
+NOINLINE long add(struct vm *v) { struct val y = *--v->top, *x = v->top - 1; if (x->t == y.t) x->i += y.i;
+  return x->i; }
+struct blk { size_t size; struct blk *next; char data[16]; };
+static _Alignas(16) char pool[1024]; struct blk *freelist;
+NOINLINE void fill(int n)
+{ for (int i = 0; i < n; i++)
+  { struct blk *b = (struct blk *)(pool + i * 64); b->size = 48 + i; b->next = freelist; freelist = b; } }
+NOINLINE void release(void *p)
+{ struct blk *b = (struct blk *)((char *)p - offsetof(struct blk, data)); b->size--; b->next = freelist;
+  freelist = b; }
+struct eth { uint16_t dst[3], src[3], type; };
+struct ip { uint8_t head, tos; uint16_t len; uint8_t ttl, proto; uint16_t sum; uint32_t from, to; };
+struct tcp { uint16_t from, to; uint32_t seq, ack; uint16_t bits, win; }; struct udp { uint16_t from, to, len, sum; };
+struct packet { struct eth *eth; struct ip *ip; union { struct tcp *tcp; struct udp *udp; uint8_t *raw; } up;
+  int kind; };
+NOINLINE int parse(struct packet *p, uint8_t *b)
+{ p->eth = (struct eth *)b; if (p->eth->type != 8) return -1;
+  p->ip = (struct ip *)(p->eth + 1); if (p->ip->tos) return -2;
+  uint8_t *up = (uint8_t *)p->ip + (p->ip->head & 15) * 4;
+  if (p->ip->proto == 6) { p->kind = 1; p->up.tcp = (struct tcp *)up; return p->up.tcp->bits; }
+  p->kind = 2; p->up.udp = (struct udp *)up; return p->up.udp->len; }
+struct item { long (*cost)(struct item *); long id; };
+struct tree { double low[3], high[3]; union { struct tree *kid[2]; struct { struct item **at; int n; } leaf; };
+  int last; };
+NOINLINE long costs(struct tree *t)
+{ long s = 0;
+  if (t->last) { for (int i = 0; i < t->leaf.n; i++) s += t->leaf.at[i]->id; return s; }
+  return costs(t->kid[0]) + costs(t->kid[1]); }
+int main(int argc, char **argv)
+{ struct vm vm = { 0, vm.stack + 3 }; struct item one = { 0, argc }, *all[2] = { &one, &one };
+  struct tree leaf = { { 1 }, { 2 }, .leaf = { all, argc }, .last = 1 };
+  struct tree t = { { 1 }, { 2 }, { { &leaf, &leaf } } }; uint8_t bytes[64] = { 0 };
+  struct packet p = { 0 }; fill(argc); release(freelist->data); return add(&vm) + parse(&p, bytes) + costs(&t); }
+"""
+COMPILERS = [("gcc", "-O1"), ("gcc", "-O2"), ("gcc", "-Os"), ("clang", "-O1"), ("clang", "-O2")]
+
+
+@pytest.fixture(scope="module", params=COMPILERS, ids=lambda one: "".join(one))
+def program(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return compiled(SOURCE, *request.param, tmp_path_factory.mktemp("cast"))
+
+
+def told(program: Path, function: str) -> set[str]:
+    """All that the memory accesses of a function are said to touch, by type and member; "?" for unknown ones."""
+    return {
+        f"{one.type}.{one.field}".rstrip(".") if one.typed else "?"
+        for one in accesses(program, function)
+        if one.countable
+    }
+
+
+def test_an_object_before_another_is_one_of_an_array_even_if_pairs_of_them_exist(program: Path) -> None:
+    assert told(program, "add") <= {"struct vm.top", "struct val.t", "struct val.i", "?"}
+    assert "struct val.i" in told(program, "add")
+
+
+def test_what_is_put_into_plain_bytes_is_what_a_variable_says(request: pytest.FixtureRequest, program: Path) -> None:
+    if request.node.callspec.params["program"] == ("clang", "-O2"):
+        pytest.skip("no variable is left of the loop's turns that are made one")
+    assert "struct blk.next" in told(program, "fill")
+    assert not any(one.startswith("char") for one in told(program, "fill"))
+
+
+def test_what_is_before_a_pointer_to_anything_is_told_by_the_variable_that_leads_there(program: Path) -> None:
+    assert "struct blk.next" in told(program, "release")
+    assert told(program, "release") <= {"struct blk.size", "struct blk.next", "struct blk*", "?"}
+
+
+def test_bytes_are_headers_from_when_they_are_kept_as_such(program: Path) -> None:
+    found = told(program, "parse")
+    assert found >= {"struct eth.type", "struct ip.tos", "struct packet.up.tcp"}
+    if len([one for one in accesses(program, "parse") if one.field == "kind"]) == 2 and "unsigned char" not in found:
+        assert found >= {"struct tcp.bits", "struct udp.len"}
+    assert not any(one.startswith("struct eth.") and one != "struct eth.type" for one in found)
+
+
+def test_what_is_loaded_by_an_index_and_followed_is_no_number(program: Path) -> None:
+    found = told(program, "costs")
+    assert "struct item.id" in found
+    assert not any("low" in one or "high" in one for one in found)
