@@ -50,11 +50,20 @@ NOINLINE float behind(struct shape *s) { struct corner *c = corners(s); return c
 NOINLINE int nothing_read(struct file *f, void *to, unsigned n) { memset(to, 0, n); f->at += n; return n; }
 NOINLINE int nothing_written(struct file *f, const void *from, unsigned n) { f->bytes = (char *)from; return n; }
 static const struct ways ways = { nothing_read, nothing_written };
+struct edge { int from, to; float weight; int kind; }; struct rope { void *data; unsigned long n, size; };
+struct town { char name[16]; struct rope roads; int seen; double x; };
+NOINLINE int walked(struct rope *towns, struct rope *edges, int at)
+{ struct town *t = (void *)((char *)towns->data + at * towns->size); t->seen++; t->x *= 2; int n = 0;
+  for (unsigned long i = 0; i < t->roads.n; i++)
+  { struct edge *e = (struct edge *)edges->data + ((int *)t->roads.data)[i];
+    n += e->from == at ? e->to : e->from; n += e->weight > 2; }
+  return n; }
 int main(int argc, char **argv)
 { struct corner c[3] = { { argc } }; struct shape s = { c, 3 }; struct lines l = { 0, argc }; struct file f = { &ways };
+  struct edge e = { 1, 2, 3 }; struct town t = { "a" }; struct rope towns = { &t, 1, sizeof t }, edges = { &e, 1 };
   struct line first = { argv[0], 1 }; l.first = &first; said(&l, 2, argc);
   return parsed(&l, argv[0]) + parts(&l, argv[0], 3) + taken(&l) + moved(&s) + put(&f, 3, argv[0]) + got(&f, argv[0])
-    + behind(&s); }
+    + behind(&s) + walked(&towns, &edges, argc); }
 """
 
 
@@ -94,3 +103,10 @@ def test_a_pointer_may_lead_to_several_objects(plain: Path) -> None:
     told = answers(plain, "behind")
     assert {"struct corner*", "struct corner.x", "struct corner.y"} <= told
     assert not spilled(plain, "behind")
+
+
+def test_what_lies_in_rows_behind_a_pointer_to_anything_is_told_by_its_members(plain: Path, optimized: Path) -> None:
+    for program in (plain, optimized):
+        told = answers(program, "walked")
+        assert {"struct edge.from", "struct edge.to", "struct edge.weight"} <= told
+        assert {"struct town.seen", "struct town.x", "struct town.roads.data", "struct town.roads.n"} <= told

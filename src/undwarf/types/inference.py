@@ -176,7 +176,7 @@ class Inference:
         numbers = {*node.numbers}
         pointers = set()
         for offset, size, loaded in node.loads:
-            if loaded.followed and size == self._graph.pointer_size:
+            if (loaded.followed or loaded.elements) and size == self._graph.pointer_size:
                 pointers.add(offset)
             elif loaded.numeric or loaded.signs or loaded.reckoned:
                 numbers.add((offset, size))
@@ -383,10 +383,17 @@ class Inference:
             kept = kind == "made" and bool(node.copied) and all(self._is_anything(t) for t in node.copied)
             if not (kind == "entry" and at in anything) and not called and not kept:
                 continue
-            if node in decided.leads or node in decided.conflicting or not (node.followed or node.flows):
+            if (
+                node in decided.leads
+                or node in decided.conflicting
+                or not (node.followed or node.flows or node.elements)
+            ):
                 continue
             done = self.done(node, webs)
             if not _several_kinds(done) or any(size > 8 for _offset, size in done.touched):
+                row = self._by_strides(node, webs) if kept and not done.touched else VOID
+                if row:
+                    decided.leads[node] = row
                 continue
             fitting = [t for t in structures(graph) if fits(graph, t, done, merged=True)]
             if not fitting or len(fitting) > _SIMILAR:
@@ -396,6 +403,16 @@ class Inference:
                 not node.allocated or graph.size(first) == node.allocated
             ):
                 decided.leads[node] = first
+
+    def _by_strides(self, node: Node, webs: Webs) -> int:
+        """What objects are behind a pointer to anything, told by how far they are apart and by their members."""
+        graph = self._graph
+        found: dict[int, int] = {}
+        for size, rows in self._in_rows(node, webs).items():
+            if _several_kinds(rows) and all(width <= _WORD for _offset, width in rows.touched):
+                fitting = (t for t in structures_by_size(graph).get(size, ()) if fits(graph, t, rows, merged=True))
+                found.update((graph.canonical(t), t) for t in fitting)
+        return next(iter(found.values())) if len(found) == 1 else VOID
 
     def _is_anything(self, t: int) -> bool:
         graph = self._graph

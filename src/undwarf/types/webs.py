@@ -342,6 +342,10 @@ class Webs(NumberUses):
         elif action == Action.ADD and made.width == 8:
             made_of = self._calculated(made, held, slot, width)
             result = self._row(held, made.left, made.right, 1) or self._row(held, made.right, made.left, 1)
+            result = result or self._further(k, made, held)
+        elif action == Action.ADD_MEMORY:
+            made_of = self._calculated(made, held, slot, width)
+            result = self._further(k, made, held)
         elif action == Action.SELECT and made.width == 8:
             node = self.node("made", k, destination)
             one = self.read(held, made.left)
@@ -405,6 +409,24 @@ class Webs(NumberUses):
             row = node.elements[size] = Node(("row", len(self.nodes), size))
             self.nodes["row", len(self.nodes), size] = row
         return row, source[1] + value[4] * scale, 8
+
+    def _further(self, k: int, made: Instruction, held: dict[int, Held | None]) -> Held | None:
+        """Something is added to a pointer to anything: who knows how large the objects are that it leads to, finds one
+        of them so."""
+        t = scalar_at(self.tracker, k, 0, 8) if made.memory else VOID
+        for register in (made.left, made.right) if not t else ():
+            source = self.read(held, register) if register != NONE else None
+            if source is not None and source[0].copied and not source[1]:
+                t = t or next(iter(source[0].copied))
+        if not t or not self._is_anything(t):
+            return None
+        node = self.node("made", k, made.destination)
+        node.copied.append(t)
+        return node, 0, 8
+
+    def _is_anything(self, t: int) -> bool:
+        graph = self.graph
+        return graph.is_pointer(t) and graph.kind(graph.strip(graph.target(t))) == Kind.VOID
 
     # What goes where ---------------------------------------------------------------------------------------
 
@@ -652,8 +674,7 @@ class Webs(NumberUses):
         graph, known = self.graph, self.tracker.register
         pairs = [(MACHINE.parameters[one], MACHINE.parameters[size]) for one, size in SIZED.get(name, ())]
         for (register, t, piece), (behind, number, _piece) in pairwise(arguments):
-            anything = not piece and graph.is_pointer(t) and graph.kind(graph.strip(graph.target(t))) == Kind.VOID
-            if anything and graph.kind(graph.strip(number)) == Kind.INT:
+            if not piece and self._is_anything(t) and graph.kind(graph.strip(number)) == Kind.INT:
                 pairs.append((register, behind))
         for register, behind in pairs:
             where, size = known(register), known(behind)
