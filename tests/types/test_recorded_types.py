@@ -277,6 +277,21 @@ def test_what_an_assembler_made_has_no_types(tmp_path: Path, run: Run) -> None:
     assert event["untyped"] == {"no types for this function": 3000}
 
 
+def test_files_of_which_nothing_is_told_are_named(tmp_path: Path, run: Run) -> None:
+    binary = build(tmp_path, LIST, "list.c", "-O2")
+    at_key = place(binary, "walk", "struct node", "key", "r")
+    subprocess.run(["strip", "-g", binary], check=True)
+    data = recording(tmp_path, binary, [(at_key, 0, 2)])
+    (event,) = run("--json", data)["events"]
+    assert event["untyped_files"] == {"no DWARF and no BTF": {str(binary): 2000}}
+    text = run(data)
+    assert f"not typed: no DWARF and no BTF ({binary.name})" in text
+    assert "→ install the debug file" in text
+    page = tmp_path / "page.html"
+    run("--html", page, data)
+    assert f"({binary.name})" in page.read_text() and "→ install the debug file" in page.read_text()
+
+
 def test_reports_sort_by_type_offset_and_cache_line(tmp_path: Path) -> None:
     binary = build(tmp_path, WIDE, "wide.c", "-O2")
     hot = place(binary, "work", "struct wide", "hot", "w")

@@ -16,6 +16,8 @@ from undwarf.outputs.types_findings import (
     inferred_text,
     spread_advice,
     spread_functions,
+    untyped_advice,
+    untyped_text,
 )
 from undwarf.types.access import Access
 from undwarf.views.datatypes import Counts, DataTypes, FieldRow, TypeRow
@@ -72,11 +74,13 @@ def write_head(found: DataTypes, name: str, sink: TextIO, options: TypesOptions)
         note += f" ({high} with high confidence, {low} with low)"
     sink.write(f"{_share(found.typed, total)}   typed{note}\n")
     for reason, weight in sorted(found.unknown.items(), key=lambda one: -one[1]):
-        sink.write(f"{_share(weight, total)}   {paint.warn('not typed: ' + printable(reason))}\n")
+        sink.write(f"{_share(weight, total)}   {paint.warn(printable(untyped_text(found, reason)))}\n")
     for reason, weight in sorted(found.outside.items(), key=lambda one: -one[1]):
         sink.write(paint.dim(f"{_share(weight, total)} {reason}\n"))
     if found.outside.get("no memory access", 0) > 0.25 * total and not (options.skid or options.precise):
         sink.write(paint.dim("  → events that are not precise stop behind the access: see --skid\n"))
+    for advice in untyped_advice(found):
+        sink.write(paint.dim(f"  → {advice}\n"))
 
 
 def write(found: DataTypes, name: str, sink: TextIO, options: TypesOptions) -> None:

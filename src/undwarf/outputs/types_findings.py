@@ -1,13 +1,15 @@
 """What layouts and sharing are found to cost, in words that the text and the page have in common."""
 
+import posixpath
+
 from undwarf.outputs.escape import printable
-from undwarf.views.datatypes import Counts
+from undwarf.views.datatypes import Counts, DataTypes
 from undwarf.views.layout import Spread
 from undwarf.views.sharing import LINE, Sharing
 
 __all__ = [
     "SHARING_TITLES", "SPREAD_TITLE", "clash_advice", "clash_parties", "clash_place", "inferred_text",
-    "spread_advice", "spread_functions",
+    "spread_advice", "spread_functions", "untyped_advice", "untyped_text",
 ]  # fmt: skip
 
 SHARING_TITLES = {
@@ -16,6 +18,13 @@ SHARING_TITLES = {
 }
 SPREAD_TITLE = "Members used together on several cache lines"
 _MOST_PARTIES = 12
+_MOST_FILES = 3
+_ADVICE = {
+    "no DWARF and no BTF": "install the debug file, name its folder with --debug-dir, or let --debuginfod fetch it",
+    "no vmlinux with the kernel's build-id": "give the kernel's file with --vmlinux, or let --debuginfod fetch it",
+    "file not found": "give the recorded machine's files with --symfs",
+}
+"""What helps, by the reason why nothing is told of a file."""
 
 
 def inferred_text(counts: Counts) -> str:
@@ -30,6 +39,21 @@ def inferred_text(counts: Counts) -> str:
     if high < 0.5:
         return f"{text}, confidence low"
     return f"{text}, confidence high for {high:.0f}%, low for {low:.0f}%"
+
+
+def untyped_text(found: DataTypes, reason: str) -> str:
+    """Why something is not typed, and of which files that is so."""
+    files = found.untold.get(reason, {})
+    names = [posixpath.basename(path) or path for path in sorted(files, key=lambda path: (-files[path], path))]
+    if not names or names[0].startswith("[kernel"):
+        return f"not typed: {reason}"
+    more = f" and {len(names) - _MOST_FILES} more" if len(names) > _MOST_FILES else ""
+    return f"not typed: {reason} ({', '.join(names[:_MOST_FILES])}{more})"
+
+
+def untyped_advice(found: DataTypes) -> list[str]:
+    """What to do about whole files of which nothing is told."""
+    return [advice for reason, advice in _ADVICE.items() if reason in found.untold]
 
 
 def clash_place(one: Sharing) -> str:

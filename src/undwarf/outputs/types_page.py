@@ -13,6 +13,8 @@ from undwarf.outputs.types_findings import (
     inferred_text,
     spread_advice,
     spread_functions,
+    untyped_advice,
+    untyped_text,
 )
 from undwarf.views.datatypes import Counts, DataTypes, TypeRow
 from undwarf.views.layout import LINE, LayoutLine, layout, spread
@@ -100,10 +102,12 @@ def _shares(data: DataTypes, sink: TextIO) -> None:
         )
     row(data.typed, "typed" + note)
     for reason, weight in sorted(data.unknown.items(), key=lambda one: -one[1]):
-        row(weight, f"not typed: {reason}", "warn")
+        row(weight, untyped_text(data, reason), "warn")
     for reason, weight in sorted(data.outside.items(), key=lambda one: -one[1]):
         row(weight, reason, "dim")
     sink.write("</table></div>\n")
+    for advice in untyped_advice(data):
+        sink.write(f"<p class=dim>→ {escape(advice)}\n")
 
 
 def _overview(rows: list[TypeRow], names: list[str], data: DataTypes, sink: TextIO) -> None:

@@ -330,6 +330,8 @@ class DataTypes:
     consumed: int = 0
     types: list[TypeRow] = initially(default_factory=list)
     unknown: dict[str, int] = initially(default_factory=dict)
+    untold: dict[str, dict[str, int]] = initially(default_factory=dict)
+    """Of reasons that are a whole file's, the files with their weights."""
     outside: dict[str, int] = initially(default_factory=dict)
     instructions: list[InstructionRow] = initially(default_factory=list)
     has_latency: bool = False
@@ -376,6 +378,10 @@ def data_types(
             into, reason = (made.unknown, access.reason) if access.countable else (made.outside, OUTSIDE[access.how])
             reason += INFERRED if inferred else ""
             into[reason] = into.get(reason, 0) + counts.weight
+            if resolver is None and image != NONE:
+                files = made.untold.setdefault(reason, {})
+                path = profile.images[image].name
+                files[path] = files.get(path, 0) + counts.weight
             continue
         made.typed += counts.weight
         made.inferred += counts.inferred
