@@ -4,6 +4,8 @@ import struct
 import zlib
 from typing import Any
 
+from undwarf.buffers import zeros
+from undwarf.elf.inflate import inflate
 from undwarf.limits import Limits
 
 ELFCOMPRESS_ZLIB = 1
@@ -46,10 +48,14 @@ def unpack(kind: int, packed: memoryview, size: int, limits: Limits) -> bytes | 
 
 def _unpack_zlib(packed: memoryview, size: int) -> memoryview:
     """As much as ``size + 1`` bytes, so that the caller sees a stream that is too long."""
-    # All at once, it would be put together of growing pieces: twice the memory, and a tenth more time.
-    done = 0
-    unpacker = zlib.decompressobj()
     try:
+        whole = zeros("B", size)
+        if inflate(packed, whole):
+            return whole.toreadonly()
+        del whole
+        # What is wrong with it, zlib says. All at once, it would be put together of growing pieces: twice the memory.
+        done = 0
+        unpacker = zlib.decompressobj()
         data = bytearray(size + 1)
         for at in range(0, len(packed), _PIECE):
             piece = unpacker.decompress(packed[at : at + _PIECE], size + 1 - done)
@@ -57,7 +63,7 @@ def _unpack_zlib(packed: memoryview, size: int) -> memoryview:
             done += len(piece)
             if unpacker.eof or done > size:
                 break
-    except (zlib.error, MemoryError) as error:
+    except (zlib.error, MemoryError, OSError, OverflowError) as error:
         raise CompressionError(str(error)) from error
     return memoryview(data)[:done].toreadonly()
 
