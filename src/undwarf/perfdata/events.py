@@ -9,9 +9,10 @@ from dataclasses import replace
 
 from undwarf.buffers import zeros
 from undwarf.lazy_dataclasses import dataclass
-from undwarf.perfdata.decode import EVENT_WORDS, SAMPLE_SHORTS, SAMPLE_WORDS
+from undwarf.perfdata.columns import SAMPLE_SHORTS, SAMPLE_WORDS
 from undwarf.perfdata.header import ByteOrder, order_mark
 from undwarf.perfdata.records import SampleField
+from undwarf.perfdata.sample_records import EVENT_WORDS
 
 SMALLEST = 64
 """Size of the first published attr, which also a size of 0 stands for."""

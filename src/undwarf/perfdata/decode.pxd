@@ -1,0 +1,1 @@
+from undwarf.perfdata.side_records cimport SideRecords
