@@ -37,6 +37,11 @@ _ROOM = "*mut u8"
 """What Rust's allocators return, whatever is put there."""
 _PLACEMENT_NEW = frozenset(("operator new", "operator new[]", "_ZnwmPv", "_ZnamPv"))
 
+_TRANSPARENT = frozenset(("__fentry__", "mcount", "_mcount"))
+"""What is called and does nothing that the function would notice."""
+_THUNK = "__x86_indirect_thunk_"
+"""Begins the names of functions that go on to what a register says, which follows."""
+
 Returned = tuple[tuple[int, int], ...]
 """Registers, and numbers of the values they hold."""
 
@@ -112,6 +117,26 @@ def _bounded(value: int, low: int, high: int, otherwise: int) -> int:
     return found if low <= found < high else otherwise
 
 
+@cython.locals(made="int[::1]", at=cython.Py_ssize_t)
+def _registers(places: list[Place]) -> "memoryview[int]":
+    """By place, its register, and -1: what that holds is asked for later."""
+    found = made = zeros("i", 2 * len(places))
+    at = 0
+    for place in places:
+        made[at] = _bounded(cython.cast(tuple, place)[3], -1, 1 << 30, -1)
+        made[at + 1] = -1
+        at += 2
+    return found
+
+
+def _bits(registers: tuple[int, ...]) -> tuple[int, int]:
+    """Registers as bits: those below 64, and those above."""
+    whole = 0
+    for one in registers:
+        whole |= 1 << one
+    return whole & 0xFFFFFFFFFFFFFFFF, whole >> 64
+
+
 class Questions:
     """What the data flow of one function asks. ``low`` and ``high``: where the function is; ``told``: what is found
     to be in its frame, where nothing names its variables."""
@@ -124,6 +149,10 @@ class Questions:
         self.size = high - low
         self._machine = program.machine
         self.lost = tuple(one for one in program.machine.lost_in_calls if one < _REGISTERS)
+        self.lost_bits = _bits(self.lost)
+        self.general_bits = _bits(tuple(program.machine.general))[0]
+        self.highest = max(program.machine.result, program.machine.wide_result)
+        """The highest register that calls return something in."""
         self.embedders = program.embedders_at(low)
         self.places = program.source.function_places(low, high)
         self._in_registers: list[Place] = []
@@ -139,8 +168,8 @@ class Questions:
         self.placing &= ~(1 << program.machine.stack_pointer)
         self.in_registers = _rows(self._in_registers, low, self.size)
         self.in_frame = _rows(self.frame_places, low, self.size)
-        self.seeds = zeros("i", 2 * len(self._in_registers))
-        """By place, the register and what that holds: a number of ``values``."""
+        self.seeds = _registers(self._in_registers)
+        """By place, the register and what that holds: a number of ``values``, -1 until that is asked for."""
         self._kin = Kin(self.graph, lambda: program.source.related(low))
         self._bounds: memoryview[int] | None = None
         """Where the places begin and end to be valid, when that is first asked."""
@@ -166,6 +195,15 @@ class Questions:
                         self._in_registers.append(place)
 
     # Answers in numbers of values --------------------------------------------------------------------------
+
+    def _said(self, number: int) -> int:
+        """What a variable says that its register holds."""
+        place = self._in_registers[number]
+        if not 0 <= place.register < _REGISTERS:
+            return 0
+        if place.kind != PlaceKind.REGISTER:
+            return self.seed(number)
+        return self.held(place.type, place.piece_offset, place.piece_size or 8)
 
     def seed(self, number: int) -> int:
         """What the register of a variable holds that is not there itself; 0 where that says nothing."""
@@ -193,27 +231,39 @@ class Questions:
         asked = self.program.is_data
         return asked is not None and asked(address & 0xFFFFFFFFFFFFFFFF)
 
-    def call(self, target: int | None) -> tuple[bool, Returned, Returned, int | None, int | None, tuple[int, ...]]:
+    def call(self, target: int | None) -> tuple[bool, Returned, Returned, int | None, int | None]:
         """Of what is called: whether it does nothing; what it takes; what it returns; the register whose function it
-        goes on to; the register whose value it returns; the registers it changes."""
+        goes on to; the register whose value it returns."""
         machine = self._machine
         prototype = self.program.callee(target & 0xFFFFFFFFFFFFFFFF) if target is not None else None
-        lost = self.changed(target) if target is not None else self.lost
         if prototype is None:
-            return False, (), (), None, None, lost
-        if prototype.name in ("__fentry__", "mcount", "_mcount"):
-            return True, (), (), None, None, lost
+            return False, (), (), None, None
+        if prototype.name in _TRANSPARENT:
+            return True, (), (), None, None
         returned: Returned = ()
         through = None
-        if prototype.name.startswith("__x86_indirect_thunk_"):
-            name = prototype.name[21:]
+        if prototype.name.startswith(_THUNK):
+            name = prototype.name[len(_THUNK) :]
             through = machine.names.index(name) if name in machine.names else None
         elif prototype.returns:
             returned = self._returned(prototype.returns)
         same = machine.parameters[1] if self._places_only(prototype) else None
         if prototype.name.partition("@")[0] in GIVEN_BACK and (prototype.returns or not prototype.parameters):
             same = machine.parameters[0]
-        return False, self.passed(prototype), returned, through, same, lost
+        return False, self.passed(prototype), returned, through, same
+
+    def taken(self, target: int) -> tuple[int, int]:
+        """Of what is called, as bits: the registers whose values matter to it, as far as that is known, and those that
+        certainly hold something else behind it."""
+        prototype = self.program.callee(target & 0xFFFFFFFFFFFFFFFF)
+        if prototype is None:
+            return 0, 0
+        if prototype.name.startswith(_THUNK):
+            return self.lost_bits[0], 0
+        taken = _bits(tuple(register for register, _t, _piece in prototype.arguments))[0]
+        if prototype.name in _PLACEMENT_NEW or prototype.name.partition("@")[0] in GIVEN_BACK:
+            taken |= _bits(self._machine.parameters[:2])[0]
+        return taken, 1 << self._machine.result if prototype.returns else 0
 
     def pointers(self, target: int | None) -> dict[int, int]:
         """By register in which what is called takes the address of a pointer, what such a pointer holds."""
@@ -241,6 +291,10 @@ class Questions:
         """The registers that a function changes: compilers that know what a callee leaves alone make use of it."""
         changed = self.program.changed_by(target & 0xFFFFFFFFFFFFFFFF)
         return self.lost if changed is None else tuple(one for one in changed if one < _REGISTERS)
+
+    def changed_bits(self, target: int) -> tuple[int, int]:
+        """The same as bits: of registers below 64, and of those above."""
+        return _bits(self.changed(target))
 
     def passed(self, prototype: Prototype) -> Returned:
         """What the registers of a function's parameters hold when it begins."""
@@ -497,6 +551,8 @@ class Questions:
         found = []
         for n in range(len(self._in_registers)):
             if rows[_WORDS * n + 3] == which and rows[_WORDS * n] <= at < rows[_WORDS * n + 1]:
+                if seeds[2 * n + 1] < 0:
+                    self.seeds[2 * n + 1] = self._said(n)
                 value: Value | None = self.values.of(seeds[2 * n + 1])
                 if value is not None:
                     found.append(value)

@@ -13,6 +13,11 @@ cdef class Effects(Memory):
     cdef long long derived
     cdef long long derived_from
     cdef long long derived_by
+    # The registers that callers do not count on, as bits of those below 64 and of those above.
+    cdef unsigned long long lost_low
+    cdef unsigned long long lost_high
+    # By instruction, those of them that have a use behind a call; where there are any, it is looked at what is changed.
+    cdef const unsigned long long[::1] living
 
     cdef int put_taught(self, Py_ssize_t register, int value) except? -1
     cpdef int seed(self, Py_ssize_t k) except? -1
@@ -20,6 +25,7 @@ cdef class Effects(Memory):
     cdef int _told_from(self, Py_ssize_t k, Py_ssize_t register, int value) except? -1
     cpdef int apply(self, Py_ssize_t k) except? -1
     cdef int _apply(self, Py_ssize_t k) except? -1
+    cdef int _lose(self, unsigned long long bits, Py_ssize_t register) except? -1
     cdef int _write(self, Py_ssize_t row, long long but) except? -1
     cdef int result(self, Py_ssize_t k, Py_ssize_t row, long long action) except? -1
     cdef int _only_number(self, int value) except? -1

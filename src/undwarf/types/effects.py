@@ -98,6 +98,8 @@ class Effects(Memory):
         self.taught_begin: dict[int, list[tuple[int, int]]] = {}
         self.teaching = False
         self.derived_before = -1
+        self.lost_low, self.lost_high = questions.lost_bits
+        self.living = zeros("Q", 0)
 
     def teach(self, k: cython.Py_ssize_t, register: cython.Py_ssize_t, value: cython.int) -> None:
         """What an instruction writes into a register is a value, unless something else is known of it."""
@@ -142,14 +144,20 @@ class Effects(Memory):
         register: cython.Py_ssize_t
         value: cython.int
         known: cython.int
-        self.seeds.find(k)
+        segment: cython.int = self.seeds.data[k] + 1
+        self.find_seeds(k)
         for i in range(self.seeds.begin, self.seeds.end):
-            place = 2 * cython.cast(cython.Py_ssize_t, self.seeds.items[i])
-            register = self.seeded[place]
-            value = self.seeded[place + 1]
-            if not value or self.state[register] == value or register == self.stack_pointer:
-                continue
+            place = cython.cast(cython.Py_ssize_t, self.seeds.items[i])
+            register = self.seeded[2 * place]
+            value = self.seeded[2 * place + 1]
             known = self.state[register]
+            if known == value or register == self.stack_pointer:
+                continue
+            place *= 3
+            if self.met[place] == known and self.met[place + 1] == segment:
+                # As at the instruction before: the same variables are there.
+                self.state[register] = self.met[place + 2]
+                continue
             if (
                 self.base_of(known) == NUMBER
                 and self.symbol_of(known)
@@ -164,6 +172,13 @@ class Effects(Memory):
                 # One of several, of which a variable says which one it is.
                 value = self.reconcile(known, value, register)
                 self.replace(known, value)
+                continue
+            else:
+                value = self.reconcile(known, value, register)
+                self.state[register] = value
+                self.met[place] = known
+                self.met[place + 1] = segment
+                self.met[place + 2] = value
                 continue
             self.state[register] = self.reconcile(known, value, register)
         return 0
@@ -258,17 +273,25 @@ class Effects(Memory):
     @cython.exceptval(-1)
     def _write(self, row: cython.Py_ssize_t, but: cython.longlong) -> cython.int:
         """Nothing is known of the registers that an instruction writes."""
-        bits: cython.ulonglong
-        register: cython.Py_ssize_t
-        half: cython.Py_ssize_t
-        for half in range(2):
-            bits = cython.cast(cython.ulonglong, self.rows[row + ROW_WRITES + half])
-            register = 64 * half
-            while bits and register < REGISTERS:
-                if bits & 1 and register != but:
-                    self.state[register] = NOTHING
-                bits >>= 1
-                register += 1
+        low: cython.ulonglong = cython.cast(cython.ulonglong, self.rows[row + ROW_WRITES])
+        if 0 <= but < 64:
+            low &= ~(cython.cast(cython.ulonglong, 1) << but)
+        self._lose(low, 0)
+        if self.top > 64:
+            self._lose(cython.cast(cython.ulonglong, self.rows[row + ROW_WRITES + 1]), 64)
+        return 0
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    def _lose(self, bits: cython.ulonglong, register: cython.Py_ssize_t) -> cython.int:
+        """Nothing is known of some registers, as bits from one of them on."""
+        if self.top - register < 64:
+            bits &= (cython.cast(cython.ulonglong, 1) << (self.top - register)) - 1
+        while bits:
+            if bits & 1:
+                self.state[register] = NOTHING
+            bits >>= 1
+            register += 1
         return 0
 
     @cython.cfunc
@@ -476,15 +499,22 @@ class Effects(Memory):
     def call(self, k: cython.Py_ssize_t, row: cython.Py_ssize_t, flow: cython.int) -> cython.int:
         """What a call leaves: registers the callee must keep, the stack but what it may have seen, what it returns."""
         target: Any = self.targets[k] if self.flows[k] & 16 else None
-        lost: Any = self.questions.lost
         returned: Any
+        lost: Any
+        low: cython.ulonglong = self.lost_low
+        high: cython.ulonglong = self.lost_high
         if flow == CALL:
             known: Any = self.values.called.get(target)
             if known is None:
                 known = self.values.called[target] = self.questions.call(target)
-            transparent, passed, returned, through, same, lost = known
+            transparent, passed, returned, through, same = known
             if transparent:
                 return 0
+            if self.living[k]:
+                lost = self.values.changed.get(target)
+                if lost is None:
+                    lost = self.values.changed[target] = self.questions.changed_bits(target)
+                low, high = lost
             if through is not None:
                 value = self.state[through]
                 if self.base_of(value) == OBJECT and not self.offset_of(value):
@@ -519,8 +549,9 @@ class Effects(Memory):
                 if flow == CALL and not self.step_of(value):
                     self._given(target, register, self.offset_of(value))
         self.lose_escaped(k)
-        for register in lost:
-            self.state[register] = NOTHING
+        self._lose(low, 0)
+        if self.top > 64:
+            self._lose(high, 64)
         for register, said in returned:
             self.state[register] = said
         return 0

@@ -5,9 +5,10 @@ from typing import Any
 
 import cython
 
-from undwarf.buffers import longer, zeros
+from undwarf.buffers import copied, longer, zeros
 from undwarf.types.effects import Effects
 from undwarf.types.interned import Values
+from undwarf.types.living import Living
 
 NOTHING = cython.declare(cython.int, 0)
 
@@ -17,6 +18,8 @@ OBJECT = cython.declare(cython.int, 2)
 
 # Words of templates and of their operands, as in undwarf.disasm.listing.
 ROW_WORDS = cython.declare(cython.Py_ssize_t, 16)
+ROW_DESTINATION = cython.declare(cython.Py_ssize_t, 2)
+ROW_RIGHT = cython.declare(cython.Py_ssize_t, 4)
 ROW_OPERAND = cython.declare(cython.Py_ssize_t, 10)
 ROW_OPERANDS = cython.declare(cython.Py_ssize_t, 11)
 OPERAND_WORDS = cython.declare(cython.Py_ssize_t, 12)
@@ -35,9 +38,10 @@ class FixedPoint(Effects):
     """The data flow of one function: the state at the begin of each block, and from there at each instruction."""
 
     pool = cython.declare("int[::1]")
+    """What is known at the begins of blocks: of registers below `top`, then of slots."""
     pool_used: cython.Py_ssize_t
     entries = cython.declare("int[::1]")
-    """By block, where in ``pool`` what is known at its begin is, and how much; -1 for nothing yet."""
+    """By block, where in ``pool`` what is known at its begin is, and of how many slots; -1 for nothing yet."""
     block_first = cython.declare("const int[::1]")
     block_end = cython.declare("const int[::1]")
     rule_register = cython.declare("const int[::1]")
@@ -45,6 +49,7 @@ class FixedPoint(Effects):
     following_first = cython.declare("const int[::1]")
     following = cython.declare("const int[::1]")
     open: cython.bint
+    listing: Any
     visits: cython.longlong
     most_words: cython.Py_ssize_t
 
@@ -53,6 +58,7 @@ class FixedPoint(Effects):
         self.visits = max(0, min(limits.flow_visits, 1 << 20))
         self.most_words = limits.flow_words
         self.open = False
+        self.listing = listing
 
     def solve(self, blocks: Any, order: Any) -> bool:
         """Follow the flow to a fixed point through the blocks of an order; whether there was one. What leads to one of
@@ -68,6 +74,17 @@ class FixedPoint(Effects):
         self.block_first, self.block_end = column[:count], column[count : 2 * count]
         self.rule_register, self.following_first = column[2 * count : 3 * count], column[3 * count : 4 * count + 1]
         self.following = column[4 * count + 1 : 4 * count + 1 + total]
+        self.living = Living(self.listing, column, count, self.open, self.questions, self.values.taken).behind
+        self._set_top(begin)
+        self.pool = self.values.lend_pool()
+        try:
+            return self._settle(order, roots, begin)
+        finally:
+            # What lasts is copied, and the next function begins in the same memory: new pages cost more.
+            self.values.take_pool(self.pool)
+            self.pool = copied(self.pool, self.pool_used)
+
+    def _settle(self, order: Any, roots: Any, begin: Any) -> bool:
         before: cython.Py_ssize_t
         for _again in range(3):
             before = len(self.escaped)
@@ -81,6 +98,34 @@ class FixedPoint(Effects):
             if len(self.escaped) == before or not self.stayed_too_long():
                 break
         return True
+
+    @cython.locals(
+        k=cython.Py_ssize_t, at=cython.Py_ssize_t, m=cython.Py_ssize_t, row=cython.Py_ssize_t, top=cython.longlong,
+        register=cython.longlong,
+    )  # fmt: skip
+    def _set_top(self, begin: Any) -> None:
+        """Look which registers may hold something: those that an instruction or a variable names."""
+        top = max(self.stack_pointer, self.frame_pointer, self.questions.highest, *self.parameters)
+        for register, _value in begin:
+            top = max(top, register)
+        for each in self.taught_begin.values():
+            for register, _value in each:
+                top = max(top, register)
+        for k in range(self.seeds.count):
+            top = max(top, cython.cast(cython.longlong, self.seeded[2 * k]))
+        for k in range(len(self.block_first)):
+            top = max(top, cython.cast(cython.longlong, self.rule_register[k]))
+        for k in range(self.count):
+            row = self.templates[k] * ROW_WORDS
+            for at in range(ROW_DESTINATION, ROW_RIGHT + 1):
+                top = max(top, self.rows[row + at])
+            m = self.rows[row + ROW_OPERAND] * OPERAND_WORDS
+            for _operand in range(self.rows[row + ROW_OPERANDS]):
+                top = max(top, self.operands[m + OPERAND_BASE], self.operands[m + OPERAND_INDEX])
+                m += OPERAND_WORDS
+            if self.teaching and self.taught[k]:
+                top = max(top, cython.cast(cython.longlong, self.taught_register[k]))
+        self.top = min(top + 1, REGISTERS)
 
     @cython.cfunc
     @cython.exceptval(-1)
@@ -100,7 +145,6 @@ class FixedPoint(Effects):
     def _iterate(self, order_of: Any, roots_of: Any, begin: Any) -> cython.bint:
         order, roots = order_of, roots_of
         count: cython.Py_ssize_t = len(self.block_first)
-        self.pool = zeros("i", min(count * (REGISTERS + 16), 1 << 16))
         self.pool_used = 0
         self.entries = zeros("i", 2 * count)
         rank = zeros("i", count)
@@ -153,8 +197,7 @@ class FixedPoint(Effects):
             if budget < 0 or self.pool_used > self.most_words:
                 # Give up: nothing is known at the begin of any block but what variables say.
                 for number in range(count):
-                    self.entries[2 * number] = 0
-                    self.entries[2 * number + 1] = 0
+                    self.entries[2 * number + 1] = -1
                 return False
             self.enter(number)
             for i in range(self.block_first[number], self.block_end[number]):
@@ -175,7 +218,9 @@ class FixedPoint(Effects):
     @cython.exceptval(check=False)
     def _clear(self) -> cython.int:
         i: cython.Py_ssize_t
-        for i in range(REGISTERS + self.slots):
+        for i in range(self.top):
+            self.state[i] = NOTHING
+        for i in range(REGISTERS, REGISTERS + self.slots):
             self.state[i] = NOTHING
         return 0
 
@@ -184,38 +229,48 @@ class FixedPoint(Effects):
     @cython.exceptval(-1)
     def _keep(self, number: cython.Py_ssize_t) -> cython.int:
         """The state becomes what is known at a block's begin."""
-        length: cython.Py_ssize_t = REGISTERS + self.slots
+        first: cython.Py_ssize_t = self.pool_used
+        behind: cython.Py_ssize_t = first + self.top
         i: cython.Py_ssize_t
-        if self.pool_used + length > len(self.pool):
-            self.pool = longer(self.pool, self.pool_used, 2 * len(self.pool) + length)
-        self.entries[2 * number] = self.pool_used
-        self.entries[2 * number + 1] = length
-        for i in range(length):
-            self.pool[self.pool_used + i] = self.state[i]
-        self.pool_used += length
+        if behind + self.slots > len(self.pool):
+            self.pool = longer(self.pool, first, 2 * len(self.pool) + self.top + self.slots)
+        self.entries[2 * number] = first
+        self.entries[2 * number + 1] = self.slots
+        for i in range(self.top):
+            self.pool[first + i] = self.state[i]
+        for i in range(self.slots):
+            self.pool[behind + i] = self.state[REGISTERS + i]
+        self.pool_used = behind + self.slots
         return 0
 
     @cython.cfunc
-    @cython.boundscheck(False)
     @cython.exceptval(-1)
     def _merge(self, number: cython.Py_ssize_t) -> cython.bint:
         """Join the state into what is known at a block's begin; whether that changed it."""
-        length: cython.Py_ssize_t = self.entries[2 * number + 1]
-        if length < 0:
+        slots: cython.Py_ssize_t = self.entries[2 * number + 1]
+        if slots < 0:
             self._keep(number)
             return True
         if self.open:
             return False
         first: cython.Py_ssize_t = self.entries[2 * number]
+        changed: cython.bint = self._meet(first, 0, self.top)
+        return self._meet(first + self.top, REGISTERS, slots) or changed
+
+    @cython.cfunc
+    @cython.boundscheck(False)
+    @cython.exceptval(-1)
+    def _meet(self, first: cython.Py_ssize_t, begin: cython.Py_ssize_t, count: cython.Py_ssize_t) -> cython.bint:
+        """Join so much of the state into so much of the pool; whether that changed it."""
         changed: cython.bint = False
         known: cython.int
         met: cython.int
         i: cython.Py_ssize_t
-        for i in range(length):
+        for i in range(count):
             known = self.pool[first + i]
-            if not known or self.state[i] == known:
+            if not known or self.state[begin + i] == known:
                 continue
-            met = self.join(known, self.state[i])
+            met = self.join(known, self.state[begin + i])
             if met != known:
                 self.pool[first + i] = met
                 changed = True
@@ -226,9 +281,12 @@ class FixedPoint(Effects):
     def enter(self, number: cython.Py_ssize_t) -> cython.int:
         """The state becomes that at a block's begin."""
         self.derived_before = -1
-        self._fill(self.entries[2 * number], max(self.entries[2 * number + 1], 0))
+        if self.entries[2 * number + 1] < 0:
+            self._clear()
+        else:
+            self._fill(self.entries[2 * number], self.entries[2 * number + 1])
         register: cython.int = self.rule_register[number]
-        if register >= 0 and register < REGISTERS and self.base_of(self.state[register]) != FRAME:
+        if register >= 0 and register < self.top and self.base_of(self.state[register]) != FRAME:
             self.state[register] = self.values.intern(FRAME, 0, 0, 0, -self.rule_offset[number])
         if self.teaching:
             for known, value in self.taught_begin.get(number, ()):
@@ -248,12 +306,15 @@ class FixedPoint(Effects):
     @cython.inline
     @cython.boundscheck(False)
     @cython.exceptval(check=False)
-    def _fill(self, first: cython.Py_ssize_t, length: cython.Py_ssize_t) -> cython.int:
-        """The state becomes so much of the pool, and nothing behind that."""
+    def _fill(self, first: cython.Py_ssize_t, slots: cython.Py_ssize_t) -> cython.int:
+        """The state becomes what the pool has, with so many slots."""
         i: cython.Py_ssize_t
-        for i in range(length):
+        for i in range(self.top):
             self.state[i] = self.pool[first + i]
-        for i in range(length, REGISTERS + self.slots):
+        first += self.top
+        for i in range(slots):
+            self.state[REGISTERS + i] = self.pool[first + i]
+        for i in range(REGISTERS + slots, REGISTERS + self.slots):
             self.state[i] = NOTHING
         return 0
 

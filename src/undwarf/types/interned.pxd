@@ -29,8 +29,13 @@ cdef class Values:
     cdef Answers held
     # What calls do, by what is called.
     cdef dict called
+    # Which registers it changes, and in which it takes something.
+    cdef dict changed
+    cdef dict taken
     # What pointers hold whose addresses calls take, by what is called and by register.
     cdef dict pointers
+    # What is lent to one function after the other; None while it is.
+    cdef object pool
 
     cdef int intern(self, long long base, long long t, long long step, long long symbol, long long offset) except? -1
 

@@ -91,10 +91,23 @@ class Values:
         self.sizes = Answers(64)
         self.held = Answers(256)
         self.called: dict[int, Any] = {}
+        self.changed: dict[int, Any] = {}
+        self.taken: dict[int, Any] = {}
         self.pointers: dict[int, dict[int, int]] = {}
+        self.pool: Any = None
         self.intern(NUMBER, 0, 1, 0, 0)
         self.intern(NUMBER, 0, 0, 0, 0)
         self.intern(POISON, 0, 1, 0, 0)
+
+    def lend_pool(self) -> Any:
+        """Memory for what is known at the begins of a function's blocks, until that is followed."""
+        lent = self.pool
+        self.pool = None
+        return zeros("i", 1 << 16) if lent is None else lent
+
+    def take_pool(self, pool: Any) -> None:
+        """Take back what was lent, which may have been replaced by more."""
+        self.pool = pool
 
     @cython.cfunc
     @cython.exceptval(-1)

@@ -14,6 +14,8 @@ cdef class State(Sums):
     cdef const unsigned char[::1] flows
 
     cdef int[::1] state
+    # Registers from this one on never hold anything.
+    cdef Py_ssize_t top
     cdef long long[::1] slot_key
     cdef int[::1] slot_index
     cdef Py_ssize_t slots
@@ -37,6 +39,8 @@ cdef class State(Sums):
     # The registers of the variables that are in registers, and what they hold.
     cdef Segments seeds
     cdef int[::1] seeded
+    # By variable in a register, what was tracked there when it was asked last, and where, and what both gave together.
+    cdef int[::1] met
     cdef Segments frames
     cdef long long[::1] frame
     # The registers that variables in memory are counted from, other than the stack's, as bits.
@@ -49,7 +53,8 @@ cdef class State(Sums):
     cdef int stack_pointer
     cdef int frame_pointer
 
-    cdef int _seed_all(self) except? -1
+    cdef int find_seeds(self, Py_ssize_t k) except? -1
+    cdef int _said(self, Py_ssize_t place) except? -1
     cdef int held(self, long long t, long long offset, long long size) except? -1
     cdef int reconcile(self, int known, int said, Py_ssize_t register) except? -1
     cdef bint _told(self, Py_ssize_t register, int known) except? -1

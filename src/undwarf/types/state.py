@@ -12,6 +12,8 @@ from undwarf.types.sums import Sums
 
 NOTHING = cython.declare(cython.int, 0)
 NULL = cython.declare(cython.int, 2)
+UNASKED = cython.declare(cython.int, -1)
+"""Of a variable, until what it says is asked for."""
 
 # Bases of values, as in undwarf.types.values.
 NUMBER = cython.declare(cython.int, 0)
@@ -66,6 +68,7 @@ class State(Sums):
         self.targets = listing.targets
         self.flows = listing.flows
         self.state = zeros("i", REGISTERS + 64)
+        self.top = REGISTERS
         self.slot_key = zeros("q", 64)
         self.slot_index = zeros("i", 256)
         self.slots = 0
@@ -86,32 +89,51 @@ class State(Sums):
 
         self.seeds = Segments(questions.in_registers, listing.offsets, questions.size)
         self.seeded = questions.seeds
-        self._seed_all()
+        self.met = zeros("i", 3 * self.seeds.count)
         self.frames = Segments(questions.in_frame, listing.offsets, questions.size)
         self.frame = questions.in_frame
         self.placing = questions.placing
 
     @cython.cfunc
     @cython.exceptval(-1)
-    @cython.locals(k=cython.Py_ssize_t, row=cython.Py_ssize_t, register=cython.longlong, value=cython.int)
-    def _seed_all(self) -> cython.int:
-        """What the variables that are in registers say these hold."""
-        for k in range(self.seeds.count):
-            row = k * PLACE_WORDS
-            register = self.seeds.places[row + PLACE_REGISTER]
-            value = NOTHING
-            if 0 <= register < REGISTERS:
-                if self.seeds.places[row + PLACE_KIND] == PLACE_IN_REGISTER:
-                    value = self.held(
-                        self.seeds.places[row + PLACE_TYPE],
-                        self.seeds.places[row + PLACE_PIECE],
-                        self.seeds.places[row + PLACE_PIECE_SIZE] or 8,
-                    )
-                else:
-                    value = self.questions.seed(k)
-            self.seeded[2 * k] = register
-            self.seeded[2 * k + 1] = value
+    @cython.locals(
+        at=cython.Py_ssize_t, i=cython.Py_ssize_t, n=cython.Py_ssize_t, place=cython.Py_ssize_t,
+        segment=cython.Py_ssize_t,
+    )  # fmt: skip
+    def find_seeds(self, k: cython.Py_ssize_t) -> cython.int:
+        """Sets where in `seeds` the variables are that are in registers at an instruction and say what these hold."""
+        segment = self.seeds.data[k]
+        at = self.seeds.firsts + 2 * segment
+        if not self.seeds.data[at]:
+            self.seeds.fill(self.seeds.data[k], at)
+            n = self.seeds.data[at] - 1
+            for i in range(n, self.seeds.data[at + 1]):
+                place = self.seeds.items[i]
+                if self.seeded[2 * place + 1] == UNASKED:
+                    self.seeded[2 * place + 1] = self._said(place)
+                if self.seeded[2 * place + 1]:
+                    self.seeds.items[n] = self.seeds.items[i]
+                    n += 1
+            self.seeds.data[at + 1] = self.seeds.used = n
+        self.seeds.begin = self.seeds.data[at] - 1
+        self.seeds.end = self.seeds.data[at + 1]
         return 0
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    def _said(self, place: cython.Py_ssize_t) -> cython.int:
+        """What a variable says that its register holds."""
+        row: cython.Py_ssize_t = place * PLACE_WORDS
+        register: cython.longlong = self.seeds.places[row + PLACE_REGISTER]
+        if not 0 <= register < REGISTERS:
+            return NOTHING
+        if self.seeds.places[row + PLACE_KIND] != PLACE_IN_REGISTER:
+            return cython.cast(cython.int, self.questions.seed(place))
+        return self.held(
+            self.seeds.places[row + PLACE_TYPE],
+            self.seeds.places[row + PLACE_PIECE],
+            self.seeds.places[row + PLACE_PIECE_SIZE] or 8,
+        )
 
     @cython.cfunc
     @cython.exceptval(-1)
@@ -194,7 +216,10 @@ class State(Sums):
     @cython.exceptval(check=False)
     def replace(self, value: cython.int, by: cython.int) -> cython.int:
         i: cython.Py_ssize_t
-        for i in range(REGISTERS + self.slots):
+        for i in range(self.top):
+            if self.state[i] == value:
+                self.state[i] = by
+        for i in range(REGISTERS, REGISTERS + self.slots):
             if self.state[i] == value:
                 self.state[i] = by
         return 0
@@ -203,19 +228,22 @@ class State(Sums):
     @cython.exceptval(-1)
     def forget(self, symbol: cython.longlong) -> cython.int:
         """The instruction that names a number comes by again: what it named before is another number."""
-        i: cython.Py_ssize_t
+        i: cython.Py_ssize_t = 0
         k: cython.Py_ssize_t = symbol if symbol > 0 else -symbol
         bit: cython.uchar = 1 if symbol > 0 else 2
         value: cython.int
         if not self.marks[k] & bit:
             self.marks[k] |= bit
             return 0
-        for i in range(REGISTERS + self.slots):
+        while i < REGISTERS + self.slots:
             value = self.state[i]
             if value and self.symbol_of(value) == symbol:
                 self.state[i] = self.values.intern(
                     self.base_of(value), self.type_of(value), self.step_of(value), 0, self.offset_of(value)
                 )
+            i += 1
+            if i == self.top:
+                i = REGISTERS
         return 0
 
     @cython.cfunc
