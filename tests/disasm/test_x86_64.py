@@ -105,6 +105,14 @@ def test_part_registers_count_as_the_whole() -> None:
         ("5d", (Action.POP, RBP, NONE, 8)),
         ("488d0500010000", (Action.ADDRESS, RAX, NONE, 8)),
         ("0fc8", (Action.OTHER, NONE, NONE, 8)),
+        ("f348ab", (Action.REPEAT, NONE, RCX, 8)),
+        ("a5", (Action.REPEAT, NONE, NONE, 8)),
+        ("f20f1000", (Action.OTHER, NONE, NONE, 8)),
+        ("4885d2", (Action.TEST, NONE, RDX, 8)),
+        ("85d2", (Action.TEST, NONE, RDX, 4)),
+        ("4885d1", (Action.OTHER, NONE, NONE, 8)),
+        ("7402", (Action.IF_ZERO, NONE, NONE, 8)),
+        ("0f8500000000", (Action.IF_NOT_ZERO, NONE, NONE, 8)),
     ],
 )
 def test_actions(code: str, action: tuple[object, ...]) -> None:

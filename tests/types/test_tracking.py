@@ -18,7 +18,7 @@ from undwarf.types.touched import touched as what_is_touched
 from undwarf.types.tracking import Tracker
 from undwarf.types.values import FRAME
 
-RAX, RDX, RCX, RBX, RSI, RDI, RBP = range(7)
+RAX, RDX, RCX, RBX, RSI, RDI, RBP, RSP = range(8)
 
 Touched = Callable[..., list[str]]
 
@@ -1015,3 +1015,57 @@ def test_behind_a_base_class_is_what_derives_from_it(fake: Fake, touched: Touche
     text = "mov 24(%rdi),%rax; ret"
     assert touched(text, embedders=Embedders(graph, lambda: [derived], bases_only=True)) == ["?"]
     assert touched(text, embedders=Embedders(graph, list, bases_only=True)) == ["link.prev"]
+
+
+def test_a_register_that_was_tested_is_nothing_where_it_was_none(fake: Fake, touched: Touched) -> None:
+    fake.takes((RDI, fake.node))
+    code = "test %rdx,%rdx; mov %rdi,%rcx; jne 3f; cmp %rsi,8(%rdi); je 2f; xor %eax,%eax\n"
+    code += "1: mov %rax,%rdx; add $32,%rax; cmp %rsi,8(%rdi,%rax); jne 1b\n 2: mov (%rdi,%rdx),%rax; ret"
+    assert touched(code + "; 3: ret")[-1] == "node.next"
+    # As the other way of the branch.
+    assert touched(code.replace("jne 3f", "je 3f") + "; 3: ret")[-1] == "?"
+    # Half of it may be 0, and another register.
+    assert touched(code.replace("test %rdx,%rdx", "test %edx,%edx") + "; 3: ret")[-1] == "?"
+    assert touched(code.replace("mov %rdi,%rcx", "mov 8(%rdi),%rdx") + "; 3: ret")[-1] == "?"
+    assert touched(code.replace("mov %rdi,%rcx", "and %rdi,%rcx") + "; 3: ret")[-1] == "?"
+
+
+def test_what_is_filled_leads_behind_it(fake: Fake, touched: Touched) -> None:
+    fake.takes((RDI, fake.node), (RSI, fake.item))
+    assert touched("mov $2,%ecx; rep stosq; mov %eax,(%rdi); ret")[-1] == "node.hits"
+    assert touched("mov $3,%ecx; rep movsq; mov (%rsi),%rax; mov (%rdi),%rax; ret")[-2:] == ["item.value", "node.owner"]
+    assert touched("stosq; mov (%rdi,%rcx),%rax; ret")[-1] == "?"
+    assert touched("stosq; mov (%rdi),%rax; ret")[-1] == "node.key"
+    # Whatever lies there is gone, and what lies behind is not.
+    code = "mov %rsi,-8(%rsp); mov %rsi,-24(%rsp); lea -24(%rsp),%rdi; mov $2,%ecx; rep stosq\n"
+    assert touched(code + "mov -24(%rsp),%rax; mov 24(%rax),%rcx; ret")[-1] == "?"
+    assert touched(code + "mov -8(%rsp),%rax; mov 24(%rax),%rcx; ret")[-1] == "item.value"
+
+
+def test_who_knows_a_variable_does_not_change_what_lies_behind_it(fake: Fake, touched: Touched) -> None:
+    code = "sub $56,%rsp; mov %rdi,48(%rsp); lea 8(%rsp),%rdi; call 1f; mov 48(%rsp),%rax; mov 16(%rax),%ecx; ret"
+    node = Place("n", fake.graph.pointer_to(fake.node), PlaceKind.REGISTER, RDI, 0, 0, 9)
+    for t, offset, told in ((fake.item, 8, "node.hits"), (fake.table, 8, "?"), (fake.item, 0, "node.hits")):
+        fake.variables = [node, Place("i", t, PlaceKind.MEMORY, RSP, offset, 0, 99)]
+        assert touched(code + "; 1: ret")[-1] == told
+    fake.variables = [node]
+    assert touched(code + "; 1: ret")[-1] == "?"
+
+
+def test_what_a_pointer_to_the_frame_leads_to_is_there(fake: Fake, touched: Touched) -> None:
+    fake.takes((RDI, fake.node))
+    code = "nop; mov -8(%rsp),%rax; mov 24(%rax),%rcx; ret"
+    fake.variables = [Place("i", fake.graph.pointer_to(fake.item), PlaceKind.CFA_VALUE, -1, -48, 0, 99)]
+    assert touched(code)[-1] == "node.owner"
+    fake.variables = [Place("i", fake.graph.pointer_to(fake.item), PlaceKind.CFA_VALUE, -1, -40, 0, 99)]
+    assert touched(code)[-1] == "?"
+    fake.variables = [Place("i", fake.graph.pointer_to(fake.item), PlaceKind.CFA_VALUE, -1, -48, 40, 99)]
+    assert touched(code)[-1] == "?"
+
+
+def test_a_variable_says_which_of_several_pointers_to_pointers_is_meant(fake: Fake, touched: Touched) -> None:
+    texts = fake.graph.pointer_to(fake.item)
+    fake.takes((RDI, in_union(fake, fake.node, texts)))
+    assert touched("mov (%rdi),%rax; mov (%rax),%rcx; ret")[-1] == "?"
+    fake.variables = [Place("texts", fake.graph.pointer_to(texts), PlaceKind.MEMORY, RDI, 0, 0, 99)]
+    assert touched("mov (%rdi),%rax; mov (%rax),%rcx; mov 24(%rcx),%rcx; ret")[-1] == "item.value"

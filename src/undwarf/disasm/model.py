@@ -91,6 +91,15 @@ class Action(IntEnum):
     """destination = left >> immediate."""
     CARRY = 23
     """destination = left + immediate, give or take one."""
+    REPEAT = 24
+    """memory[0] is written, from memory[1] where there is one, as many elements as left says (NONE: one), upwards; the
+    operands' bases are behind them then, and left is 0."""
+    TEST = 25
+    """Flags say whether left is 0; all of it, where `width` is 8."""
+    IF_ZERO = 26
+    """To `target` if flags say so, else on."""
+    IF_NOT_ZERO = 27
+    """On if flags say so, else to `target`."""
 
 
 @cython.cclass

@@ -128,7 +128,15 @@ _SHIFTS: dict[int, Action] = {
     Mnemonic.SHR: Action.SHIFT_RIGHT,
     Mnemonic.SAR: Action.SHIFT_RIGHT,
 }
+_CONDITIONS: dict[int, Action] = {Mnemonic.JE: Action.IF_ZERO, Mnemonic.JNE: Action.IF_NOT_ZERO}
 _CARRYING = frozenset((Mnemonic.ADC, Mnemonic.SBB))
+_REPEATED = frozenset(
+    (
+        *(Mnemonic.STOSB, Mnemonic.STOSW, Mnemonic.STOSD, Mnemonic.STOSQ),
+        *(Mnemonic.MOVSB, Mnemonic.MOVSW, Mnemonic.MOVSD, Mnemonic.MOVSQ),
+    )
+)
+"""String instructions, and a move of floating-point numbers that is called as one of them."""
 _UPDATES = frozenset((Mnemonic.ADD, Mnemonic.SUB, Mnemonic.INC, Mnemonic.DEC))
 _ADDRESS_ONLY = frozenset((Mnemonic.LEA, Mnemonic.NOP, Mnemonic.ENDBR64, Mnemonic.ENDBR32))
 _NO_ACCESS = frozenset(
@@ -424,6 +432,9 @@ def _register(native: Native, operand: int) -> int:
 def _act(made: Instruction, native: Native, mnemonic: int) -> None:
     """Says what the instruction does, if it is one of those told apart."""
     count = native.op_count
+    if mnemonic in _CONDITIONS:
+        made.action = _CONDITIONS[mnemonic]
+        return
     if count == 0:
         if mnemonic == Mnemonic.LEAVE:
             made.action = Action.LEAVE
@@ -484,6 +495,11 @@ def _act(made: Instruction, native: Native, mnemonic: int) -> None:
         made.action, made.destination = Action.POP, _NUMBER[into]
     elif mnemonic in _WORD_MOVES and count == 2:
         _move_word(made, native, first, second)
+    elif mnemonic == Mnemonic.TEST:
+        if width and second == OpKind.REGISTER and native.op_register(1) == into:
+            made.action, made.left, made.width = Action.TEST, _NUMBER[into], width
+    elif mnemonic in _REPEATED and native.is_string_instruction:
+        made.action, made.left = Action.REPEAT, RCX if native.has_rep_prefix else NONE
 
 
 def _move(made: Instruction, native: Native, first: int, second: int, into: int, width: int) -> None:
@@ -568,7 +584,7 @@ _TOLD = frozenset(
     (
         *(Mnemonic.MOV, Mnemonic.LEA, Mnemonic.OR, Mnemonic.XOR, Mnemonic.IMUL, Mnemonic.XCHG, Mnemonic.PUSH),
         *(Mnemonic.POP, Mnemonic.LEAVE, Mnemonic.CDQE, Mnemonic.NEG, *_WIDENING, *_UPDATES, *_ARITHMETIC, *_SHIFTS),
-        *(*_CONDITIONAL_MOVES, *_WORD_MOVES, *_CARRYING),
+        *(*_CONDITIONAL_MOVES, *_WORD_MOVES, *_CARRYING, *_CONDITIONS, *_REPEATED, Mnemonic.TEST),
     )
 )
 """What :func:`_act` says something of."""

@@ -29,6 +29,7 @@ _IN_REGISTER = cython.declare(cython.int, 1)
 _MEMORY = cython.declare(cython.int, 2)
 _CFA = cython.declare(cython.int, 3)
 _VALUE = cython.declare(cython.int, 5)
+_CFA_VALUE = cython.declare(cython.int, 8)
 """Kinds of places, as in `places.py`: each variable is asked for its own."""
 _HIGHEST = cython.declare(cython.longlong, 1 << 40)
 _WORDS = cython.declare(cython.Py_ssize_t, 9)
@@ -138,10 +139,18 @@ def _bits(registers: tuple[int, ...]) -> tuple[int, int]:
 
 
 class Questions:
-    """What the data flow of one function asks. ``low`` and ``high``: where the function is; ``told``: what is found
-    to be in its frame, where nothing names its variables."""
+    """What the data flow of one function asks. ``low`` and ``high``: where the function is; ``offsets``: where its
+    instructions begin in it; ``told``: what is found to be in its frame, where nothing names its variables."""
 
-    def __init__(self, program: Program, values: Values, low: int, high: int, told: tuple[Place, ...] = ()) -> None:
+    def __init__(
+        self,
+        program: Program,
+        values: Values,
+        low: int,
+        high: int,
+        offsets: "memoryview[int]",
+        told: tuple[Place, ...] = (),
+    ) -> None:
         self.program = program
         self.values = values
         self.graph = program.graph
@@ -157,8 +166,12 @@ class Questions:
         self.places = program.source.function_places(low, high)
         self._in_registers: list[Place] = []
         self.frame_places: list[Place] = []
+        self._pointing: list[Place] = []
+        """Variables whose value is the address of a place in the frame."""
+        self._offsets = offsets
         self._sort_places()
         self.has_variables = bool(self.places)
+        self.has_pointed = bool(self._pointing)
         self.frame_places += told
         self.placing = 0
         """The registers that variables in memory are counted from, other than the stack's, as bits."""
@@ -187,6 +200,8 @@ class Questions:
             kind = place[2]
             if kind in (_IN_REGISTER, _VALUE):
                 self._in_registers.append(place)
+            elif kind == _CFA_VALUE:
+                self._pointing.append(place)
             elif kind in (_MEMORY, _CFA):
                 self.frame_places.append(place)
                 if kind == _MEMORY and not place.piece_size:
@@ -220,6 +235,20 @@ class Questions:
     def frame_size(self, number: int) -> int:
         """Bytes of a variable in the frame."""
         return self.graph.size(self.frame_places[number].type)
+
+    def pointed(self, k: int, offset: int) -> int:
+        """What a pointer is loaded from at an offset from the call frame address where nothing is said to be: a member
+        of the largest object that a variable leads to there. What optimizers took apart may still have parts in place.
+        """
+        graph, at = self.graph, self._offsets[k] + self._low
+        best = found = 0
+        for place in self._pointing:
+            if not place[5] <= at < place[6] or not graph.is_pointer(place[1]):
+                continue
+            t, within = graph.target(place[1]), offset - place[4]
+            if graph.is_aggregate(t) and 0 <= within <= graph.size(t) - 8 and graph.size(t) > best:
+                best, found = graph.size(t), self.values.number(self._pointer_at(t, within, 8))
+        return found
 
     def frame_element(self, number: int, step: int, offset: int, size: int) -> int:
         """What is loaded from an array in the frame."""
@@ -600,6 +629,13 @@ class Questions:
             return False
         same = graph.canonical(other.type) == graph.canonical(located.type)
         return same and other.field.path == located.field.path
+
+    def may_be(self, several: int, t: int) -> bool:
+        """Whether what a variable leads to is what one of several types is read as: one of them, or no pointer, which
+        may be the first member of one."""
+        graph = self.graph
+        canonical = graph.canonical(t)
+        return not graph.is_pointer(t) or any(graph.canonical(one) == canonical for one in graph.choices(several))
 
     def is_one_of_several(self, t: int) -> bool:
         """Whether an object is one of several types, as what a pointer in a union leads to."""

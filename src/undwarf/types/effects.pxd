@@ -26,6 +26,7 @@ cdef class Effects(Memory):
     cpdef int apply(self, Py_ssize_t k) except? -1
     cdef int _apply(self, Py_ssize_t k) except? -1
     cdef int _lose(self, unsigned long long bits, Py_ssize_t register) except? -1
+    cdef int _repeat(self, Py_ssize_t k, Py_ssize_t row) except? -1
     cdef int _write(self, Py_ssize_t row, long long but) except? -1
     cdef int result(self, Py_ssize_t k, Py_ssize_t row, long long action) except? -1
     cdef int _only_number(self, int value) except? -1

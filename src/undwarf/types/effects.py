@@ -58,6 +58,7 @@ OR = cython.declare(cython.int, 20)
 UPDATE = cython.declare(cython.int, 21)
 SHIFT_RIGHT = cython.declare(cython.int, 22)
 CARRY = cython.declare(cython.int, 23)
+REPEAT = cython.declare(cython.int, 24)
 
 # Words of templates and of their operands, as in undwarf.disasm.listing.
 ROW_WORDS = cython.declare(cython.Py_ssize_t, 16)
@@ -77,6 +78,7 @@ OPERAND_SEGMENT = cython.declare(cython.Py_ssize_t, 5)
 OPERAND_SIZE = cython.declare(cython.Py_ssize_t, 6)
 OPERAND_IMPLICIT = cython.declare(cython.Py_ssize_t, 8)
 OPERAND_WRITEBACK = cython.declare(cython.Py_ssize_t, 9)
+OPERAND_ELEMENT = cython.declare(cython.Py_ssize_t, 10)
 
 REGISTERS = cython.declare(cython.Py_ssize_t, 96)
 """Registers of a state, by DWARF number; stack slots come behind them."""
@@ -238,6 +240,10 @@ class Effects(Memory):
             self.stores(k, row)
             self._write(row, -1)
             return 0
+        if action >= REPEAT:
+            if action == REPEAT:
+                self._repeat(k, row)
+            return 0
         destination = self.rows[row + ROW_DESTINATION]
         if action in (PUSH, POP, LEAVE):
             value = self._on_stack(k, row, action)
@@ -267,6 +273,34 @@ class Effects(Memory):
             self._write(row, destination)
             self.set(destination, value)
         self.set(back, top)
+        return 0
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    @cython.locals(
+        m=cython.Py_ssize_t, end=cython.Py_ssize_t, left=cython.longlong, count=cython.int, where=cython.int,
+        more=cython.int, base=cython.longlong,
+    )  # fmt: skip
+    def _repeat(self, k: cython.Py_ssize_t, row: cython.Py_ssize_t) -> cython.int:
+        """Elements in a row are written, and read; what led to them leads behind them."""
+        left = self.rows[row + ROW_LEFT]
+        count = self.constant(1) if left < 0 else self.get(left)
+        if not count or self.base_of(count) != NUMBER:
+            count = UNKNOWN
+        m = self.rows[row + ROW_OPERAND] * OPERAND_WORDS
+        end = m + self.rows[row + ROW_OPERANDS] * OPERAND_WORDS
+        where = self.address_of(k, m, 0)
+        more = self.scaled(count, self.operands[m + OPERAND_ELEMENT])
+        if self.base_of(where) == FRAME and not self.step_of(where) and not self.step_of(more):
+            self.put(self.offset_of(where), self.offset_of(more), NOTHING)
+        else:
+            self.stores(k, row)
+        while m < end:
+            base = self.operands[m + OPERAND_BASE]
+            where = self.get(base)
+            self.set(base, self.add(where, more) if where else NOTHING)
+            m += OPERAND_WORDS
+        self.set(left, NULL)
         return 0
 
     @cython.cfunc

@@ -6,13 +6,16 @@ from typing import Any
 import cython
 
 from undwarf.buffers import copied, longer, zeros
+from undwarf.types.branches import zero_behind
 from undwarf.types.effects import Effects
 from undwarf.types.interned import Values
 from undwarf.types.living import Living
 
 NOTHING = cython.declare(cython.int, 0)
+NULL = cython.declare(cython.int, 2)
 
 # Bases of values, as in undwarf.types.values.
+NUMBER = cython.declare(cython.int, 0)
 FRAME = cython.declare(cython.int, 1)
 OBJECT = cython.declare(cython.int, 2)
 
@@ -48,6 +51,8 @@ class FixedPoint(Effects):
     rule_offset = cython.declare("const long long[::1]")
     following_first = cython.declare("const int[::1]")
     following = cython.declare("const int[::1]")
+    zeros = cython.declare("int[::1]")
+    """By block, which register is 0 behind it (:mod:`undwarf.types.branches`)."""
     open: cython.bint
     listing: Any
     visits: cython.longlong
@@ -75,6 +80,7 @@ class FixedPoint(Effects):
         self.rule_register, self.following_first = column[2 * count : 3 * count], column[3 * count : 4 * count + 1]
         self.following = column[4 * count + 1 : 4 * count + 1 + total]
         self.living = Living(self.listing, column, count, self.open, self.questions, self.values.taken).behind
+        self.zeros = zero_behind(self.listing, column, count)
         self._set_top(begin)
         self.pool = self.values.lend_pool()
         try:
@@ -129,6 +135,18 @@ class FixedPoint(Effects):
 
     @cython.cfunc
     @cython.exceptval(-1)
+    @cython.locals(register=cython.Py_ssize_t, value=cython.int, changed=cython.bint)
+    def _merge_zero(self, number: cython.Py_ssize_t, register: cython.Py_ssize_t) -> cython.bint:
+        """Join the state into what is known at a block's begin, where a register is 0; a pointer stays one."""
+        value = self.state[register]
+        if not value or self.base_of(value) == NUMBER:
+            self.state[register] = NULL
+        changed = self._merge(number)
+        self.state[register] = value
+        return changed
+
+    @cython.cfunc
+    @cython.exceptval(-1)
     @cython.locals(
         order="const int[::1]",
         roots="const unsigned char[::1]",
@@ -140,6 +158,8 @@ class FixedPoint(Effects):
         number=cython.Py_ssize_t,
         following=cython.Py_ssize_t,
         lowest=cython.Py_ssize_t,
+        zero=cython.int,
+        changed=cython.bint,
         budget=cython.longlong,
     )
     def _iterate(self, order_of: Any, roots_of: Any, begin: Any) -> cython.bint:
@@ -206,7 +226,14 @@ class FixedPoint(Effects):
             lowest = at + 1
             for i in range(self.following_first[number], self.following_first[number + 1]):
                 following = self.following[i]
-                if rank[following] >= 0 and not queued[settled + following] and self._merge(following):
+                if rank[following] < 0 or queued[settled + following]:
+                    continue
+                zero = self.zeros[number]
+                if zero >= 0 and zero & 1 == i - self.following_first[number]:
+                    changed = self._merge_zero(following, zero >> 1)
+                else:
+                    changed = self._merge(following)
+                if changed:
                     queued[rank[following]] = 1
                     lowest = min(lowest, cython.cast(cython.Py_ssize_t, rank[following]))
             at = lowest

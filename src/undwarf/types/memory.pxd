@@ -4,6 +4,8 @@ from undwarf.types.state cimport State
 cdef class Memory(State):
     # Whether addresses of variables may be numbers in the code.
     cdef bint fixed
+    # Whether variables are addresses of places in the frame.
+    cdef bint pointed
 
     cdef long long displacement(self, Py_ssize_t k, Py_ssize_t m) except? -0x7FFFFFFFFFFFFFFF
     cdef long long immediate(self, Py_ssize_t k, Py_ssize_t row) except? -0x7FFFFFFFFFFFFFFF

@@ -66,6 +66,7 @@ class Memory(State):
     def __init__(self, listing: Any, values: Values, questions: Any, machine: Any, limits: Any) -> None:
         super().__init__(listing, values, questions, machine, limits)
         self.fixed = questions.program.is_data is not None
+        self.pointed = questions.has_pointed
 
     @cython.cfunc
     @cython.inline
@@ -253,8 +254,8 @@ class Memory(State):
         if told and self.memory_variable(k, m, more):
             # A member that may lead to anything, in which a variable is that says to what.
             said: cython.int = self.held(self.frame[self.found * PLACE_WORDS + PLACE_TYPE], self.within, size)
-            if said and not (value and self.questions.graph.is_pointer(self.type_of(said))):
-                # Else a variable is the first member of one of several.
+            # A pointer may be the first member of one of several; not if it is itself one of these.
+            if said and (not value or self.questions.may_be(self.type_of(value), self.type_of(said))):
                 return said
         return self.own_name(value, k)
 
@@ -335,6 +336,8 @@ class Memory(State):
             room = self.frame[at_place + PLACE_PIECE] + self.frame[at_place + PLACE_PIECE_SIZE]
             if within + size <= (room if room else self.size_of(place)):
                 said = self.held(self.frame[at_place + PLACE_TYPE], within, size)
+        elif self.pointed and size == 8 and (not known or (self.base_of(known) == NUMBER and known != NULL)):
+            said = self.questions.pointed(k, offset)
         if not known:
             if not said and at >= 0:
                 # The same number as long as nothing is stored there.

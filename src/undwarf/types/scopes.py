@@ -55,7 +55,7 @@ NOWHERE = cython.declare(cython.int, 4)
 INDIRECT = cython.declare(cython.int, 8)
 _FLAGS = {
     PlaceKind.REGISTER: 1, PlaceKind.VALUE: 1, PlaceKind.MEMORY: 2, PlaceKind.CFA: 2, PlaceKind.CONSTANT: 4,
-    PlaceKind.CFA_VALUE: 4,
+    PlaceKind.CFA_VALUE: 2,
 }  # fmt: skip
 VARIABLE = cython.declare(cython.int, 0x34)
 PARAMETER = cython.declare(cython.int, 0x05)

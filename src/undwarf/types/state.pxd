@@ -26,8 +26,10 @@ cdef class State(Sums):
     cdef long long[::1] reach
     cdef Py_ssize_t reach_of
     cdef Py_ssize_t reach_count
+    cdef long long reach_top
+    cdef long long reach_bottom
     # What was in the frame behind each call: the instruction, how many addresses had escaped, how many places were
-    # known, and these.
+    # known, where the stack's and the frame's pointer led to, and these places.
     cdef long long[::1] stayed
     cdef Py_ssize_t stayed_used
     cdef bint noting
@@ -68,10 +70,11 @@ cdef class State(Sums):
     cdef int put(self, long long offset, long long size, int value) except? -1
     cdef long long size_of(self, Py_ssize_t place) except? -1
     cdef bint stack_variable(self, Py_ssize_t k, long long offset) except? -1
-    cdef long long _extent(self, Py_ssize_t k, long long offset) except? -0x7FFFFFFFFFFFFFFF
+    cdef long long _extent(self, Py_ssize_t k, long long offset, long long top, long long bottom) except? -0x7FFFFFFFFFFFFFFF
+    cdef long long _in_frame(self, Py_ssize_t register) except? -0x7FFFFFFFFFFFFFFF
     cdef int escape(self, int value) except? -1
     cdef int lose_escaped(self, Py_ssize_t k) except? -1
     cdef int _still(self, long long offset, int value) except? -1
     cdef int spoil(self, Py_ssize_t k, long long offset) except? -1
-    cdef int _note_stayed(self, Py_ssize_t k) except? -1
+    cdef int _note_stayed(self, Py_ssize_t k, long long top, long long bottom) except? -1
     cdef bint stayed_too_long(self) except? -1

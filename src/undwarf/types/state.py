@@ -41,9 +41,13 @@ EVERYTHING = cython.declare(cython.longlong, 1 << 20)
 """How far a store through an address in the frame reaches where no variable says."""
 FEW_SLOTS = cython.declare(cython.Py_ssize_t, 32)
 """Slots of which those that a store writes over are found quicker by looking at all of them."""
+STAYED = cython.declare(cython.Py_ssize_t, 5)
+"""Words about a call, before those about what stayed there."""
 MOST_NOTED = cython.declare(cython.Py_ssize_t, 1 << 18)
 """Words about what stayed in the frame at calls; where more would be noted, the flow is followed once more."""
 TOLD = cython.declare(cython.ulonglong, 1 << 31)
+FARTHEST = cython.declare(cython.longlong, 1 << 50)
+"""From the call frame address, where nothing is."""
 MULTIPLIER = cython.declare(cython.ulonglong, 0x9E3779B97F4A7C15)
 
 
@@ -79,6 +83,7 @@ class State(Sums):
         self.reach = zeros("q", 0)
         self.reach_of = -1
         self.reach_count = 0
+        self.reach_top = self.reach_bottom = 0
         self.stayed_used = 0
         self.noting = False
         self.own: Any = None
@@ -374,20 +379,42 @@ class State(Sums):
 
     @cython.cfunc
     @cython.exceptval(-0x7FFFFFFFFFFFFFFF, check=True)
-    def _extent(self, k: cython.Py_ssize_t, offset: cython.longlong) -> cython.longlong:
-        """Where the object that an escaped address leads to ends."""
+    def _extent(
+        self, k: cython.Py_ssize_t, offset: cython.longlong, top: cython.longlong, bottom: cython.longlong
+    ) -> cython.longlong:
+        """Where the object that an escaped address leads to ends; ``top`` and ``bottom``: where the stack's and the
+        frame's pointer lead there, as :meth:`_in_frame` says."""
         i: cython.Py_ssize_t
         place: cython.Py_ssize_t
         row: cython.Py_ssize_t
         begin: cython.longlong
+        register: cython.longlong
         self.frames.find(k)
         for i in range(self.frames.begin, self.frames.end):
             place = self.frames.items[i]
             row = place * PLACE_WORDS
             begin = self.frame[row + PLACE_OFFSET]
-            if self.frame[row + PLACE_KIND] == PLACE_CFA and begin <= offset < begin + self.size_of(place):
+            if self.frame[row + PLACE_KIND] == PLACE_MEMORY:
+                register = self.frame[row + PLACE_REGISTER]
+                if register == self.stack_pointer:
+                    begin += top
+                elif register == self.frame_pointer:
+                    begin += bottom
+                else:
+                    continue
+            elif self.frame[row + PLACE_KIND] != PLACE_CFA:
+                continue
+            if begin <= offset < begin + self.size_of(place):
                 return begin + self.size_of(place)
         return offset + EVERYTHING
+
+    @cython.cfunc
+    @cython.exceptval(-0x7FFFFFFFFFFFFFFF, check=True)
+    def _in_frame(self, register: cython.Py_ssize_t) -> cython.longlong:
+        """How far from the call frame address a register leads; farther than there is anything where that is not
+        known."""
+        value: cython.int = self.state[register]
+        return self.offset_of(value) if self.base_of(value) == FRAME and not self.step_of(value) else FARTHEST
 
     @cython.cfunc
     @cython.exceptval(-1)
@@ -407,14 +434,19 @@ class State(Sums):
         """Somebody may have changed what lies behind addresses of the frame."""
         count: cython.Py_ssize_t = len(self.escaped)
         segment: cython.Py_ssize_t = self.frames.data[k]
-        if count and (self.reach_of != segment or self.reach_count != count):
+        top: cython.longlong = self._in_frame(self.stack_pointer)
+        bottom: cython.longlong = self._in_frame(self.frame_pointer)
+        same: cython.bint = self.reach_of == segment and self.reach_count == count
+        if count and not (same and self.reach_top == top and self.reach_bottom == bottom):
             if not self.reach_count or len(self.reach) < 2 * count:
                 self.reach = zeros("q", 4 * count)
             for e in range(count):
                 begin = self.escaped[e]
                 self.reach[2 * e] = begin - 7
-                self.reach[2 * e + 1] = self._extent(k, begin)
+                self.reach[2 * e + 1] = self._extent(k, begin, top, bottom)
             self.reach_of = segment
+            self.reach_top = top
+            self.reach_bottom = bottom
             self.reach_count = count
         for i in range(self.slots if count else 0):
             if not self.state[REGISTERS + i]:
@@ -424,7 +456,7 @@ class State(Sums):
                 if self.reach[2 * e] <= at < self.reach[2 * e + 1]:
                     self.state[REGISTERS + i] = self._still(at, self.state[REGISTERS + i])
                     break
-        self._note_stayed(k)
+        self._note_stayed(k, top, bottom)
         return 0
 
     @cython.cfunc
@@ -446,7 +478,8 @@ class State(Sums):
     @cython.exceptval(-1)
     def spoil(self, k: cython.Py_ssize_t, offset: cython.longlong) -> cython.int:
         """A store somewhere into an array of the frame."""
-        end: cython.longlong = self._extent(k, offset)
+        top: cython.longlong = self._in_frame(self.stack_pointer)
+        end: cython.longlong = self._extent(k, offset, top, self._in_frame(self.frame_pointer))
         at: cython.longlong
         i: cython.Py_ssize_t
         for i in range(self.slots):
@@ -458,7 +491,7 @@ class State(Sums):
     @cython.cfunc
     @cython.exceptval(-1)
     @cython.locals(i=cython.Py_ssize_t, begin=cython.Py_ssize_t)
-    def _note_stayed(self, k: cython.Py_ssize_t) -> cython.int:
+    def _note_stayed(self, k: cython.Py_ssize_t, top: cython.longlong, bottom: cython.longlong) -> cython.int:
         """Note what is in the frame behind a call."""
         if self.stayed_used > MOST_NOTED or not self.slots:
             return 0
@@ -466,17 +499,19 @@ class State(Sums):
         if begin == 0 and not self.noting:
             self.stayed = zeros("q", 256)
             self.noting = True
-        if begin + 3 + self.slots > len(self.stayed):
-            self.stayed = longer(self.stayed, begin, 2 * (begin + 3 + self.slots))
-        at: cython.Py_ssize_t = begin + 3
+        if begin + STAYED + self.slots > len(self.stayed):
+            self.stayed = longer(self.stayed, begin, 2 * (begin + STAYED + self.slots))
+        at: cython.Py_ssize_t = begin + STAYED
         for i in range(self.slots):
             if self.state[REGISTERS + i]:
                 self.stayed[at] = self.slot_key[i] >> 1
                 at += 1
-        if at > begin + 3:
+        if at > begin + STAYED:
             self.stayed[begin] = k
             self.stayed[begin + 1] = len(self.escaped)
-            self.stayed[begin + 2] = at - begin - 3
+            self.stayed[begin + 2] = at - begin - STAYED
+            self.stayed[begin + 3] = top
+            self.stayed[begin + 4] = bottom
             self.stayed_used = at
         return 0
 
@@ -495,10 +530,10 @@ class State(Sums):
             k = self.stayed[at]
             for e in range(self.stayed[at + 1], len(self.escaped)):
                 begin = self.escaped[e]
-                end = self._extent(k, begin)
-                for i in range(at + 3, at + 3 + self.stayed[at + 2]):
+                end = self._extent(k, begin, self.stayed[at + 3], self.stayed[at + 4])
+                for i in range(at + STAYED, at + STAYED + self.stayed[at + 2]):
                     offset = self.stayed[i]
                     if begin - 7 <= offset < end:
                         return True
-            at += 3 + self.stayed[at + 2]
+            at += STAYED + self.stayed[at + 2]
         return False
