@@ -9,7 +9,16 @@ from undwarf.dwarf.info import Info
 from .test_hostile import COMPILE_UNIT, FUNCTION, NAME, REF4, ROOT, STRING, UNIT, function, table, unit
 
 ENUMERATION, ENUMERATOR, VARIABLE, STRUCTURE, TYPEDEF, TYPE = 0x04, 0x28, 0x34, 0x13, 0x16, 0x49
-SIBLING, LOCATION, DECLARATION, EXPRLOC, PRESENT, SEC_OFFSET = 0x01, 0x02, 0x3C, 0x18, 0x19, 0x17
+SIBLING, LANGUAGE, DATA1, LOCATION, DECLARATION, EXPRLOC, PRESENT, SEC_OFFSET = (
+    0x01,
+    0x13,
+    0x0B,
+    0x02,
+    0x3C,
+    0x18,
+    0x19,
+    0x17,
+)
 ABBREVIATIONS = table(
     (1, COMPILE_UNIT, True, []),
     (2, ENUMERATION, True, [(NAME, STRING), (SIBLING, REF4)]),
@@ -45,6 +54,22 @@ def test_an_end_that_is_none_is_not_believed(sibling: int) -> None:
     entry = enumeration(sibling, b"\4a\0\4b\0")
     info = Info(unit(ROOT + entry + variable(0x4000) + b"\0"), ABBREVIATIONS)
     assert [(place, kind) for _unit, _offset, place, kind in info.outline()[0]] == [(0x4000, 1)]
+
+
+@pytest.mark.parametrize(("language", "told"), [(0x01, 1), (0x1D, 1), (0x2C, 1), (0x04, 2), (0x21, 2), (0x1C, 2)])
+def test_what_is_in_a_structure_is_stepped_over_in_c_only(language: int, told: int) -> None:
+    abbreviations = table(
+        (1, COMPILE_UNIT, True, [(LANGUAGE, DATA1)]),
+        (2, STRUCTURE, True, [(SIBLING, REF4), (NAME, STRING)]),
+        (5, VARIABLE, False, [(NAME, STRING), (LOCATION, EXPRLOC)]),
+    )
+    inside = variable(0x5000)
+    first = FIRST + 1
+    entry = b"\2" + struct.pack("<I", first + 7 + len(inside) + 1) + b"s\0" + inside + b"\0"
+    info = Info(unit(ROOT + bytes([language]) + entry + variable(0x4000) + b"\0"), abbreviations)
+    assert [row[2] for row in info.outline()[0]] == [0x5000, 0x4000][-told:]
+    assert [row[1] for row in info.definitions()] == [first]
+    assert info.damaged == 0
 
 
 def test_an_end_behind_a_text_is_found_by_reading() -> None:

@@ -174,7 +174,7 @@ class Declarations(Functions):
         holds: cython.bint
         wanted: cython.bint
         inside: cython.uint = NONE - 1
-        self.enter(unit)
+        plain: cython.int = self.plain(unit)
         self.at = self.unit_first[unit]
         self.end = self.unit_end[unit]
         self.enclosing[0] = NONE
@@ -314,7 +314,7 @@ class Declarations(Functions):
             if self.at > self.end:
                 self.damaged += 1
                 break
-            if self.decl_children[decl] and not (depth and self.decl_leap[decl] and self.leap(decl, first)):
+            if self.decl_children[decl] and not (depth and self.decl_leap[decl] and self.leap(decl, first, plain)):
                 depth += 1
                 if depth > MAX_DEPTH:
                     self.damaged += 1

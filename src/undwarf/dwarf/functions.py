@@ -82,7 +82,7 @@ class Functions(Ranges):
         tag: cython.int
         self.list_bytes = 0
         self._reset_records()
-        self.enter(unit)
+        plain: cython.int = self.plain(unit)
         self.at = self.unit_first[unit]
         self.end = self.unit_end[unit]
         # What the children at each depth are enclosed by.
@@ -111,7 +111,7 @@ class Functions(Ranges):
             if self.at > self.end:
                 self.damaged += 1
                 break
-            if self.decl_children[decl] and not (depth and self.decl_leap[decl] and self.leap(decl, first)):
+            if self.decl_children[decl] and not (depth and self.decl_leap[decl] and self.leap(decl, first, plain)):
                 depth += 1
                 if depth > MAX_DEPTH:
                     self.damaged += 1

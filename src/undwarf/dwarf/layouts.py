@@ -381,7 +381,7 @@ class Layouts(Values):
             if self.at > self.end:
                 self.damaged += 1
                 break
-            if self.decl_children[decl] and not (depth and self.decl_leap[decl] and self.leap(decl, first)):
+            if self.decl_children[decl] and not (depth and self.decl_leap[decl] and self.leap(decl, first, False)):
                 depth += 1
                 if depth > MAX_DEPTH:
                     self.damaged += 1

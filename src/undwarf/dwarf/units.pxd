@@ -15,6 +15,8 @@ cdef class Units:
     cdef unsigned char[::1] unit_width
     cdef unsigned char[::1] unit_address
     cdef unsigned char[::1] unit_kind
+    # Whether a unit is known to be of C (1), or of anything else (2).
+    cdef unsigned char[::1] unit_plain
     cdef readonly Py_ssize_t count
     cdef dict tables
     cdef unsigned int[::1] map_first
@@ -29,7 +31,7 @@ cdef class Units:
     cdef unsigned int[::1] decl_count
     cdef int[::1] decl_fixed
     # Where DW_AT_sibling is in an entry, and its size in the lowest four bits, of those whose children say nothing of
-    # types' members, functions and variables; 0 for others.
+    # types' members, functions and variables, and (OF_MEMBERS set) of those with members; 0 for others.
     cdef unsigned int[::1] decl_leap
     # Whether a variable may have one place all the time, or be declared only.
     cdef unsigned char[::1] decl_placed

@@ -18,6 +18,8 @@ ESCAPE = cython.declare(cython.ulonglong, 0xFFFFFFFF)
 MAX_ATTRIBUTES = cython.declare(cython.Py_ssize_t, 256)
 """Attributes of one abbreviation; the largest that compilers write have some forty. Entries that take no room at all
 could have more, each time they occur."""
+OF_MEMBERS = cython.declare(cython.uint, 0x80000000)
+"""Set in ``decl_leap`` of structures, unions and classes: their children say nothing of types' members only in C."""
 SPARSE = cython.declare(cython.ulonglong, 256)
 """How far the codes of an abbreviation table may go beyond eight for each entry; they are dense."""
 
@@ -53,19 +55,22 @@ class Units:
         self.table_bytes = 0
         self.code_map = zeros("I", 1024)
         self.code_total = 0
-        self.decl_tag = zeros("H", 256)
-        self.decl_children = zeros("B", 256)
-        self.decl_spec = zeros("I", 256)
-        self.decl_count = zeros("I", 256)
-        self.decl_fixed = zeros("i", 256)
-        self.decl_leap = zeros("I", 256)
-        self.decl_placed = zeros("B", 256)
+        # Room for all that compilers write there: to make more again and again would take twice the memory.
+        entries = max(256, len(abbrevs) // 16)
+        attributes = max(1024, 2 * len(abbrevs) // 5)
+        self.decl_tag = zeros("H", entries)
+        self.decl_children = zeros("B", entries)
+        self.decl_spec = zeros("I", entries)
+        self.decl_count = zeros("I", entries)
+        self.decl_fixed = zeros("i", entries)
+        self.decl_leap = zeros("I", entries)
+        self.decl_placed = zeros("B", entries)
         self.codes = zeros("Q", 256)
         self.decl_total = 0
-        self.spec_attribute = zeros("H", 1024)
-        self.spec_form = zeros("H", 1024)
-        self.spec_size = zeros("B", 1024)
-        self.spec_constant = zeros("q", 1024)
+        self.spec_attribute = zeros("H", attributes)
+        self.spec_form = zeros("H", attributes)
+        self.spec_size = zeros("B", attributes)
+        self.spec_constant = zeros("q", attributes)
         self.spec_total = 0
         self.at = self.end = self.count = 0
         self._units(False)
@@ -77,6 +82,7 @@ class Units:
         self.unit_width = zeros("B", count)
         self.unit_address = zeros("B", count)
         self.unit_kind = zeros("B", count)
+        self.unit_plain = zeros("B", count)
         self._units(True)
 
     @cython.cfunc
@@ -334,6 +340,7 @@ class Units:
         data="const unsigned char[::1]",
         at="Py_ssize_t",
         leaf="bint",
+        holds="bint",
         leap="unsigned int",
         placed="bint",
         highest="unsigned long long",
@@ -374,6 +381,7 @@ class Units:
                 self._room_for_decl()
             # Arrays, enumerations, types of functions; calls.
             leaf = tag == 0x01 or tag == 0x04 or tag == 0x15 or tag == 0x48 or tag == 0x4109
+            holds = tag == 0x13 or tag == 0x17 or tag == 0x02
             leap = 0
             placed = False
             self.decl_tag[self.decl_total] = cython.cast("unsigned short", tag if tag < 0x10000 else 0)
@@ -406,8 +414,10 @@ class Units:
                 elif size == 252:
                     # In DWARF 2 a reference to another unit was as wide as an address.
                     size = self.address if self.version == 2 else self.width
-                if leaf and attribute == 0x01 and 0x11 <= form <= 0x14 and 0 <= total < 1 << 16:
+                if (leaf or holds) and attribute == 0x01 and 0x11 <= form <= 0x14 and 0 <= total < 1 << 16:
                     leap = total << 4 | size
+                    if holds:
+                        leap |= OF_MEMBERS
                 elif attribute == 0x3C or (
                     attribute == 0x02 and form != 0x17 and form != 0x22 and form != 0x06 and form != 0x07
                 ):

@@ -13,6 +13,8 @@ from undwarf.buffers import doubled, zeros
 from undwarf.dwarf.units import Units
 
 NULL_ENTRY = cython.declare(cython.Py_ssize_t, -2)
+OF_MEMBERS = cython.declare(cython.Py_ssize_t, 0x80000000)
+"""As undwarf.dwarf.units has it."""
 ROOT = cython.declare(cython.Py_ssize_t, 16)
 """Places kept of each unit's root, as undwarf.dwarf.constants.Root has them."""
 MAX_DEPTH = cython.declare(cython.Py_ssize_t, 1024)
@@ -263,15 +265,44 @@ class Values(Units):
     @cython.cfunc
     @cython.nogil
     @cython.exceptval(check=False)
-    def leap(self, decl: cython.Py_ssize_t, first: cython.Py_ssize_t) -> cython.bint:
-        """Step over the children of an entry that says where they end (``decl_leap``) and whose values, which begin at
-        ``first``, are stepped over. False where that is nowhere behind them."""
+    def leap(self, decl: cython.Py_ssize_t, first: cython.Py_ssize_t, members: cython.bint) -> cython.bint:
+        """Step over the children of an entry that says where they end (``decl_leap``; members only if these are to be)
+        and whose values, which begin at ``first``, are stepped over. False where that is nowhere behind them."""
+        target: cython.ulonglong
         where: cython.Py_ssize_t = self.decl_leap[decl]
-        target: cython.ulonglong = self.unit_offset[self.unit] + self.fixed(self.data, first + (where >> 4), where & 15)
+        if where & OF_MEMBERS:
+            if not members:
+                return False
+            where ^= OF_MEMBERS
+        target = self.unit_offset[self.unit] + self.fixed(self.data, first + (where >> 4), where & 15)
         if target <= cython.cast(cython.ulonglong, self.at) or target > cython.cast(cython.ulonglong, self.end):
             return False
         self.at = cython.cast("Py_ssize_t", target)
         return True
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    def plain(self, unit: cython.Py_ssize_t) -> cython.int:
+        """Whether a unit is of C, where nothing but members is declared in a type; it is then the one at hand."""
+        i: cython.Py_ssize_t
+        decl: cython.Py_ssize_t
+        self.enter(unit)
+        if self.unit_plain[unit] == 0:
+            self.unit_plain[unit] = 2
+            self.at = self.unit_first[unit]
+            self.end = self.unit_end[unit]
+            decl = self.head()
+            if decl >= 0:
+                for i in range(self.decl_spec[decl], self.decl_spec[decl] + self.decl_count[decl]):
+                    if self.spec_attribute[i] != 0x13:
+                        self.step(i)
+                        continue
+                    self.take(i)
+                    # C89, C, C99, C11, C17, C23
+                    if self.value_class and self.value in (0x01, 0x02, 0x0C, 0x1D, 0x2C, 0x3E):
+                        self.unit_plain[unit] = 1
+                    break
+        return self.unit_plain[unit] == 1
 
     @cython.cfunc
     @cython.exceptval(-1)

@@ -34,7 +34,7 @@ def virtual_thunk_of(name: str) -> tuple[str, int] | None:
 
 def is_clone(name: str) -> bool:
     """Whether a symbol is a compiler's changed copy of a function, whose parameters may be others."""
-    return any(mark in name for mark in _CLONE_MARKS)
+    return "." in name and any(mark in name for mark in _CLONE_MARKS)
 
 
 def argument_registers(

@@ -107,6 +107,8 @@ class Declared:
         self.origins: dict[int, _Variable] = {}
         self.told: dict[tuple[FrameBase | None, int], dict[bytes, _Told]] = {}
         self.readers = 0
+        self.room: Any = None
+        """Where places are put before they are brought in order, while nobody does."""
 
 
 @cython.final
@@ -174,7 +176,8 @@ class FunctionScopes:
         self._asked = False
         self._variables = []
         self._told = []
-        self._rows = zeros("Q", ROW * 128)
+        room, declared.room = declared.room, None
+        self._rows = zeros("Q", ROW * 1024) if room is None else room
         self._scopes = zeros("Q", SCOPE * 32)
         self._ranges = zeros("Q", 2 * 64)
         self._row_total = self._scope_total = self._range_total = 0
@@ -196,6 +199,7 @@ class FunctionScopes:
             self._walk(self._space.info.variables(self._unit, entry.behind, _WITHIN, MAX_CHILDREN))
         if self._through:
             self._lead_through()
+        declared.room = memoryview(self._rows)
         self._in_order()
         # Only reading needs them.
         self._own = {}
