@@ -1,0 +1,84 @@
+# cython: language_level=3, boundscheck=True, wraparound=False, cdivision=False, initializedcheck=False
+"""A hash map of numbers."""
+
+from typing import Any
+
+import cython
+
+from undwarf.buffers import zeros
+
+MULTIPLIER = cython.declare(cython.ulonglong, 0x9E3779B97F4A7C15)
+"""An odd number whose product spreads a key's bits; the golden ratio as a 64-bit fraction."""
+
+
+@cython.final
+@cython.cclass
+class IntMap:
+    """A hash map from 64-bit keys to 32-bit values, for ids that come from the input."""
+
+    keys: Any
+    values: Any
+    used: Any
+
+    def __cinit__(self) -> None:
+        self._allocate(64)
+
+    def _allocate(self, size: cython.Py_ssize_t) -> None:
+        self.keys = zeros("Q", size)
+        self.values = zeros("I", size)
+        self.used = zeros("B", size)
+        self.mask = size - 1
+        self.count = 0
+
+    @cython.locals(
+        keys="unsigned long long[::1]",
+        values="unsigned int[::1]",
+        used="unsigned char[::1]",
+        i=cython.Py_ssize_t,
+    )
+    def _double(self) -> None:
+        keys = self.keys
+        values = self.values
+        used = self.used
+        self._allocate(2 * len(keys))
+        for i in range(len(keys)):
+            if used[i]:
+                self.put(keys[i], values[i])
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.inline
+    @cython.exceptval(-1)
+    def slot(self, key: cython.ulonglong) -> cython.Py_ssize_t:
+        """The slot that holds ``key``, or the free one where it belongs."""
+        at: cython.ulonglong = ((key ^ (key >> 29)) * MULTIPLIER) >> 17 & self.mask
+        while self.used[at] and self.keys[at] != key:
+            at = (at + 1) & self.mask
+        return at
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-2)
+    def get(self, key: cython.ulonglong) -> cython.longlong:
+        """The value of ``key``, or -1."""
+        at: cython.Py_ssize_t = self.slot(key)
+        value: cython.longlong = -1
+        if self.used[at]:
+            value = self.values[at]
+        return value
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1)
+    def put(self, key: cython.ulonglong, value: cython.uint) -> cython.int:
+        at: cython.Py_ssize_t
+        if 2 * (self.count + 1) > self.keys.shape[0]:
+            with cython.gil:
+                self._double()
+        at = self.slot(key)
+        if not self.used[at]:
+            self.used[at] = 1
+            self.keys[at] = key
+            self.count += 1
+        self.values[at] = value
+        return 0
