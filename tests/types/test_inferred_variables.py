@@ -4,7 +4,7 @@ there that are passed as anything, with their sizes."""
 from pathlib import Path
 
 import pytest
-from tests.types.test_inferred_programs import answers, built, spilled
+from tests.types.test_inferred_programs import accesses, answers, built, spilled, touched
 
 SOURCE = r"""
 #include <stdarg.h>
@@ -58,12 +58,31 @@ NOINLINE int walked(struct rope *towns, struct rope *edges, int at)
   { struct edge *e = (struct edge *)edges->data + ((int *)t->roads.data)[i];
     n += e->from == at ? e->to : e->from; n += e->weight > 2; }
   return n; }
+struct head { unsigned short id, flags; }; struct packet { unsigned char *bytes; int n; };
+NOINLINE int headed(struct packet *p) { struct head *h = (struct head *)p->bytes; h->flags = h->id; return p->n; }
+struct axes { double x, y, z; }; struct ray { struct axes from, to; };
+NOINLINE double longest(struct ray *r)
+{ double *to = &r->from.x, most = 0; for (int i = 0; i < 3; i++) if (to[i] > most) most = to[i]; return most; }
+struct object { const char *name; int id; }; struct ball { struct object base; double radius; long turns; };
+NOINLINE double size(struct object *o)
+{ struct ball *b = (struct ball *)o; b->turns++; return b->radius * 2; }
+struct link { struct link *next, *prev; };
+struct page { struct link link; unsigned char order, free; unsigned short n; long more; };
+struct pages { struct page all[8]; struct link free[4]; };
+NOINLINE int halved(struct pages *p, int order)
+{ struct page *one = (struct page *)p->free[order].next; struct page *other = one + (1 << order);
+  other->order = order; other->free = 1; return one->n; }
 int main(int argc, char **argv)
 { struct corner c[3] = { { argc } }; struct shape s = { c, 3 }; struct lines l = { 0, argc }; struct file f = { &ways };
-  struct edge e = { 1, 2, 3 }; struct town t = { "a" }; struct rope towns = { &t, 1, sizeof t }, edges = { &e, 1 };
+  struct edge e = { 1, 2, 3 };
+  struct packet packet = { (unsigned char *)&f }; struct ray ray = { { 1 } };
+  struct ball ball = { { "b" } }; struct pages pages = { 0 };
+  pages.free[1].next = &pages.all[0].link; struct town t = { "a" };
+  struct rope towns = { &t, 1, sizeof t }, edges = { &e, 1 };
   struct line first = { argv[0], 1 }; l.first = &first; said(&l, 2, argc);
   return parsed(&l, argv[0]) + parts(&l, argv[0], 3) + taken(&l) + moved(&s) + put(&f, 3, argv[0]) + got(&f, argv[0])
-    + behind(&s) + walked(&towns, &edges, argc); }
+    + behind(&s) + walked(&towns, &edges, argc) + headed(&packet) + longest(&ray)
+    + size(&ball.base) + halved(&pages, 1); }
 """
 
 
@@ -110,3 +129,24 @@ def test_what_lies_in_rows_behind_a_pointer_to_anything_is_told_by_its_members(p
         told = answers(program, "walked")
         assert {"struct edge.from", "struct edge.to", "struct edge.weight"} <= told
         assert {"struct town.seen", "struct town.x", "struct town.roads.data", "struct town.roads.n"} <= told
+
+
+def test_bytes_that_are_taken_for_something_else_are_no_numbers(plain: Path) -> None:
+    assert answers(plain, "headed", "frame") == {"struct packet*"}
+
+
+def test_a_pointer_that_an_index_is_added_to_leads_to_what_has_that_size(plain: Path) -> None:
+    assert "double*" in answers(plain, "longest", "frame")
+    assert len([one for one in touched(plain, "longest", "frame") if one == "struct ray*"]) == 2
+
+
+def test_a_variable_leads_to_what_it_is_cast_to(plain: Path) -> None:
+    assert answers(plain, "size", "frame") == {"struct object*", "struct ball*"}
+    assert not spilled(plain, "size")
+
+
+def test_nobody_accesses_a_part_of_an_address(plain: Path, optimized: Path) -> None:
+    for program in (plain, optimized):
+        small = [one for one in accesses(program, "halved") if one.size == 1]
+        assert len(small) == 2
+        assert "struct link" not in {one.type for one in small}

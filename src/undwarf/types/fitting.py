@@ -6,7 +6,7 @@ from typing import NamedTuple
 from undwarf.types.locate import is_member
 from undwarf.types.model import VOID, Kind, TypeGraph
 
-__all__ = ["Done", "fits", "nothing_done"]
+__all__ = ["Done", "fits", "is_row", "nothing_done"]
 
 
 _ADDED = 4
@@ -66,12 +66,12 @@ def fits(graph: TypeGraph, t: int, done: Done, *, merged: bool = False) -> bool:
     size = graph.pointer_size
     if not all(offset >= 0 and graph.is_pointer(graph.value_at(t, offset, size)) for offset in done.pointers):
         return False
-    if not all(_is_row(graph, t, *one) for one in done.rows):
+    if not all(is_row(graph, t, *one) for one in done.rows):
         return False
     return all(_is_put(graph, t, offset, leads) for offset, leads in done.put)
 
 
-def _is_row(graph: TypeGraph, t: int, step: int, offset: int, size: int) -> bool:
+def is_row(graph: TypeGraph, t: int, step: int, offset: int, size: int) -> bool:
     """Whether an index may tell of something at an offset of a type, or of several of them; it may be one with a small
     number added."""
     whole = graph.size(t)

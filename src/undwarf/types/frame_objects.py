@@ -2,7 +2,7 @@
 """What lies where in the frame of a function that nothing names variables of: objects whose addresses are passed, what
 is copied to and from them, arrays, numbers and pointers."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from undwarf.types.fitting import fits, nothing_done
 from undwarf.types.model import VOID, Kind, TypeGraph, TypeRecord
@@ -11,7 +11,7 @@ from undwarf.types.places import Place, PlaceKind
 from undwarf.types.pointed import common_whole, merged
 from undwarf.types.program import Program
 from undwarf.types.program_types import floating_number, structures_by_size
-from undwarf.types.variables import Variables
+from undwarf.types.variables import Uses, Variables
 from undwarf.types.webs import Webs
 
 __all__ = ["FrameObjects"]
@@ -26,10 +26,18 @@ _SAVED = -16
 
 class FrameObjects:
     """What is in the frame of one function. ``lent``: by offset, what functions that are called with the address of it
-    take it for."""
+    take it for; ``uses`` and ``wholes`` as in :class:`undwarf.types.variables.Variables`."""
 
     def __init__(
-        self, program: Program, low: int, high: int, webs: Webs, decided: Decided, lent: Mapping[int, set[int]]
+        self,
+        program: Program,
+        low: int,
+        high: int,
+        webs: Webs,
+        decided: Decided,
+        lent: Mapping[int, set[int]],
+        uses: Uses,
+        wholes: Collection[int],
     ) -> None:
         self._program = program
         self._graph: TypeGraph = program.graph
@@ -38,6 +46,8 @@ class FrameObjects:
         self._frame = webs.frame
         self._decided = decided
         self._lent = lent
+        self._uses = uses
+        self._wholes = wholes
 
     def places(self) -> list[Place]:
         """Where which types are, counted from the call frame address."""
@@ -54,7 +64,7 @@ class FrameObjects:
         found: list[tuple[int, int]] = []
         objects = self._objects()
         spans = [(offset, offset + graph.size(t)) for offset, t in objects]
-        types = Variables(webs, self._decided, spans).types()
+        types = Variables(webs, self._decided, spans, self._uses, self._wholes).types()
         slots = {
             node.key[1]: t
             for node, t in types.items()

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 from undwarf.disasm.x86_64 import MACHINE, RAX
 from undwarf.types.calling import is_clone
-from undwarf.types.fitting import Done, fits, nothing_done
+from undwarf.types.fitting import Done, fits, is_row, nothing_done
 from undwarf.types.flow import FunctionFlow
 from undwarf.types.frame_objects import FrameObjects
 from undwarf.types.locate import is_member
@@ -142,14 +142,14 @@ class Inference:
         """All that is done behind a value, also where that has gone with a number added."""
         webs = webs or self.webs
         found = nothing_done()
-        for node, apart in self._reached(first, webs):
+        for node, apart in self.reached(first, webs):
             found.add(self._done_here(node), apart)
             for size, row in node.elements.items():
-                for inner, more in self._reached(row, webs):
+                for inner, more in self.reached(row, webs):
                     found.rows.update((size, apart + more + offset, width) for offset, width in inner.touched)
         return found
 
-    def _reached(self, first: Node, webs: Webs) -> list[tuple[Node, int]]:
+    def reached(self, first: Node, webs: Webs) -> list[tuple[Node, int]]:
         """Where a value goes, and what is added to it on the way."""
         if self._flowing is None or self._flowing[0] is not webs:
             flowing: dict[Node, list[tuple[Node, int]]] = {}
@@ -185,7 +185,7 @@ class Inference:
     def _in_rows(self, first: Node, webs: Webs) -> dict[int, Done]:
         """By how many bytes objects are apart, all that is done with one of several behind a value."""
         found: dict[int, Done] = {}
-        for node, apart in self._reached(first, webs):
+        for node, apart in self.reached(first, webs):
             for size, row in node.elements.items():
                 if not apart % size:
                     found.setdefault(size, nothing_done()).add(self.done(row, webs))
@@ -445,7 +445,7 @@ class Inference:
             used += [t for more, each in node.leads.items() if more for t in each if self._graph.size(t) == 1]
         if any(self._graph.size(t) == 1 for t in used) and self._is_more(node, decided, webs):
             used = [t for t in used if self._graph.size(t) != 1]
-        known = list(node.known)
+        known = [self._stepped(node, each) for each in node.known]
         whole = node.begun
         confirmed = node.confirmed
         for source, more in node.sources:
@@ -480,6 +480,13 @@ class Inference:
                 return VOID
             return stored
         return leads
+
+    def _stepped(self, node: Node, known: tuple[int, ...]) -> tuple[int, ...]:
+        """Those of the types that begin somewhere of which an index leads to others, where one does."""
+        if not node.elements or len(known) < 2:
+            return known
+        rows = {(step, at, size) for step, row in node.elements.items() for at, size in row.touched}
+        return tuple(t for t in known if all(is_row(self._graph, t, *one) for one in rows)) or known
 
     def _whole_of(self, node: Node) -> int:
         """What pointers to members, less how far these lie within it, lead to."""
@@ -523,7 +530,16 @@ class Inference:
                 facts.begin.setdefault((at, more), t)
         self._lend(webs)
         if self._lent or webs.unoptimised or webs.cells or webs.frame.is_used:
-            objects = FrameObjects(self._program, self._low, self._high, webs, decided, self._lent)
+            objects = FrameObjects(
+                self._program,
+                self._low,
+                self._high,
+                webs,
+                decided,
+                self._lent,
+                _UsesIn(self, webs),
+                before.wholes.values(),
+            )
             facts.places = tuple(objects.places())
         return facts
 
@@ -541,3 +557,18 @@ class Inference:
                 t = self._taken(target, register, values)
                 if t:
                     self._lent.setdefault(value[4], set()).add(t)
+
+
+class _UsesIn:
+    """What is done with the values of one look at a function."""
+
+    def __init__(self, inference: Inference, webs: Webs) -> None:
+        self._inference, self._webs = inference, webs
+
+    def reached(self, first: Node) -> list[tuple[Node, int]]:
+        """Where a value goes, and what is added to it on the way."""
+        return self._inference.reached(first, self._webs)
+
+    def done(self, first: Node) -> Done:
+        """All that is done behind a value, also where that has gone with a number added."""
+        return self._inference.done(first, self._webs)

@@ -62,6 +62,8 @@ _EM_X86_64 = 62
 _KEPT_FUNCTIONS = 256
 _NOTHING_KNOWN = "nothing known of the address"
 _NO_TYPES = "no types for this function"
+_HALF = 2
+"""Bytes that nobody copies pointers by."""
 _VECTOR = 16
 """Bytes of a vector register."""
 _TURNS = 4
@@ -405,6 +407,10 @@ class Resolver:
         it as if it were an array: then no access is of the end of one element and the begin of the next.
         """
         graph = self.graph
+        among = bool(where[2]) or located.how == "array"
+        if size <= _HALF and among and graph.is_pointer(located.field.type) and not function.tracker.has_variables:
+            # Nobody accesses a part of an address: it is something else than one of several that are alike.
+            return True
         characters = graph.is_scalar(located.type) and graph.size(located.type) == 1
         if characters and 1 < size < _VECTOR and used_in_parts(function.tracker, k, number, size):
             return True

@@ -2,10 +2,13 @@
 """What the variables of unoptimised code are that nothing names: numbers with and without sign or point, as they are
 used, and pointers, as it was decided what these lead to."""
 
-from undwarf.types.locate import is_member
+from collections.abc import Collection
+from typing import Protocol
+
+from undwarf.types.fitting import Done, fits
 from undwarf.types.model import VOID, Kind, TypeGraph
 from undwarf.types.nodes import Decided, Node
-from undwarf.types.program_types import floating_number, integer
+from undwarf.types.program_types import floating_number, integer, structures
 from undwarf.types.webs import Webs
 
 __all__ = ["Variables"]
@@ -16,15 +19,35 @@ _NEAR = 256
 """How far an object may reach of which only the address is known."""
 
 
+class Uses(Protocol):
+    """Tells what is done with values."""
+
+    def reached(self, first: Node) -> list[tuple[Node, int]]:
+        """Where a value goes, and what is added to it on the way."""
+
+    def done(self, first: Node) -> Done:
+        """All that is done behind a value, also where that has gone with a number added."""
+
+
 class Variables:
     """The variables in the frame of one function, and the elements of arrays there.
 
-    ``spans`` are where objects begin and end of which the type is known.
+    ``spans`` are where objects begin and end of which the type is known; ``uses`` tells what is done with a value;
+    ``wholes`` are what parameters are known to lead to that begins with what they are declared as.
     """
 
-    def __init__(self, webs: Webs, decided: Decided, spans: list[tuple[int, int]]) -> None:
+    def __init__(
+        self,
+        webs: Webs,
+        decided: Decided,
+        spans: list[tuple[int, int]],
+        uses: "Uses",
+        wholes: Collection[int],
+    ) -> None:
         self._webs = webs
         self._decided = decided
+        self._uses = uses
+        self._wholes = wholes
         self._graph: TypeGraph = webs.graph
         frame = webs.frame
         known = [*((at, at + 1) for at in frame.objects), *spans]
@@ -72,10 +95,9 @@ class Variables:
         lead = decided.leads.get(node)
         if lead and (node.numeric or 1 in node.signs):
             return VOID
-        if lead and node.followed and (node.low < 0 or node.high > max(graph.size(lead), 1)):
-            # It was made something else by a cast, unless there are several, one behind the other.
-            whole = 0 if graph.is_link(lead) else graph.size(lead)
-            if not whole or node.low < 0 or not all(is_member(graph, lead, at % whole, n) for at, n in node.touched):
+        if lead and (node.followed or node.flows):
+            lead = self._meant(node, lead)
+            if not lead:
                 return VOID
         if lead and graph.is_aggregate(lead) and graph.canonical_name(lead).endswith("(anonymous)"):
             # No variable leads to what has no name; to a part of a union maybe, told by what is accessed.
@@ -110,6 +132,31 @@ class Variables:
         if len(summed) != 1 or None in summed or self._meets_unsigned(node):
             return VOID
         return integer(graph, size, signed=True in summed)
+
+    def _meant(self, node: Node, lead: int) -> int:
+        """What a variable leads to, by all that is done behind it: more than it is given, if it was made that by a
+        cast; void where that is not told."""
+        graph = self._graph
+        whole = graph.size(lead)
+        if node.low < 0:
+            return VOID
+        if graph.is_aggregate(lead):
+            behind = any(more >= whole and (one.followed or one.elements) for one, more in self._uses.reached(node))
+            if node.high <= whole and not behind:
+                return lead
+            done = self._uses.done(node)
+            if not behind and not graph.is_link(lead) and fits(graph, lead, done.wrapped(whole), merged=True):
+                # There are several, one behind the other.
+                return lead
+            larger = {
+                graph.canonical(t): t
+                for t in self._wholes or structures(graph)
+                if graph.size(t) > whole and graph.object_at(t, 0, lead) and fits(graph, t, done, merged=True)
+            }
+            return next(iter(larger.values())) if len(larger) == 1 else VOID
+        if node.high <= max(whole, 1):
+            return lead
+        return lead if whole and all(size == whole and not at % whole for at, size in node.touched) else VOID
 
     def _may_be_filled(self, node: Node) -> bool:
         """Whether a place may be a member of something of which only the address is known."""
