@@ -1069,3 +1069,18 @@ def test_a_variable_says_which_of_several_pointers_to_pointers_is_meant(fake: Fa
     assert touched("mov (%rdi),%rax; mov (%rax),%rcx; ret")[-1] == "?"
     fake.variables = [Place("texts", fake.graph.pointer_to(texts), PlaceKind.MEMORY, RDI, 0, 0, 99)]
     assert touched("mov (%rdi),%rax; mov (%rax),%rcx; mov 24(%rcx),%rcx; ret")[-1] == "item.value"
+
+
+def test_a_variable_that_begins_behind_a_load_says_what_was_loaded(fake: Fake, touched: Touched) -> None:
+    fake.variables = [Place("n", fake.graph.pointer_to(fake.node), PlaceKind.CFA, -1, -24, 5, 100)]
+    assert touched("mov -16(%rsp), %rax\n mov 8(%rax), %rcx\n ret") == ["frame-24", "node.key"]
+
+
+def test_a_variable_says_of_what_an_address_was_made(fake: Fake, touched: Touched) -> None:
+    fake.variables = [Place("n", fake.graph.pointer_to(fake.node), PlaceKind.REGISTER, RAX, 0, 4, 100)]
+    assert touched("lea -8(%rdi), %rax\n mov (%rdi), %rcx\n mov (%rax), %rdx\n ret") == ["node.key", "node.next"]
+
+
+def test_a_variable_says_nothing_of_what_an_address_was_made_on_another_way(fake: Fake, touched: Touched) -> None:
+    fake.variables = [Place("n", fake.graph.pointer_to(fake.node), PlaceKind.REGISTER, RAX, 0, 8, 100)]
+    assert touched("test %esi, %esi\n je 1f\n lea -8(%rdi), %rax\n 1: mov (%rdi), %rcx\n ret") == ["?"]

@@ -717,6 +717,9 @@ class Questions:
             return known
         if said[4]:
             return said
+        if known[4] < 0 and not known[2] and graph.is_aggregate(known[1]) and graph.size(said[1]) == 1:
+            # Bytes that are known to have something behind them.
+            return known
         if known[4] or known[2] or not graph.size(known[1]) > graph.size(said[1]):
             return said
         # Neither is a part of the other: a cast. Of two variables the larger is what was meant, else the later one.

@@ -517,7 +517,7 @@ class Inference:
                 if (node.followed or node.flows) and node not in decided.leads and node not in decided.conflicting:
                     t = self._returned(target)
                     if t:
-                        facts.made[k] = (RAX, t)
+                        facts.made[k] = (RAX, t, 0)
         for node, t in decided.leads.items():
             kind, at, more = node.key
             if not 0 <= (at if kind == "entry" else more) < 16:
@@ -525,7 +525,7 @@ class Inference:
             if kind == "entry":
                 facts.entry.setdefault(at, t)
             elif kind == "made":
-                facts.made.setdefault(at, (more, t))
+                facts.made.setdefault(at, (more, t, 0))
             elif kind == "in" and node.leads.get(0):
                 facts.begin.setdefault((at, more), t)
         self._lend(webs)

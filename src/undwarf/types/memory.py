@@ -331,6 +331,11 @@ class Memory(State):
         said: cython.int = NOTHING
         room: cython.longlong
         at_place: cython.Py_ssize_t
+        if not there and size == 8 and (not known or self.base_of(known) == NUMBER):
+            # What was loaded is still there when a variable begins to be.
+            there = self.stack_variable(k + 1, offset)
+            place = self.found
+            within = self.within
         if there and size == 8:
             at_place = place * PLACE_WORDS
             room = self.frame[at_place + PLACE_PIECE] + self.frame[at_place + PLACE_PIECE_SIZE]

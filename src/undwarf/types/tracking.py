@@ -36,12 +36,12 @@ _NUMBER = 4
 class Facts:
     """What is known of a function's values otherwise: types that pointers lead to, and what is in its frame.
 
-    ``entry``: by register, at the function's begin. ``made``: by instruction, with the register it writes. ``begin``:
-    by block and register. They count where nothing else is known.
+    ``entry``: by register, at the function's begin. ``made``: by instruction, with the register it writes, and how far
+    before that it leads. ``begin``: by block and register. They count where nothing else is known.
     """
 
     entry: dict[int, int] = field(default_factory=dict)
-    made: dict[int, tuple[int, int]] = field(default_factory=dict)
+    made: dict[int, tuple[int, int, int]] = field(default_factory=dict)
     begin: dict[tuple[int, int], int] = field(default_factory=dict)
     places: tuple[Place, ...] = ()
     wholes: dict[int, int] = field(default_factory=dict)
@@ -99,8 +99,8 @@ class Tracker:
         flow, facts, values = self.flow, self._facts, self.questions.values
         self._states = FixedPoint(flow.instructions, values, self.questions, self.program.machine, self.graph.limits)
         number = values.number
-        for k, (register, t) in facts.made.items():
-            self._states.teach(k, register, number((OBJECT, t, 0, 0, 0)))
+        for k, (register, t, begin) in facts.made.items():
+            self._states.teach(k, register, number((OBJECT, t, 0, 0, -begin)))
         for (block, register), t in facts.begin.items():
             self._states.teach_begin(block, register, number((OBJECT, t, 0, 0, 0)))
         self._block = -1

@@ -18,7 +18,7 @@ from undwarf.types.pointed import scalar_at
 from undwarf.types.tracking import Tracker
 from undwarf.types.values import OBJECT, Value
 
-__all__ = ["accessed", "everywhere", "kept_as", "meant", "one_way_before"]
+__all__ = ["accessed", "everywhere", "expected", "kept_as", "meant", "one_way_before"]
 
 _NEAR = 48
 """Instructions before one, and behind it, that are looked at."""
@@ -394,25 +394,28 @@ def _of_union(tracker: Tracker, k: int) -> tuple[int, ...]:
 
 def _passed(tracker: Tracker, made: Instruction, held: set[_Holder], uses: Uses) -> None:
     """What a function that is called expects what some registers hold to lead to."""
-    graph, program = tracker.graph, tracker.program
-    prototype = program.callee(made.target) if made.target is not None else None
-    if prototype is None or made.target is None:
-        return
-    expected = prototype.arguments if prototype.trusted else ()
-    if tracker.has_variables:
-        # Compilers may leave parameters out: where they are is what the callee's variables say at its begin.
-        places = [place for scope in program.source.places(made.target) for place in scope]
-        expected = tuple(
-            (place.register, place.type, place.piece_offset or place.piece_size)
-            for place in places
-            if place.kind == PlaceKind.REGISTER and place.low <= made.target < place.high
-        )
-    for register, t, piece in expected:
+    graph = tracker.graph
+    for register, t, piece in expected(tracker, made.target) if made.target is not None else ():
         if register in held and not piece and graph.is_pointer(t):
             uses.passed = True
             # Anything may be given as bytes.
             if graph.size(graph.target(t)) > 1:
                 _add(graph, graph.target(t), uses)
+
+
+def expected(tracker: Tracker, target: int) -> tuple[tuple[int, int, int], ...]:
+    """(register, type, which part of it) of what a function that is called expects in registers."""
+    program = tracker.program
+    prototype = program.callee(target & 0xFFFFFFFFFFFFFFFF)
+    if prototype is None or not tracker.has_variables:
+        return prototype.arguments if prototype is not None and prototype.trusted else ()
+    # Compilers may leave parameters out: where they are is what the callee's variables say at its begin.
+    places = [place for scope in program.source.places(target) for place in scope]
+    return tuple(
+        (place.register, place.type, place.piece_offset or place.piece_size)
+        for place in places
+        if place.kind == PlaceKind.REGISTER and place.low <= target < place.high
+    )
 
 
 def _lead(graph: TypeGraph, value: Value | None, uses: Uses) -> None:

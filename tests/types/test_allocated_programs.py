@@ -1,0 +1,58 @@
+"""What allocators return, where no variable says so: told by whom it is given to, wherever it is kept until then."""
+
+from pathlib import Path
+
+import pytest
+from fakes import accesses, compiled
+
+SOURCE = r"""
+#include <stdlib.h>
+#define NOINLINE __attribute__((noinline, noclone))
+#define EVERYTHING "rbx", "rbp", "r12", "r13", "r14", "r15", "rax", "rdi", "memory"
+struct entry { struct entry *before, *next; int key; short a, b; };
+struct lru { struct entry *first, *last; int n, most; };
+NOINLINE int used(struct lru *l, int key)
+{ struct entry *e = l->n < l->most ? calloc(1, sizeof *e) : l->last;
+  e->key = key; e->a = 0; e->next = l->first; l->first = e; return ++l->n; }
+struct item { long weight; int kind; short left, right; };
+NOINLINE long taken(struct item *i) { return i->weight + i->kind; }
+NOINLINE long put_aside(int kind)
+{ void *v = malloc(sizeof(struct item)); __asm__ volatile("" ::: EVERYTHING);
+  ((struct item *)v)->kind = kind; ((struct item *)v)->weight = 3; __asm__ volatile("" ::: EVERYTHING);
+  return taken(v); }
+NOINLINE long counted(int kind)
+{ char *v = malloc(16 + sizeof(struct item)); *(long *)v = 1; ((struct item *)(v + 16))->kind = kind;
+  ((struct item *)(v + 16))->right = 2; return taken((struct item *)(v + 16)); }
+int main(int argc, char **argv)
+{ struct entry one = { 0, 0, 1 }; struct lru l = { &one, &one, argc, 3 };
+  return used(&l, argc) + put_aside(argc) + counted(argc); }
+"""
+COMPILERS = [("gcc", "-O1"), ("gcc", "-O2"), ("clang", "-O1"), ("clang", "-O2")]
+
+
+@pytest.fixture(scope="module", params=COMPILERS, ids=lambda one: "".join(one))
+def program(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return compiled(SOURCE, *request.param, tmp_path_factory.mktemp("allocated"))
+
+
+def told(program: Path, function: str) -> set[str]:
+    """All that the memory accesses of a function are said to touch, by type and member; "?" for unknown ones."""
+    return {
+        f"{one.type}.{one.field}".rstrip(".") if one.typed else "?"
+        for one in accesses(program, function)
+        if one.countable
+    }
+
+
+def test_what_is_new_on_one_of_two_ways_is_what_it_is_kept_as(program: Path) -> None:
+    found = told(program, "used")
+    assert found >= {"struct entry.key", "struct entry.a", "struct entry.next"}
+    assert "?" not in found
+
+
+def test_what_lay_in_the_frame_is_what_is_passed(program: Path) -> None:
+    assert told(program, "put_aside") >= {"struct item.weight", "struct item.kind"}
+
+
+def test_what_lies_behind_a_head_is_what_is_passed(program: Path) -> None:
+    assert told(program, "counted") >= {"struct item.kind"}
