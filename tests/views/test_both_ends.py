@@ -135,3 +135,13 @@ def test_one_process_does_it_where_it_is_little_or_may_not_be_shared(monkeypatch
     assert may_fork()
     monkeypatch.setattr(module.os, "sched_getaffinity", lambda _pid: {0})
     assert not may_fork()
+
+
+def test_where_it_is_said_that_one_does_it_that_begins_at_the_begin() -> None:
+    done: list[int] = []
+
+    def never() -> bool:
+        raise AssertionError
+
+    both_ends(COUNT, lambda k: done.append(k), alone=True, ready=never)
+    assert done == list(range(COUNT))

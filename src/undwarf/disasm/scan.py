@@ -62,7 +62,7 @@ def jumps_to(offsets: Any, flows: Any, targets: Any, address: cython.ulonglong, 
 
 @cython.locals(flows="const unsigned char[::1]", k=cython.Py_ssize_t)
 def with_flow(flows: Any, flow: cython.uint) -> "list[int]":
-    """The instructions with a flow and without a target."""
+    """The instructions with a flow, with or without a target."""
     return [k for k in range(flows.shape[0]) if flows[k] == flow]
 
 

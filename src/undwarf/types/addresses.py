@@ -6,11 +6,13 @@ debugging information and what was tracked are brought together here: each may k
 may be wrong (optimizers let variables stay with registers that hold something derived from them).
 """
 
+from functools import cache
 from math import gcd
 
 import cython
 
 from undwarf.buffers import zeros
+from undwarf.disasm import Machine
 from undwarf.types.c_library import GIVEN_BACK
 from undwarf.types.calling import argument_registers, returned_in_memory
 from undwarf.types.interned import Values
@@ -138,6 +140,13 @@ def _bits(registers: tuple[int, ...]) -> tuple[int, int]:
     return whole & 0xFFFFFFFFFFFFFFFF, whole >> 64
 
 
+@cache
+def _registers_of(machine: Machine) -> tuple[tuple[int, ...], tuple[int, int], int]:
+    """The registers that are lost in calls, the same as bits, and all general ones as bits."""
+    lost = tuple(one for one in machine.lost_in_calls if one < _REGISTERS)
+    return lost, _bits(lost), _bits(tuple(machine.general))[0]
+
+
 class Questions:
     """What the data flow of one function asks. ``low`` and ``high``: where the function is; ``offsets``: where its
     instructions begin in it; ``told``: what is found to be in its frame, where nothing names its variables."""
@@ -157,9 +166,7 @@ class Questions:
         self._low = low
         self.size = high - low
         self._machine = program.machine
-        self.lost = tuple(one for one in program.machine.lost_in_calls if one < _REGISTERS)
-        self.lost_bits = _bits(self.lost)
-        self.general_bits = _bits(tuple(program.machine.general))[0]
+        self.lost, self.lost_bits, self.general_bits = _registers_of(program.machine)
         self.highest = max(program.machine.result, program.machine.wide_result)
         """The highest register that calls return something in."""
         self.embedders = program.embedders_at(low)
@@ -176,7 +183,7 @@ class Questions:
         self.placing = 0
         """The registers that variables in memory are counted from, other than the stack's, as bits."""
         for place in self.frame_places:
-            if place.kind == PlaceKind.MEMORY and 0 <= place.register < 64:
+            if place[2] == _MEMORY and 0 <= place.register < 64:
                 self.placing |= 1 << place.register
         self.placing &= ~(1 << program.machine.stack_pointer)
         self.in_registers = _rows(self._in_registers, low, self.size)
@@ -682,7 +689,7 @@ class Questions:
         graph = self.graph
         if graph.choices(known[1]):
             return self._chosen(known, said) or said
-        if known[1] == said[1] or graph.canonical(known[1]) == graph.canonical(said[1]):
+        if graph.same(known[1], said[1]):
             whole = graph.size(known[1])
             if said[4] == known[4]:
                 return said if known[2] and whole and known[2] % whole else known
@@ -777,7 +784,4 @@ class Questions:
         located = locate(self.graph, known[1], known[2], known[4], 0, None)
         if isinstance(located, str):
             return False
-        canonical = self.graph.canonical(element)
-        return any(
-            not left and self.graph.canonical(container) == canonical for container, left in located.field.containers
-        )
+        return any(not left and self.graph.same(container, element) for container, left in located.field.containers)

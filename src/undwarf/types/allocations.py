@@ -6,7 +6,7 @@ then would be of nothing.
 
 import re
 
-from undwarf.disasm import NONE, Action, Flow, Instruction
+from undwarf.disasm import NONE, Action, Flow, Instruction, scan
 from undwarf.disasm.listing import TARGETED
 from undwarf.disasm.x86_64 import MACHINE, RAX, RDI, RSI
 from undwarf.types.calling import argument_registers
@@ -45,9 +45,7 @@ def allocated(tracker: Tracker, *, own: bool = False) -> dict[int, tuple[int, in
     instructions, known = tracker.flow.instructions, program.own_allocators if own else program.allocators
     found: dict[int, tuple[int, int, int]] = {}
     targets = instructions.targets
-    for k, flow in enumerate(instructions.flows.tolist()):
-        if flow != _DIRECT_CALL:
-            continue
+    for k in scan.with_flow(instructions.flows, _DIRECT_CALL):
         sizes = known.get(targets[k])
         if sizes is None:
             sizes = known[targets[k]] = _sizes(tracker, targets[k], own=own)

@@ -577,15 +577,16 @@ class TypeGraph:
         """Whether an object of type ``wanted`` begins at ``offset`` of ``t``, be it in one of several variants."""
         if offset < 0:
             return False
-        canonical = self.canonical(wanted)
-        key = (t, offset, canonical)
+        if not offset and 0 < self.size(t) < self.size(wanted):
+            return False
+        key = (t, offset, wanted)
         known = self._objects.get(key)
         if known is None:
             if len(self._objects) >= _FIELDS_KEPT:
                 self._objects.clear()
             search = Search(self, t, offset, 0)
             known = self._objects[key] = any(
-                not left and self.canonical(container) == canonical
+                not left and self.same(container, wanted)
                 for _score, one in search.found
                 for container, left in one.containers
             )
@@ -725,6 +726,14 @@ class TypeGraph:
                 self._by_layout[name, size, self.layout(alone)] = alone
             found = self._canonical[t] = self._by_layout.setdefault((name, size, self.layout(t)), stripped)
         return found
+
+    def same(self, t: int, other: int) -> bool:
+        """Whether two types have one name and layout. What they look like need not be known where names differ."""
+        if t == other:
+            return True
+        if self.canonical_name(t) != self.canonical_name(other) or self.size(t) != self.size(other):
+            return False
+        return self.canonical(t) == self.canonical(other)
 
     def loaded(self) -> Iterator[int]:
         """Numbers of the types that were looked at so far."""

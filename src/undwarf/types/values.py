@@ -58,7 +58,7 @@ def join(left: Value | None, right: Value | None, graph: TypeGraph) -> Value | N
     if left is None or right is None:
         return None
     if left[0] == right[0]:
-        if left[0] == OBJECT and left[1] != right[1] and graph.canonical(left[1]) != graph.canonical(right[1]):
+        if left[0] == OBJECT and not graph.same(left[1], right[1]):
             return _nested(left, right, graph) or _shared(left, right, graph)
         if left[0] == POISON:
             return NOWHERE
@@ -91,8 +91,8 @@ def step_of_both(left: Value, right: Value, graph: TypeGraph) -> int:
 def _shared(left: Value, right: Value, graph: TypeGraph) -> Value | None:
     """Pointers to parts of two things, or of two places of one, as one to what both parts are."""
     parts = _parts(left, graph)
-    others = {graph.canonical(t) for t in _parts(right, graph)}
-    return next(((OBJECT, t, 0, 0, 0) for t in parts if graph.canonical(t) in others), None)
+    others = _parts(right, graph)
+    return next(((OBJECT, t, 0, 0, 0) for t in parts if any(graph.same(t, other) for other in others)), None)
 
 
 def _parts(value: Value, graph: TypeGraph) -> list[int]:

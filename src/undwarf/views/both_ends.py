@@ -37,12 +37,13 @@ def both_ends(
     count: int,
     work: Callable[[int], Done],
     *,
+    alone: bool = False,
     ready: Callable[[], bool] = lambda: True,
     notes: Callable[[], object] = lambda: None,
     take: Callable[[object], None] = lambda _notes: None,
     progress: Callable[[int], None] = lambda _done: None,
 ) -> list[Done]:
-    """``work`` of 0 to ``count`` - 1, in this order, whoever did it.
+    """``work`` of 0 to ``count`` - 1, in this order, whoever did it; ``alone``: this process.
 
     ``ready``, asked after some items are done, says whether a second process may be made; ``notes`` is what that has
     to tell beside its answers, and ``take`` is given that here. Both must be what pickle can write. ``progress`` is
@@ -51,13 +52,14 @@ def both_ends(
     size = max(_SMALLEST, -(-count // _PIECES))
     pieces = [range(low, min(low + size, count)) for low in range(0, count, size)]
     done: dict[int, Done] = {}
-    if count >= _WORTH:
+    several = count >= _WORTH and not alone and may_fork()
+    if several:
         # What both need of a file is read before they part: that is what pieces need that lie all over the list.
         parts = max(1, len(pieces) // _TOGETHER) + 1
         for at in [len(pieces) * part // parts for part in range(parts - 1, 0, -1)]:
             for k in pieces.pop(at):
                 done[k] = work(k)
-    second = _Second(pieces, work, notes) if count >= _WORTH and ready() and may_fork() else None
+    second = _Second(pieces, work, notes) if several and ready() else None
     try:
         for piece in pieces:
             if second is not None and not second.leaves_one():

@@ -219,7 +219,8 @@ def _resolve_all(
         if progress is not None:
             progress("following types", count, len(asked))
 
-    made = both_ends(len(asked), work, ready=ready, notes=notes, take=take, progress=done)
+    alone = fork() is None
+    made = both_ends(len(asked), work, alone=alone, ready=ready, notes=notes, take=take, progress=done)
     found.update((one[0], answer) for one, answer in zip(asked, made, strict=True))
     return [found[k] for k in range(len(places))]
 
