@@ -1,8 +1,10 @@
 """What instructions touch, kept from run to run."""
 
 import json
+import marshal
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +19,7 @@ from undwarf.disasm import Memory
 from undwarf.kept_files import KeptFiles
 from undwarf.limits import Limits
 from undwarf.types import answers, opening
-from undwarf.types.access import Access
+from undwarf.types.access import Access, packed, unpacked
 from undwarf.types.answers import Answer, KeptAnswers, decode, encode
 
 KEY = bytes(range(16))
@@ -49,6 +51,13 @@ def test_what_was_kept_comes_back() -> None:
     assert found is not None
     assert found.keys() == SOME.keys()
     assert all(same(found[address], one) for address, one in SOME.items())
+
+
+def test_what_goes_to_another_process_comes_back_but_for_the_number_of_its_type() -> None:
+    for one in SOME.values():
+        plain = marshal.loads(marshal.dumps(packed(replace(one.access, type_number=7))))
+        assert same(one._replace(access=unpacked(plain)), one)
+        assert unpacked(plain).type_number == 0
 
 
 def test_every_flipped_byte_and_every_cut_is_a_miss() -> None:

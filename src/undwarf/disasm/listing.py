@@ -199,8 +199,13 @@ def _registers(low: int, high: int, first: int) -> tuple[int, ...]:
     found = _KNOWN.get(key)
     if found is None:
         whole = (low & 0xFFFFFFFFFFFFFFFF) | (high & 0xFFFFFFFFFFFFFFFF) << 64
-        rest = [register for register in range(128) if whole >> register & 1 and register != first]
-        found = _KNOWN[key] = (first, *rest) if first != NONE else tuple(rest)
+        registers = [first] if first != NONE else []
+        while whole:
+            register = (whole & -whole).bit_length() - 1
+            whole &= whole - 1
+            if register != first:
+                registers.append(register)
+        found = _KNOWN[key] = tuple(registers)
     return found
 
 

@@ -1,12 +1,13 @@
 """One memory operand of an instruction, and what was found of it."""
 
 from dataclasses import field as dataclass_field
+from typing import Any
 
 from undwarf.disasm import Instruction, Memory
 from undwarf.lazy_dataclasses import dataclass
 from undwarf.types.model import VOID
 
-__all__ = ["Access", "access", "nothing"]
+__all__ = ["Access", "access", "nothing", "packed", "unpacked"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,13 +35,6 @@ class Access:
     type_size: int = 0
     operand: Memory | None = dataclass_field(default=None, repr=False, compare=False)
     """The operand itself, which says how the address is made of registers."""
-
-    def __reduce__(self) -> tuple[object, ...]:
-        # The number is one of this process's graph.
-        return Access, (
-            self.address, self.insn, self.access, self.type, self.offset, self.field, self.size, self.how,
-            self.candidates, self.reason, VOID, self.type_size, self.operand,
-        )  # fmt: skip
 
     @property
     def typed(self) -> bool:
@@ -81,3 +75,31 @@ def access(
 def nothing(address: int, text: str, reason: str) -> Access:
     """An address without an operand."""
     return Access(address, text, "", None, None, "", 0, "none", (), reason)
+
+
+def packed(one: Access) -> tuple[object, ...]:
+    """An access in plain numbers and text, but for the number of its type, which is one of this process's graph."""
+    operand = one.operand
+    where = None
+    if operand is not None:
+        where = (
+            operand.base, operand.index, operand.scale, operand.displacement, operand.segment, operand.size,
+            operand.access, operand.implicit, operand.element,
+        )  # fmt: skip
+    return (
+        one.address, one.insn, one.access, one.type, one.offset, one.field, one.size, one.how, one.candidates,
+        one.reason, VOID, one.type_size, where,
+    )  # fmt: skip
+
+
+def unpacked(plain: Any) -> Access:
+    """The access that was packed."""
+    *fields, where = plain
+    operand = None
+    if where is not None:
+        base, index, scale, displacement, segment, size, direction, implicit, element = where
+        operand = Memory(
+            base, index, scale, displacement, segment=segment, size=size, access=direction, implicit=implicit,
+            element=element,
+        )  # fmt: skip
+    return Access(*(*fields, operand))

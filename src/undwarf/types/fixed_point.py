@@ -89,6 +89,7 @@ class FixedPoint(Effects):
             # What lasts is copied, and the next function begins in the same memory: new pages cost more.
             self.values.take_pool(self.pool)
             self.pool = copied(self.pool, self.pool_used)
+            self.stop_noting()
 
     def _settle(self, order: Any, roots: Any, begin: Any) -> bool:
         before: cython.Py_ssize_t

@@ -490,6 +490,14 @@ class State(Sums):
 
     @cython.cfunc
     @cython.exceptval(-1)
+    def stop_noting(self) -> cython.int:
+        """What stays in the frame behind calls is not asked any more."""
+        self.stayed = zeros("q", 0)
+        self.stayed_used = MOST_NOTED + 1
+        return 0
+
+    @cython.cfunc
+    @cython.exceptval(-1)
     @cython.locals(i=cython.Py_ssize_t, begin=cython.Py_ssize_t)
     def _note_stayed(self, k: cython.Py_ssize_t, top: cython.longlong, bottom: cython.longlong) -> cython.int:
         """Note what is in the frame behind a call."""

@@ -16,7 +16,7 @@ from undwarf.buffers import zeros
 from undwarf.diagnostics import Defects
 from undwarf.lazy_dataclasses import dataclass
 from undwarf.profile.model import NONE, Profile
-from undwarf.types.access import Access
+from undwarf.types.access import Access, packed, unpacked
 from undwarf.types.answers import Answer, KeptAnswers
 from undwarf.types.model import VOID, TypeGraph
 from undwarf.views.both_ends import both_ends
@@ -220,9 +220,28 @@ def _resolve_all(
             progress("following types", count, len(asked))
 
     alone = fork() is None
-    made = both_ends(len(asked), work, alone=alone, ready=ready, notes=notes, take=take, progress=done)
+    made = both_ends(
+        len(asked),
+        work,
+        alone=alone,
+        packed=_packed,
+        unpacked=_unpacked,
+        ready=ready,
+        notes=notes,
+        take=take,
+        progress=done,
+    )
     found.update((one[0], answer) for one, answer in zip(asked, made, strict=True))
     return [found[k] for k in range(len(places))]
+
+
+def _packed(one: _Found) -> tuple[object, ...]:
+    """An answer in plain numbers and text."""
+    return packed(one.access), one[1:]
+
+
+def _unpacked(plain: Any) -> _Found:
+    return _Found(unpacked(plain[0]), *plain[1])
 
 
 def _unknown(address: int, reason: str) -> _Found:
