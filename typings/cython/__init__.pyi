@@ -26,7 +26,6 @@ double = builtins.float
 void = None
 p_ulonglong = builtins.list[builtins.int]
 p_uint = builtins.list[builtins.int]
-p_uchar: Any
 p_char: Any
 Py_UCS4 = builtins.str
 

@@ -265,7 +265,7 @@ class Values(Units):
     @cython.cfunc
     @cython.nogil
     @cython.exceptval(check=False)
-    def leap(self, decl: cython.Py_ssize_t, first: cython.Py_ssize_t, members: cython.bint) -> cython.bint:
+    def leap(self, decl: cython.Py_ssize_t, first: cython.Py_ssize_t, members: cython.int) -> cython.bint:
         """Step over the children of an entry that says where they end (``decl_leap``; members only if these are to be)
         and whose values, which begin at ``first``, are stepped over. False where that is nowhere behind them."""
         target: cython.ulonglong

@@ -4,8 +4,6 @@ import struct
 import zlib
 from typing import Any
 
-from undwarf.buffers import zeros
-from undwarf.elf.inflate import inflate
 from undwarf.limits import Limits
 
 ELFCOMPRESS_ZLIB = 1
@@ -48,14 +46,14 @@ def unpack(kind: int, packed: memoryview, size: int, limits: Limits) -> bytes | 
 
 def _unpack_zlib(packed: memoryview, size: int) -> memoryview:
     """As much as ``size + 1`` bytes, so that the caller sees a stream that is too long."""
+    # Twice as quick as the standard library's: to unpack was a tenth of a first run where debug files are compressed.
+    from isal import isal_zlib
+
+    wrong: type[Exception] = isal_zlib.error  # type: ignore[assignment]
     try:
-        whole = zeros("B", size)
-        if inflate(packed, whole):
-            return whole.toreadonly()
-        del whole
-        # What is wrong with it, zlib says. All at once, it would be put together of growing pieces: twice the memory.
+        # All at once, it would be put together of growing pieces: twice the memory.
         done = 0
-        unpacker = zlib.decompressobj()
+        unpacker = isal_zlib.decompressobj()
         data = bytearray(size + 1)
         for at in range(0, len(packed), _PIECE):
             piece = unpacker.decompress(packed[at : at + _PIECE], size + 1 - done)
@@ -63,7 +61,7 @@ def _unpack_zlib(packed: memoryview, size: int) -> memoryview:
             done += len(piece)
             if unpacker.eof or done > size:
                 break
-    except (zlib.error, MemoryError, OSError, OverflowError) as error:
+    except (wrong, MemoryError) as error:
         raise CompressionError(str(error)) from error
     return memoryview(data)[:done].toreadonly()
 
