@@ -10,8 +10,8 @@ from pathlib import Path
 
 from undwarf.elf import ElfFile
 from undwarf.tables import writers
-from undwarf.tables.cfi import RuleSet
 from undwarf.tables.model import UnwindTable
+from undwarf.tables.rule_set import RuleSet
 from undwarf.tables.store import Key, read, write
 
 USUAL = (

@@ -8,9 +8,10 @@ import mutate
 from undwarf.elf import ElfFile
 from undwarf.errors import UndwarfError
 from undwarf.limits import Limits
-from undwarf.tables.cfi import Programs, RuleSet
+from undwarf.tables.cfi import Programs
 from undwarf.tables.entries import Entries
 from undwarf.tables.model import NO_RULE, UnwindTable, describe
+from undwarf.tables.rule_set import RuleSet
 from undwarf.tables.store import Key, read, write
 
 LIMITS = Limits(cfi_steps=2000, cfi_rows=500, remember_depth=8, fdes=5000, rules=3000)

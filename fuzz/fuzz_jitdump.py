@@ -12,8 +12,8 @@ from undwarf.limits import Limits
 from undwarf.symbols.elf_symbols import symbols_of_jitdump
 from undwarf.symbols.modules import first_code, symbols_of_module
 from undwarf.symbols.perfmap import table_of_map
-from undwarf.tables.cfi import RuleSet
 from undwarf.tables.from_jitdump import table_of_jitdump
+from undwarf.tables.rule_set import RuleSet
 
 LIMITS = Limits(jit_records=2000, symbols=20_000, cfi_steps=2000, cfi_rows=2000)
 

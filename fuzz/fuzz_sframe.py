@@ -5,9 +5,9 @@ import struct
 import mutate
 from fuzz_cfi import LIMITS
 
-from undwarf.tables.cfi import RuleSet
 from undwarf.tables.from_sframe import source_of_section
 from undwarf.tables.model import NO_RULE, describe
+from undwarf.tables.rule_set import RuleSet
 
 MACHINES = ((62, "little"), (183, "little"), (183, "big"), (22, "big"))
 

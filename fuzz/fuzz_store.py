@@ -8,8 +8,8 @@ from pathlib import Path
 import mutate
 
 from undwarf.elf import ElfFile
-from undwarf.tables.cfi import RuleSet
 from undwarf.tables.model import UnwindTable, describe
+from undwarf.tables.rule_set import RuleSet
 from undwarf.tables.store import Key, read, write
 
 UNKNOWN = 0xFFFFFFFE

@@ -17,8 +17,8 @@ from undwarf.images.kinds import kind_of_name
 from undwarf.limits import DEFAULT
 from undwarf.perfdata.records import FileIdentity
 from undwarf.symbols.elf_symbols import symbols_of_jitdump
-from undwarf.tables.cfi import RuleSet
 from undwarf.tables.from_jitdump import table_of_jitdump
+from undwarf.tables.rule_set import RuleSet
 
 
 def read(dump: Dump, **more: object) -> JitDump:

@@ -3,9 +3,10 @@
 from collections.abc import Iterable, Sequence
 
 from undwarf.limits import DEFAULT, Limits
-from undwarf.tables.cfi import Programs, RuleSet
+from undwarf.tables.cfi import Programs
 from undwarf.tables.entries import Entries
 from undwarf.tables.model import NO_RULE, Rule, describe
+from undwarf.tables.rule_set import RuleSet
 
 CODE = 0x400000
 CODE_END = 0x500000

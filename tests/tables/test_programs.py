@@ -4,7 +4,7 @@ import pytest
 from cfi_builder import CODE, USUAL, Compiled, Section, block, compiled, rules_of, sleb, uleb
 
 from undwarf.limits import Limits
-from undwarf.tables.cfi import RuleSet
+from undwarf.tables.rule_set import RuleSet
 
 Rows = list[tuple[int, str, dict[str, str]]]
 

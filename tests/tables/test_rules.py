@@ -5,9 +5,9 @@ import threading
 import pytest
 
 from undwarf.limits import Limits
-from undwarf.tables.cfi import RuleSet
 from undwarf.tables.expressions import MOST, Expressions, plain_address, plain_cfa
 from undwarf.tables.model import describe
+from undwarf.tables.rule_set import RuleSet
 
 
 def add(rules: RuleSet, offset: int, **more: int) -> int:

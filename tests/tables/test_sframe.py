@@ -20,9 +20,9 @@ import mutate
 from undwarf.diagnostics import Defects
 from undwarf.elf import ElfFile
 from undwarf.limits import DEFAULT, Limits
-from undwarf.tables.cfi import RuleSet
 from undwarf.tables.from_sframe import SFrameSource, source_of_section
 from undwarf.tables.model import NO_RULE, Rule, UnwindTable, describe
+from undwarf.tables.rule_set import RuleSet
 from undwarf.tables.sframe_header import read_header
 
 MASK, SIGNAL, KEY_B = 16, 128, 32

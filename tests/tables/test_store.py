@@ -12,8 +12,8 @@ import pytest
 
 from undwarf.elf import ElfFile
 from undwarf.limits import Limits
-from undwarf.tables.cfi import RuleSet
 from undwarf.tables.model import UnwindTable, describe
+from undwarf.tables.rule_set import RuleSet
 from undwarf.tables.store import NO_DEBUG, NOT_ASKED, Key, Store, key_of, read, write
 
 UNKNOWN, HOLE = 0xFFFFFFFE, 0xFFFFFFFF

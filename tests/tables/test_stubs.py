@@ -12,8 +12,8 @@ from elf_builder import Elf, Section, Segment
 
 from undwarf.elf import ElfFile
 from undwarf.tables import x86_64_signals, x86_64_stubs
-from undwarf.tables.cfi import RuleSet
 from undwarf.tables.model import UnwindTable
+from undwarf.tables.rule_set import RuleSet
 
 JUMP, PUSH, BACK = "ff25e29f1c00", "6800000000", "e9e0ffffff"
 

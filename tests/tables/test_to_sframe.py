@@ -23,9 +23,9 @@ from undwarf.diagnostics import Defects
 from undwarf.elf import ElfFile
 from undwarf.elf.writer import NewSection, carrying, section_file
 from undwarf.errors import ElfError, NothingUsable, UsageError
-from undwarf.tables.cfi import RuleSet
 from undwarf.tables.from_sframe import source_of_section
 from undwarf.tables.model import NO_RULE, UnwindTable
+from undwarf.tables.rule_set import RuleSet
 from undwarf.tables.writers import write
 
 MASK, SIGNAL = 16, 128

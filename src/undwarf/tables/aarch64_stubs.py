@@ -6,7 +6,7 @@ what GNU ld and lld write.
 """
 
 from undwarf.elf import ElfFile
-from undwarf.tables.cfi import RuleSet
+from undwarf.tables.rule_set import RuleSet
 from undwarf.tables.stub_tables import StubTables
 
 CODE = 5

@@ -6,9 +6,10 @@ from undwarf.diagnostics import Defects
 from undwarf.elf import ElfFile
 from undwarf.limits import Limits
 from undwarf.tables import entries as scanning
-from undwarf.tables.cfi import Programs, RuleSet
+from undwarf.tables.cfi import Programs
 from undwarf.tables.eh_frame_hdr import EhFrameHeader, find_header
 from undwarf.tables.entries import Entries
+from undwarf.tables.rule_set import RuleSet
 from undwarf.tables.sources import Provider, Request
 
 EH_FRAME = 1

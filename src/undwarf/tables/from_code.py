@@ -8,8 +8,8 @@ from undwarf.elf import ElfFile
 from undwarf.elf.headers import ET_REL, SHF_EXECINSTR
 from undwarf.limits import Limits
 from undwarf.tables import aarch64_stubs, x86_64_signals, x86_64_stubs
-from undwarf.tables.cfi import RuleSet
 from undwarf.tables.eh_frame_hdr import find_header
+from undwarf.tables.rule_set import RuleSet
 from undwarf.tables.sources import Provider, Request
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from undwarf.elf import ElfFile
 from undwarf.elf.go_functions import GoFunctions
 from undwarf.elf.headers import EM_AARCH64
 from undwarf.tables import go_stacks, x86_64_signals
-from undwarf.tables.cfi import RuleSet
+from undwarf.tables.rule_set import RuleSet
 from undwarf.tables.sources import Provider, Request
 
 GOPCLNTAB = 6

@@ -4,10 +4,11 @@ from undwarf.buffers import zeros
 from undwarf.diagnostics import Defects
 from undwarf.images.jitdump import JitDump
 from undwarf.limits import DEFAULT, Limits
-from undwarf.tables.cfi import Programs, RuleSet
+from undwarf.tables.cfi import Programs
 from undwarf.tables.entries import Entries
 from undwarf.tables.from_cfi import EH_FRAME, CfiSource
 from undwarf.tables.model import NO_RULE, UnwindTable
+from undwarf.tables.rule_set import RuleSet
 
 Rows = tuple["memoryview[int]", "memoryview[int]"]
 

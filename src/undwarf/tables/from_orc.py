@@ -11,7 +11,6 @@ from undwarf.elf.module_layout import code_addresses
 from undwarf.lazy_dataclasses import dataclass
 from undwarf.limits import Limits
 from undwarf.tables import orc, orc_entries, ranges
-from undwarf.tables.cfi import RuleSet
 from undwarf.tables.orc_entries import (
     HEADERS,
     LAYOUT_1,
@@ -24,6 +23,7 @@ from undwarf.tables.orc_entries import (
     Kind,
     Layout,
 )
+from undwarf.tables.rule_set import RuleSet
 from undwarf.tables.sources import Provider, Request, Source
 
 NO_RULE = 0xFFFFFFFF

@@ -5,8 +5,8 @@ from collections.abc import Callable, Sequence
 from undwarf.diagnostics import Defects
 from undwarf.elf import ElfFile
 from undwarf.limits import DEFAULT, Limits
-from undwarf.tables.cfi import RuleSet
 from undwarf.tables.ranges import disjoint
+from undwarf.tables.rule_set import RuleSet
 from undwarf.tables.sframe import Functions
 from undwarf.tables.sframe_header import ABIS, AMD64, MASK, PT_GNU_SFRAME, read_header
 from undwarf.tables.sources import Provider, Request
@@ -41,7 +41,7 @@ class SFrameSource:
 
     def compile_all(self) -> int:
         """Make the rows of all functions; how many there are."""
-        made = int(self._functions.make_all())
+        made = int(self._functions.compile_all())
         self._note()
         return made
 

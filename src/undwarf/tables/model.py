@@ -24,9 +24,9 @@ from undwarf.elf import ElfFile
 from undwarf.lazy_dataclasses import dataclass
 from undwarf.limits import DEFAULT, Limits
 from undwarf.tables import columns, registers_aarch64, registers_loongarch, registers_s390x, registers_x86_64
-from undwarf.tables.cfi import RuleSet
 from undwarf.tables.pack import PackedRows
 from undwarf.tables.ranges import fill_holes
+from undwarf.tables.rule_set import RuleSet
 from undwarf.tables.sources import Provider, Source, parse_order, providers
 
 __all__ = ["NO_RULE", "Rule", "RuleSet", "UnwindTable", "describe"]

@@ -185,7 +185,7 @@ def encode(layout: Layout, entry: Entry) -> int | None:
 
 
 class RuleWords(NamedTuple):
-    """A rule as :meth:`undwarf.tables.cfi.RuleSet.add` takes it."""
+    """A rule as :meth:`undwarf.tables.rule_set.RuleSet.add` takes it."""
 
     cfa: tuple[int, int, int, int]
     registers: dict[int, tuple[int, int, int]]

@@ -14,6 +14,7 @@ import cython
 from undwarf.buffers import zeros
 from undwarf.limits import Limits
 from undwarf.tables import registers_aarch64, registers_s390x, registers_x86_64
+from undwarf.tables.row_table import RowTable
 
 NOTHING = cython.declare(cython.uint, 0xFFFFFFFF)
 LOW_HALF = cython.declare(cython.ulonglong, 0xFFFFFFFF)
@@ -57,7 +58,7 @@ def _registers(abi: int) -> tuple[int, int, int, int, tuple[int, ...]]:
 
 @cython.final
 @cython.cclass
-class Functions:
+class Functions(RowTable):
     """The functions of one section; their rows are made at first use.
 
     ``header`` is its :class:`undwarf.tables.sframe_header.Header`, ``address`` where it is loaded. ``starts`` and
@@ -82,11 +83,9 @@ class Functions:
     known: cython.ulonglong
     kept = cython.declare(object)
     rules = cython.declare(object)
-    lock = cython.declare(object)
     source: cython.int
     max_rows: cython.Py_ssize_t
     budget: cython.Py_ssize_t
-    damaged = cython.declare(cython.Py_ssize_t, visibility="readonly")
     dropped = cython.declare(cython.Py_ssize_t, visibility="readonly")
     starts = cython.declare(object, visibility="readonly")
     ends = cython.declare(object, visibility="readonly")
@@ -102,15 +101,6 @@ class Functions:
     _lowered = cython.declare("unsigned char[::1]")
     _begins = cython.declare("unsigned long long[::1]")
     _numbers = cython.declare("unsigned int[::1]")
-    # rows made so far, and where each function's are
-    _addresses = cython.declare("unsigned long long[::1]")
-    _rules = cython.declare("unsigned int[::1]")
-    _address_view = cython.declare(object)
-    _rule_view = cython.declare(object)
-    _first = cython.declare("unsigned int[::1]")
-    _count = cython.declare("unsigned int[::1]")
-    total = cython.declare(cython.Py_ssize_t, visibility="readonly")
-    first: cython.Py_ssize_t
     # the distinct rules of this section: keys, numbers in the rule set, and slots of a hash
     _keys = cython.declare("unsigned long long[::1]")
     _of_key = cython.declare("unsigned int[::1]")
@@ -145,15 +135,10 @@ class Functions:
         self.row_end = header.row_at + header.row_bytes
         self.stack_pointer, self.frame_pointer, self.column, self.known, self.kept = _registers(header.abi)
         self.rules = rules
-        self.lock = rules.lock
         self.source = source
         self.max_rows = limits.cfi_rows
         # Each row is read once, but several functions may claim the same ones.
         self.budget = 1_000_000 + 16 * self.data.shape[0]
-        self._address_view = zeros("Q", 256)
-        self._addresses = self._address_view
-        self._rule_view = zeros("I", 256)
-        self._rules = self._rule_view
         self._keys = zeros("Q", KEY * 64)
         self._of_key = zeros("I", 64)
         self._slots = zeros("I", 256)
@@ -164,8 +149,7 @@ class Functions:
         count = min(header.functions, limits.fdes)
         self.dropped = header.functions - count
         self._scan(address, header.fde_at, count, self._by_field(address, header, count, code))
-        self._first = zeros("I", len(self.starts))
-        self._count = zeros("I", len(self.starts))
+        super().__init__(rules.lock, len(self.starts))
 
     # -- reading ------------------------------------------------------------------------------------------------
 
@@ -365,90 +349,25 @@ class Functions:
 
     # -- rows ---------------------------------------------------------------------------------------------------
 
-    def rows(
-        self, entry: cython.Py_ssize_t, start: cython.ulonglong, end: cython.ulonglong
-    ) -> tuple[memoryview, memoryview]:
-        """(addresses, rule numbers) of a function's rows from ``start`` to ``end``; the first address is ``start``, and
-        rule 0xffffffff marks a hole."""
-        first: cython.Py_ssize_t
-        last: cython.Py_ssize_t
-        if self._count[entry] == 0:
-            with self.lock:
-                if self._count[entry] == 0:
-                    self.make(entry)
-        first = self._first[entry]
-        last = first + self._count[entry]
-        while last - first > 1 and self._addresses[first + 1] <= start:
-            first += 1
-        while last - first > 1 and self._addresses[last - 1] >= end:
-            last -= 1
-        if self._addresses[first] >= start:
-            return self._address_view[first:last], self._rule_view[first:last]
-        # Another function covers the beginning.
-        addresses = zeros("Q", last - first)
-        addresses[:] = self._address_view[first:last]
-        addresses[0] = start
-        return addresses, self._rule_view[first:last]
-
-    def make_all(self) -> int:
-        """Make the rows of all functions; how many there are."""
-        entry: cython.Py_ssize_t
-        with self.lock:
-            for entry in range(self._count.shape[0]):
-                if self._count[entry] == 0:
-                    self.make(entry)
-        return int(self.total)
-
-    @cython.locals(
-        old="unsigned long long[::1]",
-        new="unsigned long long[::1]",
-        old_i="unsigned int[::1]",
-        new_i="unsigned int[::1]",
-    )
-    def _grow(self) -> None:
-        """Double the room for rows; what was handed out keeps the old memory alive."""
-        size: cython.Py_ssize_t = self._addresses.shape[0]
-        old = self._addresses
-        self._address_view = zeros("Q", 2 * size)
-        new = self._address_view
-        new[:size] = old
-        self._addresses = new
-        old_i = self._rules
-        self._rule_view = zeros("I", 2 * size)
-        new_i = self._rule_view
-        new_i[:size] = old_i
-        self._rules = new_i
-
-    @cython.cfunc
-    @cython.nogil
-    @cython.inline
-    @cython.exceptval(-1)
-    def put(self, location: cython.ulonglong, rule: cython.uint) -> cython.int:
-        """Add a row, unless it says what the last one says."""
-        at: cython.Py_ssize_t = self.total
-        if at > self.first and self._rules[at - 1] == rule:
-            return 0
-        if at >= self._addresses.shape[0]:
-            with cython.gil:
-                self._grow()
-        self._addresses[at] = location
-        self._rules[at] = rule
-        self.total = at + 1
-        return 0
-
     @cython.cfunc
     @cython.nogil
     @cython.exceptval(-1)
     def make(self, entry: cython.Py_ssize_t) -> cython.int:
         """Append a function's rows; one hole if they are damaged."""
-        self.first = self.total
         if not self.read_rows(entry):
             self.damaged += 1
             self.total = self.first
-            self.put(self._starts[entry], NOTHING)
-        self._first[entry] = cython.cast(cython.uint, self.first)
-        self._count[entry] = cython.cast(cython.uint, self.total - self.first)
+            self.put_at(self._starts[entry], NOTHING)
         return 0
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.inline
+    @cython.exceptval(-1)
+    def put_at(self, location: cython.ulonglong, rule: cython.uint) -> cython.int:
+        """Add a row, unless it says what the last one says."""
+        self.location = location
+        return self.put(rule)
 
     @cython.cfunc
     @cython.nogil
@@ -478,8 +397,8 @@ class Functions:
                 # A function without rows is the outermost one; versions before had no such thing.
                 self.set_outermost(info)
                 rule = self.intern()
-                return self.put(start, cython.cast(cython.uint, rule)) + 1
-            return self.put(start, NOTHING) + 1
+                return self.put_at(start, cython.cast(cython.uint, rule)) + 1
+            return self.put_at(start, NOTHING) + 1
         for i in range(count):
             if at + width + 1 > self.row_end:
                 return 0
@@ -497,8 +416,8 @@ class Functions:
                 self.block_rules[i] = cython.cast(cython.uint, rule)
             else:
                 if i == 0 and offset:
-                    self.put(start, NOTHING)
-                self.put(start + offset, cython.cast(cython.uint, rule))
+                    self.put_at(start, NOTHING)
+                self.put_at(start + offset, cython.cast(cython.uint, rule))
         return self.repeat(entry, count) if masked else 1
 
     @cython.cfunc
@@ -514,22 +433,22 @@ class Functions:
         rule: cython.longlong
         i: cython.Py_ssize_t
         if count == 1 and self.block_starts[0] == 0:
-            return self.put(start, self.block_rules[0]) + 1
+            return self.put_at(start, self.block_rules[0]) + 1
         if self.abi == AMD64 and late and block == PLT_BLOCK and start % PLT_BLOCK == 0 and self.is_plt():
             # What `.eh_frame` says of a lazy procedure linkage table with one expression.
             self.key[0] = CFA_PLT | self.stack_pointer << 8 | late << 16 | ((self.key[0] - EIGHT) & HIGH_HALF)
             rule = self.intern()
-            return self.put(start, cython.cast(cython.uint, rule)) + 1
+            return self.put_at(start, cython.cast(cython.uint, rule)) + 1
         if (size / block + 1) * cython.cast(cython.ulonglong, count + 1) > cython.cast(
             cython.ulonglong, min(self.max_rows, self.budget)
         ):
             return 0
         while at < size:
             if self.block_starts[0]:
-                self.put(start + at, NOTHING)
+                self.put_at(start + at, NOTHING)
             for i in range(count):
                 if at + self.block_starts[i] < size:
-                    self.put(start + at + self.block_starts[i], self.block_rules[i])
+                    self.put_at(start + at + self.block_starts[i], self.block_rules[i])
             at += block
             self.budget -= count
         return 1

@@ -6,7 +6,7 @@ A further kind is one module ``tables/from_NAME.py`` and one line in :data:`MODU
 
 Each provider is a function without arguments that gives a :class:`Source`, or None where the file has nothing of the
 kind; it is called when all before it have left an address open, so a file is read no sooner than needed. Rules go into
-``request.rules`` (:class:`undwarf.tables.cfi.RuleSet`, `add`); their word [5] is the kind's number in
+``request.rules`` (:class:`undwarf.tables.rule_set.RuleSet`, `add`); their word [5] is the kind's number in
 :data:`undwarf.tables.model.SOURCES`, which is also the provenance of the frames they unwind. Damage is counted in
 ``request.defects`` and leaves a hole; limits come from ``request.limits``. With that, `undwarf tables --source NAME`,
 `--unwind NAME` and ``UnwindTable.from_elf(elf, "NAME")`` work.
@@ -22,7 +22,7 @@ from undwarf.elf.go_functions import may_have_functions
 from undwarf.errors import UsageError
 from undwarf.lazy_dataclasses import dataclass
 from undwarf.limits import Limits
-from undwarf.tables.cfi import RuleSet
+from undwarf.tables.rule_set import RuleSet
 
 __all__ = [
     "FRAME_POINTERS", "MODULES", "NAMES", "UNWIND_NAMES", "UNWIND_ORDER", "Provider", "Request", "Source",

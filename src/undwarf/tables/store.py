@@ -32,8 +32,8 @@ from undwarf.kept_files import KeptFiles, cache_directory, maker
 from undwarf.lazy_dataclasses import dataclass
 from undwarf.limits import DEFAULT, Limits
 from undwarf.tables import pack, pack_rules
-from undwarf.tables.cfi import RuleSet
 from undwarf.tables.model import UnwindTable
+from undwarf.tables.rule_set import RuleSet
 from undwarf.tables.sources import DEFAULT_ORDER
 
 MAGIC = b"undwarf\xb7"

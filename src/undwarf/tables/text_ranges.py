@@ -12,9 +12,9 @@ from undwarf.diagnostics import Defects
 from undwarf.errors import UsageError
 from undwarf.lazy_dataclasses import dataclass
 from undwarf.limits import DEFAULT, Limits
-from undwarf.tables.cfi import RuleSet
 from undwarf.tables.from_sframe import source_of_section
 from undwarf.tables.model import Rule, UnwindTable
+from undwarf.tables.rule_set import RuleSet
 from undwarf.tables.sources import Source
 
 

@@ -9,7 +9,7 @@ Such code does one thing, ask the kernel to go back to what was interrupted. The
 from undwarf.buffers import zeros
 from undwarf.elf import ElfFile
 from undwarf.elf.headers import PF_X
-from undwarf.tables.cfi import RuleSet
+from undwarf.tables.rule_set import RuleSet
 
 RETURN = b"\x48\xc7\xc0\x0f\x00\x00\x00\x0f\x05"
 """mov $15,%rax; syscall"""

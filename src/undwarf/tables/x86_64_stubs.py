@@ -9,8 +9,8 @@ AMD64 supplement, "Procedure Linkage Table", and what GNU ld, gold and lld write
 
 from undwarf.elf import ElfFile
 from undwarf.elf.headers import Section
-from undwarf.tables.cfi import RuleSet
 from undwarf.tables.eh_frame_hdr import find_header
+from undwarf.tables.rule_set import RuleSet
 from undwarf.tables.stub_tables import NO_RULE, StubTables
 
 CODE = 5

@@ -12,9 +12,9 @@ from undwarf.elf.headers import SHF_EXECINSTR, SHF_WRITE
 from undwarf.symbols.elf_symbols import symbols_of_elf
 from undwarf.symbols.plt import Stubs
 from undwarf.symbols.table import SymbolTable
-from undwarf.tables.cfi import RuleSet
 from undwarf.tables.code.returning import is_known
 from undwarf.tables.model import NO_RULE, UnwindTable
+from undwarf.tables.rule_set import RuleSet
 from undwarf.types.got import OffsetTable
 from undwarf.types.model import VOID
 from undwarf.types.objects import ObjectFile

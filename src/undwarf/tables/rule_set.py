@@ -1,0 +1,275 @@
+# cython: language_level=3, boundscheck=True, wraparound=False, cdivision=False, initializedcheck=False
+"""The set of distinct rules that the rows of all tables share.
+
+The words of a rule are described in :mod:`undwarf.tables.model`.
+"""
+
+import os
+import threading
+from collections.abc import Mapping
+from typing import Any
+
+import cython
+
+from undwarf.buffers import doubled, zeros
+from undwarf.limits import DEFAULT, Limits
+from undwarf.tables.expressions import Expressions
+
+STRIDE = cython.declare(cython.Py_ssize_t, 80)
+ENTRIES = cython.declare(cython.Py_ssize_t, 18)
+"""Register entries that fit in a rule."""
+STATE = cython.declare(cython.Py_ssize_t, 40)
+"""Words kept of each rule's state to compare with: CFA, its extra, registers, and in the last word what else counts."""
+NOTHING = cython.declare(cython.uint, 0xFFFFFFFF)
+HIGH_HALF = cython.declare(cython.ulonglong, 0xFFFFFFFF00000000)
+LOW_HALF = cython.declare(cython.ulonglong, 0xFFFFFFFF)
+MULTIPLIER = cython.declare(cython.ulonglong, 0x9E3779B97F4A7C15)
+SIGNED = cython.declare(cython.ulonglong, 1 << 16)
+"""In a state's first word: the return address is signed (AArch64)."""
+
+CFA_EXPRESSION = cython.declare(cython.ulonglong, 4)
+UNDEFINED = cython.declare(cython.ulonglong, 1)
+EXPRESSION = cython.declare(cython.ulonglong, 6)
+
+
+@cython.final
+@cython.cclass
+class RuleSet:
+    """The distinct rules of all tables of a run, and the expressions that a few of them need.
+
+    ``rules`` has 80 words a rule and ``count`` rules. Buffers are replaced as the set grows; what an old one holds
+    stays true. Whoever makes rows holds ``lock``, so that tables can be used from several threads.
+    """
+
+    factors: Any
+    _slots: Any
+    _words: Any
+
+    def __init__(self, limits: Limits = DEFAULT) -> None:
+        i: cython.Py_ssize_t
+        self.count = 0
+        self.refused = 0
+        self.limit = limits.rules
+        self.lock = threading.RLock()
+        self._words = zeros("i", STRIDE * 64)
+        self._states = zeros("Q", STATE * 64)
+        self._slots = zeros("Q", 256)
+        self.expressions = Expressions()
+        self.rules = memoryview(self._words)
+        # Random, so that no file can be made whose rules all fall into one slot.
+        seeds = os.urandom(8 * STATE)
+        for i in range(STATE):
+            self.factors[i] = int.from_bytes(seeds[8 * i : 8 * i + 8], "little") | 1
+
+    def __len__(self) -> int:
+        return int(self.count)
+
+    def words(self, rule: int) -> list[int]:
+        """The 80 words of one rule."""
+        if not 0 <= rule < self.count:
+            raise IndexError(rule)
+        return list(self.rules[STRIDE * rule : STRIDE * rule + STRIDE])
+
+    @property
+    def states(self) -> memoryview:
+        """What the rules are made of, 40 words (Q) each; :mod:`undwarf.tables.pack` writes and reads them."""
+        return memoryview(self._states)
+
+    @cython.locals(given="const unsigned long long[::1]", numbers="unsigned int[::1]", rule=cython.longlong)
+    def take(self, states: memoryview) -> memoryview:
+        """The numbers (I) of rules given as states; 0xffffffff where the set is full."""
+        i: cython.Py_ssize_t
+        n: cython.Py_ssize_t = len(states) // STATE
+        given = states
+        made = zeros("I", n)
+        numbers = made
+        with self.lock:
+            for i in range(n):
+                registers: cython.Py_ssize_t = cython.cast(cython.Py_ssize_t, given[STATE * i + STATE - 1] >> 32)
+                rule = self.intern(cython.address(given[STATE * i]), min(registers, STATE - 4))
+                numbers[i] = NOTHING if rule < 0 else cython.cast(cython.uint, rule)
+        return made
+
+    @property
+    def expression_bytes(self) -> memoryview:
+        """The bytes of all expressions, one behind the other."""
+        found: memoryview = self.expressions.data
+        return found
+
+    @property
+    def expression_offsets(self) -> memoryview:
+        """Where each expression starts, and where the last one ends."""
+        found: memoryview = self.expressions.offsets
+        return found
+
+    def add(
+        self,
+        cfa: tuple[int, int, int, int],
+        registers: Mapping[int, tuple[int, int, int]],
+        *,
+        column: int,
+        source: int,
+        signal: bool = False,
+        signed: bool = False,
+        flags: int = 0,
+    ) -> int:
+        """The number of a rule: ``cfa`` as (kind, register, offset, extra), ``registers`` as {DWARF register below 36:
+        (kind, value, base)}, ``column`` the return address's register, whose kind 1 (undefined) marks the outermost
+        frame; ``flags`` are further ones of those that a rule has. OverflowError when the set is full."""
+        state = cython.declare("unsigned long long[40]")
+        i: cython.Py_ssize_t
+        for i in range(STATE):
+            state[i] = 0
+        kind, register, offset, extra = cfa
+        state[0] = kind | register << 8 | (offset & 0xFFFFFFFF) << 32 | (1 << 16 if signed else 0)
+        state[1] = extra & 0xFFFFFFFF
+        for number, (how, value, base) in registers.items():
+            if not 0 <= number < 36:
+                raise ValueError(f"register {number}")
+            i = 2 + number
+            state[i] = how | base << 8 | (value & 0xFFFFFFFF) << 32
+        state[STATE - 1] = (1 if signal else 0) | (flags & 0xF8) | source << 8 | column << 16 | 36 << 32
+        rule: cython.longlong = -1
+        with self.lock:
+            rule = self.intern(cython.address(state[0]), 36)
+        if rule < 0:
+            raise OverflowError("too many distinct rules")
+        return rule
+
+    @cython.locals(
+        slots="unsigned long long[::1]",
+        i=cython.Py_ssize_t,
+        slot=cython.Py_ssize_t,
+        mask=cython.Py_ssize_t,
+        hashed=cython.ulonglong,
+    )
+    def _grow(self) -> None:
+        """Double the room. Twice as many slots need one more bit of each rule's hash, which is made again."""
+        self.rules = doubled(self._words, STRIDE * self.count)
+        self._words = self.rules
+        self._states = doubled(self._states, STATE * self.count)
+        slots = zeros("Q", 2 * self._slots.shape[0])
+        mask = len(slots) - 1
+        for i in range(self.count):
+            hashed = self.hash(cython.address(self._states[STATE * i]), STATE - 3)  # all words of the state
+            slot = cython.cast(cython.Py_ssize_t, hashed) & mask
+            while slots[slot]:
+                slot = (slot + 1) & mask
+            slots[slot] = hashed & HIGH_HALF | cython.cast(cython.ulonglong, i + 1)
+        self._slots = slots
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.inline
+    @cython.exceptval(check=False)
+    @cython.locals(state="const unsigned long long *")
+    def hash(self, state: Any, registers: cython.Py_ssize_t) -> cython.ulonglong:
+        """Of a state: products that do not wait for one another; a register without a rule adds nothing."""
+        value: cython.ulonglong = state[STATE - 1] * self.factors[STATE - 1]
+        i: cython.Py_ssize_t
+        for i in range(registers + 2):
+            value += state[i] * self.factors[i]
+        value ^= value >> 32
+        value *= MULTIPLIER
+        return value ^ value >> 29
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1)
+    @cython.locals(state="const unsigned long long *", other="const unsigned long long *")
+    def intern(self, state: Any, registers: cython.Py_ssize_t) -> cython.longlong:
+        """The number of the rule that a state stands for, -2 when the set is full. The words behind the
+        registers are not looked at, but for the last one: flags, source << 8, return address column << 16,
+        ``registers`` << 32."""
+        hashed: cython.ulonglong = self.hash(state, registers)
+        mask: cython.Py_ssize_t = self._slots.shape[0] - 1
+        slot: cython.Py_ssize_t = cython.cast(cython.Py_ssize_t, hashed) & mask
+        known: cython.ulonglong
+        number: cython.longlong
+        differ: cython.ulonglong
+        at: cython.Py_ssize_t
+        i: cython.Py_ssize_t
+        while True:
+            known = self._slots[slot]
+            if known == 0:
+                break
+            if (known ^ hashed) & HIGH_HALF == 0:
+                at = STATE * (cython.cast(cython.Py_ssize_t, known & LOW_HALF) - 1)
+                # The last word holds how many registers there are, so that this compares all that there is.
+                other = cython.address(self._states[at])
+                differ = state[STATE - 1] ^ other[STATE - 1]
+                for i in range(registers + 2):
+                    differ |= state[i] ^ other[i]
+                if differ == 0:
+                    number = cython.cast(cython.longlong, known & LOW_HALF) - 1
+                    return number
+            slot = (slot + 1) & mask
+        if self.count >= self.limit:
+            self.refused += 1
+            return -2
+        if STRIDE * (self.count + 1) > self._words.shape[0]:
+            with cython.gil:
+                self._grow()
+            return self.intern(state, registers)
+        self._slots[slot] = hashed & HIGH_HALF | cython.cast(cython.ulonglong, self.count + 1)
+        at = STATE * self.count
+        for i in range(registers + 2):
+            self._states[at + i] = state[i]
+        self._states[at + STATE - 1] = state[STATE - 1]
+        self.write(state, registers)
+        number = self.count
+        self.count += 1
+        return number
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1)
+    @cython.locals(state="const unsigned long long *")
+    def write(self, state: Any, registers: cython.Py_ssize_t) -> cython.int:
+        """Write the next rule's words."""
+        at: cython.Py_ssize_t = STRIDE * self.count
+        about: cython.ulonglong = state[STATE - 1]
+        column: cython.Py_ssize_t = cython.cast(cython.Py_ssize_t, about >> 16 & 0xFFFF)
+        flags: cython.int = cython.cast(cython.int, about & 0xFF)
+        n: cython.Py_ssize_t = 0
+        i: cython.Py_ssize_t
+        k: cython.Py_ssize_t
+        surplus: cython.Py_ssize_t = -ENTRIES
+        kind: cython.ulonglong = state[0] & 0xFF
+        self._words[at] = cython.cast(cython.int, kind)
+        self._words[at + 1] = cython.cast(cython.int, state[0] >> 8 & 0xFF)
+        self._words[at + 2] = cython.cast(cython.int, state[0] >> 32)
+        self._words[at + 3] = cython.cast(cython.int, state[1])
+        if state[0] & SIGNED:
+            flags |= 4
+        if kind == CFA_EXPRESSION:
+            flags |= 8
+        for i in range(registers):
+            if state[2 + i]:
+                surplus += 1
+        for k in range(-1, registers):
+            # The return address goes first.
+            i = column if k < 0 else k
+            if i >= registers or (k >= 0 and i == column) or state[2 + i] == 0:
+                continue
+            kind = state[2 + i] & 0xFF
+            if k < 0 and kind == UNDEFINED:
+                flags |= 2
+                surplus -= 1
+                continue
+            if k >= 0 and surplus > 0:
+                # More than fit, on AArch64 only: the lowest are those that a call does not keep.
+                surplus -= 1
+                continue
+            if kind >= EXPRESSION:
+                flags |= 8
+            self._words[at + 8 + 4 * n] = cython.cast(cython.int, i)
+            self._words[at + 9 + 4 * n] = cython.cast(cython.int, kind)
+            self._words[at + 10 + 4 * n] = cython.cast(cython.int, state[2 + i] >> 32)
+            self._words[at + 11 + 4 * n] = cython.cast(cython.int, state[2 + i] >> 8 & 0xFF)
+            n += 1
+        self._words[at + 4] = flags
+        self._words[at + 5] = cython.cast(cython.int, about >> 8 & 0xFF)
+        self._words[at + 6] = cython.cast(cython.int, n)
+        self._words[at + 7] = cython.cast(cython.int, column)
+        return 0

@@ -1,0 +1,1 @@
+from undwarf.tables.row_table cimport RowTable
