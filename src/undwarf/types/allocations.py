@@ -46,10 +46,12 @@ def allocated(tracker: Tracker, *, own: bool = False) -> dict[int, tuple[int, in
     found: dict[int, tuple[int, int, int]] = {}
     targets = instructions.targets
     for k in scan.with_flow(instructions.flows, _DIRECT_CALL):
+        if not tracker.is_followed(k):
+            continue
         sizes = known.get(targets[k])
         if sizes is None:
             sizes = known[targets[k]] = _sizes(tracker, targets[k], own=own)
-        if sizes and tracker.is_followed(k):
+        if sizes:
             t, begin = _Call(tracker, k, sizes).leads()
             if t:
                 found[k] = RAX, t, begin

@@ -679,19 +679,19 @@ def follow(
     low: int,
     high: int,
     tracker: Tracker,
-    *,
-    further: bool = True,
+    named: Tracker | None = None,
 ) -> Tracker:
     """The data flow of a function with what can be inferred where nothing names its variables; ``tracker`` is the one
-    without that. ``further``: where they have names, what the program's own allocators return as well."""
+    without that. Where they have names, what allocators return, the program's own as well if ``named`` is given: the
+    one with what all programs' do."""
     if callers is None:
         return tracker
     if tracker.has_variables:
-        found = allocated(tracker)
-        own = allocated(tracker, own=True) if further else {}
-        if not found and not own:
-            return tracker
-        return Tracker(program, flow, low, high, Facts(made=found | own), tracker.wanted)
+        found = allocated(tracker) if named is None else allocated(tracker, own=True)
+        if not found:
+            return named or tracker
+        made = found if named is None else named.facts.made | found
+        return Tracker(program, flow, low, high, Facts(made=made), tracker.wanted, tracker.questions)
     if len(flow.instructions) > program.graph.limits.inferred_instructions:
         return tracker
     return callers.infer(flow, low, high, tracker).tracker

@@ -183,14 +183,17 @@ class Resolver:
     def _followed(self, flow: FunctionFlow, low: int, high: int) -> _Function:
         first = Tracker(self.program, flow, low, high, None, self._wanted(flow, low, high))
 
-        @cache
-        def inferred() -> _Function:
-            return _Function(low, high, flow, follow(self._callers, self.program, flow, low, high, first), None)
-
+        named: Tracker | None = None
         if first.has_variables:
             # Most is told by these.
-            tracker = follow(self._callers, self.program, flow, low, high, first, further=False)
-            return _Function(low, high, flow, tracker, inferred)
+            named = follow(self._callers, self.program, flow, low, high, first)
+
+        @cache
+        def inferred() -> _Function:
+            return _Function(low, high, flow, follow(self._callers, self.program, flow, low, high, first, named), None)
+
+        if named is not None:
+            return _Function(low, high, flow, named, inferred)
         # A kernel's functions have prototypes, and most is told by these; to infer the rest takes most of the time.
         return _Function(low, high, flow, first, inferred) if self._kernel else inferred()
 

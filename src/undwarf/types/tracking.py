@@ -58,7 +58,8 @@ class Tracker:
     """The data flow of one function. What holds before an instruction is asked for while :meth:`states` is there.
 
     ``wanted`` are the numbers of the instructions that will be asked about: where variables have names, or in a kernel,
-    only what leads to them is followed, until more is asked.
+    only what leads to them is followed, until more is asked. ``questions`` are those of a tracker of the same function
+    with the same places in its frame.
     """
 
     def __init__(
@@ -69,6 +70,7 @@ class Tracker:
         high: int,
         facts: Facts | None = None,
         wanted: Sequence[int] | None = None,
+        questions: Questions | None = None,
     ) -> None:
         self.program = program
         self.flow = flow
@@ -78,7 +80,7 @@ class Tracker:
             program.values = Values()
         self.others: Callable[[int, int], tuple[tuple[int, int], ...]] = lambda _k, _operand: ()
         """(distance, size) of all accesses through the pointer an operand has as its base, where that is known."""
-        self._facts = facts = facts or Facts()
+        self.facts = facts = facts or Facts()
         self.questions = Questions(program, program.values, low, high, flow.instructions.offsets, facts.places)
         self.has_variables = self.questions.has_variables
         self.wanted = wanted
@@ -96,7 +98,7 @@ class Tracker:
 
     def _follow(self, order: "memoryview[int]") -> bool:
         """Follow some blocks, in their order."""
-        flow, facts, values = self.flow, self._facts, self.questions.values
+        flow, facts, values = self.flow, self.facts, self.questions.values
         self._states = FixedPoint(flow.instructions, values, self.questions, self.program.machine, self.graph.limits)
         number = values.number
         for k, (register, t, begin) in facts.made.items():
@@ -174,13 +176,11 @@ class Tracker:
         elif prototype is not None and self.questions.returns_in_memory(prototype):
             # Where to put what is returned.
             found.append((machine.parameters[0], (OBJECT, prototype.returns, 0, 0, 0)))
-        if self._facts.wholes:
-            found = [one for one in found if one[0] not in self._facts.wholes]
-            found += [(register, (OBJECT, t, 0, 0, 0)) for register, t in self._facts.wholes.items()]
+        if self.facts.wholes:
+            found = [one for one in found if one[0] not in self.facts.wholes]
+            found += [(register, (OBJECT, t, 0, 0, 0)) for register, t in self.facts.wholes.items()]
         known = {register for register, _value in found}
-        found += [
-            (register, (OBJECT, t, 0, 0, 0)) for register, t in self._facts.entry.items() if register not in known
-        ]
+        found += [(register, (OBJECT, t, 0, 0, 0)) for register, t in self.facts.entry.items() if register not in known]
         return found
 
     def known_at_entry(self, register: int) -> bool:
