@@ -17,6 +17,13 @@ TYPES = cython.declare(cython.int, 2)
 ALL = cython.declare(cython.int, 7)
 """Of what units declare: functions and variables; types but typedefs; these and namespaces as well."""
 
+NAMING = cython.declare(cython.int, 1)
+PLACING = cython.declare(cython.int, 2)
+TYPING = cython.declare(cython.int, 4)
+TELLING_APART = cython.declare(cython.int, 8)
+"""What attributes say, by ``spec_told``: names, where they come from, that there is more elsewhere; where a variable
+is; the type of a typedef; what tells types without a name from each other."""
+
 # What a value is, as undwarf.dwarf.constants.ValueClass has it.
 UNSIGNED = cython.declare(cython.int, 2)
 BLOCK = cython.declare(cython.int, 5)
@@ -162,6 +169,8 @@ class Declarations(Functions):
         outer: cython.uint
         tag: cython.int
         attribute: cython.int
+        asked: cython.int
+        told: cython.int
         flags: cython.int
         kind: cython.int
         linkage_kind: cython.int
@@ -220,14 +229,17 @@ class Declarations(Functions):
                 linkage = 0
                 place = 0
                 place_kind = 0
+                asked = NAMING
+                if tag == 0x34:
+                    asked = NAMING | PLACING
+                elif tag == 0x16:
+                    asked = NAMING | TYPING
+                elif tag == 0x13 or tag == 0x17 or tag == 0x02:
+                    asked = NAMING | TELLING_APART
                 for i in range(self.decl_spec[decl], self.decl_spec[decl] + self.decl_count[decl]):
-                    attribute = self.spec_attribute[i]
-                    if (
-                        attribute == 0x03 or attribute == 0x6E or attribute == 0x2007 or attribute == 0x3C
-                        or attribute == 0x47 or attribute == 0x31 or (attribute == 0x02 and tag == 0x34)
-                        or (attribute == 0x49 and tag == 0x16)
-                        or (kind == 0 and (attribute == 0x3B or attribute == 0x39 or attribute == 0x0B))
-                    ):  # fmt: skip
+                    told = self.spec_told[i] & asked
+                    if told and (told != TELLING_APART or kind == 0):
+                        attribute = self.spec_attribute[i]
                         self.take(i)
                         if self.at > self.end:
                             break
@@ -237,10 +249,8 @@ class Declarations(Functions):
                             if linkage_kind == UNSIGNED:
                                 linkage_kind = 0
                                 linkage = 0
-                        elif attribute == 0x3B or attribute == 0x39 or attribute == 0x0B:
-                            if (tag == 0x13 or tag == 0x17 or tag == 0x02) and (
-                                linkage_kind == 0 or linkage_kind == UNSIGNED
-                            ):
+                        elif told == TELLING_APART:
+                            if linkage_kind == 0 or linkage_kind == UNSIGNED:
                                 linkage_kind = UNSIGNED
                                 linkage = (linkage * 31 + self.value) & 0x7FFFFFFF
                         elif attribute == 0x3C:
@@ -288,8 +298,11 @@ class Declarations(Functions):
                                     place_kind = 5 if place_kind < 3 else 0
                             elif place_kind > 2:
                                 place_kind = 0
+                    elif self.spec_size[i] != 255:
+                        # Of most attributes: not worth a call.
+                        self.at += self.spec_size[i]
                     else:
-                        self.step(i)
+                        self.skip(self.spec_form[i])
                 if tag != 0x34 or place_kind or (flags & 1 and outer != inside):
                     self._room_for_record()
                     n = self.record_total

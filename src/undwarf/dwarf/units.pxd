@@ -19,6 +19,7 @@ cdef class Units:
     cdef unsigned char[::1] unit_plain
     cdef readonly Py_ssize_t count
     cdef dict tables
+    cdef const unsigned char[::1] told_by
     cdef unsigned int[::1] map_first
     cdef unsigned int[::1] map_size
     cdef Py_ssize_t table_total
@@ -40,6 +41,8 @@ cdef class Units:
     cdef unsigned short[::1] spec_attribute
     cdef unsigned short[::1] spec_form
     cdef unsigned char[::1] spec_size
+    # What an attribute says of what is declared (NAMING and its like); 0 for most.
+    cdef unsigned char[::1] spec_told
     cdef long long[::1] spec_constant
     cdef Py_ssize_t spec_total
     cdef const unsigned char[::1] sizes

@@ -23,6 +23,13 @@ OF_MEMBERS = cython.declare(cython.uint, 0x80000000)
 SPARSE = cython.declare(cython.ulonglong, 256)
 """How far the codes of an abbreviation table may go beyond eight for each entry; they are dense."""
 
+# Which attributes say what an entry declares, as NAMING and its like in undwarf.dwarf.declarations tell them apart.
+_TOLD = bytearray(256)
+for _attribute, _told in {
+    0x03: 1, 0x6E: 1, 0x3C: 1, 0x47: 1, 0x31: 1, 0x02: 2, 0x49: 4, 0x3B: 8, 0x39: 8, 0x0B: 8,
+}.items():  # fmt: skip
+    _TOLD[_attribute] = _told
+
 # Sizes of forms 0x00 to 0x2c: 255 varies, 254 an offset of the unit's width, 253 an address, 252 DW_FORM_ref_addr.
 _SIZES = bytearray(b"\xff" * 0x2D)
 for _form, _size in {
@@ -49,6 +56,7 @@ class Units:
         self.damaged = 0
         self.tables: dict[Any, int] = {}
         self.sizes = memoryview(bytes(_SIZES))
+        self.told_by = memoryview(bytes(_TOLD))
         self.map_first = zeros("I", 16)
         self.map_size = zeros("I", 16)
         self.table_total = 0
@@ -70,6 +78,7 @@ class Units:
         self.spec_attribute = zeros("H", attributes)
         self.spec_form = zeros("H", attributes)
         self.spec_size = zeros("B", attributes)
+        self.spec_told = zeros("B", attributes)
         self.spec_constant = zeros("q", attributes)
         self.spec_total = 0
         self.at = self.end = self.count = 0
@@ -432,6 +441,7 @@ class Units:
                 self.spec_attribute[i] = cython.cast("unsigned short", attribute if attribute < 0x10000 else 0)
                 self.spec_form[i] = cython.cast("unsigned short", form if form < 0x10000 else 0)
                 self.spec_size[i] = cython.cast("unsigned char", size)
+                self.spec_told[i] = self.told_by[attribute] if attribute < 256 else attribute == 0x2007
                 self.spec_constant[i] = constant
                 self.spec_total += 1
             self.decl_count[self.decl_total] = cython.cast(
@@ -496,6 +506,7 @@ class Units:
         self.spec_attribute = doubled(self.spec_attribute, n)
         self.spec_form = doubled(self.spec_form, n)
         self.spec_size = doubled(self.spec_size, n)
+        self.spec_told = doubled(self.spec_told, n)
         self.spec_constant = doubled(self.spec_constant, n)
         return 0
 
