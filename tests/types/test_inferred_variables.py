@@ -8,7 +8,7 @@ from tests.types.test_inferred_programs import accesses, answers, built, spilled
 
 SOURCE = r"""
 #include <stdarg.h>
-#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #define NOINLINE __attribute__((noinline, noclone))
 /* What a program calls of the C library is not described. */
@@ -50,6 +50,7 @@ NOINLINE float behind(struct shape *s) { struct corner *c = corners(s); return c
 NOINLINE int nothing_read(struct file *f, void *to, unsigned n) { memset(to, 0, n); f->at += n; return n; }
 NOINLINE int nothing_written(struct file *f, const void *from, unsigned n) { f->bytes = (char *)from; return n; }
 static const struct ways ways = { nothing_read, nothing_written };
+struct lantern { double at, power; struct room *in; }; struct lantern lantern;
 struct edge { int from, to; float weight; int kind; }; struct rope { void *data; unsigned long n, size; };
 struct town { char name[16]; struct rope roads; int seen; double x; };
 NOINLINE int walked(struct rope *towns, struct rope *edges, int at)
@@ -72,6 +73,12 @@ struct pages { struct page all[8]; struct link free[4]; };
 NOINLINE int halved(struct pages *p, int order)
 { struct page *one = (struct page *)p->free[order].next; struct page *other = one + (1 << order);
   other->order = order; other->free = 1; return one->n; }
+struct lamp { double at, power; struct lamp *next; }; struct room { struct lamp *lamps; long n; double lit; };
+NOINLINE double lit(struct room *r) { for (struct lamp *l = r->lamps; l; l = l->next) r->lit += l->at; return r->lit; }
+NOINLINE double rooms(int n)
+{ struct room r = { 0 }; for (int i = 0; i < n; i++)
+  { struct lamp *l = malloc(sizeof *l); l->at = 1; l->power = 2; l->next = r.lamps; r.lamps = l; }
+  return lit(&r) + r.n; }
 int main(int argc, char **argv)
 { struct corner c[3] = { { argc } }; struct shape s = { c, 3 }; struct lines l = { 0, argc }; struct file f = { &ways };
   struct edge e = { 1, 2, 3 };
@@ -82,7 +89,7 @@ int main(int argc, char **argv)
   struct line first = { argv[0], 1 }; l.first = &first; said(&l, 2, argc);
   return parsed(&l, argv[0]) + parts(&l, argv[0], 3) + taken(&l) + moved(&s) + put(&f, 3, argv[0]) + got(&f, argv[0])
     + behind(&s) + walked(&towns, &edges, argc) + headed(&packet) + longest(&ray)
-    + size(&ball.base) + halved(&pages, 1); }
+    + rooms(argc) + (lantern.in != 0) + size(&ball.base) + halved(&pages, 1); }
 """
 
 
@@ -150,3 +157,10 @@ def test_nobody_accesses_a_part_of_an_address(plain: Path, optimized: Path) -> N
         small = [one for one in accesses(program, "halved") if one.size == 1]
         assert len(small) == 2
         assert "struct link" not in {one.type for one in small}
+
+
+def test_what_is_put_into_an_object_in_the_frame_is_what_its_member_leads_to(plain: Path, optimized: Path) -> None:
+    for program in (plain, optimized):
+        told = answers(program, "rooms")
+        assert {"struct lamp.at", "struct lamp.next"} <= told
+        assert "?" not in told

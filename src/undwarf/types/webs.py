@@ -499,6 +499,9 @@ class Webs(NumberUses):
             if stored is not None and (stored[0] in (FRAME, OBJECT) or (stored[0] == ADDRESS and stored[4])):
                 self.frame.addressed.add(frame[4])
         if frame is not None:
+            t = self._member_in_frame(k, frame, size)
+            if t:
+                self._used_as(register, source, t)
             if slot is None:
                 if size == 8 and not frame[2] and abs(frame[4]) < _REACH:
                     held[_PLACES + frame[4]] = source
@@ -529,6 +532,13 @@ class Webs(NumberUses):
         t = scalar_at(self.tracker, k, 0, size)
         if t:
             self._used_as(register, source, t)
+
+    def _member_in_frame(self, k: int, where: Value, size: int) -> int:
+        """The type of a number or pointer in an aggregate of the frame that is known by now; void for all else."""
+        found = self.tracker.stack_variable(k, where[4]) if not where[2] else None
+        if found is None or not self.graph.is_aggregate(found[0].type):
+            return VOID
+        return self.graph.value_at(found[0].type, found[1], size)
 
     def _used_as(self, register: int, source: Held | None, t: int) -> None:
         """A register goes where something of a type is expected."""
