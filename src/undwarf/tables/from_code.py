@@ -9,6 +9,7 @@ from undwarf.elf.headers import ET_REL, SHF_EXECINSTR
 from undwarf.limits import Limits
 from undwarf.tables import aarch64_stubs, x86_64_signals, x86_64_stubs
 from undwarf.tables.eh_frame_hdr import find_header
+from undwarf.tables.row_pairs import NO_RULE, columns, cut
 from undwarf.tables.rule_set import RuleSet
 from undwarf.tables.sources import Provider, Request
 
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
 __all__ = ["CODE", "CodeSource", "providers", "source"]
 
 CODE = 5
-_NO_RULE = 0xFFFFFFFF
 _X86_64, _AARCH64 = 62, 183
 _RETURN_ADDRESS = 16
 _LONGEST_PADDING = 64
@@ -48,7 +48,7 @@ class CodeSource:
 
     def _number(self, rule: "RuleWords | None") -> int:
         if rule is None:
-            return _NO_RULE
+            return NO_RULE
         number = self._numbers.get(rule)
         if number is None:
             cfa, registers = rule
@@ -56,7 +56,7 @@ class CodeSource:
             try:
                 number = self._rules.add(cfa, words, column=_RETURN_ADDRESS, source=CODE)
             except OverflowError:
-                number = _NO_RULE
+                number = NO_RULE
             self._numbers[rule] = number
         return number
 
@@ -73,21 +73,8 @@ class CodeSource:
 
     def rows(self, piece: int, start: int, end: int) -> tuple[memoryview, memoryview]:
         """(addresses, rule numbers) of one range's rows from ``start`` to ``end``; NO_RULE where nothing is known."""
-        found: list[tuple[int, int]] = [(start, _NO_RULE)]
-        if not (end - start < _LONGEST_PADDING and start > self.starts[piece] and self.binary.is_padding(start, end)):
-            for at, rule in self._made(piece):
-                if at >= end:
-                    break
-                if at <= start:
-                    found = [(start, rule)]
-                else:
-                    found.append((at, rule))
-        addresses = zeros("Q", len(found))
-        numbers = zeros("I", len(found))
-        for i, (at, rule) in enumerate(found):
-            addresses[i] = at
-            numbers[i] = rule
-        return addresses, numbers
+        padding = end - start < _LONGEST_PADDING and start > self.starts[piece] and self.binary.is_padding(start, end)
+        return columns(cut([] if padding else self._made(piece), start, end))
 
     def compile_all(self) -> int:
         """Analyse all functions; the number of rows."""

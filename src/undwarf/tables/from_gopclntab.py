@@ -8,17 +8,16 @@ stripped programs, too.
 from bisect import bisect_right
 from functools import cached_property
 
-from undwarf.buffers import zeros
 from undwarf.elf import ElfFile
 from undwarf.elf.go_functions import GoFunctions
 from undwarf.elf.headers import EM_AARCH64
 from undwarf.tables import go_stacks, x86_64_signals
+from undwarf.tables.row_pairs import NO_RULE, columns, cut
 from undwarf.tables.rule_set import RuleSet
 from undwarf.tables.sources import Provider, Request
 
 GOPCLNTAB = 6
 
-_NO_RULE = 0xFFFFFFFF
 _X86_64 = 62
 _MAX_DEPTH = (1 << 31) - 16
 _LEAST_DEPTH = -64
@@ -53,18 +52,9 @@ class GoSource:
 
     def rows(self, piece: int, start: int, end: int) -> tuple[memoryview, memoryview]:
         """(addresses, rule numbers) of one function's rows from ``start`` to ``end``; NO_RULE marks a hole."""
-        found: list[tuple[int, int]] = [(start, _NO_RULE)]
-        for at, rule in self._made(piece):
-            if at >= end:
-                break
-            if at <= start:
-                found = [(start, rule)]
-            elif rule != found[-1][1]:
-                found.append((at, rule))
-        addresses, numbers = zeros("Q", len(found)), zeros("I", len(found))
-        for i, (at, rule) in enumerate(found):
-            addresses[i], numbers[i] = at, rule
-        return addresses, numbers
+        found = cut(self._made(piece), start, end)
+        # Neighbours of different depths have one rule where neither can be: none.
+        return columns([row for i, row in enumerate(found) if i == 0 or row[1] != found[i - 1][1]])
 
     def compile_all(self) -> int:
         """Make all functions' rows; how many there are."""
@@ -110,7 +100,7 @@ class GoSource:
             rule = self._add_rule((2, 7, stretch.word, size))
         elif stretch.goroutine or stretch.current:
             number = self._rules.expressions.add(stretch.expression(size))
-            rule = self._add_rule((4, 0, 0, number)) if number >= 0 else _NO_RULE
+            rule = self._add_rule((4, 0, 0, number)) if number >= 0 else NO_RULE
         else:
             rule = self._add_rule((1, 7, 8, 0), {16: (1, 0, 0)})
         before = [row for row in rows if row[0] <= high]
@@ -130,7 +120,7 @@ class GoSource:
     def _number(self, depth: int, outermost: bool, signal: bool = False) -> int:
         """The rule for a depth of the stack."""
         if not _LEAST_DEPTH <= depth < _MAX_DEPTH or depth % 8:
-            return _NO_RULE
+            return NO_RULE
         key = (depth, outermost, signal)
         number = self._numbers.get(key)
         if number is None:
@@ -160,7 +150,7 @@ class GoSource:
         try:
             return self._rules.add(cfa, place, column=column, source=GOPCLNTAB, signal=signal)
         except OverflowError:
-            return _NO_RULE
+            return NO_RULE
 
 
 def providers(request: Request) -> list[Provider]:

@@ -3,8 +3,7 @@
 from abc import ABC, abstractmethod
 
 from undwarf.buffers import zeros
-
-NO_RULE = 0xFFFFFFFF
+from undwarf.tables.row_pairs import columns, cut
 
 
 class StubTables(ABC):
@@ -25,16 +24,7 @@ class StubTables(ABC):
 
     def rows(self, piece: int, start: int, end: int) -> tuple[memoryview, memoryview]:
         """(addresses 'Q', rule numbers 'I') of a section's rows from ``start`` to ``end``."""
-        found: list[tuple[int, int]] = [(start, NO_RULE)]
-        for at, rule in self._all(piece):
-            if at <= start:
-                found = [(start, rule)]
-            elif at < end:
-                found.append((at, rule))
-        addresses, numbers = zeros("Q", len(found)), zeros("I", len(found))
-        for i, (at, rule) in enumerate(found):
-            addresses[i], numbers[i] = at, rule
-        return addresses, numbers
+        return columns(cut(self._all(piece), start, end))
 
     def compile_all(self) -> int:
         """How many rows there are."""

@@ -10,8 +10,9 @@ AMD64 supplement, "Procedure Linkage Table", and what GNU ld, gold and lld write
 from undwarf.elf import ElfFile
 from undwarf.elf.headers import Section
 from undwarf.tables.eh_frame_hdr import find_header
+from undwarf.tables.row_pairs import NO_RULE
 from undwarf.tables.rule_set import RuleSet
-from undwarf.tables.stub_tables import NO_RULE, StubTables
+from undwarf.tables.stub_tables import StubTables
 
 CODE = 5
 
