@@ -1,4 +1,5 @@
-"""What allocators return, where no variable says so: told by whom it is given to, wherever it is kept until then."""
+"""What allocators return and parameters lead to, where no variable says so: told by whom it is given to, wherever it is
+kept until then."""
 
 from pathlib import Path
 
@@ -20,12 +21,34 @@ NOINLINE long put_aside(int kind)
 { void *v = malloc(sizeof(struct item)); __asm__ volatile("" ::: EVERYTHING);
   ((struct item *)v)->kind = kind; ((struct item *)v)->weight = 3; __asm__ volatile("" ::: EVERYTHING);
   return taken(v); }
+#ifdef __clang__
+#define PLAIN __attribute__((optnone, noinline))
+#else
+#define PLAIN __attribute__((optimize("O0"), noinline))
+#endif
+PLAIN long kept(struct item *i, int n) { return i->weight + n; }
+NOINLINE long plain(int kind)
+{ void *v = malloc(sizeof(struct item)); ((struct item *)v)->kind = kind; ((struct item *)v)->weight = 3;
+  return kept(v, 1) + 1; }
+struct code { int op; struct code *x; };
+struct list { struct code *code; int n; };
+struct tree { int kind; struct tree *left, *right; };
+NOINLINE struct code *emit(struct list *l, int op)
+{ struct code *c = &l->code[l->n++]; c->op = op; return c; }
+NOINLINE void gather(struct list *l, struct tree *t)
+{ struct code *a;
+  switch (t->kind)
+  { case 0: emit(l, 1); break;
+    case 1: gather(l, t->left); gather(l, t->right); break;
+    case 2: a = emit(l, 2); gather(l, t->left); a->x = l->code + l->n; break; } }
 NOINLINE long counted(int kind)
 { char *v = malloc(16 + sizeof(struct item)); *(long *)v = 1; ((struct item *)(v + 16))->kind = kind;
   ((struct item *)(v + 16))->right = 2; return taken((struct item *)(v + 16)); }
 int main(int argc, char **argv)
 { struct entry one = { 0, 0, 1 }; struct lru l = { &one, &one, argc, 3 };
-  return used(&l, argc) + put_aside(argc) + counted(argc); }
+  struct tree leaf = { argc - 1 }, t = { 1, &leaf, &leaf }; struct code code[9];
+  struct list all = { code }; gather(&all, &t);
+  return used(&l, argc) + put_aside(argc) + counted(argc) + plain(argc) + all.n; }
 """
 COMPILERS = [("gcc", "-O1"), ("gcc", "-O2"), ("clang", "-O1"), ("clang", "-O2")]
 
@@ -52,6 +75,16 @@ def test_what_is_new_on_one_of_two_ways_is_what_it_is_kept_as(program: Path) -> 
 
 def test_what_lay_in_the_frame_is_what_is_passed(program: Path) -> None:
     assert told(program, "put_aside") >= {"struct item.weight", "struct item.kind"}
+
+
+def test_what_is_passed_to_what_keeps_its_parameters_in_the_frame(program: Path) -> None:
+    assert told(program, "plain") >= {"struct item.weight", "struct item.kind"}
+
+
+def test_parameters_of_a_call_that_became_a_loop_are_in_their_registers(program: Path) -> None:
+    found = told(program, "gather")
+    assert found >= {"struct list.n", "struct list.code", "struct tree.left", "struct tree.right"}
+    assert "?" not in found
 
 
 def test_what_lies_behind_a_head_is_what_is_passed(program: Path) -> None:

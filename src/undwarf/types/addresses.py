@@ -332,6 +332,23 @@ class Questions:
         """The same as bits: of registers below 64, and of those above."""
         return _bits(self.changed(target))
 
+    def unplaced(self, prototype: Prototype) -> list[tuple[int, Value | None]]:
+        """What is in the registers of a function's parameters when it begins, where no variable is told to have a place
+        then: compilers that make a loop of a call at the end only tell where parameters are in that."""
+        if not prototype.external or self._machine.name != "x86_64" or self._begins_placed():
+            return []
+        given = argument_registers(self.graph, prototype.parameters, prototype.returns)
+        return [(register, self.value_of_type(t, piece, 8)) for register, t, piece in given]
+
+    @cython.locals(rows="long long[::1]", at=cython.Py_ssize_t)
+    def _begins_placed(self) -> bool:
+        """Whether any variable has a place at the function's first instruction."""
+        for rows in (self.in_registers, self.in_frame):
+            for at in range(0, len(rows), _WORDS):
+                if rows[at] <= 0:
+                    return True
+        return False
+
     def passed(self, prototype: Prototype) -> Returned:
         """What the registers of a function's parameters hold when it begins."""
         if not prototype.trusted:

@@ -18,6 +18,7 @@ from undwarf.types.data_symbols import DataSymbols
 from undwarf.types.dwarf_types import C_LANGUAGES, DwarfTypes
 from undwarf.types.entries import (
     ABSTRACT_ORIGIN,
+    EXTERNAL,
     LINKAGE_NAME,
     LOCATION,
     NORETURN,
@@ -253,11 +254,12 @@ class DwarfSource:
 
     def _prototype(self, entry: Entry, low: int) -> Prototype:
         named = entry
-        noreturn = False
+        noreturn = external = False
         parameters, variadic = self.types.parameters(entry)
         symbol = self.symbols.functions.get(low, "")
         for _hop in range(8):
             noreturn = noreturn or named.flag(NORETURN)
+            external = external or named.flag(EXTERNAL)
             further = named.reference(ABSTRACT_ORIGIN) or named.reference(SPECIFICATION)
             if not parameters:
                 parameters, variadic = self.types.parameters(named)
@@ -269,7 +271,9 @@ class DwarfSource:
         thunk = self._thunk(name, low) if low >= 0 and not parameters else None
         if thunk is not None:
             return thunk
-        return Prototype(name, self.types.of(entry), parameters, low, noreturn, variadic, trusted=not is_clone(symbol))
+        trusted = not is_clone(symbol)
+        returns = self.types.of(entry)
+        return Prototype(name, returns, parameters, low, noreturn, variadic, trusted, external=external and trusted)
 
     def _thunk(self, name: str, low: int) -> "Prototype | None":
         """A C++ function that calls a method with its object; None for others."""

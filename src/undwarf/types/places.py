@@ -65,7 +65,7 @@ class Prototype:
     of each register of the x86-64 System V convention that holds a parameter, or a part of one, at the first
     instruction. ``inside``: of C++'s thunks, the register of a method's object, and how far inside of that it points.
     ``whole``: of those that are given a virtual base, (where its table of virtual functions says how far away the
-    method's object is, the type of that).
+    method's object is, the type of that). ``external``: others may call it, so that it takes all of its parameters.
     """
 
     name: str
@@ -78,6 +78,7 @@ class Prototype:
     arguments: tuple[tuple[int, int, int], ...] = ()
     inside: tuple[int, int] | None = None
     whole: tuple[int, int] | None = None
+    external: bool = False
 
 
 class TypeSource(Protocol):

@@ -173,9 +173,11 @@ class Tracker:
         if prototype is not None and (not self.has_variables or prototype.inside is not None):
             values = self.questions.values
             found += [(register, values.of(value)) for register, value in self.questions.passed(prototype)]
-        elif prototype is not None and self.questions.returns_in_memory(prototype):
-            # Where to put what is returned.
-            found.append((machine.parameters[0], (OBJECT, prototype.returns, 0, 0, 0)))
+        elif prototype is not None:
+            found += self.questions.unplaced(prototype)
+            if len(found) == 1 and self.questions.returns_in_memory(prototype):
+                # Where to put what is returned.
+                found.append((machine.parameters[0], (OBJECT, prototype.returns, 0, 0, 0)))
         if self.facts.wholes:
             found = [one for one in found if one[0] not in self.facts.wholes]
             found += [(register, (OBJECT, t, 0, 0, 0)) for register, t in self.facts.wholes.items()]

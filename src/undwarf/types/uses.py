@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from undwarf.disasm import NONE, Action, Flow, Instruction, Memory
+from undwarf.types.calling import argument_registers
 from undwarf.types.locate import Located, locate
 from undwarf.types.model import VOID, Kind, TypeGraph
 from undwarf.types.places import PlaceKind
@@ -411,11 +412,14 @@ def expected(tracker: Tracker, target: int) -> tuple[tuple[int, int, int], ...]:
         return prototype.arguments if prototype is not None and prototype.trusted else ()
     # Compilers may leave parameters out: where they are is what the callee's variables say at its begin.
     places = [place for scope in program.source.places(target) for place in scope]
-    return tuple(
+    found = tuple(
         (place.register, place.type, place.piece_offset or place.piece_size)
         for place in places
         if place.kind == PlaceKind.REGISTER and place.low <= target < place.high
     )
+    if found or not prototype.external or program.machine.name != "x86_64":
+        return found
+    return argument_registers(program.graph, prototype.parameters, prototype.returns)
 
 
 def _lead(graph: TypeGraph, value: Value | None, uses: Uses) -> None:
