@@ -109,6 +109,9 @@ def test_two_processes_say_what_one_does(tmp_path: Path, run: Run, monkeypatch: 
         assert run("--json", *options, data) == alone
         assert forked
         forked.clear()
+        with pytest.raises(ChildProcessError):
+            # The second process has been waited for: its time is the command's.
+            os.waitpid(-1, os.WNOHANG)
 
 
 def test_what_touches_no_memory_is_apart_and_with_skid_inferred(tmp_path: Path, run: Run) -> None:

@@ -223,6 +223,7 @@ class Job:
         for directory in options["debug_dirs"]:
             _must_exist("debug-dir", directory)
         self._progress = Progress()
+        self._at_end: Callable[[], None] = lambda: None
         self._debuginfod = debuginfod_client(self._progress) if options["debuginfod"] else None
         self.recording: Recording = open_recording(
             options["file"],
@@ -241,6 +242,7 @@ class Job:
     def __exit__(self, *_details: object) -> None:
         self._progress.close()
         self.recording.close()
+        self._at_end()
         if self._options["stats"] and "sources" in self.recording.__dict__:
             counts = self.recording.sources.counts()
             talk("note", "unwind tables: " + ", ".join(f"{count:,} {what}" for what, count in counts.items()))
@@ -323,7 +325,10 @@ class Job:
 
     def touch(self, profile: "Profile", *, skid: bool = False) -> "Touch":
         """What the innermost frames of a profile touch."""
+        from undwarf.views.both_ends import see_off
         from undwarf.views.datatypes import touch
+
+        self._at_end = see_off
 
         breakpoints, exact = self.recording.event_kinds
         # What one process downloads the other would download as well.

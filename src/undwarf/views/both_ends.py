@@ -15,7 +15,7 @@ import threading
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-__all__ = ["both_ends", "may_fork"]
+__all__ = ["both_ends", "may_fork", "see_off"]
 
 Done = TypeVar("Done")
 
@@ -55,7 +55,7 @@ def both_ends(
     without classes of their own; ``packed`` and ``unpacked`` make answers so and back. ``progress`` is told how many
     items are done, about.
     """
-    _end_all()
+    see_off()
     size = max(_SMALLEST, -(-count // _PIECES))
     pieces = [range(low, min(low + size, count)) for low in range(0, count, size)]
     done: dict[int, Done] = {}
@@ -89,11 +89,11 @@ def both_ends(
 
 
 _ending: list[int] = []
-"""Processes that brought their answers and still take their memory down, which nobody waits for."""
+"""Processes that brought their answers and still take their memory down; meanwhile there is something else to do."""
 
 
-def _end_all() -> None:
-    """See off the processes that have ended since."""
+def see_off() -> None:
+    """Wait for the processes that brought their answers, before this one ends: else their time would be nobody's."""
     while _ending:
         with contextlib.suppress(ChildProcessError):
             os.waitpid(_ending.pop(), 0)
