@@ -4,6 +4,7 @@
 from typing import Any
 
 import cython
+from cython.cimports.libc.string import memchr
 
 MAX_STRING = cython.declare(cython.Py_ssize_t, 1 << 16)
 """Bytes of a name that are looked at."""
@@ -22,29 +23,30 @@ class Text:
     def at(self, offset: int) -> str:
         """The string that begins at an offset; empty outside of the section."""
         start: cython.Py_ssize_t
-        end: cython.Py_ssize_t
         last: cython.Py_ssize_t = self.data.shape[0]
         if offset < 0 or offset >= last:
             return ""
         start = offset
         if last - start > MAX_STRING:
             last = start + MAX_STRING
-        end = start
-        while end < last and self.data[end] != 0:
-            end += 1
-        if end <= start:
-            return ""
-        # Just checked: all of it is inside.
-        found: str = cython.cast("const char *", cython.address(self.data[start]))[: end - start].decode(
-            "utf-8", "backslashreplace"
-        )
+        found: str = _text(self.data, start, last)
         return found
+
+
+@cython.cfunc
+@cython.locals(view="const unsigned char[::1]", base="const char *", end="const char *")
+def _text(view: Any, start: cython.Py_ssize_t, last: cython.Py_ssize_t) -> Any:
+    """What is from ``start``, which is before ``last``, to a zero or that; both are inside of the section."""
+    base = cython.cast("const char *", cython.address(view[start]))
+    end = cython.cast("const char *", memchr(base, 0, last - start))
+    size: cython.Py_ssize_t = last - start if end == cython.NULL else end - base
+    return base[:size].decode("utf-8", "backslashreplace")
 
 
 @cython.locals(
     view="const unsigned char[::1]",
     at="Py_ssize_t",
-    end="Py_ssize_t",
+    last="Py_ssize_t",
     size="Py_ssize_t",
     most="Py_ssize_t",
     left="Py_ssize_t",
@@ -61,15 +63,14 @@ def strings_at(data: Any, offsets: list[int], room: int = 1 << 28) -> list[str]:
     found = []
     size = view.shape[0]
     for offset in offsets:
-        if offset >= size:
+        if not 0 <= offset < size:
             found.append("")
             continue
         at = offset
-        end = at
-        while end < size and view[end] != 0 and end - at < most:
-            end += 1
-        left -= end - at
+        last = size if size - at <= most else at + most
+        text = _text(view, at, last)
+        left -= len(text)
         if left < 0:
             most = 256
-        found.append(bytes(data[at:end]).decode("utf-8", "backslashreplace"))
+        found.append(text)
     return found

@@ -57,15 +57,15 @@ class Units:
         self.tables: dict[Any, int] = {}
         self.sizes = memoryview(bytes(_SIZES))
         self.told_by = memoryview(bytes(_TOLD))
+        # Room for all that compilers write there: to make more again and again would take twice the memory.
+        entries = max(256, len(abbrevs) // 12)
+        attributes = max(1024, 2 * len(abbrevs) // 5)
         self.map_first = zeros("I", 16)
         self.map_size = zeros("I", 16)
         self.table_total = 0
         self.table_bytes = 0
-        self.code_map = zeros("I", 1024)
+        self.code_map = zeros("I", max(1024, entries))
         self.code_total = 0
-        # Room for all that compilers write there: to make more again and again would take twice the memory.
-        entries = max(256, len(abbrevs) // 16)
-        attributes = max(1024, 2 * len(abbrevs) // 5)
         self.decl_tag = zeros("H", entries)
         self.decl_children = zeros("B", entries)
         self.decl_spec = zeros("I", entries)
