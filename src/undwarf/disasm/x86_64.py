@@ -667,6 +667,35 @@ def moves_vector(made: Instruction) -> int:
     return NONE
 
 
+def turned_around(made: Instruction) -> tuple[int, int]:
+    """(the register in which the bytes of a number change their order, how many there are); NONE for all else."""
+    native = made.native
+    if not isinstance(native, Native) or not native.op_count or native.op_kind(0) != OpKind.REGISTER:
+        return NONE, 0
+    into = native.op_register(0)
+    half = native.mnemonic in (Mnemonic.ROL, Mnemonic.ROR) and _WIDTH[into] == 2 and native.op_kind(1) in _IMMEDIATES
+    if native.mnemonic == Mnemonic.BSWAP or (half and native.immediate(1) == 8):
+        return _NUMBER[into], _WIDTH[into]
+    return NONE, 0
+
+
+def bytes_read(made: Instruction, register: int) -> int:
+    """How many bytes of a register an instruction reads as an operand; 0 where it is none."""
+    native = made.native
+    kinds = range(native.op_count) if isinstance(native, Native) else ()
+    named = [native.op_register(k) for k in kinds if native.op_kind(k) == OpKind.REGISTER]  # type: ignore[attr-defined]
+    return max((_WIDTH[one] for one in named if _NUMBER[one] == register), default=0)
+
+
+def immediate_of(made: Instruction) -> int | None:
+    """The number an instruction ends with."""
+    native = made.native
+    last = native.op_count - 1 if isinstance(native, Native) else -1
+    if not isinstance(native, Native) or last < 0 or native.op_kind(last) not in _IMMEDIATES:
+        return None
+    return _immediate(native, last)
+
+
 def compares(made: Instruction) -> bool:
     """Two numbers are compared."""
     return isinstance(made.native, Native) and made.native.mnemonic == Mnemonic.CMP

@@ -480,7 +480,8 @@ class Questions:
     def join(self, left: Value, right: Value) -> Value | None:
         """What holds on both of two ways, where globals or objects of two types meet."""
         for one, other in ((left, right), (right, left)):
-            if one[0] == other[0] == OBJECT and one[2:] == other[2:] and other[1] in self.graph.choices(one[1]):
+            several = self.graph.choices(one[1]) if one[0] == other[0] == OBJECT and one[2:] == other[2:] else ()
+            if other[1] in several and not all(self._is_character(t) for t in several if t != other[1]):
                 return other
         if ADDRESS in (left[0], right[0]) and left[0] in (ADDRESS, OBJECT) and right[0] in (ADDRESS, OBJECT):
             # Two globals, or a global and something else: an object of the type they share.

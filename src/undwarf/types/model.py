@@ -516,7 +516,7 @@ class TypeGraph:
 
     def one_of(self, types: Iterable[int]) -> int:
         """A type that says that an object is one of several; the type itself where there is only one, void where they
-        are too many, or none of them has members."""
+        are too many, or none of them has members and not all are bytes."""
         told: dict[int, int] = {}
         for t in types:
             if t and (self.is_aggregate(t) or self.is_scalar(t)) and self.size(t):
@@ -524,7 +524,8 @@ class TypeGraph:
         several = tuple(told.values())
         if len(several) == 1:
             return several[0]
-        if not 2 <= len(several) <= _MOST_CHOICES or not any(self.is_aggregate(one) for one in several):
+        told_apart = any(self.is_aggregate(one) for one in several) or all(self.size(one) == 1 for one in several)
+        if not 2 <= len(several) <= _MOST_CHOICES or not told_apart:
             return VOID
         found = self._choice_of.get(several)
         if found is None:

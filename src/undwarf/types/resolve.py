@@ -20,6 +20,7 @@ from undwarf.types.aliases import made_of_same
 from undwarf.types.binary import Binary
 from undwarf.types.callers import Callers, follow
 from undwarf.types.casts import read_as
+from undwarf.types.characters import by_sign, in_a_row
 from undwarf.types.data_symbols import DataSymbols
 from undwarf.types.flow import FunctionFlow
 from undwarf.types.homes import is_extended, just_as_large
@@ -363,8 +364,12 @@ class Resolver:
                 return self._by_register(function, k, made, number, operand, size)
             if isinstance(located, str) and (located == INCOMPLETE or self.graph.choices(where[1])):
                 t = meant(tracker, k, operand, where, size) or everywhere(tracker, k, where)
+                t = t or by_sign(tracker, k, number, where)
                 located = locate(self.graph, t, where[2], where[4], size) if t else located
-            if not isinstance(located, str) and self._otherwise_used(function, k, number, where, located, size):
+            row = in_a_row(tracker, k, number, where, size)
+            if row is not None:
+                located = row
+            elif not isinstance(located, str) and self._otherwise_used(function, k, number, where, located, size):
                 located = "used as something else as well"
             if isinstance(located, str) or located.how or self._is_byte(located):
                 located = made_of_same(tracker, k, operand, size) or located

@@ -59,7 +59,7 @@ def join(left: Value | None, right: Value | None, graph: TypeGraph) -> Value | N
         return None
     if left[0] == right[0]:
         if left[0] == OBJECT and not graph.same(left[1], right[1]):
-            return _nested(left, right, graph) or _shared(left, right, graph)
+            return _or_bytes(left, right, graph) or _nested(left, right, graph) or _shared(left, right, graph)
         if left[0] == POISON:
             return NOWHERE
         apart = left[4] - right[4]
@@ -93,6 +93,26 @@ def _shared(left: Value, right: Value, graph: TypeGraph) -> Value | None:
     parts = _parts(left, graph)
     others = _parts(right, graph)
     return next(((OBJECT, t, 0, 0, 0) for t in parts if any(graph.same(t, other) for other in others)), None)
+
+
+def _or_bytes(left: Value, right: Value, graph: TypeGraph) -> Value | None:
+    """Pointers to bytes of two types; one to an object, and one that was calculated from a pointer to bytes, where the
+    object may be as well: what is done with it tells."""
+    several = [graph.choices(one[1]) or (one[1],) for one in (left, right)]
+    bytes_in = [[t for t in among if graph.is_scalar(t) and graph.size(t) == 1] for among in several]
+    if not bytes_in[0] and not bytes_in[1]:
+        return None
+    objects = {graph.canonical(t) for among, of in zip(several, bytes_in, strict=True) for t in among if t not in of}
+    if len(objects) > 1:
+        return None
+    one = graph.one_of((*several[0], *several[1]))
+    if not objects:
+        return (OBJECT, one, gcd(gcd(left[2], right[2]), left[4] - right[4]), 0, left[4]) if one else None
+    whole = [each for each, among, of in zip((left, right), several, bytes_in, strict=True) if len(among) > len(of)]
+    apart = any(each[2] or each[4] != whole[0][4] for each in whole)
+    if apart or not one or any(not each[2] for each in (left, right) if each not in whole):
+        return None
+    return (OBJECT, one, 0, 0, whole[0][4])
 
 
 def _parts(value: Value, graph: TypeGraph) -> list[int]:

@@ -1,0 +1,85 @@
+"""Bytes that are accessed several at once, and pointers to bytes where those to something else come to as well."""
+
+from pathlib import Path
+
+import pytest
+from fakes import Fake, accesses, compiled
+
+from undwarf.types.locate import locate
+from undwarf.types.model import Kind, TypeRecord
+from undwarf.types.values import OBJECT, join
+
+SOURCE = r"""
+#include <stdlib.h>
+#include <string.h>
+#define NOINLINE __attribute__((noinline, noclone))
+struct page { unsigned char *data; char *text; int n; };
+static inline unsigned four(const unsigned char *p)
+{ unsigned x; memcpy(&x, p, 4); return __builtin_bswap32(x); }
+NOINLINE unsigned read_four(struct page *p) { return four(p->data) + 1; }
+NOINLINE void write_four(struct page *p, unsigned n) { n = __builtin_bswap32(n); memcpy(p->data, &n, 4); }
+NOINLINE void write_text(struct page *p) { memcpy(p->text, "unistr('", 8); }
+NOINLINE int is_text(struct page *p) { return memcmp(p->data, "SQLite f", 8) == 0; }
+NOINLINE void copied(struct page *to, struct page *from) { memcpy(to->data, from->data, 4); }
+NOINLINE void number(struct page *p, int n) { memcpy(p->data, &n, 4); }
+NOINLINE char *other(struct page *p) { p->n++; return p->text; }
+NOINLINE unsigned either(struct page *p)
+{ unsigned n = *(p->n > 3 ? (other(p), (const unsigned char *)p->text) : p->data); return n * 3 + (n > 127); }
+int main(int argc, char **argv)
+{ struct page p = { malloc(99), malloc(99), argc }, q = { malloc(99), malloc(99), argc };
+  write_four(&p, argc); write_text(&p); copied(&p, &q); number(&p, argc);
+  return read_four(&p) + is_text(&p) + either(&q); }
+"""
+COMPILERS = [("gcc", "-O1"), ("gcc", "-O2"), ("clang", "-O1"), ("clang", "-O2")]
+
+
+@pytest.fixture(scope="module", params=COMPILERS, ids=lambda one: "".join(one))
+def program(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return compiled(SOURCE, *request.param, tmp_path_factory.mktemp("characters"))
+
+
+def told(program: Path, function: str, size: int) -> set[str | None]:
+    """What the accesses of so many bytes in a function are said to touch."""
+    return {one.type for one in accesses(program, function) if one.countable and one.size == size}
+
+
+def test_a_number_whose_bytes_are_turned_around_is_bytes(program: Path) -> None:
+    # The value that is put together has a place as a variable of GCC's.
+    assert told(program, "read_four", 4) <= {"unsigned char", "unsigned int"}
+    assert told(program, "write_four", 4) <= {"unsigned char", "unsigned int"}
+
+
+def test_text_that_is_stored_or_compared_is_characters(program: Path) -> None:
+    assert "char" in told(program, "write_text", 8)
+    assert None not in told(program, "write_text", 8) | told(program, "is_text", 8)
+
+
+def test_bytes_that_go_where_bytes_are_stay_bytes(program: Path) -> None:
+    assert told(program, "copied", 4) == {"unsigned char"}
+    assert told(program, "number", 4) == {None}
+
+
+def test_a_byte_without_sign_is_told_from_characters(request: pytest.FixtureRequest, program: Path) -> None:
+    if request.node.callspec.params["program"][0] == "gcc":
+        assert told(program, "either", 1) == {"unsigned char"}
+
+
+def test_an_object_may_be_put_into_bytes() -> None:
+    fake = Fake()
+    graph = fake.graph
+    byte = graph.add(TypeRecord(Kind.CHAR, "char", 1, signed=True))
+    number = graph.add(TypeRecord(Kind.INT, "unsigned char", 1))
+    node, somewhere = (OBJECT, fake.node, 0, 0, 0), (OBJECT, byte, 1, 0, 56)
+    either = join(node, somewhere, graph)
+    assert either is not None
+    assert set(graph.choices(either[1])) == {fake.node, byte}
+    # Nothing is lost or told again where the ways meet once more.
+    assert all(join(either, one, graph) == either for one in (node, somewhere, either))
+    assert not isinstance(locate(graph, either[1], 0, 24, 8), str)
+    assert isinstance(locate(graph, either[1], 0, 24, 1), str)
+    # A pointer to bytes that was not calculated leads to bytes.
+    assert join(node, (OBJECT, byte, 0, 0, 0), graph) is None
+    both = join((OBJECT, byte, 0, 0, 0), (OBJECT, number, 0, 0, 0), graph)
+    assert both is not None
+    assert set(graph.choices(both[1])) == {byte, number}
+    assert join(both, (OBJECT, number, 0, 0, 0), graph) == both
