@@ -4,10 +4,10 @@
 from typing import Any
 
 import cython
-from cython.cimports.libc.string import memcpy
 
 from undwarf.buffers import zeros
 from undwarf.outputs.escape import pack
+from undwarf.outputs.text_buffer import Names, Text
 
 NOTHING = cython.declare(cython.uint, 0xFFFFFFFF)
 
@@ -58,162 +58,7 @@ CUT_OFF = cython.declare(cython.uint, 1 << 2 | 1 << 5 | 1 << 10 | 1 << 13)
 UNKNOWN_REGISTER."""
 
 
-@cython.cclass
-class Names:
-    """Names in one buffer, fit to be printed."""
-
-    text = cython.declare("const unsigned char[::1]")
-    ends = cython.declare("const unsigned int[::1]")
-
-    def __init__(self, names: list[str]) -> None:
-        text, offsets = pack(names)
-        self.text = text + b"\0"
-        self.ends = offsets
-
-
-@cython.cclass
-class Text:
-    """Bytes that grow."""
-
-    out = cython.declare("unsigned char[::1]")
-    digits = cython.declare("unsigned char[::1]")
-    used: cython.Py_ssize_t
-
-    def __init__(self, size: int) -> None:
-        self.out = zeros("B", size)
-        self.digits = zeros("B", 24)
-        self.used = 0
-
-    @cython.cfunc
-    @cython.exceptval(-1)
-    @cython.locals(old="unsigned char[::1]", new="unsigned char[::1]", size="Py_ssize_t")
-    def grow(self, wanted: cython.Py_ssize_t) -> cython.int:
-        """Have at least ``wanted`` bytes."""
-        size = self.out.shape[0]
-        while size < wanted:
-            size *= 2
-        old = self.out
-        new = zeros("B", size)
-        new[: self.used] = old[: self.used]
-        self.out = new
-        return 0
-
-    @cython.cfunc
-    @cython.inline
-    @cython.exceptval(-1)
-    def room(self, count: cython.Py_ssize_t) -> cython.int:
-        """Make room for ``count`` more bytes."""
-        if self.used + count > self.out.shape[0]:
-            self.grow(self.used + count)
-        return 0
-
-    @cython.cfunc
-    @cython.inline
-    @cython.exceptval(-1)
-    def put(self, byte: cython.uchar) -> cython.int:
-        """Append a byte; there must be room."""
-        self.out[self.used] = byte
-        self.used += 1
-        return 0
-
-    @cython.cfunc
-    @cython.exceptval(-1)
-    def blanks(self, count: cython.Py_ssize_t) -> cython.int:
-        """Append blanks; there must be room."""
-        while count > 0:
-            self.put(32)
-            count -= 1
-        return 0
-
-    @cython.cfunc
-    @cython.exceptval(-1)
-    def name(self, names: Names, number: cython.Py_ssize_t, width: cython.Py_ssize_t) -> cython.int:
-        """Append a name, filled with blanks on the left to a width; afterwards there is room for a line."""
-        start: cython.Py_ssize_t = names.ends[number]
-        size: cython.Py_ssize_t = cython.cast("Py_ssize_t", names.ends[number + 1]) - start
-        if start < 0 or size < 0 or start + size > names.text.shape[0]:
-            raise IndexError("name offsets")
-        self.room(size + width + ROOM)
-        self.blanks(width - size)
-        # Both ends were checked just above; the text is never empty.
-        memcpy(
-            cython.cast("char *", cython.address(self.out[0])) + self.used,
-            cython.cast("const char *", cython.address(names.text[0])) + start,
-            size,
-        )
-        self.used += size
-        return 0
-
-    @cython.cfunc
-    @cython.exceptval(-1)
-    def copy(self, other: "Text", start: cython.Py_ssize_t, end: cython.Py_ssize_t) -> cython.int:
-        """Append a part of another text."""
-        if start < 0 or end < start or end > other.used:
-            raise IndexError("text")
-        self.room(end - start + ROOM)
-        # Both ends were checked just above; neither buffer is empty.
-        memcpy(
-            cython.cast("char *", cython.address(self.out[0])) + self.used,
-            cython.cast("const char *", cython.address(other.out[0])) + start,
-            end - start,
-        )
-        self.used += end - start
-        return 0
-
-    @cython.cfunc
-    @cython.exceptval(-1)
-    def number(self, value: cython.ulonglong, width: cython.int, fill: cython.uchar) -> cython.int:
-        """Append a decimal number, filled on the left to a width."""
-        count: cython.int = 0
-        while True:
-            self.digits[count] = cython.cast(cython.uchar, 48 + value % 10)
-            value = value // 10
-            count += 1
-            if value == 0:
-                break
-        while width > count:
-            self.put(fill)
-            width -= 1
-        while count > 0:
-            count -= 1
-            self.put(self.digits[count])
-        return 0
-
-    @cython.cfunc
-    @cython.exceptval(-1)
-    def signed(self, value: cython.longlong, width: cython.int, left: cython.bint) -> cython.int:
-        """Append a signed decimal number (above -10), filled with blanks to a width on the left or the right."""
-        start: cython.Py_ssize_t = self.used
-        if value >= 0:
-            self.number(cython.cast(cython.ulonglong, value), 0 if left else width, 32)
-        else:
-            # Only -1 occurs: a process outside the recorder's namespace.
-            if not left:
-                self.blanks(width - 2)
-            self.put(45)
-            self.number(cython.cast(cython.ulonglong, -value), 0, 32)
-        if left:
-            self.blanks(width - (self.used - start))
-        return 0
-
-    @cython.cfunc
-    @cython.exceptval(-1)
-    def hexadecimal(self, value: cython.ulonglong, width: cython.int) -> cython.int:
-        """Append a hexadecimal number, filled with blanks on the left to a width."""
-        count: cython.int = 1
-        digit: cython.int
-        while count < 16 and value >> (4 * count) != 0:
-            count += 1
-        while width > count:
-            self.put(32)
-            width -= 1
-        while count > 0:
-            count -= 1
-            digit = cython.cast(cython.int, (value >> (4 * count)) & 15)
-            self.put(cython.cast(cython.uchar, 48 + digit if digit < 10 else 87 + digit))
-        return 0
-
-
+@cython.final
 @cython.cclass
 class ScriptText:
     """Writes samples in the shape of `perf script`.
@@ -304,8 +149,8 @@ class ScriptText:
         self.sources, sources = memory.get("data_src", nothing)
         self.data_pages, data_pages = memory.get("data_page_size", nothing)
         self.code_pages, code_pages = memory.get("code_page_size", nothing)
-        self.source_names, self.widest_source = Names(sources), 0
-        self.data_page_names, self.code_page_names = Names(data_pages), Names(code_pages)
+        self.source_names, self.widest_source = Names(*pack(sources)), 0
+        self.data_page_names, self.code_page_names = Names(*pack(data_pages)), Names(*pack(code_pages))
         none = zeros("Q", 0)
         self.latencies = memory.get("weight", (none, []))[0]
         self.instruction_latencies = memory.get("ins_lat", (none, []))[0]
@@ -322,13 +167,13 @@ class ScriptText:
         self.source_files = profile.frames.file if profile.frames.file is not None else zeros("I", 0)
         self.source_lines = profile.frames.line if profile.frames.line is not None else zeros("I", 0)
         comms, events, functions, images, short, reasons, files = names
-        self.comms = Names(comms)
-        self.event_names = Names(events)
-        self.function_names = Names(functions)
-        self.image_names = Names(images)
-        self.short_names = Names(short)
-        self.reasons = Names(reasons)
-        self.file_names = Names(files)
+        self.comms = Names(*pack(comms))
+        self.event_names = Names(*pack(events))
+        self.function_names = Names(*pack(functions))
+        self.image_names = Names(*pack(images))
+        self.short_names = Names(*pack(short))
+        self.reasons = Names(*pack(reasons))
+        self.file_names = Names(*pack(files))
         self.event_width = event_width
         self.max_frames = max_frames
         self.line_start = zeros("I", self.images.shape[0])
@@ -347,6 +192,7 @@ class ScriptText:
         return last if image == NOTHING or cython.cast("Py_ssize_t", image) > last else image
 
     @cython.cfunc
+    @cython.inline
     @cython.exceptval(-1)
     def is_made(self, frame: cython.Py_ssize_t) -> cython.bint:
         """Whether a frame lies in code that was made at run time, which perf names by the process's map."""
@@ -384,7 +230,7 @@ class ScriptText:
         lines.room(ROOM)
         lines.put(9)
         if mode & IP:
-            lines.hexadecimal(self.runtimes[frame], 16)
+            lines.hexadecimal(self.runtimes[frame], 16, 32)
         if mode & SYM:
             if mode & IP:
                 lines.put(32)
@@ -393,7 +239,7 @@ class ScriptText:
                 lines.put(43)
                 lines.put(48)
                 lines.put(120)
-                lines.hexadecimal(printed - self.starts[function], 0)
+                lines.hexadecimal(printed - self.starts[function], 0, 32)
         if mode & DSO and self.depths[frame] == 0:
             if mode & (IP | SYM):
                 lines.put(32)
@@ -419,7 +265,7 @@ class ScriptText:
                 # What perf prints where it knows no line.
                 lines.name(self.short_names, self.image_name(self.short_names, self.images[frame]), 0)
                 lines.put(91)
-                lines.hexadecimal(printed, 0)
+                lines.hexadecimal(printed, 0, 32)
                 lines.put(93)
         if self.depths[frame] != 0:
             for byte in INLINED:
@@ -474,7 +320,7 @@ class ScriptText:
             text.put(58)
             text.put(32)
         if mode & ADDR:
-            text.hexadecimal(self.addrs[s] if s < self.addrs.shape[0] else 0, 16)
+            text.hexadecimal(self.addrs[s] if s < self.addrs.shape[0] else 0, 16, 32)
         if mode & MEMORY:
             self.access(s, mode)
         return 0
@@ -509,7 +355,7 @@ class ScriptText:
         text = self.text
         text.room(ROOM)
         if mode & PHYS_ADDR and s < self.physicals.shape[0]:
-            text.hexadecimal(self.physicals[s], 16)
+            text.hexadecimal(self.physicals[s], 16, 32)
         if mode & DATA_PAGE_SIZE and s < self.data_pages.shape[0]:
             text.put(32)
             text.name(self.data_page_names, self.data_pages[s], 0)

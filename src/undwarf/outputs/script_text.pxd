@@ -1,0 +1,1 @@
+from undwarf.outputs.text_buffer cimport Names, Text

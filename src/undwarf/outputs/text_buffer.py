@@ -1,0 +1,162 @@
+# cython: language_level=3, boundscheck=True, wraparound=False, cdivision=False, initializedcheck=False
+"""Bytes that grow while numbers and names are appended."""
+
+from typing import Any
+
+import cython
+from cython.cimports.libc.string import memcpy
+
+from undwarf.buffers import with_room, zeros
+
+ROOM = cython.declare(cython.Py_ssize_t, 320)
+"""Bytes that there is room for behind a name: everything but names takes no more in one line."""
+
+
+@cython.final
+@cython.cclass
+class Names:
+    """Names in one buffer: ``text`` is all of them, fit to be printed, ``ends`` (I) where each begins, and where the
+    last one ends."""
+
+    text: Any
+    ends: Any
+
+    def __init__(self, text: bytes, ends: Any) -> None:
+        self.text = text + b"\0"
+        self.ends = ends
+
+
+@cython.final
+@cython.cclass
+class Text:
+    """Bytes that grow."""
+
+    out: Any
+    digits: Any
+
+    def __init__(self, size: int) -> None:
+        self.out = zeros("B", size)
+        self.digits = zeros("B", 24)
+        self.used = 0
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    def grow(self, wanted: cython.Py_ssize_t) -> cython.int:
+        """Have at least ``wanted`` bytes."""
+        self.out = with_room(self.out, self.used, wanted)
+        return 0
+
+    @cython.cfunc
+    @cython.inline
+    @cython.exceptval(-1)
+    def room(self, count: cython.Py_ssize_t) -> cython.int:
+        """Make room for ``count`` more bytes."""
+        if self.used + count > self.out.shape[0]:
+            self.grow(self.used + count)
+        return 0
+
+    @cython.cfunc
+    @cython.inline
+    @cython.exceptval(-1)
+    def put(self, byte: cython.uchar) -> cython.int:
+        """Append a byte; there must be room."""
+        self.out[self.used] = byte
+        self.used += 1
+        return 0
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    def blanks(self, count: cython.Py_ssize_t) -> cython.int:
+        """Append blanks; there must be room."""
+        while count > 0:
+            self.put(32)
+            count -= 1
+        return 0
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    def name(self, names: Names, number: cython.Py_ssize_t, width: cython.Py_ssize_t) -> cython.int:
+        """Append a name, filled with blanks on the left to a width; afterwards there is room for a line."""
+        start: cython.Py_ssize_t = names.ends[number]
+        size: cython.Py_ssize_t = cython.cast("Py_ssize_t", names.ends[number + 1]) - start
+        if start < 0 or size < 0 or start + size > names.text.shape[0]:
+            raise IndexError("name offsets")
+        self.room(size + width + ROOM)
+        self.blanks(width - size)
+        # Both ends were checked just above; the text is never empty.
+        memcpy(
+            cython.cast("char *", cython.address(self.out[0])) + self.used,
+            cython.cast("const char *", cython.address(names.text[0])) + start,
+            size,
+        )
+        self.used += size
+        return 0
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    def copy(self, other: "Text", start: cython.Py_ssize_t, end: cython.Py_ssize_t) -> cython.int:
+        """Append a part of another text."""
+        if start < 0 or end < start or end > other.used:
+            raise IndexError("text")
+        self.room(end - start + ROOM)
+        # Both ends were checked just above; neither buffer is empty.
+        memcpy(
+            cython.cast("char *", cython.address(self.out[0])) + self.used,
+            cython.cast("const char *", cython.address(other.out[0])) + start,
+            end - start,
+        )
+        self.used += end - start
+        return 0
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    def number(self, value: cython.ulonglong, width: cython.int, fill: cython.uchar) -> cython.int:
+        """Append a decimal number, filled on the left to a width."""
+        count: cython.int = 0
+        while True:
+            self.digits[count] = cython.cast(cython.uchar, 48 + value % 10)
+            value = value // 10
+            count += 1
+            if value == 0:
+                break
+        while width > count:
+            self.put(fill)
+            width -= 1
+        while count > 0:
+            count -= 1
+            self.put(self.digits[count])
+        return 0
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    def signed(self, value: cython.longlong, width: cython.int, left: cython.bint) -> cython.int:
+        """Append a signed decimal number (above -10), filled with blanks to a width on the left or the right."""
+        start: cython.Py_ssize_t = self.used
+        if value >= 0:
+            self.number(cython.cast(cython.ulonglong, value), 0 if left else width, 32)
+        else:
+            # Only -1 occurs: a process outside the recorder's namespace.
+            if not left:
+                self.blanks(width - 2)
+            self.put(45)
+            self.number(cython.cast(cython.ulonglong, -value), 0, 32)
+        if left:
+            self.blanks(width - (self.used - start))
+        return 0
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    def hexadecimal(self, value: cython.ulonglong, width: cython.int, fill: cython.uchar) -> cython.int:
+        """Append a hexadecimal number, filled on the left to a width."""
+        count: cython.int = 1
+        digit: cython.int
+        while count < 16 and value >> (4 * count) != 0:
+            count += 1
+        while width > count:
+            self.put(fill)
+            width -= 1
+        while count > 0:
+            count -= 1
+            digit = cython.cast(cython.int, (value >> (4 * count)) & 15)
+            self.put(cython.cast(cython.uchar, 48 + digit if digit < 10 else 87 + digit))
+        return 0
