@@ -259,3 +259,19 @@ def test_what_is_done_with_is_gone_without_a_search_for_cycles(fake: Fake, tmp_p
         assert nodes() == before
     finally:
         gc.enable()
+
+
+def test_what_is_told_of_one_node_is_not_told_of_others() -> None:
+    one, other = Node(("in", 0, 0)), Node(("in", 0, 1))
+    one.sign(1)
+    one.sign(-1)
+    one.follow(8, 4, floating=True, number=True)
+    one.follow(16, 4, floating=False, number=False)
+    one.lead(0, 3)
+    one.lead(0, 4)
+    one.puts(24, (5,))
+    one.row(12, other)
+    assert (one.signs, one.touched, one.floating, one.numbers) == ({1, -1}, {(8, 4), (16, 4)}, {(8, 4)}, {(8, 4)})
+    assert (one.leads, one.put, one.elements) == ({0: [3, 4]}, {(24, (5,))}, {12: other})
+    assert not (other.signs or other.touched or other.floating or other.numbers)
+    assert not (other.leads or other.put or other.elements)

@@ -56,7 +56,7 @@ class FrameObjects:
         for offset, (stride, node) in cells.items():
             first = webs.nodes.get(("slot", offset, stride))
             if first is not None:
-                node.signs |= first.signs
+                node.signs = {*node.signs, *first.signs}
                 node.floats = node.floats or first.floats
                 node.copied += first.copied
         filled = {offset: webs.filled(offset, stride) for offset, (stride, _node) in cells.items()}

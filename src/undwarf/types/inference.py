@@ -9,6 +9,7 @@ are told stay unknown.
 """
 
 from collections.abc import Callable, Iterator, Mapping
+from typing import cast
 
 from undwarf.disasm.x86_64 import MACHINE, RAX
 from undwarf.types.calling import is_clone
@@ -180,7 +181,15 @@ class Inference:
                 pointers.add(offset)
             elif loaded.numeric or loaded.signs or loaded.reckoned:
                 numbers.add((offset, size))
-        return Done(node.touched, node.floating, numbers, node.put, pointers, set())
+        # Nobody adds to it.
+        return Done(
+            cast("set[tuple[int, int]]", node.touched),
+            cast("set[tuple[int, int]]", node.floating),
+            numbers,
+            cast("set[tuple[int, tuple[int, ...]]]", node.put),
+            pointers,
+            set(),
+        )
 
     def _in_rows(self, first: Node, webs: Webs) -> dict[int, Done]:
         """By how many bytes objects are apart, all that is done with one of several behind a value."""

@@ -1,13 +1,28 @@
 # cython: language_level=3, annotation_typing=False
 """What is told of the values of one origin in a function; `webs.py` gathers it."""
 
+from collections.abc import Mapping, Set
 from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any, TypeVar, cast
 
 import cython
 
 __all__ = ["Decided", "Held", "Key", "Node"]
 
 Key = tuple[str, int, int]
+_One = TypeVar("_One")
+_NO_SET: Set[Any] = frozenset()
+_NO_MAPPING: Mapping[Any, Any] = MappingProxyType({})
+"""What all nodes have of which nothing is told: there are very many."""
+
+
+def _with(known: Set[_One], one: _One) -> Set[_One]:
+    """A set with one more in it: itself, if it is not the one that all share."""
+    if not known:
+        return {one}
+    cast("set[_One]", known).add(one)
+    return known
 
 
 @cython.final
@@ -16,7 +31,7 @@ class Node:
     """Values of one origin. ``key`` says which; ``leads`` are types it leads to, by the offset added to it."""
 
     key: Key = cython.declare(object, visibility="public")
-    leads: dict[int, list[int]] = cython.declare(dict, visibility="public")
+    leads: Mapping[int, list[int]] = cython.declare(object, visibility="public")
     sources: "list[tuple[Node, int]]" = cython.declare(list, visibility="public")
     origins: "list[Node | None]" = cython.declare(list, visibility="public")
     """All that flows into it, None for what is no node."""
@@ -29,7 +44,7 @@ class Node:
     confirmed: bool = cython.declare(cython.bint, visibility="public")
     """It also goes where what it is known to lead to is expected."""
     copied: list[int] = cython.declare(list, visibility="public")
-    signs: set[int] = cython.declare(set, visibility="public")
+    signs: Set[int] = cython.declare(object, visibility="public")
     floats: bool = cython.declare(cython.bint, visibility="public")
     compared: "list[Node | int]" = cython.declare(list, visibility="public")
     """Nodes, or types of numbers, it is compared with."""
@@ -39,13 +54,13 @@ class Node:
     """It is calculated with as only numbers are."""
     followed: bool = cython.declare(cython.bint, visibility="public")
     """It is used as an address."""
-    touched: set[tuple[int, int]] = cython.declare(set, visibility="public")
+    touched: Set[tuple[int, int]] = cython.declare(object, visibility="public")
     """(offset, size) of what is accessed behind it."""
-    floating: set[tuple[int, int]] = cython.declare(set, visibility="public")
+    floating: Set[tuple[int, int]] = cython.declare(object, visibility="public")
     """(offset, size) of those of them that are one number with a point."""
-    numbers: set[tuple[int, int]] = cython.declare(set, visibility="public")
+    numbers: Set[tuple[int, int]] = cython.declare(object, visibility="public")
     """(offset, size) of those of them that are calculated with where they are."""
-    put: set[tuple[int, tuple[int, ...]]] = cython.declare(set, visibility="public")
+    put: Set[tuple[int, tuple[int, ...]]] = cython.declare(object, visibility="public")
     """(offset, types) of pointers that are stored behind it, by what these lead to."""
     allocated: int = cython.declare(object, visibility="public")
     """Bytes of what it leads to, where it comes from an allocator."""
@@ -53,7 +68,7 @@ class Node:
     """Bytes of which a multiple is allocated, where it is so many times them."""
     element: int = cython.declare(object, visibility="public")
     """Bytes of one of several objects it leads to, where a call says so."""
-    elements: "dict[int, Node]" = cython.declare(dict, visibility="public")
+    elements: "Mapping[int, Node]" = cython.declare(object, visibility="public")
     """By how many bytes, what is so many times that behind it."""
     loads: "list[tuple[int, int, Node]]" = cython.declare(list, visibility="public")
     """(offset, size, what is loaded there) behind it."""
@@ -79,7 +94,7 @@ class Node:
 
     def __init__(self, key: Key) -> None:
         self.key = key
-        self.leads = {}
+        self.leads = _NO_MAPPING
         self.sources = []
         self.origins = []
         self.known = []
@@ -87,20 +102,20 @@ class Node:
         self.declared = []
         self.confirmed = False
         self.copied = []
-        self.signs = set()
+        self.signs = _NO_SET
         self.floats = False
         self.compared = []
         self.met = []
         self.numeric = False
         self.followed = False
-        self.touched = set()
-        self.floating = set()
-        self.numbers = set()
-        self.put = set()
+        self.touched = _NO_SET
+        self.floating = _NO_SET
+        self.numbers = _NO_SET
+        self.put = _NO_SET
         self.allocated = 0
         self.rowed = 0
         self.element = 0
-        self.elements = {}
+        self.elements = _NO_MAPPING
         self.loads = []
         self.reckoned = False
         self.passed = False
@@ -118,14 +133,37 @@ class Node:
         self.sources, self.origins = [], []
         self.compared, self.met, self.beside = [], [], []
 
+    def lead(self, offset: int, t: int) -> None:
+        """It leads to a type, so far behind it."""
+        if not self.leads:
+            self.leads = {}
+        known = cast("dict[int, list[int]]", self.leads)
+        known.setdefault(offset, []).append(t)
+
+    def sign(self, sign: int) -> None:
+        """It is used as a number with sign (1), or without (-1)."""
+        self.signs = _with(self.signs, sign)
+
+    def number(self, offset: int, size: int) -> None:
+        """What is so far behind it is calculated with where it is."""
+        self.numbers = _with(self.numbers, (offset, size))
+
+    def puts(self, offset: int, types: tuple[int, ...]) -> None:
+        """A pointer that leads to one of some types is stored so far behind it."""
+        self.put = _with(self.put, (offset, types))
+
+    def row(self, size: int, row: "Node") -> None:
+        """Something else is a multiple of so many bytes behind it."""
+        self.elements = {**self.elements, size: row}
+
     def follow(self, offset: int, size: int, *, floating: bool, number: bool) -> None:
         """So many bytes are accessed at an offset from it, as one number, with a point or without, or as anything."""
         self.followed = True
-        self.touched.add((offset, size))
+        self.touched = _with(self.touched, (offset, size))
         if floating:
-            self.floating.add((offset, size))
+            self.floating = _with(self.floating, (offset, size))
         if number:
-            self.numbers.add((offset, size))
+            self.numbers = _with(self.numbers, (offset, size))
         self.low = min(self.low, offset)
         self.high = max(self.high, offset + size)
 

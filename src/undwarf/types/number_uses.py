@@ -30,7 +30,7 @@ class NumberUses:
     def _whole(self, held: Held | None) -> None:
         """All of a register is read of which half was loaded: the number is one without sign."""
         if held is not None and held[2] == 4 and not held[1]:
-            held[0].signs.add(-1)
+            held[0].sign(-1)
 
     def _parts(self, register: int, held: dict[int, Held | None], size: int) -> list["Node | int"]:
         """What a number is made of, where that is of one size."""
@@ -59,7 +59,7 @@ class NumberUses:
 
     def _signs(self, made: Instruction, sign: int, width: int, held: dict[int, Held | None], slot: Node | None) -> None:
         if slot is not None and made.memory[0].size == width:
-            slot.signs.add(sign)
+            slot.sign(sign)
         count = shifts_by(made)
         for register in made.reads:
             if register in (MACHINE.stack_pointer, MACHINE.frame_pointer, count):
@@ -68,12 +68,12 @@ class NumberUses:
                 continue
             each = held.get(register)
             if each is not None and not each[1] and each[2] == width:
-                each[0].signs.add(sign)
+                each[0].sign(sign)
             if sign > 0:
                 # A sum has a sign where all its parts have.
                 for part in self._made_of.get(register, ()):
                     if isinstance(part, Node) and part.key[0] == "slot" and part.key[2] == width:
-                        part.signs.add(sign)
+                        part.sign(sign)
 
     def _pointed(self, value: Value | None) -> tuple[int, ...]:
         """The one type that a side of a comparison leads to; of text also where it leads somewhere inside of it."""
@@ -107,4 +107,4 @@ class NumberUses:
             sides[0][0][0].compared.append(t)
         for (source, known, _), (_other, said, _register) in (sides, sides[::-1]):
             if source is not None and not known and said:
-                source[0].leads.setdefault(source[1], []).append(said[0])
+                source[0].lead(source[1], said[0])

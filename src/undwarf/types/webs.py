@@ -315,7 +315,7 @@ class Webs(NumberUses):
                 self._whole(result)
             elif result is not None:
                 if made.destination == made.left and result[2] == 4 and not result[1]:
-                    result[0].signs.add(-1)
+                    result[0].sign(-1)
                 result = (result[0], result[1], min(result[2], made.width))
         elif action == Action.LOAD:
             result = self._loaded(k, made, held, slot, frame)
@@ -359,7 +359,7 @@ class Webs(NumberUses):
         elif action == Action.EXTEND and made.signed:
             extended = held.get(made.left)
             if extended is not None and not extended[1] and extended[2] == made.width:
-                extended[0].signs.add(1)
+                extended[0].sign(1)
         elif calculates(made):
             made_of = self._calculated(made, held, slot, width)
         elif compares(made):
@@ -406,7 +406,8 @@ class Webs(NumberUses):
         node = source[0]
         row = node.elements.get(size)
         if row is None:
-            row = node.elements[size] = Node(("row", len(self.nodes), size))
+            row = Node(("row", len(self.nodes), size))
+            node.row(size, row)
             self.nodes["row", len(self.nodes), size] = row
         return row, source[1] + value[4] * scale, 8
 
@@ -451,7 +452,7 @@ class Webs(NumberUses):
         size = made.memory[0].size
         if slot is not None:
             if made.signed:
-                slot.signs.add(1)
+                slot.sign(1)
                 return None
             return (slot, 0, size)
         if frame is not None:
@@ -460,7 +461,7 @@ class Webs(NumberUses):
         node = self.node("made", k, made.destination)
         base = self._bases.get((k, 0))
         if base is not None and made.signed:
-            base[0].numbers.add((base[1], size))
+            base[0].number(base[1], size)
         elif base is not None:
             base[0].loads.append((base[1], size, node))
         t = scalar_at(self.tracker, k, 0, size)
@@ -528,7 +529,7 @@ class Webs(NumberUses):
             self.stores.append(Store(node, further, self.tracker.address_of(k, 0), value, source))
             known = pointed(self.tracker, value)
             if base is not None and known:
-                base[0].put.add((base[1], known))
+                base[0].puts(base[1], known)
         t = scalar_at(self.tracker, k, 0, size)
         if t:
             self._used_as(register, source, t)
@@ -562,7 +563,7 @@ class Webs(NumberUses):
                 # Of text it may be any part.
                 source[0].confirmed = True
             if not any(graph.object_at(one, 0, target) or graph.object_at(target, 0, one) for one in known):
-                source[0].leads.setdefault(source[1], []).append(target)
+                source[0].lead(source[1], target)
                 source[0].passed = True
         elif not source[1] and graph.size(t) == source[2]:
             source[0].copied.append(t)
@@ -666,7 +667,7 @@ class Webs(NumberUses):
             node.reckoned = True
         if text:
             node.confirmed = True
-            node.leads.setdefault(0, []).append(text)
+            node.lead(0, text)
         self._allocated(k, name[0])
         held[MACHINE.result] = (node, 0, graph.size(returns) if returns and graph.is_scalar(returns) else 8)
         if returns and graph.is_scalar(returns) and not graph.is_pointer(returns):
