@@ -41,11 +41,18 @@ NOINLINE int shortest(struct simulation *s, void *c)
     if (!best || v->waiting->n < best->waiting->n) best = v; }
   return best->done; }
 NOINLINE long checked(struct queue *q, int e) { if (e) __assert_perror_fail(e, "", 0, ""); return q->n; }
+static int seen[8];
+NOINLINE void picked(struct queue *q, int kind)
+{ switch (kind)
+  { case 0: seen[0]++; q->n = 3; break; case 1: seen[1] += 5; q->n++; break; case 2: seen[2] -= q->n; break;
+    case 3: seen[3] *= 7; break; case 4: q->n = seen[4]; break; case 5: seen[5] = seen[1] + q->n; break;
+    case 6: q->n = -q->n; break; case 7: seen[7] ^= 9; } }
+NOINLINE void given(struct queue *q, int kind, void (*done)(struct queue *, int)) { q->n++; done(q, kind); }
 int main(int argc, char **argv)
 { struct tree one = { 0, 0, 0, 1 }, two = { &one, &one, 0, 2 }; struct inode i = { 1, 1, 1, { argc } }; int free[9];
   struct files f = { 1, &i, free }; struct mixer m = { 0 }; struct queue q = { argc };
   struct simulation s = { 0, { { &m, &q }, { &m, &q }, { &m, &q } } };
-  removed(&f, argc - 1); opened(&m);
+  picked(&q, argc); given(&q, argc, picked); removed(&f, argc - 1); opened(&m);
   return found(&two, argc)->key + shortest(&s, &m) + checked(&q, argc - 1); }
 """
 COMPILERS = [("gcc", "-O0"), ("gcc", "-O1"), ("gcc", "-O2"), ("gcc", "-Os"), ("clang", "-O0"), ("clang", "-O2")]
@@ -98,3 +105,15 @@ def test_behind_what_ends_the_program_nothing_goes_on(program: Path) -> None:
     assert flow is not None
     calls = [one.target for one in flow.instructions if one.flow == Flow.CALL and one.target is not None]
     assert [resolver.binary.never_returns(target) for target in calls] == [True]
+
+
+def test_a_switch_stays_in_the_function_and_a_pointer_does_not(program: Path) -> None:
+    resolver = open_resolver(ElfFile.open(program))
+    assert isinstance(resolver, Resolver)
+    picked, given = (resolver.binary.symbols.address_of_name(name) for name in (b"picked", b"given"))
+    assert picked is not None
+    assert given is not None
+    changed = resolver.binary.changed_by(picked)
+    assert changed is not None
+    assert not changed & {8, 9, 10, 11}
+    assert resolver.binary.changed_by(given) is None

@@ -15,6 +15,7 @@ from undwarf.symbols.table import SymbolTable
 from undwarf.tables.code.returning import is_known
 from undwarf.tables.model import NO_RULE, UnwindTable
 from undwarf.tables.rule_set import RuleSet
+from undwarf.types.flow import FunctionFlow
 from undwarf.types.got import OffsetTable
 from undwarf.types.model import VOID
 from undwarf.types.objects import ObjectFile
@@ -178,7 +179,7 @@ class Binary:
         listing = machine.listing(code, address)
         changed = set(listing.written())
         for flow, target in listing.leaving():
-            if flow in (Flow.INDIRECT_CALL, Flow.INDIRECT_JUMP):
+            if flow == Flow.INDIRECT_CALL or (flow == Flow.INDIRECT_JUMP and not self._switches_only(listing)):
                 return None
             if target is not None and not address <= target < place[1]:
                 inner = self.changed_by(target)
@@ -188,6 +189,15 @@ class Binary:
             elif flow == Flow.CALL and target != address:
                 return None
         return machine.lost_in_calls & changed
+
+    def _switches_only(self, listing: Listing) -> bool:
+        """Whether all jumps to what a register says go on in the same function, as tables say."""
+        machine = self._machine
+        if machine is None:
+            return False
+        flow = FunctionFlow(listing, machine, self.read_loaded, self.never_returns)
+        jumps = [k for k, one in enumerate(listing.flows.tolist()) if one & 15 == Flow.INDIRECT_JUMP]
+        return not flow.open and all(flow.blocks.successors(flow.block_of(k)) for k in jumps)
 
     def name_at(self, address: int) -> str:
         """The symbol or stub at an address, else empty."""
