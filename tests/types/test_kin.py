@@ -100,6 +100,13 @@ def test_behind_what_is_first_in_nothing_is_nothing_larger() -> None:
     assert Kin(graph, lambda: ([inner],)).continued(leaf, 24, 8) == (None, False)
 
 
+def test_behind_the_first_of_a_pair_is_another_one_as_in_an_array() -> None:
+    graph, leaf, _inner, _other = tree()
+    both = Member("first", 0, -1, 0, 0, leaf), Member("second", 8, -1, 64, 0, leaf)
+    pair = graph.add(TypeRecord(Kind.STRUCT, "pair", 16, members=both))
+    assert Kin(graph, lambda: ([pair],)).continued(leaf, 8, 8) == (None, False)
+
+
 def test_several_members_at_once_begin_with_a_whole_one() -> None:
     graph, base, node, _other, _further = build()
     number = graph.members(node)[1].type

@@ -1084,3 +1084,11 @@ def test_a_variable_says_of_what_an_address_was_made(fake: Fake, touched: Touche
 def test_a_variable_says_nothing_of_what_an_address_was_made_on_another_way(fake: Fake, touched: Touched) -> None:
     fake.variables = [Place("n", fake.graph.pointer_to(fake.node), PlaceKind.REGISTER, RAX, 0, 8, 100)]
     assert touched("test %esi, %esi\n je 1f\n lea -8(%rdi), %rax\n 1: mov (%rdi), %rcx\n ret") == ["?"]
+
+
+def test_a_jump_behind_restored_registers_leaves_the_function(fake: Fake, touched: Touched) -> None:
+    fake.takes((RDI, fake.node))
+    code = "push %rbx; mov %rdi,%rbx; 1: cmp %rsi,8(%rbx); jne 1b; mov (%rsi,%rdx),%rcx; {}; jmp *%rcx"
+    assert touched(code.format("pop %rbx"))[0] == "node.key"
+    # As a switch, which may go on anywhere.
+    assert touched(code.format("nop"))[0] == "?"

@@ -82,7 +82,8 @@ class FunctionFlow:
     def _leaves(self, jump: int) -> bool:
         """An indirect jump that is a tail call: through a field or a table of functions, not computed here.
 
-        A jump through a register that was loaded by an index is taken for a switch.
+        A jump through a register that was loaded by an index is taken for a switch, unless the caller's registers are
+        restored before it.
         """
         made = self.instructions[jump]
         if made.memory:
@@ -92,6 +93,9 @@ class FunctionFlow:
             before = self.instructions[k]
             if before.flow != Flow.NEXT:
                 break
+            if before.action in (Action.POP, Action.LEAVE):
+                # The frame is let go of before the jump.
+                return True
             if register in before.writes:
                 if before.action == Action.COPY:
                     register = before.left

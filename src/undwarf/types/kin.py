@@ -56,7 +56,10 @@ class Kin:
         It is told where a pointer to another object of the type lies there: they are what such nodes are made of.
         """
         graph = self._graph
+        whole = graph.size(t)
         larger = [one for one in self.beginning_with(t) if offset + size <= graph.size(one)]
+        # Another one of the type would be there in an array as well.
+        larger = [one for one in larger if not whole or not graph.object_at(one, offset - offset % whole, t)]
         found: list[Located] = []
         for one in larger:
             field = graph.member_at(one, offset, size)

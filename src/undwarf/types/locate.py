@@ -433,6 +433,9 @@ def _in_wholes(graph: TypeGraph, t: int, offset: int, size: int, whole: int, emb
         found = graph.member_at(container, place, size) if place >= 0 else None
         if found is not None and found.offset == 0 and size <= graph.size(found.type):
             fitting.append(Located(container, place, found, "container"))
+    if fitting and whole and all(_beside_there(graph, t, one, offset) for one in fitting):
+        # Whatever it is in, it is another one of the type.
+        return _beside(graph, t, offset, size, whole)
     if size > 2:
         # Of small numbers often less is read than there is.
         whole_members = [one for one in fitting if graph.size(one.field.type) == size]
@@ -457,6 +460,12 @@ def _in_wholes(graph: TypeGraph, t: int, offset: int, size: int, whole: int, emb
     if len(names) > 1 and all(_within(graph, one, fitting[0]) for one in fitting[1:]):
         return fitting[0]
     return "outside of the type"
+
+
+def _beside_there(graph: TypeGraph, t: int, found: Located, offset: int) -> bool:
+    """Whether another object of a type lies in a container where one would beside the first in an array."""
+    place = found.offset - offset % graph.size(t)
+    return place >= 0 and graph.object_at(found.type, place, t)
 
 
 def _beside(graph: TypeGraph, t: int, offset: int, size: int, whole: int) -> Located | str:

@@ -377,6 +377,8 @@ class Resolver:
                     located = in_room(tracker, k, operand, where, size) or located
             if 1 < size < _VECTOR and self.graph.size(where[1]) == 1 and tracker.has_variables:
                 located = self._in_bytes(tracker, k, operand, size) or located
+            if not isinstance(located, str) and operand.access == "w" and self._is_inside_pointer(located, size):
+                located = "used as something else as well"
             if isinstance(located, str):
                 together = self._together(function, k, operand, number, where, size)
                 if together is None:
@@ -461,6 +463,11 @@ class Resolver:
         t = kept_as(tracker, k, operand)
         located = locate(self.graph, t, 0, operand.displacement, size) if t else ""
         return None if isinstance(located, str) else located
+
+    def _is_inside_pointer(self, located: Located, size: int) -> bool:
+        """Whether an access is of the inner bytes of a pointer: nobody writes a part of an address."""
+        graph, field = self.graph, located.field
+        return 0 < field.offset < graph.pointer_size - size + 1 <= graph.pointer_size and graph.is_pointer(field.type)
 
     def _is_table(self, where: Value) -> bool:
         """A table of a C++ class's virtual functions: what its members are is no data of the program."""
