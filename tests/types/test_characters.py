@@ -21,13 +21,16 @@ NOINLINE void write_four(struct page *p, unsigned n) { n = __builtin_bswap32(n);
 NOINLINE void write_text(struct page *p) { memcpy(p->text, "unistr('", 8); }
 NOINLINE int is_text(struct page *p) { return memcmp(p->data, "SQLite f", 8) == 0; }
 NOINLINE void copied(struct page *to, struct page *from) { memcpy(to->data, from->data, 4); }
+NOINLINE int alike(struct page *one, struct page *other)
+{ unsigned a, b; memcpy(&a, one->data, 4); memcpy(&b, other->data, 4); return a == b; }
+NOINLINE int counted(struct page *p, unsigned n) { unsigned a; memcpy(&a, p->data, 4); return a == n || a == 7; }
 NOINLINE void number(struct page *p, int n) { memcpy(p->data, &n, 4); }
 NOINLINE char *other(struct page *p) { p->n++; return p->text; }
 NOINLINE unsigned either(struct page *p)
 { unsigned n = *(p->n > 3 ? (other(p), (const unsigned char *)p->text) : p->data); return n * 3 + (n > 127); }
 int main(int argc, char **argv)
 { struct page p = { malloc(99), malloc(99), argc }, q = { malloc(99), malloc(99), argc };
-  write_four(&p, argc); write_text(&p); copied(&p, &q); number(&p, argc);
+  write_four(&p, argc); write_text(&p); copied(&p, &q); counted(&p, argc); alike(&p, &q); number(&p, argc);
   return read_four(&p) + is_text(&p) + either(&q); }
 """
 COMPILERS = [("gcc", "-O1"), ("gcc", "-O2"), ("clang", "-O1"), ("clang", "-O2")]
@@ -57,6 +60,11 @@ def test_text_that_is_stored_or_compared_is_characters(program: Path) -> None:
 def test_bytes_that_go_where_bytes_are_stay_bytes(program: Path) -> None:
     assert told(program, "copied", 4) == {"unsigned char"}
     assert told(program, "number", 4) == {None}
+
+
+def test_bytes_that_are_compared_with_bytes_stay_bytes(program: Path) -> None:
+    assert told(program, "alike", 4) <= {"unsigned char", "unsigned int"}
+    assert told(program, "counted", 4) <= {None, "unsigned int"}
 
 
 def test_a_byte_without_sign_is_told_from_characters(request: pytest.FixtureRequest, program: Path) -> None:

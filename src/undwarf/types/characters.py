@@ -3,11 +3,11 @@
 
 A pointer to bytes may stand for anything: a number that is read through it, or copied, may be a member of something. It
 is bytes in a row if what is done with the number says so: their order is turned around, as that of numbers in a file or
-a message; they are characters; they go from or to where bytes are as well.
+a message; they are characters; they go from or to where bytes are as well, or are compared with bytes.
 """
 
-from undwarf.disasm import Action, Flow
-from undwarf.disasm.x86_64 import bytes_read, immediate_of, turned_around
+from undwarf.disasm import Action, Flow, Instruction
+from undwarf.disasm.x86_64 import bytes_read, compares, immediate_of, turned_around
 from undwarf.types.locate import Located
 from undwarf.types.model import VOID, TypeGraph
 from undwarf.types.tracking import Tracker
@@ -35,6 +35,8 @@ def in_a_row(tracker: Tracker, k: int, number: int, where: Value, size: int) -> 
         found = _goes_to_bytes(tracker, k, made.destination, size)
     elif not found and made.action == Action.STORE and made.left >= 0:
         found = _comes_from_bytes(tracker, k, made.left, size)
+    elif not found and compares(made):
+        found = any(_comes_from_bytes(tracker, k, one, size) for one in _compared(made))
     tracker.before(k)
     field = graph.member_at(where[1], 0, size) if found else None
     return Located(where[1], 0, field, "array") if field is not None else None
@@ -109,9 +111,20 @@ def _goes_to_bytes(tracker: Tracker, k: int, register: int, size: int) -> bool:
         if made.action == Action.STORE and made.left == register and made.memory[0].size == size:
             tracker.before(at)
             return _leads_to_bytes(tracker.graph, tracker.address_of(at, 0))
+        if register in _compared(made) and compares(made):
+            if made.memory:
+                tracker.before(at)
+                return made.memory[0].size == size and _leads_to_bytes(tracker.graph, tracker.address_of(at, 0))
+            return any(_comes_from_bytes(tracker, at, one, size) for one in _compared(made) if one != register)
         if register in made.writes or made.flow in _CALLS:
             break
     return False
+
+
+def _compared(made: Instruction) -> list[int]:
+    """The registers whose numbers an instruction reads."""
+    addresses = {register for one in made.memory for register in (one.base, one.index)}
+    return [register for register in made.reads if register not in addresses]
 
 
 def _comes_from_bytes(tracker: Tracker, k: int, register: int, size: int) -> bool:
