@@ -682,8 +682,9 @@ def turned_around(made: Instruction) -> tuple[int, int]:
 def bytes_read(made: Instruction, register: int) -> int:
     """How many bytes of a register an instruction reads as an operand; 0 where it is none."""
     native = made.native
-    kinds = range(native.op_count) if isinstance(native, Native) else ()
-    named = [native.op_register(k) for k in kinds if native.op_kind(k) == OpKind.REGISTER]  # type: ignore[attr-defined]
+    if not isinstance(native, Native):
+        return 0
+    named = [native.op_register(k) for k in range(native.op_count) if native.op_kind(k) == OpKind.REGISTER]
     return max((_WIDTH[one] for one in named if _NUMBER[one] == register), default=0)
 
 

@@ -49,6 +49,7 @@ def _unpack_zlib(packed: memoryview, size: int) -> memoryview:
     # Twice as quick as the standard library's: to unpack was a tenth of a first run where debug files are compressed.
     from isal import isal_zlib
 
+    # Its own stubs call the class an instance.
     wrong: type[Exception] = isal_zlib.error  # type: ignore[assignment]
     try:
         # All at once, it would be put together of growing pieces: twice the memory.

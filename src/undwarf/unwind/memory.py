@@ -11,7 +11,7 @@ from undwarf.unwind.lookup import Lookup
 
 # Stop reasons (undwarf.unwind.stop.StopReason).
 STOP_TRUNCATED = cython.declare(cython.int, 2)
-STOP_UNREADABLE = cython.declare(cython.int, 10)
+STOP_UNREADABLE_MEMORY = cython.declare(cython.int, 10)
 
 STATE = cython.declare(cython.Py_ssize_t, 10)
 """Words of a frame's state (undwarf.unwind.user_frames)."""
@@ -110,7 +110,7 @@ class Memory(Lookup):
                 return self.load_live(address)
         entry = self.mapping(self.space, address)
         if entry < 0:
-            self.fault = STOP_TRUNCATED if address >= self.high and self.high - self.low > 0 else STOP_UNREADABLE
+            self.fault = STOP_TRUNCATED if address >= self.high and self.high - self.low > 0 else STOP_UNREADABLE_MEMORY
             return 0
         image = self.images[entry]
         offset = address - self.starts[entry] + self.offsets[entry]
@@ -126,7 +126,7 @@ class Memory(Lookup):
             self._load(image)
         found = self.source.read(image, self.stated(image, offset))
         if found is None:
-            self.fault = STOP_UNREADABLE
+            self.fault = STOP_UNREADABLE_MEMORY
             return 0
         word: cython.ulonglong = found
         return word

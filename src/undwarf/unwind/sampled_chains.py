@@ -24,7 +24,7 @@ STOP_NO_DUMP = cython.declare(cython.int, 8)
 
 # Provenance of a frame (undwarf.unwind.stop.Provenance).
 FROM_USER_CHAIN = cython.declare(cython.int, 17)
-FROM_LATER_CHAIN = cython.declare(cython.int, 20)
+FROM_DEFERRED_CHAIN = cython.declare(cython.int, 20)
 
 
 @cython.cclass
@@ -172,7 +172,7 @@ class SampledChains(UserFrames):
                 continue
             if ip == 0 or ip >= MARKERS:
                 break
-            self.resolve(ip if innermost else ip - 1, ip, FROM_LATER_CHAIN)
+            self.resolve(ip if innermost else ip - 1, ip, FROM_DEFERRED_CHAIN)
             if self.found_rule == RULE_UNMAPPED and not innermost:
                 self.stop = STOP_UNMAPPED
                 break

@@ -32,7 +32,7 @@ STOP_ROOT = cython.declare(cython.int, 1)
 STOP_TRUNCATED = cython.declare(cython.int, 2)
 STOP_NO_RULE = cython.declare(cython.int, 3)
 STOP_BAD_CFA = cython.declare(cython.int, 5)
-STOP_UNREADABLE = cython.declare(cython.int, 10)
+STOP_UNREADABLE_MEMORY = cython.declare(cython.int, 10)
 STOP_BAD_RULE = cython.declare(cython.int, 12)
 STOP_OTHER_STACK = cython.declare(cython.int, 15)
 
@@ -87,7 +87,9 @@ class Steps(Expressions):
         cfa = self.call_frame_address(at, kind)
         elsewhere = kind == CFA_EXPRESSION and self.words[at + 5] == FROM_GOPCLNTAB
         if self.fault:
-            return STOP_OTHER_STACK if elsewhere and self.fault in (STOP_TRUNCATED, STOP_UNREADABLE) else self.fault
+            return (
+                STOP_OTHER_STACK if elsewhere and self.fault in (STOP_TRUNCATED, STOP_UNREADABLE_MEMORY) else self.fault
+            )
         # Only the stack and frame pointer bound the frame; other registers may lead to another stack.
         number = self.words[at + 1]
         if cfa < sp and kind == CFA_REGISTER and not flags & FLAG_SIGNAL and number in (RSP, RBP):
@@ -219,7 +221,11 @@ class Steps(Expressions):
                 known |= cython.cast(cython.uint, 1) << number
                 continue
             if number == RIP:
-                return STOP_OTHER_STACK if elsewhere and self.fault in (STOP_TRUNCATED, STOP_UNREADABLE) else self.fault
+                return (
+                    STOP_OTHER_STACK
+                    if elsewhere and self.fault in (STOP_TRUNCATED, STOP_UNREADABLE_MEMORY)
+                    else self.fault
+                )
             self.fault = 0
             known &= ~(cython.cast(cython.uint, 1) << number)
         for i in range(REGISTERS):

@@ -24,7 +24,7 @@ STOP_TRUNCATED = cython.declare(cython.int, 2)
 STOP_UNMAPPED = cython.declare(cython.int, 4)
 STOP_BAD_CFA = cython.declare(cython.int, 5)
 STOP_NO_DUMP = cython.declare(cython.int, 8)
-STOP_UNREADABLE = cython.declare(cython.int, 10)
+STOP_UNREADABLE_MEMORY = cython.declare(cython.int, 10)
 STOP_UNSUPPORTED = cython.declare(cython.int, 11)
 STOP_DEFERRED = cython.declare(cython.int, 14)
 
@@ -236,7 +236,7 @@ class Walker(SampledChains):
             if self.stop != STOP_ROOT or self.ended_at_zero:
                 self.open_dump(s, record, mode)
                 count = self.user_part(first, 0, False)
-        if self.ended_at_zero or self.stop in (STOP_UNMAPPED, STOP_BAD_CFA, STOP_UNREADABLE):
+        if self.ended_at_zero or self.stop in (STOP_UNMAPPED, STOP_BAD_CFA, STOP_UNREADABLE_MEMORY):
             count = self.to_handler(first, count)
             if count < 0:
                 self.open_dump(s, record, mode)

@@ -1,0 +1,69 @@
+"""Numbers that compiled modules repeat, since each has them in C: they are what their source says, everywhere.
+
+A compiled module that took them from another one would read them from memory at each use; so a package's modules
+declare the ones they need, and this sees to it that none of them drifts.
+"""
+
+import ast
+import re
+from collections.abc import Iterable, Iterator
+from enum import IntEnum
+from pathlib import Path
+
+import pytest
+
+import undwarf
+from undwarf.disasm.model import Action, Flow
+from undwarf.types import values
+from undwarf.unwind.stop import Provenance, StopReason
+
+ROOT = Path(undwarf.__file__).parent
+DECLARED = re.compile(r"^([A-Z][A-Z_0-9]*) = cython\.declare\((.*)\)$", re.MULTILINE)
+BASES = {name: getattr(values, name) for name in ("NUMBER", "FRAME", "OBJECT", "ADDRESS", "PERCPU", "THREAD", "POISON")}
+ARITHMETIC = re.compile(r"[0-9a-fA-FxX<>|+*() -]+")
+
+
+def declared(package: str) -> Iterator[tuple[Path, str, int]]:
+    """(module, name, number) of the constants of a package's compiled modules."""
+    for path in sorted((ROOT / package).rglob("*.py")):
+        for name, said in DECLARED.findall(path.read_text()):
+            number = said.partition(",")[2].strip()
+            if number and ARITHMETIC.fullmatch(number):
+                yield path, name, int(eval(compile(ast.parse(number, mode="eval"), str(path), "eval"), {}))
+
+
+def disagreeing(met: Iterable[tuple[Path, str, int]]) -> dict[str, set[int]]:
+    """The names that are several numbers."""
+    found: dict[str, set[int]] = {}
+    for _path, name, number in met:
+        found.setdefault(name, set()).add(number)
+    assert found
+    return {name: numbers for name, numbers in found.items() if len(numbers) > 1}
+
+
+@pytest.mark.parametrize("package", ["dwarf", "perfdata", "unwind"])
+def test_a_name_is_one_number_in_all_modules_of_a_package(package: str) -> None:
+    assert disagreeing(declared(package)) == {}
+
+
+def test_words_of_rows_are_the_same_for_all_who_follow_values() -> None:
+    words = ("ROW_", "OPERAND_", "PLACE_", "MULTIPLIER", "REGISTERS")
+    assert disagreeing(one for one in declared("types") if one[1].startswith(words)) == {}
+
+
+@pytest.mark.parametrize(("prefix", "source"), [("STOP_", StopReason), ("FROM_", Provenance)])
+def test_reasons_and_provenances_are_those_of_the_enumeration(prefix: str, source: type[IntEnum]) -> None:
+    met = [(name.removeprefix(prefix), number) for _path, name, number in declared("unwind") if name.startswith(prefix)]
+    assert met
+    assert [(name, number) for name, number in met if source[name] != number] == []
+
+
+def test_actions_flows_and_bases_are_those_of_their_source() -> None:
+    met = list(declared("types"))
+    following = {path for path, name, _number in met if name == "ROW_WORDS"}
+    told: dict[str, set[int]] = {}
+    for name, number in (*Action.__members__.items(), *Flow.__members__.items(), *BASES.items()):
+        told.setdefault(name, set()).add(int(number))
+    checked = [(path.name, name, number) for path, name, number in met if path in following and name in told]
+    assert {"effects.py", "branches.py", "living.py"} <= {one[0] for one in checked}
+    assert [one for one in checked if one[2] not in told[one[1]]] == []
