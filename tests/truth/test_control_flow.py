@@ -27,8 +27,12 @@ def test_a_signal_handler_on_the_normal_stack(build: Build, stacks: Stacks, opti
         names = stack.of(program)
         assert names[:2] == ["_start", "main"]
         assert [name for name in names if name in HANDLER] == HANDLER
-    # the interrupted function stands below the handler, most often deep in work()
-    assert sum("work" in stack.names for stack in burning) >= len(burning) // 2
+        # The interrupted function stands below the handler: work() and what it calls, or main() and what it asks for
+        # the time; how often which of them depends on how busy the machine is.
+        interrupted = stack.names[stack.names.index("main") + 1 : stack.names.index("on_signal")]
+        assert interrupted[-1] == "__restore_rt"
+        assert interrupted[0] in ("work", "__restore_rt", "workload_runs", "clock_gettime", "__clock_gettime")
+    assert any("work" in stack.names for stack in burning)
 
 
 def test_a_handler_on_an_alternate_stack_within_the_dump(build: Build, stacks: Stacks) -> None:
