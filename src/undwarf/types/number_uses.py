@@ -3,29 +3,27 @@
 
 from undwarf.disasm import NONE, Instruction
 from undwarf.disasm.x86_64 import MACHINE, calculates, shifts_by
-from undwarf.types.model import VOID, TypeGraph
+from undwarf.types.held_values import GENERAL, HeldValues
+from undwarf.types.model import VOID
 from undwarf.types.nodes import Held, Node
+from undwarf.types.places import Prototype
 from undwarf.types.pointed import exactly, pointed, scalar_at
 from undwarf.types.tracking import Tracker
 from undwarf.types.values import Value
 
 __all__ = ["OPERANDS", "NumberUses"]
 
-_GENERAL = range(16)
 OPERANDS = 4
 """Nodes of which a number is remembered to be made."""
 
 
-class NumberUses:
+class NumberUses(HeldValues):
     """The part of :class:`undwarf.types.webs.Webs` that is about numbers."""
 
-    tracker: Tracker
-    graph: TypeGraph
-    _made_of: "dict[int, tuple[Node | int, ...]]"
-
-    def read(self, held: dict[int, Held | None], register: int) -> Held | None:
-        """What a register holds."""
-        raise NotImplementedError
+    def __init__(self, tracker: Tracker, prototype: Prototype | None) -> None:
+        super().__init__(tracker, prototype)
+        self._made_of: dict[int, tuple[Node | int, ...]] = {}
+        """By register, nodes and types of numbers that what it holds was calculated from."""
 
     def _whole(self, held: Held | None) -> None:
         """All of a register is read of which half was loaded: the number is one without sign."""
@@ -45,7 +43,7 @@ class NumberUses:
     ) -> tuple[Node | int, ...]:
         found: list[Node | int] = []
         for register in made.reads:
-            if register in _GENERAL and all(operand.base != register for operand in made.memory):
+            if register in GENERAL and all(operand.base != register for operand in made.memory):
                 found += [one for one in self._parts(register, held, width) if one not in found]
         operand = made.memory[0] if made.memory else None
         if operand is not None and operand.access and operand.size == width and slot is not None:
