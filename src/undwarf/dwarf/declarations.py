@@ -4,6 +4,7 @@
 from typing import Any
 
 import cython
+from cython.cimports.undwarf.dwarf.leb128 import leb128
 
 from undwarf.buffers import copied
 from undwarf.dwarf.functions import Functions
@@ -280,14 +281,7 @@ class Declarations(Functions):
                             elif op == 0xA1 or op == 0xFB or op == 0xA2 or op == 0xFC:
                                 place_kind = 2 if op == 0xA1 or op == 0xFB else 4
                                 k += 1
-                                size = 0
-                                while k < m:
-                                    if size < 63:
-                                        place |= cython.cast(cython.ulonglong, self.data[k] & 0x7F) << size
-                                    size += 7
-                                    k += 1
-                                    if self.data[k - 1] < 0x80:
-                                        break
+                                place = leb128(self.data, cython.address(k), m, False)
                             else:
                                 place_kind = 0
                             if place_kind and k < m:

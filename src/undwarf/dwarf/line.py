@@ -7,11 +7,11 @@ Source: DWARF 5, section 6.2; DWARF 2 to 4 for the older headers.
 from typing import Any
 
 import cython
+from cython.cimports.undwarf.dwarf.leb128 import leb128
 
 from undwarf.buffers import longer, zeros
 
 NONE = cython.declare(cython.uint, 0xFFFFFFFF)
-ALL_ONES = cython.declare(cython.ulonglong, 0xFFFFFFFFFFFFFFFF)
 ESCAPE = cython.declare(cython.ulonglong, 0xFFFFFFFF)
 HIGH = cython.declare(cython.ulonglong, 0xFFFFFFF0)
 
@@ -115,24 +115,8 @@ class LineProgram:
     @cython.nogil
     @cython.exceptval(check=False)
     def leb(self, sign: cython.bint) -> cython.ulonglong:
-        """The LEB128 number at ``at``, signed ones as their two's complement; bits past 64 are dropped."""
-        value: cython.ulonglong = 0
-        shift: cython.int = 0
-        byte: cython.uchar
-        while self.at < self.end:
-            byte = self.data[self.at]
-            self.at += 1
-            if shift < 64:
-                value |= cython.cast(cython.ulonglong, byte & 0x7F) << shift
-            shift += 7
-            if byte < 0x80:
-                if sign and byte & 0x40 and shift < 64:
-                    value |= ALL_ONES << shift
-                return value
-            if shift > 140:
-                break
-        self.at = self.end + 1
-        return 0
+        """The LEB128 number at ``at``, signed ones as their two's complement."""
+        return leb128(self.data, cython.address(self.at), self.end, sign)
 
     @cython.cfunc
     @cython.exceptval(-1)

@@ -7,12 +7,12 @@ Source: DWARF 5, 7.5 (unit headers, abbreviations), 7.6 (LEB128); DWARF 4, 7.5.
 from typing import Any
 
 import cython
+from cython.cimports.undwarf.dwarf.leb128 import leb128
 
 from undwarf.buffers import doubled, with_room, zeros
 
 NULL_ENTRY = cython.declare(cython.Py_ssize_t, -2)
 NONE = cython.declare(cython.uint, 0xFFFFFFFF)
-ALL_ONES = cython.declare(cython.ulonglong, 0xFFFFFFFFFFFFFFFF)
 HIGH = cython.declare(cython.ulonglong, 0xFFFFFFF0)
 ESCAPE = cython.declare(cython.ulonglong, 0xFFFFFFFF)
 MAX_ATTRIBUTES = cython.declare(cython.Py_ssize_t, 256)
@@ -124,45 +124,15 @@ class Units:
     @cython.nogil
     @cython.exceptval(check=False)
     def uleb(self) -> cython.ulonglong:
-        """The LEB128 number at ``at``; bits past 64 are dropped. At the end of the unit ``at`` becomes past it."""
-        value: cython.ulonglong = 0
-        shift: cython.int = 0
-        byte: cython.uchar
-        while self.at < self.end:
-            byte = self.data[self.at]
-            self.at += 1
-            if shift < 64:
-                value |= cython.cast(cython.ulonglong, byte & 0x7F) << shift
-            shift += 7
-            if byte < 0x80:
-                return value
-            if shift > 140:
-                break
-        self.at = self.end + 1
-        return 0
+        """The unsigned LEB128 number at ``at``, which becomes past the end of the unit where there is none."""
+        return leb128(self.data, cython.address(self.at), self.end, False)
 
     @cython.cfunc
     @cython.nogil
     @cython.exceptval(check=False)
     def sleb(self) -> cython.ulonglong:
         """The signed LEB128 number at ``at``, as its two's complement."""
-        value: cython.ulonglong = 0
-        shift: cython.int = 0
-        byte: cython.uchar
-        while self.at < self.end:
-            byte = self.data[self.at]
-            self.at += 1
-            if shift < 64:
-                value |= cython.cast(cython.ulonglong, byte & 0x7F) << shift
-            shift += 7
-            if byte < 0x80:
-                if byte & 0x40 and shift < 64:
-                    value |= ALL_ONES << shift
-                return value
-            if shift > 140:
-                break
-        self.at = self.end + 1
-        return 0
+        return leb128(self.data, cython.address(self.at), self.end, True)
 
     def _set_unit_column(self, name: str, column: Any) -> None:
         if name == "offset":

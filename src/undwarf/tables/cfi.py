@@ -7,6 +7,7 @@ Sources: DWARF 5, 6.4.2 and 7.24; LSB Core generic, 10.6; AArch64 ABI (return ad
 from typing import Any
 
 import cython
+from cython.cimports.undwarf.dwarf.leb128 import leb128
 
 from undwarf.buffers import zeros
 from undwarf.limits import Limits
@@ -49,33 +50,6 @@ for _op, _kind in {
     0x2E: 2, 0x2F: 3,
 }.items():  # fmt: skip
     _OPERANDS[_op] = _kind
-
-
-@cython.cfunc
-@cython.nogil
-@cython.inline
-@cython.exceptval(check=False)
-@cython.locals(base="const unsigned char *", at="Py_ssize_t *")
-def _leb(base: Any, at: Any, end: cython.Py_ssize_t, signed: cython.bint) -> cython.ulonglong:
-    """A LEB128 number; reads below ``end`` only, and leaves ``at`` behind ``end`` when the number does not stop there.
-    Bits past the 64th are dropped."""
-    value: cython.ulonglong = 0
-    byte: cython.ulonglong
-    shift: cython.int = 0
-    i: cython.Py_ssize_t = at[0]
-    while i < end:
-        byte = base[i]
-        i += 1
-        if shift < 64:
-            value |= (byte & 0x7F) << shift
-            shift += 7
-        if byte < 0x80:
-            if signed and byte & 0x40 and shift < 64:
-                value |= (0 - cython.cast(cython.ulonglong, 1)) << shift
-            at[0] = i
-            return value
-    at[0] = end + 1
-    return 0
 
 
 @cython.cfunc
@@ -325,7 +299,7 @@ class Programs(RowTable):
                 value = 0
             elif op >= 0x80:
                 number = cython.cast(cython.ulonglong, op & 0x3F)
-                value = _leb(base, cython.address(at), end, False)
+                value = leb128(self.data, cython.address(at), end, False)
                 op = 0x05
             elif op >= 0x40:
                 delta = cython.cast(cython.ulonglong, op & 0x3F) * code_align
@@ -338,9 +312,9 @@ class Programs(RowTable):
                     good = False
                     kind = 0
                 if kind & 1:
-                    number = _leb(base, cython.address(at), end, False)
+                    number = leb128(self.data, cython.address(at), end, False)
                 if kind & 6:
-                    value = _leb(base, cython.address(at), end, kind & 6 == 4)
+                    value = leb128(self.data, cython.address(at), end, kind & 6 == 4)
                     if kind & 6 == 6 and (at > end or value > cython.cast(cython.ulonglong, end - at)):
                         good = False
             if at > end or not good:

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import cython
+from cython.cimports.undwarf.dwarf.leb128 import leb128
 
 from undwarf.buffers import longer, zeros
 from undwarf.types.places import PlaceKind
@@ -120,34 +121,28 @@ class _Reader:
     @cython.cfunc
     @cython.returns(cython.ulonglong)
     @cython.exceptval(check=False)
-    @cython.locals(value=cython.ulonglong, shift=cython.int, byte=cython.ulonglong)
     def uleb(self) -> int:
         """An unsigned LEB128 number, 64 bits of it."""
-        value = 0
-        shift = 0
-        while 0 <= self.at < self.end:
-            byte = self.data[self.at]
-            self.at += 1
-            if shift < 64:
-                value |= (byte & 0x7F) << shift
-                shift += 7
-            if byte < 0x80:
-                return value
-        self.short = True
-        return 0
+        return self.leb(False)
 
     @cython.cfunc
     @cython.returns(cython.longlong)
     @cython.exceptval(check=False)
-    @cython.locals(value=cython.ulonglong, start=cython.Py_ssize_t, bits=cython.Py_ssize_t)
     def sleb(self) -> int:
         """A signed LEB128 number."""
-        start = self.at
-        value = self.uleb()
-        bits = 7 * (self.at - start)
-        if self.at > start and self.data[self.at - 1] & 0x40 and bits < 64:
-            value |= cython.cast(cython.ulonglong, 0xFFFFFFFFFFFFFFFF) << bits
-        return cython.cast(cython.longlong, value)
+        return cython.cast(cython.longlong, self.leb(True))
+
+    @cython.cfunc
+    @cython.inline
+    @cython.returns(cython.ulonglong)
+    @cython.exceptval(check=False)
+    @cython.locals(sign=cython.bint, value=cython.ulonglong)
+    def leb(self, sign: bool) -> int:
+        value = leb128(self.data, cython.address(self.at), self.end, sign)
+        if self.at > self.end:
+            self.short = True
+            self.at = self.end
+        return value
 
     @cython.cfunc
     @cython.returns(cython.int)

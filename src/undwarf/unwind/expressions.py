@@ -4,6 +4,7 @@
 from typing import Any
 
 import cython
+from cython.cimports.undwarf.dwarf.leb128 import leb128
 
 from undwarf.unwind.aarch64.registers import LINK, PLACE_OF_DWARF
 from undwarf.unwind.machines import AARCH64
@@ -277,20 +278,5 @@ class Expressions(Memory):
     @cython.exceptval(-2)
     def leb(self, at: cython.Py_ssize_t, end: cython.Py_ssize_t, signed: cython.bint) -> cython.Py_ssize_t:
         """Read a LEB128 operand; returns where it ends, or -1."""
-        value: cython.ulonglong = 0
-        shift: cython.int = 0
-        byte: cython.uint
-        while at < end:
-            byte = self.expression_bytes[at]
-            at += 1
-            if shift < 64:
-                value |= cython.cast(cython.ulonglong, byte & 0x7F) << shift
-            shift += 7
-            if not byte & 0x80:
-                if signed and shift < 64 and byte & 0x40:
-                    value |= ALL_ONES << shift
-                self.operand = value
-                return at
-            if shift > 140:
-                return -1
-        return -1
+        self.operand = leb128(self.expression_bytes, cython.address(at), end, signed)
+        return at if at <= end else -1
