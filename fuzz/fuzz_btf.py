@@ -9,10 +9,10 @@ from mutate import main
 from undwarf.elf import ElfFile
 from undwarf.errors import UnreadableInput
 from undwarf.limits import Limits
-from undwarf.types.btf import BtfFile, BtfTypes
-from undwarf.types.data_symbols import DataSymbols
-from undwarf.types.from_btf import BtfSource
 from undwarf.types.opening import open_resolver
+from undwarf.types.sources.btf import BtfFile, BtfTypes
+from undwarf.types.sources.data_symbols import DataSymbols
+from undwarf.types.sources.from_btf import BtfSource
 
 LIMITS = Limits(types=2000)
 

@@ -4,7 +4,7 @@ from typing import Literal
 
 from mutate import main
 
-from undwarf.types.locations import Lists, spots
+from undwarf.types.sources.locations import Lists, spots
 
 ADDRESSES = {0: 0x1000, 1: 0x2000}
 

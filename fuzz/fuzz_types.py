@@ -11,8 +11,8 @@ from mutate import main
 from undwarf.elf import ElfFile
 from undwarf.errors import UndwarfError
 from undwarf.limits import Limits
-from undwarf.types.from_dwarf import DwarfSource
 from undwarf.types.resolve import Resolver
+from undwarf.types.sources.from_dwarf import DwarfSource
 
 LIMITS = Limits(types=20_000, dwarf_bytes=1 << 20, section_bytes=1 << 22, type_steps=512)
 SECTIONS = (".debug_info", ".debug_abbrev", ".debug_loclists", ".debug_loc", ".debug_types", ".debug_addr", ".text")

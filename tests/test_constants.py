@@ -14,7 +14,7 @@ import pytest
 
 import undwarf
 from undwarf.disasm.model import Action, Flow
-from undwarf.types import values
+from undwarf.types.dataflow import values
 from undwarf.unwind.stop import Provenance, StopReason
 
 ROOT = Path(undwarf.__file__).parent

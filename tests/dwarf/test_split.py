@@ -15,7 +15,7 @@ from undwarf.dwarf.lines import DebugLines
 from undwarf.dwarf.split import Package
 from undwarf.elf import ElfFile
 from undwarf.images import Finder
-from undwarf.types.entries import SIGNATURE, TYPE, Spaces, tags_of
+from undwarf.types.sources.entries import SIGNATURE, TYPE, Spaces, tags_of
 
 from .conftest import CPP_SOURCE
 

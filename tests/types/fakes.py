@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from undwarf.elf import ElfFile
-from undwarf.types.model import Kind, Member, TypeGraph, TypeRecord
+from undwarf.types.layouts.model import Kind, Member, TypeGraph, TypeRecord
 from undwarf.types.opening import open_resolver
-from undwarf.types.places import GlobalVariable, Place, Prototype
 from undwarf.types.resolve import Access, Resolver
+from undwarf.types.sources.places import GlobalVariable, Place, Prototype
 
 
 class Fake:

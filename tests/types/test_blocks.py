@@ -9,8 +9,8 @@ from fakes import assemble
 from undwarf.disasm import Flow
 from undwarf.disasm.listing import Listing
 from undwarf.disasm.x86_64 import MACHINE
-from undwarf.types.blocks import Blocks
-from undwarf.types.flow import FunctionFlow
+from undwarf.types.dataflow.blocks import Blocks
+from undwarf.types.dataflow.flow import FunctionFlow
 
 BASE = 0x1000
 

@@ -12,8 +12,8 @@ from undwarf.elf import ElfFile
 from undwarf.errors import UnreadableInput
 from undwarf.limits import Limits
 from undwarf.types import Kind
-from undwarf.types.btf import BtfFile, BtfTypes, open_btf
-from undwarf.types.from_btf import BtfSource
+from undwarf.types.sources.btf import BtfFile, BtfTypes, open_btf
+from undwarf.types.sources.from_btf import BtfSource
 
 KERNEL = Path("/sys/kernel/btf/vmlinux")
 

@@ -10,12 +10,13 @@ import pytest
 
 from undwarf.elf import ElfFile
 from undwarf.limits import DEFAULT, Limits
-from undwarf.types import callers, inference, resolve
-from undwarf.types.flow import FunctionFlow
+from undwarf.types import resolve
+from undwarf.types.dataflow.flow import FunctionFlow
+from undwarf.types.dataflow.program import Program
+from undwarf.types.dataflow.tracking import Tracker
+from undwarf.types.inference import callers, deciding
 from undwarf.types.opening import open_resolver
-from undwarf.types.program import Program
 from undwarf.types.resolve import Resolver
-from undwarf.types.tracking import Tracker
 
 SOURCE = r"""
 #include <stdlib.h>
@@ -83,7 +84,7 @@ def test_what_nothing_is_inferred_of_is_followed_once(program: Path, monkeypatch
             super().__init__(program, flow, low, *rest)
 
     monkeypatch.setattr(callers, "Tracker", Counted)
-    monkeypatch.setattr(inference, "Tracker", Counted)
+    monkeypatch.setattr(deciding, "Tracker", Counted)
     monkeypatch.setattr(resolve, "Tracker", Counted)
     assert answers(program, "give") == {"struct node.next"}
     assert len(followed) == 1

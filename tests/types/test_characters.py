@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 from fakes import Fake, accesses, compiled
 
-from undwarf.types.locate import locate
-from undwarf.types.model import Kind, TypeRecord
-from undwarf.types.values import OBJECT, join
+from undwarf.types.dataflow.values import OBJECT, join
+from undwarf.types.layouts.locate import locate
+from undwarf.types.layouts.model import Kind, TypeRecord
 
 SOURCE = r"""
 #include <stdlib.h>

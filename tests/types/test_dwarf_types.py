@@ -10,7 +10,7 @@ import pytest
 from undwarf.elf import ElfFile
 from undwarf.limits import Limits
 from undwarf.types import Kind, PlaceKind
-from undwarf.types.from_dwarf import DwarfSource
+from undwarf.types.sources.from_dwarf import DwarfSource
 
 C_SOURCE = r"""
 #include <stdint.h>

@@ -1,7 +1,7 @@
 """What else a part may be in: told by name before anything is asked of layouts."""
 
-from undwarf.types.locate import Embedders
-from undwarf.types.model import Kind, Member, TypeGraph, TypeRecord
+from undwarf.types.layouts.locate import Embedders
+from undwarf.types.layouts.model import Kind, Member, TypeGraph, TypeRecord
 
 
 class Parts:

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from undwarf.elf import ElfFile
-from undwarf.types.from_dwarf import DwarfSource
-from undwarf.types.got import OffsetTable
 from undwarf.types.resolve import Resolver
+from undwarf.types.sources.from_dwarf import DwarfSource
+from undwarf.types.sources.got import OffsetTable
 
 SOURCE = """
 #include <stdlib.h>

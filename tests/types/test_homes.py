@@ -6,11 +6,11 @@ import pytest
 from fakes import Fake, assemble
 
 from undwarf.disasm.x86_64 import MACHINE
-from undwarf.types.flow import FunctionFlow
-from undwarf.types.homes import is_extended, just_as_large
-from undwarf.types.places import Place, PlaceKind
-from undwarf.types.program import Program
-from undwarf.types.tracking import Tracker
+from undwarf.types.dataflow.flow import FunctionFlow
+from undwarf.types.dataflow.program import Program
+from undwarf.types.dataflow.tracking import Tracker
+from undwarf.types.sources.places import Place, PlaceKind
+from undwarf.types.uses.homes import is_extended, just_as_large
 
 ENTRY, STORE, END = 0, 4, 8
 """Where two instructions of four bytes, and what follows them, begin."""

@@ -8,14 +8,14 @@ import pytest
 from fakes import Fake, assemble
 
 from undwarf.disasm.x86_64 import MACHINE
-from undwarf.types.flow import FunctionFlow
-from undwarf.types.inference import Inference
-from undwarf.types.locate import Embedders, whole_around
-from undwarf.types.model import Kind, TypeRecord
-from undwarf.types.nodes import Node
-from undwarf.types.places import Prototype
-from undwarf.types.program import Program
-from undwarf.types.values import OBJECT
+from undwarf.types.dataflow.flow import FunctionFlow
+from undwarf.types.dataflow.program import Program
+from undwarf.types.dataflow.values import OBJECT
+from undwarf.types.inference.deciding import Inference
+from undwarf.types.inference.nodes import Node
+from undwarf.types.layouts.locate import Embedders, whole_around
+from undwarf.types.layouts.model import Kind, TypeRecord
+from undwarf.types.sources.places import Prototype
 
 RDI, RSI = 5, 4
 FRAME = "push %rbp\n mov %rsp, %rbp\n"

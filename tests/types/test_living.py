@@ -11,12 +11,12 @@ from undwarf.buffers import zeros
 from undwarf.disasm import Flow
 from undwarf.disasm.listing import TARGETED, Listing
 from undwarf.disasm.x86_64 import MACHINE
-from undwarf.types.flow import FunctionFlow
-from undwarf.types.living import Living
-from undwarf.types.places import Place, PlaceKind
-from undwarf.types.program import Program
-from undwarf.types.tracking import Tracker
-from undwarf.types.values import OBJECT
+from undwarf.types.dataflow.flow import FunctionFlow
+from undwarf.types.dataflow.living import Living
+from undwarf.types.dataflow.program import Program
+from undwarf.types.dataflow.tracking import Tracker
+from undwarf.types.dataflow.values import OBJECT
+from undwarf.types.sources.places import Place, PlaceKind
 
 RAX, RDX, RCX, RBX, RSI, RDI = range(6)
 LOST = [one for one in MACHINE.lost_in_calls if one in MACHINE.general]

@@ -1,8 +1,8 @@
 """What location expressions say of places, beyond those that the other tests' compilers write."""
 
-from undwarf.types.locations import FrameBase, Lists, Spot, spots
-from undwarf.types.places import PlaceKind
-from undwarf.types.scopes import without_doubles
+from undwarf.types.sources.locations import FrameBase, Lists, Spot, spots
+from undwarf.types.sources.places import PlaceKind
+from undwarf.types.sources.scopes import without_doubles
 
 RSP = 7
 

@@ -12,10 +12,10 @@ import pytest
 from click.testing import CliRunner
 
 from undwarf.cli.main import undwarf
-from undwarf.types.model import Kind, Member, TypeGraph, TypeRecord
-from undwarf.types.places import Place, PlaceKind
+from undwarf.types.dataflow.tracking import Tracker
+from undwarf.types.layouts.model import Kind, Member, TypeGraph, TypeRecord
 from undwarf.types.resolve import Resolver
-from undwarf.types.tracking import Tracker
+from undwarf.types.sources.places import Place, PlaceKind
 
 SOURCE = """
 use std::collections::BTreeMap;

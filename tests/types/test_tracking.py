@@ -8,15 +8,15 @@ from fakes import Fake, assemble
 
 from undwarf.disasm import Memory
 from undwarf.disasm.x86_64 import MACHINE
-from undwarf.types.flow import FunctionFlow
-from undwarf.types.locate import Embedders, Located, locate, one_of_two
-from undwarf.types.model import Kind, Member, TypeRecord
-from undwarf.types.places import GlobalVariable, Place, PlaceKind, Prototype
-from undwarf.types.program import Program
-from undwarf.types.touched import led_to_by_both, used_in_parts
-from undwarf.types.touched import touched as what_is_touched
-from undwarf.types.tracking import Tracker
-from undwarf.types.values import FRAME
+from undwarf.types.dataflow.flow import FunctionFlow
+from undwarf.types.dataflow.program import Program
+from undwarf.types.dataflow.tracking import Tracker
+from undwarf.types.dataflow.values import FRAME
+from undwarf.types.layouts.locate import Embedders, Located, locate, one_of_two
+from undwarf.types.layouts.model import Kind, Member, TypeRecord
+from undwarf.types.sources.places import GlobalVariable, Place, PlaceKind, Prototype
+from undwarf.types.uses.touched import led_to_by_both, used_in_parts
+from undwarf.types.uses.touched import touched as what_is_touched
 
 RAX, RDX, RCX, RBX, RSI, RDI, RBP, RSP = range(8)
 

@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from undwarf.cli.main import undwarf
-from undwarf.types.calling import thunk_of, virtual_thunk_of
+from undwarf.types.sources.calling import thunk_of, virtual_thunk_of
 
 LIST = """
 #include <stdlib.h>

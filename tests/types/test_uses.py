@@ -6,12 +6,12 @@ import pytest
 from fakes import Fake, assemble
 
 from undwarf.disasm.x86_64 import MACHINE
-from undwarf.types.flow import FunctionFlow
-from undwarf.types.model import Kind, TypeRecord
-from undwarf.types.places import Place, PlaceKind
-from undwarf.types.program import Program
-from undwarf.types.tracking import Tracker
-from undwarf.types.uses import everywhere, meant
+from undwarf.types.dataflow.flow import FunctionFlow
+from undwarf.types.dataflow.program import Program
+from undwarf.types.dataflow.tracking import Tracker
+from undwarf.types.layouts.model import Kind, TypeRecord
+from undwarf.types.sources.places import Place, PlaceKind
+from undwarf.types.uses.pointer_uses import everywhere, meant
 
 RBX, RSI, RDI = 3, 4, 5
 

@@ -10,15 +10,15 @@ from fakes import Fake, assemble
 from undwarf.disasm.x86_64 import MACHINE
 from undwarf.elf import ElfFile
 from undwarf.symbols.elf_symbols import symbols_of_elf
-from undwarf.types.flow import FunctionFlow
-from undwarf.types.locate import Located, locate
-from undwarf.types.model import Kind, TypeRecord
-from undwarf.types.objects import as_linked
+from undwarf.types.dataflow.flow import FunctionFlow
+from undwarf.types.dataflow.program import Program
+from undwarf.types.dataflow.tracking import Tracker
+from undwarf.types.dataflow.values import FRAME, OBJECT, Value
+from undwarf.types.dataflow.ways import KernelWays
+from undwarf.types.layouts.locate import Located, locate
+from undwarf.types.layouts.model import Kind, TypeRecord
 from undwarf.types.opening import open_resolver
-from undwarf.types.program import Program
-from undwarf.types.tracking import Tracker
-from undwarf.types.values import FRAME, OBJECT, Value
-from undwarf.types.ways import KernelWays
+from undwarf.types.sources.objects import as_linked
 
 RSP, RDI, RBX = 7, 5, 3
 

@@ -238,8 +238,8 @@ def _draw(binary: str | None, name: str, btf: str, as_json: bool, options: dict[
     from undwarf.views.datatypes import DataTypes, TypeRow
 
     if binary is None:
-        from undwarf.types.btf import BtfTypes
         from undwarf.types.opening import open_btf_with_base
+        from undwarf.types.sources.btf import BtfTypes
 
         types = BtfTypes(open_btf_with_base(btf))
         graph, number = types.graph, types.named(text.plain_name(name))

@@ -5,7 +5,7 @@ from bisect import bisect_right
 
 from undwarf.images import Image, ImageKind, ImageStore
 from undwarf.profile.build import Spaces
-from undwarf.types.data_symbols import DataSymbols
+from undwarf.types.sources.data_symbols import DataSymbols
 
 __all__ = ["DataPlaces"]
 

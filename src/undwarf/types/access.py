@@ -5,7 +5,7 @@ from typing import Any
 
 from undwarf.disasm import Instruction, Memory
 from undwarf.lazy_dataclasses import dataclass
-from undwarf.types.model import VOID
+from undwarf.types.layouts.model import VOID
 
 __all__ = ["Access", "access", "nothing", "packed", "unpacked"]
 

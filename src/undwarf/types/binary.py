@@ -15,11 +15,11 @@ from undwarf.symbols.table import SymbolTable
 from undwarf.tables.code.returning import is_known
 from undwarf.tables.model import NO_RULE, UnwindTable
 from undwarf.tables.rule_set import RuleSet
-from undwarf.types.flow import FunctionFlow
-from undwarf.types.got import OffsetTable
-from undwarf.types.model import VOID
-from undwarf.types.objects import ObjectFile
-from undwarf.types.places import Prototype, TypeSource
+from undwarf.types.dataflow.flow import FunctionFlow
+from undwarf.types.layouts.model import VOID
+from undwarf.types.sources.got import OffsetTable
+from undwarf.types.sources.objects import ObjectFile
+from undwarf.types.sources.places import Prototype, TypeSource
 
 _CFA_REGISTER = 1
 _PT_TLS = 7

@@ -13,9 +13,9 @@ from undwarf.symbols.modules import Place, module_places
 from undwarf.types.answers import KeptAnswers, kept_answers
 
 if TYPE_CHECKING:
-    from undwarf.types.btf import BtfFile
     from undwarf.types.kernels import KernelBinary
     from undwarf.types.resolve import Resolver
+    from undwarf.types.sources.btf import BtfFile
 
 __all__ = ["ImageTypes"]
 

@@ -18,7 +18,7 @@ from undwarf.symbols.kernel import KernelReference, KernelTable, kernel_key, ker
 from undwarf.symbols.table import SymbolTable
 
 if TYPE_CHECKING:
-    from undwarf.types.btf import BtfFile
+    from undwarf.types.sources.btf import BtfFile
 
 __all__ = ["RUNNING_BTF", "KernelBinary", "kernel_binary"]
 
@@ -87,7 +87,7 @@ def _from_kallsyms(
 def _running_btf(image: Image, limits: Limits) -> "BtfFile | None":
     if not image.build_id or not build_ids.same(running_kernel_build_id(), image.build_id):
         return None
-    from undwarf.types.btf import open_btf
+    from undwarf.types.sources.btf import open_btf
 
     try:
         return open_btf(RUNNING_BTF, limits=limits)

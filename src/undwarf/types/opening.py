@@ -8,13 +8,13 @@ from undwarf.elf import ElfFile
 from undwarf.errors import UndwarfError
 from undwarf.limits import DEFAULT, Limits
 from undwarf.symbols.table import SymbolTable
-from undwarf.types.btf import BtfFile, BtfTypes, open_btf
-from undwarf.types.data_symbols import TableSymbols
-from undwarf.types.from_btf import PER_CPU, BtfSource
-from undwarf.types.from_dwarf import DwarfSource
-from undwarf.types.neighbours import Neighbours
-from undwarf.types.objects import as_linked
 from undwarf.types.resolve import Resolver
+from undwarf.types.sources.btf import BtfFile, BtfTypes, open_btf
+from undwarf.types.sources.data_symbols import TableSymbols
+from undwarf.types.sources.from_btf import PER_CPU, BtfSource
+from undwarf.types.sources.from_dwarf import DwarfSource
+from undwarf.types.sources.neighbours import Neighbours
+from undwarf.types.sources.objects import as_linked
 
 __all__ = ["btf_of", "open_btf_with_base", "open_resolver"]
 

@@ -16,15 +16,14 @@ from undwarf.disasm.x86_64 import fused
 from undwarf.elf import ElfFile
 from undwarf.symbols.table import SymbolTable
 from undwarf.types.access import Access, access, nothing
-from undwarf.types.aliases import made_of_same
 from undwarf.types.binary import Binary
-from undwarf.types.callers import Callers, follow
-from undwarf.types.casts import read_as
-from undwarf.types.characters import by_sign, in_a_row
-from undwarf.types.data_symbols import DataSymbols
-from undwarf.types.flow import FunctionFlow
-from undwarf.types.homes import is_extended, just_as_large
-from undwarf.types.locate import (
+from undwarf.types.dataflow.flow import FunctionFlow
+from undwarf.types.dataflow.program import Program
+from undwarf.types.dataflow.tracking import Tracker
+from undwarf.types.dataflow.values import ADDRESS, FRAME, OBJECT, PERCPU, THREAD, Value
+from undwarf.types.dataflow.ways import KernelWays
+from undwarf.types.inference.callers import Callers, follow
+from undwarf.types.layouts.locate import (
     INCOMPLETE,
     Embedders,
     Located,
@@ -35,13 +34,18 @@ from undwarf.types.locate import (
     one_of_two,
     whole_around,
 )
-from undwarf.types.model import VOID, Kind
-from undwarf.types.objects import APART, ELSEWHERE, ObjectFile
-from undwarf.types.places import Place, PlaceKind, TypeSource
-from undwarf.types.program import Program
+from undwarf.types.layouts.model import VOID, Kind
 from undwarf.types.skid import late
-from undwarf.types.spills import put_aside
-from undwarf.types.touched import (
+from undwarf.types.sources.data_symbols import DataSymbols
+from undwarf.types.sources.objects import APART, ELSEWHERE, ObjectFile
+from undwarf.types.sources.places import Place, PlaceKind, TypeSource
+from undwarf.types.uses.aliases import made_of_same
+from undwarf.types.uses.casts import read_as
+from undwarf.types.uses.characters import by_sign, in_a_row
+from undwarf.types.uses.homes import is_extended, just_as_large
+from undwarf.types.uses.pointer_uses import accessed, everywhere, kept_as, meant
+from undwarf.types.uses.spills import put_aside
+from undwarf.types.uses.touched import (
     SEVERAL,
     copied,
     in_array,
@@ -52,10 +56,6 @@ from undwarf.types.touched import (
     touched,
     used_in_parts,
 )
-from undwarf.types.tracking import Tracker
-from undwarf.types.uses import accessed, everywhere, kept_as, meant
-from undwarf.types.values import ADDRESS, FRAME, OBJECT, PERCPU, THREAD, Value
-from undwarf.types.ways import KernelWays
 
 __all__ = ["Access", "Resolver"]
 

@@ -7,7 +7,7 @@ few instructions before it produced, the load is most likely what took the time.
 from collections.abc import Iterator
 
 from undwarf.disasm import Flow, Instruction
-from undwarf.types.flow import FunctionFlow
+from undwarf.types.dataflow.flow import FunctionFlow
 
 __all__ = ["late"]
 

@@ -18,7 +18,7 @@ from undwarf.lazy_dataclasses import dataclass
 from undwarf.profile.model import NONE, Profile
 from undwarf.types.access import Access, packed, unpacked
 from undwarf.types.answers import Answer, KeptAnswers
-from undwarf.types.model import VOID, TypeGraph
+from undwarf.types.layouts.model import VOID, TypeGraph
 from undwarf.views.both_ends import both_ends
 from undwarf.views.data_labels import latency_of
 from undwarf.views.data_source import MemoryCounts, access_of

@@ -3,7 +3,7 @@ weights say about the layout: members used together but far apart.
 """
 
 from undwarf.lazy_dataclasses import dataclass
-from undwarf.types.model import TypeGraph
+from undwarf.types.layouts.model import TypeGraph
 from undwarf.views.datatypes import Counts, DataTypes, FieldRow, TypeRow
 from undwarf.views.sharing import LINE
 

@@ -1,0 +1,1 @@
+"""What registers and memory hold: the control-flow graph of a function and its values, followed to a fixed point."""

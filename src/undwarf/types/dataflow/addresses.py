@@ -1,0 +1,817 @@
+# cython: language_level=3, annotation_typing=False
+"""What types say of values: what lies at an address, what a load gives, whether tracking or a variable is right.
+
+The data flow (`sums.py` to `fixed_point.py`) asks these questions with values as tuples, each once. Variables of the
+debugging information and what was tracked are brought together here: each may know what the other does not, and each
+may be wrong (optimizers let variables stay with registers that hold something derived from them).
+"""
+
+from functools import cache
+from math import gcd
+
+import cython
+
+from undwarf.buffers import zeros
+from undwarf.disasm import Machine
+from undwarf.types.dataflow.interned import Values
+from undwarf.types.dataflow.program import Program
+from undwarf.types.dataflow.values import (
+    ADDRESS,
+    ANY,
+    FRAME,
+    NULL,
+    NUMBER,
+    OBJECT,
+    PERCPU,
+    THREAD,
+    VIRTUAL,
+    Value,
+    join,
+)
+from undwarf.types.layouts.kin import Kin
+from undwarf.types.layouts.locate import Located, holds_array, locate, row_at, stands_alone
+from undwarf.types.layouts.model import VOID, Kind
+from undwarf.types.sources.c_library import GIVEN_BACK
+from undwarf.types.sources.calling import argument_registers, returned_in_memory
+from undwarf.types.sources.places import Place, PlaceKind, Prototype
+
+__all__ = ["Questions"]
+
+_REGISTERS = 96
+"""Registers of a state of the data flow."""
+_IN_REGISTER = cython.declare(cython.int, 1)
+_MEMORY = cython.declare(cython.int, 2)
+_CFA = cython.declare(cython.int, 3)
+_VALUE = cython.declare(cython.int, 5)
+_CFA_VALUE = cython.declare(cython.int, 8)
+"""Kinds of places, as in `places.py`: each variable is asked for its own."""
+_HIGHEST = cython.declare(cython.longlong, 1 << 40)
+_WORDS = cython.declare(cython.Py_ssize_t, 9)
+"""Of a row that says where a variable is."""
+_ROOM = "*mut u8"
+"""What Rust's allocators return, whatever is put there."""
+_PLACEMENT_NEW = frozenset(("operator new", "operator new[]", "_ZnwmPv", "_ZnamPv"))
+
+_TRANSPARENT = frozenset(("__fentry__", "mcount", "_mcount"))
+"""What is called and does nothing that the function would notice."""
+_THUNK = "__x86_indirect_thunk_"
+"""Begins the names of functions that go on to what a register says, which follows."""
+
+Returned = tuple[tuple[int, int], ...]
+"""Registers, and numbers of the values they hold."""
+
+
+@cython.locals(
+    rows="long long[::1]", at=cython.Py_ssize_t, fields=tuple, first=cython.ulonglong, most=cython.ulonglong,
+)  # fmt: skip
+def _rows(places: list[Place], low: int, size: int) -> "memoryview[int]":
+    """Places as rows of words, as `state.py` names them, of a function that begins at ``low`` and is so many bytes
+    long."""
+    made = rows = zeros("q", _WORDS * len(places))
+    first, most = low, size + 1
+    at = 0
+    for place in places:
+        # A named tuple is one; asking for its members by name takes several times as long.
+        fields = cython.cast(tuple, place)
+        rows[at] = _distance(fields[5], first, most)
+        rows[at + 1] = _distance(fields[6], first, most)
+        rows[at + 2] = fields[2]
+        rows[at + 3] = _bounded(fields[3], -1, 1 << 30, -1)
+        rows[at + 4] = _bounded(fields[4], 1 - _HIGHEST, _HIGHEST, _HIGHEST)
+        rows[at + 5] = _bounded(fields[7], 1 - _HIGHEST, _HIGHEST, _HIGHEST)
+        rows[at + 6] = _bounded(fields[8], 1 - _HIGHEST, _HIGHEST, _HIGHEST)
+        rows[at + 7] = fields[1]
+        rows[at + 8] = -1
+        at += _WORDS
+    return made
+
+
+@cython.locals(
+    ends="long long[::1]", at=cython.Py_ssize_t, fields=tuple, first=cython.ulonglong, most=cython.ulonglong,
+)  # fmt: skip
+def _bounds(places: list[Place], low: int, size: int) -> "memoryview[int]":
+    """How far behind a function's begin each place begins and ends to be valid."""
+    made = ends = zeros("q", 2 * len(places))
+    first, most = low, size + 1
+    at = 0
+    for place in places:
+        fields = cython.cast(tuple, place)
+        ends[at] = _distance(fields[5], first, most)
+        ends[at + 1] = _distance(fields[6], first, most)
+        at += 2
+    return made
+
+
+@cython.cfunc
+@cython.inline
+@cython.exceptval(-2, check=True)
+@cython.returns(cython.longlong)
+@cython.locals(first=cython.ulonglong, most=cython.ulonglong, at=cython.ulonglong)
+def _distance(address: int, first: int, most: int) -> int:
+    """How far behind the first an address is; -1 for before it, at most ``most``."""
+    try:
+        at = address
+    except OverflowError:
+        return -1 if address < 0 else cython.cast(cython.longlong, most)
+    if at < first:
+        return -1
+    return cython.cast(cython.longlong, most if at - first > most else at - first)
+
+
+@cython.cfunc
+@cython.inline
+@cython.exceptval(-2, check=True)
+@cython.returns(cython.longlong)
+@cython.locals(low=cython.longlong, high=cython.longlong, otherwise=cython.longlong, found=cython.longlong)
+def _bounded(value: int, low: int, high: int, otherwise: int) -> int:
+    """A number, or another one where it is not in [``low``, ``high``)."""
+    try:
+        found = value
+    except OverflowError:
+        return otherwise
+    return found if low <= found < high else otherwise
+
+
+@cython.locals(made="int[::1]", at=cython.Py_ssize_t)
+def _registers(places: list[Place]) -> "memoryview[int]":
+    """By place, its register, and -1: what that holds is asked for later."""
+    found = made = zeros("i", 2 * len(places))
+    at = 0
+    for place in places:
+        made[at] = _bounded(cython.cast(tuple, place)[3], -1, 1 << 30, -1)
+        made[at + 1] = -1
+        at += 2
+    return found
+
+
+def _bits(registers: tuple[int, ...]) -> tuple[int, int]:
+    """Registers as bits: those below 64, and those above."""
+    whole = 0
+    for one in registers:
+        whole |= 1 << one
+    return whole & 0xFFFFFFFFFFFFFFFF, whole >> 64
+
+
+@cache
+def _registers_of(machine: Machine) -> tuple[tuple[int, ...], tuple[int, int], int]:
+    """The registers that are lost in calls, the same as bits, and all general ones as bits."""
+    lost = tuple(one for one in machine.lost_in_calls if one < _REGISTERS)
+    return lost, _bits(lost), _bits(tuple(machine.general))[0]
+
+
+class Questions:
+    """What the data flow of one function asks. ``low`` and ``high``: where the function is; ``offsets``: where its
+    instructions begin in it; ``told``: what is found to be in its frame, where nothing names its variables."""
+
+    def __init__(
+        self,
+        program: Program,
+        values: Values,
+        low: int,
+        high: int,
+        offsets: "memoryview[int]",
+        told: tuple[Place, ...] = (),
+    ) -> None:
+        self.program = program
+        self.values = values
+        self.graph = program.graph
+        self._low = low
+        self.size = high - low
+        self._machine = program.machine
+        self.lost, self.lost_bits, self.general_bits = _registers_of(program.machine)
+        self.highest = max(program.machine.result, program.machine.wide_result)
+        """The highest register that calls return something in."""
+        self.embedders = program.embedders_at(low)
+        self.places = program.source.function_places(low, high)
+        self._in_registers: list[Place] = []
+        self.frame_places: list[Place] = []
+        self._pointing: list[Place] = []
+        """Variables whose value is the address of a place in the frame."""
+        self._offsets = offsets
+        self._sort_places()
+        self.has_variables = bool(self.places)
+        self.has_pointed = bool(self._pointing)
+        self.frame_places += told
+        self.placing = 0
+        """The registers that variables in memory are counted from, other than the stack's, as bits."""
+        for place in self.frame_places:
+            if place[2] == _MEMORY and 0 <= place.register < 64:
+                self.placing |= 1 << place.register
+        self.placing &= ~(1 << program.machine.stack_pointer)
+        self.in_registers = _rows(self._in_registers, low, self.size)
+        self.in_frame = _rows(self.frame_places, low, self.size)
+        self.seeds = _registers(self._in_registers)
+        """By place, the register and what that holds: a number of ``values``, -1 until that is asked for."""
+        self._kin = Kin(self.graph, lambda: program.source.related(low))
+        self._bounds: memoryview[int] | None = None
+        """Where the places begin and end to be valid, when that is first asked."""
+        self._walked: set[tuple[int, int]] | None = None
+        self._own = False
+        """Whether the answer holds for this function only."""
+        self._globals: dict[int, tuple[int, int, str] | None] = {}
+
+    @cython.locals(kind=cython.int)
+    def _sort_places(self) -> None:
+        """Those that say what a register holds - its value, or where it is, as of what is passed by address - and those
+        in memory, which may be both."""
+        machine = self._machine
+        for place in self.places:
+            kind = place[2]
+            if kind in (_IN_REGISTER, _VALUE):
+                self._in_registers.append(place)
+            elif kind == _CFA_VALUE:
+                self._pointing.append(place)
+            elif kind in (_MEMORY, _CFA):
+                self.frame_places.append(place)
+                if kind == _MEMORY and not place.piece_size:
+                    of_frame = place.register in (machine.stack_pointer, machine.frame_pointer)
+                    if not of_frame and self.graph.is_aggregate(place.type):
+                        self._in_registers.append(place)
+
+    # Answers in numbers of values --------------------------------------------------------------------------
+
+    def _said(self, number: int) -> int:
+        """What a variable says that its register holds."""
+        place = self._in_registers[number]
+        if not 0 <= place.register < _REGISTERS:
+            return 0
+        if place.kind != PlaceKind.REGISTER:
+            return self.seed(number)
+        return self.held(place.type, place.piece_offset, place.piece_size or 8)
+
+    def seed(self, number: int) -> int:
+        """What the register of a variable holds that is not there itself; 0 where that says nothing."""
+        place = self._in_registers[number]
+        if place.kind == PlaceKind.MEMORY:
+            return self.values.number((OBJECT, place.type, 0, 0, -place.offset))
+        value = self.value_of_type(place.type, place.piece_offset, place.piece_size or 8)
+        return self.values.number((OBJECT, value[1], 0, 0, -place.offset) if value is not None else None)
+
+    def held(self, t: int, offset: int, size: int) -> int:
+        """What a register holds when it holds bytes of a value of a type."""
+        return self.values.number(self.value_of_type(t, offset, size))
+
+    def frame_size(self, number: int) -> int:
+        """Bytes of a variable in the frame."""
+        return self.graph.size(self.frame_places[number].type)
+
+    def pointed(self, k: int, offset: int) -> int:
+        """What a pointer is loaded from at an offset from the call frame address where nothing is said to be: a member
+        of the largest object that a variable leads to there. What optimizers took apart may still have parts in place.
+        """
+        graph, at = self.graph, self._offsets[k] + self._low
+        best = found = 0
+        for place in self._pointing:
+            if not place[5] <= at < place[6] or not graph.is_pointer(place[1]):
+                continue
+            t, within = graph.target(place[1]), offset - place[4]
+            if graph.is_aggregate(t) and 0 <= within <= graph.size(t) - 8 and graph.size(t) > best:
+                best, found = graph.size(t), self.values.number(self._pointer_at(t, within, 8))
+        return found
+
+    def frame_element(self, number: int, step: int, offset: int, size: int) -> int:
+        """What is loaded from an array in the frame."""
+        located = locate(self.graph, self.frame_places[number].type, step, offset, size)
+        return 0 if isinstance(located, str) else self.values.number(self._pointer_at(*located[:2], size))
+
+    def is_data(self, address: int) -> bool:
+        """Whether a number is the address of a variable, in code whose addresses are fixed."""
+        asked = self.program.is_data
+        return asked is not None and asked(address & 0xFFFFFFFFFFFFFFFF)
+
+    def call(self, target: int | None) -> tuple[bool, Returned, Returned, int | None, int | None]:
+        """Of what is called: whether it does nothing; what it takes; what it returns; the register whose function it
+        goes on to; the register whose value it returns."""
+        machine = self._machine
+        prototype = self.program.callee(target & 0xFFFFFFFFFFFFFFFF) if target is not None else None
+        if prototype is None:
+            return False, (), (), None, None
+        if prototype.name in _TRANSPARENT:
+            return True, (), (), None, None
+        returned: Returned = ()
+        through = None
+        if prototype.name.startswith(_THUNK):
+            name = prototype.name[len(_THUNK) :]
+            through = machine.names.index(name) if name in machine.names else None
+        elif prototype.returns:
+            returned = self._returned(prototype.returns)
+        same = machine.parameters[1] if self._places_only(prototype) else None
+        if prototype.name.partition("@")[0] in GIVEN_BACK and (prototype.returns or not prototype.parameters):
+            same = machine.parameters[0]
+        return False, self.passed(prototype), returned, through, same
+
+    def taken(self, target: int) -> tuple[int, int]:
+        """Of what is called, as bits: the registers whose values matter to it, as far as that is known, and those that
+        certainly hold something else behind it."""
+        prototype = self.program.callee(target & 0xFFFFFFFFFFFFFFFF)
+        if prototype is None:
+            return 0, 0
+        if prototype.name.startswith(_THUNK):
+            return self.lost_bits[0], 0
+        taken = _bits(tuple(register for register, _t, _piece in prototype.arguments))[0]
+        if prototype.name in _PLACEMENT_NEW or prototype.name.partition("@")[0] in GIVEN_BACK:
+            taken |= _bits(self._machine.parameters[:2])[0]
+        return taken, 1 << self._machine.result if prototype.returns else 0
+
+    def pointers(self, target: int | None) -> dict[int, int]:
+        """By register in which what is called takes the address of a pointer, what such a pointer holds."""
+        graph = self.graph
+        prototype = self.program.callee(target & 0xFFFFFFFFFFFFFFFF) if target is not None else None
+        if prototype is None or not prototype.trusted or self._machine.name != "x86_64":
+            return {}
+        arguments = prototype.arguments or argument_registers(graph, prototype.parameters, prototype.returns)
+        taken = {register: graph.target(t) for register, t, piece in arguments if not piece and graph.is_pointer(t)}
+        return {register: self.held(t, 0, 8) for register, t in taken.items() if graph.is_pointer(t)}
+
+    def returns_in_memory(self, prototype: Prototype) -> bool:
+        """Whether a function is given the address of what it returns as its first parameter."""
+        known = prototype.trusted and prototype.returns and self._machine.name == "x86_64"
+        return bool(known and returned_in_memory(self.graph, prototype.returns))
+
+    def _places_only(self, prototype: Prototype) -> bool:
+        """Whether a function is the form of C++'s `operator new` that gives back its second parameter."""
+        graph, parameters = self.graph, prototype.parameters
+        if prototype.name not in _PLACEMENT_NEW or len(parameters) != 2 or not graph.is_pointer(parameters[1][1]):
+            return False
+        return graph.kind(graph.strip(graph.target(parameters[1][1]))) == Kind.VOID
+
+    def changed(self, target: int) -> tuple[int, ...]:
+        """The registers that a function changes: compilers that know what a callee leaves alone make use of it."""
+        changed = self.program.changed_by(target & 0xFFFFFFFFFFFFFFFF)
+        return self.lost if changed is None else tuple(one for one in changed if one < _REGISTERS)
+
+    def changed_bits(self, target: int) -> tuple[int, int]:
+        """The same as bits: of registers below 64, and of those above."""
+        return _bits(self.changed(target))
+
+    def unplaced(self, prototype: Prototype) -> list[tuple[int, Value | None]]:
+        """What is in the registers of a function's parameters when it begins, where no variable is told to have a place
+        then: compilers that make a loop of a call at the end only tell where parameters are in that."""
+        if not prototype.external or self._machine.name != "x86_64" or self._begins_placed():
+            return []
+        given = argument_registers(self.graph, prototype.parameters, prototype.returns)
+        return [(register, self.value_of_type(t, piece, 8)) for register, t, piece in given]
+
+    @cython.locals(rows="long long[::1]", at=cython.Py_ssize_t)
+    def _begins_placed(self) -> bool:
+        """Whether any variable has a place at the function's first instruction."""
+        for rows in (self.in_registers, self.in_frame):
+            for at in range(0, len(rows), _WORDS):
+                if rows[at] <= 0:
+                    return True
+        return False
+
+    def passed(self, prototype: Prototype) -> Returned:
+        """What the registers of a function's parameters hold when it begins."""
+        if not prototype.trusted:
+            return ()
+        found = [(register, self.value_of_type(t, piece, 8)) for register, t, piece in prototype.arguments]
+        if prototype.inside is not None:
+            within, offset = prototype.inside
+            found = [
+                (register, (*value[:4], offset) if register == within and value is not None else value)
+                for register, value in found
+            ]
+        return tuple((register, self.values.number(value)) for register, value in found if value is not None)
+
+    def returned_through(self, t: int) -> Returned:
+        """What a call of a function of a type returns."""
+        returns = self.graph.returns(t)
+        return self._returned(returns) if returns else ()
+
+    def _returned(self, t: int) -> Returned:
+        graph, machine = self.graph, self._machine
+        if graph.record(t).name == _ROOM:
+            return ()
+        if graph.is_scalar(t):
+            value = self.value_of_type(t, 0, 8)
+            return ((machine.result, self.values.number(value)),) if value is not None else ()
+        size = graph.size(t)
+        if size > 16 or graph.record(graph.strip(t)).by_reference:
+            if machine.name == "x86_64":
+                # The callee gives back the address it was given.
+                return ((machine.result, self.values.number((OBJECT, t, 0, 0, 0))),)
+            return ()
+        found = []
+        for register, offset in ((machine.result, 0), (machine.wide_result, 8)):
+            value = self.value_of_type(t, offset, 8) if offset < size else None
+            if value is not None:
+                found.append((register, self.values.number(value)))
+        return tuple(found)
+
+    # Values ------------------------------------------------------------------------------------------------
+
+    def load(self, where: Value, size: int) -> tuple[Value | None, bool]:
+        """What a load of so many bytes from a place that is not in the frame gives, and whether that is so in this
+        function only."""
+        self._own = False
+        value = self._load(where, size)
+        return value, self._own
+
+    def _load(self, where: Value, size: int) -> Value | None:
+        if size == 8 and self.program.kernel and self.program.is_per_cpu_base(where):
+            return (PERCPU, 0, 0, 0, 0)
+        if where[0] == ADDRESS and not where[2]:
+            leads = self.program.indirections.get(where[4])
+            if leads is not None:
+                return (ADDRESS, leads, 0, 0, leads)
+            other = self.program.elsewhere(where[4])
+            if other:
+                return (OBJECT, other, 0, 0, 0)
+        if size != 8:
+            return None
+        if where[0] in (THREAD, PERCPU):
+            found = self.in_block(where)
+            return self._pointer_at(*found, size) if found is not None else None
+        if where[0] not in (OBJECT, ADDRESS):
+            return None
+        if where[0] == OBJECT and where[4] < 0 and not where[2] and self.graph.is_method_table(where[1]):
+            return (VIRTUAL, 0, 0, 0, where[4])
+        located = self.locate(where, size)
+        if isinstance(located, str):
+            return self._of_choices(where, size) or self._either(where, size)
+        if where[0] == OBJECT and where[4] < 0 and not where[2] and stands_alone(self.graph, where[1]):
+            return None
+        return self._pointer_at(located.type, located.offset, size)
+
+    def _of_choices(self, where: Value, size: int) -> Value | None:
+        """What is loaded from one of several types, if it is an address at all: what their members lead to."""
+        graph = self.graph
+        choices = graph.choices(where[1]) if where[0] == OBJECT else ()
+        targets: list[int] = []
+        for t in choices if where[4] >= 0 else ():
+            whole, at = t, where[4]
+            if where[2]:
+                located = locate(graph, t, where[2], at, size)
+                if isinstance(located, str):
+                    continue
+                whole, at = located.type, located.offset
+            found = graph.value_at(whole, at, size) if where[2] or at < graph.size(t) else VOID
+            value = self.value_of_type(found, 0, size) if found else None
+            targets += graph.choices(graph.pointers_at(whole, at, size)) if value is None else (value[1],)
+        one = graph.one_of(targets)
+        return (OBJECT, one, 0, ANY if graph.choices(one) else 0, 0) if one else None
+
+    def _either(self, where: Value, size: int) -> Value | None:
+        """One of two members side by side, chosen by an index: a pointer, if both are the same."""
+        if where[0] != OBJECT or not 8 <= where[2] <= 64:
+            return None
+        first = self._pointer_at(where[1], where[4], size)
+        if first is None:
+            return None
+        beside = (where[4] + where[2], where[4] - where[2])
+        return first if any(first == self._pointer_at(where[1], at, size) for at in beside) else None
+
+    def virtual_base(self, value: Value, slot: int) -> Value | None:
+        """The virtual base of an object whose place is said at an offset of its table of virtual functions."""
+        if value[0] != OBJECT or value[2]:
+            return None
+        base = self.graph.virtual_base(value[1], value[4], slot)
+        if not base and not value[4]:
+            # Or from a virtual base to what a thunk calls a method of.
+            prototype = self.program.source.prototype_at(self._low)
+            if prototype is not None and prototype.whole is not None and prototype.whole[0] == slot:
+                base = prototype.whole[1]
+        return (OBJECT, base, 0, 0, 0) if base else None
+
+    def in_block(self, where: Value) -> tuple[int, int] | None:
+        """(type, offset in it) of the per-cpu or thread-local variable at a place of its block."""
+        if where[0] == PERCPU:
+            got = self.program.source.per_cpu_at(where[4] & 0xFFFFFFFFFFFFFFFF)
+        else:
+            got = self.program.source.thread_local_at(where[4] + self.program.thread_block)
+        return None if got is None else (got[0].type, got[1])
+
+    def _pointer_at(self, t: int, offset: int, size: int) -> Value | None:
+        found = self.graph.value_at(t, offset, size)
+        if found:
+            return self.value_of_type(found, 0, size)
+        several = self.graph.pointers_at(t, offset, size)
+        return (OBJECT, several, 0, ANY, 0) if several else None
+
+    def join(self, left: Value, right: Value) -> Value | None:
+        """What holds on both of two ways, where globals or objects of two types meet."""
+        for one, other in ((left, right), (right, left)):
+            several = self.graph.choices(one[1]) if one[0] == other[0] == OBJECT and one[2:] == other[2:] else ()
+            if other[1] in several and not all(self._is_character(t) for t in several if t != other[1]):
+                return other
+        if ADDRESS in (left[0], right[0]) and left[0] in (ADDRESS, OBJECT) and right[0] in (ADDRESS, OBJECT):
+            # Two globals, or a global and something else: an object of the type they share.
+            if left[0] == right[0] and (left[1] == right[1] or self._begin_of(left) == self._begin_of(right)):
+                return self._in_one(left, right)
+            a, b = self._as_object(left), self._as_object(right)
+            if a is not None and b is not None:
+                return join(a, b, self.graph)
+            # Text that is written where it is used has no name.
+            named = a if b is None else b
+            return named if named is not None and self._is_character(named[1]) else None
+        return join(left, right, self.graph)
+
+    def _is_character(self, t: int) -> bool:
+        return self.graph.is_scalar(t) and self.graph.size(t) == 1
+
+    def _in_one(self, left: Value, right: Value) -> Value:
+        """Two addresses in one variable; in elements of an array steps from one to the next do not matter."""
+        found = self.variable_of(left)
+        first, second, apart = left[2], right[2], left[4] - right[4]
+        whole = self.graph.stride(found[0]) if found is not None else 0
+        if whole > 1 and (first or second) and (apart % whole or first % whole or second % whole):
+            apart = min(apart % whole, -apart % whole)
+            first, second = (0 if not one % whole else one for one in (first, second))
+        if (first, second, apart) == (0, 0, 0):
+            first, second, apart = left[2], right[2], left[4] - right[4]
+        return (ADDRESS, left[1], gcd(gcd(first, second), apart), 0, left[4])
+
+    def _begin_of(self, value: Value) -> int:
+        """Where the variable is that an address leads to; the address itself if it leads to none."""
+        found = self.variable_of(value)
+        return value[4] - found[1] if found is not None else value[4]
+
+    def _as_object(self, value: Value) -> Value | None:
+        if value[0] != ADDRESS:
+            return value
+        found = self.variable_of(value)
+        if found is None:
+            return None
+        return self.element((OBJECT, found[0], value[2], 0, found[1]))
+
+    def variable_of(self, value: Value) -> tuple[int, int] | None:
+        """(type, offset in it) of the global variable that an address leads to, give or take its steps.
+
+        It is the one that the address was first of: with an index of which only part is known the sum may be in its
+        neighbour. The begin of a variable may be the end of the one before.
+        """
+        there = self.global_at(value[4])
+        if not value[2] or value[1] == value[4]:
+            return there[:2] if there is not None else None
+        first = self.global_at(value[1])
+        if first is None:
+            return there[:2] if there is not None else None
+        offset = value[4] - value[1] + first[1]
+        if offset < 0 and not first[1] and there is not None:
+            return there[:2]
+        return first[0], offset
+
+    def element(self, value: Value) -> Value:
+        """A pointer into an array as one to its element."""
+        if value[0] == ADDRESS:
+            found = self.variable_of(value)
+            if found is None:
+                return value
+            value = (OBJECT, found[0], value[2], value[3], found[1])
+        t, step, offset = value[1], value[2], value[4]
+        graph = self.graph
+        if graph.is_array(t):
+            stride = graph.stride(t)
+            if stride and not step % stride:
+                return (OBJECT, graph.target(t), step, 0, offset % stride)
+        elif step and graph.is_aggregate(t):
+            row = row_at(graph, t, step, offset)
+            if row is not None:
+                return (OBJECT, row[0], step, 0, row[1])
+        return value
+
+    def apart(self, t: int) -> int:
+        """How far apart objects of a type are in an array; 0 for what is in none."""
+        return 0 if stands_alone(self.graph, t) else self.graph.size(t)
+
+    def global_at(self, address: int) -> tuple[int, int, str] | None:
+        """(type, offset in it, name) of the global variable at an address."""
+        found = self._globals.get(address, 0)
+        if found == 0:
+            got = self.program.source.global_at(address & 0xFFFFFFFFFFFFFFFF)
+            found = None if got is None else (got[0].type, got[1], got[0].name)
+            if len(self._globals) < 4096:
+                self._globals[address] = found
+        return found  # type: ignore[return-value]
+
+    @cython.locals(bounds="const long long[::1]", at=cython.longlong, n=cython.Py_ssize_t)
+    def places_at(self, pc: int) -> list[Place]:
+        """Variables that have a place at an address of the function, the outermost scope's first."""
+        if self._bounds is None:
+            self._bounds = _bounds(self.places, self._low, self.size)
+        bounds, at = self._bounds, pc - self._low
+        # There are thousands in a large function.
+        return [self.places[n] for n in range(len(self.places)) if bounds[2 * n] <= at < bounds[2 * n + 1]]
+
+    def walks(self, t: int) -> bool:
+        """Whether a variable goes from one object of a type to the next beside it somewhere in the function."""
+        graph = self.graph
+        canonical, whole = graph.canonical(t), graph.size(t)
+        if self._walked is None:
+            self._walked = {
+                (graph.canonical(graph.target(place.type)), place.offset)
+                for place in self._in_registers
+                if place.kind == PlaceKind.VALUE and place.offset and graph.is_pointer(place.type)
+            }
+        return (canonical, whole) in self._walked or (canonical, -whole) in self._walked
+
+    @cython.locals(
+        rows="const long long[::1]", seeds="const int[::1]", n=cython.Py_ssize_t, at=cython.longlong,
+        which=cython.longlong,
+    )  # fmt: skip
+    def said_of(self, register: int, pc: int) -> list[Value]:
+        """What the variables that are told by a register say it holds."""
+        rows, seeds = self.in_registers, self.seeds
+        at, which = pc - self._low, register
+        found = []
+        for n in range(len(self._in_registers)):
+            if rows[_WORDS * n + 3] == which and rows[_WORDS * n] <= at < rows[_WORDS * n + 1]:
+                if seeds[2 * n + 1] < 0:
+                    self.seeds[2 * n + 1] = self._said(n)
+                value: Value | None = self.values.of(seeds[2 * n + 1])
+                if value is not None:
+                    found.append(value)
+        return found
+
+    def locate(self, value: Value, size: int) -> Located | str:
+        """What is at an address inside an object or a global."""
+        if value[0] == OBJECT:
+            outside = not 0 <= value[4] < self.graph.size(value[1])
+            self._own = self._own or outside
+            if not value[2] and outside:
+                # What derives from the class, as far as this function knows it.
+                derived = self._kin.locate(value[1], value[4], size)
+                if derived is not None:
+                    return derived
+                if 0 < self.graph.size(value[1]) <= value[4]:
+                    behind = self._kin.continued(value[1], value[4], size)[0]
+                    if behind is not None:
+                        return behind
+            return locate(self.graph, value[1], value[2], value[4], size, self.embedders)
+        if value[0] == ADDRESS:
+            found = self.variable_of(value)
+            if found is None:
+                return "no variable"
+            located = locate(self.graph, found[0], value[2], found[1], size, None)
+            return located if self._surely_there(value, located, size) else "index not understood"
+        return "no pointer"
+
+    def may_go_on(self, t: int, offset: int, size: int) -> bool:
+        """Whether an object may be the first part of something that reaches to an offset behind it."""
+        return self._kin.continued(t, offset, size)[1]
+
+    def _surely_there(self, value: Value, located: Located | str, size: int) -> bool:
+        """Whether an address before the begin of a variable is not in that: it may be counted back from there."""
+        if isinstance(located, str) or not value[2] or value[4] >= value[1]:
+            return True
+        first = self.global_at(value[1])
+        if first is None or first[1]:
+            return True
+        graph = self.graph
+        if graph.is_scalar(first[0]):
+            return True
+        other = locate(graph, first[0], value[2], value[4] - value[1], size, None)
+        if isinstance(other, str):
+            return False
+        same = graph.canonical(other.type) == graph.canonical(located.type)
+        return same and other.field.path == located.field.path
+
+    def may_be(self, several: int, t: int) -> bool:
+        """Whether what a variable leads to is what one of several types is read as: one of them, or no pointer, which
+        may be the first member of one."""
+        graph = self.graph
+        canonical = graph.canonical(t)
+        return not graph.is_pointer(t) or any(graph.canonical(one) == canonical for one in graph.choices(several))
+
+    def is_one_of_several(self, t: int) -> bool:
+        """Whether an object is one of several types, as what a pointer in a union leads to."""
+        return bool(self.graph.choices(t))
+
+    def value_of_type(self, t: int, offset: int, size: int) -> Value | None:
+        """What a register holds when it holds `size` bytes of a value of a type; None unless that is an address."""
+        graph = self.graph
+        if not graph.is_scalar(t):
+            t = graph.value_at(t, offset, size)
+        elif offset:
+            return None
+        if not t or not graph.is_pointer(t):
+            return None
+        target = graph.target(t)
+        if graph.kind(graph.strip(target)) == Kind.VOID:
+            return None
+        return (OBJECT, target, 0, 0, 0)
+
+    def reconcile(self, known: Value, said: Value, told: bool) -> tuple[Value, bool]:
+        """What a register holds, given what was tracked and what a variable says; whether so in this function only.
+        ``told``: what was tracked is what another variable says here."""
+        self._own = False
+        value = self._reconciled(known, said, told)
+        return value, self._own
+
+    def _reconciled(self, known: Value, said: Value, told: bool) -> Value:
+        base = known[0]
+        if base == FRAME or known == NULL:
+            return known
+        if base == ADDRESS:
+            found = self.variable_of(known)
+            if found is None:
+                return said
+            # One of several arrays of the same steps: a variable says which. Plain bytes are room for anything.
+            of_array = known[2] and holds_array(self.graph, found[0], known[2], found[1] - said[4], said[1])
+            placed = self.graph.is_aggregate(said[1]) and self._of_bytes(found[0])
+            return said if of_array or placed else known
+        if base == NUMBER and known[2] != 1 and known[3] >= 0:
+            # An index, whatever is said of it: optimizers let variables stay with what replaced them.
+            return known
+        if base != OBJECT:
+            return said
+        graph = self.graph
+        if graph.choices(known[1]):
+            return self._chosen(known, said) or said
+        if graph.same(known[1], said[1]):
+            whole = graph.size(known[1])
+            if said[4] == known[4]:
+                return said if known[2] and whole and known[2] % whole else known
+            if whole and not (known[4] - said[4]) % whole and (0 <= known[4] < whole or not known[2] % whole):
+                # Another element of the same array.
+                return known
+            further = whole and not told and graph.is_aggregate(known[1]) and not 0 <= known[4] < whole
+            if further and not known[2] % whole:
+                # A member of another element: optimizers leave variables at what was derived from them.
+                return known
+            return said
+        whole = graph.size(known[1])
+        if not known[2] and known[4] >= said[4] and graph.object_at(known[1], known[4] - said[4], said[1]):
+            return known
+        place = known[4] - said[4]
+        # Steps of whole elements, or an iterator that is known to be outside of the first one.
+        outside = not 0 <= place < whole or not 0 <= known[4] < whole
+        in_array = whole > 0 and not known[2] % whole and (known[2] or outside)
+        if in_array and graph.object_at(known[1], (known[4] - said[4]) % whole, said[1]):
+            # An element of an array, and a part of it.
+            return known
+        if not said[4] - known[4] < 0 and graph.object_at(said[1], said[4] - known[4], known[1]):
+            return said
+        if known[2] and not said[4] and (self._inside_array(known, said[1]) or self._biased(known, said[1])):
+            return known
+        if not known[2] and self._further(known, said):
+            return known
+        apart = known[4] - said[4]
+        inside = not known[2] and 0 <= known[4] < whole and 0 < apart < whole and graph.is_aggregate(known[1])
+        if inside and (graph.is_scalar(said[1]) or (told and not self._is_room(known[1], apart))):
+            # Read as something else than what is there.
+            return known
+        if said[4]:
+            return said
+        if known[4] < 0 and not known[2] and graph.is_aggregate(known[1]) and graph.size(said[1]) == 1:
+            # Bytes that are known to have something behind them.
+            return known
+        if known[4] or known[2] or not graph.size(known[1]) > graph.size(said[1]):
+            return said
+        # Neither is a part of the other: a cast. Of two variables the larger is what was meant, else the later one.
+        return known if told or not graph.is_aggregate(said[1]) else said
+
+    def _chosen(self, known: Value, said: Value) -> Value | None:
+        """Those of several types that have a pointer where a variable says one is."""
+        graph = self.graph
+        at = known[4] - said[4]
+        if not graph.is_pointer(said[1]) or known[2] or said[2] or at:
+            return None
+        canonical = graph.canonical(said[1])
+        having = [
+            t
+            for t in graph.choices(known[1])
+            if at < graph.size(t) and graph.canonical(graph.value_at(t, at, graph.pointer_size)) == canonical
+        ]
+        one = graph.one_of(having)
+        return (OBJECT, one, 0, 0, known[4]) if one else None
+
+    def _of_bytes(self, t: int) -> bool:
+        """Whether a type is an array of bytes."""
+        t = self.graph.unwrapped(t)
+        return self.graph.is_array(t) and self.graph.stride(t) == 1
+
+    def _is_room(self, t: int, offset: int) -> bool:
+        """Whether plain bytes, which anything is put into, lie at an offset of an aggregate."""
+        found = self.graph.member_at(t, offset, 0)
+        return found is None or self.graph.size(found.type) == 1
+
+    def _further(self, known: Value, said: Value) -> bool:
+        """Whether what a variable says is at the end of what is known, or in what derives from it."""
+        graph = self.graph
+        apart, whole, size = known[4] - said[4], graph.size(known[1]), graph.size(said[1])
+        if not whole or apart < whole:
+            return False
+        if apart == whole and size and graph.object_at(known[1], apart - size, said[1]):
+            # The end of an array.
+            return True
+        self._own = True
+        return self._kin.is_part(known[1], apart, said[1])
+
+    def _biased(self, known: Value, element: int) -> bool:
+        """Whether a pointer goes through an array of this type inside of something, but is never at an element's begin:
+        the offset of the array is left to the accesses."""
+        graph, whole = self.graph, self.graph.size(element)
+        if not whole or known[2] % whole or not graph.is_aggregate(known[1]) or not graph.is_aggregate(element):
+            return False
+        if holds_array(graph, known[1], known[2], known[4], element):
+            return False
+        return any(holds_array(graph, known[1], known[2], at, element) for at in range(8, min(whole, 65), 8))
+
+    def _inside_array(self, known: Value, element: int) -> bool:
+        """Whether a pointer that goes through an array inside of something is always at an element of this type."""
+        located = locate(self.graph, known[1], known[2], known[4], 0, None)
+        if isinstance(located, str):
+            return False
+        return any(not left and self.graph.same(container, element) for container, left in located.field.containers)

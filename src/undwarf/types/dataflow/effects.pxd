@@ -1,0 +1,41 @@
+from undwarf.types.dataflow.memory cimport Memory
+
+
+cdef class Effects(Memory):
+    cdef int result_register
+    cdef tuple parameters
+    cdef int[::1] taught
+    cdef int[::1] taught_register
+    cdef dict taught_begin
+    cdef bint teaching
+    # Behind which address that was made of an unknown one an instruction is: in which register, of which, by how much.
+    cdef Py_ssize_t derived_before
+    cdef long long derived
+    cdef long long derived_from
+    cdef long long derived_by
+    # The registers that callers do not count on, as bits of those below 64 and of those above.
+    cdef unsigned long long lost_low
+    cdef unsigned long long lost_high
+    # By instruction, those of them that have a use behind a call; where there are any, it is looked at what is changed.
+    cdef const unsigned long long[::1] living
+
+    cdef int put_taught(self, Py_ssize_t register, int value) except? -1
+    cpdef int seed(self, Py_ssize_t k) except? -1
+    cdef int _note_derived(self, Py_ssize_t k, Py_ssize_t row, Py_ssize_t m) except? -1
+    cdef int _told_from(self, Py_ssize_t k, Py_ssize_t register, int value) except? -1
+    cpdef int apply(self, Py_ssize_t k) except? -1
+    cdef int _apply(self, Py_ssize_t k) except? -1
+    cdef int _lose(self, unsigned long long bits, Py_ssize_t register) except? -1
+    cdef int _repeat(self, Py_ssize_t k, Py_ssize_t row) except? -1
+    cdef int _write(self, Py_ssize_t row, long long but) except? -1
+    cdef int result(self, Py_ssize_t k, Py_ssize_t row, long long action) except? -1
+    cdef int _only_number(self, int value) except? -1
+    cdef int _shifted(self, int value, long long by) except? -1
+    cdef int _copied(self, Py_ssize_t k, Py_ssize_t row, long long width) except? -1
+    cdef int _note_escape(self, Py_ssize_t row, int value) except? -1
+    cdef int _name_index(self, Py_ssize_t k, Py_ssize_t row, Py_ssize_t m) except? -1
+    cdef int _masked(self, Py_ssize_t k, Py_ssize_t row, int left, long long register, long long width, long long mask) except? -1
+    cdef int _on_stack(self, Py_ssize_t k, Py_ssize_t row, long long action) except? -1
+    cdef int call(self, Py_ssize_t k, Py_ssize_t row, int flow) except? -1
+    cdef int _given(self, object target, object register, long long offset) except? -1
+    cdef object _returned_through(self, int value)

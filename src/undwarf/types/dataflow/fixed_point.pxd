@@ -1,0 +1,1 @@
+from undwarf.types.dataflow.effects cimport Effects

@@ -1,0 +1,427 @@
+# cython: language_level=3, boundscheck=True, wraparound=False, cdivision=True, initializedcheck=False
+"""The data flow of a function, followed from block to block to a fixed point, and what is asked of it then."""
+
+from typing import Any
+
+import cython
+
+from undwarf.buffers import copied, longer, zeros
+from undwarf.types.dataflow.branches import zero_behind
+from undwarf.types.dataflow.effects import Effects
+from undwarf.types.dataflow.interned import Values
+from undwarf.types.dataflow.living import Living
+
+NOTHING = cython.declare(cython.int, 0)
+NULL = cython.declare(cython.int, 2)
+
+# Bases of values, as in undwarf.types.dataflow.values.
+NUMBER = cython.declare(cython.int, 0)
+FRAME = cython.declare(cython.int, 1)
+OBJECT = cython.declare(cython.int, 2)
+
+# Words of templates and of their operands, as in undwarf.disasm.listing.
+ROW_WORDS = cython.declare(cython.Py_ssize_t, 16)
+ROW_DESTINATION = cython.declare(cython.Py_ssize_t, 2)
+ROW_RIGHT = cython.declare(cython.Py_ssize_t, 4)
+ROW_OPERAND = cython.declare(cython.Py_ssize_t, 10)
+ROW_OPERANDS = cython.declare(cython.Py_ssize_t, 11)
+OPERAND_WORDS = cython.declare(cython.Py_ssize_t, 12)
+OPERAND_BASE = cython.declare(cython.Py_ssize_t, 0)
+OPERAND_INDEX = cython.declare(cython.Py_ssize_t, 1)
+OPERAND_SIZE = cython.declare(cython.Py_ssize_t, 6)
+OPERAND_ACCESS = cython.declare(cython.Py_ssize_t, 7)
+
+REGISTERS = cython.declare(cython.Py_ssize_t, 96)
+"""Registers of a state, by DWARF number; stack slots come behind them."""
+
+
+@cython.final
+@cython.cclass
+class FixedPoint(Effects):
+    """The data flow of one function: the state at the begin of each block, and from there at each instruction."""
+
+    pool = cython.declare("int[::1]")
+    """What is known at the begins of blocks: of registers below `top`, then of slots."""
+    pool_used: cython.Py_ssize_t
+    entries = cython.declare("int[::1]")
+    """By block, where in ``pool`` what is known at its begin is, and of how many slots; -1 for nothing yet."""
+    block_first = cython.declare("const int[::1]")
+    block_end = cython.declare("const int[::1]")
+    rule_register = cython.declare("const int[::1]")
+    rule_offset = cython.declare("const long long[::1]")
+    following_first = cython.declare("const int[::1]")
+    following = cython.declare("const int[::1]")
+    zeros = cython.declare("int[::1]")
+    """By block, which register is 0 behind it (:mod:`undwarf.types.dataflow.branches`)."""
+    open: cython.bint
+    listing: Any
+    visits: cython.longlong
+    most_words: cython.Py_ssize_t
+
+    def __init__(self, listing: Any, values: Values, questions: Any, machine: Any, limits: Any) -> None:
+        super().__init__(listing, values, questions, machine, limits)
+        self.visits = max(0, min(limits.flow_visits, 1 << 20))
+        self.most_words = limits.flow_words
+        self.open = False
+        self.listing = listing
+
+    def solve(self, blocks: Any, order: Any) -> bool:
+        """Follow the flow to a fixed point through the blocks of an order; whether there was one. What leads to one of
+        them is one of them.
+
+        ``blocks``: in one column i where blocks begin and end, the register of the call frame address at their begins
+        (-1: not known), where their successors begin (one more than blocks), and the successors; how many blocks and
+        successors there are; the offsets of the call frame addresses q; roots B (1: entered with nothing known, 2: the
+        function's begin); whether anything may be entered from anywhere; and (register, value)s at the function's
+        begin.
+        """
+        column, count, total, self.rule_offset, roots, self.open, begin = blocks
+        self.block_first, self.block_end = column[:count], column[count : 2 * count]
+        self.rule_register, self.following_first = column[2 * count : 3 * count], column[3 * count : 4 * count + 1]
+        self.following = column[4 * count + 1 : 4 * count + 1 + total]
+        self.living = Living(self.listing, column, count, self.open, self.questions, self.values.taken).behind
+        self.zeros = zero_behind(self.listing, column, count)
+        self._set_top(begin)
+        self.pool = self.values.lend_pool()
+        try:
+            return self._settle(order, roots, begin)
+        finally:
+            # What lasts is copied, and the next function begins in the same memory: new pages cost more.
+            self.values.take_pool(self.pool)
+            self.pool = copied(self.pool, self.pool_used)
+            self.stop_noting()
+
+    def _settle(self, order: Any, roots: Any, begin: Any) -> bool:
+        before: cython.Py_ssize_t
+        for _again in range(3):
+            before = len(self.escaped)
+            self.stayed_used = 0
+            self.forgotten.clear()
+            if not self._iterate(order, roots, begin):
+                return False
+            if any(self.escaped_as.get(offset) for offset in self.forgotten):
+                # It became known too late that there are pointers of which others change what they lead to.
+                continue
+            if len(self.escaped) == before or not self.stayed_too_long():
+                break
+        return True
+
+    @cython.locals(
+        k=cython.Py_ssize_t, at=cython.Py_ssize_t, m=cython.Py_ssize_t, row=cython.Py_ssize_t, top=cython.longlong,
+        register=cython.longlong,
+    )  # fmt: skip
+    def _set_top(self, begin: Any) -> None:
+        """Look which registers may hold something: those that an instruction or a variable names."""
+        top = max(self.stack_pointer, self.frame_pointer, self.questions.highest, *self.parameters)
+        for register, _value in begin:
+            top = max(top, register)
+        for each in self.taught_begin.values():
+            for register, _value in each:
+                top = max(top, register)
+        for k in range(self.seeds.count):
+            top = max(top, cython.cast(cython.longlong, self.seeded[2 * k]))
+        for k in range(len(self.block_first)):
+            top = max(top, cython.cast(cython.longlong, self.rule_register[k]))
+        for k in range(self.count):
+            row = self.templates[k] * ROW_WORDS
+            for at in range(ROW_DESTINATION, ROW_RIGHT + 1):
+                top = max(top, self.rows[row + at])
+            m = self.rows[row + ROW_OPERAND] * OPERAND_WORDS
+            for _operand in range(self.rows[row + ROW_OPERANDS]):
+                top = max(top, self.operands[m + OPERAND_BASE], self.operands[m + OPERAND_INDEX])
+                m += OPERAND_WORDS
+            if self.teaching and self.taught[k]:
+                top = max(top, cython.cast(cython.longlong, self.taught_register[k]))
+        self.top = min(top + 1, REGISTERS)
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    @cython.locals(register=cython.Py_ssize_t, value=cython.int, changed=cython.bint)
+    def _merge_zero(self, number: cython.Py_ssize_t, register: cython.Py_ssize_t) -> cython.bint:
+        """Join the state into what is known at a block's begin, where a register is 0; a pointer stays one."""
+        value = self.state[register]
+        if not value or self.base_of(value) == NUMBER:
+            self.state[register] = NULL
+        changed = self._merge(number)
+        self.state[register] = value
+        return changed
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    @cython.locals(
+        order="const int[::1]",
+        roots="const unsigned char[::1]",
+        rank="int[::1]",
+        queued="unsigned char[::1]",
+        last=cython.bint,
+        at=cython.Py_ssize_t,
+        i=cython.Py_ssize_t,
+        number=cython.Py_ssize_t,
+        following=cython.Py_ssize_t,
+        lowest=cython.Py_ssize_t,
+        zero=cython.int,
+        changed=cython.bint,
+        budget=cython.longlong,
+    )
+    def _iterate(self, order_of: Any, roots_of: Any, begin: Any) -> cython.bint:
+        order, roots = order_of, roots_of
+        count: cython.Py_ssize_t = len(self.block_first)
+        self.pool_used = 0
+        self.entries = zeros("i", 2 * count)
+        rank = zeros("i", count)
+        # The blocks that are to be visited, in the order of visits; then by number those of which nothing more is lost.
+        queued = zeros("B", len(order) + count + 1)
+        settled: cython.Py_ssize_t = len(order) + 1
+        last = False
+        for number in range(count):
+            rank[number] = -1
+            self.entries[2 * number + 1] = -1
+        for i in range(len(order)):
+            rank[order[i]] = i
+        lowest = len(order)
+        for i in range(len(order)):
+            number = order[i]
+            if roots[number] == 2 or (roots[number] and self.open):
+                self._clear()
+                if roots[number] == 2:
+                    for register, value in begin:
+                        self.state[register] = self.values.number(value)
+                self._keep(number)
+                queued[i] = 1
+                lowest = min(lowest, i)
+        budget = self.visits * count + (64 if self.visits else 0)
+        at = lowest
+        while True:
+            if at >= len(order):
+                # What nothing leads to goes on with nothing known, but takes nothing away from what was come to.
+                for number in range(count):
+                    if self.entries[2 * number + 1] >= 0:
+                        queued[settled + number] = 1
+                for i in range(len(order)):
+                    number = order[i]
+                    if self.entries[2 * number + 1] < 0 and (roots[number] or last):
+                        self._clear()
+                        self._keep(number)
+                        queued[i] = 1
+                        at = min(at, i)
+                if at >= len(order):
+                    if last:
+                        break
+                    last = True
+                continue
+            if not queued[at]:
+                at += 1
+                continue
+            queued[at] = 0
+            number = order[at]
+            budget -= 1
+            if budget < 0 or self.pool_used > self.most_words:
+                # Give up: nothing is known at the begin of any block but what variables say.
+                for number in range(count):
+                    self.entries[2 * number + 1] = -1
+                return False
+            self.enter(number)
+            for i in range(self.block_first[number], self.block_end[number]):
+                self.seed(i)
+                self.apply(i)
+            lowest = at + 1
+            for i in range(self.following_first[number], self.following_first[number + 1]):
+                following = self.following[i]
+                if rank[following] < 0 or queued[settled + following]:
+                    continue
+                zero = self.zeros[number]
+                if zero >= 0 and zero & 1 == i - self.following_first[number]:
+                    changed = self._merge_zero(following, zero >> 1)
+                else:
+                    changed = self._merge(following)
+                if changed:
+                    queued[rank[following]] = 1
+                    lowest = min(lowest, cython.cast(cython.Py_ssize_t, rank[following]))
+            at = lowest
+        return True
+
+    @cython.cfunc
+    @cython.inline
+    @cython.boundscheck(False)
+    @cython.exceptval(check=False)
+    def _clear(self) -> cython.int:
+        i: cython.Py_ssize_t
+        for i in range(self.top):
+            self.state[i] = NOTHING
+        for i in range(REGISTERS, REGISTERS + self.slots):
+            self.state[i] = NOTHING
+        return 0
+
+    @cython.cfunc
+    @cython.boundscheck(False)
+    @cython.exceptval(-1)
+    def _keep(self, number: cython.Py_ssize_t) -> cython.int:
+        """The state becomes what is known at a block's begin."""
+        first: cython.Py_ssize_t = self.pool_used
+        behind: cython.Py_ssize_t = first + self.top
+        i: cython.Py_ssize_t
+        if behind + self.slots > len(self.pool):
+            self.pool = longer(self.pool, first, 2 * len(self.pool) + self.top + self.slots)
+        self.entries[2 * number] = first
+        self.entries[2 * number + 1] = self.slots
+        for i in range(self.top):
+            self.pool[first + i] = self.state[i]
+        for i in range(self.slots):
+            self.pool[behind + i] = self.state[REGISTERS + i]
+        self.pool_used = behind + self.slots
+        return 0
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    def _merge(self, number: cython.Py_ssize_t) -> cython.bint:
+        """Join the state into what is known at a block's begin; whether that changed it."""
+        slots: cython.Py_ssize_t = self.entries[2 * number + 1]
+        if slots < 0:
+            self._keep(number)
+            return True
+        if self.open:
+            return False
+        first: cython.Py_ssize_t = self.entries[2 * number]
+        changed: cython.bint = self._meet(first, 0, self.top)
+        return self._meet(first + self.top, REGISTERS, slots) or changed
+
+    @cython.cfunc
+    @cython.boundscheck(False)
+    @cython.exceptval(-1)
+    def _meet(self, first: cython.Py_ssize_t, begin: cython.Py_ssize_t, count: cython.Py_ssize_t) -> cython.bint:
+        """Join so much of the state into so much of the pool; whether that changed it."""
+        changed: cython.bint = False
+        known: cython.int
+        met: cython.int
+        i: cython.Py_ssize_t
+        for i in range(count):
+            known = self.pool[first + i]
+            if not known or self.state[begin + i] == known:
+                continue
+            met = self.join(known, self.state[begin + i])
+            if met != known:
+                self.pool[first + i] = met
+                changed = True
+        return changed
+
+    @cython.ccall
+    @cython.exceptval(-1)
+    def enter(self, number: cython.Py_ssize_t) -> cython.int:
+        """The state becomes that at a block's begin."""
+        self.derived_before = -1
+        if self.entries[2 * number + 1] < 0:
+            self._clear()
+        else:
+            self._fill(self.entries[2 * number], self.entries[2 * number + 1])
+        register: cython.int = self.rule_register[number]
+        if register >= 0 and register < self.top and self.base_of(self.state[register]) != FRAME:
+            self.state[register] = self.values.intern(FRAME, 0, 0, 0, -self.rule_offset[number])
+        if self.teaching:
+            for known, value in self.taught_begin.get(number, ()):
+                self.put_taught(known, value)
+        return 0
+
+    def go_on(self, number: cython.Py_ssize_t, following: cython.Py_ssize_t) -> None:
+        """What holds at the end of a block is what is known at the begin of another one."""
+        i: cython.Py_ssize_t
+        self.enter(number)
+        for i in range(self.block_first[number], self.block_end[number]):
+            self.seed(i)
+            self.apply(i)
+        self._keep(following)
+
+    @cython.cfunc
+    @cython.inline
+    @cython.boundscheck(False)
+    @cython.exceptval(check=False)
+    def _fill(self, first: cython.Py_ssize_t, slots: cython.Py_ssize_t) -> cython.int:
+        """The state becomes what the pool has, with so many slots."""
+        i: cython.Py_ssize_t
+        for i in range(self.top):
+            self.state[i] = self.pool[first + i]
+        first += self.top
+        for i in range(slots):
+            self.state[REGISTERS + i] = self.pool[first + i]
+        for i in range(REGISTERS + slots, REGISTERS + self.slots):
+            self.state[i] = NOTHING
+        return 0
+
+    def has_escaped(self) -> cython.bint:
+        """Whether the address of a part of the frame goes where others may see it."""
+        return len(self.escaped) > 0
+
+    def register(self, register: cython.Py_ssize_t) -> Any:
+        """What a register holds, as a tuple; None for unknown."""
+        return self.values.of(self.state[register]) if 0 <= register < REGISTERS else None
+
+    def address(self, k: cython.Py_ssize_t, operand: cython.Py_ssize_t) -> Any:
+        """Where an operand of an instruction is, as a tuple; None for unknown."""
+        row: cython.Py_ssize_t = self.templates[k] * ROW_WORDS
+        return self.values.of(self.address_of(k, (self.rows[row + ROW_OPERAND] + operand) * OPERAND_WORDS, 0))
+
+    def variable(self, k: cython.Py_ssize_t, offset: cython.longlong) -> "tuple[int, int] | None":
+        """(number of the innermost variable that holds an offset from the call frame address, offset in it)."""
+        return (self.found, self.within) if self.stack_variable(k, offset) else None
+
+    def variable_by_register(self, k: cython.Py_ssize_t, operand: cython.Py_ssize_t) -> "tuple[int, int] | None":
+        """The same by the very register an operand has as its base, whatever that holds."""
+        row: cython.Py_ssize_t = self.templates[k] * ROW_WORDS
+        at: cython.Py_ssize_t = (self.rows[row + ROW_OPERAND] + operand) * OPERAND_WORDS
+        return (self.found, self.within) if self.memory_variable(k, at, 0) else None
+
+    @cython.locals(
+        found=list, number=cython.Py_ssize_t, k=cython.Py_ssize_t, m=cython.Py_ssize_t, row=cython.Py_ssize_t,
+        base=cython.longlong, value=cython.int, at=cython.Py_ssize_t,
+    )  # fmt: skip
+    def through_unions(self) -> Any:
+        """All accesses through pointers that were loaded from unions: the pointer's symbol, the type that says what it
+        may lead to, the instruction, the operand and how far behind the pointer."""
+        found = []
+        for number in range(len(self.block_first)):
+            if self.entries[2 * number + 1] < 0:
+                continue
+            self.enter(number)
+            for k in range(self.block_first[number], self.block_end[number]):
+                self.seed(k)
+                row = self.templates[k] * ROW_WORDS
+                m = self.rows[row + ROW_OPERAND] * OPERAND_WORDS
+                for at in range(self.rows[row + ROW_OPERANDS]):
+                    base = self.operands[m + OPERAND_BASE]
+                    if base >= 0 and self.operands[m + OPERAND_ACCESS] and self.operands[m + OPERAND_INDEX] < 0:
+                        value = self.state[base]
+                        if self.base_of(value) == OBJECT and self.symbol_of(value) and not self.step_of(value):
+                            found.append(
+                                (self.symbol_of(value), self.type_of(value), k, at,
+                                 self.offset_of(value) + self.displacement(k, m))
+                            )  # fmt: skip
+                    m += OPERAND_WORDS
+                self.apply(k)
+        return found
+
+    @cython.locals(
+        number=cython.Py_ssize_t, k=cython.Py_ssize_t, m=cython.Py_ssize_t, row=cython.Py_ssize_t, value=cython.int,
+        size=cython.longlong, whole=cython.longlong,
+    )  # fmt: skip
+    def crossing(self, most: cython.longlong) -> "set[int]":
+        """The types of which an object is left by an access of so many bytes at most that would be in two of them, if
+        they were in a row."""
+        found: set[int] = set()
+        graph: Any = self.questions.graph
+        for number in range(len(self.block_first)):
+            if self.entries[2 * number + 1] < 0:
+                continue
+            self.enter(number)
+            for k in range(self.block_first[number], self.block_end[number]):
+                self.seed(k)
+                row = self.templates[k] * ROW_WORDS
+                m = self.rows[row + ROW_OPERAND] * OPERAND_WORDS
+                for _operand in range(self.rows[row + ROW_OPERANDS]):
+                    size = self.operands[m + OPERAND_SIZE]
+                    value = self.address_of(k, m, 0) if 0 < size <= most else NOTHING
+                    if self.base_of(value) == OBJECT and not self.step_of(value) and self.offset_of(value) > 0:
+                        whole = graph.size(self.type_of(value))
+                        if 0 < whole <= self.offset_of(value) and self.offset_of(value) % whole + size > whole:
+                            found.add(self.type_of(value))
+                    m += OPERAND_WORDS
+                self.apply(k)
+        return found

@@ -1,0 +1,193 @@
+# cython: language_level=3, annotation_typing=False
+"""The control-flow graph of one function: stretches of instructions, and which may follow which.
+
+Jump tables are read where the instructions before the jump say where the table is; a jump that stays unresolved makes
+the graph `open`: then any stretch may be entered from it.
+"""
+
+from collections.abc import Callable, Iterable
+from functools import cached_property
+
+from undwarf.disasm import Action, Flow, Machine
+from undwarf.disasm.listing import Listing
+from undwarf.disasm.scan import table_entries
+from undwarf.types.dataflow.blocks import Blocks
+
+__all__ = ["FunctionFlow"]
+
+_LOOK_BACK = 12
+"""Instructions before an indirect jump among which its table is looked for."""
+_TABLE_ENTRIES = 1024
+_AT_ONCE = 16
+"""Entries of a table that are read together."""
+_TABLES = 64
+"""Addresses that are tried as tables for one jump."""
+_COPIES = 8
+"""Copies of the address of a table that are followed back."""
+
+
+class FunctionFlow:
+    """Blocks of a function's code in order of address; `order` visits a block after those that lead to it, loops aside.
+
+    `read(address, size)` gives bytes of the file (jump tables), `never_returns(address)` says which functions are left
+    out as callers' ways on. `further` are (instruction, what may follow it beside what it says), by address; `warns`:
+    what is behind an undefined instruction, and nothing else leads to, follows it, as in a kernel's warnings.
+    """
+
+    def __init__(
+        self,
+        instructions: Listing,
+        machine: Machine,
+        read: Callable[[int, int], bytes | None] | None = None,
+        never_returns: Callable[[int], bool] | None = None,
+        *,
+        further: Iterable[tuple[int, int]] = (),
+        warns: bool = False,
+    ) -> None:
+        self.instructions = instructions
+        self._machine = machine
+        self._read = read
+        self.tables: set[int] = set()
+        """Addresses of jump tables that were read."""
+        places = [(self.index_of(source), self.index_of(target)) for source, target in further]
+        self.blocks = Blocks(
+            instructions,
+            never_returns or (lambda _target: False),
+            self._switch,
+            [place for place in places if None not in place],
+            warns,
+        )
+        self.open: bool = self.blocks.open
+
+    @property
+    def order(self) -> "memoryview[int]":
+        """The numbers of the blocks, each after those that lead to it, loops aside."""
+        found: memoryview[int] = self.blocks.order
+        return found
+
+    def index_of(self, address: int) -> int | None:
+        """The number of the instruction that begins at an address."""
+        return self.instructions.index_of(address)
+
+    def block_of(self, index: int) -> int:
+        """The number of the block of an instruction."""
+        found: int = self.blocks.of(index)
+        return found
+
+    def _switch(self, jump: int) -> list[int] | None:
+        """What an indirect jump may go on at; None for anything."""
+        found = self._jump_table(jump)
+        return found if found or self._leaves(jump) else None
+
+    def _leaves(self, jump: int) -> bool:
+        """An indirect jump that is a tail call: through a field or a table of functions, not computed here.
+
+        A jump through a register that was loaded by an index is taken for a switch, unless the caller's registers are
+        restored before it.
+        """
+        made = self.instructions[jump]
+        if made.memory:
+            return all(operand.index < 0 for operand in made.memory if not operand.implicit)
+        register = made.left if made.left >= 0 else (made.reads[0] if made.reads else -1)
+        for k in range(jump - 1, max(-1, jump - _LOOK_BACK), -1):
+            before = self.instructions[k]
+            if before.flow != Flow.NEXT:
+                break
+            if before.action in (Action.POP, Action.LEAVE):
+                # The frame is let go of before the jump.
+                return True
+            if register in before.writes:
+                if before.action == Action.COPY:
+                    register = before.left
+                    continue
+                return before.action == Action.LOAD and before.memory[0].index < 0
+        return False
+
+    def _jump_table(self, jump: int) -> list[int]:
+        """The instructions a switch may go on at; empty where its table was not found."""
+        if self._read is None:
+            return []
+        made = self.instructions[jump]
+        # jmp *table(,%rax,8)
+        tables = [
+            (operand.displacement & 0xFFFFFFFFFFFFFFFF, 8)
+            for operand in made.memory
+            if operand.base < 0 <= operand.index and operand.scale == 8
+        ]
+        for operand in made.memory:
+            # jmp *(%rdi,%rax,8)
+            if operand.base >= 0 <= operand.index and operand.scale == 8:
+                tables += [(address, 8) for address in self._addresses_of(jump, operand.base)]
+        for k in range(jump - 1, max(-1, jump - _LOOK_BACK), -1):
+            if tables:
+                break
+            before = self.instructions[k]
+            for operand in before.memory:
+                if operand.access == "r" and operand.index >= 0 and operand.scale == 1 and operand.size == 4:
+                    # Both are added: either may be the table.
+                    found = self._addresses_of(k, operand.base, operand.index)
+                    tables += [(address, 4) for address in found]
+                elif operand.access == "r" and operand.index >= 0 and operand.scale in (4, 8):
+                    if operand.base < 0:
+                        tables.append((operand.displacement & 0xFFFFFFFFFFFFFFFF, 8))
+                    else:
+                        tables += [(address, operand.scale) for address in self._addresses_of(k, operand.base)]
+        whole: dict[int, None] = {}
+        for address, size in tables:
+            found = self._entries(address, size)
+            if found:
+                self.tables.add(address)
+                whole.update(dict.fromkeys(found))
+        return list(whole)
+
+    def _addresses_of(self, k: int, *registers: int) -> list[int]:
+        """The fixed addresses of which one is in one of some registers before an instruction: those that come to it,
+        else all that are put into these registers anywhere in the function."""
+        exact = [address for register in registers for address in self._reaching(k, register)]
+        if exact:
+            return list(dict.fromkeys(exact))
+        anywhere = [address for register, address in self._fixed.values() if register in registers]
+        return anywhere[:_TABLES]
+
+    def _reaching(self, k: int, register: int) -> list[int]:
+        """The fixed addresses that come to an instruction in a register; none where other values may come as well."""
+        queue, seen, found = [(k, register)], {(k, register)}, []
+        while queue:
+            for one in self.instructions.writers(*queue.pop()):
+                fixed = self._fixed.get(one)
+                made = self.instructions[one]
+                if fixed is not None:
+                    found.append(fixed[1])
+                elif made.action == Action.COPY and made.width == 8:
+                    if (one, made.left) not in seen and len(seen) < _COPIES:
+                        seen.add((one, made.left))
+                        queue.append((one, made.left))
+                else:
+                    return []
+        return found
+
+    @cached_property
+    def _fixed(self) -> dict[int, tuple[int, int]]:
+        """Fixed addresses that are put into registers, by instruction."""
+        return self.instructions.fixed_addresses()
+
+    def _entries(self, table: int, size: int) -> list[int]:
+        found: list[int] = []
+        assert self._read is not None
+        # Where something else begins the table ends.
+        behind = [address for _register, address in self._fixed.values() if address > table]
+        most = min(_TABLE_ENTRIES, (min(behind) - table) // size) if behind else _TABLE_ENTRIES
+        # What the dynamic linker writes is read word by word.
+        at_once = _AT_ONCE if size == 4 else 1
+        while len(found) < most:
+            raw = self._read(table + size * len(found), size * at_once)
+            if raw is None or len(raw) < size * at_once:
+                if at_once == 1:
+                    break
+                at_once = 1
+                continue
+            more = table_entries(raw, size, table, self.instructions.offsets, self.instructions.address)
+            found += more
+            if len(more) < at_once:
+                break
+        return list(dict.fromkeys(found[:most]))

@@ -1,0 +1,84 @@
+"""The binary a function is in, as the data flow asks about it."""
+
+from collections.abc import Callable, Iterable
+
+from undwarf.disasm import Machine
+from undwarf.types.dataflow.interned import Values
+from undwarf.types.dataflow.values import ADDRESS, PERCPU, Value
+from undwarf.types.layouts.locate import Embedders
+from undwarf.types.layouts.model import TypeGraph
+from undwarf.types.layouts.records import AGGREGATES
+from undwarf.types.sources.got import OffsetTable
+from undwarf.types.sources.places import Prototype, TypeSource
+
+__all__ = ["Program"]
+
+
+class Program:
+    """What the tracker asks about the binary a function is in.
+
+    `frame_rules(pcs)` gives for each (register, offset) such that the call frame address is their sum, or None;
+    `callee(address)` the prototype of what is called there, by address or by the name of its symbol. `complete`: every
+    type of the program is in the graph from the start, as with BTF; else `embedders_at(pc)` says what has what as a
+    member, as far as a function may mean it.
+    """
+
+    def __init__(
+        self,
+        source: TypeSource,
+        machine: Machine,
+        *,
+        frame_rules: Callable[[Iterable[int]], list[tuple[int, int] | None]] | None = None,
+        callee: Callable[[int], Prototype | None] | None = None,
+        changed_by: Callable[[int], frozenset[int] | None] | None = None,
+        is_data: Callable[[int], bool] | None = None,
+        elsewhere: Callable[[int], int] | None = None,
+        indirections: OffsetTable | dict[int, int] | None = None,
+        complete: bool = False,
+        embedders_at: Callable[[int], Embedders] | None = None,
+        kernel: bool = False,
+        thread_block: int = 0,
+    ) -> None:
+        self.source = source
+        self.graph: TypeGraph = source.graph
+        self.machine = machine
+        self.frame_rules = frame_rules or (lambda pcs: [None for _pc in pcs])
+        self.callee = callee or source.prototype_at
+        self.changed_by = changed_by or (lambda _address: None)
+        """General registers that a function may leave changed, of those a caller does not count on; None for all."""
+        self.is_data = is_data
+        """Whether a number is the address of a variable; None where the code's addresses are not fixed."""
+        self.values: Values | None = None
+        """The values of the data flow, those of all functions so far."""
+        self.elsewhere = elsewhere or (lambda _slot: 0)
+        """The type of another file's variable whose address is in a slot of the global offset table; void for none."""
+        self.indirections = {} if indirections is None else indirections
+        """Addresses in the global offset table -> what they lead to."""
+        whole = Embedders(self.graph, (lambda: self.graph.of_kinds(AGGREGATES)) if complete else None, lonely=kernel)
+        self.embedders_at: Callable[[int], Embedders] = embedders_at or (lambda _pc: whole)
+        self.kernel = kernel
+        self._per_cpu_bases: tuple[int, int, int] | None = None
+        self.arrays: dict[tuple[int, int], int] = {}
+        """Types of arrays found in frames, by their element's type and how many there are."""
+        self.allocators: dict[int, tuple[int, ...]] = {}
+        """By what is called, as far as it was asked, the registers that say how much it allocates."""
+        self.own_allocators: dict[int, tuple[int, ...]] = {}
+        """The same of the program's own."""
+        self.thread_block = thread_block
+        """Bytes from the begin of the module's thread-local block to the thread pointer (x86-64)."""
+
+    def is_per_cpu_base(self, where: Value) -> bool:
+        """Whether at an address is where a cpu's per-cpu area lies.
+
+        An entry of the array of all cpus', or the per-cpu variable that has the own one (asm-generic/percpu.h, and
+        asm/percpu.h of x86).
+        """
+        if where[0] not in (ADDRESS, PERCPU):
+            return False
+        if self._per_cpu_bases is None:
+            all_cpus, own = self.source.symbol_named("__per_cpu_offset"), self.source.symbol_named("this_cpu_off")
+            self._per_cpu_bases = (all_cpus[0], sum(all_cpus), own[0])
+        low, high, one = self._per_cpu_bases
+        if where[0] == PERCPU:
+            return one > 0 and where[4] == one and not where[2]
+        return low > 0 and low <= where[4] & 0xFFFFFFFFFFFFFFFF < high

@@ -1,0 +1,143 @@
+# cython: language_level=3, annotation_typing=False
+"""What a register or stack slot may hold, as far as types need it: an address in something, or a number.
+
+A value is a tuple (base, type, step, symbol, offset). The base says what the rest is counted from:
+
+======== ==================================================================================================
+NUMBER   zero: an integer
+FRAME    the call frame address
+OBJECT   the begin of an object of `type`
+ADDRESS  zero, and the sum is an address of the program (a global); `type` is the address it was first
+PERCPU   the begin of a cpu's per-cpu area
+THREAD   the thread pointer
+POISON   nothing: a difference of two pointers to different things, which added to a third leads nowhere
+VIRTUAL  nothing: what a class's table of virtual functions says at `offset`, how far away a virtual base is
+======== ==================================================================================================
+
+The value is base + offset + step * n for some integer n: step 0 is exact, step 1 says nothing but the base. Equal
+symbols (not 0) mean the same n, so that sums of parts of one index stay precise; of pointers to one of several types,
+which are loaded from unions, that they are the same pointer. The offset is that of the first way on
+which the value was reached: in a loop, that of its first turn.
+
+None stands for what is not known at all. Sums and products of values are in `sums.py`, where they are numbers.
+"""
+
+from math import gcd
+
+from undwarf.types.layouts.locate import holds_array, locate, one_of_two
+from undwarf.types.layouts.model import TypeGraph
+
+__all__ = [
+    "ADDRESS",
+    "ANY",
+    "FRAME",
+    "NUMBER",
+    "OBJECT",
+    "PERCPU",
+    "POISON",
+    "THREAD",
+    "VIRTUAL",
+    "Value",
+    "join",
+]
+
+NUMBER, FRAME, OBJECT, ADDRESS, PERCPU, THREAD, POISON, VIRTUAL = range(8)
+ANY = 1 << 40
+"""The symbol of what any load from a union gives, to which the data flow gives one of its own."""
+
+Value = tuple[int, int, int, int, int]
+
+NULL: Value = (NUMBER, 0, 0, 0, 0)
+NOWHERE: Value = (POISON, 0, 1, 0, 0)
+
+
+def join(left: Value | None, right: Value | None, graph: TypeGraph) -> Value | None:
+    """What holds on both of two ways; `left` is the one known longer, whose offset stays."""
+    if left == right:
+        return left
+    if left is None or right is None:
+        return None
+    if left[0] == right[0]:
+        if left[0] == OBJECT and not graph.same(left[1], right[1]):
+            return _or_bytes(left, right, graph) or _nested(left, right, graph) or _shared(left, right, graph)
+        if left[0] == POISON:
+            return NOWHERE
+        apart = left[4] - right[4]
+        if left[2] == right[2] and left[3] == right[3] and not apart:
+            return left
+        return (left[0], left[1], step_of_both(left, right, graph), 0, left[4])
+    # A null pointer is never what is accessed.
+    if left == NULL and right[0] == OBJECT:
+        return right
+    if right == NULL and left[0] == OBJECT:
+        return left
+    return None
+
+
+def step_of_both(left: Value, right: Value, graph: TypeGraph) -> int:
+    """By which steps two values of one base are apart.
+
+    Steps of whole elements of an array do not matter where there are smaller ones: they only say which element it is.
+    """
+    whole = graph.size(left[1]) if left[0] == OBJECT else 0
+    first, second, apart = left[2], right[2], left[4] - right[4]
+    if whole and (first or second) and (apart % whole or first % whole or second % whole):
+        first, second, apart = (0 if not one % whole else one for one in (first, second, apart))
+        # Towards the begin of an element, or further on in the one before.
+        apart = min(apart % whole, -apart % whole)
+    return gcd(gcd(first, second), apart)
+
+
+def _shared(left: Value, right: Value, graph: TypeGraph) -> Value | None:
+    """Pointers to parts of two things, or of two places of one, as one to what both parts are."""
+    parts = _parts(left, graph)
+    others = _parts(right, graph)
+    return next(((OBJECT, t, 0, 0, 0) for t in parts if any(graph.same(t, other) for other in others)), None)
+
+
+def _or_bytes(left: Value, right: Value, graph: TypeGraph) -> Value | None:
+    """Pointers to bytes of two types; one to an object, and one that was calculated from a pointer to bytes, where the
+    object may be as well: what is done with it tells."""
+    several = [graph.choices(one[1]) or (one[1],) for one in (left, right)]
+    bytes_in = [[t for t in among if graph.is_scalar(t) and graph.size(t) == 1] for among in several]
+    if not bytes_in[0] and not bytes_in[1]:
+        return None
+    objects = {graph.canonical(t) for among, of in zip(several, bytes_in, strict=True) for t in among if t not in of}
+    if len(objects) > 1:
+        return None
+    one = graph.one_of((*several[0], *several[1]))
+    if not objects:
+        return (OBJECT, one, gcd(gcd(left[2], right[2]), left[4] - right[4]), 0, left[4]) if one else None
+    whole = [each for each, among, of in zip((left, right), several, bytes_in, strict=True) if len(among) > len(of)]
+    apart = any(each[2] or each[4] != whole[0][4] for each in whole)
+    if apart or not one or any(not each[2] for each in (left, right) if each not in whole):
+        return None
+    return (OBJECT, one, 0, 0, whole[0][4])
+
+
+def _parts(value: Value, graph: TypeGraph) -> list[int]:
+    """Types of the objects that begin where a pointer leads, the outermost first."""
+    located = locate(graph, value[1], value[2], value[4], 0)
+    if isinstance(located, str):
+        both = one_of_two(graph, value[1], value[2], value[4], graph.pointer_size)
+        member = graph.member_at(*both[0], graph.pointer_size) if both else None
+        inside = member.containers[1:] if member is not None else ()
+        whole = [t for t, left in inside if not left and not graph.is_array(t)]
+        return [*whole, member.type] if member is not None else []
+    found = located.field
+    return [t for t, left in found.containers if not left and not graph.is_array(t)] + (
+        [found.type] if not found.offset else []
+    )
+
+
+def _nested(left: Value, right: Value, graph: TypeGraph) -> Value | None:
+    """A pointer to a whole and one to its part, or to a further one of such, if the part is what both lead to."""
+    for part, whole in ((left, right), (right, left)):
+        size = graph.size(part[1])
+        if not size or whole[2] % size or part[4] % size:
+            continue
+        begins = graph.object_at(whole[1], whole[4], part[1])
+        further = whole[2] or (part[4] and begins)
+        if (begins and not part[4]) or (further and holds_array(graph, whole[1], size, whole[4], part[1])):
+            return (OBJECT, part[1], gcd(gcd(part[2], whole[2]), part[4]), 0, 0)
+    return None

@@ -1,1 +1,0 @@
-from undwarf.types.effects cimport Effects

@@ -1,0 +1,310 @@
+# cython: language_level=3, annotation_typing=False
+"""What is passed to functions, and returned: by the prototypes of a function and of those it calls, and by what is
+known of the C library."""
+
+from itertools import pairwise
+
+from undwarf.disasm import Flow, Instruction
+from undwarf.disasm.x86_64 import MACHINE, RDI, RSI, XMM0
+from undwarf.types.dataflow.tracking import Tracker
+from undwarf.types.dataflow.values import FRAME, NUMBER, OBJECT, Value
+from undwarf.types.inference.frame_uses import Piece
+from undwarf.types.inference.memory_uses import MemoryUses
+from undwarf.types.inference.nodes import Held, Node
+from undwarf.types.layouts.model import VOID, Kind
+from undwarf.types.sources.c_library import ELEMENT_ARRAYS, ELEMENT_SIZES, GIVEN_BACK, SIZED, library_function
+from undwarf.types.sources.calling import (
+    argument_registers,
+    returned_in_memory,
+    returned_parts,
+    stack_arguments,
+    vector_registers,
+)
+from undwarf.types.sources.places import Prototype
+from undwarf.types.uses.pointed import pointed, scalar_at
+
+__all__ = ["CallUses"]
+
+_RETURNED = {"integer": (0, 1), "sse": (XMM0, XMM0 + 1)}
+"""Registers of the parts of what is returned, by their class."""
+_GIVEN_BACK = {**dict.fromkeys(GIVEN_BACK, RDI), "realloc": RDI, "reallocarray": RDI, "bsearch": RSI}
+"""Functions of the C library that return a pointer to what one of their parameters leads to (C11 7.22, 7.24)."""
+_WITHIN_TEXT = frozenset(("memchr", "memrchr"))
+"""Functions of the C library that return a pointer to a byte behind their first parameter, which text consists of."""
+_ONLY_BYTES = frozenset(("memset", "memcpy", "memmove", "memcmp", "bzero", "free", "realloc", "__memset_chk"))
+_ALLOCATORS = {"malloc": 1, "calloc": 2}
+"""By name, how many parameters say how much."""
+_SMALL = _WORD = 8
+"""Bytes that numbers and pointers take at most."""
+_LONGEST = 64
+"""Pointers of an array in the frame that are looked at."""
+
+
+class CallUses(MemoryUses):
+    """The part of :class:`undwarf.types.inference.webs.Webs` that is about calls and returns."""
+
+    def __init__(self, tracker: Tracker, prototype: Prototype | None) -> None:
+        super().__init__(tracker, prototype)
+        self.calls: list[tuple[int, int, dict[int, Value | None], dict[int, Held]]] = []
+        """Calls: by which instruction, of what, and what registers of parameters hold."""
+        self.through: list[tuple[Node, dict[int, Value | None], dict[int, Held]]] = []
+        """Calls of what a node is: it, and what registers of parameters hold."""
+        self.returned: list[tuple[Held | None, Value | None]] = []
+
+    def _parameters(self, held: dict[int, Held | None]) -> None:
+        """What registers hold when the function begins, where its prototype says so."""
+        prototype = self.prototype
+        if prototype is None or not prototype.trusted:
+            return
+        graph = self.graph
+        for n, t, piece in vector_registers(graph, prototype.parameters):
+            node = self.node("entry", XMM0 + n, 0)
+            held[XMM0 + n] = (node, 0, graph.size(t) if graph.is_scalar(t) else 8)
+            if graph.is_scalar(t):
+                node.declared.append(t)
+            else:
+                self.frame.pieces[XMM0 + n] = Piece(t, piece)
+        for register, t, piece in prototype.arguments:
+            node = self.node("entry", register, 0)
+            held[register] = (node, 0, graph.size(t) if graph.is_scalar(t) else 8)
+            if graph.is_aggregate(t):
+                self.frame.pieces[register] = Piece(t, piece)
+            elif not piece and graph.is_scalar(t):
+                node.declared.append(t)
+        self.frame.places.update(stack_arguments(graph, prototype.parameters, prototype.returns))
+
+    def _call(self, k: int, made: Instruction, held: dict[int, Held | None]) -> None:
+        tracker, graph = self.tracker, self.graph
+        prototype = tracker.program.callee(made.target) if made.target is not None else None
+        arguments: tuple[tuple[int, int, int], ...] = ()
+        returns = VOID
+        if prototype is not None:
+            arguments = prototype.arguments if prototype.trusted else ()
+            returns = prototype.returns
+        elif made.flow == Flow.INDIRECT_CALL:
+            t = self._function_called(k, made)
+            if t:
+                returns = graph.returns(t)
+                arguments = argument_registers(graph, graph.parameters(t), returns)
+        name = prototype.name.partition("@") if prototype is not None else ("", "@", "")
+        text = VOID
+        if prototype is not None and not prototype.arguments and not returns:
+            library = library_function(graph, name[0])
+            if library is not None:
+                for register, t in library[1]:
+                    value = tracker.register(register)
+                    if value is None or value[0] != FRAME:
+                        self._used_as(register, self.read(held, register), t)
+                if graph.is_pointer(library[0]):
+                    text = graph.target(library[0])
+                else:
+                    returns = library[0]
+        told = {register for register, _t, _piece in arguments}
+        # Where only the address counts, or a function of this program takes what others do.
+        harmless = name[0] in _ONLY_BYTES or (not name[1] and not self.unoptimised)
+        for register in () if harmless else MACHINE.parameters:
+            value = tracker.register(register)
+            if register not in told and value is not None and value[0] == FRAME:
+                self.frame.given.add(value[4])
+        self._sized(name[0], arguments)
+        for register, t, piece in arguments:
+            value = tracker.register(register)
+            if graph.is_scalar(t) and not piece:
+                self._passed(register, t, value, held)
+            elif graph.is_aggregate(t):
+                leads = graph.value_at(t, piece, 8)
+                if leads:
+                    self._used_as(register, self.read(held, register), leads)
+        top = tracker.register(MACHINE.stack_pointer)
+        if prototype is not None and prototype.trusted and top is not None and top[0] == FRAME and not top[2]:
+            for offset, t in stack_arguments(graph, prototype.parameters, returns):
+                if graph.is_aggregate(t):
+                    self.frame.note(top[4] + offset, t)
+        if self.unoptimised and prototype is not None and prototype.trusted:
+            vectors = vector_registers(graph, prototype.parameters)
+            for register, t, piece in (*arguments, *((XMM0 + n, t, at) for n, t, at in vectors)):
+                came = self.frame.came.get(register)
+                if came is not None and came[1] == _WORD and graph.is_aggregate(t):
+                    # What is passed by value is loaded from where it is.
+                    self.frame.note(came[0] - piece, t)
+        if returns and returned_in_memory(graph, returns):
+            value = tracker.register(RDI)
+            if value is not None and value[0] == FRAME and not value[2]:
+                self.frame.note(value[4], returns)
+        if made.target is not None:
+            known = {register: tracker.register(register) for register in (*MACHINE.parameters, 0)}
+            sources = {register: each for register in MACHINE.parameters if (each := self.read(held, register))}
+            self.calls.append((k, made.target, known, sources))
+        elif made.flow == Flow.INDIRECT_CALL:
+            callee = self._callee_node(k, made, held)
+            if callee is not None:
+                known = {register: tracker.register(register) for register in MACHINE.parameters}
+                sources = {register: each for register in MACHINE.parameters if (each := self.read(held, register))}
+                self.through.append((callee, known, sources))
+        element = self._element(name[0])
+        if element:
+            array = self.read(held, MACHINE.parameters[ELEMENT_ARRAYS.get(name[0], 1)])
+            if array is not None and not array[1]:
+                array[0].element = element
+            self._is_row(name[0], element)
+        back = _GIVEN_BACK.get(name[0])
+        returning = self.read(held, back) if back is not None else None
+        given = tracker.register(back) if back is not None else None
+        bytes_of = pointed(tracker, tracker.register(RDI)) if name[0] in _WITHIN_TEXT else ()
+        for register in tracker.questions.changed(made.target) if made.target is not None else MACHINE.lost_in_calls:
+            held[register] = None
+        held[MACHINE.result] = None
+        if tracker.has_escaped:
+            self._overwritten((FRAME, 0, 1, 0, 0), 0, held)
+        self._made_of.clear()
+        self.frame.lose_all()
+        node = self.node("made", k, MACHINE.result)
+        if back is not None:
+            if element:
+                node.known.append(tuple(t for t in pointed(tracker, given) if graph.size(t) == element))
+            else:
+                self._flows(node, returning, given)
+        if bytes_of and graph.size(bytes_of[0]) == 1:
+            # Whether it is kept as text is told by who keeps it.
+            node.known.append(bytes_of)
+            node.reckoned = True
+        if text:
+            node.confirmed = True
+            node.lead(0, text)
+        self._allocated(k, name[0])
+        held[MACHINE.result] = (node, 0, graph.size(returns) if returns and graph.is_scalar(returns) else 8)
+        if returns and graph.is_scalar(returns) and not graph.is_pointer(returns):
+            node.copied.append(returns)
+        counts = {"integer": 0, "sse": 0}
+        for kind, at in returned_parts(graph, returns) if returns else ():
+            register = _RETURNED[kind][counts[kind]]
+            counts[kind] += 1
+            self.frame.pieces[register] = Piece(returns, at)
+            held.setdefault(register, None)
+
+    def _sized(self, name: str, arguments: tuple[tuple[int, int, int], ...]) -> None:
+        """Note of how many bytes objects in the frame are that are given away as pointers to anything, where the number
+        comes along, right behind the pointer or as functions of the C library have it."""
+        graph, known = self.graph, self.tracker.register
+        pairs = [(MACHINE.parameters[one], MACHINE.parameters[size]) for one, size in SIZED.get(name, ())]
+        for (register, t, piece), (behind, number, _piece) in pairwise(arguments):
+            if not piece and self._is_anything(t) and graph.kind(graph.strip(number)) == Kind.INT:
+                pairs.append((register, behind))
+        for register, behind in pairs:
+            where, size = known(register), known(behind)
+            if where is None or where[0] != FRAME or where[2] or size is None or size[0] != NUMBER or size[2]:
+                continue
+            if size[4] > _WORD:
+                self.frame.note_sized(where[4], size[4])
+
+    def _element(self, name: str) -> int:
+        """Bytes of an element where a call says so; 0 elsewhere."""
+        value = self.tracker.register(MACHINE.parameters[ELEMENT_SIZES[name]]) if name in ELEMENT_SIZES else None
+        return value[4] if value is not None and value[0] == NUMBER and not value[2] else 0
+
+    def _is_row(self, name: str, element: int) -> None:
+        """Note an array of pointers in the frame that is sorted or searched."""
+        first = ELEMENT_ARRAYS.get(name, 1)
+        array = self.tracker.register(MACHINE.parameters[first])
+        count = self.tracker.register(MACHINE.parameters[first + 1])
+        if array is None or array[0] != FRAME or array[2] or element != 8 or self.unoptimised:
+            return
+        if count is not None and count[0] == NUMBER and not count[2] and 0 < count[4] <= _LONGEST:
+            self.frame.rows.append((array[4], count[4]))
+
+    def _allocated(self, k: int, name: str) -> None:
+        """Note the size of what an allocator of the C library returns (C11 7.22.3), where it is a constant."""
+        sizes: list[int] = []
+        rowed = 0
+        for register in (RDI, RSI)[: _ALLOCATORS.get(name, 0)]:
+            value = self.tracker.register(register)
+            exact = value is not None and value[0] == NUMBER and not value[2]
+            sizes.append(value[4] if exact and value is not None else 0)
+            if value is not None and value[0] == NUMBER and value[2] > _SMALL and not value[4] % value[2]:
+                rowed = value[2]
+        # Of several at once, the size of one is the second number; of one some give it as the first.
+        size = sizes[1] if len(sizes) > 1 and sizes[1] > 1 else sizes[0] if sizes else 0
+        if size > 1 or rowed:
+            node = self.node("made", k, MACHINE.result)
+            node.allocated, node.single, node.rowed = max(size, 0), 1 in sizes, rowed
+            if len(sizes) > 1 and sizes[1] > _SMALL and sizes[0] != 1:
+                node.element = sizes[1]
+
+    def _callee_node(self, k: int, made: Instruction, held: dict[int, Held | None]) -> Node | None:
+        """The node of the function that an indirect call calls."""
+        for number, operand in enumerate(made.memory):
+            if not operand.implicit:
+                where = self.frame.place(k, number, operand)
+                return self._slot(where, operand) if where is not None else None
+        for register in made.reads:
+            if register != MACHINE.stack_pointer:
+                found = self.read(held, register)
+                return found[0] if found is not None and not found[1] else None
+        return None
+
+    def _function_called(self, k: int, made: Instruction) -> int:
+        """The type of the function that a member or a variable leads to; void where that is not known."""
+        for number, operand in enumerate(made.memory):
+            if not operand.implicit:
+                return scalar_at(self.tracker, k, number, 8)
+        for register in made.reads:
+            value = self.tracker.register(register)
+            exact = value is not None and value[0] == OBJECT and not value[2] and not value[4]
+            if exact and value is not None and self.graph.kind(self.graph.strip(value[1])) == Kind.FUNCTION:
+                return value[1]
+        return VOID
+
+    def _passed(self, register: int, t: int, value: Value | None, held: dict[int, Held | None]) -> None:
+        graph = self.graph
+        if value is not None and value[0] == FRAME:
+            target = graph.target(t) if graph.is_pointer(t) else VOID
+            if not value[2] and target and graph.size(target) > 0:
+                if graph.is_aggregate(target):
+                    self.frame.note(value[4], target)
+                    return
+                if graph.is_scalar(target) and graph.size(target) > 1 and self.unoptimised:
+                    self.node("slot", value[4], graph.size(target)).declared.append(target)
+                    return
+            self.frame.given.add(value[4])
+            return
+        self._used_as(register, self.read(held, register), t)
+
+    def _return(self, k: int, held: dict[int, Held | None]) -> None:
+        result = self.read(held, MACHINE.result)
+        self.returned.append((result, self.tracker.register(MACHINE.result)))
+        returns = self.prototype.returns if self.prototype is not None else VOID
+        counts = {"integer": 0, "sse": 0}
+        for kind, at in returned_parts(self.graph, returns) if returns else ():
+            register = _RETURNED[kind][counts[kind]]
+            counts[kind] += 1
+            part = held.get(register)
+            if part is not None and part[0].key[0] == "slot" and part[0].key[2] == 8 and not part[1]:
+                self.frame.note(part[0].key[1] - at, returns)
+        if not returns:
+            return
+        parts = self._parts(MACHINE.result, held, self.graph.size(returns))
+        for each in parts:
+            if isinstance(each, Node):
+                each.summed.append(returns)
+                each.met.extend(one for one in parts if one is not each)
+        if result is not None and self.graph.is_scalar(returns) and not self._is_floating(returns):
+            self._used_as(MACHINE.result, result, returns)
+
+    def _is_floating(self, t: int) -> bool:
+        return self.graph.kind(self.graph.strip(t)) == Kind.FLOAT
+
+    def _returned_numbers(self) -> None:
+        """Note of variables that are returned on one of several ways that they are what the function returns."""
+        t = self.prototype.returns if self.prototype is not None else VOID
+        if not t or not self.graph.is_scalar(t) or self.graph.is_pointer(t) or self._is_floating(t):
+            return
+        queue = [result[0] for result, _value in self.returned if result is not None and not result[1]]
+        seen = set(queue)
+        for node in queue:
+            # The list grows while it is walked.
+            if node.key[0] == "slot" and node.key[2] == self.graph.size(t):
+                node.copied.append(t)
+            for source, more in node.sources if node.key[0] == "in" else ():
+                if not more and source not in seen:
+                    seen.add(source)
+                    queue.append(source)

@@ -1,0 +1,697 @@
+# cython: language_level=3, annotation_typing=False
+"""Who calls the functions of a program, and what these are given: for functions of which nothing says what they take.
+
+BTF leaves functions out whose parameters are not where their prototype says - one number with a point among them is
+enough for pahole - and says nothing of what is behind a `void *`. All calls of a function are in its program's code,
+where its address is taken tells who else calls it: a member or parameter that leads to functions says what these take,
+and some functions of the C library call what they are given with what they are given.
+"""
+
+from bisect import bisect_left
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Mapping
+from functools import cached_property
+
+from undwarf.buffers import zeros
+from undwarf.disasm.references import References
+from undwarf.disasm.x86_64 import MACHINE
+from undwarf.elf import ElfFile
+from undwarf.elf.headers import SHF_EXECINSTR
+from undwarf.types.dataflow.flow import FunctionFlow
+from undwarf.types.dataflow.program import Program
+from undwarf.types.dataflow.tracking import Facts, Tracker
+from undwarf.types.dataflow.values import ADDRESS, FRAME, NUMBER, OBJECT, Value
+from undwarf.types.inference.deciding import Inference
+from undwarf.types.inference.nodes import Held
+from undwarf.types.layouts.fitting import Done, fits, nothing_done
+from undwarf.types.layouts.model import VOID, Kind
+from undwarf.types.sources.c_library import ELEMENT_SIZES
+from undwarf.types.sources.calling import argument_registers
+from undwarf.types.sources.places import Prototype
+from undwarf.types.sources.program_types import structures, structures_by_size
+from undwarf.types.uses.allocations import allocated
+from undwarf.types.uses.pointed import pointed
+
+__all__ = ["Callers"]
+
+_MOST_SITES = 16
+"""Functions that call one, which are looked into."""
+_DEEP = 8
+"""Callers of callers that are looked into."""
+_KEPT = 256
+_CALLED_BACK = {
+    "qsort": (3, (0, 0)),
+    "qsort_r": (3, (0, 0, 4)),
+    "bsearch": (4, (0, 1)),
+    "lfind": (4, (0, 1)),
+    "lsearch": (4, (0, 1)),
+    "pthread_create": (2, (3,)),
+    "thrd_create": (1, (2,)),
+}
+"""By function, the parameter that is called and which of the function's parameters it is given (C11 7.22.5, 7.26.5;
+POSIX)."""
+_ONE_ELEMENT = frozenset(("bsearch", "lfind", "lsearch"))
+"""Functions that give what they call a key first, and then an element."""
+_EXECUTABLE = 2
+
+Told = list[tuple[int, ...] | None]
+"""What each call gives: types that begin where a pointer leads to, None where that is not known."""
+
+
+class Callers:
+    """Infers the functions of one program; each with what its callers tell, as far as their code is looked into.
+
+    ``functions`` are names by address; ``moved`` addresses in data by place; ``flow_of`` gives a function's control
+    flow and bounds.
+    """
+
+    def __init__(
+        self,
+        elf: ElfFile,
+        program: Program,
+        functions: Mapping[int, str],
+        moved: Mapping[int, int],
+        flow_of: Callable[[int], tuple[FunctionFlow, int, int] | None],
+    ) -> None:
+        self._elf = elf
+        self._program = program
+        self._graph = program.graph
+        self._functions = functions
+        self._moved = moved
+        self._flow_of = flow_of
+        self._kept: OrderedDict[int, Inference] = OrderedDict()
+        self._partial: set[int] = set()
+        self._asking: list[int] = []
+        self._cut = False
+        self._left = elf.limits.callers_followed
+
+    def infer(self, flow: FunctionFlow, low: int, high: int, tracker: Tracker | None = None) -> Inference:
+        """What a function's values are; ``tracker`` is its data flow without any facts, where that is at hand."""
+        known = self._kept.get(low)
+        if known is not None and (low not in self._partial or self._asking):
+            self._kept.move_to_end(low)
+            return known
+        if not self._asking:
+            self._left = self._elf.limits.callers_followed
+            self._forget()
+        prototype = self._program.source.prototype_at(low)
+        made = Inference(self._program, flow, low, high, prototype, {}, self._returned, None, tracker, self._taken)
+        wanted = self._wanted(made, prototype)
+        cut = False
+        if wanted:
+            self._asking.append(low)
+            outer, self._cut = self._cut, False
+            given = self._arguments(low, wanted, prototype, made)
+            cut = self._cut
+            self._cut = outer or cut
+            self._asking.pop()
+            given = {register: t for register, t in given.items() if self._fits_entry(made, register, t)}
+            if given:
+                made.release()
+                made = Inference(self._program, flow, low, high, prototype, given, self._returned, taken=self._taken)
+        wholes = self._wholes(low, made)
+        if wholes:
+            made.release()
+            made = Inference(
+                self._program, flow, low, high, prototype, made.given, self._returned, wholes, None, self._taken
+            )
+        (self._partial.add if cut and self._asking else self._partial.discard)(low)
+        self._kept[low] = made
+        if len(self._kept) > _KEPT:
+            gone, dropped = self._kept.popitem(last=False)
+            self._partial.discard(gone)
+            dropped.release()
+        return made
+
+    def _forget(self) -> None:
+        """What was told of functions while others were asked for may be more for who asks now."""
+        for low in self._partial:
+            dropped = self._kept.pop(low, None)
+            if dropped is not None:
+                dropped.release()
+        self._partial.clear()
+
+    def _other(self, low: int) -> Inference | None:
+        """Another function, as long as not too many were looked into for the one that is asked for."""
+        known = self._kept.get(low)
+        if known is not None:
+            return known
+        found = self._flow_of(low)
+        if found is None or len(found[0].instructions) > self._graph.limits.inferred_instructions:
+            return None
+        if not self._left:
+            self._cut = True
+            return None
+        self._left -= 1
+        return self.infer(*found)
+
+    # What is wanted ----------------------------------------------------------------------------------------
+
+    def _wanted(self, made: Inference, prototype: Prototype | None) -> list[int]:
+        """Registers of parameters that are used, and of which is not known what they lead to."""
+        read = [at for kind, at, _more in made.webs.nodes if kind == "entry" and at in MACHINE.parameters]
+        if prototype is not None and prototype.trusted:
+            graph = self._graph
+            nothing = {
+                register
+                for register, t, piece in prototype.arguments
+                if not piece and graph.is_pointer(t) and graph.kind(graph.strip(graph.target(t))) == Kind.VOID
+            }
+            read = [register for register in read if register in nothing]
+        return [one for one in MACHINE.parameters if one in read and one not in made.entered]
+
+    def _arguments(self, low: int, wanted: list[int], prototype: Prototype | None, made: Inference) -> dict[int, int]:
+        """By register, what callers of a function pass there leads to."""
+        told: dict[int, Told] = {register: [] for register in wanted}
+        declared: dict[int, int] = {}
+        sizes: dict[int, set[int]] = {}
+        sites = self._callers_of(low)
+        if len(sites) > _MOST_SITES or len(self._asking) > _DEEP:
+            self._cut = True
+            return {}
+        for place in self._stored.get(low, ()):
+            self._as_declared(self._member_at(place), declared)
+        self._placed_with(low, told)
+        for site in sites:
+            self._at_site(low, site, told, declared, sizes)
+        found: dict[int, int] = {}
+        for register in wanted:
+            if register in declared:
+                if declared[register]:
+                    found[register] = declared[register]
+                continue
+            each = told[register]
+            known = [one for one in each if one]
+            # What takes any pointer may get another one where it is not known.
+            if not known or (prototype is not None and prototype.trusted and len(known) < len(each)):
+                continue
+            t = self._common(known)
+            if t:
+                found[register] = t
+        if sizes and not any(known for register in sizes for known in told[register]):
+            t = self._of_size(sizes, made)
+            if t:
+                found.update(dict.fromkeys(sizes, t))
+        return found
+
+    def _of_size(self, sizes: dict[int, set[int]], made: Inference) -> int:
+        """The only structure of the size of what some registers lead to that has all that is accessed there."""
+        graph = self._graph
+        done = nothing_done()
+        for register in sizes:
+            done.add(made.done_at_entry(register))
+        all_sizes = set().union(*sizes.values())
+        size = all_sizes.pop() if len(all_sizes) == 1 else 0
+        if size <= graph.pointer_size or not done.touched:
+            # That may be a number or a pointer.
+            return VOID
+        fitting = {
+            graph.canonical(t): t for t in structures_by_size(graph).get(size, ()) if fits(graph, t, done, merged=True)
+        }
+        return next(iter(fitting.values())) if len(fitting) == 1 else VOID
+
+    def _at_site(
+        self,
+        low: int,
+        function: int,
+        told: dict[int, Told],
+        declared: dict[int, int],
+        sizes: dict[int, set[int]],
+    ) -> None:
+        """What one function that calls another, or takes its address, gives it; and of how many bytes, if only that is
+        known."""
+        if function in self._asking:
+            if function != low:
+                self._cut = True
+            return
+        made = self._other(function)
+        if made is None:
+            return
+        for address, t in made.webs.addresses:
+            if address == low:
+                self._as_declared(t, declared)
+        self._stored_with(low, made, told)
+        for _k, target, values, sources in made.webs.calls:
+            if target == low:
+                for register, each in told.items():
+                    each.append(self._given(made, values.get(register), sources.get(register)))
+                continue
+            self._called_back(low, target, made, values, sources, told)
+            callee = self._program.callee(target)
+            back = _CALLED_BACK.get(callee.name.partition("@")[0]) if callee is not None else None
+            if back is None:
+                continue
+            function_value = values.get(MACHINE.parameters[back[0]])
+            if function_value is None or function_value[0] != ADDRESS or function_value[4] != low:
+                continue
+            size = self._element_size(callee.name if callee is not None else "", values)
+            for n, source in enumerate(back[1]):
+                register = MACHINE.parameters[n]
+                if register in told:
+                    source_register = MACHINE.parameters[source]
+                    given = self._given(made, values.get(source_register), sources.get(source_register))
+                    if n in size[1]:
+                        # Of what begins there, one element.
+                        given = tuple(t for t in given if self._graph.size(t) == size[0])
+                        sizes.setdefault(register, set()).add(size[0])
+                    told[register].append(given)
+
+    def _element_size(self, name: str, values: "dict[int, Value | None]") -> tuple[int, tuple[int, ...]]:
+        """(bytes of an element, which parameters of what is called lead to one) of a call that says so."""
+        plain = name.partition("@")[0]
+        value = values.get(MACHINE.parameters[ELEMENT_SIZES[plain]]) if plain in ELEMENT_SIZES else None
+        if value is None or value[0] != NUMBER or value[2]:
+            return 0, ()
+        elements: tuple[int, ...] = (0, 1)
+        if plain in _ONE_ELEMENT:
+            elements = (1,)
+        return value[4], elements
+
+    def _called_back(
+        self,
+        low: int,
+        target: int,
+        site: Inference,
+        values: dict[int, Value | None],
+        sources: "dict[int, Held]",
+        told: dict[int, Told],
+    ) -> None:
+        """What a function of the program that is given another one's address gives that when it calls it."""
+        passed = [
+            register
+            for register in MACHINE.parameters
+            if (value := values.get(register)) is not None and value[0] == ADDRESS and value[4] == low
+        ]
+        if not passed or target not in self._functions or target == low:
+            return
+        if target in self._asking or len(self._asking) > _DEEP:
+            self._cut = True
+            return
+        made = self._other(target)
+        if made is None:
+            return
+        called = False
+        for node, known, given in made.webs.through:
+            if made.webs.entry_of(node) not in passed:
+                continue
+            called = True
+            for register, each in told.items():
+                source = given.get(register)
+                outer = made.webs.entry_of(source[0]) if source is not None and not source[1] else -1
+                found = self._given(made, known.get(register), source)
+                if not found and outer >= 0:
+                    # It goes on with what it was given itself.
+                    found = self._given(site, values.get(outer), sources.get(outer))
+                each.append(found)
+        if not called:
+            self._kept_with(passed[0], target, site, values, sources, told)
+
+    def _kept_with(
+        self,
+        function: int,
+        target: int,
+        site: Inference,
+        values: dict[int, Value | None],
+        sources: "dict[int, Held]",
+        told: dict[int, Told],
+    ) -> None:
+        """What is given together with a function's address to somebody who keeps both: what any pointer may be goes to
+        the function when that is called."""
+        kept = self._kept_by(target).get(function)
+        if kept is not None and kept[0] in told:
+            told[kept[0]].append(self._given(site, values.get(kept[1]), sources.get(kept[1])))
+
+    def _kept_by(self, target: int) -> dict[int, tuple[int, int]]:
+        """By register in which a function is given the address of another one: the register of the only parameter of
+        that which may be anything, and the one whose value it will be, as the first one is given it as well."""
+        prototype = self._program.source.prototype_at(target)
+        if prototype is None or not prototype.trusted:
+            return {}
+        graph = self._graph
+        types = {register: t for register, t, piece in prototype.arguments if not piece}
+        pointed_to = {register: graph.strip(graph.target(t)) for register, t in types.items() if graph.is_pointer(t)}
+        functions = [register for register, t in pointed_to.items() if graph.kind(t) == Kind.FUNCTION]
+        kept = [register for register, t in types.items() if self._is_anything(t)]
+        order = [*types]
+        found: dict[int, tuple[int, int]] = {}
+        for function in functions if kept else ():
+            leads = pointed_to[function]
+            taken = self._anything(graph.parameters(leads), graph.returns(leads))
+            if len(taken) != 1:
+                continue
+            after = order[order.index(function) + 1 :][:1]
+            # Of several functions it may go with any, unless it comes right behind one.
+            alone = len(kept) == len(functions) == 1
+            register = kept[0] if alone else next((one for one in after if one in kept), -1)
+            if register >= 0:
+                found[function] = taken[0], register
+        return found
+
+    def _anything(self, parameters: "tuple[tuple[str, int], ...]", returns: int) -> list[int]:
+        """The registers of those of some parameters that are pointers to anything."""
+        arguments = argument_registers(self._graph, parameters, returns)
+        return [register for register, t, piece in arguments if not piece and self._is_anything(t)]
+
+    def _is_anything(self, t: int) -> bool:
+        graph = self._graph
+        return graph.is_pointer(t) and graph.kind(graph.strip(graph.target(t))) == Kind.VOID
+
+    def _stored_with(self, low: int, made: Inference, told: dict[int, Told]) -> None:
+        """What a function stores in the member beside that in which it stores another one's address."""
+        for one in made.webs.stores:
+            if one.value is None or one.value[0] != ADDRESS or one.value[4] != low or one.where is None:
+                continue
+            located = made.tracker.questions.locate(one.where, 8)
+            if isinstance(located, str):
+                continue
+            beside = self._member_beside(located.type, located.offset)
+            if beside is None or beside[0] not in told:
+                continue
+            for other in made.webs.stores:
+                same = other.base is one.base and one.base is not None and other.offset == one.offset + beside[1]
+                there = other.where is not None and other.where == (*one.where[:4], one.where[4] + beside[1])
+                if same or there:
+                    told[beside[0]].append(self._given(made, other.value, other.source))
+
+    def _member_beside(self, t: int, offset: int) -> tuple[int, int] | None:
+        """Of a pointer to a function in an aggregate (register of the parameter that takes anything, bytes to the
+        member that may be anything and lies in the innermost aggregate with it); None where that are not one each."""
+        graph = self._graph
+        found = graph.member_at(t, offset, 8)
+        pointer = graph.value_at(t, offset, 8)
+        taken = self._anything(graph.parameters(pointer), graph.returns(pointer)) if pointer else []
+        inside = [one for one in found.containers if graph.is_aggregate(one[0])] if found is not None else []
+        if len(taken) != 1 or not inside:
+            return None
+        whole, begin = inside[-1]
+        kept = [one.offset for one in graph.members(whole) if self._is_anything(one.type)]
+        after = [at for at in kept if at == begin + 8]
+        if len(kept) != 1 and not after:
+            return None
+        return taken[0], (after or kept)[0] - begin
+
+    def _placed_with(self, low: int, told: dict[int, Told]) -> None:
+        """What data has in the member beside that which has a function's address."""
+        for place in self._stored.get(low, ()):
+            found = self._program.source.global_at(place)
+            beside = self._member_beside(found[0].type, found[1]) if found is not None else None
+            value = self._moved.get(place + beside[1], 0) if beside is not None else 0
+            if beside is not None and beside[0] in told and value:
+                told[beside[0]].append(self._global_at(value))
+
+    def _global_at(self, address: int) -> tuple[int, ...]:
+        """Types of which one begins at an address of data."""
+        found = self._program.source.global_at(address)
+        return self._begins(found[0].type, found[1]) if found is not None else ()
+
+    def _begins(self, t: int, offset: int) -> tuple[int, ...]:
+        """Types of which one begins at an offset of a type, the largest first; none for void."""
+        if not t:
+            return ()
+        graph = self._graph
+        inside = graph.member_at(t, offset)
+        containers = inside.containers if inside is not None else ()
+        leaf = ((inside.type, inside.offset),) if inside is not None and graph.is_pointer(inside.type) else ()
+        return tuple(
+            dict.fromkeys(
+                one for one, left in ((t, offset), *containers, *leaf) if not left and not graph.is_array(one)
+            )
+        )
+
+    def _given(self, made: Inference, value: Value | None, source: "Held | None") -> tuple[int, ...]:
+        """Types of which one begins where an argument leads to; empty for unknown."""
+        known = pointed(made.tracker, value)
+        if known:
+            return known
+        if value is not None and value[0] == FRAME and not value[2]:
+            return self._begins(*made.place_at(value[4]))
+        if source is not None and not source[1]:
+            t = made.decided.leads.get(source[0], VOID)
+            return (t,) if t else ()
+        return ()
+
+    def _as_declared(self, t: int, declared: dict[int, int]) -> None:
+        """The parameters of a pointer to a function; of one that several such say, what all say."""
+        graph = self._graph
+        returns = graph.returns(t)
+        for register, parameter, piece in argument_registers(graph, graph.parameters(t), returns):
+            if piece or not graph.is_pointer(parameter):
+                continue
+            target = graph.target(parameter)
+            if graph.kind(graph.strip(target)) == Kind.VOID:
+                continue
+            known = declared.setdefault(register, target)
+            if known and graph.canonical(known) != graph.canonical(target):
+                declared[register] = VOID
+
+    def _returned(self, target: int) -> int:
+        """What a function without a prototype returns a pointer to; void where that is not known."""
+        if target not in self._functions:
+            return VOID
+        if target in self._asking or len(self._asking) > _DEEP:
+            self._cut = True
+            return VOID
+        self._asking.append(target)
+        made = self._other(target)
+        self._asking.pop()
+        if made is None:
+            return VOID
+        told: list[tuple[int, ...]] = []
+        for source, value in made.webs.returned:
+            if value is not None and value[0] == 0 and not value[2] and not value[4]:
+                continue
+            if value is not None and (value[2] or (value[0] == FRAME)):
+                return VOID
+            told.append(self._given(made, value, source))
+        return self._common(told) if told and all(told) else VOID
+
+    def _taken(self, target: int, register: int, values: "Mapping[int, Value | None]") -> int:
+        """What a function takes one of its parameters for, itself or one that it is given and calls with it; void where
+        that is not known."""
+        if target not in self._functions:
+            return VOID
+        if self._asking:
+            # Those that ask may be who is called, and are told less then.
+            self._cut = True
+            return VOID
+        self._forget()
+        self._asking.append(target)
+        made = self._other(target)
+        self._asking.pop()
+        if made is None:
+            return VOID
+        t = made.facts.entry.get(register, VOID)
+        if t:
+            return t if self._graph.is_aggregate(t) else VOID
+        found: set[int] = set()
+        for node, _known, given in made.webs.through:
+            value = values.get(made.webs.entry_of(node))
+            if value is None or value[0] != ADDRESS or value[2]:
+                continue
+            for to, source in given.items():
+                if not source[1] and made.webs.entry_of(source[0]) == register:
+                    found.add(self._taken(value[4], to, {}))
+        for function, (to, kept) in self._kept_by(target).items():
+            value = values.get(function)
+            if kept == register and value is not None and value[0] == ADDRESS and not value[2]:
+                found.add(self._taken(value[4], to, {}))
+        return found.pop() if len(found) == 1 else VOID
+
+    def _common(self, told: list[tuple[int, ...]]) -> int:
+        """The largest whole that all lead to; not what different aggregates happen to begin with."""
+        graph = self._graph
+        common = set.intersection(*({graph.canonical(t) for t in one} for one in told))
+        t = next((t for t in told[0] if graph.canonical(t) in common), VOID)
+        if t and not graph.is_aggregate(t) and any(graph.is_aggregate(one[0]) for one in told):
+            return VOID
+        return t
+
+    # Tables of functions -----------------------------------------------------------------------------------
+
+    def _wholes(self, low: int, made: Inference) -> dict[int, int]:
+        """By register, what begins with what a function takes and is meant: of a function in a table of such, the
+        objects that have that table; else the only thing that has all that is accessed."""
+        graph = self._graph
+        found: dict[int, int] = {}
+        for register, base, done in made.beyond():
+            fitting = self._beginning_with(base, done)
+            if len(fitting) > 1:
+                having = {graph.canonical(t) for t in self._having_table_of(low, base)}
+                fitting = {canonical: t for canonical, t in fitting.items() if canonical in having}
+            if len(fitting) == 1:
+                found[register] = next(iter(fitting.values()))
+        return found
+
+    def _fits_entry(self, made: Inference, register: int, t: int) -> bool:
+        """Whether what is done behind a parameter is within a type, or something that begins with it."""
+        if made.entry_fits(register, t):
+            return True
+        done = made.done_at_entry(register)
+        return self._graph.is_aggregate(t) and bool(self._beginning_with(t, done))
+
+    def _beginning_with(self, t: int, done: Done) -> dict[int, int]:
+        """By canonical type, what is larger than an aggregate, begins with it, and has all that is accessed."""
+        graph = self._graph
+        return {
+            graph.canonical(one): one
+            for one in structures(graph)
+            if graph.size(one) > graph.size(t) and graph.object_at(one, 0, t) and fits(graph, one, done, merged=True)
+        }
+
+    def _having_table_of(self, low: int, base: int) -> list[int]:
+        """What begins with a type and is given the address of a table that has a function's address."""
+        found: dict[int, None] = {}
+        for place in self._stored.get(low, ()):
+            table = self._program.source.global_at(place)
+            if table is None:
+                continue
+            start = table[0].address
+            number = bisect_left(self._tables, start)
+            sites: dict[int, None] = {}
+            for section in self._table_references:
+                for _kind, site in section.of(number):
+                    bounds = self._program.source.function_range(site)
+                    if bounds is not None:
+                        sites[bounds[0]] = None
+            if len(sites) > _MOST_SITES or len(self._asking) > _DEEP:
+                self._cut = True
+                continue
+            self._asking.append(low)
+            for site in sites:
+                made = self._other(site) if site not in self._asking else None
+                if made is not None:
+                    found.update(dict.fromkeys(self._given_table(made, start, base)))
+            self._asking.pop()
+        return list(found)
+
+    def _given_table(self, made: Inference, table: int, base: int) -> list[int]:
+        """What begins with a type and is given the address of a table in one function, itself or by one it calls."""
+        graph = self._graph
+        found: list[int] = []
+        for one in made.webs.stores:
+            if one.value is None or one.value[0] != ADDRESS or one.value[4] != table:
+                continue
+            if one.base is not None and one.base in made.decided.leads:
+                found.append(made.decided.leads[one.base])
+            elif one.where is not None and one.where[0] == OBJECT:
+                found.append(one.where[1])
+        for _k, _target, values, sources in made.webs.calls:
+            if any(value is not None and value[0] == ADDRESS and value[4] == table for value in values.values()):
+                for register in MACHINE.parameters:
+                    found += self._given(made, values.get(register), sources.get(register))[:1]
+        return [t for t in found if graph.size(t) > graph.size(base) and graph.object_at(t, 0, base)]
+
+    @cached_property
+    def _tables(self) -> "memoryview[int]":
+        """Where variables begin that have addresses of functions, in rising order."""
+        starts = set()
+        for places in self._stored.values():
+            for place in places:
+                found = self._program.source.global_at(place)
+                if found is not None:
+                    starts.add(found[0].address)
+        column = zeros("Q", len(starts))
+        for number, start in enumerate(sorted(starts)):
+            column[number] = start
+        return column
+
+    @cached_property
+    def _table_references(self) -> list[References]:
+        """By section, what its code says of such variables."""
+        return self._scanned(self._tables)
+
+    # Where calls are ---------------------------------------------------------------------------------------
+
+    @cached_property
+    def _starts(self) -> "memoryview[int]":
+        """Where functions begin, in rising order."""
+        column = zeros("Q", len(self._functions))
+        for number, start in enumerate(sorted(self._functions)):
+            column[number] = start
+        return column
+
+    @cached_property
+    def _references(self) -> list[References]:
+        """By section, what its code says of functions."""
+        return self._scanned(self._starts)
+
+    def _scanned(self, starts: "memoryview[int]") -> list[References]:
+        found: list[References] = []
+        left = self._elf.limits.call_scan_bytes
+        for section in self._elf.sections:
+            if not section.flags & SHF_EXECINSTR or not section.size:
+                continue
+            data = self._elf.section_data(section)
+            if data is None or len(data) > left:
+                continue
+            left -= len(data)
+            fixed = self._elf.kind == _EXECUTABLE
+            found.append(References(data, section.address, starts, constants=fixed))
+        return found
+
+    def _callers_of(self, low: int) -> list[int]:
+        """The functions that call one, then those that take its address; of very many only some."""
+        number = bisect_left(self._starts, low)
+        if number == len(self._starts) or self._starts[number] != low:
+            return []
+        found: dict[int, None] = {}
+        for _kind, site in sorted(one for section in self._references for one in section.of(number)):
+            bounds = self._program.source.function_range(site)
+            if bounds is not None:
+                found[bounds[0]] = None
+                if len(found) > _MOST_SITES:
+                    break
+        return list(found)
+
+    @cached_property
+    def _stored(self) -> dict[int, list[int]]:
+        """By function, the places in data that hold its address."""
+        found: dict[int, list[int]] = {}
+        for place, value in self._words():
+            if value in self._functions:
+                found.setdefault(value, []).append(place)
+        return found
+
+    def _words(self) -> Iterable[tuple[int, int]]:
+        if self._elf.kind != _EXECUTABLE:
+            yield from self._moved.items()
+            return
+        left = self._elf.limits.call_scan_bytes
+        for section in self._elf.sections:
+            if section.name not in (".data", ".rodata", ".data.rel.ro"):
+                continue
+            data = self._elf.section_data(section)
+            if data is None or len(data) > left or section.address % 8:
+                continue
+            left -= len(data)
+            for k, value in enumerate(memoryview(bytes(data[: len(data) // 8 * 8])).cast("Q")):
+                yield section.address + 8 * k, value
+
+    def _member_at(self, place: int) -> int:
+        found = self._program.source.global_at(place)
+        return self._graph.value_at(found[0].type, found[1], 8) if found is not None else VOID
+
+
+def follow(
+    callers: Callers | None,
+    program: Program,
+    flow: FunctionFlow,
+    low: int,
+    high: int,
+    tracker: Tracker,
+    named: Tracker | None = None,
+) -> Tracker:
+    """The data flow of a function with what can be inferred where nothing names its variables; ``tracker`` is the one
+    without that. Where they have names, what allocators return, the program's own as well if ``named`` is given: the
+    one with what all programs' do."""
+    if callers is None:
+        return tracker
+    if tracker.has_variables:
+        found = allocated(tracker) if named is None else allocated(tracker, own=True)
+        if not found:
+            return named or tracker
+        made = found if named is None else named.facts.made | found
+        return Tracker(program, flow, low, high, Facts(made=made), tracker.wanted, tracker.questions)
+    if len(flow.instructions) > program.graph.limits.inferred_instructions:
+        return tracker
+    return callers.infer(flow, low, high, tracker).tracker

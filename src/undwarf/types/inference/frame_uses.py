@@ -1,0 +1,217 @@
+# cython: language_level=3, annotation_typing=False
+"""What a function uses its frame for, as far as that is told of places, not of values: objects that are passed or
+copied as a whole, numbers with a point, what is set to nothing."""
+
+from typing import NamedTuple
+
+from undwarf.disasm import Memory
+from undwarf.disasm.x86_64 import MACHINE
+from undwarf.types.dataflow.tracking import Tracker
+from undwarf.types.dataflow.values import ADDRESS, FRAME, OBJECT, Value
+from undwarf.types.layouts.model import TypeGraph
+from undwarf.types.uses.pointed import scalar_at
+
+__all__ = ["FrameUses", "Piece"]
+
+_COPIED = (8, 16, 32)
+"""Bytes that are copied at a time."""
+_RETURN_ADDRESS = -8
+"""Where a function's own frame ends."""
+_ALIGNED = 1 << 24
+"""How far below the frame, as `effects.py` counts, what lies behind a stack pointer that was aligned begins."""
+_RED_ZONE = 128
+"""Bytes below the stack pointer that functions which call nothing may use (System V ABI for x86-64, 3.2.2)."""
+_WORD = 8
+"""Bytes that numbers and pointers take at most."""
+
+
+class Piece(NamedTuple):
+    """A part of an aggregate that is returned or passed in registers."""
+
+    type: int
+    offset: int
+
+
+class FrameUses:
+    """The frame of one function."""
+
+    def __init__(self, tracker: Tracker, *, unoptimised: bool) -> None:
+        self.tracker = tracker
+        self.graph: TypeGraph = tracker.graph
+        self.unoptimised = unoptimised
+        self.objects: dict[int, list[int]] = {}
+        """Aggregates in the frame by their offset from the call frame address, as far as they are told of."""
+        self.given: set[int] = set()
+        """Offsets of the frame whose addresses are passed where nothing says what is expected."""
+        self.exact: set[int] = set()
+        """Offsets of what is accessed in the frame without an index."""
+        self.floating: dict[int, int] = {}
+        """Sizes of numbers with a point that are kept in the frame of optimised code, by offset."""
+        self._otherwise: set[int] = set()
+        self.places: dict[int, int] = {}
+        """Types of parameters on the stack by their offset."""
+        self.pieces: dict[int, Piece] = {}
+        """By register, what aggregate it holds a part of."""
+        self._words: dict[int, Value] = {}
+        """By register, where a word was loaded that is not in the frame."""
+        self._stored_word: tuple[int, Value, Value] | None = None
+        """The last word that was stored: by which instruction, where it comes from, and where it goes."""
+        self.came: dict[int, tuple[int, int]] = {}
+        """By register, the (offset, size) of the place in the frame it was loaded from."""
+        self.stands: set[tuple[int, int]] = set()
+        """(offset, size) of what is accessed in the frame without an index."""
+        self.zeroed: set[tuple[int, int]] = set()
+        """(offset, size) of what is set to nothing there."""
+        self.pointed: set[tuple[int, int]] = set()
+        """(offset, size) of numbers with a point there."""
+        self.loaded: set[tuple[int, int]] = set()
+        """(offset, size) of what is read there by instructions that read one number."""
+        self.copied: set[tuple[int, int]] = set()
+        """(offset, size) of what is read there only to be stored elsewhere."""
+        self.addressed: set[int] = set()
+        """Offsets of the frame where addresses of something are stored."""
+        self.rows: list[tuple[int, int]] = []
+        """(offset, number) of pointers in the frame that a call takes for an array."""
+        self.sizes: dict[int, set[int]] = {}
+        """By offset, of how many bytes what is called is told together with the address."""
+        self.copies: list[tuple[int, int, int]] = []
+        """(offset, other offset, size) of what is copied from one place in the frame to another."""
+
+    @property
+    def is_used(self) -> bool:
+        """Whether anything is told of what lies there."""
+        return bool(self.objects or self.places or self.floating or self.rows or self.sizes)
+
+    def lose(self, register: int) -> None:
+        """A register is written: what it held is no part of anything any more."""
+        self.pieces.pop(register, None)
+        self.came.pop(register, None)
+        self._words.pop(register, None)
+
+    def lose_all(self) -> None:
+        """Of no register is known where it was loaded."""
+        self.pieces.clear()
+        self.came.clear()
+        self._words.clear()
+
+    def place(self, k: int, number: int, operand: Memory) -> Value | None:
+        """Where in the frame an operand is; None for elsewhere."""
+        if operand.implicit or not operand.size:
+            return None
+        where = self.tracker.address_of(k, number)
+        return where if where is not None and where[0] == FRAME else None
+
+    def note(self, offset: int, t: int, zone: int = 0) -> None:
+        """An aggregate is at an offset of the frame, if it lies in there; `zone`: so much below it may be in use."""
+        top = self.tracker.register(MACHINE.stack_pointer)
+        if not self.unoptimised and top is not None and top[0] == FRAME and not top[2]:
+            # What would begin below the stack pointer is less than a whole: somewhere in its middle is what is there.
+            end = -_ALIGNED if top[4] < -_ALIGNED else _RETURN_ADDRESS
+            if not top[4] - zone <= offset <= end - self.graph.size(t):
+                return
+        self.objects.setdefault(offset, []).append(t)
+
+    def note_variadic(self, where: Value, stored: Value | None, tag: int) -> None:
+        """A word is stored in a function that takes any number of parameters, of which those on the stack are kept as
+        the second word of a list of them (System V ABI for x86-64, 3.5.7); `tag`: the list's type."""
+        if stored is not None and stored[0] == FRAME and not stored[2] and stored[4] >= 0 and not where[2]:
+            self.note(where[4] - _WORD, tag)
+
+    def note_sized(self, offset: int, size: int) -> None:
+        """Of what is at an offset so many bytes are read or written by somebody else."""
+        self.sizes.setdefault(offset, set()).add(size)
+
+    def note_floating(self, where: Value, operand: Memory) -> None:
+        """Note whether a place in the frame has a number with a point and nothing else."""
+        if where[2] or where[4] >= 0 or operand.size > 64:
+            return
+        size = operand.size
+        if operand.floating and self.floating.get(where[4], size) == size and where[4] not in self._otherwise:
+            self.floating[where[4]] = size
+            return
+        for offset in range(where[4] - 7, where[4] + size):
+            self._otherwise.add(offset)
+            if offset in self.floating and offset + self.floating[offset] > where[4]:
+                del self.floating[offset]
+
+    def carries(self, k: int, register: int, size: int, frame: Value | None) -> None:
+        """A register holds bytes that were loaded, which may be copied as they are."""
+        if frame is None:
+            part = self._several(k, size)
+            if part is not None:
+                self.pieces[register] = part
+            elif size == _WORD:
+                where = self.tracker.address_of(k, 0)
+                if where is not None:
+                    self._words[register] = where
+        elif not frame[2]:
+            self.came[register] = frame[4], size
+
+    def copy(self, k: int, register: int, size: int, frame: Value | None) -> bool:
+        """Bytes that were loaded are stored; whether they are a part of an aggregate that goes into the frame."""
+        piece = self.pieces.get(register)
+        came = self.came.get(register)
+        if frame is not None and not frame[2]:
+            if piece is not None:
+                self.note(frame[4] - piece.offset, piece.type, _RED_ZONE)
+                return True
+            if came is not None and came[1] == size:
+                self.copied.add(came)
+                self.copies.append((came[0], frame[4], size))
+        elif frame is None and came is not None and came[1] == size:
+            part = self._several(k, size)
+            if part is not None:
+                self.copied.add(came)
+                self.note(came[0] - part.offset, part.type, _RED_ZONE)
+        return False
+
+    def pair(self, k: int, register: int, frame: Value | None) -> None:
+        """A word is stored: who stores two words that lie next to each other so that they do again copies what is
+        there."""
+        came = self.came.get(register)
+        there = self._words.get(register)
+        where = frame or self.tracker.address_of(k, 0)
+        if there is None and came is not None and came[1] == _WORD:
+            there = (FRAME, 0, 0, 0, came[0])
+        before, self._stored_word = self._stored_word, None
+        if there is None or where is None or (there[0] == FRAME) == (where[0] == FRAME):
+            return
+        self._stored_word = k, there, where
+        if before is None or before[0] != k - 1:
+            return
+        first, to = before[1], before[2]
+        if there != (*first[:4], first[4] + _WORD) or where != (*to[:4], to[4] + _WORD):
+            return
+        inside, outside = (first, to) if first[0] == FRAME else (to, first)
+        part = self._whole_of(outside, 2 * _WORD)
+        if part is not None and not inside[2]:
+            self.note(inside[4] - part.offset, part.type)
+
+    def _several(self, k: int, size: int) -> Piece | None:
+        """The part of an aggregate that is loaded or stored, where it is several members: only who copies it all does
+        that."""
+        where = self.tracker.address_of(k, 0) if size in _COPIED else None
+        return None if where is None or scalar_at(self.tracker, k, 0, size) else self._whole_of(where, size)
+
+    def _whole_of(self, where: Value, size: int) -> Piece | None:
+        """The innermost aggregate that has several whole members in so many bytes at a place, and how far these are
+        in it."""
+        if where[0] not in (OBJECT, ADDRESS):
+            return None
+        graph = self.graph
+        first, last = self.tracker.questions.locate(where, 1), None
+        if not isinstance(first, str):
+            last = graph.member_at(first.type, first.offset + size - 1, 1)
+        if isinstance(first, str) or last is None or first.field.offset or graph.size(first.field.type) >= size:
+            return None
+        if last.offset != graph.size(last.type) - 1:
+            return None
+        inner = {graph.canonical(t): left for t, left in last.containers}
+        for t, left in reversed(first.field.containers):
+            # The innermost that holds both ends.
+            if inner.get(graph.canonical(t)) == left + size - 1:
+                if graph.canonical(t) == graph.canonical(first.type):
+                    # Which may have its name from a typedef.
+                    t = first.type
+                return Piece(t, left) if graph.is_aggregate(t) else None
+        return None

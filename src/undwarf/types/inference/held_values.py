@@ -1,0 +1,186 @@
+# cython: language_level=3, annotation_typing=False
+"""What registers, and places of the frame, hold while the blocks of a function are walked: values of nodes; and what is
+told of a node by where its value goes."""
+
+from undwarf.disasm import Memory
+from undwarf.disasm.x86_64 import MACHINE
+from undwarf.types.dataflow.tracking import Tracker
+from undwarf.types.dataflow.values import ADDRESS, FRAME, NUMBER, OBJECT, Value
+from undwarf.types.inference.frame_uses import FrameUses
+from undwarf.types.inference.nodes import Held, Key, Node
+from undwarf.types.inference.unoptimised import is_unoptimised
+from undwarf.types.layouts.model import VOID, Kind, TypeGraph
+from undwarf.types.sources.places import Prototype
+from undwarf.types.uses.pointed import pointed
+
+__all__ = ["GENERAL", "PLACES", "REACH", "HeldValues"]
+
+GENERAL = range(16)
+PLACES = 1 << 20
+"""Where numbers of places in the frame, which hold values as registers do, have their zero."""
+REACH = 1 << 19
+_REGISTERS = 33
+"""Registers of which is known what they hold."""
+_FRAME_POINTER = -16
+"""Where the frame pointer of unoptimised code leads to, counted from the call frame address."""
+_ALL = 1 << 21
+"""Stands for all places: what they held is not known any more."""
+
+
+class HeldValues:
+    """The nodes of one function, and which of them the registers hold in the block that is walked."""
+
+    def __init__(self, tracker: Tracker, prototype: Prototype | None) -> None:
+        self.tracker = tracker
+        self.graph: TypeGraph = tracker.graph
+        self.prototype = prototype
+        self.nodes: dict[Key, Node] = {}
+        self.cells: dict[int, tuple[int, Node]] = {}
+        """Arrays in the frame: their stride, and the node of their elements."""
+        self.addresses: list[tuple[int, int]] = []
+        """Addresses of the program, and what they are stored or passed as."""
+        self._bases: dict[tuple[int, int], tuple[Node, int]] = {}
+        """By instruction and operand, the node of the operand's base, and what is added to that."""
+        self._ins: list[tuple[int, int]] = []
+        """(block, register) of what is held when a block begins."""
+        self._block = 0
+        flow = tracker.flow
+        self.unoptimised = bool(flow.blocks) and is_unoptimised(flow.instructions)
+        self.frame = FrameUses(tracker, unoptimised=self.unoptimised)
+
+    def node(self, kind: str, at: int, more: int) -> Node:
+        """The node of a key."""
+        key = (kind, at, more)
+        found = self.nodes.get(key)
+        if found is None:
+            found = self.nodes[key] = Node(key)
+        return found
+
+    def read(self, held: dict[int, "Held | None"], register: int) -> Held | None:
+        """What a register holds."""
+        if register in held:
+            return held[register]
+        if not 0 <= register < _REGISTERS and (register < REACH or _ALL in held):
+            return None
+        return self._in(self._block, held, register)
+
+    def _in(self, number: int, held: dict[int, Held | None], register: int) -> Held:
+        found = (self.node("in", number, register), 0, 8)
+        held[register] = found
+        self._ins.append((number, register))
+        return found
+
+    def _passes(self, number: int, held: dict[int, Held | None], register: int) -> None:
+        """What a block does not write goes through it."""
+        if register > REACH and _ALL in held:
+            held[register] = None
+        else:
+            self._in(number, held, register)
+
+    def _overwritten(self, where: Value, size: int, held: dict[int, Held | None]) -> None:
+        """Something is stored in the frame."""
+        if where[2] or size > 64 or abs(where[4]) >= REACH:
+            for at in [at for at in held if at > REACH]:
+                del held[at]
+            held[_ALL] = None
+            return
+        for offset in range(where[4] - 7, where[4] + size):
+            held[PLACES + offset] = None
+
+    def _slot(self, where: Value, operand: Memory) -> Node | None:
+        """The node of a place of a variable in the frame."""
+        size = operand.size
+        if where[2]:
+            if where[2] != size or size > 8:
+                return None
+            begin = where[4]
+            if operand.base == MACHINE.frame_pointer and self.unoptimised:
+                # As it is written: the index may be a number less some.
+                begin = operand.displacement + _FRAME_POINTER
+            found = self.node("cells", begin, size)
+            known = self.cells.setdefault(begin, (size, found))
+            return found if known[0] == size else None
+        if size <= 8:
+            self.frame.exact.add(where[4])
+        self.frame.stands.add((where[4], size))
+        if operand.access != "w" and size <= 8:
+            self.frame.loaded.add((where[4], size))
+        if not self.unoptimised or operand.base != MACHINE.frame_pointer:
+            return None
+        return self.node("slot", where[4], operand.size)
+
+    def _row_at(self, held: dict[int, Held | None], operand: Memory) -> Held | None:
+        found = self._row(held, operand.base, operand.index, operand.scale)
+        if found is None and operand.scale == 1:
+            found = self._row(held, operand.index, operand.base, 1)
+        return found
+
+    def _row(self, held: dict[int, Held | None], base: int, index: int, scale: int) -> Held | None:
+        """One of several objects, one behind the other, behind what a register holds; another one says which."""
+        value, leads = self.tracker.register(index), self.tracker.register(base)
+        source = held.get(base)
+        if value is None or value[0] != NUMBER or source is None or source[2] != 8:
+            return None
+        size = value[2] * scale
+        if not 1 < size < REACH or (leads is not None and leads[0] == NUMBER and leads[2] != 1):
+            return None
+        node = source[0]
+        row = node.elements.get(size)
+        if row is None:
+            row = Node(("row", len(self.nodes), size))
+            node.row(size, row)
+            self.nodes["row", len(self.nodes), size] = row
+        return row, source[1] + value[4] * scale, 8
+
+    def _is_anything(self, t: int) -> bool:
+        graph = self.graph
+        return graph.is_pointer(t) and graph.kind(graph.strip(graph.target(t))) == Kind.VOID
+
+    def _flows(self, node: Node, source: Held | None, value: Value | None) -> None:
+        """A value goes into a node."""
+        known = pointed(self.tracker, value)
+        node.origins.append(source[0] if source is not None and not source[1] else None)
+        if known:
+            node.known.append(known)
+            node.confirmed = node.confirmed or (source is not None and not source[1] and source[0].confirmed)
+        elif value is not None and value[0] == OBJECT and not value[2] and value[4] < 0:
+            node.apart.append((value[1], value[4]))
+        elif source is None:
+            node.begun = node.begun and value is not None and value[0] == NUMBER and value[2] == 0
+        elif source[0] is not node:
+            source[0].flows = True
+            node.sources.append((source[0], source[1]))
+
+    def _member_in_frame(self, k: int, where: Value, size: int) -> int:
+        """The type of a number or pointer in an aggregate of the frame that is known by now; void for all else."""
+        found = self.tracker.stack_variable(k, where[4]) if not where[2] else None
+        if found is None or not self.graph.is_aggregate(found[0].type):
+            return VOID
+        return self.graph.value_at(found[0].type, found[1], size)
+
+    def _used_as(self, register: int, source: Held | None, t: int) -> None:
+        """A register goes where something of a type is expected."""
+        value = self.tracker.register(register)
+        if value is not None and value[0] == ADDRESS and not value[2]:
+            self.addresses.append((value[4], t))
+        graph = self.graph
+        if value is not None and value[0] == FRAME and not value[2] and graph.is_pointer(t):
+            target = graph.target(t)
+            if graph.is_aggregate(target) and graph.size(target):
+                self.frame.note(value[4], target)
+        if source is None:
+            return
+        if graph.is_pointer(t):
+            target = graph.target(t)
+            if graph.kind(graph.strip(target)) == Kind.VOID:
+                return
+            known = pointed(self.tracker, self.tracker.register(register))
+            whole = not source[1] or graph.size(target) == 1
+            if whole and any(graph.canonical(one) == graph.canonical(target) for one in known):
+                # Of text it may be any part.
+                source[0].confirmed = True
+            if not any(graph.object_at(one, 0, target) or graph.object_at(target, 0, one) for one in known):
+                source[0].lead(source[1], target)
+                source[0].passed = True
+        elif not source[1] and graph.size(t) == source[2]:
+            source[0].copied.append(t)

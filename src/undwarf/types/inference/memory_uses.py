@@ -1,0 +1,148 @@
+# cython: language_level=3, annotation_typing=False
+"""What is loaded and stored: which values come from memory, and where they are put."""
+
+from typing import NamedTuple
+
+from undwarf.disasm import NONE, Instruction
+from undwarf.types.dataflow.tracking import Tracker
+from undwarf.types.dataflow.values import ADDRESS, FRAME, OBJECT, Value
+from undwarf.types.inference.held_values import PLACES, REACH
+from undwarf.types.inference.nodes import Held, Node
+from undwarf.types.inference.number_uses import NumberUses
+from undwarf.types.layouts.model import VOID
+from undwarf.types.sources.places import Prototype
+from undwarf.types.uses.pointed import pointed, scalar_at
+
+__all__ = ["MemoryUses", "Store"]
+
+_WORD = 8
+"""Bytes that numbers and pointers take at most."""
+_PARAMETER_LIST = "__va_list_tag"
+"""The structure that a `va_list` is made of."""
+
+
+class Store(NamedTuple):
+    """A word that is stored: by which node, so much further, and in what; what it is."""
+
+    base: Node | None
+    offset: int
+    where: Value | None
+    value: Value | None
+    source: "Held | None"
+
+
+class MemoryUses(NumberUses):
+    """The part of :class:`undwarf.types.inference.webs.Webs` that is about loads and stores."""
+
+    def __init__(self, tracker: Tracker, prototype: Prototype | None) -> None:
+        super().__init__(tracker, prototype)
+        self.unions: list[tuple[Node, int]] = []
+        """Pointers that are members of unions, and what they lead to one of."""
+        self.stores: list[Store] = []
+        """Words that are stored elsewhere than in the frame."""
+        self.placed: dict[int, list[tuple[tuple[int, ...], Node | None]]] = {}
+        """By offset, what pointers that are stored in the frame of optimised code lead to: types, and nodes."""
+        variadic = prototype is not None and prototype.variadic
+        self._list_of_parameters = tracker.program.source.type_named(_PARAMETER_LIST) if variadic else VOID
+
+    def _further(self, k: int, made: Instruction, held: dict[int, Held | None]) -> Held | None:
+        """Something is added to a pointer to anything: who knows how large the objects are that it leads to, finds one
+        of them so."""
+        t = scalar_at(self.tracker, k, 0, 8) if made.memory else VOID
+        for register in (made.left, made.right) if not t else ():
+            source = self.read(held, register) if register != NONE else None
+            if source is not None and source[0].copied and not source[1]:
+                t = t or next(iter(source[0].copied))
+        if not t or not self._is_anything(t):
+            return None
+        node = self.node("made", k, made.destination)
+        node.copied.append(t)
+        return node, 0, 8
+
+    def _loaded(
+        self, k: int, made: Instruction, held: dict[int, Held | None], slot: Node | None, frame: Value | None
+    ) -> Held | None:
+        size = made.memory[0].size
+        if slot is not None:
+            if made.signed:
+                slot.sign(1)
+                return None
+            return (slot, 0, size)
+        if frame is not None:
+            exact = size == 8 and not frame[2] and abs(frame[4]) < REACH
+            return self.read(held, PLACES + frame[4]) if exact else None
+        node = self.node("made", k, made.destination)
+        base = self._bases.get((k, 0))
+        if base is not None and made.signed:
+            base[0].number(base[1], size)
+        elif base is not None:
+            base[0].loads.append((base[1], size, node))
+        t = scalar_at(self.tracker, k, 0, size)
+        if t and not made.signed:
+            node.copied.append(t)
+        several = self._one_of(k) if size == 8 and not t else VOID
+        if several:
+            self.unions.append((node, several))
+        return None if made.signed else (node, 0, size)
+
+    def _one_of(self, k: int) -> int:
+        """The type that says which ones a pointer leads to one of that is loaded; void where that is not several."""
+        where = self.tracker.address_of(k, 0)
+        located = self.tracker.questions.locate(where, 8) if where is not None and where[0] in (OBJECT, ADDRESS) else ""
+        return VOID if isinstance(located, str) else self.graph.pointers_at(located.type, located.offset, 8)
+
+    def _stored(
+        self, k: int, made: Instruction, held: dict[int, Held | None], slot: Node | None, frame: Value | None
+    ) -> None:
+        operand = made.memory[0]
+        register = made.left
+        size = operand.size
+        if register == NONE:
+            if slot is not None and self.tracker.flow.instructions[k].immediate != 0:
+                slot.begun = slot.begun and size < 8
+            return
+        source = self.read(held, register)
+        if size == _WORD and self.unoptimised:
+            self.frame.pair(k, register, frame)
+        if self.frame.copy(k, register, size, frame):
+            return
+        if frame is not None and size == _WORD and self._list_of_parameters:
+            self.frame.note_variadic(frame, self.tracker.register(register), self._list_of_parameters)
+        if frame is not None and size == _WORD and not frame[2]:
+            stored = self.tracker.register(register)
+            if stored is not None and (stored[0] in (FRAME, OBJECT) or (stored[0] == ADDRESS and stored[4])):
+                self.frame.addressed.add(frame[4])
+        if frame is not None:
+            t = self._member_in_frame(k, frame, size)
+            if t:
+                self._used_as(register, source, t)
+            if slot is None:
+                if size == 8 and not frame[2] and abs(frame[4]) < REACH:
+                    held[PLACES + frame[4]] = source
+                    known = pointed(self.tracker, self.tracker.register(register))
+                    node = source[0] if source is not None and not source[1] else None
+                    self.placed.setdefault(frame[4], []).append((known, node))
+                return
+            if source is not None and not source[1] and source[2] == size:
+                slot.copied.extend(source[0].copied)
+                if source[0].key[0] == "entry":
+                    slot.declared.extend(source[0].declared)
+                else:
+                    slot.copied.extend(source[0].declared)
+            if size == 8:
+                self._flows(slot, source, self.tracker.register(register))
+            elif source is not None and not source[1] and source[2] == size:
+                slot.sources.append((source[0], 0))
+            slot.beside.extend(self._parts(register, held, size))
+            return
+        if size == 8:
+            value = self.tracker.register(register)
+            base = self._bases.get((k, 0))
+            node, further = base if base is not None else (None, 0)
+            self.stores.append(Store(node, further, self.tracker.address_of(k, 0), value, source))
+            known = pointed(self.tracker, value)
+            if base is not None and known:
+                base[0].puts(base[1], known)
+        t = scalar_at(self.tracker, k, 0, size)
+        if t:
+            self._used_as(register, source, t)

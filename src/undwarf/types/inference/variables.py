@@ -1,0 +1,210 @@
+# cython: language_level=3, annotation_typing=False
+"""What the variables of unoptimised code are that nothing names: numbers with and without sign or point, as they are
+used, and pointers, as it was decided what these lead to."""
+
+from collections.abc import Collection
+from typing import Protocol
+
+from undwarf.types.inference.nodes import Decided, Node
+from undwarf.types.inference.webs import Webs
+from undwarf.types.layouts.fitting import Done, fits
+from undwarf.types.layouts.model import VOID, Kind, TypeGraph
+from undwarf.types.sources.program_types import floating_number, integer, structures
+
+__all__ = ["Variables"]
+
+_PASSES = 8
+"""Steps by which what is told of a variable goes on to others."""
+_NEAR = 256
+"""How far an object may reach of which only the address is known."""
+
+
+class Uses(Protocol):
+    """Tells what is done with values."""
+
+    def reached(self, first: Node) -> list[tuple[Node, int]]:
+        """Where a value goes, and what is added to it on the way."""
+
+    def done(self, first: Node) -> Done:
+        """All that is done behind a value, also where that has gone with a number added."""
+
+
+class Variables:
+    """The variables in the frame of one function, and the elements of arrays there.
+
+    ``spans`` are where objects begin and end of which the type is known; ``uses`` tells what is done with a value;
+    ``wholes`` are what parameters are known to lead to that begins with what they are declared as.
+    """
+
+    def __init__(
+        self,
+        webs: Webs,
+        decided: Decided,
+        spans: list[tuple[int, int]],
+        uses: "Uses",
+        wholes: Collection[int],
+    ) -> None:
+        self._webs = webs
+        self._decided = decided
+        self._uses = uses
+        self._wholes = wholes
+        self._graph: TypeGraph = webs.graph
+        frame = webs.frame
+        known = [*((at, at + 1) for at in frame.objects), *spans]
+        self._unknown = [
+            (at, at + max(frame.sizes.get(at, (_NEAR,))))
+            for at in frame.given
+            if not any(low <= at < high for low, high in known)
+        ]
+        """Where objects may be of which only the address is known."""
+
+    def types(self) -> dict[Node, int]:
+        """Types of variables in the frame, and of elements of arrays there."""
+        graph, decided = self._graph, self._decided
+        found: dict[Node, int] = {}
+        kept = [node for node in self._webs.nodes.values() if node.key[0] in ("slot", "cells")]
+        for node in kept:
+            t = self._own(node)
+            if t:
+                found[node] = t
+        for _pass in range(_PASSES):
+            more: dict[Node, int] = {}
+            for node in kept:
+                if node in found or node.signs or node.copied or node.followed or node.floats:
+                    continue
+                if node in decided.conflicting or node in decided.leads:
+                    continue
+                if self._may_be_filled(node):
+                    continue
+                t = self._beside(node, found)
+                if t:
+                    more[node] = t
+            if not more:
+                break
+            found.update(more)
+        return {node: t for node, t in found.items() if graph.size(t) == node.key[2]}
+
+    def _own(self, node: Node) -> int:
+        graph, decided = self._graph, self._decided
+        size = node.key[2]
+        declared = {graph.canonical(t): t for t in node.declared if graph.is_scalar(t) and graph.size(t) == size}
+        if declared:
+            return next(iter(declared.values())) if len(declared) == 1 else VOID
+        if node in decided.conflicting:
+            return VOID
+        lead = decided.leads.get(node)
+        if lead and (node.numeric or 1 in node.signs):
+            return VOID
+        if lead and (node.followed or node.flows):
+            lead = self._meant(node, lead)
+            if not lead:
+                return VOID
+        if lead and graph.is_aggregate(lead) and graph.canonical_name(lead).endswith("(anonymous)"):
+            # No variable leads to what has no name; to a part of a union maybe, told by what is accessed.
+            sizes = {(offset, width) for offset, width in node.touched}
+            lead = graph.value_at(lead, *next(iter(sizes))) if len(sizes) == 1 and not node.low else VOID
+            if not lead:
+                return VOID
+        if lead:
+            return graph.pointer_to(lead) if size == 8 else VOID
+        if node.floats:
+            return floating_number(graph, size)
+        if node.followed:
+            return VOID
+        if not node.signs and self._may_be_filled(node):
+            return VOID
+        copied = {graph.canonical(t): t for t in node.copied if graph.size(t) == size and not graph.is_pointer(t)}
+        only = next(iter(copied.values())) if len(copied) == 1 else VOID
+        if len(node.signs) == 1:
+            signed = 1 in node.signs
+            if size == 8 and not signed and not copied and not self._is_number(node):
+                # Addresses are compared like that too.
+                return VOID
+            if only and self._is_signed(only) in (signed, None):
+                return only
+            if size == 1 and not signed:
+                # It may be a truth value.
+                return VOID
+            return integer(graph, size, signed=signed)
+        if node.signs or copied:
+            return only if not node.signs else VOID
+        summed = {self._is_signed(t) for t in node.summed if graph.size(t) == size}
+        if len(summed) != 1 or None in summed or self._meets_unsigned(node):
+            return VOID
+        return integer(graph, size, signed=True in summed)
+
+    def _meant(self, node: Node, lead: int) -> int:
+        """What a variable leads to, by all that is done behind it: more than it is given, if it was made that by a
+        cast; void where that is not told."""
+        graph = self._graph
+        whole = graph.size(lead)
+        if node.low < 0:
+            return VOID
+        if graph.is_aggregate(lead):
+            behind = any(more >= whole and (one.followed or one.elements) for one, more in self._uses.reached(node))
+            if node.high <= whole and not behind:
+                return lead
+            done = self._uses.done(node)
+            if not behind and not graph.is_link(lead) and fits(graph, lead, done.wrapped(whole), merged=True):
+                # There are several, one behind the other.
+                return lead
+            larger = {
+                graph.canonical(t): t
+                for t in self._wholes or structures(graph)
+                if graph.size(t) > whole and graph.object_at(t, 0, lead) and fits(graph, t, done, merged=True)
+            }
+            return next(iter(larger.values())) if len(larger) == 1 else VOID
+        if node.high <= max(whole, 1):
+            return lead
+        return lead if whole and all(size == whole and not at % whole for at, size in node.touched) else VOID
+
+    def _may_be_filled(self, node: Node) -> bool:
+        """Whether a place may be a member of something of which only the address is known."""
+        return node.key[0] == "slot" and any(low <= node.key[1] < high for low, high in self._unknown)
+
+    def _is_number(self, node: Node) -> bool:
+        """Whether a value is no address: by what is done with it, or by what it is compared with."""
+        if node.numeric:
+            return True
+        for other in node.compared:
+            types = [other] if isinstance(other, int) else [*other.declared, *other.copied]
+            if any(t and not self._graph.is_pointer(t) for t in types):
+                return True
+            if isinstance(other, Node) and other.numeric:
+                return True
+        return False
+
+    def _beside(self, node: Node, found: dict[Node, int]) -> int:
+        """Numbers that are calculated with each other are most often of one type."""
+        graph = self._graph
+        size = node.key[2]
+        told: set[bool | None] = set()
+        for other in node.beside:
+            if isinstance(other, Node):
+                if other is node:
+                    continue
+                types = [found[other]] if other in found else other.copied
+                types = [t for t in types if graph.size(t) == size]
+                told.update(self._is_signed(t) if not graph.is_pointer(t) else None for t in types)
+            else:
+                told.add(self._is_signed(other))
+        if told != {True} or self._meets_unsigned(node):
+            return VOID
+        return integer(graph, size, signed=True)
+
+    def _meets_unsigned(self, node: Node) -> bool:
+        """Whether a number is calculated or compared with one of its size that has no sign."""
+        graph = self._graph
+        for other in (*node.beside, *node.met):
+            types = [*other.declared, *other.copied] if isinstance(other, Node) else [other]
+            if any(graph.size(t) == node.key[2] and self._is_signed(t) is False for t in types if t):
+                return True
+        return False
+
+    def _is_signed(self, t: int) -> bool | None:
+        """Whether a number has a sign; None for what is neither."""
+        graph = self._graph
+        record = graph.record(graph.strip(t))
+        if record.kind not in (Kind.INT, Kind.CHAR):
+            return None
+        return "unsigned" not in record.name and record.name not in ("_Bool", "bool")

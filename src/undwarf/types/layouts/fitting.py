@@ -1,0 +1,102 @@
+"""Whether all that is done behind a pointer fits an aggregate: where its members begin and end, which are numbers with
+a point, which are pointers and to what."""
+
+from typing import NamedTuple
+
+from undwarf.types.layouts.locate import is_member
+from undwarf.types.layouts.model import VOID, Kind, TypeGraph
+
+__all__ = ["Done", "fits", "is_row", "nothing_done"]
+
+
+_ADDED = 4
+"""Steps that are added to an index at most."""
+
+
+class Done(NamedTuple):
+    """(offset, size) of what is accessed behind a pointer, of those that are one number with a point, and of those that
+    are calculated with; (offset, what it may lead to) of pointers that are put there; offsets of those used; (step,
+    offset, size) of what an index tells of."""
+
+    touched: set[tuple[int, int]]
+    floating: set[tuple[int, int]]
+    numbers: set[tuple[int, int]]
+    put: set[tuple[int, tuple[int, ...]]]
+    pointers: set[int]
+    rows: set[tuple[int, int, int]]
+
+    def wrapped(self, size: int) -> "Done":
+        """The same in one of several objects of a size, one behind the other."""
+        return Done(
+            {(offset % size, width) for offset, width in self.touched},
+            {(offset % size, width) for offset, width in self.floating},
+            {(offset % size, width) for offset, width in self.numbers},
+            {(offset % size, leads) for offset, leads in self.put},
+            {offset % size for offset in self.pointers},
+            {(step, offset % size, width) for step, offset, width in self.rows if step != size},
+        )
+
+    def add(self, other: "Done", apart: int = 0) -> None:
+        """Add what is done behind another pointer, which leads so much further."""
+        self.touched.update((apart + offset, width) for offset, width in other.touched)
+        self.floating.update((apart + offset, width) for offset, width in other.floating)
+        self.numbers.update((apart + offset, width) for offset, width in other.numbers)
+        self.put.update((apart + offset, leads) for offset, leads in other.put)
+        self.pointers.update(apart + offset for offset in other.pointers)
+        self.rows.update((step, apart + offset, width) for step, offset, width in other.rows)
+
+
+def nothing_done() -> Done:
+    """Nothing, to be added to."""
+    return Done(set(), set(), set(), set(), set(), set())
+
+
+def fits(graph: TypeGraph, t: int, done: Done, *, merged: bool = False) -> bool:
+    """Whether all of it is of whole members of a type. ``merged``: or of several whole ones at once, as optimizers
+    store them."""
+    for offset, size in done.touched:
+        if is_member(graph, t, offset, size):
+            found = graph.member_at(t, offset, size)
+            floating = found is not None and graph.kind(graph.strip(found.type)) == Kind.FLOAT
+            if floating != ((offset, size) in done.floating) and {(offset, size)} & (done.floating | done.numbers):
+                # What is calculated with has a point, or has none.
+                return False
+        elif (offset, size) in done.numbers or not (merged and _are_members(graph, t, offset, size)):
+            return False
+    size = graph.pointer_size
+    if not all(offset >= 0 and graph.is_pointer(graph.value_at(t, offset, size)) for offset in done.pointers):
+        return False
+    if not all(is_row(graph, t, *one) for one in done.rows):
+        return False
+    return all(_is_put(graph, t, offset, leads) for offset, leads in done.put)
+
+
+def is_row(graph: TypeGraph, t: int, step: int, offset: int, size: int) -> bool:
+    """Whether an index may tell of something at an offset of a type, or of several of them; it may be one with a small
+    number added."""
+    whole = graph.size(t)
+    if whole and not step % whole:
+        return is_member(graph, t, offset % whole, size) or _are_members(graph, t, offset % whole, size)
+    apart = _ADDED * step
+    return any(
+        not step % stride and size <= stride and at - apart <= offset < at + max(total, stride) + apart
+        for at, stride, total in graph.arrays(t)
+        if stride
+    )
+
+
+def _are_members(graph: TypeGraph, t: int, offset: int, size: int) -> bool:
+    first = graph.member_at(t, offset, 1) if offset >= 0 else None
+    last = graph.member_at(t, offset + size - 1, 1) if first is not None else None
+    return first is not None and not first.offset and last is not None and last.offset == graph.size(last.type) - 1
+
+
+def _is_put(graph: TypeGraph, t: int, offset: int, leads: tuple[int, ...]) -> bool:
+    """Whether a pointer that leads to one of some types may be put at an offset of a type."""
+    pointer = graph.value_at(t, offset, graph.pointer_size) if offset >= 0 else VOID
+    if not pointer or not graph.is_pointer(pointer):
+        return False
+    target = graph.target(pointer)
+    if graph.kind(graph.strip(target)) == Kind.VOID or graph.size(target) <= 1:
+        return True
+    return any(graph.object_at(one, 0, target) or graph.object_at(target, 0, one) for one in leads)

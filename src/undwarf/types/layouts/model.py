@@ -1,0 +1,741 @@
+# cython: language_level=3, annotation_typing=False
+"""Types as a graph of numbered records, filled at first touch, whatever the debugging information was.
+
+A type is an int: 0 is void (or unknown), others are given out by :class:`TypeGraph`. A record says what one type is; a
+loader makes it when it is first looked at. Qualifiers and typedefs are records of their own, which
+:meth:`TypeGraph.strip` steps over. Sizes and offsets are bytes unless the name says bits. Nothing here raises for what
+the input says: a cycle, an array that cannot be, a reference to nothing are counted in ``defects`` and end what is
+being looked at.
+"""
+
+from collections.abc import Iterable, Iterator
+from operator import itemgetter
+from typing import Any
+
+import cython
+
+from undwarf.buffers import longer, zeros
+from undwarf.diagnostics import Defects
+from undwarf.limits import DEFAULT, Limits
+from undwarf.types.layouts.records import (
+    ADDRESSES,
+    AGGREGATES,
+    DISCRIMINANT,
+    SCALARS,
+    THROUGH,
+    VOID,
+    Field,
+    Kind,
+    Loader,
+    LoaderOfMany,
+    Member,
+    TypeRecord,
+)
+from undwarf.types.layouts.search import Search, Shape
+
+__all__ = ["DISCRIMINANT", "VOID", "Field", "Kind", "Loader", "Member", "TypeGraph", "TypeRecord"]
+
+_FIELDS_KEPT = 50_000
+"""Answers to where something lies in a type that are kept; the same are asked for at every turn of a loop."""
+
+_SEVERAL = -1
+_score_of = itemgetter(0)
+
+# Members by the ten thousand: past the named tuple's own way to be made.
+_as_it_is = tuple.__new__
+
+_MOST_CHOICES = 32
+"""Types that a pointer may lead to, of which its use has to tell one."""
+
+_WRAPPERS = (
+    "core::mem::maybe_uninit::MaybeUninit<",
+    "core::mem::manually_drop::ManuallyDrop<",
+    "core::mem::maybe_dangling::MaybeDangling<",
+)
+
+
+# Kinds as numbers of C, as in `records.py`.
+_POINTER = cython.declare(cython.int, 5)
+_REFERENCE = cython.declare(cython.int, 6)
+_ARRAY = cython.declare(cython.int, 7)
+_AGGREGATE = cython.declare(cython.ulonglong, sum([1 << int(kind) for kind in AGGREGATES]))
+_SCALAR = cython.declare(cython.ulonglong, sum([1 << int(kind) for kind in SCALARS]))
+_STEPS = cython.declare(cython.int, 512)
+"""Aggregates and arrays inside of a type that are looked at to find its arrays."""
+
+
+@cython.final
+@cython.cclass
+class TypeGraph:
+    """Types by number. ``pointer_size`` serves where a source does not give a pointer's size."""
+
+    pointer_size: int = cython.declare(object, visibility="readonly")
+    limits: Limits = cython.declare(object, visibility="readonly")
+    defects: Defects = cython.declare(object, visibility="readonly")
+    subject: str = cython.declare(object, visibility="readonly")
+    _records: list[TypeRecord | None] = cython.declare(list)
+    _pending: dict[int, tuple[Loader, int]] = cython.declare(dict)
+    _ranges: list[tuple[int, int, LoaderOfMany]] = cython.declare(list)
+    _names: dict[int, str] = cython.declare(dict)
+    _members: dict[int, tuple[Member, ...]] = cython.declare(dict)
+    _canonical: dict[int, int] = cython.declare(dict)
+    _alone: dict[tuple[str, int], int] = cython.declare(dict)
+    """The type of a name and size, while there is only one; else _SEVERAL."""
+    _by_layout: dict[tuple[str, int, int], int] = cython.declare(dict)
+    _layouts: dict[tuple[int, int], int] = cython.declare(dict)
+    """Layouts by shapes and sizes."""
+    _facts: "memoryview[int]" = cython.declare("int[::1]")
+    """By type, what it is below typedefs and qualifiers and of which kind that is, plus one; 0 for not asked yet."""
+    _sizes: "memoryview[int]" = cython.declare("long long[::1]")
+    """By type, its bytes plus one; 0 for not asked yet."""
+    _room = cython.declare(cython.Py_ssize_t)
+    _loading = cython.declare(cython.int)
+    _pointers: dict[int, int] = cython.declare(dict)
+    shapes: dict[int, Shape] = cython.declare(dict, visibility="readonly")
+    """Types as searches go through them."""
+    _fields: dict[tuple[int, int, int], Field | None] = cython.declare(dict)
+    _objects: dict[tuple[int, int, int], bool] = cython.declare(dict)
+    _alignments: dict[int, int] = cython.declare(dict)
+    _choices: dict[int, tuple[int, ...]] = cython.declare(dict)
+    _choice_of: dict[tuple[int, ...], int] = cython.declare(dict)
+    _arrays: dict[int, list[tuple[int, int, int]]] = cython.declare(dict)
+
+    def __init__(
+        self, *, pointer_size: int = 8, limits: Limits = DEFAULT, defects: Defects | None = None, subject: str = ""
+    ) -> None:
+        self.pointer_size = pointer_size
+        self.limits = limits
+        self.defects = Defects() if defects is None else defects
+        self.subject = subject
+        self._records = [TypeRecord(Kind.VOID, "void", 0)]
+        self._pending = {}
+        self._ranges = []
+        self._names = {}
+        self._members = {}
+        self._canonical = {}
+        self._alone = {}
+        self._by_layout = {}
+        self._layouts = {}
+        self._room = 256
+        self._facts = zeros("i", 2 * self._room)
+        self._sizes = zeros("q", self._room)
+        self._loading = 0
+        self._pointers = {}
+        self.shapes = {}
+        self._fields = {}
+        self._objects = {}
+        self._alignments = {}
+        self._choices = {}
+        self._choice_of = {}
+        self._arrays = {}
+
+    @property
+    def settled(self) -> bool:
+        """Whether no type is being made: those that are look unknown."""
+        return not self._loading
+
+    def __len__(self) -> int:
+        return len(self._records)
+
+    # Filling -----------------------------------------------------------------------------------------------
+
+    def add(self, record: TypeRecord) -> int:
+        """A new type; its number. Past the limit all are void."""
+        if len(self._records) >= self.limits.types:
+            self.defects.add("too many types", self.subject)
+            return VOID
+        self._records.append(record)
+        return len(self._records) - 1
+
+    def reserve(self, loader: Loader, key: int) -> int:
+        """A number for a type whose record ``loader`` makes when it is first looked at."""
+        if len(self._records) >= self.limits.types:
+            self.defects.add("too many types", self.subject)
+            return VOID
+        self._records.append(None)
+        number = len(self._records) - 1
+        self._pending[number] = (loader, key)
+        return number
+
+    def reserve_many(self, loader: LoaderOfMany, count: int) -> int:
+        """Numbers in a row for the keys 0 to ``count`` - 1 of a loader; the first of them."""
+        count = max(0, min(count, self.limits.types - len(self._records)))
+        first = len(self._records)
+        self._records.extend([None] * count)
+        self._ranges.append((first, first + count, loader))
+        return first
+
+    def of_kinds(self, kinds: frozenset[Kind]) -> list[int]:
+        """The numbers of all types of some kinds, ascending; no others are made of those reserved together."""
+        found: list[int] = []
+        at = 1
+        for first, end, loader in self._ranges:
+            found += [t for t in range(at, first) if self.kind(t) in kinds]
+            found += [first + key for key in loader.keys(kinds) if first + key < end]
+            at = end
+        return found + [t for t in range(at, len(self)) if self.kind(t) in kinds]
+
+    @cython.ccall
+    @cython.locals(t=cython.Py_ssize_t)
+    def record(self, t: int) -> TypeRecord:
+        """The record of a type; that of void for a number that was never given out."""
+        found: Any = self._records[t if 0 <= t < len(self._records) else 0]
+        return found if found is not None else self._load(t)
+
+    @cython.cfunc
+    @cython.locals(t=cython.Py_ssize_t)
+    def _load(self, t: int) -> TypeRecord:
+        # A loader that comes back to this type while it makes it finds an unknown one.
+        self._records[t] = TypeRecord(Kind.OTHER)
+        loader, key = self._source(t)
+        self._loading += 1
+        try:
+            found = loader.load(key) if loader is not None else None
+        finally:
+            self._loading -= 1
+        if found is None:
+            self.defects.add("type without a description", self.subject)
+            found = TypeRecord(Kind.OTHER)
+        self._records[t] = found
+        return found
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    @cython.returns(cython.int)
+    @cython.locals(room=cython.Py_ssize_t)
+    def _grow(self) -> int:
+        """Room for what is known of all types."""
+        room = max(2 * self._room, len(self._records))
+        self._facts = longer(self._facts, 2 * self._room, 2 * room)
+        self._sizes = longer(self._sizes, self._room, room)
+        self._room = room
+        return 0
+
+    def _source(self, t: int) -> "tuple[Loader | None, int]":
+        pending = self._pending.pop(t, None)
+        if pending is not None:
+            return pending
+        for first, end, loader in self._ranges:
+            if first <= t < end:
+                return loader, t - first
+        return None, 0
+
+    def pointer_to(self, t: int) -> int:
+        """The type of a pointer to ``t``, made where it is needed."""
+        found = self._pointers.get(t)
+        if found is None:
+            found = self._pointers[t] = self.add(TypeRecord(Kind.POINTER, size=self.pointer_size, target=t))
+        return found
+
+    # Asking ------------------------------------------------------------------------------------------------
+
+    @cython.ccall
+    @cython.exceptval(-1)
+    @cython.returns(cython.Py_ssize_t)
+    @cython.locals(t=cython.Py_ssize_t)
+    def strip(self, t: int) -> int:
+        """The type below typedefs and qualifiers; void where they lead nowhere or in a circle."""
+        if 0 <= t < self._room and self._facts[2 * t]:
+            return self._facts[2 * t] - 1
+        return self._strip(t)
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    @cython.returns(cython.Py_ssize_t)
+    @cython.locals(t=cython.Py_ssize_t, first=cython.Py_ssize_t)
+    def _strip(self, t: int) -> int:
+        first = t
+        for _hop in range(self.limits.type_depth):
+            record = self.record(t)
+            if record.kind not in THROUGH:
+                if not self._loading and 0 <= first < len(self._records):
+                    # What is being made looks unknown until it is.
+                    if first >= self._room:
+                        self._grow()
+                    self._facts[2 * first] = t + 1
+                    self._facts[2 * first + 1] = record.kind + 1
+                return t
+            t = record.target
+        self.defects.add("typedef of itself", self.subject)
+        return VOID
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    @cython.returns(cython.int)
+    @cython.locals(t=cython.Py_ssize_t)
+    def _kind(self, t: int) -> int:
+        """What a type is below typedefs and qualifiers."""
+        if 0 <= t < self._room and self._facts[2 * t + 1]:
+            return self._facts[2 * t + 1] - 1
+        return int(self.record(self.strip(t)).kind)
+
+    def kind(self, t: int) -> Kind:
+        """What a type is, as declared; ask for :meth:`strip` of it first to see through typedefs."""
+        return self.record(t).kind
+
+    def name(self, t: int) -> str:
+        """The name it was declared by, without ``struct``; empty for none."""
+        return self.record(t).name
+
+    @cython.ccall
+    def target(self, t: int) -> int:
+        """What a pointer or reference leads to, an array's element, what a function returns; void for others."""
+        return self.record(self.strip(t)).target
+
+    @cython.ccall
+    @cython.exceptval(-1)
+    @cython.returns(cython.bint)
+    @cython.locals(kind=cython.int)
+    def is_pointer(self, t: int) -> bool:
+        """Whether a value of the type is an address (a pointer or a reference)."""
+        kind = self._kind(t)
+        return kind in (_POINTER, _REFERENCE)
+
+    @cython.ccall
+    @cython.exceptval(-1)
+    @cython.returns(cython.bint)
+    def is_aggregate(self, t: int) -> bool:
+        """Whether the type has members."""
+        return bool(_AGGREGATE >> self._kind(t) & 1)
+
+    @cython.ccall
+    @cython.exceptval(-1)
+    @cython.returns(cython.bint)
+    def is_scalar(self, t: int) -> bool:
+        """Whether a value of the type fits a register as it is."""
+        return bool(_SCALAR >> self._kind(t) & 1)
+
+    @cython.ccall
+    @cython.exceptval(-1)
+    @cython.returns(cython.bint)
+    def is_array(self, t: int) -> bool:
+        """Whether the type is an array."""
+        return self._kind(t) == _ARRAY
+
+    @cython.ccall
+    @cython.exceptval(-1)
+    @cython.returns(cython.longlong)
+    @cython.locals(t=cython.Py_ssize_t, known=cython.longlong)
+    def size(self, t: int) -> int:
+        """Bytes of a value; 0 where that is not known (void, functions, declarations, arrays without bounds)."""
+        if 0 <= t < self._room and self._sizes[t]:
+            return self._sizes[t] - 1
+        known = self._size_of(t)
+        if not self._loading and 0 <= t < len(self._records):
+            if t >= self._room:
+                self._grow()
+            self._sizes[t] = known + 1
+        return known
+
+    def _size_of(self, t: int) -> int:
+        total = 1
+        for _hop in range(self.limits.type_depth):
+            t = self.strip(t)
+            record = self.record(t)
+            if record.kind in ADDRESSES:
+                size = record.size if record.size > 0 else self.pointer_size
+                break
+            if record.kind != Kind.ARRAY or record.size >= 0:
+                size = record.size
+                if size < 0:
+                    return 0
+                break
+            if record.count < 0:
+                return 0
+            total *= record.count
+            t = record.target
+        else:
+            self.defects.add("array of itself", self.subject)
+            return 0
+        total *= size
+        if total > self.limits.type_bytes:
+            self.defects.add("type larger than memory", self.subject)
+            return 0
+        return total
+
+    def alignment(self, t: int) -> int:
+        """Of what the address of an object is a multiple: its largest scalar's size, at most 8, if all lie evenly."""
+        stripped = self.strip(t)
+        known = self._alignments.get(stripped)
+        if known is None:
+            known = self._alignments[stripped] = self._aligned(stripped, self.limits.type_depth)
+        return known
+
+    def _aligned(self, t: int, depth: int) -> int:
+        t = self.strip(t)
+        size = self.size(t)
+        if self.is_scalar(t):
+            return min(size & -size, 8) or 1
+        if depth <= 0 or not size:
+            return 1
+        if self.is_array(t):
+            return self._aligned(self.target(t), depth - 1)
+        most = 1
+        for member in self.members(t):
+            if not member.bit_size:
+                inner = self._aligned(member.type, depth - 1)
+                if member.offset % inner or size % inner:
+                    # Packed.
+                    return 1
+                most = max(most, inner)
+        return most
+
+    @cython.ccall
+    @cython.exceptval(-1)
+    @cython.returns(cython.longlong)
+    def stride(self, t: int) -> int:
+        """Bytes from one element of an array to the next; 0 where that is not known."""
+        return self.size(self.target(t)) if self._kind(t) == _ARRAY else 0
+
+    @cython.ccall
+    def element_count(self, t: int) -> int:
+        """Elements of an array; -1 for unknown (a flexible array, a computed bound) and for what is no array."""
+        record = self.record(self.strip(t))
+        if record.kind != Kind.ARRAY:
+            return -1
+        if record.count < 0 and record.size > 0:
+            stride = self.size(record.target)
+            return record.size // stride if stride else -1
+        return record.count
+
+    @cython.ccall
+    def members(self, t: int) -> tuple[Member, ...]:
+        """Members as declared, those of base classes as one each (``base``); sizes and bit offsets filled in."""
+        t = self.strip(t)
+        found = self._members.get(t)
+        if found is None:
+            found = ()
+            if self.is_aggregate(t):
+                found = tuple(
+                    [
+                        member
+                        if member[2] >= 0
+                        else _as_it_is(Member, (*member[:2], self.size(member[5]), *member[3:]))
+                        for member in self.record(t).members
+                    ]
+                )
+            self._members[t] = found
+        return found
+
+    def arrays(self, t: int) -> list[tuple[int, int, int]]:
+        """(offset, stride, bytes) of the arrays in an aggregate, one level of aggregates deep after another."""
+        found: list[tuple[int, int, int]] | None = self._arrays.get(t)
+        if found is None:
+            found = self._arrays[t] = []
+            queue = [(t, 0)]
+            steps = 0
+            while queue and steps < _STEPS:
+                steps += 1
+                inner, begin = queue.pop()
+                if self.is_array(inner):
+                    stride = self.stride(inner)
+                    if stride > 0:
+                        found.append((begin, stride, self.size(inner) or 1 << 62))
+                        queue.append((self.target(inner), begin))
+                elif self.is_aggregate(inner):
+                    queue.extend([(member.type, begin + member.offset) for member in self.members(inner)])
+        return found
+
+    def parameters(self, t: int) -> tuple[tuple[str, int], ...]:
+        """(name, type) of a function's parameters; also of a pointer to one."""
+        return self._function(t).parameters
+
+    def returns(self, t: int) -> int:
+        """What a function, or a pointer to one, returns; void for what is none."""
+        record = self._function(t)
+        return record.target if record.kind == Kind.FUNCTION else VOID
+
+    def _function(self, t: int) -> TypeRecord:
+        record = self.record(self.strip(t))
+        if record.kind in ADDRESSES:
+            record = self.record(self.strip(record.target))
+        return record if record.kind == Kind.FUNCTION else TypeRecord(Kind.VOID)
+
+    # Places within a type ----------------------------------------------------------------------------------
+
+    def member_at(self, t: int, offset: int, size: int = 0) -> Field | None:
+        """What an access of ``size`` bytes (0: unknown) at ``offset`` of a type touches; None outside of the type.
+
+        Arrays take any element inside their bounds, an array without bounds (at the end of a structure) any element. Of
+        several members at one place the one is taken whose leaf has the size of the access, then one that begins there.
+        """
+        if offset < 0:
+            return None
+        key = (t, offset, size)
+        found = self._fields.get(key, _SEVERAL)
+        if isinstance(found, int):
+            if len(self._fields) >= _FIELDS_KEPT:
+                self._fields.clear()
+            found = self._fields[key] = self._find(t, offset, size)
+        return found
+
+    def _find(self, t: int, offset: int, size: int) -> Field | None:
+        search = Search(self, t, offset, size)
+        if not search.found:
+            return None
+        if len(search.found) == 1:
+            alone: Field = search.found[0][1]
+            return alone
+        _score, best = max(search.found, key=_score_of)
+        paths = tuple(dict.fromkeys(one.path for _score, one in search.found))
+        return Field(best.path, best.type, best.offset, best.begin, best.size, paths, best.containers)
+
+    def value_at(self, t: int, offset: int, size: int) -> int:
+        """The type of a value of ``size`` bytes read at ``offset`` of a type; void where that is not one whole scalar.
+
+        Members of a union that are there with the same size must be of one type; a pointer goes before numbers, of
+        which nothing is asked that leads anywhere.
+        """
+        if offset < 0 or size <= 0:
+            return VOID
+        search = Search(self, t, offset, size)
+        found = VOID
+        for score, one in search.found:
+            if score < 4 or not self.is_scalar(one.type):
+                continue
+            leaf = self._typed_bytes(one) or one.type
+            if found and self.canonical(found) != self.canonical(leaf):
+                if self.is_pointer(found) and self.is_pointer(leaf):
+                    return VOID
+                if self.is_pointer(found):
+                    continue
+            found = leaf
+        return found
+
+    def pointers_at(self, t: int, offset: int, size: int) -> int:
+        """What a pointer read at ``offset`` of a type leads to, where that is one of several: a type that says so.
+
+        Of the members of a union that are pointers; void where there are not at least two. See :meth:`choices`.
+        """
+        if offset < 0 or size != self.pointer_size:
+            return VOID
+        search = Search(self, t, offset, size)
+        targets = [self.target(one.type) for score, one in search.found if score >= 4 and self.is_pointer(one.type)]
+        found = self.one_of(targets)
+        return found if self.choices(found) else VOID
+
+    def one_of(self, types: Iterable[int]) -> int:
+        """A type that says that an object is one of several; the type itself where there is only one, void where they
+        are too many, or none of them has members and not all are bytes."""
+        told: dict[int, int] = {}
+        for t in types:
+            if t and (self.is_aggregate(t) or self.is_scalar(t)) and self.size(t):
+                told.setdefault(self.canonical(t), t)
+        several = tuple(told.values())
+        if len(several) == 1:
+            return several[0]
+        told_apart = any(self.is_aggregate(one) for one in several) or all(self.size(one) == 1 for one in several)
+        if not 2 <= len(several) <= _MOST_CHOICES or not told_apart:
+            return VOID
+        found = self._choice_of.get(several)
+        if found is None:
+            members = tuple(Member("", 0, self.size(one), 0, 0, one) for one in several)
+            size = max(member.size for member in members)
+            found = self._choice_of[several] = self.add(TypeRecord(Kind.UNION, size=size, members=members))
+            if found:
+                self._choices[found] = several
+        return found
+
+    def is_link(self, t: int) -> bool:
+        """Whether a type is made to be a part of others: nothing but pointers to others of its kind."""
+        members = self.members(t)
+        canonical = self.canonical(t)
+        return bool(members) and all(self.canonical(self.target(one.type)) == canonical for one in members)
+
+    def choices(self, t: int) -> tuple[int, ...]:
+        """The types an object is one of, which its use tells; empty for a type that is one."""
+        return self._choices.get(t, ())
+
+    def chosen(self, t: int, offset: int, size: int) -> int:
+        """The only one of its choices that has a member of ``size`` bytes at ``offset``; void for none or several."""
+        fitting = []
+        # Of a number all of it is read, or several in a row; then a part of a member may be meant as well.
+        numbers = [
+            one
+            for one in self._choices.get(t, ())
+            if self.is_scalar(one) and size and not size % self.size(one) and not offset % self.size(one)
+        ]
+        for one in self._choices.get(t, ()):
+            if self.is_scalar(one):
+                continue
+            found = self.member_at(one, offset, size) if 0 <= offset < self.size(one) else None
+            if found is not None and (numbers or (not found.offset and (not size or self.size(found.type) == size))):
+                fitting.append(one)
+        fitting += [one for one in numbers if self.size(one) == size]
+        return fitting[0] if len(fitting) == 1 else VOID
+
+    def _typed_bytes(self, found: Field) -> int:
+        """The type of a pointer to bytes in something that says what these are; void for others."""
+        if not self.is_pointer(found.type) or self.size(self.target(found.type)) != 1:
+            return VOID
+        for container, _offset in found.containers:
+            holds = self.record(self.strip(container)).holds
+            if holds:
+                return self.pointer_to(holds)
+        return VOID
+
+    def object_at(self, t: int, offset: int, wanted: int) -> bool:
+        """Whether an object of type ``wanted`` begins at ``offset`` of ``t``, be it in one of several variants."""
+        if offset < 0:
+            return False
+        if not offset and 0 < self.size(t) < self.size(wanted):
+            return False
+        key = (t, offset, wanted)
+        known = self._objects.get(key)
+        if known is None:
+            if len(self._objects) >= _FIELDS_KEPT:
+                self._objects.clear()
+            search = Search(self, t, offset, 0)
+            known = self._objects[key] = any(
+                not left and self.same(container, wanted)
+                for _score, one in search.found
+                for container, left in one.containers
+            )
+        return known
+
+    def unwrapped(self, t: int) -> int:
+        """The aggregate or array that one of Rust's wrappers holds which say that it may not be there yet, or is not
+        dropped; the type itself where it is no such wrapper, or holds a scalar."""
+        inner = t
+        for _depth in range(16):
+            name = self.record(self.strip(inner)).name
+            if not name.startswith(_WRAPPERS):
+                return inner if self.is_aggregate(inner) or self.is_array(inner) else t
+            size = self.size(inner)
+            held = [one for one in self.members(inner) if not one.offset and size > 0 and self.size(one.type) == size]
+            if len(held) != 1:
+                break
+            inner = held[0].type
+        return t
+
+    def is_method_table(self, t: int) -> bool:
+        """Whether a type is an entry of a C++ class's table of virtual functions."""
+        return self.record(t).name == "__vtbl_ptr_type" and self.record(self.strip(t)).kind == Kind.POINTER
+
+    def virtual_base(self, t: int, offset: int, slot: int) -> int:
+        """The virtual base whose place is said at an offset of the table of virtual functions that the part of a class
+        at an offset has; void for none."""
+        queue = [(t, offset)]
+        for _step in range(64):
+            if not queue:
+                break
+            inner, left = queue.pop(0)
+            record = self.record(self.strip(inner))
+            if not left:
+                found = dict(record.virtual_bases).get(slot, VOID)
+                if found:
+                    return found
+            queue += [
+                (member.type, left - member.offset)
+                for member in self.members(inner)
+                if member.base and 0 <= left - member.offset < max(member.size, 1)
+            ]
+        return VOID
+
+    def only_virtual_base(self, t: int) -> int:
+        """The virtual base of a class and of what that derives from; void where there is not just one."""
+        found: dict[int, int] = {}
+        queue = [t]
+        for _step in range(64):
+            if not queue:
+                break
+            inner = queue.pop(0)
+            bases = [base for _slot, base in self.record(self.strip(inner)).virtual_bases]
+            found.update((self.canonical(base), base) for base in bases)
+            queue += [*bases, *(member.type for member in self.members(inner) if member.base)]
+        return next(iter(found.values())) if len(found) == 1 else VOID
+
+    # Names -------------------------------------------------------------------------------------------------
+
+    def canonical_name(self, t: int) -> str:
+        """The one name a type goes by, typedefs and qualifiers left out: ``struct node``, ``struct node*``, ``int[]``.
+
+        A type without a name of its own goes by the typedef it was reached through.
+        """
+        found = self._names.get(t)
+        if found is None:
+            found = self._names[t] = self._spell(t, 0)
+        return found
+
+    def _spell(self, t: int, depth: int) -> str:
+        if depth > self.limits.type_depth:
+            return "?"
+        given = ""
+        for _hop in range(self.limits.type_depth):
+            record = self.record(t)
+            if record.kind not in THROUGH:
+                break
+            if record.kind == Kind.TYPEDEF:
+                # The innermost typedef names what has no name itself.
+                given = record.name or given
+            t = record.target
+        else:
+            return given or "?"
+        kind = record.kind
+        if kind == Kind.POINTER:
+            return self._spell(record.target, depth + 1) + "*"
+        if kind == Kind.REFERENCE:
+            return self._spell(record.target, depth + 1) + (record.name or "&")
+        if kind == Kind.ARRAY:
+            return self._spell(record.target, depth + 1) + "[]"
+        if kind == Kind.FUNCTION:
+            return "(function)"
+        if kind == Kind.VOID:
+            return record.name or "void"
+        name = record.name
+        if not name:
+            return given or (f"{record.keyword} (anonymous)" if record.keyword else "(anonymous)")
+        return f"{record.keyword} {name}" if record.keyword else name
+
+    def layout(self, t: int) -> int:
+        """A number for what a type looks like, members and their types by name: equal for equal layouts."""
+        t = self.strip(t)
+        record = self.record(t)
+        # Headers' types are in unit after unit: looking at all of their members again would load these.
+        key = (record.shape, self.size(t))
+        known = self._layouts.get(key) if record.shape else None
+        if known is not None:
+            return known
+        found = hash(
+            (
+                self.size(t),
+                tuple(
+                    (member.name, member.offset, member.bit_offset, member.bit_size, self.canonical_name(member.type))
+                    for member in self.members(t)
+                ),
+                record.count,
+                self.canonical_name(record.target) if record.target else "",
+            )
+        )
+        if record.shape and not self._loading:
+            self._layouts[key] = found
+        return found
+
+    def canonical(self, t: int) -> int:
+        """The first type found of this name and layout, for all of them."""
+        found = self._canonical.get(t)
+        if found is None:
+            stripped = self.strip(t)
+            name, size = self.canonical_name(t), self.size(t)
+            alone = self._alone.setdefault((name, size), stripped)
+            if alone == stripped:
+                # As long as no other has its name, nobody need know what it looks like.
+                self._canonical[t] = found = stripped
+                return found
+            if alone != _SEVERAL:
+                self._alone[name, size] = _SEVERAL
+                self._by_layout[name, size, self.layout(alone)] = alone
+            found = self._canonical[t] = self._by_layout.setdefault((name, size, self.layout(t)), stripped)
+        return found
+
+    def same(self, t: int, other: int) -> bool:
+        """Whether two types have one name and layout. What they look like need not be known where names differ."""
+        if t == other:
+            return True
+        if self.canonical_name(t) != self.canonical_name(other) or self.size(t) != self.size(other):
+            return False
+        return self.canonical(t) == self.canonical(other)
+
+    def loaded(self) -> Iterator[int]:
+        """Numbers of the types that were looked at so far."""
+        return (number for number, record in enumerate(self._records) if record is not None)

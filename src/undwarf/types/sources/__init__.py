@@ -1,0 +1,1 @@
+"""What debugging information, BTF and symbol tables say: types, variables and their places, prototypes, objects."""

@@ -1,0 +1,67 @@
+"""What functions of the C library take and return, where that tells what a program's own values are.
+
+BTF describes a program's own functions only. Source: C11 7.21 to 7.24; POSIX.1-2017 for strdup, strnlen and the like.
+Only characters and what is returned count: numbers are converted when they are passed.
+"""
+
+from undwarf.types.layouts.model import VOID, Kind, TypeGraph
+from undwarf.types.sources.calling import INTEGER_REGISTERS
+from undwarf.types.sources.program_types import number_types
+
+__all__ = ["ELEMENT_ARRAYS", "ELEMENT_SIZES", "GIVEN_BACK", "SIZED", "library_function"]
+
+ELEMENT_SIZES = {"qsort": 2, "qsort_r": 2, "bsearch": 3, "lfind": 3, "lsearch": 3}
+"""By function, the parameter that says how many bytes an element of an array takes (C11 7.22.5)."""
+ELEMENT_ARRAYS = {"qsort": 0, "qsort_r": 0}
+"""The parameter that is the array; it is the second of those of them that are not here."""
+
+_FIRST, _BOTH = ((0, 2),), ((0, 2), (1, 2))
+SIZED = {
+    "memset": _FIRST, "memcpy": _BOTH, "memmove": _BOTH, "memcmp": _BOTH, "read": ((1, 2),), "write": ((1, 2),),
+    "recv": ((1, 2),), "send": ((1, 2),), "fread": ((0, 1),), "fwrite": ((0, 1),),
+}  # fmt: skip
+"""By function, which parameters are pointers to anything, and which ones say of how many bytes (C11 7.21.8, 7.24;
+POSIX)."""
+
+_TEXT = "text"
+_SIZE = ("long unsigned int", "unsigned long")
+_INT = ("int",)
+_LONG = ("long int", "long")
+_FUNCTIONS: "dict[str, tuple[str | tuple[str, ...], tuple[int, ...]]]" = {
+    "strlen": (_SIZE, (0,)), "strnlen": (_SIZE, (0,)), "strspn": (_SIZE, (0, 1)), "strcspn": (_SIZE, (0, 1)),
+    "strcmp": (_INT, (0, 1)), "strncmp": (_INT, (0, 1)), "strcasecmp": (_INT, (0, 1)), "strcoll": (_INT, (0, 1)),
+    "strncasecmp": (_INT, (0, 1)), "memcmp": (_INT, ()), "atoi": (_INT, (0,)), "atol": (_LONG, (0,)),
+    "strtol": (_LONG, (0,)), "strtoul": (_SIZE, (0,)), "strtod": ("", (0,)), "atof": ("", (0,)),
+    "strcpy": (_TEXT, (0, 1)), "strncpy": (_TEXT, (0, 1)), "strcat": (_TEXT, (0, 1)), "strncat": (_TEXT, (0, 1)),
+    "strchr": (_TEXT, (0,)), "strrchr": (_TEXT, (0,)), "strstr": (_TEXT, (0, 1)), "strpbrk": (_TEXT, (0, 1)),
+    "strtok": (_TEXT, (0, 1)), "strdup": (_TEXT, (0,)), "strndup": (_TEXT, (0,)), "getenv": (_TEXT, (0,)),
+    "strerror": (_TEXT, ()), "fgets": (_TEXT, (0,)), "fputs": (_INT, (0,)), "puts": (_INT, (0,)),
+    "printf": (_INT, (0,)), "fprintf": (_INT, (1,)), "sprintf": (_INT, (0, 1)), "snprintf": (_INT, (0, 2)),
+    "sscanf": (_INT, (0, 1)), "fopen": ("", (0, 1)), "remove": (_INT, (0,)), "system": (_INT, (0,)),
+}  # fmt: skip
+"""By name: what is returned (numbers by their names, or text), and which parameters are text."""
+GIVEN_BACK = frozenset(
+    prefix + name + suffix
+    for name in ("memcpy", "memmove", "memset", "strcpy", "strncpy", "strcat", "strncat")
+    for prefix, suffix in (("", ""), ("__", "_chk"))
+)
+"""Functions that return their first parameter (C11 7.24)."""
+
+
+def library_function(graph: TypeGraph, name: str) -> "tuple[int, tuple[tuple[int, int], ...]] | None":
+    """(type that is returned, (register, type) of parameters) of a function of the C library; None for others.
+
+    The type is void where nothing is to be told of it.
+    """
+    found = _FUNCTIONS.get(name)
+    if found is None:
+        return None
+    known = number_types(graph)
+    plain = next((known["char", kind] for kind in (Kind.CHAR, Kind.INT) if ("char", kind) in known), VOID)
+    text = graph.pointer_to(plain) if plain else VOID
+    returned, texts = found
+    returns = text
+    if returned != _TEXT:
+        names = returned if isinstance(returned, tuple) else ()
+        returns = next((known[one, Kind.INT] for one in names if (one, Kind.INT) in known), VOID)
+    return returns, tuple((INTEGER_REGISTERS[n], text) for n in texts) if text else ()

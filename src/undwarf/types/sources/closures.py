@@ -1,0 +1,39 @@
+"""The type of what a closure of Rust has captured.
+
+rustc describes the closures of a function in that function's namespace: the code of one as a function
+``{closure#0}``, what it captured as a structure ``{closure_env#0}`` beside it, both with the parameters of the generic
+function around them in their names. The code's own parameter that leads there is not described, only the captured
+variables are.
+"""
+
+from undwarf.dwarf.info import Entry
+from undwarf.types.layouts.model import VOID
+from undwarf.types.sources.dwarf_types import TAG_STRUCT, DwarfTypes
+from undwarf.types.sources.entries import ABSTRACT_ORIGIN, SPECIFICATION
+from undwarf.types.sources.scopes import name_of_entry
+
+__all__ = ["environment_of"]
+
+_CODE, _ENVIRONMENT = "{closure#", "{closure_env#"
+
+
+def environment_of(types: DwarfTypes, entry: Entry) -> int:
+    """The structure a closure's captured variables are in, by the entry of its code; void where there is none."""
+    name = name_of_entry(entry)
+    if not name.startswith(_CODE):
+        return VOID
+    wanted = _ENVIRONMENT + name[len(_CODE) :]
+    for _hop in range(8):
+        space, unit = entry.space, entry.unit
+        row = space.row_of(unit, entry.offset)
+        if row >= 0:
+            rows = space.declared(unit)
+            parents, tags = rows["parent"].tolist(), rows["tag"]
+            for k, parent in enumerate(parents):
+                if parent == parents[row] and tags[k] == TAG_STRUCT and space.row_name(unit, k) == wanted:
+                    return types.number(space, rows["die"][k])
+        further = entry.reference(ABSTRACT_ORIGIN) or entry.reference(SPECIFICATION)
+        if further is None:
+            break
+        entry = further
+    return VOID

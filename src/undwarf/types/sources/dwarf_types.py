@@ -1,0 +1,503 @@
+# cython: language_level=3, annotation_typing=False
+"""Types from DWARF, made when they are looked at.
+
+Source: DWARF 5, chapter 5 (types), 3.3 (what functions take), 4.1 of the appendix on type units; for bit fields of
+DWARF 2 and 3, DW_AT_bit_offset counts from the most significant bit of the storage unit.
+"""
+
+from bisect import bisect_left
+
+import cython
+
+from undwarf.dwarf.constants import ValueClass
+from undwarf.dwarf.info import Entry
+from undwarf.types.layouts.model import DISCRIMINANT, VOID, Kind, Member, TypeGraph, TypeRecord
+from undwarf.types.sources.entries import (
+    ABSTRACT_ORIGIN,
+    ARTIFICIAL,
+    BIT_OFFSET,
+    BIT_SIZE,
+    BYTE_SIZE,
+    CALLING_CONVENTION,
+    CONST_VALUE,
+    COUNT,
+    DATA_BIT_OFFSET,
+    DATA_MEMBER_LOCATION,
+    DECLARATION,
+    ENCODING,
+    EXTERNAL,
+    LOWER_BOUND,
+    NAME,
+    SIGNATURE,
+    SPECIFICATION,
+    TAG_PACK,
+    TYPE,
+    UPPER_BOUND,
+    Space,
+    Spaces,
+    tags_of,
+)
+
+TAG_ARRAY, TAG_CLASS, TAG_ENUM, TAG_POINTER, TAG_REFERENCE, TAG_STRUCT = 0x01, 0x02, 0x04, 0x0F, 0x10, 0x13
+TAG_SUBROUTINE, TAG_TYPEDEF, TAG_UNION, TAG_INHERITANCE, TAG_SUBRANGE, TAG_BASE = 0x15, 0x16, 0x17, 0x1C, 0x21, 0x24
+TAG_MEMBER, TAG_PARAMETER, TAG_ELLIPSIS, TAG_VARIANT, TAG_VARIANT_PART, TAG_INTERFACE = (
+    0x0D,
+    0x05,
+    0x18,
+    0x19,
+    0x33,
+    0x38,
+)
+TAG_SUBPROGRAM, TAG_RVALUE_REFERENCE, TAG_TYPE_PARAMETER = 0x2E, 0x42, 0x2F
+
+_THROUGH = {
+    TAG_TYPEDEF: Kind.TYPEDEF, 0x43: Kind.TYPEDEF, 0x26: Kind.CONST, 0x35: Kind.VOLATILE, 0x37: Kind.RESTRICT,
+    0x47: Kind.ATOMIC, 0x2D: Kind.TAG, 0x40: Kind.TAG, 0x46: Kind.TAG, 0x4B: Kind.CONST, TAG_SUBRANGE: Kind.TYPEDEF,
+}  # fmt: skip
+_AGGREGATES = {
+    TAG_STRUCT: (Kind.STRUCT, "struct"), TAG_CLASS: (Kind.CLASS, "class"), TAG_UNION: (Kind.UNION, "union"),
+    TAG_INTERFACE: (Kind.CLASS, "class"),
+}  # fmt: skip
+_BASES = {0x02: Kind.BOOL, 0x04: Kind.FLOAT, 0x03: Kind.FLOAT, 0x06: Kind.CHAR, 0x08: Kind.CHAR, 0x10: Kind.CHAR}
+_SIGNED_ENCODINGS = frozenset((0x05, 0x06, 0x0D))
+
+C_LANGUAGES = frozenset((0x01, 0x02, 0x0C, 0x1D, 0x2C, 0x3E, 0x10, 0x8001))
+"""DW_LANG_* of C, whose types have no namespaces."""
+_CXX = frozenset((0x04, 0x1A, 0x21, 0x2B, 0x3A, 0x11))
+"""DW_LANG_* of C++; these and C say ``struct`` before a structure's name."""
+_SPOKEN_OF, _PARAMETERS = (
+    tags_of(TAG_TYPEDEF, TAG_TYPE_PARAMETER),
+    tags_of(TAG_PARAMETER, TAG_ELLIPSIS, into=(TAG_PACK,)),
+)
+_INHERITANCE = tags_of(TAG_INHERITANCE)
+_TYPE_PARAMETERS, _MEMBER = tags_of(TAG_TYPE_PARAMETER), tags_of(TAG_MEMBER)
+_MEMBERS, _VARIANTS = tags_of(TAG_MEMBER, TAG_INHERITANCE, TAG_VARIANT_PART), tags_of(TAG_VARIANT, TAG_MEMBER)
+_DIMENSIONS = tags_of(TAG_SUBRANGE, TAG_ENUM)
+_PASS_BY_REFERENCE = 4
+_BLOCK = int(ValueClass.BLOCK)
+# Members by the ten thousand: past the named tuple's own way to be made.
+_as_it_is = tuple.__new__
+_BUFFERS = ("__aligned_membuf<", "__aligned_buffer<")
+"""Templates of GNU's C++ library that hold an object of their parameter as bytes."""
+
+
+@cython.final
+@cython.cclass
+class DwarfTypes:
+    """The types of one binary in a graph. ``of`` gives the number of what an entry refers to."""
+
+    spaces = cython.declare(object, visibility="readonly")
+    graph = cython.declare(object, visibility="readonly")
+    _places = cython.declare(list)
+    _given = cython.declare(list)
+    _languages = cython.declare(dict)
+    _leading = cython.declare(dict)
+    _definitions = cython.declare(object)
+    _main = cython.declare(object)
+
+    def __init__(self, spaces: Spaces, graph: TypeGraph) -> None:
+        self.spaces = spaces
+        self.graph = graph
+        self._places = []
+        self._given = []
+        self._languages = {}
+        self._leading = {}
+        self._definitions = None
+        self._main = None
+
+    # Numbers -----------------------------------------------------------------------------------------------
+
+    @cython.ccall
+    @cython.locals(at=cython.longlong)
+    def of(self, entry: Entry) -> int:
+        """The type an entry refers to, void for none; its specification or origin may have it."""
+        for _hop in range(8):
+            at = entry.target(TYPE)
+            if at >= 0:
+                return self.number(entry.space, at)
+            if at < -1:
+                other = entry.reference(TYPE)
+                if other is None:
+                    self.graph.defects.add("reference to no type", self.graph.subject)
+                    return VOID
+                return self.number(other.space, other.offset)
+            further = entry.reference(ABSTRACT_ORIGIN) or entry.reference(SPECIFICATION)
+            if further is None:
+                return VOID
+            entry = further
+        return VOID
+
+    @cython.ccall
+    @cython.locals(numbers=dict, given=list)
+    def number(self, space: Space, offset: int) -> int:
+        """The number of the type whose entry is at an offset; its record is made later."""
+        numbers = space.numbers
+        found = numbers.get(offset)
+        if found is None:
+            given = self._given
+            self._places.append((space, offset))
+            found = numbers[offset] = self.graph.reserve(self, len(self._places) - 1)
+            # Ascending, as numbers are given out; past the limit of types they are all void.
+            given.append(found or (given[len(given) - 1] if given else 0))
+        return found
+
+    def place(self, t: int) -> "tuple[Space, int] | None":
+        """Where the entry of a type is; None for types that have none of their own."""
+        at = bisect_left(self._given, t)
+        return self._places[at] if t and at < len(self._given) and self._given[at] == t else None
+
+    def spoken_of(self, t: int) -> list[int]:
+        """Types that a class names inside of itself: its typedefs and the parameters of its template."""
+        at = bisect_left(self._given, t)
+        if not t or at >= len(self._given) or self._given[at] != t:
+            return []
+        space, offset = self._places[at]
+        entry = space.entry(offset)
+        if entry is None or entry.tag not in _AGGREGATES:
+            return []
+        return [self.of(child) for child in space.children(entry, _SPOKEN_OF)]
+
+    @cython.ccall
+    @cython.returns(cython.bint)
+    @cython.exceptval(-1)
+    @cython.locals(found=object)
+    def leads(self, t: int) -> bool:
+        """Whether a value of a type in a register says what is in memory: numbers do not."""
+        found = self._leading.get(t)
+        if found is None:
+            found = self._leading[t] = self.graph.is_pointer(t) or not self.graph.is_scalar(t)
+        return bool(found)
+
+    def language(self, entry: Entry) -> int:
+        """DW_LANG_* of an entry's unit."""
+        key = (entry.space.number, entry.unit)
+        found: int | None = self._languages.get(key)
+        if found is None:
+            # The units that dwz makes do not say: they are as the rest of the program.
+            found = self._languages[key] = entry.space.language(entry.unit) or self._main_language
+        return found
+
+    @property
+    def _main_language(self) -> int:
+        if self._main is None:
+            space = self.spaces.main
+            self._main = next((one for one in map(space.language, range(min(space.info.count, 100))) if one), 0)
+        found: int = self._main
+        return found
+
+    # Records -----------------------------------------------------------------------------------------------
+
+    def load(self, key: int) -> TypeRecord | None:
+        """The record of the type at a numbered place."""
+        space, offset = self._places[key]
+        entry = space.entry(offset)
+        if entry is None or entry.tag == 0:
+            return None
+        tag = entry.tag
+        name = entry.string(NAME)
+        if tag in _THROUGH:
+            if tag == TAG_TYPEDEF:
+                name = self._full_name(entry, name)
+            return TypeRecord(_THROUGH[tag], name, target=self.of(entry))
+        if tag in (TAG_POINTER, TAG_REFERENCE, TAG_RVALUE_REFERENCE):
+            size = _size(entry)
+            size = size if size > 0 else space.columns["address"][entry.unit]
+            if tag == TAG_POINTER:
+                return TypeRecord(Kind.POINTER, name, size, self.of(entry))
+            return TypeRecord(Kind.REFERENCE, "&&" if tag == TAG_RVALUE_REFERENCE else "&", size, self.of(entry))
+        if tag == TAG_BASE:
+            encoding = entry.number(ENCODING) or 0
+            kind = _BASES.get(encoding, Kind.INT)
+            return TypeRecord(kind, name, _size(entry), signed=encoding in _SIGNED_ENCODINGS)
+        if tag in _AGGREGATES:
+            return self._aggregate(entry, name)
+        if tag == TAG_ARRAY:
+            return self._array(entry)
+        if tag == TAG_ENUM:
+            return self._enumeration(entry, name)
+        if tag in (TAG_SUBROUTINE, TAG_SUBPROGRAM):
+            parameters, variadic = self.parameters(entry)
+            return TypeRecord(Kind.FUNCTION, name, target=self.of(entry), parameters=parameters, variadic=variadic)
+        return TypeRecord(Kind.OTHER, name, _size(entry))
+
+    def parameters(self, entry: Entry) -> "tuple[tuple[tuple[str, int], ...], bool]":
+        """(name, type) of a function's parameters, and whether more may follow."""
+        found: list[tuple[str, int]] = []
+        variadic = False
+        for child in entry.space.children(entry, _PARAMETERS)[: self.graph.limits.type_members]:
+            # Those that stand for one in the source are in a pack of their own.
+            if child.tag == TAG_PARAMETER:
+                found.append((child.string(NAME), self.of(child)))
+            elif child.tag == TAG_ELLIPSIS:
+                variadic = True
+        return tuple(found), variadic
+
+    def _full_name(self, entry: Entry, name: str) -> str:
+        if not name or self.language(entry) in C_LANGUAGES:
+            return name
+        full: str = entry.space.qualified(entry.unit, entry.offset, name)
+        return full
+
+    def _keyword(self, entry: Entry, keyword: str) -> str:
+        language = self.language(entry)
+        return keyword if language in C_LANGUAGES or language in _CXX else ""
+
+    def _defined_elsewhere(self, entry: Entry, name: str, full: str) -> int:
+        """The type that a declaration stands for; void where it is not found."""
+        by_signature = entry.reference(SIGNATURE)
+        if by_signature is not None:
+            return self.number(by_signature.space, by_signature.offset)
+        for space, unit, offset in self.definitions().get(name, ()):
+            other = space.entry_in(unit, offset)
+            if other is None or (other.tag == TAG_ENUM) != (entry.tag == TAG_ENUM):
+                continue
+            if self._full_name(other, name) == full:
+                return self.number(space, offset)
+        return VOID
+
+    def named(self, name: str) -> int:
+        """A type by its name, written with the namespaces it is in or without: the first that is defined, unit by unit.
+
+        Where only a typedef has the name, what that stands for; void for none.
+        """
+        wanted = frozenset((TAG_STRUCT, TAG_UNION, TAG_CLASS, TAG_ENUM, TAG_INTERFACE, TAG_TYPEDEF))
+        plain = name.rpartition("::")[2]
+        same: dict[tuple[int, int, int], bool] = {}
+        typedef = VOID
+        for space in list(self.spaces.all):
+            for unit in range(space.info.count):
+                rows = space.declared(unit)
+                columns = [rows[column].tolist() for column in ("tag", "kind", "name", "flags", "die")]
+                for k, (tag, kind, text, flags, die) in enumerate(zip(*columns, strict=True)):
+                    if tag not in wanted or flags & 1 or not kind:
+                        continue
+                    key = (space.number, kind, text)
+                    fits = same.get(key)
+                    if fits is None:
+                        fits = same[key] = space.row_name(unit, k) == plain
+                    if not fits or (plain != name and space.qualified(unit, die, plain) != name):
+                        continue
+                    if tag != TAG_TYPEDEF:
+                        return self.number(space, die)
+                    typedef = typedef or self.number(space, die)
+        return typedef
+
+    def definitions(self) -> dict[str, list[tuple[Space, int, int]]]:
+        """(space, unit, offset) of the types that are defined anywhere, by plain name; found when first needed."""
+        found: dict[str, list[tuple[Space, int, int]]] | None = self._definitions
+        if found is None:
+            found = {}
+            for space in list(self.spaces.all):
+                rows = space.info.definitions()
+                for name, (unit, offset, _kind, _at) in zip(space.names_of(rows), rows, strict=True):
+                    at = found.setdefault(name, [])
+                    if len(at) < 16:
+                        at.append((space, unit, offset))
+                space.file.elf.release(unpacked=False)
+            self._definitions = found
+        return found
+
+    def _enumeration(self, entry: Entry, name: str) -> TypeRecord:
+        named = entry
+        further = entry.reference(SPECIFICATION)
+        if further is not None:
+            named, name = further, name or further.string(NAME)
+        keyword = self._keyword(entry, "enum") if name else ""
+        full = self._full_name(named, name or entry.space.given_name(entry.unit, entry.offset))
+        size = _size(entry)
+        if size < 0 and not entry.flag(DECLARATION):
+            size = self.graph.size(self.of(entry))
+        if (entry.flag(DECLARATION) and size <= 0) or entry.kind(SIGNATURE):
+            whole = self._defined_elsewhere(entry, name, full)
+            if whole:
+                return TypeRecord(Kind.TAG, target=whole)
+        if not full:
+            keyword = self._keyword(entry, "enum")
+        return TypeRecord(Kind.ENUM, full, size, keyword=keyword)
+
+    def _aggregate(self, entry: Entry, name: str) -> TypeRecord:
+        kind, keyword = _AGGREGATES[entry.tag]
+        named = entry
+        further = entry.reference(SPECIFICATION)
+        if further is not None:
+            # It was declared where it belongs, and is described elsewhere.
+            named, name = further, name or further.string(NAME)
+        given = "" if name else entry.space.given_name(entry.unit, entry.offset)
+        full = self._full_name(named, name or given)
+        if entry.flag(DECLARATION) or entry.kind(SIGNATURE):
+            whole = self._defined_elsewhere(entry, name, full)
+            if whole:
+                return TypeRecord(Kind.TAG, target=whole)
+            return TypeRecord(Kind.FORWARD, full, keyword=self._keyword(entry, keyword))
+        members, variants = self._members(entry)
+        if name.startswith(_BUFFERS) and len([one for one in members if not one.base]) == 1:
+            held = self._first_parameter(entry)
+            storage = next(k for k, one in enumerate(members) if not one.base)
+            if held and 0 < self.graph.size(held) <= self.graph.size(members[storage].type):
+                members[storage] = members[storage]._replace(type=held, size=-1)
+        holds = self._first_parameter(entry) if name.startswith("RawVec<") else VOID
+        shape = 0
+        if entry.has_children and self.language(entry) in C_LANGUAGES:
+            shape = entry.space.info.shape(entry.unit, entry.behind, _MEMBERS, self.graph.limits.type_members)
+        return TypeRecord(
+            Kind.VARIANT if variants else kind,
+            full,
+            max(_size(entry), -1),
+            members=tuple(members),
+            keyword="" if given else self._keyword(entry, keyword),
+            by_reference=entry.number(CALLING_CONVENTION) == _PASS_BY_REFERENCE,
+            virtual_bases=self._virtual_bases(entry),
+            holds=holds,
+            shape=shape,
+        )
+
+    def _virtual_bases(self, entry: Entry) -> tuple[tuple[int, int], ...]:
+        """(offset in the table of virtual functions, type) of the bases whose place is told there."""
+        if self.language(entry) not in _CXX:
+            return ()
+        found = []
+        for child in entry.space.children(entry, _INHERITANCE)[: self.graph.limits.type_members]:
+            if child.kind(DATA_MEMBER_LOCATION) == _BLOCK:
+                slot = _table_slot(child.block(DATA_MEMBER_LOCATION))
+                if slot is not None:
+                    found.append((slot, self.of(child)))
+        return tuple(found)
+
+    def _first_parameter(self, entry: Entry) -> int:
+        """The first type that a generic type was made for."""
+        for child in entry.space.children(entry, _TYPE_PARAMETERS):
+            return self.of(child)
+        return VOID
+
+    def _members(self, entry: Entry) -> tuple[list[Member], bool]:
+        found: list[Member] = []
+        variants = False
+        children = entry.space.children(entry, _MEMBERS)
+        if len(children) > self.graph.limits.type_members:
+            self.graph.defects.add("too many members", self.graph.subject)
+            del children[self.graph.limits.type_members :]
+        for child in children:
+            if child.tag in (TAG_MEMBER, TAG_INHERITANCE):
+                member = self._member(child)
+                if member is not None:
+                    found.append(member)
+            else:
+                variants = True
+                for part in child.space.children(child, _VARIANTS)[: self.graph.limits.type_members]:
+                    of_part = child.space.children(part, _MEMBER) if part.tag == TAG_VARIANT else [part]
+                    for one in of_part[: self.graph.limits.type_members]:
+                        member = self._member(one)
+                        if member is not None:
+                            name = member.name or (DISCRIMINANT if one.flag(ARTIFICIAL) else "")
+                            found.append(member._replace(name=name))
+        return found, variants
+
+    @cython.ccall
+    @cython.locals(inherited=cython.bint, location=cython.int)
+    def _member(self, entry: Entry) -> Member | None:
+        inherited = entry.tag == TAG_INHERITANCE
+        location = entry.kind(DATA_MEMBER_LOCATION)
+        bits = entry.number(DATA_BIT_OFFSET)
+        if (
+            location == 0 and bits is None and not inherited
+            and (entry.flag(EXTERNAL) or entry.flag(DECLARATION) or entry.kind(CONST_VALUE))
+        ):  # fmt: skip
+            # A static member is a variable of its own.
+            return None
+        at = 0
+        if location == _BLOCK:
+            place = _constant_place(entry.block(DATA_MEMBER_LOCATION))
+            if place is None:
+                # Where a virtual base is, only the object says.
+                return None
+            at = place
+        elif location:
+            at = entry.number(DATA_MEMBER_LOCATION) or 0
+        if at < 0:
+            return None
+        t = self.of(entry)
+        name = "" if inherited else entry.string(NAME)
+        width = entry.number(BIT_SIZE) or 0
+        if width <= 0:
+            # What can be told without making a record of the type is: most members' types are never looked at.
+            return _as_it_is(Member, (name, at, entry.size_of_type(), 8 * at, 0, t, inherited))
+        if bits is None:
+            old = entry.number(BIT_OFFSET)
+            storage = entry.number(BYTE_SIZE) or self.graph.size(t)
+            bits = 8 * at
+            if old is not None:
+                bits += old if entry.space.file.big else 8 * storage - old - width
+        else:
+            bits += 8 * at
+        if bits < 0:
+            return None
+        return Member(name, bits // 8, -1, bits, width, t)
+
+    def _array(self, entry: Entry) -> TypeRecord:
+        counts = [_count(child) for child in entry.space.children(entry, _DIMENSIONS)[:64]]
+        target = self.of(entry)
+        for count in reversed(counts[1:]):
+            target = self.graph.add(TypeRecord(Kind.ARRAY, target=target, count=count))
+        size = _size(entry)
+        return TypeRecord(
+            Kind.ARRAY, size=size if len(counts) < 2 else -1, target=target, count=counts[0] if counts else -1
+        )
+
+
+def _size(entry: Entry) -> int:
+    size = entry.number(BYTE_SIZE)
+    if size is None:
+        bits = entry.number(BIT_SIZE)
+        return (bits + 7) // 8 if bits is not None and bits >= 0 else -1
+    return size if size >= 0 else -1
+
+
+def _count(subrange: Entry) -> int:
+    """Elements of one dimension; -1 where it has no end, or only the running program knows it."""
+    count = subrange.number(COUNT)
+    if count is not None:
+        return count if 0 <= count < 1 << 62 else -1
+    upper = subrange.number(UPPER_BOUND)
+    if upper is None:
+        return -1
+    size = subrange.size(UPPER_BOUND)
+    if size >= 4 and upper == (1 << 8 * size) - 1:
+        # Minus one, in a form without sign: no elements.
+        return 0
+    count = upper - (subrange.number(LOWER_BOUND) or 0) + 1
+    return count if 0 <= count < 1 << 62 else -1
+
+
+def _constant_place(block: memoryview | None) -> int | None:
+    """The offset that an expression adds to the object's address, where it does nothing else."""
+    if not block:
+        return None
+    op, rest = block[0], bytes(block[1:])
+    if op == 0x23 or op == 0x10:  # DW_OP_plus_uconst, DW_OP_constu
+        value, shift = 0, 0
+        for k, byte in enumerate(rest[:10]):
+            value |= (byte & 0x7F) << shift
+            shift += 7
+            if byte < 0x80:
+                behind = rest[k + 1 :]
+                return value if behind in ((b"",) if op == 0x23 else (b"\x22",)) else None
+    return None
+
+
+def _table_slot(block: memoryview | None) -> int | None:
+    """Where in an object's table of virtual functions an expression finds how far away a base is.
+
+    DW_OP_dup, deref, a constant, minus, deref, plus: the Itanium C++ ABI (2.5.2) keeps these distances in front of the
+    table that the object's first word leads to.
+    """
+    raw = bytes(block or b"")
+    if raw[:2] != b"\x12\x06" or raw[-3:] != b"\x1c\x06\x22":
+        return None
+    constant = raw[2:-3]
+    if len(constant) == 1 and 0x30 <= constant[0] < 0x50:  # DW_OP_lit0 to DW_OP_lit31
+        return 0x30 - constant[0]
+    if len(constant) == 2 and (constant[0] == 0x08 or (constant[0] == 0x10 and constant[1] < 0x80)):
+        return -constant[1]  # DW_OP_const1u, DW_OP_constu
+    if len(constant) == 3 and constant[0] == 0x10 and constant[2] < 0x80:
+        return -(constant[1] & 0x7F | constant[2] << 7)
+    return None

@@ -1,0 +1,482 @@
+# cython: language_level=3, annotation_typing=False
+"""DWARF as a source of types for one binary: variables by scope, globals by address, prototypes by function."""
+
+from bisect import bisect_right
+from collections.abc import Iterable
+from functools import cached_property
+
+from undwarf.diagnostics import Defects
+from undwarf.dwarf.constants import Root
+from undwarf.dwarf.info import Entry
+from undwarf.dwarf.lines import AltFinder, DebugLines, SplitFinder
+from undwarf.dwarf.sections import DwarfFile
+from undwarf.elf import ElfFile
+from undwarf.limits import DEFAULT, Limits
+from undwarf.types.layouts.model import VOID, TypeGraph
+from undwarf.types.sources.calling import argument_registers, is_clone, thunk_of, virtual_thunk_of
+from undwarf.types.sources.closures import environment_of
+from undwarf.types.sources.data_symbols import DataSymbols
+from undwarf.types.sources.dwarf_types import C_LANGUAGES, DwarfTypes
+from undwarf.types.sources.entries import (
+    ABSTRACT_ORIGIN,
+    EXTERNAL,
+    LINKAGE_NAME,
+    LOCATION,
+    NORETURN,
+    SPECIFICATION,
+    Space,
+    Spaces,
+)
+from undwarf.types.sources.kept import Kept
+from undwarf.types.sources.locations import spots
+from undwarf.types.sources.places import GlobalVariable, Place, PlaceKind, Prototype
+from undwarf.types.sources.scopes import Declared, FunctionScopes, name_of_entry
+
+_PT_TLS = 7
+
+_FUNCTION_COST = 150
+"""Bytes, about, that we keep for a function's ranges."""
+
+MAX_RELATED = 1000
+"""Aggregates that one function speaks of."""
+MAX_RELATED_DEPTH = 5
+
+_ASSEMBLERS = frozenset((0x31, 0x8001))
+"""DW_LANG_* of what has no types: DW_LANG_Assembly, DW_LANG_Mips_Assembler."""
+
+FunctionRanges = tuple[list[int], list[int], list[int], Space, int, int]
+"""Starts, ends and entries of a unit's functions, where their entries are, the unit's number there, its low address."""
+Fixed = tuple[int, Space, int, int, int, int]
+"""An address, where the variable's entry is: space, unit, offset; first byte and size of the piece there, 0 for all."""
+
+
+class DwarfSource:
+    """What DWARF says about a binary; units, functions and types are read when they are asked for."""
+
+    def __init__(self, lines: DebugLines, file: DwarfFile, elf: ElfFile, graph: TypeGraph) -> None:
+        self.graph = graph
+        self._lines = lines
+        self._file = file
+        self._spaces = Spaces(file)
+        self.types = DwarfTypes(self._spaces, graph)
+        self.symbols = DataSymbols(elf)
+        self._functions: Kept[tuple[int, int], FunctionScopes] = Kept(file.limits.dwarf_bytes // 4)
+        self._units: Kept[int, FunctionRanges] = Kept(file.limits.dwarf_bytes // 4)
+        self._declared: dict[int, Declared] = {}
+        self._prototypes: dict[int, Prototype | None] = {}
+        self._widest_at: dict[tuple[bool, int], tuple[GlobalVariable | None, int]] = {}
+        """By thread-local or not, and where it begins: what :meth:`_widest` found."""
+
+    @classmethod
+    def open(
+        cls,
+        elf: ElfFile,
+        debug_elf: "ElfFile | None" = None,
+        *,
+        find_alt: "AltFinder | None" = None,
+        find_split: "SplitFinder | None" = None,
+        limits: Limits = DEFAULT,
+        defects: "Defects | None" = None,
+    ) -> "DwarfSource | None":
+        """The types of a binary, from itself or its separate debug file; None where neither has DWARF."""
+        defects = Defects() if defects is None else defects
+        lines = DebugLines.open(
+            elf, debug_elf, find_alt=find_alt, find_split=find_split, limits=limits, defects=defects
+        )
+        if lines is None:
+            return None
+        graph = TypeGraph(pointer_size=8 if elf.is_64 else 4, limits=limits, defects=defects, subject=elf.path)
+        return cls(lines, lines.file, elf, graph)
+
+    # Functions ---------------------------------------------------------------------------------------------
+
+    def _unit_of(self, pc: int) -> int | None:
+        addresses, units, _unsure = self._lines.unit_index()
+        at = bisect_right(addresses, pc) - 1
+        if at >= 0 and units[at] != 0xFFFFFFFF:
+            return units[at]
+        for unit in self._units_without_ranges:
+            starts, ends, _dies, _space, _number, _base = self._ranges(unit)
+            k = bisect_right(starts, pc) - 1
+            if k >= 0 and pc < ends[k]:
+                return unit
+        return None
+
+    @cached_property
+    def _units_without_ranges(self) -> list[int]:
+        """Units that do not say where their code is, and have some."""
+        return [unit for unit in self._lines.unit_index()[2] if self._ranges(unit)[0]]
+
+    def _ranges(self, unit: int) -> FunctionRanges:
+        found = self._units.get(unit)
+        if found is not None:
+            return found
+        base = self._lines.set_bases(unit)
+        file, number = self._lines.source_of(unit)
+        space = self._spaces.of(file)
+        if file is not self._file:
+            self._spaces.note_split(space, number, unit)
+        starts, ends, dies = space.info.own_functions(number)
+        found = starts, ends, dies, space, number, base
+        self._units.put(unit, found, _FUNCTION_COST * len(starts))
+        return found
+
+    def _place(self, pc: int) -> "tuple[FunctionRanges, int, int] | None":
+        """The unit's functions, which of them holds ``pc``, and the unit."""
+        unit = self._unit_of(pc)
+        if unit is None:
+            return None
+        ranges = self._ranges(unit)
+        at = bisect_right(ranges[0], pc) - 1
+        # Functions may lie within each other, where the compiler nests them.
+        for k in range(at, max(at - 8, -1), -1):
+            if pc < ranges[1][k]:
+                return ranges, k, unit
+        return None
+
+    def _scopes(self, pc: int) -> FunctionScopes | None:
+        place = self._place(pc)
+        if place is None:
+            return None
+        (_starts, _ends, dies, space, number, base), k, unit = place
+        key = (unit, dies[k])
+        found = self._functions.get(key)
+        if found is not None:
+            return found
+        entry = space.entry_in(number, dies[k])
+        if entry is None:
+            return None
+        # What lists of ranges are relative to is that of the unit which was read last.
+        self._lines.source_of(unit)
+        declared = self._declared.get(space.number)
+        if declared is None:
+            declared = self._declared[space.number] = Declared()
+        found = FunctionScopes(self.types, entry, base, environment_of, declared)
+        self._functions.put(key, found, found.cost)
+        return found
+
+    def place(self, pc: int) -> "tuple[Space, int, int] | None":
+        """(space, unit, offset) of the entry of the function that holds ``pc``."""
+        place = self._place(pc)
+        if place is None:
+            return None
+        (_starts, _ends, dies, space, number, _base), k, _unit = place
+        return space, number, dies[k]
+
+    def function_range(self, pc: int) -> "tuple[int, int] | None":
+        """The contiguous code of the function that holds ``pc``."""
+        place = self._place(pc)
+        if place is None:
+            return None
+        (starts, ends, _dies, _space, _number, _base), k, _unit = place
+        return starts[k], ends[k]
+
+    def describes(self, pc: int) -> bool:
+        """Whether a unit of a language that has types tells of the function that holds ``pc``."""
+        place = self._place(pc)
+        if place is None:
+            return False
+        (_starts, _ends, _dies, space, number, _base), _k, _unit = place
+        return space.language(number) not in _ASSEMBLERS
+
+    def places(self, pc: int) -> list[list[Place]]:
+        """The variables that have a place at ``pc``, by scope, the innermost first."""
+        function = self._scopes(pc)
+        return function.places_at(pc) if function is not None else []
+
+    def function_places(self, low: int, high: int) -> list[Place]:
+        """All places that are valid somewhere in a range of one function, those of outer scopes first.
+
+        Of constants, and of numbers in registers, not all are among them: that a function has variables, not which.
+        """
+        function = self._scopes(low)
+        return function.places(low, high) if function is not None else []
+
+    def types_of_variables(self, pc: int) -> Iterable[int]:
+        """Types of the variables and parameters of a function, those of what is inlined in it too."""
+        function = self._scopes(pc)
+        return function.types if function is not None else ()
+
+    def related(self, pc: int) -> list[list[int]]:
+        """The aggregates a function speaks of: those of its variables or what these lead to; what those name (typedefs,
+        parameters of templates); and what all of them contain and name in turn."""
+        function = self._scopes(pc)
+        if function is None or function.entry.space.language(function.entry.unit) in C_LANGUAGES:
+            # Where nothing derives from anything.
+            return []
+        graph = self.graph
+        direct: dict[int, None] = {}
+        for t in function.types:
+            self._whole(t, direct)
+        named: dict[int, None] = {}
+        for t in direct:
+            for part in (t, *(member.type for member in graph.members(t) if member.base)):
+                for inner in self.types.spoken_of(part):
+                    self._whole(inner, named)
+        found = direct | named
+        queue = [(t, 0) for t in found]
+        for t, depth in queue:
+            if len(found) >= MAX_RELATED or depth >= MAX_RELATED_DEPTH:
+                break
+            for inner in (*(member.type for member in graph.members(t)), *self.types.spoken_of(t)):
+                before = len(found)
+                self._whole(inner, found)
+                if len(found) > before:
+                    queue.append((next(reversed(found)), depth + 1))
+        return [list(direct), list(named), list(found)]
+
+    def _whole(self, t: int, found: dict[int, None]) -> None:
+        """Note the aggregate that a type is, or that pointers lead to."""
+        graph = self.graph
+        for _hop in range(4):
+            if not (graph.is_pointer(t) or graph.is_array(t)):
+                break
+            t = graph.target(t)
+        if graph.is_aggregate(t) and len(found) < MAX_RELATED:
+            found.setdefault(graph.strip(t))
+
+    # Prototypes --------------------------------------------------------------------------------------------
+
+    def prototype_at(self, address: int) -> "Prototype | None":
+        """The function that begins at an address."""
+        if address not in self._prototypes:
+            place = self._place(address)
+            found = None
+            if place is not None and place[0][0][place[1]] == address:
+                (_starts, _ends, dies, space, number, _base), k, _unit = place
+                entry = space.entry_in(number, dies[k])
+                found = self._prototype(entry, address) if entry is not None else None
+            elif place is None:
+                # GCC does not describe thunks.
+                found = self._thunk(self.symbols.functions.get(address, ""), address)
+            self._prototypes[address] = found
+        return self._prototypes[address]
+
+    def _prototype(self, entry: Entry, low: int) -> Prototype:
+        named = entry
+        noreturn = external = False
+        parameters, variadic = self.types.parameters(entry)
+        symbol = self.symbols.functions.get(low, "")
+        for _hop in range(8):
+            noreturn = noreturn or named.flag(NORETURN)
+            external = external or named.flag(EXTERNAL)
+            further = named.reference(ABSTRACT_ORIGIN) or named.reference(SPECIFICATION)
+            if not parameters:
+                parameters, variadic = self.types.parameters(named)
+            if further is None:
+                break
+            named = further
+        name = symbol or entry.string(LINKAGE_NAME) or named.string(LINKAGE_NAME) or name_of_entry(entry)
+        # Clang describes thunks as functions without parameters, even where the method is inlined.
+        thunk = self._thunk(name, low) if low >= 0 and not parameters else None
+        if thunk is not None:
+            return thunk
+        trusted = not is_clone(symbol)
+        returns = self.types.of(entry)
+        return Prototype(name, returns, parameters, low, noreturn, variadic, trusted, external=external and trusted)
+
+    def _thunk(self, name: str, low: int) -> "Prototype | None":
+        """A C++ function that calls a method with its object; None for others."""
+        plain, virtual = thunk_of(name), virtual_thunk_of(name)
+        called = plain or virtual
+        method = self.prototype_named(called[0]) if called is not None else None
+        if called is None or method is None or not method.parameters:
+            return None
+        graph = self.graph
+        given = argument_registers(graph, method.parameters, method.returns)
+        this = method.parameters[0][1]
+        first = next((register for register, t, _piece in given if t == this), None)
+        if first is None:
+            return None
+        if plain is not None:
+            return Prototype(name, method.returns, method.parameters, low, arguments=given, inside=(first, plain[1]))
+        base = graph.only_virtual_base(graph.target(this))
+        if not base:
+            return None
+        pointer = graph.pointer_to(base)
+        arguments = tuple((register, pointer if register == first else t, piece) for register, t, piece in given)
+        whole = (called[1], graph.target(this))
+        return Prototype(
+            name, method.returns, method.parameters, low, arguments=arguments, inside=(first, 0), whole=whole
+        )
+
+    @cached_property
+    def _declared_functions(self) -> dict[str, tuple[Space, int, int]]:
+        """Where functions of each symbol name are declared."""
+        found: dict[str, tuple[Space, int, int]] = {}
+        for space in self._all_spaces:
+            rows = space.outline[1]
+            for name, (unit, die, _kind, _at) in zip(space.names_of(rows), rows, strict=True):
+                if name:
+                    found.setdefault(name, (space, unit, die))
+        return found
+
+    def prototype_named(self, name: str) -> "Prototype | None":
+        """A function by its symbol's name, such as one that is declared here and defined in a library."""
+        place = self._declared_functions.get(name.partition("@")[0])
+        if place is None:
+            return None
+        space, unit, die = place
+        entry = space.entry_in(unit, die)
+        return self._prototype(entry, -1) if entry is not None else None
+
+    # Variables at fixed addresses --------------------------------------------------------------------------
+
+    @cached_property
+    def _all_spaces(self) -> list[Space]:
+        """The spaces that units of the program are in, those of split files opened."""
+        found = {self._spaces.main: None}
+        if len(self._file.section("debug_info")):
+            for unit in self._file.roots.having(Root.DWO_NAME):
+                file, number = self._lines.source_of(unit)
+                if file is not self._file:
+                    space = self._spaces.of(file)
+                    self._spaces.note_split(space, number, unit)
+                    found[space] = None
+        alternative = self._spaces.alternative(self._spaces.main)
+        if alternative is not None:
+            found[alternative] = None
+        return list(found)
+
+    @cached_property
+    def _fixed(self) -> tuple[list[Fixed], list[Fixed]]:
+        """Variables in memory, and those of threads, by address."""
+        memory: list[Fixed] = []
+        thread: list[Fixed] = []
+        for space in self._all_spaces:
+            for unit, die, place, kind in space.outline[0]:
+                address: int | None = place
+                if kind == 5:
+                    memory += self._parts(space, unit, die)
+                    continue
+                if kind in (2, 4):
+                    address = self._spaces.indexed_address(space, unit, place)
+                if address is not None:
+                    if kind > 2:
+                        address = self._in_block(address)
+                    (memory if kind < 3 else thread).append((address, space, unit, die, 0, 0))
+        memory.sort(key=lambda one: one[0])
+        thread.sort(key=lambda one: one[0])
+        return memory, thread
+
+    def type_named(self, name: str) -> int:
+        """A structure, union, class, enumeration or typedef by its name; void for none."""
+        return self.types.named(name) if self._all_spaces else VOID
+
+    def _parts(self, space: Space, unit: int, die: int) -> list[Fixed]:
+        """Where a variable is whose address is computed, or whose pieces are at several."""
+        entry = space.entry_in(unit, die)
+        block = entry.block(LOCATION) if entry is not None else None
+        if block is None:
+            return []
+        found = spots(
+            block,
+            address_size=space.columns["address"][unit],
+            order=space.file.elf.byte_order,
+            frame_base=None,
+            indexed=lambda index: self._spaces.indexed_address(space, unit, index),
+            steps=self.graph.limits.expression_steps,
+        )
+        return [
+            (spot.offset, space, unit, die, spot.piece_offset, spot.piece_size)
+            for spot in found
+            if spot.kind == PlaceKind.ADDRESS and not spot.indirect and spot.offset >= 0
+        ]
+
+    def _in_block(self, place: int) -> int:
+        """An offset in the block of a thread; GCC's split files have an address in its template instead."""
+        for segment in self._file.main.segments:
+            if segment.type == _PT_TLS and max(segment.address, segment.memory_size) <= place:
+                return place - segment.address
+        return place
+
+    @cached_property
+    def _memory_starts(self) -> list[int]:
+        return [one[0] for one in self._fixed[0]]
+
+    @cached_property
+    def _thread_starts(self) -> list[int]:
+        return [one[0] for one in self._fixed[1]]
+
+    @cached_property
+    def _declared_variables(self) -> dict[str, tuple[Space, int, int]]:
+        found: dict[str, tuple[Space, int, int]] = {}
+        for space in self._all_spaces:
+            rows = space.outline[2]
+            for name, (unit, die, _kind, _at) in zip(space.names_of(rows), rows, strict=True):
+                found.setdefault(name, (space, unit, die))
+        return found
+
+    def _held(self, rows: list[Fixed], starts: list[int], address: int) -> "tuple[GlobalVariable, int] | None":
+        at = bisect_right(starts, address) - 1
+        if at < 0:
+            return None
+        start = starts[at]
+        # Thousands of variables are at address 0 in a kernel: those whose sections the linker dropped.
+        known = self._widest_at.get((rows is self._fixed[1], start))
+        if known is None:
+            known = self._widest_at[rows is self._fixed[1], start] = self._widest(rows, at, start)
+        best, room = known
+        if best is not None and (address - start < room or address == start):
+            return best, address - best.address
+        return None
+
+    def _widest(self, rows: list[Fixed], last: int, start: int) -> "tuple[GlobalVariable | None, int]":
+        """(the variable that begins at an address, bytes of it there), by the last of its rows.
+
+        Several units may describe one variable, and one of them without the bounds of an array.
+        """
+        best: GlobalVariable | None = None
+        room = 0
+        for at in range(last, -1, -1):
+            address, space, unit, die, piece, piece_size = rows[at]
+            if address != start:
+                break
+            entry = space.entry_in(unit, die)
+            if entry is None:
+                continue
+            t = self.types.of(entry)
+            size = self.graph.size(t)
+            if best is None or size > best.size:
+                best = GlobalVariable(name_of_entry(entry), t, start - piece, size)
+                room = piece_size or size
+        return best, room
+
+    def global_at(self, address: int) -> "tuple[GlobalVariable, int] | None":
+        """The variable that holds an address: by its own entry, else by its symbol and a declaration of that name."""
+        found = self._held(self._fixed[0], self._memory_starts, address)
+        if found is not None:
+            return found
+        named = self.symbols.variable_at(address)
+        if named is None:
+            return None
+        name, start, size = named
+        place = self._declared_variables.get(name)
+        entry = place[0].entry_in(place[1], place[2]) if place is not None else None
+        if entry is None:
+            return None
+        t = self.types.of(entry)
+        size = self.graph.size(t) or size
+        return (GlobalVariable(name, t, start, size), address - start) if address - start < size else None
+
+    def variable_named(self, name: str) -> int:
+        """The type of a variable that is declared here and defined elsewhere; void where there is none."""
+        place = self._declared_variables.get(name)
+        entry = place[0].entry_in(place[1], place[2]) if place is not None else None
+        return self.types.of(entry) if entry is not None else VOID
+
+    def symbol_named(self, name: str) -> "tuple[int, int]":
+        """(address, size) of the only variable whose symbol has a name; (0, 0) without one."""
+        return self.symbols.place_of(name)
+
+    def per_cpu_at(self, offset: int) -> "tuple[GlobalVariable, int] | None":
+        """The per-cpu variable whose address is ``offset``, which counts from the section where that begins at 0.
+
+        Kernels for several cpus link the section at 0 (x86-64 until Linux 6.14) or where it is loaded; code names
+        its variables by the symbols' values either way. A module names those of the kernel.
+        """
+        return self.global_at(offset)
+
+    def thread_local_at(self, offset: int) -> "tuple[GlobalVariable, int] | None":
+        """The thread-local variable at an offset of the module's block."""
+        return self._held(self._fixed[1], self._thread_starts, offset)

@@ -1,0 +1,617 @@
+# cython: language_level=3, boundscheck=True, annotation_typing=False
+"""Where a variable is: location expressions and location lists, told as places.
+
+Source: DWARF 5, 2.5 (expressions), 2.6 (locations), 7.7.3 (location lists); DWARF 4, 7.7.3; GCC's wiki on DebugFission
+for the lists of split files of DWARF 4. Only what can be said without running the program is told: a register, an
+address in one plus a constant, the call frame address plus a constant, a fixed address. All else is no place.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import cython
+from cython.cimports.undwarf.dwarf.leb128 import leb128
+
+from undwarf.buffers import longer, zeros
+from undwarf.types.sources.places import PlaceKind
+
+_REG, _CFA, _FIXED, _CONST = 1, 2, 3, 4
+"""What a value on the stack is relative to."""
+_IN_MEMORY = {_REG: PlaceKind.MEMORY, _CFA: PlaceKind.CFA, _FIXED: PlaceKind.ADDRESS}
+_AS_VALUE = {
+    _REG: PlaceKind.VALUE, _CFA: PlaceKind.CFA_VALUE, _FIXED: PlaceKind.CONSTANT, _CONST: PlaceKind.CONSTANT,
+}  # fmt: skip
+_NO_REGISTER = -1
+MAX_ENTRIES = cython.declare(cython.Py_ssize_t, 100_000)
+"""Entries of one location list that are read."""
+
+Indexed = Callable[[int], "int | None"]
+"""The address that an index stands for."""
+
+
+class Spot(NamedTuple):
+    """A place without a name: see :class:`undwarf.types.sources.places.Place`.
+
+    ``indirect``: what is there is an address, and the object is ``beyond`` bytes behind that; ``further``: there is
+    only the address of the object.
+    """
+
+    kind: PlaceKind
+    register: int
+    offset: int
+    piece_offset: int = 0
+    piece_size: int = 0
+    indirect: bool = False
+    beyond: int = 0
+    further: bool = False
+
+
+class FrameBase(NamedTuple):
+    """What DW_OP_fbreg counts from: the call frame address (``register`` -1) or a register, plus ``offset``."""
+
+    register: int
+    offset: int
+
+
+@cython.final
+@cython.cclass
+class _Value:
+    """A value that is a base plus a constant; ``loaded`` where it was then read from memory, and ``beyond`` added to
+    that; ``further`` where the sum was read from again."""
+
+    base = cython.declare(cython.int)
+    register = cython.declare(object)
+    offset = cython.declare(object)
+    loaded = cython.declare(cython.bint)
+    beyond = cython.declare(object)
+    further = cython.declare(cython.bint)
+
+    def __init__(
+        self, base: int, register: int, offset: int, loaded: bool = False, beyond: int = 0, further: bool = False
+    ) -> None:
+        self.base = base
+        self.register = register
+        self.offset = offset
+        self.loaded = loaded
+        self.beyond = beyond
+        self.further = further
+
+
+@cython.cclass
+class _Reader:
+    """Reads numbers of an expression or a list; past the end all are 0 and ``short`` is set."""
+
+    data = cython.declare("const unsigned char[::1]")
+    big = cython.declare(cython.bint)
+    at = cython.declare(cython.Py_ssize_t)
+    end = cython.declare(cython.Py_ssize_t)
+    short = cython.declare(cython.bint)
+
+    def __init__(self, data: Any, order: Any) -> None:
+        self.data = data
+        self.big = order == "big"
+        self.at = 0
+        self.end = len(data)
+        self.short = False
+
+    @cython.cfunc
+    @cython.inline
+    @cython.returns(cython.bint)
+    @cython.exceptval(check=False)
+    def more(self) -> bool:
+        """Whether bytes are left."""
+        return self.at < self.end and not self.short
+
+    @cython.cfunc
+    @cython.returns(cython.ulonglong)
+    @cython.exceptval(check=False)
+    @cython.locals(size=cython.Py_ssize_t, value=cython.ulonglong, i=cython.Py_ssize_t, first=cython.Py_ssize_t)
+    def fixed(self, size: int) -> int:
+        """A number of so many bytes, at most eight."""
+        if size < 0 or size > 8 or self.at < 0 or size > self.end - self.at:
+            self.short = True
+            return 0
+        first = self.at
+        value = 0
+        for i in range(size):
+            value = value << 8 | self.data[first + i if self.big else first + size - 1 - i]
+        self.at += size
+        return value
+
+    @cython.cfunc
+    @cython.returns(cython.ulonglong)
+    @cython.exceptval(check=False)
+    def uleb(self) -> int:
+        """An unsigned LEB128 number, 64 bits of it."""
+        return self.leb(False)
+
+    @cython.cfunc
+    @cython.returns(cython.longlong)
+    @cython.exceptval(check=False)
+    def sleb(self) -> int:
+        """A signed LEB128 number."""
+        return cython.cast(cython.longlong, self.leb(True))
+
+    @cython.cfunc
+    @cython.inline
+    @cython.returns(cython.ulonglong)
+    @cython.exceptval(check=False)
+    @cython.locals(sign=cython.bint, value=cython.ulonglong)
+    def leb(self, sign: bool) -> int:
+        value = leb128(self.data, cython.address(self.at), self.end, sign)
+        if self.at > self.end:
+            self.short = True
+            self.at = self.end
+        return value
+
+    @cython.cfunc
+    @cython.returns(cython.int)
+    @cython.exceptval(check=False)
+    @cython.locals(size=cython.ulonglong)
+    def skip(self, size: int) -> int:
+        """Step over so many bytes."""
+        if size > cython.cast(cython.ulonglong, self.end - self.at):
+            self.short = True
+            self.at = self.end
+        else:
+            self.at += cython.cast(cython.Py_ssize_t, size)
+        return 0
+
+
+_CONSTANTS = {
+    0x08: (1, False), 0x09: (1, True), 0x0A: (2, False), 0x0B: (2, True), 0x0C: (4, False), 0x0D: (4, True),
+    0x0E: (8, False), 0x0F: (8, True),
+}  # fmt: skip
+
+
+@cython.locals(
+    reader=_Reader,
+    op=cython.int,
+    budget=cython.Py_ssize_t,
+    top=_Value,
+    size=object,
+    bits=object,
+    skipped=object,
+    at_bit=object,
+)
+def spots(
+    expression: "bytes | memoryview",
+    *,
+    address_size: int,
+    order: str,
+    frame_base: FrameBase | None,
+    indexed: Indexed,
+    steps: int = 1000,
+) -> list[Spot]:
+    """The places an expression tells, one for each piece; empty where it tells none."""
+    reader = _Reader(expression, order)
+    found: list[Spot] = []
+    stack: list[_Value | None] = []
+    current: Spot | None = None
+    whole = True
+    at_bit = 0
+    budget = steps
+    while reader.more() and budget > 0:
+        budget -= 1
+        op = reader.fixed(1)
+        if 0x50 <= op <= 0x6F or op == 0x90:
+            current = Spot(PlaceKind.REGISTER, op - 0x50 if op != 0x90 else reader.uleb(), 0)
+        elif op == 0x93 or op == 0x9D:  # DW_OP_piece, DW_OP_bit_piece
+            size = reader.uleb() if op == 0x93 else 0
+            bits = 8 * size if op == 0x93 else reader.uleb()
+            skipped = 0 if op == 0x93 else reader.uleb()
+            spot = current if current is not None else _memory(stack)
+            if reader.short or bits > 1 << 40:
+                return found
+            if spot is not None and not bits % 8 and not skipped and not at_bit % 8 and not spot.indirect and bits:
+                found.append(Spot(spot.kind, spot.register, spot.offset, at_bit // 8, bits // 8))
+            at_bit += bits
+            whole = False
+            current = None
+            stack.clear()
+        elif op == 0x9F:  # DW_OP_stack_value
+            current = _value(stack)
+            if current is None:
+                # A value that is computed; in pieces, others may follow.
+                stack.append(None)
+        elif op in (0xE0, 0x9B):  # DW_OP_GNU_push_tls_address, DW_OP_form_tls_address
+            top = stack.pop() if stack else None
+            known = top is not None and (top.base == _CONST or top.base == _FIXED) and not top.loaded
+            current = Spot(PlaceKind.THREAD, _NO_REGISTER, top.offset) if top is not None and known else None
+            if current is None:
+                return found
+        elif not _step(op, reader, stack, address_size, frame_base, indexed):
+            stack.append(None)
+            if reader.short:
+                return found
+    if reader.short or budget <= 0:
+        return []
+    if whole:
+        spot = current if current is not None else _memory(stack)
+        return [spot] if spot is not None else []
+    return found
+
+
+@cython.cfunc
+@cython.returns(cython.bint)
+@cython.exceptval(-1)
+@cython.locals(
+    reader=_Reader,
+    op=cython.int,
+    top=_Value,
+    size=object,
+    offset=object,
+    constant=object,
+    register=object,
+)
+def _step(
+    op: int,
+    reader: _Reader,
+    stack: "list[_Value | None]",
+    address_size: int,
+    frame_base: FrameBase | None,
+    indexed: Indexed,
+) -> bool:
+    """One operation on the stack; False for one whose result is not known (its operands are stepped over)."""
+    if op == 0x03:
+        stack.append(_Value(_FIXED, _NO_REGISTER, reader.fixed(address_size)))
+    elif op in (0xA1, 0xFB):  # DW_OP_addrx, DW_OP_GNU_addr_index
+        address = indexed(reader.uleb())
+        stack.append(_Value(_FIXED, _NO_REGISTER, address) if address is not None else None)
+    elif op in (0xA2, 0xFC):  # DW_OP_constx, DW_OP_GNU_const_index
+        constant = indexed(reader.uleb())
+        stack.append(_Value(_CONST, _NO_REGISTER, constant) if constant is not None else None)
+    elif op in _CONSTANTS:
+        size, signed = _CONSTANTS[op]
+        constant = reader.fixed(size)
+        if signed and constant >> (8 * size - 1):
+            constant -= 1 << 8 * size
+        stack.append(_Value(_CONST, _NO_REGISTER, constant))
+    elif op == 0x10:
+        stack.append(_Value(_CONST, _NO_REGISTER, reader.uleb()))
+    elif op == 0x11:
+        stack.append(_Value(_CONST, _NO_REGISTER, reader.sleb()))
+    elif 0x30 <= op <= 0x4F:
+        stack.append(_Value(_CONST, _NO_REGISTER, op - 0x30))
+    elif 0x70 <= op <= 0x8F:
+        stack.append(_Value(_REG, op - 0x70, reader.sleb()))
+    elif op == 0x92:
+        register = reader.uleb()
+        stack.append(_Value(_REG, register, reader.sleb()))
+    elif op == 0x91:
+        offset = reader.sleb()
+        if frame_base is None:
+            return False
+        base = _CFA if frame_base.register < 0 else _REG
+        stack.append(_Value(base, frame_base.register, frame_base.offset + offset))
+    elif op == 0x9C:
+        stack.append(_Value(_CFA, _NO_REGISTER, 0))
+    elif op == 0x23:
+        offset = reader.uleb()
+        top = stack.pop() if stack else None
+        if top is not None and top.loaded and not top.further:
+            stack.append(_Value(top.base, top.register, top.offset, True, top.beyond + offset))
+        else:
+            known = top is not None and not top.loaded
+            stack.append(_Value(top.base, top.register, top.offset + offset) if top is not None and known else None)
+    elif op in (0x22, 0x1C):  # DW_OP_plus, DW_OP_minus
+        second = stack.pop() if stack else None
+        first = stack.pop() if stack else None
+        stack.append(_sum(first, second, -1 if op == 0x1C else 1))
+    elif op in (0x06, 0x94):  # DW_OP_deref, DW_OP_deref_size
+        size = reader.fixed(1) if op == 0x94 else address_size
+        top = stack.pop() if stack else None
+        if top is None or top.further or size != address_size:
+            stack.append(None)
+        else:
+            stack.append(_Value(top.base, top.register, top.offset, True, top.beyond, top.loaded))
+    elif op == 0x96:
+        pass
+    else:
+        _skip(op, reader, address_size)
+        return False
+    return True
+
+
+@cython.cfunc
+@cython.locals(first=_Value, second=_Value)
+def _sum(first: _Value | None, second: _Value | None, sign: int) -> _Value | None:
+    if first is None or second is None or first.loaded or second.loaded:
+        return None
+    if second.base == _CONST:
+        return _Value(first.base, first.register, first.offset + sign * second.offset)
+    if first.base == _CONST and sign > 0:
+        return _Value(second.base, second.register, first.offset + second.offset)
+    return None
+
+
+@cython.cfunc
+@cython.locals(reader=_Reader, op=cython.int)
+def _skip(op: int, reader: _Reader, address_size: int) -> None:
+    """Step over the operands of an operation that is not evaluated."""
+    if op in (0x15, 0x95):  # DW_OP_pick, DW_OP_xderef_size
+        reader.fixed(1)
+    elif op in (0x28, 0x2F, 0x98):  # DW_OP_bra, DW_OP_skip, DW_OP_call2: what is told would depend on the run
+        reader.short = True
+    elif op in (0x9E, 0xA3, 0xF3):  # DW_OP_implicit_value, DW_OP_entry_value and its GNU form
+        size = reader.uleb()
+        reader.skip(size)
+    elif op in (0xA0, 0xF2):  # DW_OP_implicit_pointer and its GNU form
+        reader.fixed(address_size if op == 0xF2 and address_size != 8 else 4)
+        reader.sleb()
+    elif op in (0xA8, 0xA9, 0xF7, 0xF9):  # DW_OP_convert, DW_OP_reinterpret
+        reader.uleb()
+    elif op in (0xA5, 0xF5):  # DW_OP_regval_type
+        reader.uleb()
+        reader.uleb()
+    elif op in (0xA6, 0xF6):  # DW_OP_deref_type
+        reader.fixed(1)
+        reader.uleb()
+    elif op in (0xA4, 0xF4):  # DW_OP_const_type
+        reader.uleb()
+        size = reader.fixed(1)
+        reader.skip(size)
+    elif op in (0xFA,):  # DW_OP_GNU_parameter_ref
+        reader.fixed(4)
+    elif op in (0x99, 0x9A) or op >= 0xE1:
+        reader.short = True
+
+
+@cython.cfunc
+@cython.locals(top=_Value)
+def _memory(stack: "list[_Value | None]") -> Spot | None:
+    """The object is where the top of the stack says."""
+    top = stack[-1] if stack else None
+    if top is None or top.base == _CONST:
+        return None
+    kind = _IN_MEMORY[top.base]
+    return Spot(kind, top.register, top.offset, 0, 0, top.loaded, top.beyond, top.further)
+
+
+@cython.cfunc
+@cython.locals(top=_Value)
+def _value(stack: "list[_Value | None]") -> Spot | None:
+    """The value is the top of the stack."""
+    top = stack[-1] if stack else None
+    if top is None:
+        return None
+    if top.loaded:
+        if top.beyond or top.further:
+            return None
+        kind = _IN_MEMORY.get(top.base)
+        return Spot(kind, top.register, top.offset) if kind is not None else None
+    kind = _AS_VALUE[top.base]
+    return Spot(kind, top.register, top.offset)
+
+
+Entry = tuple[int, int, bytes]
+"""Start and end of a range, and the expression that holds there."""
+
+
+@cython.final
+@cython.cclass
+class Lists(_Reader):
+    """The location lists of one unit, whose low address is ``base``.
+
+    ``version`` is 5 for `.debug_loclists`, 4 for `.debug_loc`, 0 for `.debug_loc.dwo` as GCC wrote it before DWARF 5.
+    ``addresses`` is the unit's part of `.debug_addr`. Of `.debug_loclists` the unit has a table of lists at ``table``,
+    each number of which takes ``width`` bytes.
+    """
+
+    version = cython.declare(cython.int)
+    address_size = cython.declare(cython.int)
+    base = cython.declare(cython.ulonglong)
+    addresses = cython.declare("const unsigned char[::1]")
+    table = cython.declare(cython.ulonglong)
+    width = cython.declare(cython.int)
+    rows = cython.declare(object, visibility="readonly")
+    words = cython.declare("unsigned long long[::1]")
+    count = cython.declare(cython.Py_ssize_t)
+
+    def __init__(
+        self,
+        data: Any,
+        *,
+        version: int,
+        base: int,
+        address_size: int,
+        order: str,
+        addresses: Any = b"",
+        table: int = 0,
+        width: int = 4,
+    ) -> None:
+        super().__init__(data, order)
+        self.version = version
+        self.base = base & 0xFFFFFFFFFFFFFFFF
+        self.address_size = address_size
+        self.addresses = addresses
+        self.table = min(table, len(data))
+        self.width = width
+        self.rows = zeros("Q", 4 * 64)
+        self.words = self.rows
+        self.count = 0
+
+    @cython.locals(k=cython.Py_ssize_t, at=cython.Py_ssize_t, size=cython.Py_ssize_t)
+    def at_offset(self, offset: int) -> list[Entry]:
+        """The entries of the list at an offset."""
+        found = []
+        for k in range(self.read(offset)):
+            at = self.words[4 * k + 2]
+            size = self.words[4 * k + 3]
+            found.append((self.words[4 * k], self.words[4 * k + 1], bytes(self.data[at : at + size])))
+        return found
+
+    @cython.ccall
+    @cython.returns(cython.Py_ssize_t)
+    @cython.exceptval(-1)
+    def read(self, offset: int) -> int:
+        """How many entries the list at an offset has. They are in ``rows``, four numbers (Q) each: start and end of the
+        range, where the expression is in the section, and its size, which is inside of it."""
+        self.count = 0
+        self.short = not 0 <= offset < self.end
+        if not self.short:
+            self.at = offset
+            if self.version == 5:
+                self.new()
+            elif self.version == 4:
+                self.old()
+            else:
+                self.split()
+        return self.count
+
+    @cython.cfunc
+    @cython.returns(cython.int)
+    @cython.exceptval(-1)
+    @cython.locals(start=cython.ulonglong, stop=cython.ulonglong, size=cython.ulonglong, at=cython.Py_ssize_t)
+    def add(self, start: int, stop: int, size: int) -> int:
+        """Keep an entry whose expression is at hand, as much as there is of it."""
+        if size > cython.cast(cython.ulonglong, self.end - self.at):
+            size = self.end - self.at
+        at = 4 * self.count
+        if at == self.words.shape[0]:
+            self.rows = longer(self.rows, at, 2 * at)
+            self.words = self.rows
+        self.words[at] = start
+        self.words[at + 1] = stop
+        self.words[at + 2] = self.at
+        self.words[at + 3] = size
+        self.at += cython.cast(cython.Py_ssize_t, size)
+        self.count += 1
+        return 0
+
+    @cython.ccall
+    @cython.returns(cython.longlong)
+    @cython.exceptval(-2)
+    @cython.locals(number=cython.ulonglong, found=cython.ulonglong, end=cython.ulonglong)
+    def offset_of(self, index: int) -> int:
+        """Where the list with a number in the unit's table begins; -1 for none."""
+        number = index
+        end = self.end
+        if number >= (end - self.table) // self.width:
+            return -1
+        self.short = False
+        self.at = self.table + number * self.width
+        found = self.fixed(self.width)
+        return self.table + found if found < end - self.table else -1
+
+    @cython.cfunc
+    @cython.returns(cython.ulonglong)
+    @cython.exceptval(check=False)
+    @cython.locals(
+        index=cython.ulonglong,
+        value=cython.ulonglong,
+        size=cython.Py_ssize_t,
+        at=cython.Py_ssize_t,
+        i=cython.Py_ssize_t,
+    )
+    def address(self) -> int:
+        """The address that the index which follows stands for; 0 for none."""
+        index = self.uleb()
+        size = self.address_size
+        if size <= 0 or index >= cython.cast(cython.ulonglong, self.addresses.shape[0] // size):
+            return 0
+        at = size * cython.cast(cython.Py_ssize_t, index)
+        value = 0
+        for i in range(size):
+            value = value << 8 | self.addresses[at + i if self.big else at + size - 1 - i]
+        return value
+
+    @cython.cfunc
+    @cython.returns(cython.int)
+    @cython.exceptval(-1)
+    @cython.locals(start=cython.ulonglong, stop=cython.ulonglong, base=cython.ulonglong, highest=cython.ulonglong)
+    def old(self) -> int:
+        """A list of `.debug_loc` (DWARF 2 to 4)."""
+        base = self.base
+        highest = 0xFFFFFFFFFFFFFFFF
+        if self.address_size < 8:
+            highest = (cython.cast(cython.ulonglong, 1) << 8 * self.address_size) - 1
+        while self.more() and self.count < MAX_ENTRIES:
+            start = self.fixed(self.address_size)
+            stop = self.fixed(self.address_size)
+            if self.short or (start == 0 and stop == 0):
+                break
+            if start == highest:
+                base = stop
+                continue
+            self.add((base + start) & highest, (base + stop) & highest, self.fixed(2))
+        return 0
+
+    @cython.cfunc
+    @cython.returns(cython.int)
+    @cython.exceptval(-1)
+    @cython.locals(start=cython.ulonglong, stop=cython.ulonglong, base=cython.ulonglong, kind=cython.int)
+    def split(self) -> int:
+        """A list of `.debug_loc.dwo` as GCC wrote it before DWARF 5."""
+        base = 0
+        while self.more() and self.count < MAX_ENTRIES:
+            kind = cython.cast(cython.int, self.fixed(1))
+            if kind == 0:
+                break
+            if kind == 1:
+                base = self.address()
+                continue
+            if kind == 2:
+                start = self.address()
+                stop = self.address()
+            elif kind == 3:
+                start = self.address()
+                stop = start + self.fixed(4)
+            elif kind == 4:
+                start = base + self.fixed(4)
+                stop = base + self.fixed(4)
+            else:
+                break
+            self.add(start, stop, self.fixed(2))
+        return 0
+
+    @cython.cfunc
+    @cython.returns(cython.int)
+    @cython.exceptval(-1)
+    @cython.locals(
+        start=cython.ulonglong, stop=cython.ulonglong, base=cython.ulonglong, size=cython.ulonglong, kind=cython.int
+    )
+    def new(self) -> int:
+        """A list of `.debug_loclists` (DWARF 5)."""
+        base = self.base
+        while self.more() and self.count < MAX_ENTRIES:
+            kind = cython.cast(cython.int, self.fixed(1))
+            if kind == 0:
+                break
+            if kind == 1:
+                base = self.address()
+                continue
+            if kind == 6:
+                base = self.fixed(self.address_size)
+                continue
+            if kind == 9:  # GCC's pair of views, which says nothing of addresses
+                self.uleb()
+                self.uleb()
+                continue
+            if kind == 2:
+                start = self.address()
+                stop = self.address()
+            elif kind == 3:
+                start = self.address()
+                stop = start + self.uleb()
+            elif kind == 4:
+                start = base + self.uleb()
+                stop = base + self.uleb()
+            elif kind == 5:
+                start = 0
+                stop = 0xFFFFFFFFFFFFFFFF
+                if self.address_size < 8:
+                    stop = (cython.cast(cython.ulonglong, 1) << 8 * self.address_size) - 1
+            elif kind == 7:
+                start = self.fixed(self.address_size)
+                stop = self.fixed(self.address_size)
+            elif kind == 8:
+                start = self.fixed(self.address_size)
+                stop = start + self.uleb()
+            else:
+                break
+            size = self.uleb()
+            if self.short or size > cython.cast(cython.ulonglong, self.end - self.at):
+                break
+            self.add(start, stop, size)
+        return 0

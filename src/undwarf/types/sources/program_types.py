@@ -1,0 +1,64 @@
+"""A program's numbers by their names, and its structures by their sizes."""
+
+from undwarf.types.layouts.model import VOID, Kind, TypeGraph
+
+__all__ = ["floating_number", "integer", "number_types", "structures", "structures_by_size"]
+
+_KINDS = frozenset((Kind.INT, Kind.FLOAT, Kind.CHAR))
+_AGGREGATES = frozenset((Kind.STRUCT, Kind.UNION, Kind.CLASS))
+_MOST = 2048
+"""Structures of a program beyond which not all of them are looked at."""
+_SIGNED = {1: ("char", "signed char"), 2: ("short int", "short"), 4: ("int",), 8: ("long int", "long")}
+"""Names of integers by size, as compilers for this machine give them."""
+_UNSIGNED = {
+    1: ("unsigned char",),
+    2: ("short unsigned int", "unsigned short"),
+    4: ("unsigned int",),
+    8: ("long unsigned int", "unsigned long"),
+}
+_FLOATS = {4: ("float",), 8: ("double",)}
+_last_sizes: "tuple[TypeGraph, dict[int, list[int]]] | None" = None
+_last: "tuple[TypeGraph, dict[tuple[str, Kind], int]] | None" = None
+
+
+def number_types(graph: TypeGraph) -> dict[tuple[str, Kind], int]:
+    """Integers, characters and floating-point numbers by name and kind; those of the last graph are remembered."""
+    global _last
+    if _last is None or _last[0] is not graph:
+        found: dict[tuple[str, Kind], int] = {}
+        for t in graph.of_kinds(_KINDS):
+            found.setdefault((graph.name(t), graph.kind(t)), t)
+        _last = graph, found
+    return _last[1]
+
+
+def integer(graph: TypeGraph, size: int, *, signed: bool) -> int:
+    """A program's integer of so many bytes; void where it has none."""
+    return _named(graph, (_SIGNED if signed else _UNSIGNED).get(size, ()), (Kind.INT, Kind.CHAR))
+
+
+def floating_number(graph: TypeGraph, size: int) -> int:
+    """A program's number with a point of so many bytes; void where it has none."""
+    return _named(graph, _FLOATS.get(size, ()), (Kind.FLOAT,))
+
+
+def _named(graph: TypeGraph, names: tuple[str, ...], kinds: tuple[Kind, ...]) -> int:
+    known = number_types(graph)
+    return next((known[name, kind] for name in names for kind in kinds if (name, kind) in known), VOID)
+
+
+def structures_by_size(graph: TypeGraph) -> dict[int, list[int]]:
+    """Structures and unions by how many bytes they take; those of the last graph are remembered."""
+    global _last_sizes
+    if _last_sizes is None or _last_sizes[0] is not graph:
+        found: dict[int, list[int]] = {}
+        for t in graph.of_kinds(_AGGREGATES):
+            found.setdefault(graph.size(t), []).append(t)
+        _last_sizes = graph, found
+    return _last_sizes[1]
+
+
+def structures(graph: TypeGraph) -> list[int]:
+    """All structures and unions; none where they are very many."""
+    found = [t for size, each in structures_by_size(graph).items() if size for t in each]
+    return found if len(found) <= _MOST else []

@@ -1,0 +1,244 @@
+"""What allocators return in functions whose variables are named: told by its size, and what a pointer to it is kept as.
+
+A variable often begins to be told some instructions behind the call. What constructors that are inlined store until
+then would be of nothing.
+"""
+
+import re
+
+from undwarf.disasm import NONE, Action, Flow, Instruction, scan
+from undwarf.disasm.listing import TARGETED
+from undwarf.disasm.x86_64 import MACHINE, RAX, RDI, RSI
+from undwarf.types.dataflow.tracking import Tracker
+from undwarf.types.dataflow.values import FRAME, NUMBER, OBJECT, Value
+from undwarf.types.layouts.model import VOID, Kind, TypeGraph
+from undwarf.types.sources.calling import argument_registers
+from undwarf.types.sources.places import PlaceKind, Prototype
+from undwarf.types.uses.pointer_uses import expected
+
+__all__ = ["allocated"]
+
+_SIZES = {"malloc": (RDI,), "calloc": (RDI, RSI), "_Znwm": (RDI,), "_Znam": (RDI,), "aligned_alloc": (RSI,)}
+"""Allocators of C and C++, and the registers that say how much (C11 7.22.3; C++17 21.6.2)."""
+_RUST = re.compile(r"__rust_alloc(_zeroed)?$|exchange_malloc")
+_OF_RUST = (RDI,)
+_DIRECT_CALL = Flow.CALL | TARGETED
+_NUMBER = 4
+"""Bytes of the smallest numbers that say how much."""
+_GENERAL = 16
+"""Registers that hold addresses."""
+_IN_FRAME = 1 << 40
+"""Above the numbers of registers, and larger than any frame."""
+_HEADS = (8, 16)
+"""Bytes before what is meant: how many there are, of C++'s arrays; how many share it, of Rust's counted pointers."""
+_AHEAD = 256
+"""Instructions behind a call in which what it returns is looked for."""
+
+
+def allocated(tracker: Tracker, *, own: bool = False) -> dict[int, tuple[int, int, int]]:
+    """By call, (register, type that what is there leads to, how far before that), where something is accessed before a
+    variable says so.
+
+    ``own``: of functions of the program that return a pointer to anything, not of those that all programs have.
+    """
+    program = tracker.program
+    instructions, known = tracker.flow.instructions, program.own_allocators if own else program.allocators
+    found: dict[int, tuple[int, int, int]] = {}
+    targets = instructions.targets
+    for k in scan.with_flow(instructions.flows, _DIRECT_CALL):
+        if not tracker.is_followed(k):
+            continue
+        sizes = known.get(targets[k])
+        if sizes is None:
+            sizes = known[targets[k]] = _sizes(tracker, targets[k], own=own)
+        if sizes:
+            t, begin = _Call(tracker, k, sizes).leads()
+            if t:
+                found[k] = RAX, t, begin
+    return found
+
+
+def _sizes(tracker: Tracker, target: int, *, own: bool) -> tuple[int, ...]:
+    """The registers that may say how much is allocated by what is called; none for what is no allocator."""
+    prototype = tracker.program.callee(target & 0xFFFFFFFFFFFFFFFF)
+    if prototype is None:
+        return ()
+    name = prototype.name.partition("@")[0]
+    named = _SIZES.get(name) or (_OF_RUST if _RUST.search(name) else ())
+    if own:
+        return () if named else _of_program(tracker.graph, prototype)
+    return named
+
+
+def _of_program(graph: TypeGraph, prototype: Prototype) -> tuple[int, ...]:
+    """The same of a function that returns a pointer to anything, and is given numbers."""
+    returns = prototype.returns
+    if not prototype.trusted or not graph.is_pointer(returns):
+        return ()
+    if graph.kind(graph.strip(graph.target(returns))) != Kind.VOID:
+        return ()
+    given = argument_registers(graph, prototype.parameters, returns)
+    return tuple(
+        register
+        for register, t, piece in given
+        if not piece and graph.kind(graph.strip(t)) == Kind.INT and graph.size(t) >= _NUMBER
+    )
+
+
+class _Call:
+    """One call of an allocator, and what holds the address that it returned, as far as the code goes straight on."""
+
+    def __init__(self, tracker: Tracker, k: int, sizes: tuple[int, ...]) -> None:
+        self._tracker = tracker
+        self._graph = tracker.graph
+        self._call = k
+        tracker.before(k)
+        self._sizes = [tracker.register(register) for register in sizes]
+        self._holding = {RAX: 0}
+        """How far behind it is what is held, by register, or place in the frame: its offset plus ``_IN_FRAME``."""
+        self._used = False
+
+    def leads(self) -> tuple[int, int]:
+        """What lies where the returned pointer leads, or so many bytes behind that; void where that is not told, or
+        known anyway."""
+        flow = self._tracker.flow
+        instructions = flow.instructions
+        arriving: dict[int, dict[int, int]] = {}
+        inside = VOID, 0
+        for k in range(self._call + 1, min(self._call + 1 + _AHEAD, len(instructions))):
+            self._holding.update(arriving.pop(k, {}))
+            made = instructions[k]
+            to = made.target if made.flow in (Flow.BRANCH, Flow.JUMP) else None
+            target = flow.index_of(to) if to is not None else None
+            if target is not None and target > k:
+                # What is jumped over ends the program, as where nothing is left to allocate.
+                arriving.setdefault(target, {}).update(self._holding)
+            for t, begin in self._told(k, made):
+                if begin and inside[0] == VOID and begin in _HEADS and self._fits(t, begin):
+                    inside = t, begin
+                if not begin and self._fits(t, 0):
+                    return (t, 0) if self._used else (VOID, 0)
+            self._go_on(k, made)
+            if made.flow in (Flow.JUMP, Flow.INDIRECT_JUMP, Flow.RETURN, Flow.STOP):
+                self._holding = {}
+            if not self._holding and not arriving:
+                break
+        return inside if self._used else (VOID, 0)
+
+    def _told(self, k: int, made: Instruction) -> list[tuple[int, int]]:
+        """What variables, members, callees and the caller take a pointer to it, or to some bytes behind it, for."""
+        tracker, graph, holding = self._tracker, self._graph, self._holding
+        questions = tracker.questions
+        pc = tracker.flow.instructions.address_of(k)
+        found = [
+            (value[1], apart)
+            for register, apart in holding.items()
+            if register < _GENERAL
+            for value in questions.said_of(register, pc)
+            if value[0] == OBJECT and not value[2] and not value[4]
+        ]
+        pointer, apart = VOID, 0
+        if made.action == Action.STORE and made.left in holding and made.memory[0].size == 8:
+            apart = holding[made.left]
+            tracker.before(k)
+            where = tracker.address_of(k, 0)
+            if where is not None and where[0] == FRAME and not where[2]:
+                place = tracker.stack_variable(k, where[4])
+                pointer = graph.value_at(place[0].type, place[1], 8) if place is not None else VOID
+            elif where is not None:
+                located = questions.locate(where, 8)
+                pointer = VOID if isinstance(located, str) else graph.value_at(located.type, located.offset, 8)
+        elif made.flow in (Flow.CALL, Flow.JUMP) and made.target is not None and self._leaves(made.target):
+            given = expected(tracker, made.target)
+            found += [(graph.target(t), holding[one]) for one, t, piece in given if one in holding and not piece]
+            found += self._passed_inside(k, made.target, given)
+        return [*found, (graph.target(pointer), apart)] if graph.is_pointer(pointer) else found
+
+    def _leaves(self, target: int) -> bool:
+        """Whether what is called, or jumped to as the last thing, is another function."""
+        flow = self._tracker.flow
+        return not flow.index_of(target)
+
+    def _passed_inside(self, k: int, target: int, given: tuple[tuple[int, int, int], ...]) -> list[tuple[int, int]]:
+        """What pointers lead to that are members, where the address is held, of objects in the frame whose addresses
+        are passed."""
+        tracker, graph = self._tracker, self._graph
+        kept = [(one - _IN_FRAME, apart) for one, apart in self._holding.items() if one >= _GENERAL]
+        if not kept:
+            return []
+        taken = [(register, graph.target(t)) for register, t, piece in given if not piece and graph.is_pointer(t)]
+        # Large objects are passed by their address.
+        places = [place for scope in tracker.program.source.places(target) for place in scope]
+        by_address = [place for place in places if place.kind == PlaceKind.MEMORY and not place.offset]
+        taken += [(place.register, place.type) for place in by_address if place.low <= target < place.high]
+        tracker.before(k)
+        found = []
+        for register, t in taken:
+            value = tracker.register(register) if graph.is_aggregate(t) else None
+            if value is None or value[0] != FRAME or value[2]:
+                continue
+            inside = [(at - value[4], apart) for at, apart in kept if 0 <= at - value[4] < graph.size(t)]
+            pointers = [(graph.value_at(t, offset, 8), apart) for offset, apart in inside]
+            found += [(graph.target(pointer), apart) for pointer, apart in pointers if graph.is_pointer(pointer)]
+        return found
+
+    def _fits(self, t: int, begin: int) -> bool:
+        """Whether so much is allocated as one of a type takes, or several do, behind so many bytes."""
+        graph = self._graph
+        whole = graph.size(t)
+        if whole <= 1 or not (graph.is_aggregate(t) or (graph.is_scalar(t) and not begin)):
+            return False
+        # What has virtual functions may be meant for something that is derived from it.
+        single = any(one.name.startswith("_vptr") for one in graph.members(t))
+        return any(_is_multiple(value, begin, whole, single=single) for value in self._sizes)
+
+    def _go_on(self, k: int, made: Instruction) -> None:
+        tracker, holding = self._tracker, self._holding
+        for number, operand in enumerate(made.memory):
+            if operand.access and operand.base in holding:
+                tracker.before(k)
+                where = tracker.address_of(k, number)
+                self._used = self._used or where is None or where[0] == NUMBER or self._is_room(where)
+        if made.flow in (Flow.CALL, Flow.INDIRECT_CALL):
+            for register in {*MACHINE.lost_in_calls, RAX}:
+                holding.pop(register, None)
+            return
+        goes: int | None = None
+        to = made.destination
+        if made.action == Action.COPY and made.width == 8:
+            goes = holding.get(made.left)
+        elif made.action == Action.ADD and made.width == 8 and made.right == NONE and made.left == to:
+            goes = holding[to] + made.immediate if to in holding and made.immediate in _HEADS else None
+        elif made.action == Action.ADDRESS and made.width == 8 and made.memory[0].index == NONE:
+            one = made.memory[0]
+            goes = holding[one.base] + one.displacement if one.base in holding and one.displacement in _HEADS else None
+        elif made.action == Action.LOAD and made.width == 8:
+            goes = holding.get(self._frame_offset(k, made, 0))
+        elif made.action == Action.STORE and made.left in holding and made.memory[0].size == 8:
+            goes, to = holding[made.left], self._frame_offset(k, made, 0)
+        written = [self._frame_offset(k, made, number) for number, one in enumerate(made.memory) if "w" in one.access]
+        for gone in (*made.writes, *written):
+            holding.pop(gone, None)
+        if goes is not None and to != NONE:
+            holding[to] = goes
+
+    def _frame_offset(self, k: int, made: Instruction, number: int) -> int:
+        """What stands for the place in the frame where an operand is; none for what is elsewhere."""
+        if made.memory[number].base not in (MACHINE.stack_pointer, MACHINE.frame_pointer):
+            return NONE
+        self._tracker.before(k)
+        where = self._tracker.address_of(k, number)
+        return where[4] + _IN_FRAME if where is not None and where[0] == FRAME and not where[2] else NONE
+
+    def _is_room(self, where: Value) -> bool:
+        """Whether nothing but bytes is known to be at an address, as variables inside of allocators say."""
+        return where[0] == OBJECT and self._graph.is_scalar(where[1]) and self._graph.size(where[1]) == 1
+
+
+def _is_multiple(value: Value | None, begin: int, whole: int, *, single: bool) -> bool:
+    if value is None or value[0] != NUMBER:
+        return False
+    left = value[4] - begin
+    if not value[2]:
+        return left == whole if single else left > 0 and not left % whole
+    return not single and not value[2] % whole and not left % whole

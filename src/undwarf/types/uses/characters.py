@@ -1,0 +1,143 @@
+# cython: language_level=3, annotation_typing=False
+"""Several bytes that are read or written at once, where a pointer leads to bytes.
+
+A pointer to bytes may stand for anything: a number that is read through it, or copied, may be a member of something. It
+is bytes in a row if what is done with the number says so: their order is turned around, as that of numbers in a file or
+a message; they are characters; they go from or to where bytes are as well, or are compared with bytes.
+"""
+
+from undwarf.disasm import Action, Flow, Instruction
+from undwarf.disasm.x86_64 import bytes_read, compares, immediate_of, turned_around
+from undwarf.types.dataflow.tracking import Tracker
+from undwarf.types.dataflow.values import OBJECT, Value
+from undwarf.types.layouts.locate import Located
+from undwarf.types.layouts.model import VOID, TypeGraph
+
+__all__ = ["by_sign", "in_a_row"]
+
+_NEAR = 12
+"""Instructions before one, and behind it, that are looked at."""
+_SIZES = (2, 4, 8)
+_SHORTEST = 4
+"""Characters that are no number."""
+_CALLS = (Flow.CALL, Flow.INDIRECT_CALL)
+
+
+def in_a_row(tracker: Tracker, k: int, number: int, where: Value, size: int) -> Located | None:
+    """The first of so many bytes at once, if they are bytes in a row. The tracker stands before instruction ``k``, and
+    does so afterwards."""
+    graph = tracker.graph
+    if size not in _SIZES or tracker.program.machine.name != "x86_64" or not _leads_to_bytes(graph, where):
+        return None
+    made = tracker.flow.instructions[k]
+    found = size >= _SHORTEST and _is_text(tracker, k, number, size)
+    if not found and made.action == Action.LOAD and made.memory[number].size == size:
+        found = _goes_to_bytes(tracker, k, made.destination, size)
+    elif not found and made.action == Action.STORE and made.left >= 0:
+        found = _comes_from_bytes(tracker, k, made.left, size)
+    elif not found and compares(made):
+        found = any(_comes_from_bytes(tracker, k, one, size) for one in _compared(made))
+    tracker.before(k)
+    field = graph.member_at(where[1], 0, size) if found else None
+    return Located(where[1], 0, field, "array") if field is not None else None
+
+
+def by_sign(tracker: Tracker, k: int, number: int, where: Value) -> int:
+    """Which of several types of bytes is read, by how it becomes a number; void where that does not tell."""
+    graph, made = tracker.graph, tracker.flow.instructions[k]
+    choices = graph.choices(where[1])
+    extended = made.action == Action.LOAD and made.width >= 4 and made.memory[number].size == 1
+    if not extended or not all(graph.is_scalar(one) and graph.size(one) == 1 for one in choices):
+        return VOID
+    if not made.signed and not _is_number(tracker, k, made.destination):
+        # A byte may only be copied, or compared with another one.
+        return VOID
+    found = [one for one in choices if graph.record(graph.strip(one)).signed == made.signed]
+    return found[0] if len(found) == 1 else VOID
+
+
+def _is_number(tracker: Tracker, k: int, register: int) -> bool:
+    """Whether more of a register than a byte is used next."""
+    instructions = tracker.flow.instructions
+    end = tracker.flow.blocks.end(tracker.flow.blocks.of(k))
+    for at in range(k + 1, min(k + 1 + _NEAR, end)):
+        made = instructions[at]
+        if register in made.reads:
+            addresses = any(register in (one.base, one.index) for one in made.memory)
+            return addresses or bytes_read(made, register) >= 4
+        if register in made.writes:
+            break
+    return False
+
+
+def _leads_to_bytes(graph: TypeGraph, where: Value | None) -> bool:
+    return where is not None and where[0] == OBJECT and graph.is_scalar(where[1]) and graph.size(where[1]) == 1
+
+
+def _is_text(tracker: Tracker, k: int, number: int, size: int) -> bool:
+    """Whether what is compared with bytes, or stored there, is always the same characters."""
+    made = tracker.flow.instructions[k]
+    operand = made.memory[number]
+    values = [immediate_of(made)]
+    values += [_constant(tracker, k, one) for one in made.reads if one not in (operand.base, operand.index)]
+    return any(_are_characters(one, size) for one in values if one is not None)
+
+
+def _constant(tracker: Tracker, k: int, register: int) -> int | None:
+    """The number that was put into a register shortly before an instruction, and is always the same."""
+    first = tracker.flow.blocks.first(tracker.flow.blocks.of(k))
+    for at in range(k - 1, max(first, k - _NEAR) - 1, -1):
+        made = tracker.flow.instructions[at]
+        if register in made.writes:
+            return made.immediate if made.action == Action.CONSTANT else None
+        if made.flow in _CALLS:
+            break
+    return None
+
+
+def _are_characters(value: int, size: int) -> bool:
+    data = (value & (1 << 8 * size) - 1).to_bytes(size, "little").rstrip(b"\0")
+    return len(data) >= _SHORTEST - 1 and all(0x20 <= one < 0x7F or one in b"\t\r\n" for one in data)
+
+
+def _goes_to_bytes(tracker: Tracker, k: int, register: int, size: int) -> bool:
+    """Whether the bytes of a number in a register are turned around behind an instruction, or go to where bytes are."""
+    instructions = tracker.flow.instructions
+    end = tracker.flow.blocks.end(tracker.flow.blocks.of(k))
+    for at in range(k + 1, min(k + 1 + _NEAR, end)):
+        made = instructions[at]
+        if turned_around(made) == (register, size):
+            return True
+        if made.action == Action.STORE and made.left == register and made.memory[0].size == size:
+            tracker.before(at)
+            return _leads_to_bytes(tracker.graph, tracker.address_of(at, 0))
+        if register in _compared(made) and compares(made):
+            if made.memory:
+                tracker.before(at)
+                return made.memory[0].size == size and _leads_to_bytes(tracker.graph, tracker.address_of(at, 0))
+            return any(_comes_from_bytes(tracker, at, one, size) for one in _compared(made) if one != register)
+        if register in made.writes or made.flow in _CALLS:
+            break
+    return False
+
+
+def _compared(made: Instruction) -> list[int]:
+    """The registers whose numbers an instruction reads."""
+    addresses = {register for one in made.memory for register in (one.base, one.index)}
+    return [register for register in made.reads if register not in addresses]
+
+
+def _comes_from_bytes(tracker: Tracker, k: int, register: int, size: int) -> bool:
+    """Whether the bytes of a number in a register were turned around before an instruction, or loaded from bytes."""
+    instructions = tracker.flow.instructions
+    first = tracker.flow.blocks.first(tracker.flow.blocks.of(k))
+    for at in range(k - 1, max(first, k - _NEAR) - 1, -1):
+        made = instructions[at]
+        if turned_around(made) == (register, size):
+            return True
+        if made.action == Action.LOAD and made.destination == register:
+            tracker.before(at)
+            return made.memory[0].size == size and _leads_to_bytes(tracker.graph, tracker.address_of(at, 0))
+        if register in made.writes or made.flow in _CALLS:
+            break
+    return False

@@ -1,0 +1,48 @@
+# cython: language_level=3, annotation_typing=False
+"""Which of the variables that share a place in the frame, one after the other or at once, an instruction is about.
+
+Compilers put variables of several sizes into one place. What is known of it at an instruction is what holds before
+that: a store may end it, and a variable that is stored there has the place from the next instruction on.
+"""
+
+from undwarf.disasm import Instruction, Memory
+from undwarf.types.dataflow.tracking import Tracker
+from undwarf.types.layouts.model import Kind, TypeGraph
+from undwarf.types.sources.places import Place
+
+__all__ = ["is_extended", "just_as_large"]
+
+_NUMBERS = (Kind.INT, Kind.CHAR, Kind.BOOL, Kind.ENUM)
+
+
+def just_as_large(
+    tracker: Tracker, k: int, operand: Memory, at: int, size: int, found: tuple[Place, int] | None
+) -> tuple[Place, int] | None:
+    """The variable of ``size`` bytes at an offset of the frame and where in it, in place of what was ``found``, if that
+    is none or of another size: the one that has its place there from a store on, else another one that is there."""
+    graph = tracker.graph
+    if found is not None and not (graph.is_scalar(found[0].type) and (found[1] or graph.size(found[0].type) != size)):
+        return found
+    made: Instruction = tracker.flow.instructions[k]
+    if operand.access == "w":
+        after = tracker.stack_variable(k + 1, at) if k + 1 < len(tracker.flow.instructions) else None
+        begins = after is not None and after[0].low == made.next_address and not after[1]
+        return after if after is not None and begins and _is_of(graph, after[0].type, size) else found
+    if found is None or found[1]:
+        return found
+    for place in reversed(tracker.questions.places_at(made.address)):
+        if place[2:5] == found[0][2:5] and not place.piece_offset and _is_of(graph, place.type, size):
+            return place, 0
+    return found
+
+
+def _is_of(graph: TypeGraph, t: int, size: int) -> bool:
+    return graph.is_scalar(t) and graph.size(t) == size
+
+
+def is_extended(tracker: Tracker, k: int, at: int, place: Place) -> bool:
+    """Whether a number in the frame may be kept there as a larger one: no other variable lies behind it."""
+    graph = tracker.graph
+    if graph.kind(graph.strip(place.type)) not in _NUMBERS:
+        return False
+    return tracker.stack_variable(k, at + graph.size(place.type)) is None

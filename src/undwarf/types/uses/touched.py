@@ -1,0 +1,393 @@
+"""What an operand touches whose address is a place in an object, or walks through one.
+
+The address alone does not say whether it lies in the object it is counted from: compilers tell several variables by
+their distance from one register, and use pointers to parts for the whole. What the register itself holds, and what else
+is said of it, decides.
+"""
+
+from collections import Counter
+
+from undwarf.disasm import NONE, Action, Memory
+from undwarf.types.dataflow.tracking import Tracker
+from undwarf.types.dataflow.values import ADDRESS, FRAME, NUMBER, OBJECT, Value
+from undwarf.types.layouts.locate import (
+    Located,
+    array_at,
+    before_array,
+    covered,
+    in_array_behind,
+    in_words,
+    is_member,
+    locate,
+    same_array,
+)
+from undwarf.types.layouts.model import VOID, TypeGraph
+from undwarf.types.sources.places import PlaceKind
+
+__all__ = [
+    "SEVERAL",
+    "copied",
+    "in_array",
+    "in_pointed",
+    "in_room",
+    "in_variable",
+    "led_to_by_both",
+    "touched",
+    "used_in_parts",
+]
+
+SEVERAL = "in one of two arrays"
+"""Why it is not known what is touched by an index that may count from more than none."""
+_OUTSIDE = "outside of the type"
+_LEADING = (OBJECT, ADDRESS)
+_SHORT, _TURNS, _NEAR = 3, 3, 64
+"""Elements of an array from which on its last one is hardly meant by an index and a number; turns of a loop that
+compilers make one of; instructions in which the others of these are looked for."""
+_PARTS = 12
+"""Instructions before one, and from it on, in which members of one object are accessed."""
+_GENERAL = 16
+"""Registers that hold addresses."""
+_BESIDE = 6
+"""Instructions before one, and from it on, in which an object that is copied is loaded and stored."""
+
+
+def touched(tracker: Tracker, k: int, operand: Memory, where: Value, size: int) -> Located | str:
+    """The member at an address, or why it is not known. The tracker stands before instruction ``k``."""
+    questions, graph = tracker.questions, tracker.graph
+    found = questions.locate(where, size)
+    base = tracker.register(operand.base) if operand.base != NONE else None
+    if where[2]:
+        tail = _tail(tracker, operand, base, where, size)
+        if tail is not None:
+            return tail
+        if not isinstance(found, str) and _in_one_array(tracker, operand, base, where, found):
+            return _by_index(tracker, operand, where) or _unbiased(tracker, k, operand, where, size) or found
+        of = questions.variable_of(where) if where[0] == ADDRESS else (where[1], where[4])
+        words = copied(tracker, k, operand, *of, size) if of is not None and isinstance(found, str) else None
+        other = words or in_variable(tracker, k, operand, size) or _of_element(tracker, operand, base, size)
+        return other or "index not understood"
+    whole = graph.size(where[1])
+    outside = found if isinstance(found, str) or found.how == "container" else None
+    if outside is not None and _next_of_several(tracker, k, operand, where):
+        return locate(graph, where[1], whole, where[4], size)
+    if where[0] != OBJECT or 0 <= where[4] < whole or (not isinstance(found, str) and found.how != "array"):
+        return found
+    other = in_variable(tracker, k, operand, size)
+    if other is not None:
+        return other
+    if questions.embedders.whole:
+        beside = isinstance(found, str) and questions.embedders.lonely and whole > 0 and size <= whole
+        return locate(graph, where[1], whole, where[4], size) if beside and questions.walks(where[1]) else found
+    # Only a register that leads to an object itself is used for its neighbours.
+    # Several numbers at once, too, but not characters: they stand for anything.
+    fits = size <= whole or (graph.is_scalar(where[1]) and whole > 1 and not size % whole)
+    leads = base is not None and base[0] == OBJECT and not base[2] and fits and not base[4] % max(whole, 1)
+    if leads and isinstance(found, str) and questions.embedders.bases_only:
+        # In what derives from the class, rather: which one that is, is not known.
+        leads = not covered(graph, where[1], where[4], questions.embedders)
+    if leads and base is not None and base[4]:
+        leads = not _told(tracker, k, operand.base, base)
+        if base[4] > 0:
+            # No number is a part of a class that a pointer to it is used for.
+            leads = leads and (not questions.embedders.bases_only or (graph.is_scalar(where[1]) and size == whole))
+        elif leads:
+            # The last before an iterator's end; no part of a class lies behind others by just its size.
+            parts = questions.embedders.of(where[1])
+            leads = whole > 8 and graph.is_aggregate(where[1]) and not any(at for _t, at in parts)
+    if leads and where[4] >= whole and questions.may_go_on(where[1], where[4], size):
+        return _OUTSIDE
+    if leads:
+        return locate(graph, where[1], whole, where[4], size) if isinstance(found, str) else found
+    return _OUTSIDE
+
+
+def copied(tracker: Tracker, k: int, operand: Memory, t: int, offset: int, size: int) -> Located | None:
+    """The first word of an object that an operand goes through word by word, where words of another one are accessed by
+    the same index."""
+    if operand.index == NONE or operand.scale != size:
+        return None
+    instructions = tracker.flow.instructions
+    for at in range(max(0, k - _BESIDE), min(k + _BESIDE, len(instructions))):
+        for one in instructions[at].memory:
+            if (one.index, one.scale, one.size) == (operand.index, size, size) and one.base not in (operand.base, NONE):
+                return in_words(tracker.graph, t, size, offset, size)
+    return None
+
+
+def in_variable(tracker: Tracker, k: int, operand: Memory, size: int) -> Located | None:
+    """The largest object in which an operand is, of those that variables say are near its base register."""
+    if operand.index != NONE or operand.base == NONE or operand.segment:
+        return None
+    graph = tracker.graph
+    best: Located | None = None
+    pc = tracker.flow.instructions.address_of(k)
+    said = tracker.questions.said_of(operand.base, pc)
+    held = tracker.register(operand.base)
+    if not said and held is not None and held[0] == OBJECT and not held[2] and held[4] < 0:
+        # Before the same object are only copies of one pointer.
+        copies = [one for one in range(_GENERAL) if one != operand.base and tracker.register(one) == held]
+        said = [value for one in copies for value in tracker.questions.said_of(one, pc)]
+    for value in said:
+        offset = operand.displacement + value[4]
+        inside = graph.member_at(value[1], offset, size) if 0 <= offset <= graph.size(value[1]) - size else None
+        if inside is not None and (best is None or graph.size(value[1]) > graph.size(best.type)):
+            best = Located(value[1], offset, inside)
+    return best
+
+
+def in_room(tracker: Tracker, k: int, operand: Memory, where: Value, size: int) -> Located | str | None:
+    """What lies behind an object that was put into bytes, as variables say that an operand's base leads to: these, and
+    not another object of the kind. None where no variable says so."""
+    graph = tracker.graph
+    if graph.size(where[1]) <= 1 or operand.index != NONE or operand.base == NONE:
+        return None
+    for value in tracker.questions.said_of(operand.base, tracker.flow.instructions.address_of(k)):
+        if graph.is_scalar(value[1]) and graph.size(value[1]) == 1:
+            return locate(graph, value[1], 0, value[4] + operand.displacement, size)
+    return None
+
+
+def led_to_by_both(tracker: Tracker, operand: Memory, size: int) -> int:
+    """The number that both the base and the index of an operand are said to lead to: one of them is what is left of a
+    pointer that was made an index, but whichever it is, the other leads there. Void where that is not so."""
+    if operand.index == NONE or operand.base == NONE or operand.scale != 1 or operand.segment:
+        return VOID
+    graph = tracker.graph
+    one, other = tracker.register(operand.base), tracker.register(operand.index)
+    if one is None or other is None or one[0] != OBJECT or other[0] != OBJECT:
+        return VOID
+    same = graph.canonical(one[1]) == graph.canonical(other[1])
+    return one[1] if same and graph.is_scalar(one[1]) and graph.size(one[1]) == size else VOID
+
+
+def in_pointed(tracker: Tracker, k: int, offset: int, size: int) -> Located | None:
+    """The largest object at an offset from the call frame address that variables lead to, of those without a name.
+
+    What a method is inlined for has `this`, whose value is the address of a place in the frame.
+    """
+    graph = tracker.graph
+    best: Located | None = None
+    for place in tracker.questions.places_at(tracker.flow.instructions.address_of(k)):
+        if place.piece_size or not graph.is_pointer(place.type):
+            continue
+        at = place.offset
+        if place.kind in (PlaceKind.VALUE, PlaceKind.REGISTER):
+            base = tracker.register(place.register)
+            if base is None or base[0] != FRAME or base[2]:
+                continue
+            at = base[4] + (place.offset if place.kind == PlaceKind.VALUE else 0)
+        elif place.kind != PlaceKind.CFA_VALUE:
+            continue
+        t = graph.unwrapped(graph.target(place.type))
+        whole = graph.size(t)
+        if not graph.is_aggregate(t) or not 0 <= offset - at <= whole - size:
+            continue
+        inside = graph.member_at(t, offset - at, size)
+        if inside is not None and (best is None or whole > graph.size(best.type)):
+            best = Located(t, offset - at, inside)
+    return best
+
+
+def in_array(tracker: Tracker, k: int, operand: Memory, size: int) -> Located | None:
+    """An element of an array whose place a variable tells by an operand's base register, as those without bounds."""
+    if operand.base == NONE:
+        return None
+    pc = tracker.flow.instructions.address_of(k)
+    for place in reversed(tracker.questions.frame_places):
+        at_base = place.kind == PlaceKind.MEMORY and place.register == operand.base and place.low <= pc < place.high
+        if at_base and tracker.graph.is_array(place.type) and place.offset == operand.displacement:
+            found = locate(tracker.graph, place.type, tracker.graph.stride(place.type), 0, size)
+            return None if isinstance(found, str) else found
+    return None
+
+
+def _next_of_several(tracker: Tracker, k: int, operand: Memory, where: Value) -> bool:
+    """Whether what lies behind an object is the next one, where else it would be in a container: a variable says that
+    the register leads to one of them, or the register itself leads to a further one.
+
+    Not where the object is made to be a part of others: its members lead to others of its kind, as a list's links do,
+    or something that reaches so far begins with it and has no other one, as what derives from a class.
+    """
+    graph, questions = tracker.graph, tracker.questions
+    t, whole = where[1], graph.size(where[1])
+    if where[0] != OBJECT or where[2] or operand.index != NONE or not 0 < whole <= where[4] or graph.is_scalar(t):
+        return False
+    if not questions.embedders.whole or questions.embedders.lonely:
+        return False
+    canonical = graph.canonical(t)
+    base = tracker.register(operand.base)
+    told = questions.said_of(operand.base, tracker.flow.instructions.address_of(k))
+    further = base is not None and base[:3] == where[:3] and base[4] >= whole and not base[4] % whole
+    further = further and 0 <= operand.displacement < whole
+    if told:
+        if any(graph.canonical(one[1]) != canonical for one in told) or all(one[4] or one[2] for one in told):
+            return False
+    elif not questions.embedders.speaks and not further:
+        return False
+    elif not further and any(graph.is_pointer(one.type) for one in graph.members(t)):
+        # It may be meant for others to hold, whatever these do with it.
+        return False
+    if any(graph.canonical(graph.target(one.type)) == canonical for one in graph.members(t)):
+        return False
+    wholes = Counter(graph.canonical(one) for one, _at in questions.embedders.of(t))
+    return not any(
+        not at and wholes[graph.canonical(one)] == 1 and where[4] < graph.size(one) and _begins(graph, one, canonical)
+        for one, at in questions.embedders.of(t)
+    )
+
+
+def _begins(graph: TypeGraph, t: int, part: int) -> bool:
+    """Whether the first member of an aggregate is of a type."""
+    return any(not one.offset and graph.canonical(one.type) == part for one in graph.members(t))
+
+
+def _by_index(tracker: Tracker, operand: Memory, where: Value) -> str | None:
+    """Why it is not known what an operand with an index of which nothing is known touches, however it seems."""
+    graph = tracker.graph
+    if where[0] != OBJECT or operand.index == NONE or not graph.is_aggregate(where[1]):
+        return None
+    index = tracker.register(operand.index)
+    if index is not None and (index[0] != NUMBER or index[2] != 1):
+        return None
+    counted = index[4] if index is not None else 0
+    return "index not understood" if not counted and before_array(graph, where[1], where[2], where[4]) else None
+
+
+def _unbiased(tracker: Tracker, k: int, operand: Memory, where: Value, size: int) -> Located | str | None:
+    """What is touched by an index that counts from one or more; None where it may as well count from none.
+
+    Nobody writes the index of an array's last element as a sum; but ``b[i - 1]`` is at the end of what is before ``b``.
+    """
+    graph, step = tracker.graph, abs(where[2])
+    base = tracker.register(operand.base)
+    if where[0] != OBJECT or base is None or base[:2] != where[:2] or not graph.is_aggregate(where[1]):
+        return None
+    begin = base[4] + operand.displacement
+    before = array_at(graph, where[1], step, begin)
+    if before is None or array_at(graph, where[1], step, base[4]) == before:
+        return None
+    low, high = before
+    index = tracker.register(operand.index) if operand.index != NONE else None
+    counted = index is not None and (not index[3] or _just_widened(tracker, k, operand.index))
+    if begin == low and counted and not low <= where[4] < high:
+        # One of several numbers, of which the first that was met is not in the array at all.
+        return locate(graph, where[1], where[2], begin, size)
+    if begin != where[4] or high - low < _SHORT * step:
+        return None
+    last = (high - begin - 1) // step
+    behind = in_array_behind(graph, where[1], step, high - step + (begin - low) % step, min(size, step))
+    if behind is None or last > _TURNS:
+        return None
+    if not last:
+        return behind if size <= step else SEVERAL
+    return SEVERAL if _accessed(tracker, k, operand, operand.displacement + last * step) else None
+
+
+def _just_widened(tracker: Tracker, k: int, register: int) -> bool:
+    """Whether a register holds a number as it was made wider, with nothing added since."""
+    instructions = tracker.flow.instructions
+    first = tracker.flow.blocks.first(tracker.flow.blocks.of(k))
+    for at in range(k - 1, max(first, k - _PARTS) - 1, -1):
+        if register in instructions[at].writes:
+            return instructions[at].action == Action.EXTEND
+    return False
+
+
+def used_in_parts(tracker: Tracker, k: int, number: int, size: int) -> bool:
+    """Whether near an access of several characters at once numbers of another size are behind the same registers, as
+    the members of an object are. Not if all are constants, as text is written. The tracker stands before instruction
+    ``k``, and does so afterwards."""
+    instructions = tracker.flow.instructions
+    operand = instructions[k].memory[number]
+    sizes, differs = set(), False
+    for at in range(max(0, k - _PARTS), min(k + _PARTS, len(instructions))):
+        made = instructions[at]
+        for one in made.memory:
+            same = (one.base, one.index, one.scale) == (operand.base, operand.index, operand.scale)
+            if same and one.access and 1 < one.size <= 8:
+                sizes.add(one.size)
+                differs = differs or not _writes_constant(tracker, at)
+    tracker.before(k)
+    return differs and bool(sizes - {size})
+
+
+def _writes_constant(tracker: Tracker, k: int) -> bool:
+    """Whether an instruction stores a number that is always the same."""
+    made = tracker.flow.instructions[k]
+    if made.action != Action.STORE or made.left == NONE:
+        return made.action == Action.STORE
+    tracker.before(k)
+    value = tracker.register(made.left)
+    return value is not None and value[0] == NUMBER and not value[2]
+
+
+def _accessed(tracker: Tracker, k: int, operand: Memory, displacement: int) -> bool:
+    """Whether near an instruction something is accessed by the same registers at another displacement."""
+    instructions = tracker.flow.instructions
+    for at in range(max(0, k - _NEAR), min(k + _NEAR, len(instructions))):
+        for one in instructions[at].memory:
+            if (one.base, one.index, one.scale, one.displacement) == (
+                operand.base, operand.index, operand.scale, displacement,
+            ):  # fmt: skip
+                return True
+    return False
+
+
+def _told(tracker: Tracker, k: int, register: int, value: Value) -> bool:
+    """Whether a variable says that a register is at some distance from it."""
+    pc = tracker.flow.instructions.address_of(k)
+    return any(said[4] == value[4] for said in tracker.questions.said_of(register, pc))
+
+
+def _in_one_array(tracker: Tracker, operand: Memory, base: Value | None, where: Value, found: Located) -> bool:
+    """Whether a pointer that walks through an array is not used for what lies before that: it is one further."""
+    if operand.index != NONE or base is None or base[:3] != where[:3] or not 0 < base[4] - where[4] <= where[2]:
+        return True
+    t, start = where[1], 0
+    if where[0] == ADDRESS:
+        variable = tracker.questions.variable_of(where)
+        if variable is None:
+            return True
+        t, start = variable[0], where[4] - variable[1]
+    # What was found may be in the array behind the offset.
+    place = found.offset if found.how == "array" and found.type == t else where[4] - start
+    return same_array(tracker.graph, t, where[2], base[4] - start, place)
+
+
+def _of_element(tracker: Tracker, operand: Memory, base: Value | None, size: int) -> Located | None:
+    """A member of some element of an array whose first one an operand's base leads to, where an index says how many
+    bytes that is away: nobody else adds a member's offset to that."""
+    graph = tracker.graph
+    if base is None or base[0] != OBJECT or base[2] or base[4] or operand.scale != 1 or not graph.is_aggregate(base[1]):
+        return None
+    index = tracker.register(operand.index) if operand.index != NONE else None
+    if operand.index == NONE or (index is not None and (index[0] != NUMBER or index[2] != 1 or index[4])):
+        return None
+    offset = operand.displacement
+    found = graph.member_at(base[1], offset, size) if offset > 0 and is_member(graph, base[1], offset, size) else None
+    return Located(base[1], offset, found, "array") if found is not None else None
+
+
+def _tail(tracker: Tracker, operand: Memory, base: Value | None, where: Value, size: int) -> Located | None:
+    """An array at whose begin an operand's base is, and up to so many bytes of whose end it lies, as when as much as an
+    index says is copied."""
+    if base is None or base[2] or base[0] not in _LEADING:
+        return None
+    if operand.index == NONE or operand.scale != 1 or operand.displacement != -size:
+        return None
+    if base[:2] != where[:2] or base[4] != where[4] + size:
+        return None
+    graph = tracker.graph
+    t, begin = base[1], base[4]
+    if base[0] == ADDRESS:
+        variable = tracker.questions.variable_of(base)
+        if variable is None:
+            return None
+        t, begin = variable
+    if graph.is_array(t) and not begin:
+        located = locate(graph, t, graph.stride(t), 0, size)
+        return None if isinstance(located, str) else located
+    if not graph.is_aggregate(t) or not any(at == begin and not size % by for at, by, _total in graph.arrays(t) if by):
+        return None
+    found = graph.member_at(t, begin, size)
+    return Located(t, begin, found, "array") if found is not None else None
