@@ -331,6 +331,43 @@ def test_a_first_member_in_the_register_of_an_element_is_the_element(fake: Fake,
     assert touched(code) == ["item.value"]
 
 
+@pytest.mark.parametrize("made", ["sub %rsi,%rsp", "mov %rsp,%rax; sub %rsi,%rax; mov %rax,%rsp"])
+@pytest.mark.parametrize("room", ["mov %rsp,%rdi", "lea 15(%rsp),%rdi; and $-16,%rdi", "lea (%rsp,%rsi),%rdi"])
+def test_what_is_written_into_room_on_the_stack_leaves_the_frame_alone(
+    fake: Fake, touched: Touched, made: str, room: str
+) -> None:
+    fake.takes((RDI, fake.node))
+    begin = f"push %rbp; mov %rsp,%rbp; sub $32,%rsp; mov %rdi,-8(%rbp); and $-16,%rsi; {made}; {room}"
+    end = "call .+0x100; movq $0,(%rax); mov -8(%rbp),%rdx; mov 8(%rdx),%rcx; leave; ret"
+    assert touched(f"{begin}; mov %rdi,-16(%rbp); {end}")[-2:] == ["frame-24", "node.key"]
+    # What leads into an array of the frame may change what lies behind that.
+    assert touched(f"{begin}; lea -32(%rbp,%rsi),%rdi; {end}")[-2:] == ["frame-24", "?"]
+
+
+def test_room_is_what_its_variable_says(fake: Fake, touched: Touched) -> None:
+    fake.variables = [Place("n", fake.graph.pointer_to(fake.node), PlaceKind.REGISTER, RDI, 0, 11, 100)]
+    code = "push %rbp; mov %rsp,%rbp; and $-16,%rsi; sub %rsi,%rsp; mov %rsp,%rdi; mov %rdx,8(%rdi); leave; ret"
+    assert touched(code) == ["node.key"]
+
+
+def test_variables_that_are_not_followed_count_where_nothing_else_is_known(fake: Fake, touched: Touched) -> None:
+    """In functions that are too large for that, their registers are told for all of their scopes."""
+    node, item = (fake.graph.pointer_to(t) for t in (fake.node, fake.item))
+    always = [
+        Place("n", node, PlaceKind.REGISTER, RDI, 0, 0, 100),
+        Place("i", item, PlaceKind.REGISTER, RBX, 0, 0, 100),
+    ]
+    fake.variables = always
+    first, calls = "mov 24(%rdi),%rbx; mov (%rdi),%rdi", "call .+0x100; call .+0x200"
+    rest = "mov 8(%rdi),%rax; mov 24(%rbx),%rax; ret"
+    assert touched(f"{first}; {calls}; {rest}") == ["node.owner", "node.next", "?", "item.value"]
+    assert touched(f"{calls}; mov %rbp,%rbx; {rest}") == ["?", "item.value"]
+    # What is known is not what a variable says that is there at another time.
+    assert touched("mov (%rdi),%rbx; call .+0x100; call .+0x200; mov 8(%rbx),%rax; ret") == ["node.next", "node.key"]
+    # Nothing shows it in a function that calls nothing.
+    assert touched(f"{first}; {rest}") == ["node.owner", "node.next", "node.key", "item.value"]
+
+
 def test_registers_that_a_callee_leaves_alone_are_kept(fake: Fake, touched: Touched) -> None:
     fake.variables = [Place("node", fake.graph.pointer_to(fake.node), PlaceKind.REGISTER, RDI, 0, 0, 3)]
     code = "mov %rdi,%rcx; call 1f; mov 8(%rcx),%rax; ret; nop; 1: ret"

@@ -13,8 +13,10 @@ import cython
 
 from undwarf.buffers import zeros
 from undwarf.disasm import Machine
+from undwarf.disasm.listing import Listing
 from undwarf.types.dataflow.interned import Values
 from undwarf.types.dataflow.program import Program
+from undwarf.types.dataflow.stale import without_stale
 from undwarf.types.dataflow.values import (
     ADDRESS,
     ANY,
@@ -160,8 +162,8 @@ def _registers_of(machine: Machine) -> tuple[tuple[int, ...], tuple[int, int], i
 
 
 class Questions:
-    """What the data flow of one function asks. ``low`` and ``high``: where the function is; ``offsets``: where its
-    instructions begin in it; ``told``: what is found to be in its frame, where nothing names its variables."""
+    """What the data flow of one function asks. ``low`` and ``high``: where the function is; ``listing``: its
+    instructions; ``told``: what is found to be in its frame, where nothing names its variables."""
 
     def __init__(
         self,
@@ -169,7 +171,7 @@ class Questions:
         values: Values,
         low: int,
         high: int,
-        offsets: "memoryview[int]",
+        listing: Listing,
         told: tuple[Place, ...] = (),
     ) -> None:
         self.program = program
@@ -187,8 +189,16 @@ class Questions:
         self.frame_places: list[Place] = []
         self._pointing: list[Place] = []
         """Variables whose value is the address of a place in the frame."""
-        self._offsets = offsets
-        self._sort_places()
+        self._offsets = listing.offsets
+        self._unfollowed = False
+        """Whether variables are told to be in registers in all of their scopes, and not followed."""
+        if self._sort_places():
+            self.places, self._unfollowed = without_stale(
+                self.places, low, high, listing, self.lost, program.changed_by
+            )
+            if self._unfollowed:
+                self._in_registers, self.frame_places, self._pointing = [], [], []
+                self._sort_places()
         self.has_variables = bool(self.places)
         self.has_pointed = bool(self._pointing)
         self.frame_places += told
@@ -211,14 +221,16 @@ class Questions:
         self._globals: dict[int, tuple[int, int, str] | None] = {}
 
     @cython.locals(kind=cython.int)
-    def _sort_places(self) -> None:
+    def _sort_places(self) -> bool:
         """Those that say what a register holds - its value, or where it is, as of what is passed by address - and those
-        in memory, which may be both."""
-        machine = self._machine
+        in memory, which may be both. Whether one is in a register in all of the function."""
+        machine, low, high = self._machine, self._low, self._low + self.size
+        always = False
         for place in self.places:
             kind = place[2]
             if kind in (_IN_REGISTER, _VALUE):
                 self._in_registers.append(place)
+                always = always or (place[5] <= low and place[6] >= high)
             elif kind == _CFA_VALUE:
                 self._pointing.append(place)
             elif kind in (_MEMORY, _CFA):
@@ -227,6 +239,7 @@ class Questions:
                     of_frame = place.register in (machine.stack_pointer, machine.frame_pointer)
                     if not of_frame and self.graph.is_aggregate(place.type):
                         self._in_registers.append(place)
+        return always
 
     # Answers in numbers of values --------------------------------------------------------------------------
 
@@ -719,6 +732,8 @@ class Questions:
         graph = self.graph
         if graph.choices(known[1]):
             return self._chosen(known, said) or said
+        if self._unfollowed:
+            return known
         if graph.same(known[1], said[1]):
             whole = graph.size(known[1])
             if said[4] == known[4]:

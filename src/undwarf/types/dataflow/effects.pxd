@@ -26,12 +26,14 @@ cdef class Effects(Memory):
     cpdef int apply(self, Py_ssize_t k) except? -1
     cdef int _apply(self, Py_ssize_t k) except? -1
     cdef int _lose(self, unsigned long long bits, Py_ssize_t register) except? -1
+    cdef int _below(self, Py_ssize_t row, long long action, long long destination, int value) except? -1
     cdef int _repeat(self, Py_ssize_t k, Py_ssize_t row) except? -1
     cdef int _write(self, Py_ssize_t row, long long but) except? -1
     cdef int result(self, Py_ssize_t k, Py_ssize_t row, long long action) except? -1
     cdef int _only_number(self, int value) except? -1
     cdef int _shifted(self, int value, long long by) except? -1
     cdef int _copied(self, Py_ssize_t k, Py_ssize_t row, long long width) except? -1
+    cdef bint _makes_room(self, Py_ssize_t k, long long register) except? -1
     cdef int _note_escape(self, Py_ssize_t row, int value) except? -1
     cdef int _name_index(self, Py_ssize_t k, Py_ssize_t row, Py_ssize_t m) except? -1
     cdef int _masked(self, Py_ssize_t k, Py_ssize_t row, int left, long long register, long long width, long long mask) except? -1

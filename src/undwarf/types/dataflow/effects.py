@@ -87,6 +87,8 @@ LARGEST = cython.declare(cython.longlong, 1 << 62)
 ALIGNED = cython.declare(cython.longlong, 1 << 24)
 """How far below a frame lies, for us, what a stack pointer leads to that was aligned: how far it is nobody knows, and
 both are counted from there on."""
+ROOM = cython.declare(cython.longlong, 1 << 26)
+"""The same of what a stack pointer leads to that was moved by a number that nobody knows, to make room for an array."""
 
 
 @cython.cclass
@@ -270,10 +272,28 @@ class Effects(Memory):
             self.set(self.rows[row + ROW_RIGHT], other)
         else:
             value = self.result(k, row, action)
+            if value and self.base_of(value) == FRAME and (self.step_of(value) or self.offset_of(value) < -ALIGNED):
+                value = self._below(row, action, destination, value)
             self._write(row, destination)
             self.set(destination, value)
         self.set(back, top)
         return 0
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    def _below(
+        self, row: cython.Py_ssize_t, action: cython.longlong, destination: cython.longlong, value: cython.int
+    ) -> cython.int:
+        """What the stack pointer becomes where room for an array is made, and what leads into that: the frame ends
+        above it, and nothing that is written there changes what is in the frame."""
+        if destination == self.stack_pointer:
+            if not self.step_of(value) or self.offset_of(value) <= -ROOM:
+                return value
+            if action == COPY:
+                self.set(self.rows[row + ROW_LEFT], NOTHING)
+            return self.values.intern(FRAME, 0, 0, 0, self.offset_of(value) - ROOM)
+        # Room that is made is not what a variable has its place in, but what one leads to.
+        return NOTHING if self.offset_of(value) < -2 * ALIGNED else value
 
     @cython.cfunc
     @cython.exceptval(-1)
@@ -436,8 +456,23 @@ class Effects(Memory):
             return self.name(register, value, k)
         if width < 8:
             return value if self.base_of(value) == ADDRESS else NOTHING
-        self._note_escape(row, value)
+        if register != self.stack_pointer or not self._makes_room(k, self.rows[row + ROW_DESTINATION]):
+            self._note_escape(row, value)
         return value
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    def _makes_room(self, k: cython.Py_ssize_t, register: cython.longlong) -> cython.bint:
+        """Whether the copy of the stack pointer that an instruction makes is moved and becomes the stack pointer."""
+        row: cython.Py_ssize_t
+        if k + 2 >= self.count:
+            return False
+        row = self.templates[k + 1] * ROW_WORDS
+        if self.rows[row + ROW_ACTION] != SUBTRACT or self.rows[row + ROW_DESTINATION] != register:
+            return False
+        row = self.templates[k + 2] * ROW_WORDS
+        copied: cython.bint = self.rows[row + ROW_ACTION] == COPY and self.rows[row + ROW_LEFT] == register
+        return copied and self.rows[row + ROW_DESTINATION] == self.stack_pointer
 
     @cython.cfunc
     @cython.exceptval(-1)

@@ -81,7 +81,7 @@ class Tracker:
         self.others: Callable[[int, int], tuple[tuple[int, int], ...]] = lambda _k, _operand: ()
         """(distance, size) of all accesses through the pointer an operand has as its base, where that is known."""
         self.facts = facts = facts or Facts()
-        self.questions = Questions(program, program.values, low, high, flow.instructions.offsets, facts.places)
+        self.questions = Questions(program, program.values, low, high, flow.instructions, facts.places)
         self.has_variables = self.questions.has_variables
         self.wanted = wanted
         self._block = -1
