@@ -95,15 +95,12 @@ class Callers:
             self._left = self._elf.limits.callers_followed
             self._forget()
         prototype = self._program.source.prototype_at(low)
+        outer, self._cut = self._cut, False
         made = Inference(self._program, flow, low, high, prototype, {}, self._returned, None, tracker, self._taken)
         wanted = self._wanted(made, prototype)
-        cut = False
         if wanted:
             self._asking.append(low)
-            outer, self._cut = self._cut, False
             given = self._arguments(low, wanted, prototype, made)
-            cut = self._cut
-            self._cut = outer or cut
             self._asking.pop()
             given = {register: t for register, t in given.items() if self._fits_entry(made, register, t)}
             if given:
@@ -115,6 +112,7 @@ class Callers:
             made = Inference(
                 self._program, flow, low, high, prototype, made.given, self._returned, wholes, None, self._taken
             )
+        cut, self._cut = self._cut, outer or self._cut
         (self._partial.add if cut and self._asking else self._partial.discard)(low)
         self._kept[low] = made
         if len(self._kept) > _KEPT:

@@ -276,6 +276,7 @@ class Webs(CallUses):
                 continue
             if not number:
                 entry = self.node("entry", register, 0)
+                entry.flows = True
                 node.sources.append((entry, 0))
                 node.origins.append(entry)
             elif self.tracker.flow.open or not blocks.entered(number):

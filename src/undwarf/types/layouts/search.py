@@ -25,8 +25,9 @@ _WORDS = cython.declare(cython.Py_ssize_t, 4)
 @cython.final
 @cython.cclass
 class Shape:
-    """One type as it is gone through: what it is below typedefs, its bytes; of an array the element, its bytes and
-    where it ends (-1: without bounds); of an aggregate its members, also as rows of words."""
+    """One type as it is gone through: what it is below typedefs (with these if it has no name of its own), its bytes; of
+    an array the element, its bytes and where it ends (-1: without bounds); of an aggregate its members, also as rows of
+    words."""
 
     type = cython.declare(cython.Py_ssize_t)
     array = cython.declare(cython.bint)
@@ -43,9 +44,9 @@ class Shape:
 
     @cython.locals(at=cython.Py_ssize_t)
     def __init__(self, graph: "TypeGraph", t: int) -> None:
-        t = graph.strip(t)
+        whole, t = t, graph.strip(t)
         record = graph.record(t)
-        self.type = t
+        self.type = t if record.name or record.kind not in AGGREGATES else whole
         self.array, self.aggregate = record.kind == Kind.ARRAY, record.kind in AGGREGATES
         self.variant = record.kind == Kind.VARIANT
         self.whole = _bounded(graph.size(t))
