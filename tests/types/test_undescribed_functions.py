@@ -72,3 +72,10 @@ def test_the_order_in_which_functions_are_asked_for_does_not_matter(program: Pat
             found = resolver.at(flow.instructions.address_of(k))
             told.update(f"{one.type}.{one.field}".rstrip(".") for one in found if function == "drawn" and one.typed)
     assert answers(program, "drawn") - {"?"} <= told
+
+
+def test_what_is_copied_as_a_whole_to_where_a_function_returns_it_is_what_it_returns(program: Path) -> None:
+    told = answers(program, "seen", "tracking")
+    assert {"point.x", "point.z"} <= told
+    assert "double" not in told
+    assert {"point.x", "point.z"} <= answers(program, "drawn", "frame")

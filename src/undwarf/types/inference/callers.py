@@ -422,7 +422,10 @@ class Callers:
         if known:
             return known
         if value is not None and value[0] == FRAME and not value[2]:
-            return self._begins(*made.place_at(value[4]))
+            t, offset = made.place_at(value[4])
+            # What an optimizer keeps there as a number with a point may be the first of several.
+            alone = made.webs.unoptimised or self._graph.kind(self._graph.strip(t)) != Kind.FLOAT
+            return self._begins(t, offset) if alone else ()
         if source is not None and not source[1]:
             t = made.decided.leads.get(source[0], VOID)
             return (t,) if t else ()

@@ -11,7 +11,7 @@ are told stay unknown.
 from collections.abc import Callable, Iterator, Mapping
 from typing import cast
 
-from undwarf.disasm.x86_64 import MACHINE, RAX
+from undwarf.disasm.x86_64 import MACHINE, RAX, RDI
 from undwarf.types.dataflow.flow import FunctionFlow
 from undwarf.types.dataflow.program import Program
 from undwarf.types.dataflow.tracking import Facts, Tracker
@@ -226,6 +226,7 @@ class Inference:
                 node.sources += [(one, 0) for one in after]
                 for one in after:
                     one.sources.append((node, 0))
+        self._returned_in_memory(webs)
         self._spread(webs, decided)
         self._sized(webs, decided)
         self._shaped(webs, decided)
@@ -237,6 +238,25 @@ class Inference:
             if len(fitting) == 1:
                 decided.leads[node] = fitting[0]
         return decided
+
+    def _returned_in_memory(self, webs: Webs) -> None:
+        """Tell what a function without a prototype returns in memory, of which it is given the address: what it copies
+        to there as a whole (System V ABI for x86-64, 3.2.3)."""
+        back = {webs.entry_of(source[0]) if source and not source[1] else -1 for source, _value in webs.returned}
+        if webs.prototype is not None or back != {RDI}:
+            return
+        graph = self._graph
+        entry = webs.node("entry", RDI, 0)
+        for (node, source, apart), parts in webs.moved.items():
+            end = 0
+            for offset, size in sorted(parts):
+                end = max(end, offset + size) if 0 <= offset <= end else end
+            located = self.tracker.questions.locate((*source, apart), 1) if end and webs.entry_of(node) == RDI else ""
+            inside = located.field.containers if not isinstance(located, str) else ()
+            for t, left in inside:
+                if not left and graph.is_aggregate(t) and graph.size(t) == end:
+                    entry.lead(0, t)
+                    break
 
     def _spread(self, webs: Webs, decided: Decided) -> None:
         """Tell of all nodes what they lead to; again of those that know more by it, as long as there are any."""

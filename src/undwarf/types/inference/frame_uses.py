@@ -52,8 +52,8 @@ class FrameUses:
         """Types of parameters on the stack by their offset."""
         self.pieces: dict[int, Piece] = {}
         """By register, what aggregate it holds a part of."""
-        self._words: dict[int, Value] = {}
-        """By register, where a word was loaded that is not in the frame."""
+        self.elsewhere: dict[int, tuple[Value, int]] = {}
+        """By register, where it was loaded that is not in the frame, and how many bytes."""
         self._stored_word: tuple[int, Value, Value] | None = None
         """The last word that was stored: by which instruction, where it comes from, and where it goes."""
         self.came: dict[int, tuple[int, int]] = {}
@@ -86,13 +86,13 @@ class FrameUses:
         """A register is written: what it held is no part of anything any more."""
         self.pieces.pop(register, None)
         self.came.pop(register, None)
-        self._words.pop(register, None)
+        self.elsewhere.pop(register, None)
 
     def lose_all(self) -> None:
         """Of no register is known where it was loaded."""
         self.pieces.clear()
         self.came.clear()
-        self._words.clear()
+        self.elsewhere.clear()
 
     def place(self, k: int, number: int, operand: Memory) -> Value | None:
         """Where in the frame an operand is; None for elsewhere."""
@@ -140,10 +140,9 @@ class FrameUses:
             part = self._several(k, size)
             if part is not None:
                 self.pieces[register] = part
-            elif size == _WORD:
-                where = self.tracker.address_of(k, 0)
-                if where is not None:
-                    self._words[register] = where
+            where = self.tracker.address_of(k, 0) if size in _COPIED else None
+            if where is not None:
+                self.elsewhere[register] = where, size
         elif not frame[2]:
             self.came[register] = frame[4], size
 
@@ -169,7 +168,8 @@ class FrameUses:
         """A word is stored: who stores two words that lie next to each other so that they do again copies what is
         there."""
         came = self.came.get(register)
-        there = self._words.get(register)
+        word = self.elsewhere.get(register)
+        there = word[0] if word is not None and word[1] == _WORD else None
         where = frame or self.tracker.address_of(k, 0)
         if there is None and came is not None and came[1] == _WORD:
             there = (FRAME, 0, 0, 0, came[0])

@@ -42,6 +42,9 @@ class MemoryUses(NumberUses):
         """Words that are stored elsewhere than in the frame."""
         self.placed: dict[int, list[tuple[tuple[int, ...], Node | None]]] = {}
         """By offset, what pointers that are stored in the frame of optimised code lead to: types, and nodes."""
+        self.moved: dict[tuple[Node, tuple[int, int, int, int], int], set[tuple[int, int]]] = {}
+        """(offset, size) of what is copied behind a node as it is, by the node, where it comes from without the offset,
+        and how much less the node's offset is."""
         variadic = prototype is not None and prototype.variadic
         self._list_of_parameters = tracker.program.source.type_named(_PARAMETER_LIST) if variadic else VOID
 
@@ -84,6 +87,13 @@ class MemoryUses(NumberUses):
         if several:
             self.unions.append((node, several))
         return None if made.signed else (node, 0, size)
+
+    def _moves(self, k: int, register: int, size: int) -> None:
+        """What was loaded elsewhere is stored as it is, not in the frame."""
+        base, came = self._bases.get((k, 0)), self.frame.elsewhere.get(register)
+        if base is not None and came is not None and came[1] == size:
+            where = came[0]
+            self.moved.setdefault((base[0], where[:4], where[4] - base[1]), set()).add((base[1], size))
 
     def _one_of(self, k: int) -> int:
         """The type that says which ones a pointer leads to one of that is loaded; void where that is not several."""
@@ -135,6 +145,7 @@ class MemoryUses(NumberUses):
                 slot.sources.append((source[0], 0))
             slot.beside.extend(self._parts(register, held, size))
             return
+        self._moves(k, register, size)
         if size == 8:
             value = self.tracker.register(register)
             base = self._bases.get((k, 0))

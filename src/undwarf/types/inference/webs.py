@@ -237,6 +237,8 @@ class Webs(CallUses):
                 self.frame.carries(k, vector, made.memory[0].size, frame)
             elif vector != NONE:
                 self.frame.copy(k, vector, made.memory[0].size, frame)
+                if frame is None:
+                    self._moves(k, vector, made.memory[0].size)
         if destination != NONE and destination in made.writes:
             held[destination] = result
             if made_of:

@@ -25,9 +25,9 @@ _WORDS = cython.declare(cython.Py_ssize_t, 4)
 @cython.final
 @cython.cclass
 class Shape:
-    """One type as it is gone through: what it is below typedefs (with these if it has no name of its own), its bytes; of
-    an array the element, its bytes and where it ends (-1: without bounds); of an aggregate its members, also as rows of
-    words."""
+    """One type as it is gone through: what it is below typedefs, or with these if it has no name of its own, its bytes;
+    of an array the element, its bytes and where it ends (-1: without bounds); of an aggregate its members, also as rows
+    of words."""
 
     type = cython.declare(cython.Py_ssize_t)
     array = cython.declare(cython.bint)
