@@ -295,6 +295,45 @@ def test_files_of_which_nothing_is_told_are_named(tmp_path: Path, run: Run) -> N
     assert f"({binary.name})" in page.read_text() and "→ install the debug file" in page.read_text()
 
 
+def test_code_without_types_touches_data_or_not(tmp_path: Path, run: Run) -> None:
+    source = """
+    asm(".globl quick; .type quick, @function; quick: movq (%rdi), %rax; addq $1, %rax; push %rax; pop %rax; ret;"
+        ".size quick, .-quick");
+    long quick(long *p);
+    int main(int argc, char **argv) { long n = argc; return quick(&n); }
+    """
+    binary = build(tmp_path, source, "untyped.c", "-O2")
+    symbols = subprocess.run(["nm", binary], check=True, capture_output=True, text=True).stdout
+    quick = next(int(line.split()[0], 16) for line in symbols.splitlines() if line.endswith(" quick"))
+    subprocess.run(["strip", "-g", binary], check=True)
+    data = recording(tmp_path, binary, [(quick, 0, 3), (quick + 3, 0, 2), (quick + 7, 0, 1)])
+    (event,) = run("--json", data)["events"]
+    assert event["untyped"] == {"no DWARF and no BTF": 3000}
+    assert event["untyped_files"] == {"no DWARF and no BTF": {str(binary): 3000}}
+    assert event["no_data"] == {"no memory access": 2000, "stack operation": 1000}
+    assert event["unread"] == {}
+    # A late sample stands behind what it is about, and what that is nobody can tell without the function's bounds.
+    (event,) = run("--skid", "--json", data)["events"]
+    assert event["untyped"] == {"no DWARF and no BTF": 6000}
+
+
+def test_of_code_that_is_not_at_hand_nothing_is_claimed(tmp_path: Path, run: Run) -> None:
+    binary = build(tmp_path, LIST, "list.c", "-O2")
+    data = recording(tmp_path, binary, [(place(binary, "walk", "struct node", "key", "r"), 0, 2)])
+    binary.unlink()
+    (event,) = run("--json", data)["events"]
+    assert event["unread"] == {"file not found": 2000}
+    assert event["untyped"] == {} and event["no_data"] == {}
+    assert event["untyped_files"] == {"file not found": {str(binary): 2000}}
+    text = run(data)
+    assert "0.00% of the weight is at instructions that touch" in text
+    assert f"100.00% in code that cannot be read: file not found ({binary.name})" in text
+    assert "--symfs" in text
+    page = tmp_path / "page.html"
+    run("--html", page, data)
+    assert f"in code that cannot be read: file not found ({binary.name})" in page.read_text()
+
+
 def test_reports_sort_by_type_offset_and_cache_line(tmp_path: Path) -> None:
     binary = build(tmp_path, WIDE, "wide.c", "-O2")
     hot = place(binary, "work", "struct wide", "hot", "w")

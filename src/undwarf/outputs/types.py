@@ -16,6 +16,7 @@ from undwarf.outputs.types_findings import (
     inferred_text,
     spread_advice,
     spread_functions,
+    unread_text,
     untyped_advice,
     untyped_text,
 )
@@ -65,7 +66,7 @@ def write_head(found: DataTypes, name: str, sink: TextIO, options: TypesOptions)
     sink.write(paint.bold(f"{printable(options.path)}: {printable(name)}"))
     sink.write(paint.dim(f"  {found.samples:,} samples\n"))
     outside = sum(found.outside.values())
-    memory = found.total - outside
+    memory = found.total - outside - sum(found.unread.values())
     sink.write(f"{_share(memory, total)} of the weight is at instructions that touch the program's data:\n")
     note = ""
     if found.inferred:
@@ -77,6 +78,8 @@ def write_head(found: DataTypes, name: str, sink: TextIO, options: TypesOptions)
         sink.write(f"{_share(weight, total)}   {paint.warn(printable(untyped_text(found, reason)))}\n")
     for reason, weight in sorted(found.outside.items(), key=lambda one: -one[1]):
         sink.write(paint.dim(f"{_share(weight, total)} {reason}\n"))
+    for reason, weight in sorted(found.unread.items(), key=lambda one: -one[1]):
+        sink.write(f"{_share(weight, total)} {paint.warn(printable(unread_text(found, reason)))}\n")
     if found.outside.get("no memory access", 0) > 0.25 * total and not (options.skid or options.precise):
         sink.write(paint.dim("  → events that are not precise stop behind the access: see --skid\n"))
     for advice in untyped_advice(found):

@@ -9,7 +9,7 @@ from undwarf.views.sharing import LINE, Sharing
 
 __all__ = [
     "SHARING_TITLES", "SPREAD_TITLE", "clash_advice", "clash_parties", "clash_place", "inferred_text",
-    "spread_advice", "spread_functions", "untyped_advice", "untyped_text",
+    "spread_advice", "spread_functions", "unread_text", "untyped_advice", "untyped_text",
 ]  # fmt: skip
 
 SHARING_TITLES = {
@@ -43,12 +43,21 @@ def inferred_text(counts: Counts) -> str:
 
 def untyped_text(found: DataTypes, reason: str) -> str:
     """Why something is not typed, and of which files that is so."""
+    return f"not typed: {_with_files(found, reason)}"
+
+
+def unread_text(found: DataTypes, reason: str) -> str:
+    """Why instructions are not at hand, and of which files."""
+    return f"in code that cannot be read: {_with_files(found, reason)}"
+
+
+def _with_files(found: DataTypes, reason: str) -> str:
     files = found.untold.get(reason, {})
     names = [posixpath.basename(path) or path for path in sorted(files, key=lambda path: (-files[path], path))]
     if not names or names[0].startswith("[kernel"):
-        return f"not typed: {reason}"
+        return reason
     more = f" and {len(names) - _MOST_FILES} more" if len(names) > _MOST_FILES else ""
-    return f"not typed: {reason} ({', '.join(names[:_MOST_FILES])}{more})"
+    return f"{reason} ({', '.join(names[:_MOST_FILES])}{more})"
 
 
 def untyped_advice(found: DataTypes) -> list[str]:

@@ -91,6 +91,7 @@ def as_dict(found: DataTypes, event: str, *, code: bool) -> dict[str, Any]:
         "inferred": found.inferred,
         "inferred_with_high_confidence": found.consumed,
         "untyped": dict(found.unknown),
+        "unread": dict(found.unread),
         "untyped_files": {reason: dict(files) for reason, files in found.untold.items()},
         "no_data": dict(found.outside),
         "types": [

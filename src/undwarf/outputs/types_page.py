@@ -13,6 +13,7 @@ from undwarf.outputs.types_findings import (
     inferred_text,
     spread_advice,
     spread_functions,
+    unread_text,
     untyped_advice,
     untyped_text,
 )
@@ -87,14 +88,14 @@ def write(
 def _shares(data: DataTypes, sink: TextIO) -> None:
     """What of the weight is typed; what is not, by reason; what touches no data of the program."""
     total = data.total or 1
-    outside = sum(data.outside.values())
+    others = sum(data.outside.values()) + sum(data.unread.values())
 
     def row(weight: int, what: str, kind: str = "") -> None:
         mark = f' class="name {kind}"' if kind else " class=name"
         sink.write(f"<tr><td>{100 * weight / total:.2f} %<td{mark}>{escape(printable(what))}\n")
 
     sink.write(f"<p class=dim>{data.samples:,} samples</p>\n<div class=wide><table>\n")
-    row(data.total - outside, "at instructions that touch the program's data, of which")
+    row(data.total - others, "at instructions that touch the program's data, of which")
     note = ""
     if data.inferred:
         note = (
@@ -105,6 +106,8 @@ def _shares(data: DataTypes, sink: TextIO) -> None:
         row(weight, untyped_text(data, reason), "warn")
     for reason, weight in sorted(data.outside.items(), key=lambda one: -one[1]):
         row(weight, reason, "dim")
+    for reason, weight in sorted(data.unread.items(), key=lambda one: -one[1]):
+        row(weight, unread_text(data, reason), "warn")
     sink.write("</table></div>\n")
     for advice in untyped_advice(data):
         sink.write(f"<p class=dim>→ {escape(advice)}\n")

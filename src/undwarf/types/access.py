@@ -18,7 +18,8 @@ class Access:
     the path of the member there, empty for the whole; `size` in bytes, 0 if registers say it. `how` tells what the
     answer rests on: variable, tracking, global, thread, percpu, container (the only aggregate it can be a part of),
     frame (a variable on the stack that nothing names, by what goes into it); or, for what has no type by nature, stack
-    (push, call, return), spill, canary, constant, table. `reason` says why there is none.
+    (push, call, return), spill, canary, constant, table; or unread, where the instruction is not at hand. `reason` says
+    why there is none.
     """
 
     address: int
@@ -43,7 +44,8 @@ class Access:
 
     @property
     def countable(self) -> bool:
-        """Whether the access is one that has a type: not the machine's own use of the stack, of tables, or of none."""
+        """Whether the access is one that has a type: not the machine's own use of the stack, of tables, or of none; nor
+        one of which nothing is known."""
         return self.how not in _NO_TYPE
 
     def as_dict(self) -> dict[str, object]:
@@ -62,7 +64,7 @@ class Access:
         }
 
 
-_NO_TYPE = frozenset(("none", "stack", "spill", "canary", "constant", "table"))
+_NO_TYPE = frozenset(("none", "stack", "spill", "canary", "constant", "table", "unread"))
 
 
 def access(

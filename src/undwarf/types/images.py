@@ -16,12 +16,14 @@ if TYPE_CHECKING:
     from undwarf.types.kernels import KernelBinary
     from undwarf.types.resolve import Resolver
     from undwarf.types.sources.btf import BtfFile
+    from undwarf.types.undescribed import UndescribedCode
 
 __all__ = ["ImageTypes"]
 
 
 class ImageTypes:
-    """The resolver of an image and the address in its file, or the reason why there is none.
+    """The resolver of an image and the address in its file, its code where nothing tells types, or the reason why that
+    is not at hand either.
 
     ``records`` gives the recording's records, which say where the kernel and its modules ran; ``kept`` is where answers
     are kept from run to run.
@@ -40,13 +42,13 @@ class ImageTypes:
         self._defects = Defects() if defects is None else defects
         self._records = records or (lambda: None)
         self._kept = kept
-        self._known: dict[int, Resolver | str] = {}
+        self._known: dict[int, Resolver | UndescribedCode | str] = {}
         self._deltas: dict[int, int] = {}
         self._modules: set[int] = set()
         self._kernel: KernelBinary | str | None = None
         self._places: dict[int, list[Place]] | None = None
 
-    def __call__(self, number: int, address: int) -> "tuple[Resolver, int] | str":
+    def __call__(self, number: int, address: int) -> "tuple[Resolver | UndescribedCode, int] | str":
         """What answers for an address of an image as frames have it, and the ELF virtual address there; else why
         nothing can be said of it."""
         found = self._known.get(number)
@@ -85,7 +87,7 @@ class ImageTypes:
         except UndwarfError:
             return None
 
-    def _open(self, image: Image) -> "Resolver | str":
+    def _open(self, image: Image) -> "Resolver | UndescribedCode | str":
         if image.jitdump is not None:
             return "code made at run time"
         if image.kind is ImageKind.BPF:
@@ -111,7 +113,7 @@ class ImageTypes:
             binary = self._kernel_binary()
             base = binary.btf(self._limits) if not isinstance(binary, str) else None
             if base is None:
-                return "no DWARF, and no BTF of the kernel"
+                return _undescribed(elf, "no DWARF, and no BTF of the kernel")
         whole = elf
 
         def alt(file: ElfFile) -> ElfFile | None:
@@ -136,7 +138,7 @@ class ImageTypes:
             defects=self._defects,
         )
         if found is None:
-            return "no DWARF and no BTF"
+            return _undescribed(elf, "no DWARF and no BTF")
         return found if found.machine is not None else "machine not supported"
 
     # The kernel --------------------------------------------------------------------------------------------------
@@ -153,3 +155,10 @@ class ImageTypes:
             records = self._records()
             self._places = module_places(records, self._store) if records is not None else {}
         return self._places.get(number, [])
+
+
+def _undescribed(elf: ElfFile, reason: str) -> "UndescribedCode":
+    from undwarf.types.sources.objects import as_linked
+    from undwarf.types.undescribed import UndescribedCode
+
+    return UndescribedCode(as_linked(elf), reason)

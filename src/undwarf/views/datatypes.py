@@ -19,6 +19,7 @@ from undwarf.profile.model import NONE, Profile
 from undwarf.types.access import Access, packed, unpacked
 from undwarf.types.answers import Answer, KeptAnswers
 from undwarf.types.layouts.model import VOID, TypeGraph
+from undwarf.types.undescribed import UndescribedCode, unread
 from undwarf.views.both_ends import both_ends
 from undwarf.views.data_labels import latency_of
 from undwarf.views.data_source import MemoryCounts, access_of
@@ -28,6 +29,8 @@ from undwarf.views.selection import Selection, Weight
 if TYPE_CHECKING:
     from undwarf.types.resolve import Resolver
     from undwarf.views.sharing import Sharing
+
+    ResolverOf = Callable[[int, int], tuple[Resolver | UndescribedCode, int] | str]
 
 __all__ = ["Counts", "DataTypes", "FieldRow", "InstructionRow", "Touch", "TypeRow", "data_types", "touch"]
 
@@ -78,7 +81,7 @@ class Touch:
 
 def touch(
     profile: Profile,
-    resolver_of: Callable[[int, int], "tuple[Resolver, int] | str"],
+    resolver_of: "ResolverOf",
     *,
     skid: bool = False,
     breakpoints: frozenset[int] = frozenset(),
@@ -89,8 +92,8 @@ def touch(
 ) -> Touch:
     """Resolve every instruction that samples stopped at.
 
-    ``resolver_of`` gives for an image and an address in it the resolver and the address in the file, or why there is
-    none. ``skid``: instructions without a memory operand are
+    ``resolver_of`` gives for an image and an address in it the resolver, or code that nothing tells types of, and the
+    address in the file, or why there is neither. ``skid``: instructions without a memory operand are
     charged to the load they wait for; ``breakpoints`` and ``exact`` are numbers of events that stop behind the access,
     and of those that do not skid (all samples of a recording are taken for what most of its events are). ``fork``,
     asked when work has begun, gives where defects are counted if a second process may do a part of it, else None.
@@ -136,10 +139,10 @@ class _Found(NamedTuple):
     intact: bool
 
 
-def _opened(resolver_of: Callable[[int, int], "tuple[Resolver, int] | str"], image: int, address: int) -> "Resolver":
+def _opened(resolver_of: "ResolverOf", image: int, address: int) -> "Resolver":
     """The resolver of a place that has one."""
     place = resolver_of(image, address)
-    assert not isinstance(place, str)
+    assert not isinstance(place, str) and not isinstance(place[0], UndescribedCode)
     return place[0]
 
 
@@ -175,7 +178,7 @@ class _Kept:
 
 def _resolve_all(
     places: list[tuple[int, int]],
-    resolver_of: Callable[[int, int], "tuple[Resolver, int] | str"],
+    resolver_of: "ResolverOf",
     infer: bool,
     trap_after: bool,
     progress: Callable[[str, int, int], None] | None,
@@ -184,8 +187,15 @@ def _resolve_all(
     """What the instructions at all places touch, in this process and where that is worth it in a second one."""
     # Files are opened, and what is said of that, before the processes part.
     opened = [resolver_of(image, address) if image != NONE else "code of no file" for image, address in places]
-    found = {k: _unknown(places[k][1], place) for k, place in enumerate(opened) if isinstance(place, str)}
-    asked = [(k, *place) for k, place in enumerate(opened) if not isinstance(place, str)]
+    found: dict[int, _Found] = {}
+    asked: list[tuple[int, Resolver, int]] = []
+    for k, place in enumerate(opened):
+        if isinstance(place, str):
+            found[k] = _untold(unread(places[k][1], place))
+        elif isinstance(place[0], UndescribedCode):
+            found[k] = _untold(place[0].at(place[1], late=infer))
+        else:
+            asked.append((k, place[0], place[1]))
     addresses: dict[Resolver, list[int]] = {}
     for _k, resolver, address in asked:
         addresses.setdefault(resolver, []).append(address)
@@ -244,8 +254,8 @@ def _unpacked(plain: Any) -> _Found:
     return _Found(unpacked(plain[0]), *plain[1])
 
 
-def _unknown(address: int, reason: str) -> _Found:
-    return _Found(Access(address, "", "", None, None, "", 0, "", (), reason), False, False, False, True)
+def _untold(access: Access) -> _Found:
+    return _Found(access, False, False, False, True)
 
 
 def _one(resolver: "Resolver", address: int, infer: bool, trap_after: bool) -> _Found:
@@ -341,7 +351,8 @@ class TypeRow:
 
 @dataclass(slots=True)
 class DataTypes:
-    """The whole: `types` by falling weight; weights without a type by reason, apart those that have none by nature."""
+    """The whole: `types` by falling weight; weights without a type by reason, apart those that have none by nature, and
+    those of instructions that are not at hand."""
 
     total: int = 0
     samples: int = 0
@@ -350,6 +361,7 @@ class DataTypes:
     consumed: int = 0
     types: list[TypeRow] = initially(default_factory=list)
     unknown: dict[str, int] = initially(default_factory=dict)
+    unread: dict[str, int] = initially(default_factory=dict)
     untold: dict[str, dict[str, int]] = initially(default_factory=dict)
     """Of reasons that are a whole file's, the files with their weights."""
     outside: dict[str, int] = initially(default_factory=dict)
@@ -395,13 +407,16 @@ def data_types(
                 row.counts.add(counts)
         resolver = touched.resolvers[which]
         if access.type is None or resolver is None:
-            into, reason = (made.unknown, access.reason) if access.countable else (made.outside, OUTSIDE[access.how])
+            if access.how in OUTSIDE:
+                into, reason = made.outside, OUTSIDE[access.how]
+            else:
+                into, reason = made.unread if access.how == "unread" else made.unknown, access.reason
+                if resolver is None and image != NONE:
+                    files = made.untold.setdefault(reason, {})
+                    path = profile.images[image].name
+                    files[path] = files.get(path, 0) + counts.weight
             reason += INFERRED if inferred else ""
             into[reason] = into.get(reason, 0) + counts.weight
-            if resolver is None and image != NONE:
-                files = made.untold.setdefault(reason, {})
-                path = profile.images[image].name
-                files[path] = files.get(path, 0) + counts.weight
             continue
         made.typed += counts.weight
         made.inferred += counts.inferred

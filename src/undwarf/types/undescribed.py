@@ -1,0 +1,45 @@
+"""The code of a file that nothing tells types of: whether an instruction touches data at all is known even so."""
+
+from undwarf.disasm import machine_of
+from undwarf.elf import ElfFile
+from undwarf.types.access import Access, access, nothing
+
+__all__ = ["UndescribedCode", "unread"]
+
+_LONGEST = 16
+"""Bytes that hold an instruction of any machine."""
+
+
+def unread(address: int, reason: str) -> Access:
+    """An instruction whose bytes are not at hand: whether it touches data is not known."""
+    return Access(address, "", "", None, None, "", 0, "unread", (), reason)
+
+
+class UndescribedCode:
+    """The code of a file, and the ``reason`` why no type is known of what it touches."""
+
+    def __init__(self, elf: ElfFile, reason: str) -> None:
+        self._elf = elf
+        self._machine = machine_of(elf.machine)
+        self.reason = reason
+
+    def at(self, address: int, *, late: bool = False) -> Access:
+        """What the instruction at an ELF virtual address does to memory.
+
+        ``late``: samples may stand behind the access they are about, so that an instruction without one says nothing.
+        """
+        # The last instructions of a segment are shorter.
+        codes = (self._elf.read(address, size) for size in range(_LONGEST, 0, -1))
+        code = next((one for one in codes if one), None)
+        if code is None or self._machine is None:
+            return unread(address, self.reason)
+        made = self._machine.decode(bytes(code), address)[0]
+        operands = [operand for operand in made.memory if operand.access]
+        explicit = [operand for operand in operands if not operand.implicit]
+        if explicit:
+            return access(made, explicit[0], explicit[0].size or explicit[0].element, how="", reason=self.reason)
+        if late:
+            return Access(address, made.text, "", None, None, "", 0, "", (), self.reason)
+        if operands:
+            return access(made, operands[0], operands[0].size, how="stack", reason="stack operation")
+        return nothing(address, made.text, "no memory access")
