@@ -76,6 +76,10 @@ class Fake:
     def function_places(self, low: int, high: int) -> list[Place]:
         return [place for place in self.variables if place.low < high and place.high > low]
 
+    def returned_at(self, pc: int) -> list[int]:
+        """Nothing is inlined."""
+        return []
+
     def related(self, pc: int) -> list[list[int]]:
         return []
 

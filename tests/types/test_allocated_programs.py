@@ -44,11 +44,21 @@ NOINLINE void gather(struct list *l, struct tree *t)
 NOINLINE long counted(int kind)
 { char *v = malloc(16 + sizeof(struct item)); *(long *)v = 1; ((struct item *)(v + 16))->kind = kind;
   ((struct item *)(v + 16))->right = 2; return taken((struct item *)(v + 16)); }
+static inline struct item *make(void) { return malloc(sizeof(struct item)); }
+NOINLINE void *boxed(int kind)
+{ void *v = make(); __asm__ volatile("" ::: "memory"); ((struct item *)v)->kind = kind;
+  ((struct item *)v)->weight = 3; return v; }
+NOINLINE long copied(long kind)
+{ unsigned char *p = malloc(4 * sizeof(struct item)); void *q;
+  __asm__ volatile("" :: "r"(p) : "memory"); __asm__ volatile("mov %1, %0" : "=r"(q) : "r"(p) : "memory");
+  struct item *i = (struct item *)p; i->weight = kind; __asm__ volatile("" :: "r"(i) : "memory");
+  ((long *)q)[2] = kind; ((int *)q)[6] = kind; __asm__ volatile("" :: "r"(i), "r"(q) : "memory");
+  return i->kind + (long)q; }
 int main(int argc, char **argv)
 { struct entry one = { 0, 0, 1 }; struct lru l = { &one, &one, argc, 3 };
   struct tree leaf = { argc - 1 }, t = { 1, &leaf, &leaf }; struct code code[9];
   struct list all = { code }; gather(&all, &t);
-  return used(&l, argc) + put_aside(argc) + counted(argc) + plain(argc) + all.n; }
+  return used(&l, argc) + put_aside(argc) + copied(argc) + *(long *)boxed(argc) + counted(argc) + plain(argc) + all.n; }
 """
 COMPILERS = [("gcc", "-O1"), ("gcc", "-O2"), ("clang", "-O1"), ("clang", "-O2")]
 
@@ -89,3 +99,11 @@ def test_parameters_of_a_call_that_became_a_loop_are_in_their_registers(program:
 
 def test_what_lies_behind_a_head_is_what_is_passed(program: Path) -> None:
     assert told(program, "counted") >= {"struct item.kind"}
+
+
+def test_what_is_made_is_what_an_inlined_function_returns(program: Path) -> None:
+    assert told(program, "boxed") == {"struct item.weight", "struct item.kind"}
+
+
+def test_a_copy_of_what_a_variable_names_leads_there_as_well(program: Path) -> None:
+    assert told(program, "copied") == {"struct item.weight", "struct item.kind"}

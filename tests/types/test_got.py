@@ -22,6 +22,12 @@ long global(void) { return head.key; }
 long outside(void) { return elsewhere.key; }
 long called(long k) { return chosen(k)->key; }
 long imported(long k) { return pick(k)->key; }
+long often(long k) {
+    void *p;
+    __asm__ volatile("movq pick@GOTPCREL(%%rip), %0" : "=r"(p));
+    for (; k > 1; k >>= 1) k += ((struct node *(*)(long))p)(k)->key;
+    return k;
+}
 long goes(struct node *n, const char *c) {
     static const void *const to[] = {&&one, &&two, &&end};
     long sum = 0;
@@ -65,6 +71,10 @@ def test_variables_of_this_and_other_files_are_reached(library: Path) -> None:
 def test_callees_return_what_their_prototypes_say(library: Path) -> None:
     assert ("struct node", "key") in answers(library, "called")
     assert ("struct node", "key") in answers(library, "imported")
+
+
+def test_callees_whose_address_is_kept_in_a_register_as_well(library: Path) -> None:
+    assert answers(library, "often") == {("struct node", "key")}
 
 
 def test_what_does_not_return_is_no_way(library: Path) -> None:

@@ -204,6 +204,22 @@ def test_a_variable_that_is_a_register_less_a_constant(fake: Fake, touched: Touc
     ]
 
 
+def test_the_end_of_an_array_is_no_array_where_an_object_goes_on(fake: Fake, touched: Touched) -> None:
+    graph, member = fake.graph, fake.member
+    # As of std::less in a tree of C++: no room for anything.
+    empty = graph.add(TypeRecord(Kind.CLASS, "less", 1))
+    behind = (Member("", 0, 1, 0, 0, empty, base=True), member("count", 8, 8, fake.long))
+    tree = graph.add(TypeRecord(Kind.CLASS, "tree", 16, members=behind))
+    row = graph.add(TypeRecord(Kind.ARRAY, target=fake.node, count=2))
+    members = (member("of", 0, 64, row), member("tree", 64, 16, tree))
+    world = graph.add(TypeRecord(Kind.STRUCT, "world", 80, keyword="struct", members=members))
+    fake.variables = [
+        Place("w", graph.pointer_to(world), PlaceKind.REGISTER, RBX, 0, 0, 100),
+        Place("end", graph.pointer_to(row), PlaceKind.VALUE, RBX, 64, 0, 100),
+    ]
+    assert touched("mov 72(%rbx),%rax; ret") == ["world.tree.count"]
+
+
 def test_a_variable_counts_where_it_is_valid(fake: Fake, touched: Touched) -> None:
     fake.variables = [Place("n", fake.graph.pointer_to(fake.node), PlaceKind.REGISTER, RDI, 0, 4, 100)]
     assert touched("mov 8(%rdi),%rax; mov 8(%rdi),%rax; ret") == ["?", "node.key"]

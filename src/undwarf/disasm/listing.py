@@ -176,6 +176,10 @@ class Listing:
         scan.jumps_to(self.offsets, self.flows, self.targets, self.address, jumps)
         return scan.writers(self.flows, self.templates, self.table.rows, jumps, at, register)
 
+    def writing(self, register: int) -> list[int]:
+        """The instructions that write a register."""
+        return scan.writing(self.templates, self.table.rows, register)
+
     def leaving(self) -> list[tuple[int, int | None]]:
         """(flow, target) of the instructions behind which it does not just go on."""
         return [

@@ -91,6 +91,26 @@ def written(templates: Any, rows: Any) -> Any:
 
 
 @cython.locals(
+    templates="const unsigned int[::1]",
+    rows="const long long[::1]",
+    k=cython.Py_ssize_t,
+    word=cython.Py_ssize_t,
+    bit=cython.ulonglong,
+)
+def writing(templates: Any, rows: Any, register: cython.Py_ssize_t) -> "list[int]":
+    """The instructions that write a register."""
+    if not 0 <= register < 128:
+        return []
+    word = WRITES + register // 64
+    bit = cython.cast(cython.ulonglong, 1) << register % 64
+    return [
+        k
+        for k in range(templates.shape[0])
+        if cython.cast(cython.ulonglong, rows[templates[k] * ROW_WORDS + word]) & bit
+    ]
+
+
+@cython.locals(
     flow_of="const unsigned char[::1]", template_of="const unsigned int[::1]", words="const long long[::1]",
     to="const int[::1]", room="int[::1]", size=cython.Py_ssize_t, depth=cython.Py_ssize_t, k=cython.Py_ssize_t,
     before=cython.Py_ssize_t, taken=cython.Py_ssize_t, word=cython.Py_ssize_t, bit=cython.ulonglong,

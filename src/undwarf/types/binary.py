@@ -5,7 +5,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterable
 
-from undwarf.disasm import Flow, Machine
+from undwarf.disasm import NONE, Action, Flow, Machine, scan
 from undwarf.disasm.listing import Listing
 from undwarf.elf import ElfFile
 from undwarf.elf.headers import SHF_EXECINSTR, SHF_WRITE
@@ -27,6 +27,9 @@ _SMALL = 1024
 """Bytes of functions whose changes are looked for in their code."""
 _CALLS_DEEP = 16
 """Calls within calls that are looked into for that."""
+_POINTER = 8
+_COPIES = 8
+"""Registers that the address of what is called is followed through."""
 _PANICS = re.compile(r"core(9|::)panicking|std(9|::)panicking(\d+|::)(begin_panic|rust_panic)")
 """Rust's functions that end a thread; others of these modules count how many do."""
 _NEVER_RETURN = frozenset(("panic", "do_exit"))
@@ -101,6 +104,42 @@ class Binary:
             target = self.slots.function(instructions.displacements[k])
             if target is not None:
                 instructions.redirect(k, Flow.CALL, target)
+        for k in scan.with_flow(instructions.flows, Flow.INDIRECT_CALL):
+            target = self._through_register(instructions, k)
+            if target is not None:
+                instructions.redirect(k, Flow.CALL, target)
+
+    def _through_register(self, instructions: Listing, k: int) -> int | None:
+        """The function that an indirect call through a register goes to, where that was loaded from the global offset
+        table: the address of what is called often is kept."""
+        made, flows = instructions[k], instructions.flows
+        register = made.left if made.left != NONE else made.reads[0] if made.reads else NONE
+        if self._machine is None or register == NONE or any(not one.implicit for one in made.memory):
+            return None
+        # What may be come to from anywhere.
+        anywhere = any(flow & 15 == Flow.INDIRECT_JUMP for flow in flows)
+        queue, seen, slots = [(k, register)], {register}, set()
+        while queue:
+            at, register = queue.pop()
+            lost = register in self._machine.lost_in_calls
+            if anywhere and not lost:
+                # What is restored is the caller's.
+                written = [one for one in instructions.writing(register) if instructions[one].action != Action.POP]
+            else:
+                written = instructions.writers(at, register)
+            for one in written:
+                source = instructions[one]
+                if lost and (one > at or any(flows[one + 1 : at])):
+                    return None
+                if source.action == Action.COPY and source.width == _POINTER and len(seen) < _COPIES:
+                    if source.left not in seen:
+                        seen.add(source.left)
+                        queue.append((one, source.left))
+                elif source.action == Action.LOAD and source.memory[0].absolute and not source.memory[0].segment:
+                    slots.add(source.memory[0].displacement)
+                else:
+                    return None
+        return self.slots.function(slots.pop()) if len(slots) == 1 else None
 
     def frame_rules(self, pcs: Iterable[int]) -> list[tuple[int, int] | None]:
         """(register, offset)s whose sums are the call frame addresses at instructions, by the unwind table."""

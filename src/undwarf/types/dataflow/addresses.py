@@ -800,7 +800,7 @@ class Questions:
     def _is_room(self, t: int, offset: int) -> bool:
         """Whether plain bytes, which anything is put into, lie at an offset of an aggregate."""
         found = self.graph.member_at(t, offset, 0)
-        return found is None or self.graph.size(found.type) == 1
+        return found is None or (self.graph.size(found.type) == 1 and self.graph.is_scalar(found.type))
 
     def _further(self, known: Value, said: Value) -> bool:
         """Whether what a variable says is at the end of what is known, or in what derives from it."""

@@ -93,6 +93,10 @@ class BtfSource:
             types = types.base
         return found
 
+    def returned_at(self, pc: int) -> list[int]:
+        """Nothing: BTF does not say what is inlined."""
+        return []
+
     def related(self, pc: int) -> list[list[int]]:
         """Nothing: BTF does not say what a function's variables are, nor does it know of bases."""
         return []

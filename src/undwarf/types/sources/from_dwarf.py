@@ -192,6 +192,11 @@ class DwarfSource:
         function = self._scopes(low)
         return function.places(low, high) if function is not None else []
 
+    def returned_at(self, pc: int) -> list[int]:
+        """What the functions that are inlined at ``pc`` return, the innermost first, and the function itself."""
+        function = self._scopes(pc)
+        return function.returned_at(pc) if function is not None else []
+
     def types_of_variables(self, pc: int) -> Iterable[int]:
         """Types of the variables and parameters of a function, those of what is inlined in it too."""
         function = self._scopes(pc)

@@ -98,6 +98,10 @@ class TypeSource(Protocol):
     def function_places(self, low: int, high: int) -> list[Place]:
         """All places of all scopes that are valid somewhere in [low, high), the outermost scope first."""
 
+    def returned_at(self, pc: int) -> list[int]:
+        """The types that the functions return which are inlined at ``pc``, void for none, the innermost first; then
+        that of the function itself."""
+
     def related(self, pc: int) -> list[list[int]]:
         """Aggregates the function that holds ``pc`` speaks of, in groups, those nearest to its variables first."""
 

@@ -59,12 +59,14 @@ _FLAGS = {
 }  # fmt: skip
 VARIABLE = cython.declare(cython.int, 0x34)
 PARAMETER = cython.declare(cython.int, 0x05)
+INLINED = cython.declare(cython.int, _INLINED)
 PACK = cython.declare(cython.int, TAG_PACK)
 ROW = cython.declare(cython.Py_ssize_t, 6)
 """Numbers of a place: where it begins and ends to be valid; which expression tells it, and which of its spots it is;
 whose it is; the scope."""
-SCOPE = cython.declare(cython.Py_ssize_t, 4)
-"""Numbers of a scope: its depth (0 the function), its first range and the one behind its last, how many places."""
+SCOPE = cython.declare(cython.Py_ssize_t, 5)
+"""Numbers of a scope: its depth (0 the function), its first range and the one behind its last, how many places; of an
+inlined function the offset of its entry, else 0."""
 
 
 @cython.final
@@ -377,6 +379,7 @@ class FunctionScopes:
         depth=cython.Py_ssize_t,
         tag=cython.int,
         scope=cython.Py_ssize_t,
+        number=cython.Py_ssize_t,
         inside=list,
     )
     def _walk(self, entries: Any) -> int:
@@ -396,18 +399,19 @@ class FunctionScopes:
             elif tag == PACK:
                 inside.append(scope)
             else:
-                inside.append(
-                    self._scope(
-                        cython.cast(cython.Py_ssize_t, self._scopes[SCOPE * scope]) + 1,
-                        scope,
-                        cython.cast(cython.int, entries[row + 3]),
-                        entries[row + 4],
-                        cython.cast(cython.int, entries[row + 5]),
-                        entries[row + 6],
-                        cython.cast(cython.int, entries[row + 7]),
-                        entries[row + 8],
-                    )
+                number = self._scope(
+                    cython.cast(cython.Py_ssize_t, self._scopes[SCOPE * scope]) + 1,
+                    scope,
+                    cython.cast(cython.int, entries[row + 3]),
+                    entries[row + 4],
+                    cython.cast(cython.int, entries[row + 5]),
+                    entries[row + 6],
+                    cython.cast(cython.int, entries[row + 7]),
+                    entries[row + 8],
                 )
+                if tag == INLINED:
+                    self._scopes[SCOPE * number + 4] = entries[row + 2]
+                inside.append(number)
         return 0
 
     @cython.cfunc
@@ -667,6 +671,16 @@ class FunctionScopes:
     def _depth_below(self, scope: int) -> int:
         depth: int = self._scopes[SCOPE * scope]
         return -depth
+
+    @cython.locals(at=cython.ulonglong, k=cython.Py_ssize_t)
+    def returned_at(self, pc: int) -> list[int]:
+        """The types that functions return, void for none, that are inlined at an address, the innermost first; at last
+        what the function itself returns."""
+        at = pc
+        held = [k for k in range(self._scope_total) if self._scopes[SCOPE * k + 4] and self._within(k, at, at + 1)]
+        offsets = [self._scopes[SCOPE * k + 4] for k in sorted(held, key=self._depth_below)]
+        entries = (*(self._space.entry_in(self._unit, offset) for offset in offsets), self.entry)
+        return [self._types.of(entry) for entry in entries if entry is not None]
 
 
 def without_doubles(found: list[Spot]) -> list[Spot]:

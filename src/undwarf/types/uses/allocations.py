@@ -5,6 +5,7 @@ then would be of nothing.
 """
 
 import re
+from math import prod
 
 from undwarf.disasm import NONE, Action, Flow, Instruction, scan
 from undwarf.disasm.listing import TARGETED
@@ -105,6 +106,7 @@ class _Call:
         instructions = flow.instructions
         arriving: dict[int, dict[int, int]] = {}
         inside = VOID, 0
+        whole = VOID
         for k in range(self._call + 1, min(self._call + 1 + _AHEAD, len(instructions))):
             self._holding.update(arriving.pop(k, {}))
             made = instructions[k]
@@ -113,17 +115,36 @@ class _Call:
             if target is not None and target > k:
                 # What is jumped over ends the program, as where nothing is left to allocate.
                 arriving.setdefault(target, {}).update(self._holding)
-            for t, begin in self._told(k, made):
+            for t, begin in self._told(k, made) if whole == VOID else ():
                 if begin and inside[0] == VOID and begin in _HEADS and self._fits(t, begin):
                     inside = t, begin
-                if not begin and self._fits(t, 0):
-                    return (t, 0) if self._used else (VOID, 0)
+                if not begin and whole == VOID and self._fits(t, 0):
+                    # A variable may say so of one register, and not of another that holds it as well.
+                    whole = t
             self._go_on(k, made)
+            if whole != VOID and self._used:
+                return whole, 0
             if made.flow in (Flow.JUMP, Flow.INDIRECT_JUMP, Flow.RETURN, Flow.STOP):
                 self._holding = {}
             if not self._holding and not arriving:
                 break
+        if whole != VOID:
+            return VOID, 0
+        if inside[0] == VOID:
+            inside = self._made(), 0
         return inside if self._used else (VOID, 0)
+
+    def _made(self) -> int:
+        """What a function makes, and returns a pointer to, that is there to allocate just that, as Rust's boxes: void
+        where the innermost one that returns a pointer to something does not fit."""
+        graph, tracker = self._graph, self._tracker
+        for t in tracker.program.source.returned_at(tracker.flow.instructions.address_of(self._call)):
+            target = graph.target(t) if graph.is_pointer(t) else VOID
+            whole = graph.size(target)
+            if whole > 1 and graph.is_aggregate(target):
+                known = [value[4] if value is not None and value[:3] == (NUMBER, 0, 0) else 0 for value in self._sizes]
+                return target if prod(known) == whole else VOID
+        return VOID
 
     def _told(self, k: int, made: Instruction) -> list[tuple[int, int]]:
         """What variables, members, callees and the caller take a pointer to it, or to some bytes behind it, for."""
