@@ -5,6 +5,7 @@ declare the ones they need, and this sees to it that none of them drifts.
 """
 
 import ast
+import importlib
 import re
 from collections.abc import Iterable, Iterator
 from enum import IntEnum
@@ -18,6 +19,7 @@ from undwarf.types.dataflow import values
 from undwarf.unwind.stop import Provenance, StopReason
 
 ROOT = Path(undwarf.__file__).parent
+ENUMERATED = re.compile(r"^    ([A-Z][A-Z_0-9]*) = (\w+)$", re.MULTILINE)
 DECLARED = re.compile(r"^([A-Z][A-Z_0-9]*) = cython\.declare\((.*)\)$", re.MULTILINE)
 BASES = {name: getattr(values, name) for name in ("NUMBER", "FRAME", "OBJECT", "ADDRESS", "PERCPU", "THREAD", "POISON")}
 ARITHMETIC = re.compile(r"[0-9a-fA-FxX<>|+*() -]+")
@@ -67,3 +69,16 @@ def test_actions_flows_and_bases_are_those_of_their_source() -> None:
     checked = [(path.name, name, number) for path, name, number in met if path in following and name in told]
     assert {"effects.py", "branches.py", "living.py"} <= {one[0] for one in checked}
     assert [one for one in checked if one[2] not in told[one[1]]] == []
+
+
+def test_enumerations_for_compiled_modules_are_those_of_the_modules_beside_them() -> None:
+    met = 0
+    for path in sorted(ROOT.rglob("*.pxd")):
+        numbers = {name: int(number, 0) for name, number in ENUMERATED.findall(path.read_text())}
+        if numbers:
+            module = importlib.import_module("undwarf." + ".".join(path.relative_to(ROOT).with_suffix("").parts))
+            assert numbers == {
+                name: one for name, one in vars(module).items() if name.isupper() and isinstance(one, int)
+            }
+            met += 1
+    assert met > 1

@@ -8,9 +8,11 @@ from typing import Any
 
 import cython
 from cython.cimports.undwarf.dwarf.leb128 import leb128
+from cython.cimports.undwarf.tables import cfa_instructions as cfa
 
 from undwarf.buffers import zeros
 from undwarf.limits import Limits
+from undwarf.tables.cfa_instructions import OPERANDS
 from undwarf.tables.expressions import plain_address, plain_cfa
 from undwarf.tables.pointers import Malformed, read_pointer
 from undwarf.tables.row_table import RowTable
@@ -41,15 +43,8 @@ DONE = cython.declare(cython.int, 0)
 PAST_END = cython.declare(cython.int, 1)
 DAMAGED = cython.declare(cython.int, 2)
 
-# Operands of the instructions 0x00 to 0x3f: the first is a LEB128 register (1) or nothing (0); the second an unsigned
-# (2) or signed (4) LEB128 number, a block (6) or nothing (0). 0xff: not an instruction.
-_OPERANDS = bytearray(b"\xff" * 64)
-for _op, _kind in {
-    0x00: 0, 0x01: 0, 0x02: 0, 0x03: 0, 0x04: 0, 0x05: 3, 0x06: 1, 0x07: 1, 0x08: 1, 0x09: 3, 0x0A: 0, 0x0B: 0, 0x0C: 3,
-    0x0D: 1, 0x0E: 2, 0x0F: 6, 0x10: 7, 0x11: 5, 0x12: 5, 0x13: 4, 0x14: 3, 0x15: 5, 0x16: 7, 0x1D: 0, 0x2C: 0, 0x2D: 0,
-    0x2E: 2, 0x2F: 3,
-}.items():  # fmt: skip
-    _OPERANDS[_op] = _kind
+NO_INSTRUCTION = cython.declare(cython.int, 0xFF)
+"""In the place of operands."""
 
 
 @cython.cfunc
@@ -104,8 +99,16 @@ class Programs(RowTable):
     saved = cython.declare("unsigned long long[::1]")
     changed: cython.bint
     steps: cython.Py_ssize_t
+    depth: cython.Py_ssize_t
+    last: cython.ulonglong
+    code_align: cython.ulonglong
+    data_align: cython.ulonglong
     target: cython.ulonglong
     operands = cython.declare("unsigned char[64]")
+    # the instruction at hand: its operands, and how far it moves the location
+    number: cython.ulonglong
+    value: cython.ulonglong
+    delta: cython.ulonglong
 
     def __init__(
         self, entries: Any, rules: RuleSet, *, source: int, registers: int, signing: bool, limits: Limits
@@ -138,7 +141,7 @@ class Programs(RowTable):
         self.initial_cie = -1
         i: cython.Py_ssize_t
         for i in range(64):
-            self.operands[i] = _OPERANDS[i]
+            self.operands[i] = OPERANDS.get(i, NO_INSTRUCTION)
 
     @cython.cfunc
     @cython.nogil
@@ -266,22 +269,16 @@ class Programs(RowTable):
         self, cie: cython.Py_ssize_t, begin: cython.Py_ssize_t, end: cython.Py_ssize_t, last: cython.ulonglong
     ) -> cython.int:
         """Run instructions: DONE, PAST_END when ``last`` (the function's end; 0 for a CIE) was reached, or DAMAGED."""
-        base = cython.declare("const unsigned char *", self.base)
         at: cython.Py_ssize_t = begin
-        depth: cython.Py_ssize_t = 0
-        words: cython.Py_ssize_t = self.registers + 2
         steps: cython.Py_ssize_t = 0
         most: cython.Py_ssize_t = min(self.max_steps, self.budget)
         op: cython.int
-        kind: cython.int
-        number: cython.ulonglong
-        value: cython.ulonglong
-        delta: cython.ulonglong
-        code_align: cython.ulonglong = self._cie_words[CIE_WORDS * cie + 1]
-        data_align: cython.ulonglong = self._cie_words[CIE_WORDS * cie + 2]
-        i: cython.Py_ssize_t
         good: cython.bint
         ended: cython.int = DONE
+        self.code_align = self._cie_words[CIE_WORDS * cie + 1]
+        self.data_align = self._cie_words[CIE_WORDS * cie + 2]
+        self.last = last
+        self.depth = 0
         # The entries lie inside the section, so that at < end is all that reading a byte needs.
         if end > self.data.shape[0]:
             end = self.data.shape[0]
@@ -290,134 +287,183 @@ class Programs(RowTable):
             if steps > most or self.total - self.first >= self.max_rows:
                 ended = DAMAGED
                 break
-            op = base[at]
+            op = self.base[at]
             at += 1
-            good = True
-            delta = 0
-            if op >= 0xC0:
-                op, number = 0x06, cython.cast(cython.ulonglong, op & 0x3F)
-                value = 0
-            elif op >= 0x80:
-                number = cython.cast(cython.ulonglong, op & 0x3F)
-                value = leb128(self.data, cython.address(at), end, False)
-                op = 0x05
-            elif op >= 0x40:
-                delta = cython.cast(cython.ulonglong, op & 0x3F) * code_align
-                number = value = 0
-                op = 0x00
+            self.delta = 0
+            if op < cfa.ADVANCE_LOC:
+                at = self.read_operands(op, at, end)
             else:
-                number = value = 0
-                kind = self.operands[op]
-                if kind == 0xFF:
-                    good = False
-                    kind = 0
-                if kind & 1:
-                    number = leb128(self.data, cython.address(at), end, False)
-                if kind & 6:
-                    value = leb128(self.data, cython.address(at), end, kind & 6 == 4)
-                    if kind & 6 == 6 and (at > end or value > cython.cast(cython.ulonglong, end - at)):
-                        good = False
-            if at > end or not good:
-                ended = DAMAGED
-                break
-            if op == 0x00:
-                pass
-            elif op == 0x05 or op == 0x11:
-                good = self.set_register(number, AT_CFA, cython.cast(cython.longlong, value * data_align), 0)
-            elif op == 0x0E or op == 0x13 or op == 0x0D:
-                # Only half of the call frame address changes, which must then be a register and an offset.
-                if self.state[0] & 0xFF != CFA_REGISTER:
-                    good = False
-                elif op == 0x0D:
-                    value = self.state[0] >> 32
-                    good = self.set_cfa(CFA_REGISTER, number, cython.cast(cython.int, value), 0)
+                # These have their number inside.
+                self.number = cython.cast(cython.ulonglong, op & 0x3F)
+                if op >= cfa.RESTORE:
+                    op = cfa.RESTORE_EXTENDED
+                elif op >= cfa.OFFSET:
+                    self.value = leb128(self.data, cython.address(at), end, False)
+                    op = cfa.OFFSET_EXTENDED
                 else:
-                    if op == 0x13:
-                        value *= data_align
-                    good = self.set_cfa(CFA_REGISTER, self.state[0] >> 8 & 0xFF, cython.cast(cython.longlong, value), 0)
-            elif op == 0x0C or op == 0x12:
-                if op == 0x12:
-                    value *= data_align
-                good = self.set_cfa(CFA_REGISTER, number, cython.cast(cython.longlong, value), 0)
-            elif op <= 0x04:
-                if op == 0x01:
+                    self.delta = self.number * self.code_align
+                    op = cfa.NOP
+            good = at <= end
+            if good and op != cfa.NOP:
+                if cfa.SET_LOC <= op <= cfa.ADVANCE_LOC4:
+                    at = self.advance(op, at, end, cie)
+                    good = at >= 0
+                elif op in (cfa.DEF_CFA_EXPRESSION, cfa.EXPRESSION, cfa.VAL_EXPRESSION):
+                    at += cython.cast(cython.Py_ssize_t, self.value)
                     with cython.gil:
-                        at = self._set_location(at, end, cie)
-                    good = at >= 0 and (last == 0 or self.target >= self.location)
-                    if good and last:
-                        delta = self.target - self.location
+                        good = self._expression(op, at)
                 else:
-                    i = 1 << (op - 2)
-                    if i > end - at:
-                        good = False
-                    else:
-                        while i > 0:
-                            i -= 1
-                            delta = delta << 8 | base[at + i]
-                        at += 1 << (op - 2)
-                        delta *= code_align
-            elif op == 0x0A:
-                good = depth < self.max_depth
-                if good:
-                    if self.saved is None or (depth + 1) * STATE > self.saved.shape[0]:
-                        with cython.gil:
-                            self._save_more(depth)
-                    for i in range(words):
-                        self.saved[depth * STATE + i] = self.state[i]
-                    depth += 1
-            elif op == 0x0B:
-                good = depth > 0
-                if good:
-                    depth -= 1
-                    for i in range(words):
-                        self.state[i] = self.saved[depth * STATE + i]
-                    self.changed = True
-            elif op == 0x06:
-                # Back to what the CIE's instructions left.
-                if number < cython.cast(cython.ulonglong, self.registers):
-                    self.state[2 + number] = self.initial[2 + number] if last else 0
-                    self.changed = True
-            elif op == 0x07:
-                good = self.set_register(number, UNDEFINED, 0, 0)
-            elif op == 0x08:
-                good = self.set_register(number, 0, 0, 0)
-            elif op == 0x09:
-                # What is in a register that is not followed is lost.
-                if value >= cython.cast(cython.ulonglong, self.registers):
-                    good = self.set_register(number, UNDEFINED, 0, 0)
-                else:
-                    good = self.set_register(number, REGISTER, cython.cast(cython.longlong, value), 0)
-            elif op == 0x0F or op == 0x10 or op == 0x16:
-                i = at + cython.cast(cython.Py_ssize_t, value)
-                with cython.gil:
-                    if op == 0x0F:
-                        good = self._cfa_expression(at, i)
-                    else:
-                        good = self._register_expression(number, at, i, op == 0x16)
-                at = i
-            elif op == 0x14 or op == 0x15:
-                good = self.set_register(number, IS_CFA, cython.cast(cython.longlong, value * data_align), 0)
-            elif op == 0x2D or op == 0x2C:
-                # On AArch64 it toggles whether the return address is signed; SPARC's window save means nothing here.
-                if self.signing:
-                    self.state[0] ^= SIGNED
-                    self.changed = True
-            elif op == 0x2F:
-                good = self.set_register(number, AT_CFA, cython.cast(cython.longlong, 0 - value * data_align), 0)
-            elif op == 0x1D:
-                good = False
+                    good = self.change(op)
             if not good:
                 ended = DAMAGED
                 break
-            if delta and last:
+            if self.delta and last:
                 if self.changed:
                     self.flush()
-                self.location += delta
-                if self.location >= last or self.location < delta:
+                self.location += self.delta
+                if self.location >= last or self.location < self.delta:
                     ended = PAST_END
                     break
         self.steps += steps
         return ended
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.inline
+    @cython.exceptval(check=False)
+    def read_operands(self, op: cython.int, at: cython.Py_ssize_t, end: cython.Py_ssize_t) -> cython.Py_ssize_t:
+        """Read the LEB128 operands of an instruction below 0x40 into ``number`` and ``value``; where they end, past
+        ``end`` if they are cut short or there is no such instruction. Of a block it reads only how long it is."""
+        kind: cython.int = self.operands[op]
+        self.number = self.value = 0
+        if kind == NO_INSTRUCTION:
+            return end + 1
+        if kind & cfa.REGISTER_OPERAND:
+            self.number = leb128(self.data, cython.address(at), end, False)
+        kind &= cfa.BLOCK_OPERAND
+        if kind:
+            self.value = leb128(self.data, cython.address(at), end, kind == cfa.SIGNED_OPERAND)
+            if kind == cfa.BLOCK_OPERAND and at <= end and self.value > cython.cast(cython.ulonglong, end - at):
+                return end + 1
+        return at
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-2)
+    def advance(
+        self, op: cython.int, at: cython.Py_ssize_t, end: cython.Py_ssize_t, cie: cython.Py_ssize_t
+    ) -> cython.Py_ssize_t:
+        """Read how far the location moves into ``delta``; where that ends, or -1 if it cannot be."""
+        size: cython.Py_ssize_t
+        i: cython.Py_ssize_t
+        if op == cfa.SET_LOC:
+            with cython.gil:
+                at = self._set_location(at, end, cie)
+            if at < 0 or (self.last and self.target < self.location):
+                return -1
+            if self.last:
+                self.delta = self.target - self.location
+            return at
+        size = 1 << (op - cfa.ADVANCE_LOC1)
+        if size > end - at:
+            return -1
+        i = size
+        while i > 0:
+            i -= 1
+            self.delta = self.delta << 8 | self.base[at + i]
+        self.delta *= self.code_align
+        return at + size
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.inline
+    @cython.exceptval(-1)
+    def change(self, op: cython.int) -> cython.int:
+        """Do what an instruction does to the state; False if it cannot be done."""
+        number: cython.ulonglong = self.number
+        value: cython.ulonglong = self.value
+        scaled: cython.longlong = cython.cast(cython.longlong, value * self.data_align)
+        if op in (cfa.OFFSET_EXTENDED, cfa.OFFSET_EXTENDED_SF):
+            return self.set_register(number, AT_CFA, scaled, 0)
+        if op == cfa.DEF_CFA_OFFSET:
+            return self.set_half(self.state[0] >> 8 & 0xFF, cython.cast(cython.longlong, value))
+        if op == cfa.DEF_CFA_OFFSET_SF:
+            return self.set_half(self.state[0] >> 8 & 0xFF, scaled)
+        if op == cfa.DEF_CFA_REGISTER:
+            value = self.state[0] >> 32
+            return self.set_half(number, cython.cast(cython.int, value))
+        if op == cfa.DEF_CFA:
+            return self.set_cfa(CFA_REGISTER, number, cython.cast(cython.longlong, value), 0)
+        if op == cfa.DEF_CFA_SF:
+            return self.set_cfa(CFA_REGISTER, number, scaled, 0)
+        if op == cfa.REMEMBER_STATE:
+            return self.remember()
+        if op == cfa.RESTORE_STATE:
+            return self.restore()
+        if op == cfa.RESTORE_EXTENDED:
+            # Back to what the CIE's instructions left.
+            if number < cython.cast(cython.ulonglong, self.registers):
+                self.state[2 + number] = self.initial[2 + number] if self.last else 0
+                self.changed = True
+        elif op == cfa.UNDEFINED:
+            return self.set_register(number, UNDEFINED, 0, 0)
+        elif op == cfa.SAME_VALUE:
+            return self.set_register(number, 0, 0, 0)
+        elif op == cfa.REGISTER:
+            # What is in a register that is not followed is lost.
+            if value >= cython.cast(cython.ulonglong, self.registers):
+                return self.set_register(number, UNDEFINED, 0, 0)
+            return self.set_register(number, REGISTER, cython.cast(cython.longlong, value), 0)
+        elif op in (cfa.VAL_OFFSET, cfa.VAL_OFFSET_SF):
+            return self.set_register(number, IS_CFA, scaled, 0)
+        elif op == cfa.GNU_NEGATIVE_OFFSET_EXTENDED:
+            return self.set_register(number, AT_CFA, cython.cast(cython.longlong, 0 - value * self.data_align), 0)
+        elif op in (cfa.AARCH64_NEGATE_RA_STATE, cfa.AARCH64_NEGATE_RA_STATE_WITH_PC):
+            # It toggles whether the return address is signed; SPARC's window save means nothing here.
+            if self.signing:
+                self.state[0] ^= SIGNED
+                self.changed = True
+        elif op == cfa.MIPS_ADVANCE_LOC8:
+            return False
+        return True
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.inline
+    @cython.exceptval(check=False)
+    def set_half(self, number: cython.ulonglong, offset: cython.longlong) -> cython.bint:
+        """Set the call frame address of which only half changes, which must then be a register and an offset."""
+        return self.state[0] & 0xFF == CFA_REGISTER and self.set_cfa(CFA_REGISTER, number, offset, 0)
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1)
+    def remember(self) -> cython.int:
+        """Save the state; False if it is nested too deeply."""
+        i: cython.Py_ssize_t
+        if self.depth >= self.max_depth:
+            return False
+        if self.saved is None or (self.depth + 1) * STATE > self.saved.shape[0]:
+            with cython.gil:
+                self._save_more(self.depth)
+        for i in range(self.registers + 2):
+            self.saved[self.depth * STATE + i] = self.state[i]
+        self.depth += 1
+        return True
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1)
+    def restore(self) -> cython.int:
+        """Take back the state saved last; False if there is none."""
+        i: cython.Py_ssize_t
+        if self.depth == 0:
+            return False
+        self.depth -= 1
+        for i in range(self.registers + 2):
+            self.state[i] = self.saved[self.depth * STATE + i]
+        self.changed = True
+        return True
 
     def _save_more(self, depth: cython.Py_ssize_t) -> None:
         saved = zeros("Q", 2 * STATE * (depth + 1))
@@ -437,9 +483,15 @@ class Programs(RowTable):
 
     # -- expressions ----------------------------------------------------------------------------------------------
 
-    def _cfa_expression(self, begin: cython.Py_ssize_t, end: cython.Py_ssize_t) -> bool:
-        """A call frame address by expression: the usual shapes become plain rules. False if it cannot be set."""
-        code = bytes(self.section[begin:end])
+    def _expression(self, op: cython.int, end: cython.Py_ssize_t) -> bool:
+        """Set what an instruction gives an expression, which ends at ``end``: the usual shapes become plain rules.
+        False if it cannot be set."""
+        code = bytes(self.section[end - cython.cast(cython.Py_ssize_t, self.value) : end])
+        if op == cfa.DEF_CFA_EXPRESSION:
+            return self._cfa_expression(code)
+        return self._register_expression(self.number, code, op == cfa.VAL_EXPRESSION)
+
+    def _cfa_expression(self, code: bytes) -> bool:
         plain = plain_cfa(code, self.registers, lazy_plt=not self.signing)
         if plain is None:
             number = self.rules.expressions.add(code)
@@ -447,13 +499,10 @@ class Programs(RowTable):
         kind, register, offset, extra = plain
         return self.set_cfa(kind, register, offset, extra)
 
-    def _register_expression(
-        self, register: cython.ulonglong, begin: cython.Py_ssize_t, end: cython.Py_ssize_t, is_value: bool
-    ) -> bool:
-        """A register's rule by expression: its address, or with ``is_value`` its value. False if it cannot be set."""
+    def _register_expression(self, register: cython.ulonglong, code: bytes, is_value: bool) -> bool:
+        """A register's rule by expression: its address, or with ``is_value`` its value."""
         if register >= cython.cast(cython.ulonglong, self.registers):
             return True
-        code = bytes(self.section[begin:end])
         plain = None if is_value else plain_address(code, self.registers)
         if plain is None:
             number = self.rules.expressions.add(code)

@@ -1,0 +1,3 @@
+"""undwarf/tables/cfa_instructions.pxd"""
+
+from undwarf.tables.cfa_instructions import *
