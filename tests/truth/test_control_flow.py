@@ -45,7 +45,7 @@ def test_a_handler_on_an_alternate_stack_within_the_dump(build: Build, stacks: S
         names = stack.of(program)
         # worker() itself asks for the time, and signals arrive where the kernel is left
         assert names[:2] in (["worker", "work"], ["worker", HANDLER[0]])
-        assert names[-3:] == HANDLER
+        assert names[: names.index("burn") + 1][-3:] == HANDLER
     assert any("work" in stack.names for stack in burning)
 
 
@@ -55,7 +55,9 @@ def test_a_handler_on_an_alternate_stack_elsewhere(build: Build, stacks: Stacks)
     burning = [stack for stack in stacks(program, arguments=["1"], graph="dwarf,32768") if "burn" in stack.names]
     assert len(burning) >= 10
     for stack in burning:
-        assert stack.of(program)[-3:] == HANDLER
+        names = stack.of(program)
+        # burn() also asks for the time, by a linkage stub
+        assert names[: names.index("burn") + 1][-3:] == HANDLER
         assert stack.stop is not StopReason.ROOT
 
 

@@ -378,7 +378,7 @@ class Programs(RowTable):
     @cython.nogil
     @cython.inline
     @cython.exceptval(-1)
-    def change(self, op: cython.int) -> cython.int:
+    def change(self, op: cython.int) -> cython.bint:
         """Do what an instruction does to the state; False if it cannot be done."""
         number: cython.ulonglong = self.number
         value: cython.ulonglong = self.value
@@ -438,7 +438,7 @@ class Programs(RowTable):
     @cython.cfunc
     @cython.nogil
     @cython.exceptval(-1)
-    def remember(self) -> cython.int:
+    def remember(self) -> cython.bint:
         """Save the state; False if it is nested too deeply."""
         i: cython.Py_ssize_t
         if self.depth >= self.max_depth:
@@ -454,7 +454,7 @@ class Programs(RowTable):
     @cython.cfunc
     @cython.nogil
     @cython.exceptval(-1)
-    def restore(self) -> cython.int:
+    def restore(self) -> cython.bint:
         """Take back the state saved last; False if there is none."""
         i: cython.Py_ssize_t
         if self.depth == 0:

@@ -4,7 +4,8 @@ from collections.abc import Collection, Iterable, Iterator
 
 from undwarf.elf import ElfFile
 from undwarf.limits import Limits
-from undwarf.tables.code import decoding as do
+from undwarf.tables.code import operations as do
+from undwarf.tables.code.decoding import decode, only_padding, sweep
 from undwarf.tables.code.exceptions import LandingPads
 from undwarf.tables.code.flow import Flow
 from undwarf.tables.code.functions import Functions, find_functions
@@ -92,11 +93,11 @@ class Binary:
             return None
         if self._left is not None:
             self._left -= end - start
-        return do.decode(self.code(start, end), start)[0]
+        return decode(self.code(start, end), start)[0]
 
     def is_padding(self, start: int, end: int) -> bool:
         """Whether a stretch of code does nothing."""
-        return do.only_padding(self.code(start, end), start)
+        return only_padding(self.code(start, end), start)
 
     @property
     def pointers(self) -> Pointers:
@@ -134,7 +135,7 @@ class Binary:
             number = self.functions.at(address)
             if number is None or self.functions.starts[number] not in self.functions.stubs:
                 return ""
-            for one in do.decode(self.code(address, address + 16), address)[0]:
+            for one in decode(self.code(address, address + 16), address)[0]:
                 if one[1] == do.INDIRECT and one[2] == -1:
                     pointer = one[4]
                     break
@@ -324,7 +325,7 @@ class Binary:
                 if end - start > budget:
                     continue
                 budget -= end - start
-                called, taken, jumps = do.sweep(self.code(start, end), start)
+                called, taken, jumps = sweep(self.code(start, end), start)
                 self._called |= called
                 self._taken |= taken
                 for source, target in jumps:

@@ -1,10 +1,6 @@
-"""x86-64 instructions (Intel SDM volume 2) reduced to what they do to the stack, to registers and to the flow.
+"""x86-64 instructions (Intel SDM volume 2) reduced to operations, by what their codes say."""
 
-An operation is a tuple ``(address, kind, a, b, c, next)``; instructions that do none of these give no operation.
-Registers have their DWARF numbers, -1 where there is none.
-"""
-
-from collections.abc import Iterable
+from collections.abc import Callable
 from typing import Any
 
 from iced_x86 import (
@@ -20,71 +16,44 @@ from iced_x86 import (
     RegisterExt,
 )
 
-__all__ = ["Operation", "decode", "sweep"]
+from undwarf.tables.code.operations import (
+    ADD,
+    ADDRESS,
+    ALIGN,
+    BRANCH,
+    CALL,
+    COMPARE,
+    CONSTANT,
+    DIFFERENCE,
+    ELEMENT,
+    ENTER,
+    EXCHANGE,
+    EXTEND,
+    HALT,
+    INDIRECT,
+    JUMP,
+    KILL,
+    LEAVE,
+    LIMIT,
+    LOAD,
+    MOVE,
+    OFFSETS,
+    POP,
+    PUSH,
+    RETURN,
+    RSP,
+    STOP,
+    STORE,
+    SUM,
+    WORDS,
+    Operation,
+)
 
-Operation = tuple[int, int, int, int, int, int]
+__all__ = ["decode", "only_padding", "sweep"]
 
-LEADER = -1
-"""A block starts here; the others follow it at the same address."""
-KILL = 0
-"""Register a has a new value."""
-MOVE = 1
-"""a = b."""
-LOAD = 2
-"""a = word at b + c."""
-STORE = 3
-"""Word at b + c = a."""
-CALL = 4
-"""a: the address called, 0 if not known; b: where the pointer to it lies, 0 if not known."""
-BRANCH = 5
-"""May go to a, else on; b: whether by a comparison of unsigned numbers."""
-JUMP = 6
-"""Goes to a."""
-INDIRECT = 7
-"""Goes to register a, or to the word at register b + c (b -1: at c), or (a -2) to a word of a table at b + c."""
-PUSH = 8
-"""Register a; -1 anything else."""
-POP = 9
-ADD = 10
-"""a += c."""
-ADDRESS = 11
-"""a = b + c."""
-CONSTANT = 12
-"""a = c."""
-ALIGN = 13
-"""a = b, moved by nobody knows how much: rounded down, or an element of an array."""
-LEAVE = 14
-RETURN = 15
-STOP = 16
-"""Nothing comes after this instruction."""
-SUM = 17
-"""a = b + c, registers."""
-DIFFERENCE = 18
-"""a -= b."""
-OFFSETS = 19
-"""a = 32-bit word of a table at b + c."""
-WORDS = 20
-"""a = 64-bit word of a table at b + c."""
-EXCHANGE = 21
-COMPARE = 22
-"""Registers a and b."""
-LIMIT = 23
-"""Something is compared with c."""
-ENTER = 24
-HALT = 25
-"""As STOP, but what lies behind may be meant to go on."""
-ELEMENT = 26
-"""a = 32-bit word at b + c, registers, one of which is a table."""
-EXTEND = 27
-"""a = b, its lower half with sign."""
-END = -2
-"""The decoded code ends here."""
+Reduction = Callable[[Any, int, int], Operation | None]
+"""The operation of an instruction as the decoder gives it, from its address and the one behind it."""
 
-STACK = {PUSH, POP, LEAVE, ENTER}
-"""Kinds that move the stack pointer without naming it."""
-
-RBP = 6
-RSP = 7
 RIP = 16
 
 _ORDER = ("RAX", "RDX", "RCX", "RBX", "RSI", "RDI", "RBP", "RSP", "R8", "R9", "R10", "R11", "R12", "R13", "R14", "R15")
@@ -101,38 +70,8 @@ def _registers() -> list[int]:
     return found
 
 
-REGISTER = _registers()
-
-# What is done with an instruction, by its code.
-_UNKNOWN, _NOTHING, _FIRST, _ALL = 0, 1, 2, 3
-_SPECIAL = 4
-
-_CODES: dict[str, int] = {}
-
-
-def _special() -> dict[int, int]:
-    names = {
-        "MOV_R64_RM64": 10, "MOV_RM64_R64": 11, "LEA_R64_M": 12, "PUSH_R64": 13, "POP_R64": 14,
-        "ADD_RM64_IMM8": 15, "ADD_RM64_IMM32": 15, "SUB_RM64_IMM8": 16, "SUB_RM64_IMM32": 16,
-        "CALL_REL32_64": 17, "CALL_RM64": 18, "JMP_REL8_64": 19, "JMP_REL32_64": 19, "JMP_RM64": 20,
-        "RETNQ": 21, "RETNQ_IMM16": 21, "AND_RM64_IMM8": 22, "AND_RM64_IMM32": 22, "LEAVEQ": 23,
-        "MOVSXD_R64_RM32": 24, "ADD_R64_RM64": 25, "ADD_RM64_R64": 25, "SUB_R64_RM64": 26, "SUB_RM64_R64": 26,
-        "MOV_R64_IMM64": 27, "MOV_R32_IMM32": 27, "MOV_RM64_IMM32": 27, "MOV_RM32_IMM32": 27,
-        "PUSHQ_IMM8": 28, "PUSHQ_IMM32": 28, "PUSH_RM64": 28, "PUSHFQ": 28, "PUSHQ_FS": 28, "PUSHQ_GS": 28,
-        "POP_RM64": 29, "POPFQ": 29, "POPQ_FS": 29, "POPQ_GS": 29, "XCHG_RM64_R64": 30, "XCHG_R64_RAX": 30,
-        "CMP_RM64_R64": 31, "CMP_R64_RM64": 31,
-        "CMP_RM64_IMM8": 32, "CMP_RM64_IMM32": 32, "CMP_RM32_IMM8": 32, "CMP_EAX_IMM32": 32, "CMP_RM32_IMM32": 32,
-        "CMP_RM8_IMM8": 32, "CMP_AL_IMM8": 32, "CMP_RM16_IMM8": 32, "CMP_RM16_IMM16": 32, "CMP_RAX_IMM32": 32,
-        "CMP_AX_IMM16": 32, "ENTERQ_IMM16_IMM8": 33, "HLT": 36, "UD2": 34, "INT3": 34, "INVALID": 34,
-        "UD1_R32_RM32": 34, "UD1_R64_RM64": 34, "SUB_RAX_IMM32": 16, "ADD_RAX_IMM32": 15,
-        "MOV_R32_RM32": 37, "CDQE": 38, "XOR_R32_RM32": 35, "XOR_RM32_R32": 35,
-    }  # fmt: skip
-    return {getattr(Code, name): kind for name, kind in names.items()}
-
-
-_TODO = [_UNKNOWN] * 8192
-for _code, _kind in _special().items():
-    _TODO[_code] = _kind
+_REGISTER = _registers()
+"""The DWARF number of each of the decoder's registers."""
 
 _INFORMATION = InstructionInfoFactory()
 _WRITES = {OpAccess.WRITE, OpAccess.COND_WRITE, OpAccess.READ_WRITE, OpAccess.READ_COND_WRITE}
@@ -149,217 +88,300 @@ def _written(instruction: Any) -> list[int]:
     """The general registers an instruction writes."""
     return sorted(
         {
-            REGISTER[one.register]
+            _REGISTER[one.register]
             for one in _INFORMATION.info(instruction).used_registers()
-            if one.access in _WRITES and 0 <= REGISTER[one.register] < 16
+            if one.access in _WRITES and 0 <= _REGISTER[one.register] < 16
         }
     )
-
-
-def _classify(instruction: Any) -> int:
-    """What is to be done with all instructions of this code."""
-    flow = instruction.flow_control
-    if flow in _CONDITIONAL:
-        kind = 40
-    elif flow in _ENDING:
-        kind = 34
-    elif flow == FlowControl.CALL or flow == FlowControl.INDIRECT_CALL:
-        kind = 41
-    else:
-        first = instruction.op0_register
-        written = _written(instruction)
-        if instruction.mnemonic in _SURPRISING or any(one != REGISTER[first] for one in written):
-            kind = _ALL
-        elif instruction.op_count and _INFORMATION.info(instruction).op0_access in _WRITES:
-            vector = instruction.op0_kind == OpKind.REGISTER and REGISTER[first] < 0
-            kind = _NOTHING if vector else _FIRST
-        else:
-            kind = _NOTHING
-    _TODO[instruction.code] = kind
-    return kind
 
 
 def _signed(value: int) -> int:
     return value - (1 << 64) if value >> 63 else value
 
 
+def _nothing(one: Any, at: int, behind: int) -> Operation | None:
+    return None
+
+
+def _kill(one: Any, at: int, behind: int) -> Operation | None:
+    a = _REGISTER[one.op0_register]
+    return (at, KILL, a, 0, 0, behind) if a >= 0 else None
+
+
+def _several(one: Any, at: int, behind: int) -> Operation | None:
+    """Of instructions that write other registers than their first operand: :func:`decode` asks for each."""
+    raise NotImplementedError
+
+
+def _branch(one: Any, at: int, behind: int) -> Operation | None:
+    return at, BRANCH, one.near_branch_target, one.condition_code in _UNSIGNED, 0, behind
+
+
+def _jump(one: Any, at: int, behind: int) -> Operation | None:
+    return at, JUMP, one.near_branch_target, 0, 0, behind
+
+
+def _indirect(one: Any, at: int, behind: int) -> Operation | None:
+    a = _REGISTER[one.op0_register]
+    if a >= 0:
+        return at, INDIRECT, a, 0, 0, behind
+    base = _REGISTER[one.memory_base]
+    a = -2 if one.memory_index and one.memory_index_scale == 8 else -1
+    return at, INDIRECT, a, -1 if base == RIP else base, one.memory_displacement, behind
+
+
+def _call(one: Any, at: int, behind: int) -> Operation | None:
+    return at, CALL, one.near_branch_target, 0, 0, behind
+
+
+def _call_memory(one: Any, at: int, behind: int) -> Operation | None:
+    pointer = one.memory_displacement if _REGISTER[one.memory_base] == RIP else 0
+    return at, CALL, 0, pointer, 0, behind
+
+
+def _call_unknown(one: Any, at: int, behind: int) -> Operation | None:
+    return at, CALL, 0, 0, 0, behind
+
+
+def _return(one: Any, at: int, behind: int) -> Operation | None:
+    return at, RETURN, 0, 0, 0, behind
+
+
+def _stop(one: Any, at: int, behind: int) -> Operation | None:
+    return at, STOP, 0, 0, 0, behind
+
+
+def _halt(one: Any, at: int, behind: int) -> Operation | None:
+    return at, HALT, 0, 0, 0, behind
+
+
+def _move(one: Any, at: int, behind: int) -> Operation | None:
+    a = _REGISTER[one.op0_register]
+    b = _REGISTER[one.op1_register]
+    if a >= 0 and b >= 0:
+        return at, MOVE, a, b, 0, behind
+    base = _REGISTER[one.memory_base]
+    if b >= 0:
+        if 0 <= base < 16 and not one.memory_index:
+            return at, STORE, b, base, _signed(one.memory_displacement), behind
+        return None
+    if a < 0:
+        return None
+    if one.memory_index:
+        if one.memory_index_scale == 8:
+            return at, WORDS, a, base, one.memory_displacement, behind
+    elif 0 <= base < 16:
+        return at, LOAD, a, base, _signed(one.memory_displacement), behind
+    return at, KILL, a, 0, 0, behind
+
+
+def _move_half(one: Any, at: int, behind: int) -> Operation | None:
+    a = _REGISTER[one.op0_register]
+    if a < 0:
+        return None
+    base = _REGISTER[one.memory_base]
+    index = _REGISTER[one.memory_index]
+    if base >= 0 and index >= 0:
+        if one.memory_index_scale == 4:
+            return at, OFFSETS, a, base, one.memory_displacement, behind
+        if one.memory_index_scale == 1 and not one.memory_displacement:
+            return at, ELEMENT, a, base, index, behind
+    return at, KILL, a, 0, 0, behind
+
+
+def _move_extended(one: Any, at: int, behind: int) -> Operation | None:
+    a = _REGISTER[one.op0_register]
+    source = _REGISTER[one.op1_register]
+    if one.memory_index and one.memory_index_scale == 4:
+        return at, OFFSETS, a, _REGISTER[one.memory_base], one.memory_displacement, behind
+    return (at, EXTEND, a, source, 0, behind) if source >= 0 else (at, KILL, a, 0, 0, behind)
+
+
+def _extend_rax(one: Any, at: int, behind: int) -> Operation | None:
+    return at, EXTEND, 0, 0, 0, behind
+
+
+def _move_number(one: Any, at: int, behind: int) -> Operation | None:
+    a = _REGISTER[one.op0_register]
+    return (at, CONSTANT, a, 0, one.immediate(1) & 0xFFFFFFFFFFFFFFFF, behind) if a >= 0 else None
+
+
+def _lea(one: Any, at: int, behind: int) -> Operation | None:
+    a = _REGISTER[one.op0_register]
+    base = _REGISTER[one.memory_base]
+    if base == RIP:
+        return at, CONSTANT, a, 0, one.memory_displacement, behind
+    if base < 0:
+        return at, KILL, a, 0, 0, behind
+    if not one.memory_index:
+        return at, ADDRESS, a, base, _signed(one.memory_displacement), behind
+    index = _REGISTER[one.memory_index]
+    if 0 <= index < 16 and one.memory_index_scale == 1 and not one.memory_displacement:
+        return at, SUM, a, base, index, behind
+    return at, ALIGN, a, base, 0, behind
+
+
+def _push(one: Any, at: int, behind: int) -> Operation | None:
+    return at, PUSH, _REGISTER[one.op0_register], 0, 0, behind
+
+
+def _push_other(one: Any, at: int, behind: int) -> Operation | None:
+    return at, PUSH, -1, 0, 0, behind
+
+
+def _pop(one: Any, at: int, behind: int) -> Operation | None:
+    return at, POP, _REGISTER[one.op0_register], 0, 0, behind
+
+
+def _pop_other(one: Any, at: int, behind: int) -> Operation | None:
+    return at, POP, -1, 0, 0, behind
+
+
+def _add_number(one: Any, at: int, behind: int) -> Operation | None:
+    a = _REGISTER[one.op0_register]
+    return (at, ADD, a, 0, _signed(one.immediate(1)), behind) if a >= 0 else None
+
+
+def _subtract_number(one: Any, at: int, behind: int) -> Operation | None:
+    a = _REGISTER[one.op0_register]
+    return (at, ADD, a, 0, -_signed(one.immediate(1)), behind) if a >= 0 else None
+
+
+def _and_number(one: Any, at: int, behind: int) -> Operation | None:
+    a = _REGISTER[one.op0_register]
+    if a < 0:
+        return None
+    return (at, ALIGN, a, a, 0, behind) if _signed(one.immediate(1)) < 0 else (at, KILL, a, 0, 0, behind)
+
+
+def _add(one: Any, at: int, behind: int) -> Operation | None:
+    a = _REGISTER[one.op0_register]
+    b = _REGISTER[one.op1_register]
+    if a < 0:
+        return None
+    return (at, SUM, a, a, b, behind) if b >= 0 else (at, KILL, a, 0, 0, behind)
+
+
+def _subtract(one: Any, at: int, behind: int) -> Operation | None:
+    a = _REGISTER[one.op0_register]
+    b = _REGISTER[one.op1_register]
+    if a < 0:
+        return None
+    return (at, DIFFERENCE, a, b, 0, behind) if b >= 0 else (at, KILL, a, 0, 0, behind)
+
+
+def _exclusive_or(one: Any, at: int, behind: int) -> Operation | None:
+    a = _REGISTER[one.op0_register]
+    if a < 0:
+        return None
+    same = a == _REGISTER[one.op1_register]
+    return (at, CONSTANT, a, 0, 0, behind) if same else (at, KILL, a, 0, 0, behind)
+
+
+def _exchange(one: Any, at: int, behind: int) -> Operation | None:
+    a = _REGISTER[one.op0_register]
+    b = _REGISTER[one.op1_register]
+    return (at, EXCHANGE, a, b, 0, behind) if a >= 0 and b >= 0 else (at, KILL, max(a, b), 0, 0, behind)
+
+
+def _compare(one: Any, at: int, behind: int) -> Operation | None:
+    a = _REGISTER[one.op0_register]
+    b = _REGISTER[one.op1_register]
+    return (at, COMPARE, a, b, 0, behind) if a == RSP or b == RSP else None
+
+
+def _compare_number(one: Any, at: int, behind: int) -> Operation | None:
+    return at, LIMIT, 0, 0, one.immediate(1), behind
+
+
+def _enter(one: Any, at: int, behind: int) -> Operation | None:
+    return at, ENTER, 0, 0, one.immediate(0) if one.immediate(1) == 0 else -1, behind
+
+
+def _leave(one: Any, at: int, behind: int) -> Operation | None:
+    return at, LEAVE, 0, 0, 0, behind
+
+
+_NAMES: tuple[tuple[Reduction, str], ...] = (
+    (_move, "MOV_R64_RM64 MOV_RM64_R64"),
+    (_move_half, "MOV_R32_RM32"),
+    (_move_extended, "MOVSXD_R64_RM32"),
+    (_extend_rax, "CDQE"),
+    (_move_number, "MOV_R64_IMM64 MOV_R32_IMM32 MOV_RM64_IMM32 MOV_RM32_IMM32"),
+    (_lea, "LEA_R64_M"),
+    (_push, "PUSH_R64"),
+    (_push_other, "PUSHQ_IMM8 PUSHQ_IMM32 PUSH_RM64 PUSHFQ PUSHQ_FS PUSHQ_GS"),
+    (_pop, "POP_R64"),
+    (_pop_other, "POP_RM64 POPFQ POPQ_FS POPQ_GS"),
+    (_add_number, "ADD_RM64_IMM8 ADD_RM64_IMM32 ADD_RAX_IMM32"),
+    (_subtract_number, "SUB_RM64_IMM8 SUB_RM64_IMM32 SUB_RAX_IMM32"),
+    (_and_number, "AND_RM64_IMM8 AND_RM64_IMM32"),
+    (_add, "ADD_R64_RM64 ADD_RM64_R64"),
+    (_subtract, "SUB_R64_RM64 SUB_RM64_R64"),
+    (_exclusive_or, "XOR_R32_RM32 XOR_RM32_R32"),
+    (_exchange, "XCHG_RM64_R64 XCHG_R64_RAX"),
+    (_compare, "CMP_RM64_R64 CMP_R64_RM64"),
+    (_compare_number, "CMP_RM64_IMM8 CMP_RM64_IMM32 CMP_RM32_IMM8 CMP_RM32_IMM32 CMP_RM16_IMM8 CMP_RM16_IMM16"),
+    (_compare_number, "CMP_RM8_IMM8 CMP_AL_IMM8 CMP_AX_IMM16 CMP_EAX_IMM32 CMP_RAX_IMM32"),
+    (_enter, "ENTERQ_IMM16_IMM8"),
+    (_leave, "LEAVEQ"),
+    (_call, "CALL_REL32_64"),
+    (_call_memory, "CALL_RM64"),
+    (_jump, "JMP_REL8_64 JMP_REL32_64"),
+    (_indirect, "JMP_RM64"),
+    (_return, "RETNQ RETNQ_IMM16"),
+    (_stop, "UD2 UD1_R32_RM32 UD1_R64_RM64 INT3 INVALID"),
+    (_halt, "HLT"),
+)
+"""The reductions of codes that matter; those of others follow from what the decoder says of them."""
+
+_REDUCTIONS: list[Reduction | None] = [None] * 8192
+for _reduction, _codes in _NAMES:
+    for _code in _codes.split():
+        _REDUCTIONS[getattr(Code, _code)] = _reduction
+
+
+def _reduction_of(instruction: Any) -> Reduction:
+    """What is to be done with all instructions of this code, which is met for the first time."""
+    flow = instruction.flow_control
+    found: Reduction
+    if flow in _CONDITIONAL:
+        found = _branch
+    elif flow in _ENDING:
+        found = _stop
+    elif flow == FlowControl.CALL or flow == FlowControl.INDIRECT_CALL:
+        found = _call_unknown
+    else:
+        first = instruction.op0_register
+        written = _written(instruction)
+        if instruction.mnemonic in _SURPRISING or any(one != _REGISTER[first] for one in written):
+            found = _several
+        elif instruction.op_count and _INFORMATION.info(instruction).op0_access in _WRITES:
+            vector = instruction.op0_kind == OpKind.REGISTER and _REGISTER[first] < 0
+            found = _nothing if vector else _kill
+        else:
+            found = _nothing
+    _REDUCTIONS[instruction.code] = found
+    return found
+
+
 def decode(code: bytes, address: int) -> tuple[list[Operation], int]:
     """The operations of a stretch of code, and how many instructions it has."""
     found: list[Operation] = []
     add = found.append
-    todo = _TODO
-    register = REGISTER
+    reductions = _REDUCTIONS
     count = 0
     for one in Decoder(64, code, ip=address):
         count += 1
-        kind = todo[one.code] or _classify(one)
-        if kind == _NOTHING:
+        reduction = reductions[one.code] or _reduction_of(one)
+        if reduction is _nothing:
             continue
         at = one.ip
-        if kind == _FIRST:
-            a = register[one.op0_register]
-            if a >= 0:
-                add((at, KILL, a, 0, 0, at + one.len))
-            continue
-        behind = at + one.len
-        if kind == 40:
-            add((at, BRANCH, one.near_branch_target, one.condition_code in _UNSIGNED, 0, behind))
-        elif kind == 10 or kind == 11:
-            a = register[one.op0_register]
-            b = register[one.op1_register]
-            if a >= 0 and b >= 0:
-                add((at, MOVE, a, b, 0, behind))
-            elif b >= 0:
-                base = register[one.memory_base]
-                if 0 <= base < 16 and not one.memory_index:
-                    add((at, STORE, b, base, _signed(one.memory_displacement), behind))
-            elif a >= 0:
-                base = register[one.memory_base]
-                if one.memory_index:
-                    if one.memory_index_scale == 8:
-                        add((at, WORDS, a, base, one.memory_displacement, behind))
-                    else:
-                        add((at, KILL, a, 0, 0, behind))
-                elif 0 <= base < 16:
-                    add((at, LOAD, a, base, _signed(one.memory_displacement), behind))
-                else:
-                    add((at, KILL, a, 0, 0, behind))
-        elif kind == 17:
-            add((at, CALL, one.near_branch_target, 0, 0, behind))
-        elif kind == 12:
-            a = register[one.op0_register]
-            base = register[one.memory_base]
-            if one.memory_index or base < 0:
-                index = register[one.memory_index]
-                if base >= 0 and 0 <= index < 16 and one.memory_index_scale == 1 and not one.memory_displacement:
-                    add((at, SUM, a, base, index, behind))
-                elif 0 <= base < 16:
-                    add((at, ALIGN, a, base, 0, behind))
-                else:
-                    add((at, KILL, a, 0, 0, behind))
-            elif base == RIP:
-                add((at, CONSTANT, a, 0, one.memory_displacement, behind))
-            else:
-                add((at, ADDRESS, a, base, _signed(one.memory_displacement), behind))
-        elif kind == 13:
-            add((at, PUSH, register[one.op0_register], 0, 0, behind))
-        elif kind == 14:
-            add((at, POP, register[one.op0_register], 0, 0, behind))
-        elif kind == 15 or kind == 16:
-            a = register[one.op0_register]
-            if a >= 0:
-                c = _signed(one.immediate(1))
-                add((at, ADD, a, 0, c if kind == 15 else -c, behind))
-        elif kind == 19:
-            add((at, JUMP, one.near_branch_target, 0, 0, behind))
-        elif kind == 21:
-            add((at, RETURN, 0, 0, 0, behind))
-        elif kind == 32:
-            add((at, LIMIT, 0, 0, one.immediate(1), behind))
-        elif kind == 18:
-            b = one.memory_displacement if register[one.memory_base] == RIP else 0
-            add((at, CALL, 0, b, 0, behind))
-        elif kind == 20:
-            a = register[one.op0_register]
-            if a >= 0:
-                add((at, INDIRECT, a, 0, 0, behind))
-            else:
-                base = register[one.memory_base]
-                a = -2 if one.memory_index and one.memory_index_scale == 8 else -1
-                add((at, INDIRECT, a, -1 if base == RIP else base, one.memory_displacement, behind))
-        elif kind == 35:
-            a = register[one.op0_register]
-            if a >= 0:
-                if a == register[one.op1_register]:
-                    add((at, CONSTANT, a, 0, 0, behind))
-                else:
-                    add((at, KILL, a, 0, 0, behind))
-        elif kind == 24:
-            a = register[one.op0_register]
-            base = register[one.memory_base]
-            source = register[one.op1_register]
-            if one.memory_index and one.memory_index_scale == 4:
-                add((at, OFFSETS, a, base, one.memory_displacement, behind))
-            elif source >= 0:
-                add((at, EXTEND, a, source, 0, behind))
-            else:
-                add((at, KILL, a, 0, 0, behind))
-        elif kind == 37:
-            a = register[one.op0_register]
-            base = register[one.memory_base]
-            index = register[one.memory_index]
-            if a >= 0 and base >= 0 and index >= 0 and one.memory_index_scale == 4:
-                add((at, OFFSETS, a, base, one.memory_displacement, behind))
-            elif a >= 0 and base >= 0 and index >= 0 and one.memory_index_scale == 1 and not one.memory_displacement:
-                add((at, ELEMENT, a, base, index, behind))
-            elif a >= 0:
-                add((at, KILL, a, 0, 0, behind))
-        elif kind == 38:
-            add((at, EXTEND, 0, 0, 0, behind))
-        elif kind == 25 or kind == 26:
-            a = register[one.op0_register]
-            b = register[one.op1_register]
-            if a >= 0 and b >= 0:
-                add((at, SUM, a, a, b, behind) if kind == 25 else (at, DIFFERENCE, a, b, 0, behind))
-            elif a >= 0:
-                add((at, KILL, a, 0, 0, behind))
-        elif kind == 27:
-            a = register[one.op0_register]
-            if a >= 0:
-                add((at, CONSTANT, a, 0, one.immediate(1) & 0xFFFFFFFFFFFFFFFF, behind))
-        elif kind == 28:
-            add((at, PUSH, -1, 0, 0, behind))
-        elif kind == 29:
-            add((at, POP, -1, 0, 0, behind))
-        elif kind == 22:
-            a = register[one.op0_register]
-            if a >= 0:
-                add((at, ALIGN, a, a, 0, behind) if _signed(one.immediate(1)) < 0 else (at, KILL, a, 0, 0, behind))
-        elif kind == 23:
-            add((at, LEAVE, 0, 0, 0, behind))
-        elif kind == 30:
-            a = register[one.op0_register]
-            b = register[one.op1_register]
-            if a >= 0 and b >= 0:
-                add((at, EXCHANGE, a, b, 0, behind))
-            else:
-                add((at, KILL, max(a, b), 0, 0, behind))
-        elif kind == 31:
-            a = register[one.op0_register]
-            b = register[one.op1_register]
-            if a == RSP or b == RSP:
-                add((at, COMPARE, a, b, 0, behind))
-        elif kind == 33:
-            add((at, ENTER, 0, 0, one.immediate(0) if one.immediate(1) == 0 else -1, behind))
-        elif kind == 34:
-            add((at, STOP, 0, 0, 0, behind))
-        elif kind == 36:
-            add((at, HALT, 0, 0, 0, behind))
-        elif kind == 41:
-            add((at, CALL, 0, 0, 0, behind))
-        else:
-            for a in _written(one):
-                add((at, KILL, a, 0, 0, behind))
+        if reduction is _several:
+            found += [(at, KILL, a, 0, 0, at + one.len) for a in _written(one)]
+        elif (operation := reduction(one, at, at + one.len)) is not None:
+            add(operation)
     return found, count
-
-
-_CHANGED = {
-    KILL, MOVE, LOAD, POP, ADD, ADDRESS, CONSTANT, ALIGN, SUM, DIFFERENCE, OFFSETS, WORDS, EXCHANGE, LEAVE,
-    ELEMENT, EXTEND,
-}  # fmt: skip
-
-
-def changed(operations: Iterable[Operation]) -> set[int] | None:
-    """The registers that a stretch of code changes; None where it leads to other code."""
-    found: set[int] = set()
-    for _, kind, a, b, _, _ in operations:
-        if kind in _CHANGED:
-            found.add(RBP if kind == LEAVE else a)
-            if kind == EXCHANGE:
-                found.add(b)
-        elif kind in (CALL, INDIRECT, ENTER):
-            return None
-    return found
 
 
 def only_padding(code: bytes, address: int) -> bool:

@@ -9,7 +9,9 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
 from heapq import heappop, heappush
 
-from undwarf.tables.code import decoding as do
+from undwarf.tables.code import operations as do
+from undwarf.tables.code.decoding import only_padding
+from undwarf.tables.code.effects import CLOBBERED, Effects, table_entry
 from undwarf.tables.code.program import Program
 from undwarf.tables.code.stack_state import (
     ANCHORS,
@@ -19,9 +21,6 @@ from undwarf.tables.code.stack_state import (
     KINDS,
     OFFSET,
     OUTERMOST,
-    RETURN,
-    SPAN,
-    TAKEN,
     TARGET,
     WORD,
     RuleWords,
@@ -33,13 +32,8 @@ from undwarf.tables.code.stack_state import (
 
 __all__ = ["Flow"]
 
-_CLOBBERED = (0, 1, 2, 4, 5, 8, 9, 10, 11)
-"""Registers that a call does not keep (System V ABI, 3.2.1)."""
-
 _PADDING = (b"\x90", b"\x66", b"\x0f", b"\xcc", b"\x2e", b"\x67")
 """How instructions begin that do nothing."""
-
-_MASK = 0xFFFFFFFFFFFFFFFF
 
 
 class Flow:
@@ -77,8 +71,7 @@ class Flow:
         """Other functions it goes on with when it has taken down its frame."""
         self.framed: set[tuple[int, int]] = set()
         """Pieces of code elsewhere that it enters with a frame on the stack."""
-        self.anchors: dict[int, int] = {}
-        self._tables: dict[tuple[int, int], int] = {}
+        self._effects = Effects()
         self.returns = False
         self.keeps_stack = False
         """No instruction changes the stack pointer."""
@@ -175,7 +168,7 @@ class Flow:
             # what is stored there from then on is known.
             mine, other = known[0][r], theirs[r]
             if mine != other and HALF <= mine < ANCHORS and HALF <= other < ANCHORS:
-                value = self.anchors.setdefault(-2 * target - (r & 1), len(self.anchors) + 2) * SPAN
+                value = self._effects.anchor(-2 * target - (r & 1))
                 changed = changed or mine != value
                 theirs = [*theirs[:r], value, *theirs[r + 1 :]]
                 known[0][r] = value
@@ -242,6 +235,7 @@ class Flow:
         words = dict(known[1])
         state = (registers, words)
         operations = self.operations
+        effects = self._effects.of
         first = at = bisect_right(operations, (start, do.LEADER, 1 << 70))
         if not self._inside(start):
             # Damaged code leads to its own end.
@@ -251,55 +245,18 @@ class Flow:
         rows: list[tuple[int, RuleWords | None]] = [(start, rule)]
         called = 0
         last = False
-        table_limit = 0
         compared: tuple[int, int] | None = None
         while True:
-            address, kind, a, b, c, behind = operations[at]
+            address, kind, a, b, _, behind = operation = operations[at]
             if address >= until:
                 self._found = state
                 return 0
             at += 1
-            changed = False
-            if kind == 0:  # KILL
-                old = registers[a]
-                if old:
-                    registers[a] = 0
-                    changed = True
-            elif kind == 2:  # LOAD
-                base = registers[b]
-                old = registers[a]
-                new = words.get(base + c, 0) if HALF <= base < ANCHORS else 0
-                if new != old:
-                    registers[a] = new
-                    changed = True
-                if new == CFA - 8 and a != 7:
-                    # The stack pointer of the entry is on its way back: from here on this register names the frame.
-                    words[TAKEN] = CONSTANT
-                    changed = True
-            elif kind == 1:  # MOVE
-                old = registers[a]
-                new = registers[b]
-                if new != old:
-                    registers[a] = new
-                    changed = True
-                    if a == 7 and new == CFA - 8:
-                        self._restored(registers)
-            elif kind == 12:  # CONSTANT
-                registers[a] = CONSTANT + c
-                changed = a in (3, 6, 7, 10, 12, 13, 14, 15)
-            elif kind == 3:  # STORE
-                base = registers[b]
-                if HALF <= base < ANCHORS:
-                    value = registers[a]
-                    if value:
-                        words[base + c] = value
-                        if value == CFA - 8:
-                            words.pop(TAKEN, None)
-                        changed = value < ANCHORS
-                    elif base + c in words:
-                        del words[base + c]
-                        changed = True
-            elif kind == 4:  # CALL
+            effect = effects[kind]
+            if effect is not None:
+                changed = effect(registers, words, operation)
+            elif kind == do.CALL:
+                changed = False
                 if a == behind:
                     # Only to learn where it is.
                     registers[7] -= 8
@@ -308,11 +265,7 @@ class Flow:
                 else:
                     if self._pads:
                         self._throw(address, state)
-                    if (
-                        address in self.dead_calls
-                        or self.program.never_returns(a, b)
-                        or (self.program.searched and self._ends_function(behind))
-                    ):
+                    if self._never_returns(address, a, b, behind):
                         self.blocks[start] = rows, behind
                         return at - first
                     if registers[6] == CONSTANT and self._is_last(at):
@@ -324,192 +277,83 @@ class Flow:
                             changed = True
                         registers[r] = 0
                     called = address
-            elif kind == 5:  # BRANCH
+            elif kind == do.BRANCH:
                 if compared is not None and at >= 2 and operations[at - 2][1] == do.COMPARE:
-                    # The loop that touches a large frame's pages ends when both are equal.
-                    taken = (list(registers), dict(words))
-                    self._go(a, taken)
-                    x, y = compared
-                    other = y if x == 7 else x
-                    if HALF <= registers[other] < ANCHORS and registers[7] != registers[other]:
-                        registers[7] = registers[other]
-                        changed = True
+                    self._go(a, (list(registers), dict(words)))
+                    changed = self._made_equal(registers, compared)
                 else:
                     self._go(a, state)
-            elif kind == 8:  # PUSH
-                if registers[7]:
-                    value = registers[a] if a >= 0 else 0
-                    stack = registers[7] = registers[7] - 8
-                    if value:
-                        words[stack] = value
-                    elif stack in words:
-                        del words[stack]
-                    changed = True
-            elif kind == 9:  # POP
-                stack = registers[7]
-                value = words.pop(stack, 0) if stack else 0
-                if stack:
-                    registers[7] = stack + 8
-                if a >= 0:
-                    registers[a] = value
-                if stack == CFA - 8 and value == RETURN and a < 0:
-                    words[stack] = value
-                changed = True
-            elif kind == -1:  # LEADER
-                call = called if called and self._leads_on(operations[at - 2], called, address) else 0
-                self._reach(address, state, call)
-                self.blocks[start] = rows, address
-                return at - first
-            elif kind == 6:  # JUMP
-                self._go(a, state)
-                self.blocks[start] = rows, behind
-                return at - first
-            elif kind == 10:  # ADD
-                old = registers[a]
-                if old:
-                    new = old + c if HALF <= old < ANCHORS else CONSTANT + ((old - CONSTANT + c) & _MASK)
-                    registers[a] = new if old >= HALF and old < OFFSET else 0
-                    changed = True
-            elif kind == 11:  # ADDRESS
-                base = registers[b]
-                registers[a] = base + c if HALF <= base < ANCHORS else 0
-                changed = True
-                if a == 7 and registers[7] == CFA - 8 and b != 7:
-                    self._restored(registers)
-            elif kind == 26:  # ELEMENT
-                x, y = registers[b], registers[c]
-                high = max(x, y)
-                registers[a] = high - CONSTANT + OFFSET if CONSTANT <= high < OFFSET and min(x, y) < CONSTANT else 0
-                changed = True
-            elif kind == 27:  # EXTEND
-                x = registers[b]
-                registers[a] = x if OFFSET <= x < TARGET else 0
-                changed = True
-            elif kind == 25:  # HALT
-                if (
-                    not last
-                    and self._inside(behind)
-                    and not do.only_padding(self.program.code(behind, behind + 2), behind)
-                ):
-                    self._reach(behind, state, 0)
-                self.blocks[start] = rows, behind
-                return at - first
-            elif kind == 15 or kind == 16:  # RETURN, STOP
-                if kind == 15:
-                    self.returns = True
-                self.blocks[start] = rows, behind
-                return at - first
-            elif kind == 7:  # INDIRECT
-                self._indirect(address, a, b, c, state, table_limit)
-                self.blocks[start] = rows, behind
-                return at - first
-            elif kind == 17:  # SUM
-                x = registers[b]
-                y = registers[c]
-                if x >= OFFSET or y >= OFFSET:
-                    low, high = (x, y) if x < y else (y, x)
-                    if CONSTANT <= low < OFFSET <= high < TARGET:
-                        pair = high - OFFSET, low - CONSTANT
-                        registers[a] = TARGET + self._tables.setdefault(pair, len(self._tables))
-                    else:
-                        registers[a] = 0
-                elif CONSTANT <= y < OFFSET and HALF <= x < ANCHORS:
-                    registers[a] = x + (((y - CONSTANT) ^ (1 << 63)) - (1 << 63))
-                elif a == 7 and HALF <= x < ANCHORS:
-                    registers[a] = self._anchor(address, state)
-                else:
-                    registers[a] = 0
-                changed = True
-            elif kind == 18:  # DIFFERENCE
-                x = registers[a]
-                y = registers[b]
-                if CONSTANT <= y < OFFSET and HALF <= x < ANCHORS and y - CONSTANT < 1 << 31:
-                    registers[a] = x - (y - CONSTANT)
-                elif HALF <= x < ANCHORS and y < CONSTANT:
-                    registers[a] = self._anchor(address, state)
-                else:
-                    registers[a] = 0
-                changed = True
-            elif kind == 19:  # OFFSETS
-                base = registers[b] if b >= 0 else CONSTANT
-                registers[a] = OFFSET + ((base - CONSTANT + c) & _MASK) if CONSTANT <= base < OFFSET else 0
-                changed = True
-            elif kind == 20:  # WORDS
-                base = registers[b] if b >= 0 else CONSTANT
-                registers[a] = WORD + ((base - CONSTANT + c) & _MASK) if CONSTANT <= base < OFFSET else 0
-                changed = True
-            elif kind == 23:  # LIMIT
-                table_limit = c
-            elif kind == 22:  # COMPARE
+                    changed = False
+            elif kind == do.LIMIT:
+                continue
+            elif kind == do.COMPARE:
                 compared = (a, b)
-            elif kind == 14:  # LEAVE
-                frame = registers[6]
-                if HALF <= frame < ANCHORS:
-                    registers[6] = words.pop(frame, 0)
-                    registers[7] = frame + 8
-                else:
-                    registers[6] = registers[7] = 0
-                changed = True
-            elif kind == 13:  # ALIGN
-                registers[a] = self._anchor(address, state) if HALF <= registers[b] < ANCHORS else 0
-                changed = True
-            elif kind == 21:  # EXCHANGE
-                registers[a], registers[b] = registers[b], registers[a]
-                changed = True
-            elif kind == 24:  # ENTER
-                if registers[7] and c >= 0:
-                    stack = registers[7] - 8
-                    words[stack] = registers[6]
-                    registers[6] = stack
-                    registers[7] = stack - c
-                else:
-                    registers[6] = registers[7] = 0
-                changed = True
-            else:  # END
-                call = called if called and self._leads_on(operations[at - 2], called, address) else 0
-                if self._inside(address) or (registers[7] != CFA - 8 and not call):
-                    self._go(address, state, call)
-                self.blocks[start] = rows, address
+                continue
+            else:
+                upto = self._leave(operation, operations[at - 2], state, called, last)
+                self.blocks[start] = rows, upto
                 return at - first
             if changed and not last:
                 now = self._rule(state)
-                if kind == 11 and registers[a] == CFA and now is not None and operations[at][1:3] == (do.ALIGN, 7):
+                realigned = kind == do.ADDRESS and operations[at][1:3] == (do.ALIGN, 7)
+                if realigned and registers[a] == CFA and now is not None:
                     # Compilers name the call frame by this register from here on.
                     now = (1, a, 0, 0), now[1]
                 if now != rule:
                     rule = now
                     rows.append((behind, rule))
 
+    def _leave(self, operation: do.Operation, before: do.Operation, state: State, called: int, last: bool) -> int:
+        """Pass a block's state on by the operation that ends it; where the block ends. ``called`` is where its last
+        call is, ``last`` whether nothing but the program's end comes behind that."""
+        address, kind, a, b, c, behind = operation
+        if kind == do.LEADER or kind == do.END:
+            call = called if called and self._leads_on(before, called, address) else 0
+            if kind == do.LEADER:
+                self._reach(address, state, call)
+            elif self._inside(address) or (state[0][7] != CFA - 8 and not call):
+                self._go(address, state, call)
+            return address
+        if kind == do.JUMP:
+            self._go(a, state)
+        elif kind == do.HALT:
+            padding = only_padding(self.program.code(behind, behind + 2), behind)
+            if not last and self._inside(behind) and not padding:
+                self._reach(behind, state, 0)
+        elif kind == do.RETURN:
+            self.returns = True
+        elif kind == do.INDIRECT:
+            self._indirect(address, a, b, c, state)
+        return behind
+
     @staticmethod
-    def _restored(registers: list[int]) -> None:
-        """The stack pointer is what it was at the entry again; copies of it are of no further use."""
-        for r in _CLOBBERED:
-            if registers[r] == CFA - 8:
-                registers[r] = 0
+    def _made_equal(registers: list[int], compared: tuple[int, int]) -> bool:
+        """The loop that touches a large frame's pages ends when the two registers are equal; one is the stack pointer.
+        Whether that says where it is."""
+        other = compared[1] if compared[0] == 7 else compared[0]
+        if HALF <= registers[other] < ANCHORS and registers[7] != registers[other]:
+            registers[7] = registers[other]
+            return True
+        return False
+
+    def _never_returns(self, address: int, target: int, pointer: int, behind: int) -> bool:
+        """Whether a call does not come back, as far as that is known."""
+        return (
+            address in self.dead_calls
+            or self.program.never_returns(target, pointer)
+            or (self.program.searched and self._ends_function(behind))
+        )
 
     def _clobbered(self, address: int, registers: list[int]) -> Iterable[int]:
         """The registers that a call may change. Functions written by hand that call each other keep to no convention,
         so look where it matters."""
-        if address and any(HALF <= registers[r] < CFA + HALF for r in _CLOBBERED):
+        if address and any(HALF <= registers[r] < CFA + HALF for r in CLOBBERED):
             if HALF <= registers[7] < CFA + HALF:
-                return _CLOBBERED
+                return CLOBBERED
             changed = self.program.changed_by(address)
             if changed is not None:
-                return [r for r in _CLOBBERED if r in changed]
-        return _CLOBBERED
-
-    def _anchor(self, address: int, state: State) -> int:
-        """A new value for what an instruction makes of the stack pointer; what was known by the value that it made the
-        last time is forgotten."""
-        registers, words = state
-        value = self.anchors.setdefault(address, len(self.anchors) + 2) * SPAN
-        low, high = value - HALF, value + HALF
-        for r in range(16):
-            if low <= registers[r] < high:
-                registers[r] = 0
-        for where in [where for where, what in words.items() if low <= where < high or low <= what < high]:
-            del words[where]
-        return value
+                return [r for r in CLOBBERED if r in changed]
+        return CLOBBERED
 
     def _ends_function(self, behind: int) -> bool:
         """Whether another function seems to begin behind a call, which then does not return: behind padding, at a round
@@ -518,7 +362,7 @@ class Flow:
         if aligned == behind or aligned in self.leaders:
             return False
         padding = self.program.code(behind, aligned)
-        return padding[:1] in _PADDING and do.only_padding(padding, behind)
+        return padding[:1] in _PADDING and only_padding(padding, behind)
 
     def _is_last(self, at: int) -> bool:
         """Whether nothing but the way to the end of the thread or program, behind which a `hlt` stands, is from an
@@ -536,23 +380,21 @@ class Flow:
         behind = previous[5]
         if previous[0] != call:
             return False
-        return behind == address or do.only_padding(self.program.code(behind, address), behind)
+        return behind == address or only_padding(self.program.code(behind, address), behind)
 
     # -- jumps --------------------------------------------------------------------------------------------------
 
-    def _indirect(self, address: int, a: int, b: int, c: int, state: State, limit: int) -> None:
+    def _indirect(self, address: int, a: int, b: int, c: int, state: State) -> None:
         """A jump through a register or memory: by a table, to another function, or nobody knows where."""
         registers = state[0]
         value = 0
         if a >= 0:
             value = registers[a]
         elif a == -2:
-            base = registers[b] if b >= 0 else CONSTANT
-            if CONSTANT <= base < OFFSET:
-                value = WORD + ((base - CONSTANT + c) & _MASK)
+            value = table_entry(WORD, registers, b, c)
         if TARGET <= value < KINDS:
             if value < WORD:
-                table, base = list(self._tables)[value - TARGET]
+                table, base = list(self._effects.tables)[value - TARGET]
                 kind = do.OFFSETS
             else:
                 table, base, kind = value - WORD, 0, do.WORDS
@@ -596,7 +438,7 @@ class Flow:
 
     def _ends(self, address: int, end: int, kept: bool) -> bool:
         """Whether the code from the last block that is reached to the end of the range has no rule."""
-        padding = do.only_padding(self.program.code(address, end), address)
+        padding = only_padding(self.program.code(address, end), address)
         if self.stubs:
             return not padding
         return padding or not kept
@@ -619,7 +461,7 @@ class Flow:
                 continue
             rows, behind = self.blocks[block]
             # Nobody runs padding; compilers give it the rule of what is before it.
-            known = kept or (found and do.only_padding(self.program.code(upto, block), upto))
+            known = kept or (found and only_padding(self.program.code(upto, block), upto))
             if block > upto and not known:
                 found.append((upto, None))
             found += rows

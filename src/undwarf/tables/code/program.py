@@ -2,7 +2,7 @@
 
 from typing import Protocol
 
-from undwarf.tables.code import decoding as do
+from undwarf.tables.code import operations as do
 
 __all__ = ["Program"]
 
