@@ -9,7 +9,10 @@ import stat
 import time
 from contextlib import suppress
 from functools import cache
-from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 __all__ = ["KeptFiles", "cache_directory", "maker"]
 
@@ -19,10 +22,12 @@ _FRESH = 86400
 """Seconds for which a file counts as just used: not every run writes to the directory."""
 
 
-def cache_directory(part: str) -> Path | None:
+def cache_directory(part: str) -> "Path | None":
     """The user's directory for one kind of files: ``$UNDWARF_CACHE_DIR/part``, else ``undwarf/part`` below
     ``$XDG_CACHE_HOME`` or ``~/.cache``; None if ``UNDWARF_CACHE_DIR`` is ``off``, or if the latter belong to somebody
     else (sudo may leave HOME as it was)."""
+    from pathlib import Path
+
     chosen = os.environ.get("UNDWARF_CACHE_DIR", "")
     if chosen == "off":
         return None
@@ -43,6 +48,8 @@ def cache_directory(part: str) -> Path | None:
 def maker(*parts: str) -> bytes:
     """What tells two builds of undwarf apart that may make something else of the same binary: names, sizes and times of
     the files of these packages."""
+    from pathlib import Path
+
     about = []
     for part in parts:
         for folder, _folders, names in os.walk(Path(__file__).parent / part):
@@ -61,6 +68,8 @@ class KeptFiles:
     """
 
     def __init__(self, directory: "str | os.PathLike[str]", suffix: str, limit: int) -> None:
+        from pathlib import Path
+
         self.directory = Path(directory)
         self._suffix = suffix
         self.limit = limit
@@ -111,7 +120,7 @@ class KeptFiles:
             return False
         return True
 
-    def files(self) -> list[tuple[float, int, Path]]:
+    def files(self) -> "list[tuple[float, int, Path]]":
         """(last use, bytes, path) of all files, of which writers' drafts have a name that starts with a dot."""
         found = []
         with suppress(OSError), os.scandir(self.directory) as listing:
@@ -119,7 +128,7 @@ class KeptFiles:
                 if one.name.endswith(self._suffix) or (one.name.startswith(".") and self._suffix + "." in one.name):
                     with suppress(OSError):
                         status = one.stat(follow_symlinks=False)
-                        found.append((status.st_mtime, status.st_size, Path(one.path)))
+                        found.append((status.st_mtime, status.st_size, self.directory / one.name))
         return sorted(found)
 
     def usage(self) -> tuple[int, int]:

@@ -41,7 +41,14 @@ def _made(cls: type, frozen: bool, shown: bool, compared: bool) -> type:
         methods |= _keeping(names)
     made: Any = type(cls)(cls.__name__, cls.__bases__, methods | body)
 
+    usual = frozen and not special and len(defaults) == len(names)
+
     def __init__(self: Any, *values: Any, **named: Any) -> None:
+        if usual and not values and not named:
+            # Few are made, and most of them so.
+            for name, value in defaults.items():
+                object.__setattr__(self, name, value)
+            return
         real = made.__init__ = _initializer(names, defaults, frozen)
         real.__qualname__ = f"{made.__qualname__}.__init__"
         made.__init__(self, *values, **named)

@@ -114,7 +114,11 @@ _IMMEDIATES = frozenset(
     )
 )
 _CONDITIONAL_MOVES = frozenset(
-    value for name, value in vars(Mnemonic).items() if name.startswith("CMOV") and isinstance(value, int)
+    (
+        *(Mnemonic.CMOVA, Mnemonic.CMOVAE, Mnemonic.CMOVB, Mnemonic.CMOVBE, Mnemonic.CMOVE, Mnemonic.CMOVG),
+        *(Mnemonic.CMOVGE, Mnemonic.CMOVL, Mnemonic.CMOVLE, Mnemonic.CMOVNE, Mnemonic.CMOVNO, Mnemonic.CMOVNP),
+        *(Mnemonic.CMOVNS, Mnemonic.CMOVO, Mnemonic.CMOVP, Mnemonic.CMOVS),
+    )
 )
 _WIDENING = frozenset((Mnemonic.MOVZX, Mnemonic.MOVSX, Mnemonic.MOVSXD))
 _ARITHMETIC: dict[int, Action] = {
@@ -140,9 +144,11 @@ _REPEATED = frozenset(
 _UPDATES = frozenset((Mnemonic.ADD, Mnemonic.SUB, Mnemonic.INC, Mnemonic.DEC))
 _ADDRESS_ONLY = frozenset((Mnemonic.LEA, Mnemonic.NOP, Mnemonic.ENDBR64, Mnemonic.ENDBR32))
 _NO_ACCESS = frozenset(
-    value
-    for name, value in vars(Mnemonic).items()
-    if isinstance(value, int) and (name.startswith("PREFETCH") or name in ("CLFLUSH", "CLFLUSHOPT", "CLWB", "INVLPG"))
+    (
+        *(Mnemonic.PREFETCH, Mnemonic.PREFETCHW, Mnemonic.PREFETCHWT1, Mnemonic.PREFETCHIT0, Mnemonic.PREFETCHIT1),
+        *(Mnemonic.PREFETCHNTA, Mnemonic.PREFETCHT0, Mnemonic.PREFETCHT1, Mnemonic.PREFETCHT2),
+        *(Mnemonic.CLFLUSH, Mnemonic.CLFLUSHOPT, Mnemonic.CLWB, Mnemonic.INVLPG),
+    )
 )
 _HINTS = frozenset((Mnemonic.NOP, Mnemonic.RESERVEDNOP))
 _WORD_MOVES = frozenset((Mnemonic.MOVQ, Mnemonic.VMOVQ))

@@ -9,12 +9,11 @@ import re
 import struct
 from bisect import bisect_right
 from collections.abc import Iterator
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import islice
 
 from undwarf.buffers import zeros
 from undwarf.elf.file import ElfFile
-from undwarf.elf.go_columns import read_functions
 from undwarf.elf.headers import PF_W, PF_X, SHF_ALLOC, SHT_RELA
 
 __all__ = ["SECTIONS", "GoFunctions", "may_have_functions"]
@@ -26,9 +25,6 @@ _MARKS = (".go.buildinfo", ".note.go.buildid")
 """Sections that programs of Go have."""
 
 GO_1_2, GO_1_16, GO_1_18, GO_1_20 = 0xFFFFFFFB, 0xFFFFFFFA, 0xFFFFFFF0, 0xFFFFFFF1
-_HEAD = re.compile(
-    rb"[\xfb\xfa\xf0\xf1]\xff\xff\xff\0\0[\1\2\4][\4\10]|\xff\xff\xff[\xfb\xfa\xf0\xf1]\0\0[\1\2\4][\4\10]"
-)
 _MAX_FOUND = 8
 """Places that look like the table's head where no section says where it is."""
 _MAX_NAME = 16384
@@ -61,6 +57,14 @@ def _is_searched(elf: ElfFile) -> bool:
     return not elf.sections or any(elf.section(name) is not None for name in _MARKS)
 
 
+@cache
+def _head() -> re.Pattern[bytes]:
+    """How the table begins."""
+    return re.compile(
+        rb"[\xfb\xfa\xf0\xf1]\xff\xff\xff\0\0[\1\2\4][\4\10]|\xff\xff\xff[\xfb\xfa\xf0\xf1]\0\0[\1\2\4][\4\10]"
+    )
+
+
 def _heads(elf: ElfFile) -> Iterator[tuple[memoryview, int]]:
     """Bytes and address of what begins as the table does, where no section headers tell where it is."""
     left = _MAX_FOUND
@@ -68,7 +72,7 @@ def _heads(elf: ElfFile) -> Iterator[tuple[memoryview, int]]:
         if load.flags & PF_X and load.file_size > 1 << 16 and len(elf.loads) > 1:
             continue
         data = elf.data[load.offset : load.offset + load.file_size]
-        for found in _HEAD.finditer(data):
+        for found in _head().finditer(data):
             if not left:
                 return
             left -= 1
@@ -126,6 +130,9 @@ class GoFunctions:
         ):
             elf.defects.add("unusable table of Go's functions", elf.path)
             return
+        # Every program is asked whether it is one of Go, and few are.
+        from undwarf.elf.go_columns import read_functions
+
         columns = tuple(zeros("Q", count) for _ in range(4))
         kept = read_functions(
             data, table, count, field, base, records, room, self._name, self._names_at, not self._little, columns

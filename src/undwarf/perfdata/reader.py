@@ -8,7 +8,6 @@ import sys
 from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import replace
-from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO, Literal
 
@@ -338,7 +337,7 @@ def _stream_file(path: str, source: BinaryIO, owned: ExitStack, limits: Limits) 
     return spool.fileno()
 
 
-def _open(path: "str | Path", owned: ExitStack) -> int:
+def _open(path: str, owned: ExitStack) -> int:
     number = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     owned.callback(os.close, number)
     return number
@@ -349,12 +348,14 @@ def _path_files(path: str, owned: ExitStack, limits: Limits) -> list[int]:
     if not path:
         raise UnreadableInput("cannot read a file without a name", "the name is empty", HINT)
     try:
-        status = Path(path).stat()
+        status = os.stat(path)  # noqa: PTH116 - to import pathlib takes longer than to read a small recording
         if stat.S_ISDIR(status.st_mode):
+            from pathlib import Path
+
             main = Path(path) / "data"
             if not main.is_file():
                 raise UnreadableInput(what, "it is a directory without a file named 'data'", HINT)
-            return [_open(name, owned) for name in (main, *data_files(Path(path)))]
+            return [_open(name, owned) for name in (str(main), *data_files(path))]
         if stat.S_ISREG(status.st_mode) and status.st_size > 0:
             return [_open(path, owned)]
         with io.open(path, "rb", buffering=0) as source:  # noqa: UP020

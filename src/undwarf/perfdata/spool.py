@@ -2,7 +2,6 @@
 
 import os
 import stat
-from pathlib import Path
 from typing import BinaryIO
 
 from undwarf.errors import UnreadableInput
@@ -97,11 +96,13 @@ def regular_file(source: BinaryIO) -> int | None:
     return os.dup(number)
 
 
-def data_files(directory: Path) -> list[Path]:
+def data_files(directory: str) -> list[str]:
     """The streams of a recording in directory form, ``data.0``, ``data.1`` ..., by number."""
     found = []
-    for path in directory.glob("data.*"):
-        number = path.name[5:]
-        if number.isascii() and number.isdigit() and path.is_file() and not path.is_symlink():
-            found.append((int(number), path))
+    with os.scandir(directory) as entries:
+        for one in entries:
+            begin, _dot, number = one.name.partition(".")
+            named = begin == "data" and number.isascii() and number.isdigit()
+            if named and one.is_file(follow_symlinks=False):
+                found.append((int(number), one.path))
     return [path for _, path in sorted(found)]

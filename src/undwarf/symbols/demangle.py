@@ -10,7 +10,6 @@ import re
 from collections.abc import Sequence
 
 from undwarf.limits import DEFAULT, Limits
-from undwarf.symbols.itanium.demangling import demangled
 
 _PREFIXES = ("_Z", "_R", "__Z")
 _NESTED_RUST = 4
@@ -32,6 +31,9 @@ def demangle_all(names: Sequence[str], limits: Limits = DEFAULT) -> list[str]:
     mangled = [i for i, name in enumerate(found) if name[:1] == "_" and _worth_trying(name, limits)]
     if not mangled:
         return found
+    # Programs of C need none of it.
+    from undwarf.symbols.itanium.demangling import demangled
+
     rust = []
     for i in mangled:
         name = found[i]

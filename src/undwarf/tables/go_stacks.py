@@ -8,7 +8,8 @@ runtime/sys_linux_amd64.s (``systemstack``, ``mcall``, ``morestack``, ``asmcgoca
 
 import re
 import struct
-from typing import NamedTuple
+
+from undwarf.light_classes import NamedTuple
 
 TO_C = "runtime.asmcgocall"
 """Calls C on the thread's stack."""

@@ -23,7 +23,7 @@ import struct
 
 # hashlib has the same function, and loads all of OpenSSL.
 from _blake2 import blake2b
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from undwarf.buffers import zeros
 from undwarf.diagnostics import Defects
@@ -35,6 +35,9 @@ from undwarf.tables import pack, pack_rules
 from undwarf.tables.model import UnwindTable
 from undwarf.tables.rule_set import RuleSet
 from undwarf.tables.sources import DEFAULT_ORDER
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 MAGIC = b"undwarf\xb7"
 VERSION = 1
@@ -81,6 +84,8 @@ def fingerprint(elf: ElfFile, order: tuple[str, ...] = DEFAULT_ORDER) -> bytes |
     segments = [(one.type, one.flags, one.address, one.file_size, one.memory_size) for one in elf.segments]
     about: list[object] = [order, elf.machine, elf.kind, places, segments]
     if not elf.build_id:
+        from pathlib import Path
+
         try:
             status = Path(elf.path).stat()
         except (OSError, ValueError):
@@ -144,7 +149,7 @@ class Store:
         self.defects = defects if defects is not None else Defects()
 
     @property
-    def directory(self) -> Path:
+    def directory(self) -> "Path":
         """Where the tables are."""
         return self._files.directory
 

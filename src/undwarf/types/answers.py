@@ -11,7 +11,6 @@ A row is numbers only; those that stand for text are places in `texts`, -1 for N
 should be is a miss: then all is answered again.
 """
 
-import json
 import struct
 import zlib
 
@@ -20,13 +19,12 @@ from _blake2 import blake2b
 from collections.abc import Mapping
 from contextlib import suppress
 from functools import cached_property
-from pathlib import Path
-from typing import NamedTuple
 
 from undwarf.diagnostics import Defects
 from undwarf.disasm import Memory
 from undwarf.elf import ElfFile
 from undwarf.kept_files import KeptFiles, cache_directory, maker
+from undwarf.light_classes import NamedTuple
 from undwarf.limits import DEFAULT, Limits
 from undwarf.types.access import Access
 
@@ -139,6 +137,8 @@ def kept_answers(
 
 def _identity(file: ElfFile) -> object | None:
     """The build-id, and the file itself: tools may take debugging information out or put other in, and leave the id."""
+    from pathlib import Path
+
     try:
         status = Path(file.path).stat()
     except (OSError, ValueError):
@@ -178,6 +178,8 @@ def encode(answers: Mapping[int, Answer], key: bytes) -> bytes:
         row.append(operand is not None)
         row += [text(candidate) for candidate in access.candidates]
         rows.append(row)
+    import json  # not at the top: nothing may be kept
+
     body = zlib.compress(json.dumps({"texts": list(texts), "rows": rows}, separators=(",", ":")).encode(), 1)
     return _PREFIX.pack(MAGIC, VERSION, key, blake2b(body, digest_size=16).digest()) + body
 
@@ -194,6 +196,8 @@ def decode(data: memoryview, key: bytes, limits: Limits = DEFAULT) -> dict[int, 
     body = data[_PREFIX.size :]
     if (magic, version, of) != (MAGIC, VERSION, key) or digest != blake2b(body, digest_size=16).digest():
         return None
+    import json
+
     with suppress(zlib.error, ValueError, KeyError, TypeError, IndexError):
         unpacker = zlib.decompressobj()
         plain = unpacker.decompress(body, limits.answer_bytes)

@@ -4,6 +4,7 @@
 import re
 from bisect import bisect_right
 from collections.abc import Iterable
+from functools import cache
 
 from undwarf.disasm import NONE, Action, Flow, Machine, scan
 from undwarf.disasm.listing import Listing
@@ -30,10 +31,18 @@ _CALLS_DEEP = 16
 _POINTER = 8
 _COPIES = 8
 """Registers that the address of what is called is followed through."""
-_PANICS = re.compile(r"core(9|::)panicking|std(9|::)panicking(\d+|::)(begin_panic|rust_panic)")
-"""Rust's functions that end a thread; others of these modules count how many do."""
 _NEVER_RETURN = frozenset(("panic", "do_exit"))
 """Functions of kernels that do not; those of libraries are known by `tables/code/returning.py`."""
+
+
+def _panics(name: str) -> bool:
+    """Whether a function of Rust ends a thread; others of the same modules count how many do."""
+    return "panicking" in name and bool(_panicking().search(name))
+
+
+@cache
+def _panicking() -> re.Pattern[str]:
+    return re.compile(r"core(9|::)panicking|std(9|::)panicking(\d+|::)(begin_panic|rust_panic)")
 
 
 class Binary:
@@ -261,7 +270,7 @@ class Binary:
         if found is None:
             callee = self.callee(address)
             name = callee.name.removesuffix("@plt").partition("@")[0] if callee is not None else ""
-            known = name in _NEVER_RETURN or is_known(name) or bool(_PANICS.search(name))
+            known = name in _NEVER_RETURN or is_known(name) or _panics(name)
             found = callee is not None and (callee.noreturn or known)
             self._endless[address] = found
         return found

@@ -1,6 +1,6 @@
 """Finds what says the types of a binary: its DWARF, else its BTF; and makes the resolver that answers from it."""
 
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from undwarf.diagnostics import Defects
 from undwarf.dwarf.lines import AltFinder, SplitFinder
@@ -9,12 +9,13 @@ from undwarf.errors import UndwarfError
 from undwarf.limits import DEFAULT, Limits
 from undwarf.symbols.table import SymbolTable
 from undwarf.types.resolve import Resolver
-from undwarf.types.sources.btf import BtfFile, BtfTypes, open_btf
-from undwarf.types.sources.data_symbols import TableSymbols
-from undwarf.types.sources.from_btf import PER_CPU, BtfSource
+from undwarf.types.sources.data_symbols import PER_CPU, TableSymbols
 from undwarf.types.sources.from_dwarf import DwarfSource
 from undwarf.types.sources.neighbours import Neighbours
 from undwarf.types.sources.objects import as_linked
+
+if TYPE_CHECKING:
+    from undwarf.types.sources.btf import BtfFile
 
 __all__ = ["btf_of", "open_btf_with_base", "open_resolver"]
 
@@ -26,7 +27,7 @@ def open_resolver(
     debug_elf: ElfFile | None = None,
     *,
     btf: "str | BtfFile" = "",
-    btf_base: BtfFile | None = None,
+    btf_base: "BtfFile | None" = None,
     kernel: bool = False,
     symbols: SymbolTable | None = None,
     find_alt: AltFinder | None = None,
@@ -51,7 +52,11 @@ def open_resolver(
         if source is not None:
             embedders = Neighbours(source, lonely=kernel).embedders
             return Resolver(elf, source, debug=debug_elf, embedders_at=embedders, kernel=kernel, symbols=symbols)
-    if isinstance(btf, BtfFile):
+    # Where there is DWARF, nothing of this is needed.
+    from undwarf.types.sources.btf import BtfTypes, open_btf
+    from undwarf.types.sources.from_btf import BtfSource
+
+    if not isinstance(btf, str):
         file: BtfFile | None = btf
     else:
         file = open_btf(btf, base=btf_base, limits=limits) if btf else btf_of(elf, btf_base, limits)
@@ -62,18 +67,26 @@ def open_resolver(
     return Resolver(elf, types, debug=debug_elf, complete=True, kernel=kernel, symbols=symbols)
 
 
-def open_btf_with_base(path: str, limits: Limits = DEFAULT) -> BtfFile:
+def open_btf_with_base(path: str, limits: Limits = DEFAULT) -> "BtfFile":
     """BTF from a file; that of a module, among those of a running kernel, goes on from `vmlinux` beside it.
 
     Raises UnreadableInput.
     """
+    from pathlib import Path
+
+    from undwarf.types.sources.btf import open_btf
+
     beside = Path(path).parent / "vmlinux"
     whole = Path(path).parent.name != "btf" or Path(path).name == "vmlinux" or not beside.is_file()
     return open_btf(path, base=None if whole else open_btf(str(beside), limits=limits), limits=limits)
 
 
-def btf_of(elf: ElfFile, base: BtfFile | None = None, limits: Limits = DEFAULT) -> BtfFile | None:
+def btf_of(elf: ElfFile, base: "BtfFile | None" = None, limits: Limits = DEFAULT) -> "BtfFile | None":
     """The BTF in a binary, or in a file `NAME.btf` beside it; None where there is none that can be read."""
+    from pathlib import Path
+
+    from undwarf.types.sources.btf import BtfFile, open_btf
+
     section = elf.section_data(".BTF")
     try:
         if section is not None:

@@ -1,6 +1,7 @@
 """Functions of common libraries that never return to their caller."""
 
 import re
+from functools import cache
 
 __all__ = ["is_known"]
 
@@ -21,15 +22,19 @@ _NAMES = frozenset(
     }
 )  # fmt: skip
 
-_SHAPES = re.compile(
-    r"_ZSt\d+__throw_\w+|_ZN(St|10__cxxabiv1)\d+__(throw|terminate)\w*"
-    r"|_ZN4core9panicking\d*\w*|_ZN4core6option\d+(expect|unwrap)_failed\w*|_ZN4core6result\d+unwrap_failed\w*"
-    r"|_ZN4core5slice5index\d+slice_\w+_fail\w*|_ZN5alloc5alloc18handle_alloc_error\w*"
-    r"|_ZN5alloc7raw_vec1\d(capacity_overflow|handle_error)\w*|_ZN4core3str16slice_error_fail\w*"
-)
+
+@cache
+def _shapes() -> re.Pattern[str]:
+    """What mangled names of such functions begin with."""
+    return re.compile(
+        r"_ZSt\d+__throw_\w+|_ZN(St|10__cxxabiv1)\d+__(throw|terminate)\w*"
+        r"|_ZN4core9panicking\d*\w*|_ZN4core6option\d+(expect|unwrap)_failed\w*|_ZN4core6result\d+unwrap_failed\w*"
+        r"|_ZN4core5slice5index\d+slice_\w+_fail\w*|_ZN5alloc5alloc18handle_alloc_error\w*"
+        r"|_ZN5alloc7raw_vec1\d(capacity_overflow|handle_error)\w*|_ZN4core3str16slice_error_fail\w*"
+    )
 
 
 def is_known(name: str) -> bool:
     """Whether a function of this name never returns."""
     base = name.split("@", 1)[0]
-    return base in _NAMES or _SHAPES.match(base) is not None
+    return base in _NAMES or (base.startswith("_Z") and _shapes().match(base) is not None)

@@ -8,8 +8,9 @@ unknown: a negative offset is most often a pointer to a member, and the whole ar
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
+from undwarf.light_classes import NamedTuple
 from undwarf.types.layouts.model import VOID, Field, Kind, TypeGraph
 
 __all__ = [

@@ -9,6 +9,8 @@ from undwarf.elf.headers import SHT_DYNSYM, SHT_SYMTAB
 from undwarf.symbols.table import SymbolTable
 from undwarf.types.sources.objects import APART, ObjectFile
 
+PER_CPU = ".data..percpu"
+"""The section of a kernel's variables of which every cpu has its own."""
 _OBJECT, _FUNC, _IFUNC, _TLS = 1, 2, 10, 6
 _UNDEFINED = 0
 _RESERVED = 0xFF00

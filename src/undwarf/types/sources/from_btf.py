@@ -7,10 +7,8 @@ from undwarf.elf import ElfFile
 from undwarf.types.layouts.model import VOID, TypeGraph
 from undwarf.types.sources.btf import BtfTypes
 from undwarf.types.sources.calling import argument_registers, is_clone
-from undwarf.types.sources.data_symbols import DataSymbols, TableSymbols
+from undwarf.types.sources.data_symbols import PER_CPU, DataSymbols, TableSymbols
 from undwarf.types.sources.places import GlobalVariable, Place, Prototype
-
-PER_CPU = ".data..percpu"
 
 
 class BtfSource:

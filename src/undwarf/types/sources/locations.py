@@ -7,12 +7,13 @@ address in one plus a constant, the call frame address plus a constant, a fixed 
 """
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import cython
 from cython.cimports.undwarf.dwarf.leb128 import leb128
 
 from undwarf.buffers import longer, zeros
+from undwarf.light_classes import NamedTuple
 from undwarf.types.sources.places import PlaceKind
 
 _REG, _CFA, _FIXED, _CONST = 1, 2, 3, 4
