@@ -4,7 +4,14 @@ kept until then."""
 from pathlib import Path
 
 import pytest
-from fakes import accesses, compiled
+from fakes import Fake, accesses, assemble, compiled
+
+from undwarf.disasm.x86_64 import MACHINE
+from undwarf.types.dataflow.flow import FunctionFlow
+from undwarf.types.dataflow.program import Program
+from undwarf.types.dataflow.tracking import Tracker
+from undwarf.types.sources.places import Place, PlaceKind, Prototype
+from undwarf.types.uses.allocations import allocated
 
 SOURCE = r"""
 #include <stdlib.h>
@@ -54,11 +61,18 @@ NOINLINE long copied(long kind)
   struct item *i = (struct item *)p; i->weight = kind; __asm__ volatile("" :: "r"(i) : "memory");
   ((long *)q)[2] = kind; ((int *)q)[6] = kind; __asm__ volatile("" :: "r"(i), "r"(q) : "memory");
   return i->kind + (long)q; }
+NOINLINE void *made(unsigned long n) { return malloc(n + 8); }
+NOINLINE long through(int kind)
+{ void *call; __asm__ volatile("lea made(%%rip), %0" : "=r"(call) :: "memory");
+  __asm__ volatile("" ::: EVERYTHING); void *v = ((void *(*)(unsigned long))call)(sizeof(struct item));
+  ((struct item *)v)->kind = kind; ((struct item *)v)->weight = 3; __asm__ volatile("" ::: EVERYTHING);
+  return taken(v); }
 int main(int argc, char **argv)
 { struct entry one = { 0, 0, 1 }; struct lru l = { &one, &one, argc, 3 };
   struct tree leaf = { argc - 1 }, t = { 1, &leaf, &leaf }; struct code code[9];
   struct list all = { code }; gather(&all, &t);
-  return used(&l, argc) + put_aside(argc) + copied(argc) + *(long *)boxed(argc) + counted(argc) + plain(argc) + all.n; }
+  return used(&l, argc) + put_aside(argc) + copied(argc) + *(long *)boxed(argc) +
+    through(argc) + (long)made(3) + counted(argc) + plain(argc) + all.n; }
 """
 COMPILERS = [("gcc", "-O1"), ("gcc", "-O2"), ("clang", "-O1"), ("clang", "-O2")]
 
@@ -107,3 +121,20 @@ def test_what_is_made_is_what_an_inlined_function_returns(program: Path) -> None
 
 def test_a_copy_of_what_a_variable_names_leads_there_as_well(program: Path) -> None:
     assert told(program, "copied") == {"struct item.weight", "struct item.kind"}
+
+
+def test_a_variable_in_the_frame_may_begin_behind_the_store(tmp_path: Path) -> None:
+    fake = Fake()
+    text = "mov $64,%edi; call 1f; mov %rax,-24(%rsp); lea 14(%rax),%rbx; nop; mov %cx,(%rbx); ret; 1: ret"
+    code = assemble(text, tmp_path)
+    flow = FunctionFlow(MACHINE.listing(code, 0), MACHINE)
+    behind = flow.instructions.address_of(4)
+    fake.variables = [Place("p", fake.graph.pointer_to(fake.node), PlaceKind.CFA, -1, -32, behind, len(code))]
+    program = Program(fake, MACHINE, callee=lambda _address: Prototype("malloc", 0, ()))
+    assert allocated(Tracker(program, flow, 0, len(code))) == {1: (0, fake.node, 0)}
+    fake.variables = [Place("p", fake.graph.pointer_to(fake.item), PlaceKind.CFA, -1, -32, behind, len(code))]
+    assert not allocated(Tracker(program, flow, 0, len(code)))
+
+
+def test_what_is_called_may_be_in_a_register(program: Path) -> None:
+    assert told(program, "through") >= {"struct item.weight", "struct item.kind"}

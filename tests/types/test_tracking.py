@@ -220,6 +220,40 @@ def test_the_end_of_an_array_is_no_array_where_an_object_goes_on(fake: Fake, tou
     assert touched("mov 72(%rbx),%rax; ret") == ["world.tree.count"]
 
 
+def test_what_swaps_bytes_leads_to_what_they_are_of(fake: Fake, touched: Touched) -> None:
+    byte = fake.graph.add(TypeRecord(Kind.INT, "u8", 1))
+    array = fake.graph.add(TypeRecord(Kind.ARRAY, target=byte, count=8))
+    name = "core::mem::maybe_uninit::MaybeUninit<[u8; 8]>"
+    bytes_ = fake.graph.add(TypeRecord(Kind.UNION, name, 8, members=(fake.member("value", 0, 8, array),)))
+    fake.variables = [
+        Place("n", fake.graph.pointer_to(fake.node), PlaceKind.REGISTER, RDI, 0, 0, 1),
+        Place("y", fake.graph.pointer_to(bytes_), PlaceKind.REGISTER, RDI, 0, 1, 100),
+    ]
+    assert touched("nop; mov (%rdi),%rdx; mov 8(%rdi),%rax; ret") == ["node.next", "node.key"]
+
+
+def test_a_number_beside_an_object_is_not_what_a_pointer_leads_to(fake: Fake, touched: Touched) -> None:
+    # The flags of an item, of which the link is a part.
+    fake.variables = [
+        Place("l", fake.graph.pointer_to(fake.link), PlaceKind.REGISTER, RDI, 0, 0, 1),
+        Place("flags", fake.graph.pointer_to(fake.int), PlaceKind.VALUE, RDI, -4, 1, 100),
+    ]
+    code = "nop; mov -4(%rdi),%eax; mov (%rdi),%rdx; lea 8(%rdi),%rcx; mov (%rcx),%rdx; ret"
+    assert touched(code) == ["int.", "link.next", "link.prev"]
+
+
+def test_the_first_of_many_behind_an_object_is_no_further_object(fake: Fake) -> None:
+    """As Rust describes what has a slice at its end."""
+    graph = fake.graph
+    members = (fake.member("n", 0, 16, fake.link), fake.member("of", 16, 16, fake.link))
+    many = graph.add(TypeRecord(Kind.STRUCT, "many", 16, members=members))
+    found = locate(graph, many, 16, 16, 8)
+    assert isinstance(found, str) or found.offset >= 16
+    one = graph.add(TypeRecord(Kind.STRUCT, "one", 16, members=members[:1]))
+    again = locate(graph, one, 16, 16, 8)
+    assert not isinstance(again, str) and again.offset == 0
+
+
 def test_a_variable_counts_where_it_is_valid(fake: Fake, touched: Touched) -> None:
     fake.variables = [Place("n", fake.graph.pointer_to(fake.node), PlaceKind.REGISTER, RDI, 0, 4, 100)]
     assert touched("mov 8(%rdi),%rax; mov 8(%rdi),%rax; ret") == ["?", "node.key"]

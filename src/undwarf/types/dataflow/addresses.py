@@ -767,6 +767,13 @@ class Questions:
         if inside and (graph.is_scalar(said[1]) or (told and not self._is_room(known[1], apart))):
             # Read as something else than what is there.
             return known
+        if graph.is_aggregate(known[1]) and self._of_bytes(said[1]):
+            # What swaps objects of any type goes through their bytes.
+            return known
+        beside = not known[2] and 0 <= known[4] < whole and graph.is_aggregate(known[1]) and graph.is_scalar(said[1])
+        if beside and not 0 <= said[4] < graph.size(said[1]):
+            # A number of what the object is a part of, so far from it.
+            return known
         if said[4]:
             return said
         if known[4] < 0 and not known[2] and graph.is_aggregate(known[1]) and graph.size(said[1]) == 1:

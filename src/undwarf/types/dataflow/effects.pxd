@@ -40,4 +40,5 @@ cdef class Effects(Memory):
     cdef int _on_stack(self, Py_ssize_t k, Py_ssize_t row, long long action) except? -1
     cdef int call(self, Py_ssize_t k, Py_ssize_t row, int flow) except? -1
     cdef int _given(self, object target, object register, long long offset) except? -1
+    cdef int _called(self, Py_ssize_t k, Py_ssize_t row) except? -1
     cdef object _returned_through(self, int value)

@@ -572,6 +572,11 @@ class Effects(Memory):
         lost: Any
         low: cython.ulonglong = self.lost_low
         high: cython.ulonglong = self.lost_high
+        if flow != CALL:
+            value = self._called(k, row)
+            if self.base_of(value) == ADDRESS and not self.step_of(value):
+                # A function whose address was loaded from the global offset table, and put aside.
+                target, flow = self.offset_of(value), CALL
         if flow == CALL:
             known: Any = self.values.called.get(target)
             if known is None:
@@ -596,21 +601,10 @@ class Effects(Memory):
                     continue
                 if self.symbol_of(value) and not self.offset_of(value):
                     self.replace(value, said)
+        elif self.base_of(value) == OBJECT and not self.step_of(value) and not self.offset_of(value):
+            returned = self._returned_through(value)
         else:
-            m = self.rows[row + ROW_OPERAND] * OPERAND_WORDS
-            value = NOTHING
-            for _operand in range(self.rows[row + ROW_OPERANDS]):
-                if not self.operands[m + OPERAND_IMPLICIT]:
-                    value = self.load(k, m, self.operands[m + OPERAND_SIZE], 0)
-                    break
-                m += OPERAND_WORDS
-            else:
-                register = self.rows[row + ROW_LEFT]
-                value = self.get(register if register >= 0 else self.rows[row + ROW_READ])
-            if self.base_of(value) == OBJECT and not self.step_of(value) and not self.offset_of(value):
-                returned = self._returned_through(value)
-            else:
-                returned = ()
+            returned = ()
         for register in self.parameters:
             value = self.state[register]
             if value and self.base_of(value) == FRAME:
@@ -624,6 +618,19 @@ class Effects(Memory):
         for register, said in returned:
             self.state[register] = said
         return 0
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    @cython.locals(m=cython.Py_ssize_t, register=cython.longlong)
+    def _called(self, k: cython.Py_ssize_t, row: cython.Py_ssize_t) -> cython.int:
+        """What an indirect call goes to: what lies at its operand, or is in its register."""
+        m = self.rows[row + ROW_OPERAND] * OPERAND_WORDS
+        for _operand in range(self.rows[row + ROW_OPERANDS]):
+            if not self.operands[m + OPERAND_IMPLICIT]:
+                return self.load(k, m, self.operands[m + OPERAND_SIZE], 0)
+            m += OPERAND_WORDS
+        register = self.rows[row + ROW_LEFT]
+        return self.get(register if register >= 0 else self.rows[row + ROW_READ])
 
     @cython.cfunc
     @cython.exceptval(-1)

@@ -302,9 +302,13 @@ def in_words(graph: TypeGraph, t: int, step: int, offset: int, size: int) -> Loc
 
 
 def _goes_on(graph: TypeGraph, t: int) -> bool:
-    """Whether an aggregate ends in an array without bounds: nothing follows it, least of all another one."""
+    """Whether an aggregate ends in an array without bounds, or in what Rust describes as the first element of one:
+    nothing follows it, least of all another one."""
     members = graph.members(t) if graph.is_aggregate(t) else ()
-    return bool(members) and graph.is_array(members[-1].type) and not members[-1].size
+    if not members:
+        return False
+    last = members[-1]
+    return (graph.is_array(last.type) and not last.size) or (last.offset >= graph.size(t) > 0 and last.size > 0)
 
 
 def stands_alone(graph: TypeGraph, t: int) -> bool:

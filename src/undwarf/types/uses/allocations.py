@@ -5,13 +5,14 @@ then would be of nothing.
 """
 
 import re
+from collections.abc import Iterator
 from math import prod
 
 from undwarf.disasm import NONE, Action, Flow, Instruction, scan
 from undwarf.disasm.listing import TARGETED
 from undwarf.disasm.x86_64 import MACHINE, RAX, RDI, RSI
 from undwarf.types.dataflow.tracking import Tracker
-from undwarf.types.dataflow.values import FRAME, NUMBER, OBJECT, Value
+from undwarf.types.dataflow.values import ADDRESS, FRAME, NUMBER, OBJECT, Value
 from undwarf.types.layouts.model import VOID, Kind, TypeGraph
 from undwarf.types.sources.calling import argument_registers
 from undwarf.types.sources.places import PlaceKind, Prototype
@@ -32,6 +33,8 @@ _IN_FRAME = 1 << 40
 """Above the numbers of registers, and larger than any frame."""
 _HEADS = (8, 16)
 """Bytes before what is meant: how many there are, of C++'s arrays; how many share it, of Rust's counted pointers."""
+_INSIDE = 4096
+"""How far inside of what is allocated an address of it may lead that is followed."""
 _AHEAD = 256
 """Instructions behind a call in which what it returns is looked for."""
 
@@ -43,20 +46,33 @@ def allocated(tracker: Tracker, *, own: bool = False) -> dict[int, tuple[int, in
     ``own``: of functions of the program that return a pointer to anything, not of those that all programs have.
     """
     program = tracker.program
-    instructions, known = tracker.flow.instructions, program.own_allocators if own else program.allocators
+    known = program.own_allocators if own else program.allocators
     found: dict[int, tuple[int, int, int]] = {}
-    targets = instructions.targets
-    for k in scan.with_flow(instructions.flows, _DIRECT_CALL):
-        if not tracker.is_followed(k):
-            continue
-        sizes = known.get(targets[k])
+    for k, target in _calls(tracker):
+        sizes = known.get(target)
         if sizes is None:
-            sizes = known[targets[k]] = _sizes(tracker, targets[k], own=own)
+            sizes = known[target] = _sizes(tracker, target, own=own)
         if sizes:
             t, begin = _Call(tracker, k, sizes).leads()
             if t:
                 found[k] = RAX, t, begin
     return found
+
+
+def _calls(tracker: Tracker) -> Iterator[tuple[int, int]]:
+    """Calls and what they lead to, those of a known function whose address is in a register among them."""
+    instructions = tracker.flow.instructions
+    targets = instructions.targets
+    for k in scan.with_flow(instructions.flows, _DIRECT_CALL):
+        if tracker.is_followed(k):
+            yield k, targets[k]
+    for k in scan.with_flow(instructions.flows, Flow.INDIRECT_CALL):
+        made = instructions[k]
+        if tracker.is_followed(k) and all(one.implicit for one in made.memory) and made.reads:
+            tracker.before(k)
+            held = tracker.register(made.left if made.left != NONE else made.reads[0])
+            if held is not None and held[0] == ADDRESS and not held[2]:
+                yield k, held[4]
 
 
 def _sizes(tracker: Tracker, target: int, *, own: bool) -> tuple[int, ...]:
@@ -158,6 +174,7 @@ class _Call:
             for value in questions.said_of(register, pc)
             if value[0] == OBJECT and not value[2] and not value[4]
         ]
+        found += self._kept(k)
         pointer, apart = VOID, 0
         if made.action == Action.STORE and made.left in holding and made.memory[0].size == 8:
             apart = holding[made.left]
@@ -174,6 +191,19 @@ class _Call:
             found += [(graph.target(t), holding[one]) for one, t, piece in given if one in holding and not piece]
             found += self._passed_inside(k, made.target, given)
         return [*found, (graph.target(pointer), apart)] if graph.is_pointer(pointer) else found
+
+    def _kept(self, k: int) -> list[tuple[int, int]]:
+        """What variables whose places in the frame hold it, or pieces of such variables, lead to."""
+        tracker, graph, found = self._tracker, self._graph, []
+        kept = [(one - _IN_FRAME, apart) for one, apart in self._holding.items() if one >= _GENERAL]
+        if kept:
+            tracker.before(k)
+        for offset, apart in kept:
+            place = tracker.stack_variable(k, offset)
+            pointer = graph.value_at(place[0].type, place[1], 8) if place is not None else VOID
+            if graph.is_pointer(pointer):
+                found.append((graph.target(pointer), apart))
+        return found
 
     def _leaves(self, target: int) -> bool:
         """Whether what is called, or jumped to as the last thing, is another function."""
@@ -229,10 +259,11 @@ class _Call:
         if made.action == Action.COPY and made.width == 8:
             goes = holding.get(made.left)
         elif made.action == Action.ADD and made.width == 8 and made.right == NONE and made.left == to:
-            goes = holding[to] + made.immediate if to in holding and made.immediate in _HEADS else None
+            goes = holding[to] + made.immediate if to in holding and abs(made.immediate) < _INSIDE else None
         elif made.action == Action.ADDRESS and made.width == 8 and made.memory[0].index == NONE:
             one = made.memory[0]
-            goes = holding[one.base] + one.displacement if one.base in holding and one.displacement in _HEADS else None
+            near = one.base in holding and abs(one.displacement) < _INSIDE
+            goes = holding[one.base] + one.displacement if near else None
         elif made.action == Action.LOAD and made.width == 8:
             goes = holding.get(self._frame_offset(k, made, 0))
         elif made.action == Action.STORE and made.left in holding and made.memory[0].size == 8:
