@@ -119,3 +119,17 @@ def test_a_switch_goes_on_where_the_table_that_comes_to_it_says_and_where_that_e
     jumps = [n for n in range(len(blocks)) if flow.instructions.flows[blocks.end(n) - 1] & 15 == Flow.INDIRECT_JUMP]
     follow = [{str(flow.instructions[blocks.first(one)].text) for one in blocks.successors(n)} for n in jumps]
     assert follow == [{"mov %esi,%esi", "ret"}, {"jmp 0x1e", "ret"}]
+
+
+def test_a_tail_call_right_behind_a_switch_does_not_go_on_where_that_does(tmp_path: Path) -> None:
+    text = """
+    lea t(%rip), %rdx; mov (%rsi), %eax; movslq (%rdx,%rax,4), %rax; add %rdx, %rax; jmp *%rax
+    a: mov 8(%rdi), %rax; add $16, %rsp; lea 16(%rsi), %rsi; jmp *%rax
+    b: ret
+    t: .long a-t, b-t
+    """
+    code = assemble(text, tmp_path)
+    size = code.index(b"\xc3") + 1
+    flow = FunctionFlow(MACHINE.listing(code[:size], 0), MACHINE, lambda address, size: code[address : address + size])
+    ways = [flow.blocks.successors(number) for number in range(len(flow.blocks))]
+    assert ways == [[1, 2], [], []]

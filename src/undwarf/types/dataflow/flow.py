@@ -15,6 +15,8 @@ from undwarf.types.dataflow.blocks import Blocks
 
 __all__ = ["FunctionFlow"]
 
+_ENDS = (Flow.JUMP, Flow.INDIRECT_JUMP, Flow.RETURN)
+"""What is behind these is not come to from them."""
 _LOOK_BACK = 12
 """Instructions before an indirect jump among which its table is looked for."""
 _TABLE_ENTRIES = 1024
@@ -119,9 +121,9 @@ class FunctionFlow:
             if operand.base >= 0 <= operand.index and operand.scale == 8:
                 tables += [(address, 8) for address in self._addresses_of(jump, operand.base)]
         for k in range(jump - 1, max(-1, jump - _LOOK_BACK), -1):
-            if tables:
-                break
             before = self.instructions[k]
+            if tables or before.flow in _ENDS:
+                break
             for operand in before.memory:
                 if operand.access == "r" and operand.index >= 0 and operand.scale == 1 and operand.size == 4:
                     # Both are added: either may be the table.

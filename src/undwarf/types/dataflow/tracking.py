@@ -49,8 +49,8 @@ class Facts:
 
     def adds_to(self, other: "Facts") -> bool:
         """Whether something is here that is not there."""
-        mine = {(place.offset, place.type) for place in self.places}
-        theirs = {(place.offset, place.type) for place in other.places}
+        mine = {(place.offset, place.type, place.low) for place in self.places}
+        theirs = {(place.offset, place.type, place.low) for place in other.places}
         return self.entry != other.entry or self.made != other.made or self.begin != other.begin or mine != theirs
 
 

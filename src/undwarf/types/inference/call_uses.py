@@ -130,7 +130,11 @@ class CallUses(MemoryUses):
         if returns and returned_in_memory(graph, returns):
             value = tracker.register(RDI)
             if value is not None and value[0] == FRAME and not value[2]:
-                self.frame.note(value[4], returns)
+                self.frame.note(value[4], returns, fills=True)
+        for register in MACHINE.parameters:
+            value = tracker.register(register)
+            if value is not None and value[0] == FRAME:
+                self.frame.loose.add((k, value[4]))
         if made.target is not None:
             known = {register: tracker.register(register) for register in (*MACHINE.parameters, 0)}
             sources = {register: each for register in MACHINE.parameters if (each := self.read(held, register))}

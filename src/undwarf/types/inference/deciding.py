@@ -17,6 +17,7 @@ from undwarf.types.dataflow.program import Program
 from undwarf.types.dataflow.tracking import Facts, Tracker
 from undwarf.types.dataflow.values import FRAME, OBJECT, Value
 from undwarf.types.inference.frame_objects import FrameObjects
+from undwarf.types.inference.frame_uses import Claim
 from undwarf.types.inference.nodes import Decided, Node
 from undwarf.types.inference.webs import Webs
 from undwarf.types.layouts.fitting import Done, fits, is_row, nothing_done
@@ -78,7 +79,7 @@ class Inference:
         self._low, self._high = low, high
         self._returned = returned
         self._taken = taken
-        self._lent: dict[int, set[int]] = {}
+        self._lent: set[Claim] = set()
         self._flowing: tuple[Webs, dict[Node, list[tuple[Node, int]]]] | None = None
         self.given = arguments
         facts = self.facts = Facts(entry=dict(arguments), wholes=dict(wholes or {}))
@@ -201,10 +202,11 @@ class Inference:
         return found
 
     def place_at(self, offset: int) -> tuple[int, int]:
-        """The type of what holds an offset of the frame, and the offset in it; void for unknown."""
+        """The type of what holds an offset of the frame all the time, and the offset in it; void for unknown."""
         for place in reversed(self.facts.places):
             if 0 <= offset - place.offset < self._graph.size(place.type):
-                return place.type, offset - place.offset
+                always = place.low == self._low and place.high == self._high
+                return (place.type, offset - place.offset) if always else (VOID, 0)
         return VOID, 0
 
     # Pointers ----------------------------------------------------------------------------------------------
@@ -576,16 +578,20 @@ class Inference:
         """Note what functions that are called take objects in the frame for, where no prototype says so."""
         if self._taken is None:
             return
-        for _k, target, values, _sources in webs.calls:
+        frame = webs.frame
+        here = {(claim.k, claim.offset) for claim in frame.claims}
+        for k, target, values, _sources in webs.calls:
             prototype = self._program.callee(target)
             known = prototype.arguments if prototype is not None and prototype.trusted else ()
             told = {register for register, t, _piece in known if self._graph.size(self._graph.target(t))}
             for register, value in values.items():
-                if value is None or value[0] != FRAME or value[2] or register in told or value[4] in webs.frame.objects:
+                if value is None or value[0] != FRAME or value[2] or register in told or (k, value[4]) in here:
+                    continue
+                if webs.unoptimised and value[4] in frame.objects:
                     continue
                 t = self._taken(target, register, values)
                 if t:
-                    self._lent.setdefault(value[4], set()).add(t)
+                    self._lent.add(Claim(k, value[4], t, fills=False))
 
 
 class _UsesIn:

@@ -2,9 +2,12 @@
 """What lies where in the frame of a function that nothing names variables of: objects whose addresses are passed, what
 is copied to and from them, arrays, numbers and pointers."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable
+from itertools import product
 
 from undwarf.types.dataflow.program import Program
+from undwarf.types.inference.frame_uses import Claim
+from undwarf.types.inference.frame_webs import FrameAccess, webs_of
 from undwarf.types.inference.nodes import Decided
 from undwarf.types.inference.variables import Uses, Variables
 from undwarf.types.inference.webs import Webs
@@ -20,13 +23,15 @@ _MOST_OBJECTS = 256
 """Objects in a frame beyond which copies of them are not looked for."""
 _WORD = 8
 """Bytes that numbers and pointers take at most."""
+_NEAR = 256
+"""How far below some bytes an object may begin of which only the address is known."""
 _SAVED = -16
 """Where the frame of a function with a frame pointer ends: the caller's frame pointer and the return address follow."""
 
 
 class FrameObjects:
-    """What is in the frame of one function. ``lent``: by offset, what functions that are called with the address of it
-    take it for; ``uses`` and ``wholes`` as in :class:`undwarf.types.inference.variables.Variables`."""
+    """What is in the frame of one function. ``lent``: what functions that are called with the address of something
+    take that for; ``uses`` and ``wholes`` as in :class:`undwarf.types.inference.variables.Variables`."""
 
     def __init__(
         self,
@@ -35,7 +40,7 @@ class FrameObjects:
         high: int,
         webs: Webs,
         decided: Decided,
-        lent: Mapping[int, set[int]],
+        lent: Iterable[Claim],
         uses: Uses,
         wholes: Collection[int],
     ) -> None:
@@ -45,7 +50,9 @@ class FrameObjects:
         self._webs = webs
         self._frame = webs.frame
         self._decided = decided
-        self._lent = lent
+        self._lent = list(lent)
+        self._shared: list[Place] = []
+        """Objects that have their place for a part of the function only."""
         self._uses = uses
         self._wholes = wholes
 
@@ -64,6 +71,7 @@ class FrameObjects:
         found: list[tuple[int, int]] = []
         objects = self._objects()
         spans = [(offset, offset + graph.size(t)) for offset, t in objects]
+        spans += [(place.offset, place.offset + graph.size(place.type)) for place in self._shared]
         types = Variables(webs, self._decided, spans, self._uses, self._wholes).types()
         slots = {
             node.key[1]: t
@@ -98,20 +106,27 @@ class FrameObjects:
             if t and not any(low < offset + size and offset < high for low, high in spans):
                 found.append((offset, t))
         found += objects
-        return [Place("", t, PlaceKind.CFA, -1, offset, self._low, self._high) for offset, t in found]
+        always = [Place("", t, PlaceKind.CFA, -1, offset, self._low, self._high) for offset, t in found]
+        return [*always, *self._shared]
 
     def _objects(self) -> list[tuple[int, int]]:
         """Where aggregates begin, and which these are."""
         graph, webs, frame = self._graph, self._webs, self._frame
         objects: list[tuple[int, int]] = []
+        apart = self._split() if not webs.unoptimised else []
         for offset, told in frame.objects.items():
             t = merged(graph, told)
             # Optimizers let objects share a place.
-            if t and (webs.unoptimised or self._is_all_of(t, offset)):
+            shared = any(low <= offset < high for low, high in apart)
+            if t and not shared and (webs.unoptimised or self._is_all_of(t, offset)):
                 objects.append((offset, t))
-        for offset, lent in self._lent.items():
-            t = merged(graph, lent)
-            if t and offset not in frame.objects and self._is_all_of(t, offset):
+        lent: dict[int, set[int]] = {}
+        for claim in self._lent:
+            lent.setdefault(claim.offset, set()).add(claim.type)
+        for offset, types in lent.items():
+            t = merged(graph, types)
+            shared = any(low <= offset < high for low, high in apart)
+            if t and offset not in frame.objects and not shared and self._is_all_of(t, offset):
                 objects.append((offset, t))
         for offset, sizes in frame.sizes.items():
             t = self._of_size(offset, sizes) if all(offset != begin for begin, _t in objects) else VOID
@@ -122,6 +137,125 @@ class FrameObjects:
         objects = [one for one in objects if not any(self._is_part(one, other) for other in objects)]
         self._add_copies(objects)
         return objects
+
+    def _split(self) -> list[tuple[int, int]]:
+        """Tell objects apart that have the same bytes of the frame at different times; from where to where these bytes
+        are."""
+        graph, frame = self._graph, self._frame
+        told = {*frame.claims, *self._lent}
+        self._lent += self._copied(told)
+        claims = sorted({*told, *self._lent}, key=lambda claim: claim.offset)
+        regions: list[tuple[int, int, list[Claim]]] = []
+        for claim in claims:
+            end = claim.offset + graph.size(claim.type)
+            if regions and claim.offset < regions[-1][1]:
+                low, high, several = regions[-1]
+                regions[-1] = low, max(high, end), [*several, claim]
+            else:
+                regions.append((claim.offset, end, [claim]))
+        found: list[tuple[int, int]] = []
+        for low, high, several in regions:
+            kinds = {(one.offset, graph.canonical(one.type)) for one in several}
+            if len(kinds) == 1 and self._is_all_of(several[0].type, low):
+                continue
+            if not any(low <= at < high for at in frame.kept) and self._share_bytes(low, high, several):
+                found.append((low, high))
+        return found
+
+    def _copied(self, claims: set[Claim]) -> list[Claim]:
+        """What is copied to one of some objects as a whole, or from one, and is not known otherwise."""
+        copies = self._frame.copies
+        both = [*copies, *((other, one, size, last, first) for one, other, size, first, last in copies)]
+        known = {(claim.offset, claim.type) for claim in claims}
+        found: list[Claim] = []
+        for begin, t in known:
+            end = begin + self._graph.size(t)
+            covered: dict[int, set[int]] = {}
+            at: dict[int, set[int]] = {}
+            for one, other, size, k, _last in both:
+                if begin <= other and other + size <= end and one != other:
+                    covered.setdefault(other - one, set()).update(range(other, other + size))
+                    at.setdefault(other - one, set()).add(k)
+            whole = [apart for apart, those in covered.items() if len(those) == end - begin > _WORD]
+            found += [
+                Claim(k, begin - apart, t, fills=False)
+                for apart in whole
+                if (begin - apart, t) not in known
+                for k in at[apart]
+            ]
+        return found
+
+    def _share_bytes(self, low: int, high: int, claims: list[Claim]) -> bool:
+        """Whether what is claimed of some bytes of the frame is so at different times: each then has its place there
+        while it is accessed."""
+        graph, frame = self._graph, self._frame
+        told = {(claim.k, claim.offset) for claim in claims}
+        exact = [one for one in frame.accesses if one.begin < high and low < one.end]
+        where = {one.k for one in exact}
+        by = [FrameAccess(one.k, max(one.begin, low), min(one.end, high), one.access) for one in exact]
+        taken = [one for one in claims if one.k not in where]
+        by += [
+            FrameAccess(one.k, one.offset, one.offset + graph.size(one.type), "w" if one.fills else "rw")
+            for one in taken
+        ]
+        by += [
+            FrameAccess(k, max(at, low), high, "rw")
+            for k, at in frame.loose
+            if low - _NEAR < at < high and (k, at) not in told
+        ]
+        by = sorted(set(by))
+        claimed: dict[int, list[tuple[int, int]]] = {}
+        for claim in claims:
+            claimed.setdefault(claim.k, []).append((claim.offset, claim.type))
+
+        def agree(one: int, other: int) -> bool:
+            pairs = product(claimed.get(by[one].k, ()), claimed.get(by[other].k, ()))
+            return not any(self._share(*pair) for pair in pairs)
+
+        webs = webs_of(self._webs.tracker.flow.blocks, by, agree)
+        at_web: dict[int, set[int]] = {}
+        for one, web in zip(by, webs, strict=True):
+            at_web.setdefault(one.k, set()).add(web)
+        of: dict[int, list[Claim]] = {}
+        for claim in claims:
+            for web in at_web[claim.k]:
+                of.setdefault(web, []).append(claim)
+        if len(of) < 2 and len({(one.offset, graph.canonical(one.type)) for one in claims}) > 1:
+            return False
+        for web, those in of.items():
+            own = [one for one in exact if web in at_web[one.k]]
+            for offset, t in self._at_once(those, own):
+                self._shared += self._while_accessed(offset, t, web, at_web)
+        return True
+
+    def _at_once(self, claims: list[Claim], own: list[FrameAccess]) -> list[tuple[int, int]]:
+        """The objects of one web, by all that is claimed of them; `own`: what is accessed of them."""
+        graph = self._graph
+        types: dict[int, list[int]] = {}
+        for claim in claims:
+            if claim not in self._lent:
+                types.setdefault(claim.offset, []).append(claim.type)
+        for claim in self._lent:
+            if claim in claims and claim.offset not in types:
+                types[claim.offset] = [one.type for one in claims if one.offset == claim.offset]
+        found = [(offset, t) for offset, told in types.items() if (t := merged(graph, told))]
+        found = [(offset, t) for offset, t in found if self._is_all_of(t, offset, own)]
+        found = [one for one in found if not any(self._share(one, other) for other in found)]
+        return [one for one in found if not any(self._is_part(one, other) for other in found)]
+
+    def _while_accessed(self, offset: int, t: int, web: int, at_web: dict[int, set[int]]) -> list[Place]:
+        """The places of an object, from one access to the last before one of another object."""
+        instructions = self._webs.tracker.flow.instructions
+        found: list[Place] = []
+        begun = -1
+        last = -1
+        for k in [*sorted(at_web), -1]:
+            own = k >= 0 and web in at_web[k]
+            if begun >= 0 and not own:
+                low, end = instructions.address_of(begun), instructions[last].next_address
+                found.append(Place("", t, PlaceKind.CFA, -1, offset, low, end))
+            begun, last = (k if begun < 0 else begun, k) if own else (-1, -1)
+        return found
 
     def _of_size(self, offset: int, sizes: set[int]) -> int:
         """The only structure of some bytes that has all that is accessed at an offset, as members of several sizes."""
@@ -137,7 +271,7 @@ class FrameObjects:
         """Whether two objects in the frame have bytes in common without one being a part of the other."""
         graph = self._graph
         (low, t), (begin, of) = one, other
-        if one is other or low + graph.size(t) <= begin or begin + graph.size(of) <= low:
+        if one == other or low + graph.size(t) <= begin or begin + graph.size(of) <= low:
             return False
         return not (graph.object_at(t, begin - low, of) or graph.object_at(of, low - begin, t))
 
@@ -150,7 +284,8 @@ class FrameObjects:
     def _add_copies(self, objects: list[tuple[int, int]]) -> None:
         """Add what is copied, several members at once, to one of some objects in the frame, or from one."""
         graph = self._graph
-        both = [*self._frame.copies, *((other, one, size) for one, other, size in self._frame.copies)]
+        copies = [one[:3] for one in self._frame.copies]
+        both = [*copies, *((other, one, size) for one, other, size in copies)]
         for begin, t in objects:
             end = begin + graph.size(t)
             covered: dict[int, set[int]] = {}
@@ -165,18 +300,23 @@ class FrameObjects:
                     # The list grows while it is walked.
                     objects.append((at, t))
 
-    def _is_all_of(self, t: int, begin: int) -> bool:
+    def _is_all_of(self, t: int, begin: int, own: list[FrameAccess] | None = None) -> bool:
         """Whether all that is accessed where an object is to be in the frame is of whole members, or reads one's begin,
-        as a part of a number."""
+        as a part of a number. ``own``: what is accessed of it, if other objects are in its place as well."""
         graph = self._graph
         size = graph.size(t)
-        inside = {(at - begin, width) for at, width in self._frame.stands if begin < at + width and at < begin + size}
-        single = {(at - begin, width) for at, width in self._frame.loaded - self._frame.copied} & inside
+        stands, loaded, pointed = self._frame.stands, self._frame.loaded, self._frame.pointed
+        if own is not None:
+            stands = {(one.begin, one.end - one.begin) for one in own}
+            loaded = loaded & {(one.begin, one.end - one.begin) for one in own if one.access != "w"}
+            pointed = {(one.begin, one.end - one.begin) for one in own if one.floating}
+        inside = {(at - begin, width) for at, width in stands if begin < at + width and at < begin + size}
+        single = {(at - begin, width) for at, width in loaded - self._frame.copied} & inside
         for at, width in single:
             found = graph.member_at(t, at, width) if at >= 0 else None
             if found is None or found.offset or 1 < graph.size(found.type) < width == graph.pointer_size:
                 return False
-        for at in self._frame.addressed:
+        for at in self._frame.addressed if own is None else ():
             if begin <= at < begin + size and not graph.is_pointer(graph.value_at(t, at - begin, graph.pointer_size)):
                 return False
         rest = nothing_done()
@@ -186,7 +326,7 @@ class FrameObjects:
                 continue
             if (begin + at, width) not in self._frame.zeroed:
                 rest.touched.add((at, width))
-        rest.floating.update((at - begin, width) for at, width in self._frame.pointed if begin <= at < begin + size)
+        rest.floating.update((at - begin, width) for at, width in pointed if begin <= at < begin + size)
         rest.touched.update(rest.floating)
         return fits(graph, t, rest, merged=True)
 

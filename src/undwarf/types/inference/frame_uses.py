@@ -7,10 +7,11 @@ from undwarf.disasm.x86_64 import MACHINE
 from undwarf.light_classes import NamedTuple
 from undwarf.types.dataflow.tracking import Tracker
 from undwarf.types.dataflow.values import ADDRESS, FRAME, OBJECT, Value
+from undwarf.types.inference.frame_webs import FrameAccess
 from undwarf.types.layouts.model import TypeGraph
 from undwarf.types.uses.pointed import scalar_at
 
-__all__ = ["FrameUses", "Piece"]
+__all__ = ["Claim", "FrameUses", "Piece"]
 
 _COPIED = (8, 16, 32)
 """Bytes that are copied at a time."""
@@ -31,13 +32,31 @@ class Piece(NamedTuple):
     offset: int
 
 
+class Claim(NamedTuple):
+    """What is at an offset of the frame, as an instruction takes it; ``fills``: it puts all of that there."""
+
+    k: int
+    offset: int
+    type: int
+    fills: bool
+
+
 class FrameUses:
-    """The frame of one function."""
+    """The frame of one function. ``at`` is the instruction that is looked at."""
 
     def __init__(self, tracker: Tracker, *, unoptimised: bool) -> None:
         self.tracker = tracker
         self.graph: TypeGraph = tracker.graph
         self.unoptimised = unoptimised
+        self.at = -1
+        self.claims: list[Claim] = []
+        """Aggregates in the frame of optimised code, each where it is told."""
+        self.accesses: list[FrameAccess] = []
+        """All that instructions access there, without an index."""
+        self.loose: set[tuple[int, int]] = set()
+        """(instruction, offset) of what is accessed with an index, or by who is given an address."""
+        self.kept: set[int] = set()
+        """Offsets whose addresses are stored elsewhere."""
         self.objects: dict[int, list[int]] = {}
         """Aggregates in the frame by their offset from the call frame address, as far as they are told of."""
         self.given: set[int] = set()
@@ -55,8 +74,8 @@ class FrameUses:
         """By register, where it was loaded that is not in the frame, and how many bytes."""
         self._stored_word: tuple[int, Value, Value] | None = None
         """The last word that was stored: by which instruction, where it comes from, and where it goes."""
-        self.came: dict[int, tuple[int, int]] = {}
-        """By register, the (offset, size) of the place in the frame it was loaded from."""
+        self.came: dict[int, tuple[int, int, int]] = {}
+        """By register, the (offset, size) of the place in the frame it was loaded from, and by which instruction."""
         self.stands: set[tuple[int, int]] = set()
         """(offset, size) of what is accessed in the frame without an index."""
         self.zeroed: set[tuple[int, int]] = set()
@@ -73,8 +92,9 @@ class FrameUses:
         """(offset, number) of pointers in the frame that a call takes for an array."""
         self.sizes: dict[int, set[int]] = {}
         """By offset, of how many bytes what is called is told together with the address."""
-        self.copies: list[tuple[int, int, int]] = []
-        """(offset, other offset, size) of what is copied from one place in the frame to another."""
+        self.copies: list[tuple[int, int, int, int, int]] = []
+        """(offset, other offset, size) of what is copied from one place in the frame to another, and the instructions
+        that load and store it."""
 
     @property
     def is_used(self) -> bool:
@@ -100,8 +120,9 @@ class FrameUses:
         where = self.tracker.address_of(k, number)
         return where if where is not None and where[0] == FRAME else None
 
-    def note(self, offset: int, t: int, zone: int = 0) -> None:
-        """An aggregate is at an offset of the frame, if it lies in there; `zone`: so much below it may be in use."""
+    def note(self, offset: int, t: int, zone: int = 0, *, fills: bool = False) -> None:
+        """An aggregate is at an offset of the frame, if it lies in there; `zone`: so much below it may be in use;
+        `fills`: all of it is put there."""
         top = self.tracker.register(MACHINE.stack_pointer)
         if not self.unoptimised and top is not None and top[0] == FRAME and not top[2]:
             # What would begin below the stack pointer is less than a whole: somewhere in its middle is what is there.
@@ -109,6 +130,16 @@ class FrameUses:
             if not top[4] - zone <= offset <= end - self.graph.size(t):
                 return
         self.objects.setdefault(offset, []).append(t)
+        if not self.unoptimised:
+            self.claims.append(Claim(self.at, offset, t, fills))
+
+    def note_access(self, k: int, where: Value, operand: Memory) -> None:
+        """An instruction accesses the frame of optimised code."""
+        if where[2]:
+            self.loose.add((k, where[4]))
+        else:
+            floating = bool(operand.floating)
+            self.accesses.append(FrameAccess(k, where[4], where[4] + operand.size, operand.access, floating))
 
     def note_variadic(self, where: Value, stored: Value | None, tag: int) -> None:
         """A word is stored in a function that takes any number of parameters, of which those on the stack are kept as
@@ -143,7 +174,7 @@ class FrameUses:
             if where is not None:
                 self.elsewhere[register] = where, size
         elif not frame[2]:
-            self.came[register] = frame[4], size
+            self.came[register] = frame[4], size, k
 
     def copy(self, k: int, register: int, size: int, frame: Value | None) -> bool:
         """Bytes that were loaded are stored; whether they are a part of an aggregate that goes into the frame."""
@@ -154,12 +185,12 @@ class FrameUses:
                 self.note(frame[4] - piece.offset, piece.type, _RED_ZONE)
                 return True
             if came is not None and came[1] == size:
-                self.copied.add(came)
-                self.copies.append((came[0], frame[4], size))
+                self.copied.add(came[:2])
+                self.copies.append((came[0], frame[4], size, came[2], k))
         elif frame is None and came is not None and came[1] == size:
             part = self._several(k, size)
             if part is not None:
-                self.copied.add(came)
+                self.copied.add(came[:2])
                 self.note(came[0] - part.offset, part.type, _RED_ZONE)
         return False
 

@@ -90,6 +90,8 @@ class HeldValues:
     def _slot(self, where: Value, operand: Memory) -> Node | None:
         """The node of a place of a variable in the frame."""
         size = operand.size
+        if not self.unoptimised:
+            self.frame.note_access(self.frame.at, where, operand)
         if where[2]:
             if where[2] != size or size > 8:
                 return None

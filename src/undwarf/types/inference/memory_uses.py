@@ -144,6 +144,9 @@ class MemoryUses(NumberUses):
                 slot.sources.append((source[0], 0))
             slot.beside.extend(self._parts(register, held, size))
             return
+        stored = self.tracker.register(register)
+        if stored is not None and stored[0] == FRAME:
+            self.frame.kept.add(stored[4])
         self._moves(k, register, size)
         if size == 8:
             value = self.tracker.register(register)

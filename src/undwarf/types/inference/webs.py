@@ -100,6 +100,7 @@ class Webs(CallUses):
             self._parameters(held)
         for k in tracker.states(number):
             made = instructions[k]
+            self.frame.at = k
             after = instructions[k + 1] if k + 1 < len(instructions) else None
             if made.flow in (Flow.CALL, Flow.INDIRECT_CALL):
                 self._call(k, made, held)

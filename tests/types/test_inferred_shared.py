@@ -1,0 +1,109 @@
+"""What is told of programs of which only BTF is there: objects that optimizers put into one place of the frame."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.types.test_inferred_programs import answers, built
+
+from undwarf.types.inference.frame_webs import FrameAccess, webs_of
+
+SOURCE = r"""
+#define NOINLINE __attribute__((noipa))
+struct one { long a; int b, c; double d[3]; };
+struct two { double x; char name[16]; long y, z; };
+typedef struct { long left, right, middle; } piece;
+struct pair { piece first, second; };
+NOINLINE void one(struct one *o, int n) { o->a = n; o->b = 2; o->c = 3; o->d[0] = n; o->d[1] = o->d[2] = 1; }
+NOINLINE void two(struct two *t, int n) { t->x = n; t->name[0] = n; t->y = n; t->z = 3; }
+NOINLINE piece made(int n) { piece p = { n, n + 1, n * 2 }; return p; }
+NOINLINE long both(struct pair *p) { long n = p->first.left + p->second.middle; p->first.right = n; return n; }
+NOINLINE long shared(int n)
+{ long sum = 0;
+  { struct one o; one(&o, n); sum += o.a + o.b + o.d[1]; }
+  { struct two t; two(&t, n); sum += t.x + t.y + t.name[0]; }
+  return sum; }
+NOINLINE long begins(int n)
+{ long sum = 0;
+  { piece p = made(n); sum += p.right; }
+  { struct pair q = { { n, 2, 3 }, { n, 5, 6 } }; sum += both(&q); sum += q.first.right; }
+  return sum; }
+NOINLINE long one_thing(int n)
+{ struct pair q = { { n, 2, 3 } }; q.second = made(n); return both(&q) + q.second.middle; }
+int main(int argc, char **argv) { return shared(argc) + begins(argc) + one_thing(argc); }
+"""
+
+
+@pytest.fixture(scope="module", params=["-O1", "-O2"])
+def program(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return built(tmp_path_factory.mktemp("shared"), request.param, SOURCE)
+
+
+def test_objects_that_have_one_place_after_each_other_are_told_apart(program: Path) -> None:
+    told = answers(program, "shared", "frame")
+    assert {"struct one.a", "struct one.b", "struct two.x", "struct two.y", "struct two.name[]"} <= told
+
+
+def test_an_object_in_the_place_of_a_larger_one_that_begins_with_such_is_told_apart(program: Path) -> None:
+    told = answers(program, "begins", "frame")
+    assert {"piece.right", "struct pair.first.right"} <= told
+
+
+def test_a_part_that_is_filled_before_the_whole_is_passed_is_a_part(program: Path) -> None:
+    told = answers(program, "one_thing", "frame")
+    assert "struct pair.second.middle" in told
+
+
+class _Blocks:
+    """Blocks of ten instructions each."""
+
+    def __init__(self, *ways: tuple[int, int]) -> None:
+        self.ways = ways
+
+    def of(self, k: int) -> int:
+        return k // 10
+
+    def predecessors(self, block: int) -> list[int]:
+        return [source for source, target in self.ways if target == block]
+
+
+def webs(
+    accesses: list[tuple[int, int, int, str]], *ways: tuple[int, int], apart: tuple[int, int] | None = None
+) -> list[set[int]]:
+    """By web, the instructions that are of it; ``apart`` are two accesses that are not of one object."""
+    blocks: Any = _Blocks(*ways)
+    found: dict[int, set[int]] = {}
+    every = [FrameAccess(*one) for one in accesses]
+    for one, web in zip(every, webs_of(blocks, every, lambda *two: two != apart), strict=True):
+        found.setdefault(web, set()).add(one.k)
+    return sorted(found.values(), key=min)
+
+
+def test_stores_that_fill_a_place_begin_a_web() -> None:
+    accesses = [(0, 0, 8, "w"), (1, 0, 8, "r"), (2, 0, 8, "w"), (3, 0, 4, "r")]
+    assert webs(accesses) == [{0, 1}, {2, 3}]
+
+
+def test_a_store_that_fills_a_part_leaves_the_rest() -> None:
+    assert webs([(0, 0, 16, "w"), (1, 0, 8, "w"), (2, 8, 16, "r"), (3, 0, 8, "r")]) == [{0, 2}, {1, 3}]
+
+
+def test_what_may_be_written_is_still_what_it_was() -> None:
+    assert webs([(0, 0, 8, "w"), (1, 0, 8, "rw"), (2, 0, 8, "r")]) == [{0, 1, 2}]
+
+
+def test_what_comes_on_several_ways_is_one_web() -> None:
+    stored = [(0, 0, 8, "w"), (10, 0, 8, "w"), (20, 0, 8, "r")]
+    assert webs(stored, (0, 2), (1, 2)) == [{0, 10, 20}]
+    # What nobody reads there is none of it.
+    assert webs([*stored[:2], (20, 0, 8, "w")], (0, 2), (1, 2)) == [{0}, {10}, {20}]
+
+
+def test_a_web_goes_through_blocks_and_around_loops() -> None:
+    assert webs([(0, 0, 8, "w"), (20, 0, 8, "r"), (25, 0, 8, "w")], (0, 1), (1, 2), (2, 1)) == [{0, 20, 25}]
+
+
+def test_what_is_taken_for_something_else_begins_a_web() -> None:
+    accesses = [(0, 0, 8, "rw"), (1, 0, 8, "r"), (10, 0, 8, "rw"), (11, 0, 8, "r")]
+    assert webs(accesses, (0, 1)) == [{0, 1, 10, 11}]
+    assert webs(accesses, (0, 1), apart=(2, 0)) == [{0, 1}, {10, 11}]
