@@ -8,7 +8,7 @@ says how it was found, or why it was not.
 from bisect import bisect_left, bisect_right
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
-from functools import cache, cached_property
+from functools import cached_property
 
 from undwarf.disasm import NONE, Flow, Instruction, Machine, Memory, machine_of
 from undwarf.disasm.listing import Listing
@@ -61,6 +61,8 @@ __all__ = ["Access", "Resolver"]
 
 _EM_X86_64 = 62
 _KEPT_FUNCTIONS = 256
+_KEPT_DONE = 4
+"""Functions that are kept though all that was expected to be asked of them has been: each is some hundred kilobytes."""
 _NOTHING_KNOWN = "nothing known of the address"
 _NO_TYPES = "no types for this function"
 _HALF = 2
@@ -73,7 +75,8 @@ _TURNS = 4
 
 class _Function:
     """One function's instructions, and the answers made so far. ``inferred`` is the function with all that can be
-    inferred, where the data flow first has to do without."""
+    inferred, where the data flow first has to do without. ``left`` are the addresses that will still be asked for; None
+    where that is not known."""
 
     def __init__(
         self, low: int, high: int, flow: FunctionFlow, tracker: Tracker, inferred: "Callable[[], _Function] | None"
@@ -84,6 +87,7 @@ class _Function:
         self.tracker = tracker
         self.inferred = inferred
         self.answers: dict[int, list[Access]] = {}
+        self.left: set[int] | None = None
 
 
 def _stays(one: Access) -> bool:
@@ -174,12 +178,21 @@ class Resolver:
             return found
         flow, low, high = found
         made = self._followed(flow, low, high)
+        made.left = set(self._asked(low, high)) or None
+        self._let_go()
         self._functions[low] = made
-        if len(self._functions) > _KEPT_FUNCTIONS:
-            gone, dropped = self._functions.popitem(last=False)
-            self._ranges.remove((gone, dropped.high))
         self._ranges.insert(bisect_right(self._ranges, (low, high)), (low, high))
         return made
+
+    def _let_go(self) -> None:
+        """Forget functions of which nothing more will be asked, but the last of them; and the one that was asked about
+        least recently, where there are too many."""
+        done = [low for low, one in self._functions.items() if one.left is not None and not one.left]
+        del done[-_KEPT_DONE:]
+        if not done and len(self._functions) >= _KEPT_FUNCTIONS:
+            done = [next(iter(self._functions))]
+        for low in done:
+            self._ranges.remove((low, self._functions.pop(low).high))
 
     def _followed(self, flow: FunctionFlow, low: int, high: int) -> _Function:
         first = Tracker(self.program, flow, low, high, None, self._wanted(flow, low, high))
@@ -189,9 +202,14 @@ class Resolver:
             # Most is told by these.
             named = follow(self._callers, self.program, flow, low, high, first)
 
-        @cache
+        further: _Function | None = None
+
         def inferred() -> _Function:
-            return _Function(low, high, flow, follow(self._callers, self.program, flow, low, high, first, named), None)
+            nonlocal further
+            if further is None:
+                tracker = follow(self._callers, self.program, flow, low, high, first, named)
+                further = _Function(low, high, flow, tracker, None)
+            return further
 
         if named is not None:
             return _Function(low, high, flow, named, inferred)
@@ -202,10 +220,14 @@ class Resolver:
         """All addresses that will be asked for: of functions of which none is, all may be."""
         self._expected = sorted(addresses)
 
+    def _asked(self, low: int, high: int) -> list[int]:
+        """The addresses in a function that will be asked for."""
+        expected = self._expected
+        return expected[bisect_left(expected, low) : bisect_left(expected, high)]
+
     def _wanted(self, flow: FunctionFlow, low: int, high: int) -> list[int] | None:
         """The numbers of a function's instructions that will be asked for; None where that is not known."""
-        expected = self._expected
-        asked = expected[bisect_left(expected, low) : bisect_left(expected, high)]
+        asked = self._asked(low, high)
         found = [flow.index_of(address) for address in asked]
         return [k for k in found if k is not None] if asked else None
 
@@ -256,6 +278,8 @@ class Resolver:
         function = self._function(address)
         if isinstance(function, str):
             return [nothing(address, "", function)]
+        if function.left is not None:
+            function.left.discard(address)
         index = function.flow.index_of(address)
         if index is None:
             return [nothing(address, "", "not the begin of an instruction")]
