@@ -28,6 +28,7 @@ SIGNED = cython.declare(cython.int, 3)
 BLOCK = cython.declare(cython.int, 5)
 STRING = cython.declare(cython.int, 6)
 STRP = cython.declare(cython.int, 7)
+STRX = cython.declare(cython.int, 9)
 STRP_ALT = cython.declare(cython.int, 10)
 REF = cython.declare(cython.int, 11)
 REF_ALT = cython.declare(cython.int, 12)
@@ -56,7 +57,8 @@ class Info(Declarations):
         max_ranges: int = 1 << 22,
         known_strings: "dict[int, str] | None" = None,
     ) -> None:
-        """``known_strings`` are those of `.debug_str` that were read, by offset; whoever reads more adds to them."""
+        """``known_strings`` are those of `.debug_str` that were read, by offset; whoever reads more adds to them. Those
+        that units number are in it as well, by ``~(unit << 32 | number)``."""
         super().__init__(
             data,
             abbrevs,
@@ -223,6 +225,12 @@ class Entry:
             known: str | None = self.info.known_strings.get(self.info.value)
             if known is not None:
                 return known
+        elif kind == STRX and self.info.value >> 32 == 0:
+            indexed: str | None = self.info.known_strings.get(
+                ~(self.unit << 32 | cython.cast(cython.Py_ssize_t, self.info.value))
+            )
+            if indexed is not None:
+                return indexed
         elif kind == STRING:
             start: cython.Py_ssize_t = cython.cast("Py_ssize_t", self.info.value)
             size: cython.Py_ssize_t = cython.cast("Py_ssize_t", self.info.value_size)

@@ -135,10 +135,7 @@ class DwarfFile:
             found = self._known_strings.get(value)
             if found is None:
                 found = self.text.at(value)
-                if len(found) < 256:
-                    if len(self._known_strings) >= _KEPT_STRINGS:
-                        self._known_strings.clear()
-                    self._known_strings[value] = found
+                self._keep(value, found)
             return found
         if kind == ValueClass.STRING:
             return Text(self.section("debug_info") if place is None else place).at(value)
@@ -146,10 +143,20 @@ class DwarfFile:
             return self._line_text.at(value)
         if kind == _STRX and unit >= 0:
             at = self.string_at(value, unit)
-            return self.string(_STRP, at) if at >= 0 else ""
+            found = self.string(_STRP, at) if at >= 0 else ""
+            if value < 1 << 32:
+                self._keep(~(unit << 32 | value), found)
+            return found
         if kind == ValueClass.STRP_ALT and self.alt is not None:
             return self.alt.text.at(value)
         return ""
+
+    def _keep(self, key: int, text: str) -> None:
+        """Keep a string under its place in `.debug_str`, or below 0 under its unit and its number there."""
+        if len(text) < 256:
+            if len(self._known_strings) >= _KEPT_STRINGS:
+                self._known_strings.clear()
+            self._known_strings[key] = text
 
     def string_at(self, index: int, unit: int) -> int:
         """Where in `.debug_str` the string with a number among those of a unit is; -1 for none."""

@@ -42,6 +42,7 @@ ADDRESS = cython.declare(cython.int, 1)
 UNSIGNED = cython.declare(cython.int, 2)
 BLOCK = cython.declare(cython.int, 5)
 STRP = cython.declare(cython.int, 7)
+STRX = cython.declare(cython.int, 9)
 REF = cython.declare(cython.int, 11)
 SEC_OFFSET = cython.declare(cython.int, 14)
 ADDRX = cython.declare(cython.int, 15)
@@ -474,7 +475,11 @@ class FunctionScopes:
                 found = self._origins[origin] = self._described(self._space.entry(origin))
             return found
         if entries[row + 5] == REF and entries[row + 7]:
-            name = self._strings.get(entries[row + 8]) if entries[row + 7] == STRP else None
+            name: str | None = None
+            if entries[row + 7] == STRP:
+                name = self._strings.get(entries[row + 8])
+            elif entries[row + 7] == STRX and entries[row + 8] >> 32 == 0:
+                name = self._strings.get(~(self._unit << 32 | cython.cast(cython.Py_ssize_t, entries[row + 8])))
             if name is None:
                 name = self._space.file.string(entries[row + 7], entries[row + 8], self._unit, self._space.data)
             if name:
