@@ -14,7 +14,7 @@ setup: $(VENV)/.stamp build
 $(VENV)/.stamp: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --disable-pip-version-check --upgrade pip "setuptools>=77" "Cython>=3.1,<4"
-	$(BIN)/pip install --quiet --disable-pip-version-check --no-build-isolation --editable ".[dev]"
+	UNDWARF_KERNELS=none $(BIN)/pip install --quiet --disable-pip-version-check --no-build-isolation --editable ".[dev]"
 	touch $@
 
 build: $(VENV)/.stamp
