@@ -12,7 +12,8 @@ from undwarf.disasm import Flow, Instruction
 from undwarf.disasm import templates as parts
 from undwarf.disasm.listing import TARGETED, Listing
 from undwarf.disasm.templates import MEMORY_WORDS, ROW_WORDS, Templates
-from undwarf.disasm.x86_64 import MACHINE, decode
+from undwarf.disasm.x86_64 import MACHINE
+from undwarf.disasm.x86_decoding import decode
 from undwarf.elf import ElfFile
 
 LOOPS = """

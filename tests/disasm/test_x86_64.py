@@ -3,7 +3,9 @@
 import pytest
 
 from undwarf.disasm import NONE, Action, Flow, Instruction, machine_of
-from undwarf.disasm.x86_64 import MACHINE, decode, fused
+from undwarf.disasm.x86_64 import MACHINE
+from undwarf.disasm.x86_decoding import decode
+from undwarf.disasm.x86_properties import fused
 
 RAX, RDX, RCX, RBX, RSI, RDI, RBP, RSP = range(8)
 XMM0 = 17

@@ -2,7 +2,7 @@
 """The structure of x86-64 instructions (Intel SDM volume 2, chapter 2 and appendix A): where each begins, its parts.
 
 What an instruction does is not decided here. Its parts but for displacement and immediate make a key; the decoder
-(:mod:`undwarf.disasm.x86_64`) is asked once for each key, and what it says is patched with the numbers.
+(:mod:`undwarf.disasm.x86_decoding`) is asked once for each key, and what it says is patched with the numbers.
 """
 
 from typing import Any

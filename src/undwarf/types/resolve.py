@@ -12,7 +12,7 @@ from functools import cached_property
 
 from undwarf.disasm import NONE, Flow, Instruction, Machine, Memory, machine_of
 from undwarf.disasm.listing import Listing
-from undwarf.disasm.x86_64 import fused
+from undwarf.disasm.x86_properties import fused
 from undwarf.elf import ElfFile
 from undwarf.symbols.table import SymbolTable
 from undwarf.types.access import Access, access, nothing

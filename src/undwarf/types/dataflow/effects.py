@@ -7,7 +7,7 @@ stores (`memory.py`), instructions (here), all blocks of a function (`fixed_poin
 
 What an instruction writes without our understanding how is not known after it (the decoder's list of written registers
 says so); nothing stale survives. To teach a new instruction's effect: let the decoder give it an
-:class:`undwarf.disasm.Action` (`_act` in `disasm/x86_64.py`), and say in :meth:`Effects.result` what its destination
+:class:`undwarf.disasm.Action` (`disasm/x86_actions.py`), and say in :meth:`Effects.result` what its destination
 becomes, or in :meth:`Effects.apply` if it changes more than that.
 """
 

@@ -5,7 +5,8 @@ known of the C library."""
 from itertools import pairwise
 
 from undwarf.disasm import Flow, Instruction
-from undwarf.disasm.x86_64 import MACHINE, RDI, RSI, XMM0
+from undwarf.disasm.x86_64 import MACHINE
+from undwarf.disasm.x86_operands import RDI, RSI, XMM0
 from undwarf.types.dataflow.tracking import Tracker
 from undwarf.types.dataflow.values import FRAME, NUMBER, OBJECT, Value
 from undwarf.types.inference.frame_uses import Piece

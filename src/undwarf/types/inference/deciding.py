@@ -11,7 +11,8 @@ are told stay unknown.
 from collections.abc import Callable, Iterator, Mapping
 from typing import cast
 
-from undwarf.disasm.x86_64 import MACHINE, RAX, RDI
+from undwarf.disasm.x86_64 import MACHINE
+from undwarf.disasm.x86_operands import RAX, RDI
 from undwarf.types.dataflow.flow import FunctionFlow
 from undwarf.types.dataflow.program import Program
 from undwarf.types.dataflow.tracking import Facts, Tracker

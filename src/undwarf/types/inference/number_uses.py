@@ -2,7 +2,8 @@
 """What instructions take values for: numbers with or without sign, parts of sums, sides of comparisons."""
 
 from undwarf.disasm import NONE, Instruction
-from undwarf.disasm.x86_64 import MACHINE, calculates, shifts_by
+from undwarf.disasm.x86_64 import MACHINE
+from undwarf.disasm.x86_properties import calculates, shifts_by
 from undwarf.types.dataflow.tracking import Tracker
 from undwarf.types.dataflow.values import Value
 from undwarf.types.inference.held_values import GENERAL, HeldValues

@@ -3,7 +3,8 @@
 
 from undwarf.disasm import NONE, Action, Flow
 from undwarf.disasm.listing import Listing
-from undwarf.disasm.x86_64 import MACHINE, RBX
+from undwarf.disasm.x86_64 import MACHINE
+from undwarf.disasm.x86_operands import RBX
 
 __all__ = ["is_unoptimised"]
 

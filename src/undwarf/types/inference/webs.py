@@ -15,7 +15,7 @@ from collections.abc import Callable
 from functools import partial
 
 from undwarf.disasm import NONE, Action, Flow, Instruction
-from undwarf.disasm.x86_64 import calculates, compares, moves_vector, signedness
+from undwarf.disasm.x86_properties import calculates, compares, moves_vector, signedness
 from undwarf.types.dataflow.tracking import Tracker
 from undwarf.types.dataflow.values import Value
 from undwarf.types.inference.call_uses import CallUses

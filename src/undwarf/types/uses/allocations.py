@@ -10,7 +10,8 @@ from math import prod
 
 from undwarf.disasm import NONE, Action, Flow, Instruction, scan
 from undwarf.disasm.listing import TARGETED
-from undwarf.disasm.x86_64 import MACHINE, RAX, RDI, RSI
+from undwarf.disasm.x86_64 import MACHINE
+from undwarf.disasm.x86_operands import RAX, RDI, RSI
 from undwarf.types.dataflow.tracking import Tracker
 from undwarf.types.dataflow.values import ADDRESS, FRAME, NUMBER, OBJECT, Value
 from undwarf.types.layouts.model import VOID, Kind, TypeGraph

@@ -7,7 +7,7 @@ a message; they are characters; they go from or to where bytes are as well, or a
 """
 
 from undwarf.disasm import Action, Flow, Instruction
-from undwarf.disasm.x86_64 import bytes_read, compares, immediate_of, turned_around
+from undwarf.disasm.x86_properties import bytes_read, compares, immediate_of, turned_around
 from undwarf.types.dataflow.tracking import Tracker
 from undwarf.types.dataflow.values import OBJECT, Value
 from undwarf.types.layouts.locate import Located

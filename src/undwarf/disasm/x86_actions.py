@@ -1,0 +1,195 @@
+# cython: language_level=3, annotation_typing=False
+"""What x86-64 instructions do (Intel SDM volume 2), of those that move, add, extend, address and their like."""
+
+from undwarf.disasm.iced import Instruction as Native
+from undwarf.disasm.iced import Mnemonic, OpKind
+from undwarf.disasm.model import NONE, Action, Instruction
+from undwarf.disasm.x86_operands import IMMEDIATES, NUMBER, RAX, RCX, SHIFTS, WIDTH, immediate_at, register_at
+
+__all__ = ["TOLD", "act"]
+
+_CONDITIONAL_MOVES = frozenset(
+    (
+        *(Mnemonic.CMOVA, Mnemonic.CMOVAE, Mnemonic.CMOVB, Mnemonic.CMOVBE, Mnemonic.CMOVE, Mnemonic.CMOVG),
+        *(Mnemonic.CMOVGE, Mnemonic.CMOVL, Mnemonic.CMOVLE, Mnemonic.CMOVNE, Mnemonic.CMOVNO, Mnemonic.CMOVNP),
+        *(Mnemonic.CMOVNS, Mnemonic.CMOVO, Mnemonic.CMOVP, Mnemonic.CMOVS),
+    )
+)
+_WIDENING = frozenset((Mnemonic.MOVZX, Mnemonic.MOVSX, Mnemonic.MOVSXD))
+_ARITHMETIC: dict[int, Action] = {
+    Mnemonic.ADD: Action.ADD,
+    Mnemonic.SUB: Action.SUBTRACT,
+    Mnemonic.AND: Action.AND,
+}
+_CONDITIONS: dict[int, Action] = {Mnemonic.JE: Action.IF_ZERO, Mnemonic.JNE: Action.IF_NOT_ZERO}
+_CARRYING = frozenset((Mnemonic.ADC, Mnemonic.SBB))
+_REPEATED = frozenset(
+    (
+        *(Mnemonic.STOSB, Mnemonic.STOSW, Mnemonic.STOSD, Mnemonic.STOSQ),
+        *(Mnemonic.MOVSB, Mnemonic.MOVSW, Mnemonic.MOVSD, Mnemonic.MOVSQ),
+    )
+)
+"""String instructions, and a move of floating-point numbers that is called as one of them."""
+_UPDATES = frozenset((Mnemonic.ADD, Mnemonic.SUB, Mnemonic.INC, Mnemonic.DEC))
+_WORD_MOVES = frozenset((Mnemonic.MOVQ, Mnemonic.VMOVQ))
+
+
+def act(made: Instruction, native: Native, mnemonic: int) -> None:
+    """Says what the instruction does, if it is one of those told apart."""
+    count = native.op_count
+    if mnemonic in _CONDITIONS:
+        made.action = _CONDITIONS[mnemonic]
+        return
+    if count == 0:
+        if mnemonic == Mnemonic.LEAVE:
+            made.action = Action.LEAVE
+        elif mnemonic == Mnemonic.CDQE:
+            made.action, made.destination, made.left, made.width, made.signed = Action.EXTEND, RAX, RAX, 4, True
+        return
+    first, second = native.op_kind(0), native.op_kind(1) if count > 1 else -1
+    into = native.op_register(0) if first == OpKind.REGISTER else 0
+    width = WIDTH[into] if into else 0
+    if mnemonic == Mnemonic.MOV:
+        _move(made, native, first, second, into, width)
+    elif mnemonic == Mnemonic.LEA:
+        if width >= 4:
+            made.action, made.destination, made.width = Action.ADDRESS, NUMBER[into], width
+    elif mnemonic in _WIDENING:
+        _widen(made, native, mnemonic, second, into, width)
+    elif mnemonic in _UPDATES and first == OpKind.MEMORY and made.memory:
+        _update(made, native, mnemonic, second)
+    elif mnemonic in _ARITHMETIC and width >= 4:
+        _arithmetic(made, native, _ARITHMETIC[mnemonic], second, into, width)
+    elif mnemonic == Mnemonic.OR and width >= 4 and second in IMMEDIATES:
+        made.action, made.destination, made.left = Action.OR, NUMBER[into], NUMBER[into]
+        made.immediate, made.width = immediate_at(native, 1), width
+    elif mnemonic in (Mnemonic.INC, Mnemonic.DEC) and width >= 4:
+        made.action, made.destination, made.left = Action.ADD, NUMBER[into], NUMBER[into]
+        made.immediate, made.width = 1 if mnemonic == Mnemonic.INC else -1, width
+    elif mnemonic in SHIFTS and width >= 4:
+        if second in IMMEDIATES:
+            made.action, made.destination, made.left = SHIFTS[mnemonic], NUMBER[into], NUMBER[into]
+            made.immediate, made.width = native.immediate(1) & (63 if width == 8 else 31), width
+    elif mnemonic == Mnemonic.IMUL and width >= 4 and count > 1:
+        if count == 3 and (second == OpKind.REGISTER or (made.memory and not made.memory[0].implicit)):
+            # A number from memory is any number.
+            made.action, made.destination, made.left = Action.MULTIPLY, NUMBER[into], register_at(native, 1)
+            made.immediate, made.width = immediate_at(native, 2), width
+        elif count == 2 and second == OpKind.REGISTER:
+            made.action, made.destination, made.left = Action.MULTIPLY, NUMBER[into], NUMBER[into]
+            made.right, made.width = register_at(native, 1), width
+    elif mnemonic == Mnemonic.NEG and width >= 4:
+        made.action, made.destination, made.left = Action.MULTIPLY, NUMBER[into], NUMBER[into]
+        made.immediate, made.width = -1, width
+    elif mnemonic in _CARRYING and width == 8 and second in IMMEDIATES:
+        made.action, made.destination, made.left, made.width = Action.CARRY, NUMBER[into], NUMBER[into], width
+        made.immediate = immediate_at(native, 1) if mnemonic == Mnemonic.ADC else -immediate_at(native, 1)
+    elif mnemonic in (Mnemonic.XOR, Mnemonic.SUB) and width >= 4:
+        if second == OpKind.REGISTER and native.op_register(1) == into:
+            made.action, made.destination, made.immediate, made.width = Action.CONSTANT, NUMBER[into], 0, width
+    elif mnemonic in _CONDITIONAL_MOVES and width == 8:
+        made.action, made.destination, made.left = Action.SELECT, NUMBER[into], NUMBER[into]
+        made.right = register_at(native, 1)
+    elif mnemonic == Mnemonic.XCHG and width == 8 and second == OpKind.REGISTER:
+        made.action, made.left, made.right = Action.EXCHANGE, NUMBER[into], register_at(native, 1)
+    elif mnemonic == Mnemonic.PUSH:
+        made.action, made.left = Action.PUSH, NUMBER[into] if into else NONE
+        if made.left == NONE and first in IMMEDIATES:
+            made.immediate = immediate_at(native, 0)
+    elif mnemonic == Mnemonic.POP and into:
+        made.action, made.destination = Action.POP, NUMBER[into]
+    elif mnemonic in _WORD_MOVES and count == 2:
+        _move_word(made, native, first, second)
+    elif mnemonic == Mnemonic.TEST:
+        if width and second == OpKind.REGISTER and native.op_register(1) == into:
+            made.action, made.left, made.width = Action.TEST, NUMBER[into], width
+    elif mnemonic in _REPEATED and native.is_string_instruction:
+        made.action, made.left = Action.REPEAT, RCX if native.has_rep_prefix else NONE
+
+
+def _move(made: Instruction, native: Native, first: int, second: int, into: int, width: int) -> None:
+    if first == OpKind.MEMORY:
+        made.action, made.width = Action.STORE, made.memory[0].size if made.memory else 0
+        if second == OpKind.REGISTER:
+            made.left = NUMBER[native.op_register(1)]
+        else:
+            made.immediate = immediate_at(native, 1)
+        return
+    if width < 4 or not into:
+        return
+    made.destination, made.width = NUMBER[into], width
+    if made.destination == NONE:
+        return
+    if second == OpKind.REGISTER:
+        source = NUMBER[native.op_register(1)]
+        if source != NONE:
+            made.action, made.left = Action.COPY, source
+    elif second == OpKind.MEMORY:
+        if made.memory:
+            made.action = Action.LOAD
+    elif second in IMMEDIATES:
+        value = immediate_at(native, 1)
+        made.action, made.immediate = Action.CONSTANT, value if width == 8 else value & 0xFFFFFFFF
+
+
+def _widen(made: Instruction, native: Native, mnemonic: int, second: int, into: int, width: int) -> None:
+    if width < 4:
+        return
+    made.destination, made.signed = NUMBER[into], mnemonic != Mnemonic.MOVZX
+    if second == OpKind.REGISTER:
+        source = native.op_register(1)
+        made.action, made.left, made.width = Action.EXTEND, NUMBER[source], WIDTH[source]
+    elif made.memory:
+        made.action, made.width = Action.LOAD, width
+
+
+def _arithmetic(made: Instruction, native: Native, action: Action, second: int, into: int, width: int) -> None:
+    register = NUMBER[into]
+    if second == OpKind.REGISTER:
+        if action == Action.SUBTRACT and native.op_register(1) == into:
+            made.action, made.destination, made.immediate, made.width = Action.CONSTANT, register, 0, width
+            return
+        made.right = NUMBER[native.op_register(1)]
+    elif second in IMMEDIATES:
+        made.immediate = immediate_at(native, 1)
+    elif second == OpKind.MEMORY and made.memory and action == Action.ADD and width == 8:
+        made.action, made.destination, made.left, made.width = Action.ADD_MEMORY, register, register, width
+        return
+    else:
+        return
+    made.action, made.destination, made.left, made.width = action, register, register, width
+
+
+def _update(made: Instruction, native: Native, mnemonic: int, second: int) -> None:
+    """A sum in memory; the difference with a register is left to the list of what is written."""
+    if mnemonic in (Mnemonic.INC, Mnemonic.DEC):
+        made.immediate = 1 if mnemonic == Mnemonic.INC else -1
+    elif second in IMMEDIATES:
+        made.immediate = immediate_at(native, 1) if mnemonic == Mnemonic.ADD else -immediate_at(native, 1)
+    elif mnemonic == Mnemonic.ADD and second == OpKind.REGISTER:
+        made.left = NUMBER[native.op_register(1)]
+    else:
+        return
+    made.action, made.width = Action.UPDATE, made.memory[0].size
+
+
+def _move_word(made: Instruction, native: Native, first: int, second: int) -> None:
+    """A word between memory, general and vector registers."""
+    if first == OpKind.REGISTER:
+        made.destination = NUMBER[native.op_register(0)]
+        if second == OpKind.REGISTER:
+            made.action, made.left = Action.COPY, NUMBER[native.op_register(1)]
+        elif made.memory:
+            made.action = Action.LOAD
+    elif made.memory and second == OpKind.REGISTER:
+        made.action, made.left = Action.STORE, NUMBER[native.op_register(1)]
+
+
+TOLD = frozenset(
+    (
+        *(Mnemonic.MOV, Mnemonic.LEA, Mnemonic.OR, Mnemonic.XOR, Mnemonic.IMUL, Mnemonic.XCHG, Mnemonic.PUSH),
+        *(Mnemonic.POP, Mnemonic.LEAVE, Mnemonic.CDQE, Mnemonic.NEG, *_WIDENING, *_UPDATES, *_ARITHMETIC, *SHIFTS),
+        *(*_CONDITIONAL_MOVES, *_WORD_MOVES, *_CARRYING, *_CONDITIONS, *_REPEATED, Mnemonic.TEST),
+    )
+)
+"""What act() says something of."""

@@ -1,0 +1,151 @@
+# cython: language_level=3, annotation_typing=False
+"""What else can be told of an x86-64 instruction: the sign and the width of numbers, what is done with them."""
+
+from undwarf.disasm.iced import ConditionCode, Mnemonic, OpKind
+from undwarf.disasm.iced import Instruction as Native
+from undwarf.disasm.model import NONE, Flow, Instruction
+from undwarf.disasm.x86_operands import IMMEDIATES, NUMBER, SHIFTS, WIDTH, immediate_at, size_of
+
+__all__ = [
+    "bytes_read",
+    "calculates",
+    "compares",
+    "fused",
+    "immediate_of",
+    "moves_vector",
+    "shifts_by",
+    "signedness",
+    "turned_around",
+]
+
+
+_SIGNED_CONDITIONS = frozenset((ConditionCode.L, ConditionCode.GE, ConditionCode.LE, ConditionCode.G))
+_UNSIGNED_CONDITIONS = frozenset((ConditionCode.B, ConditionCode.AE, ConditionCode.BE, ConditionCode.A))
+_SIGNED = frozenset((Mnemonic.SAR, Mnemonic.IDIV))
+_UNSIGNED = frozenset((Mnemonic.SHR, Mnemonic.DIV, Mnemonic.MUL))
+_FROM_INTEGERS = frozenset((Mnemonic.CVTSI2SD, Mnemonic.CVTSI2SS, Mnemonic.VCVTSI2SD, Mnemonic.VCVTSI2SS))
+_CALCULATING = frozenset((Mnemonic.ADD, Mnemonic.SUB, Mnemonic.AND, Mnemonic.OR, Mnemonic.XOR))
+_VECTOR_MOVES = frozenset(
+    (
+        *(Mnemonic.MOVAPS, Mnemonic.MOVUPS, Mnemonic.MOVAPD, Mnemonic.MOVUPD, Mnemonic.MOVDQA, Mnemonic.MOVDQU),
+        *(Mnemonic.VMOVAPS, Mnemonic.VMOVUPS, Mnemonic.VMOVAPD, Mnemonic.VMOVUPD, Mnemonic.VMOVDQA, Mnemonic.VMOVDQU),
+    )
+)
+_MULTIPLYING = frozenset((Mnemonic.IMUL, Mnemonic.NEG, Mnemonic.NOT))
+_FUSING = frozenset((Mnemonic.CMP, Mnemonic.TEST, Mnemonic.ADD, Mnemonic.SUB, Mnemonic.AND, Mnemonic.INC, Mnemonic.DEC))
+
+
+def fused(before: Instruction, branch: Instruction) -> bool:
+    """These two may be carried out as one, so that a sample of the branch is one of what stands before it.
+
+    Intel's and AMD's optimization manuals: a compare or simple arithmetic followed by a conditional jump; not with an
+    immediate and an address relative to the instruction pointer.
+    """
+    if branch.flow != Flow.BRANCH or before.next_address != branch.address:
+        return False
+    native = before.native
+    if not isinstance(native, Native) or native.mnemonic not in _FUSING:
+        return False
+    immediate = any(native.op_kind(k) in IMMEDIATES for k in range(native.op_count))
+    if immediate and any(native.op_kind(k) == OpKind.MEMORY for k in range(native.op_count)):
+        return not native.is_ip_rel_memory_operand
+    return True
+
+
+def signedness(made: Instruction, after: Instruction | None) -> tuple[int, int]:
+    """(1 for numbers with sign, -1 for those without, 0 where nothing says; bytes of the operands).
+
+    What an instruction takes its operands for, or a comparison by what depends on it. A comparison without sign against
+    an immediate says nothing: compilers test two bounds at once that way.
+    """
+    native = made.native
+    if not isinstance(native, Native) or not native.op_count:
+        return 0, 0
+    mnemonic = native.mnemonic
+    width = _operand_width(native, 0)
+    if mnemonic in _SIGNED:
+        return 1, width
+    if mnemonic in _UNSIGNED:
+        # The sign is shifted out to divide numbers that have one.
+        sign = mnemonic == Mnemonic.SHR and native.op_kind(1) in IMMEDIATES and native.immediate(1) == 8 * width - 1
+        return 0 if sign else -1, width
+    if mnemonic in _FROM_INTEGERS:
+        return 1, _operand_width(native, native.op_count - 1)
+    if mnemonic not in (Mnemonic.CMP, Mnemonic.TEST) or after is None:
+        return 0, width
+    condition = after.native.condition_code if isinstance(after.native, Native) else ConditionCode.NONE
+    if condition in _SIGNED_CONDITIONS:
+        return 1, width
+    if mnemonic == Mnemonic.CMP and condition in _UNSIGNED_CONDITIONS and native.op_kind(1) not in IMMEDIATES:
+        return -1, width
+    return 0, width
+
+
+def shifts_by(made: Instruction) -> int:
+    """The register that says by how many bits an instruction shifts; -1 where none does."""
+    native = made.native
+    if not isinstance(native, Native) or native.mnemonic not in SHIFTS or native.op_count != 2:
+        return NONE
+    return NUMBER[native.op_register(1)] if native.op_kind(1) == OpKind.REGISTER else NONE
+
+
+def _operand_width(native: Native, operand: int) -> int:
+    if native.op_kind(operand) == OpKind.REGISTER:
+        return WIDTH[native.op_register(operand)]
+    return size_of(native.memory_size) if native.op_kind(operand) == OpKind.MEMORY else 0
+
+
+def moves_vector(made: Instruction) -> int:
+    """The vector register that is loaded as it is in memory, or stored; -1 for all else."""
+    native = made.native
+    if not isinstance(native, Native) or native.mnemonic not in _VECTOR_MOVES or native.op_count != 2:
+        return NONE
+    for operand in range(2):
+        if native.op_kind(operand) == OpKind.REGISTER and native.op_kind(1 - operand) == OpKind.MEMORY:
+            return NUMBER[native.op_register(operand)]
+    return NONE
+
+
+def turned_around(made: Instruction) -> tuple[int, int]:
+    """(the register in which the bytes of a number change their order, how many there are); NONE for all else."""
+    native = made.native
+    if not isinstance(native, Native) or not native.op_count or native.op_kind(0) != OpKind.REGISTER:
+        return NONE, 0
+    into = native.op_register(0)
+    half = native.mnemonic in (Mnemonic.ROL, Mnemonic.ROR) and WIDTH[into] == 2 and native.op_kind(1) in IMMEDIATES
+    if native.mnemonic == Mnemonic.BSWAP or (half and native.immediate(1) == 8):
+        return NUMBER[into], WIDTH[into]
+    return NONE, 0
+
+
+def bytes_read(made: Instruction, register: int) -> int:
+    """How many bytes of a register an instruction reads as an operand; 0 where it is none."""
+    native = made.native
+    if not isinstance(native, Native):
+        return 0
+    named = [native.op_register(k) for k in range(native.op_count) if native.op_kind(k) == OpKind.REGISTER]
+    return max((WIDTH[one] for one in named if NUMBER[one] == register), default=0)
+
+
+def immediate_of(made: Instruction) -> int | None:
+    """The number an instruction ends with."""
+    native = made.native
+    last = native.op_count - 1 if isinstance(native, Native) else -1
+    if not isinstance(native, Native) or last < 0 or native.op_kind(last) not in IMMEDIATES:
+        return None
+    return immediate_at(native, last)
+
+
+def compares(made: Instruction) -> bool:
+    """Two numbers are compared."""
+    return isinstance(made.native, Native) and made.native.mnemonic == Mnemonic.CMP
+
+
+def calculates(made: Instruction) -> int:
+    """1 where two numbers of one size become a third as addresses may too, a sum or a difference or by a mask; 2 where
+    they are no addresses; 0 for all else."""
+    native = made.native
+    if not isinstance(native, Native):
+        return 0
+    mnemonic = native.mnemonic
+    return 1 if mnemonic in _CALCULATING else 2 if mnemonic in _MULTIPLYING else 0
