@@ -1,6 +1,6 @@
 """What else a part may be in: told by name before anything is asked of layouts."""
 
-from undwarf.types.layouts.locate import Embedders
+from undwarf.types.layouts.embedders import Embedders
 from undwarf.types.layouts.model import Kind, Member, TypeGraph, TypeRecord
 
 

@@ -13,8 +13,9 @@ from undwarf.types.dataflow.program import Program
 from undwarf.types.dataflow.values import OBJECT
 from undwarf.types.inference.deciding import Inference
 from undwarf.types.inference.nodes import Node
-from undwarf.types.layouts.locate import Embedders, whole_around
+from undwarf.types.layouts.embedders import Embedders
 from undwarf.types.layouts.model import Kind, TypeRecord
+from undwarf.types.layouts.wholes import whole_around
 from undwarf.types.sources.places import Prototype
 
 RDI, RSI = 5, 4

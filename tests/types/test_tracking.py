@@ -12,7 +12,9 @@ from undwarf.types.dataflow.flow import FunctionFlow
 from undwarf.types.dataflow.program import Program
 from undwarf.types.dataflow.tracking import Tracker
 from undwarf.types.dataflow.values import FRAME
-from undwarf.types.layouts.locate import Embedders, Located, locate, one_of_two
+from undwarf.types.layouts.embedders import Embedders
+from undwarf.types.layouts.locate import locate, one_of_two
+from undwarf.types.layouts.located import Located
 from undwarf.types.layouts.model import Kind, Member, TypeRecord
 from undwarf.types.sources.places import GlobalVariable, Place, PlaceKind, Prototype
 from undwarf.types.uses.touched import led_to_by_both, used_in_parts

@@ -15,7 +15,8 @@ from undwarf.types.dataflow.program import Program
 from undwarf.types.dataflow.tracking import Tracker
 from undwarf.types.dataflow.values import FRAME, OBJECT, Value
 from undwarf.types.dataflow.ways import KernelWays
-from undwarf.types.layouts.locate import Located, locate
+from undwarf.types.layouts.locate import locate
+from undwarf.types.layouts.located import Located
 from undwarf.types.layouts.model import Kind, TypeRecord
 from undwarf.types.opening import open_resolver
 from undwarf.types.sources.objects import as_linked

@@ -23,18 +23,12 @@ from undwarf.types.dataflow.tracking import Tracker
 from undwarf.types.dataflow.values import ADDRESS, FRAME, OBJECT, PERCPU, THREAD, Value
 from undwarf.types.dataflow.ways import KernelWays
 from undwarf.types.inference.callers import Callers, follow
-from undwarf.types.layouts.locate import (
-    INCOMPLETE,
-    Embedders,
-    Located,
-    before_array,
-    candidates,
-    is_member,
-    locate,
-    one_of_two,
-    whole_around,
-)
+from undwarf.types.layouts.arrays import before_array
+from undwarf.types.layouts.embedders import Embedders
+from undwarf.types.layouts.locate import locate, one_of_two
+from undwarf.types.layouts.located import INCOMPLETE, Located, is_member
 from undwarf.types.layouts.model import VOID, Kind
+from undwarf.types.layouts.wholes import candidates, whole_around
 from undwarf.types.skid import late
 from undwarf.types.sources.data_symbols import DataSymbols
 from undwarf.types.sources.objects import APART, ELSEWHERE, ObjectFile

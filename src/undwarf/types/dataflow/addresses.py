@@ -30,8 +30,10 @@ from undwarf.types.dataflow.values import (
     Value,
     join,
 )
+from undwarf.types.layouts.arrays import holds_array, row_at, stands_alone
 from undwarf.types.layouts.kin import Kin
-from undwarf.types.layouts.locate import Located, holds_array, locate, row_at, stands_alone
+from undwarf.types.layouts.locate import locate
+from undwarf.types.layouts.located import Located
 from undwarf.types.layouts.model import VOID, Kind
 from undwarf.types.sources.c_library import GIVEN_BACK
 from undwarf.types.sources.calling import argument_registers, returned_in_memory

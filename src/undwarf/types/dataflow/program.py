@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 from undwarf.disasm import Machine
 from undwarf.types.dataflow.interned import Values
 from undwarf.types.dataflow.values import ADDRESS, PERCPU, Value
-from undwarf.types.layouts.locate import Embedders
+from undwarf.types.layouts.embedders import Embedders
 from undwarf.types.layouts.model import TypeGraph
 from undwarf.types.layouts.records import AGGREGATES
 from undwarf.types.sources.got import OffsetTable

@@ -24,7 +24,8 @@ None stands for what is not known at all. Sums and products of values are in `su
 
 from math import gcd
 
-from undwarf.types.layouts.locate import holds_array, locate, one_of_two
+from undwarf.types.layouts.arrays import holds_array
+from undwarf.types.layouts.locate import locate, one_of_two
 from undwarf.types.layouts.model import TypeGraph
 
 __all__ = [

@@ -22,7 +22,7 @@ from undwarf.types.inference.frame_uses import Claim
 from undwarf.types.inference.nodes import Decided, Node
 from undwarf.types.inference.webs import Webs
 from undwarf.types.layouts.fitting import Done, fits, is_row, nothing_done
-from undwarf.types.layouts.locate import is_member
+from undwarf.types.layouts.located import is_member
 from undwarf.types.layouts.model import VOID, Kind, TypeGraph
 from undwarf.types.sources.calling import is_clone
 from undwarf.types.sources.places import Prototype

@@ -2,7 +2,7 @@
 a point, which are pointers and to what."""
 
 from undwarf.light_classes import NamedTuple
-from undwarf.types.layouts.locate import is_member
+from undwarf.types.layouts.located import is_member
 from undwarf.types.layouts.model import VOID, Kind, TypeGraph
 
 __all__ = ["Done", "fits", "is_row", "nothing_done"]

@@ -6,7 +6,7 @@ part of their nodes and cast them. Which class is meant can be told where the fu
 
 from collections.abc import Callable, Iterable
 
-from undwarf.types.layouts.locate import Located
+from undwarf.types.layouts.located import Located
 from undwarf.types.layouts.model import TypeGraph
 
 __all__ = ["Kin"]

@@ -7,7 +7,7 @@ They answer which whole a pointer to a part may be in: a base class of something
 from collections.abc import Callable, Sequence
 
 from undwarf.dwarf.constants import ValueClass
-from undwarf.types.layouts.locate import Embedders
+from undwarf.types.layouts.embedders import Embedders
 from undwarf.types.sources.entries import Space
 from undwarf.types.sources.from_dwarf import DwarfSource
 

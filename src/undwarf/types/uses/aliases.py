@@ -4,7 +4,7 @@ is in the object is accessed by the registers that the address was made of."""
 from undwarf.disasm import NONE, Action, Flow, Instruction, Memory
 from undwarf.types.dataflow.tracking import Tracker
 from undwarf.types.dataflow.values import OBJECT
-from undwarf.types.layouts.locate import Located
+from undwarf.types.layouts.located import Located
 from undwarf.types.uses.pointer_uses import one_way_before
 
 __all__ = ["made_of_same"]

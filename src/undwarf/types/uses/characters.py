@@ -10,7 +10,7 @@ from undwarf.disasm import Action, Flow, Instruction
 from undwarf.disasm.x86_properties import bytes_read, compares, immediate_of, turned_around
 from undwarf.types.dataflow.tracking import Tracker
 from undwarf.types.dataflow.values import OBJECT, Value
-from undwarf.types.layouts.locate import Located
+from undwarf.types.layouts.located import Located
 from undwarf.types.layouts.model import VOID, TypeGraph
 
 __all__ = ["by_sign", "in_a_row"]

@@ -13,7 +13,8 @@ from undwarf.disasm import NONE, Action, Flow, Instruction, Memory
 from undwarf.light_classes import NamedTuple
 from undwarf.types.dataflow.tracking import Tracker
 from undwarf.types.dataflow.values import OBJECT, Value
-from undwarf.types.layouts.locate import Located, locate
+from undwarf.types.layouts.locate import locate
+from undwarf.types.layouts.located import Located
 from undwarf.types.layouts.model import VOID, Kind, TypeGraph
 from undwarf.types.sources.calling import argument_registers
 from undwarf.types.sources.places import PlaceKind

@@ -10,18 +10,11 @@ from collections import Counter
 from undwarf.disasm import NONE, Action, Memory
 from undwarf.types.dataflow.tracking import Tracker
 from undwarf.types.dataflow.values import ADDRESS, FRAME, NUMBER, OBJECT, Value
-from undwarf.types.layouts.locate import (
-    Located,
-    array_at,
-    before_array,
-    covered,
-    in_array_behind,
-    in_words,
-    is_member,
-    locate,
-    same_array,
-)
+from undwarf.types.layouts.arrays import array_at, before_array, in_array_behind, same_array
+from undwarf.types.layouts.locate import in_words, locate
+from undwarf.types.layouts.located import Located, is_member
 from undwarf.types.layouts.model import VOID, TypeGraph
+from undwarf.types.layouts.wholes import covered
 from undwarf.types.sources.places import PlaceKind
 
 __all__ = [

@@ -1,0 +1,173 @@
+# cython: language_level=3, annotation_typing=False
+"""What steps and offsets say of the arrays inside of a type."""
+
+from undwarf.types.layouts.located import Located
+from undwarf.types.layouts.model import VOID, Field, TypeGraph
+
+__all__ = [
+    "absorbed",
+    "array_at",
+    "at_border",
+    "before_array",
+    "behind_smaller",
+    "goes_on",
+    "holds_array",
+    "in_array_behind",
+    "in_rows",
+    "leaves_element",
+    "row_at",
+    "same_array",
+    "stands_alone",
+    "stands_for_more",
+]
+
+_TURNS = 4
+"""Turns of a loop that compilers make one of."""
+
+
+def goes_on(graph: TypeGraph, t: int) -> bool:
+    """Whether an aggregate ends in an array without bounds, or in what Rust describes as the first element of one:
+    nothing follows it, least of all another one."""
+    members = graph.members(t) if graph.is_aggregate(t) else ()
+    if not members:
+        return False
+    last = members[-1]
+    return (graph.is_array(last.type) and not last.size) or (last.offset >= graph.size(t) > 0 and last.size > 0)
+
+
+def stands_alone(graph: TypeGraph, t: int) -> bool:
+    """Whether an aggregate ends in an array that takes as much room as there is: others of it are not beside it."""
+    members = graph.members(t) if graph.is_aggregate(t) else ()
+    return bool(members) and (goes_on(graph, t) or stands_for_more(graph, t, members[-1].offset, members[-1].size))
+
+
+def stands_for_more(graph: TypeGraph, t: int, at: int, total: int) -> bool:
+    """Whether an aggregate ends in an array of one element, as older C has it for one without bounds."""
+    members = graph.members(t)
+    last = members[-1].type if members and members[-1].offset == at else VOID
+    return graph.is_array(last) and graph.stride(last) == total == graph.size(last)
+
+
+def in_rows(graph: TypeGraph, t: int, step: int, offset: int) -> int | None:
+    """Where an element of an array of arrays is that steps lead to: rows lie one behind the other."""
+    while graph.is_array(t):
+        stride = graph.stride(t)
+        if stride and not step % stride:
+            return offset % stride
+        t = graph.target(t)
+    return None
+
+
+def at_border(graph: TypeGraph, t: int, step: int, offset: int) -> bool:
+    """Whether an offset is in the last element of an array behind which another one of the same steps begins: a pointer
+    that goes through that one backwards is first there."""
+    if abs(step) <= 8:
+        # Numbers: those before are as good.
+        return False
+    arrays = [
+        (at, at + total)
+        for at, by, total in graph.arrays(t)
+        if not (step % by and by % step) and (by >= abs(step) or total > abs(step))
+    ]
+    return any(end - abs(step) <= offset < end and any(at == end for at, _end in arrays) for _at, end in arrays)
+
+
+def behind_smaller(graph: TypeGraph, t: int, step: int, offset: int, size: int) -> Located | None:
+    """An element of the array behind, where those of the one before are so much smaller than the steps that no loop
+    takes as many at once."""
+    stride = abs(step)
+    held = [by for at, by, total in graph.arrays(t) if at <= offset < at + total]
+    if not held or max(held) * _TURNS >= stride or not stride & (stride - 1):
+        return None
+    return in_array_behind(graph, t, step, offset, size)
+
+
+def leaves_element(graph: TypeGraph, found: Field, step: int, size: int) -> bool:
+    """Whether an access begins in an element of an array of some steps and ends in the next one."""
+    for t, offset in found.containers:
+        if graph.is_array(t) and graph.stride(t) == abs(step):
+            return size <= abs(step) < offset % abs(step) + size
+    return False
+
+
+def in_array_behind(graph: TypeGraph, t: int, step: int, offset: int, size: int) -> Located | None:
+    """The first element of an array of some steps, a few of them further, if a whole scalar or element is accessed: an
+    index that counts from one, or more where a loop does several turns in one."""
+    stride = abs(step)
+    if not graph.is_aggregate(t) or not 0 < size <= stride:
+        return None
+    begins = {at for at, by, total in graph.arrays(t) if by == stride <= total}
+    for place in range(offset + stride, offset + _TURNS * stride + 1, stride) if begins else ():
+        if not any(at <= place < at + stride for at in begins):
+            continue
+        found = graph.member_at(t, place, size)
+        if found is not None and not found.offset and size in (graph.size(found.type), stride):
+            return Located(t, place, found, "array")
+        break
+    return None
+
+
+def array_at(graph: TypeGraph, t: int, step: int, offset: int) -> tuple[int, int] | None:
+    """Where the array of some steps begins and ends that holds an offset; None where there is none."""
+    found = [(at, at + total) for at, by, total in graph.arrays(t) if by == step and at <= offset < at + total]
+    return min(found, key=lambda one: one[1] - one[0]) if found else None
+
+
+def before_array(graph: TypeGraph, t: int, step: int, offset: int) -> bool:
+    """Whether an offset is in one of the last elements of a longer array, and another one of the same steps follows: it
+    may be that one's, of an index that counts from more than 0."""
+    stride = abs(step)
+    arrays = [(at, at + total) for at, by, total in graph.arrays(t) if by == stride]
+    ends = [
+        end
+        for at, end in arrays
+        if at <= offset < end and offset + _TURNS * stride > end and end - at > 2 * _TURNS * stride
+    ]
+    return any(at == end for end in ends for at, _end in arrays)
+
+
+def absorbed(graph: TypeGraph, found: Field, step: int) -> bool:
+    """Whether an array on the way to a field explains steps."""
+    for t, _offset in found.containers:
+        if graph.is_array(t):
+            stride = graph.stride(t)
+            total = graph.size(t)
+            if stride and not step % stride and (not total or abs(step) <= total or step == stride):
+                return True
+    return False
+
+
+def row_at(graph: TypeGraph, t: int, step: int, offset: int) -> tuple[int, int] | None:
+    """(element, offset in it) of the array inside an aggregate through which steps lead; None where none has them."""
+    found = graph.member_at(t, offset) if offset >= 0 else None
+    for container, left in found.containers if found is not None else ():
+        if graph.is_array(container) and graph.stride(container) == abs(step):
+            return graph.target(container), left % abs(step)
+    return None
+
+
+def holds_array(graph: TypeGraph, t: int, step: int, offset: int, element: int) -> bool:
+    """Whether an aggregate has an array of a type, of whose elements an offset gives or takes steps."""
+    size = graph.size(element)
+    if not size or step % size or not graph.is_aggregate(t):
+        return False
+    canonical = graph.canonical(element)
+    for at, stride, _total in graph.arrays(t):
+        if stride == size and not (offset - at) % stride:
+            found = graph.member_at(t, at)
+            inside = found.containers if found is not None else ()
+            elements = (graph.unwrapped(graph.target(one)) for one, _left in inside if graph.is_array(one))
+            if any(graph.canonical(each) == canonical for each in elements):
+                return True
+    return False
+
+
+def same_array(graph: TypeGraph, t: int, step: int, first: int, second: int) -> bool:
+    """Whether two places of an aggregate, give or take steps, may be in one array inside of it; so if none has them."""
+    if not graph.is_aggregate(t):
+        return True
+    within = [
+        {at for at, by, total in graph.arrays(t) if not (step % by and by % step) and at <= place < at + total}
+        for place in (first, second)
+    ]
+    return not within[0] or not within[1] or not within[0].isdisjoint(within[1])

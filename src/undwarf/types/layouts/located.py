@@ -1,0 +1,33 @@
+# cython: language_level=3, annotation_typing=False
+"""An access that was explained: which field of which type it touches."""
+
+from undwarf.light_classes import NamedTuple
+from undwarf.types.layouts.model import Field, TypeGraph
+
+__all__ = ["INCOMPLETE", "Located", "is_member", "value_of"]
+
+INCOMPLETE = "incomplete type"
+"""Why it is not known what is touched behind a pointer to what is only declared."""
+
+
+class Located(NamedTuple):
+    """An access that was explained: the type, the offset of its first byte, and what lies there.
+
+    `how` is "" for an offset inside the type, "array" for one of its neighbours, "container" for what it is a part of.
+    """
+
+    type: int
+    offset: int
+    field: Field
+    how: str = ""
+
+
+def is_member(graph: TypeGraph, t: int, offset: int, size: int) -> bool:
+    """Whether a whole member of a size begins there; of small numbers often less is read than there is."""
+    found = graph.member_at(t, offset, size) if offset >= 0 else None
+    return found is not None and not found.offset and (graph.size(found.type) == size or size <= 2)
+
+
+def value_of(graph: TypeGraph, found: Located, size: int) -> int:
+    """The type of the value that is read there; void where it is not one whole scalar."""
+    return graph.value_at(found.type, found.offset, size)

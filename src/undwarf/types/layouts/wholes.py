@@ -1,0 +1,146 @@
+# cython: language_level=3, annotation_typing=False
+"""What an access outside of a type touches: what the object is a part of, or a neighbour in an array."""
+
+from collections.abc import Iterable
+
+from undwarf.types.layouts.arrays import array_at, goes_on
+from undwarf.types.layouts.embedders import Embedders
+from undwarf.types.layouts.located import INCOMPLETE, Located, is_member
+from undwarf.types.layouts.model import TypeGraph
+
+__all__ = ["around", "candidates", "covered", "whole_around"]
+
+_CANDIDATES = 16
+
+
+def around(graph: TypeGraph, t: int, offset: int, size: int, whole: int, embedders: Embedders | None) -> Located | str:
+    """An exact offset outside of a type: in what the object is a part of, or in a neighbour of an array."""
+    if graph.is_array(t) and embedders is not None and whole and offset >= 0:
+        # A pointer to an array goes from row to row.
+        found = graph.member_at(t, offset % whole, size)
+        return Located(t, offset % whole, found, "array") if found is not None else "outside of the type"
+    if embedders is None or not embedders.complete or graph.is_array(t):
+        return "outside of the type"
+    key = (t, offset, size)
+    known = embedders.located.get(key)
+    if known is None:
+        known = embedders.located[key] = _in_wholes(graph, t, offset, size, whole, embedders)
+    return known
+
+
+def whole_around(
+    graph: TypeGraph,
+    t: int,
+    accesses: "list[tuple[int, int]]",
+    embedders: Embedders,
+    rows: "Iterable[tuple[int, int]]" = (),
+) -> tuple[int, int] | None:
+    """The only (aggregate, offset of the part in it) around a part of it in which all of some accesses, (offset from
+    the part, size), are of whole members, and ``rows``, accesses by an index, of elements of arrays; the innermost
+    where it is a part of others itself."""
+    if not embedders.complete:
+        return None
+    fitting = [
+        (graph.size(container), container, at)
+        for container, at in embedders.around(t)
+        if all(is_member(graph, container, at + offset, size) for offset, size in accesses)
+        and all(array_at(graph, container, size, at + offset) for offset, size in rows)
+    ]
+    if not fitting:
+        return None
+    fitting.sort()
+    _size, container, at = fitting[0]
+    for _other_size, other, place in fitting[1:]:
+        if not graph.object_at(other, place - at, container):
+            return None
+    return container, at
+
+
+def _in_wholes(graph: TypeGraph, t: int, offset: int, size: int, whole: int, embedders: Embedders) -> Located | str:
+    outer = embedders.around(t)
+    if not outer and not embedders.of(t):
+        if not whole:
+            return INCOMPLETE
+        if embedders.lonely or (offset < 0 and not embedders.whole):
+            # Of something around it that is not known.
+            return "outside of the type"
+        return _beside(graph, t, offset, size, whole)
+    if whole and embedders.whole and not embedders.lonely and not covered(graph, t, offset, embedders):
+        return _beside(graph, t, offset, size, whole)
+    fitting: list[Located] = []
+    for container, at in outer:
+        place = offset + at
+        found = graph.member_at(container, place, size) if place >= 0 else None
+        if found is not None and found.offset == 0 and size <= graph.size(found.type):
+            fitting.append(Located(container, place, found, "container"))
+    if fitting and whole and all(_beside_there(graph, t, one, offset) for one in fitting):
+        # Whatever it is in, it is another one of the type.
+        return _beside(graph, t, offset, size, whole)
+    if size > 2:
+        # Of small numbers often less is read than there is.
+        whole_members = [one for one in fitting if graph.size(one.field.type) == size]
+        if whole_members or (whole and offset >= whole and not embedders.speaks):
+            # It may be the next of several: then something else is read than there is in the container.
+            fitting = whole_members
+    if embedders.speaks and whole and offset >= whole:
+        # It may as well be the next of several: only a container that the function has a variable of.
+        wanted = embedders.wanted()
+        fitting = [one for one in fitting if graph.canonical(one.type) in wanted]
+    # Of containers in containers the innermost that fits says enough.
+    fitting.sort(key=lambda one: graph.size(one.type))
+    names = {graph.canonical(one.type) for one in fitting}
+    if len(names) > 1:
+        wanted = embedders.wanted()
+        chosen = [one for one in fitting if graph.canonical(one.type) in wanted]
+        if chosen:
+            fitting = chosen
+            names = {graph.canonical(one.type) for one in fitting}
+    if len(names) == 1 and len({one.offset for one in fitting}) == 1:
+        return fitting[0]
+    if len(names) > 1 and all(_within(graph, one, fitting[0]) for one in fitting[1:]):
+        return fitting[0]
+    return "outside of the type"
+
+
+def _beside_there(graph: TypeGraph, t: int, found: Located, offset: int) -> bool:
+    """Whether another object of a type lies in a container where one would beside the first in an array."""
+    place = found.offset - offset % graph.size(t)
+    return place >= 0 and graph.object_at(found.type, place, t)
+
+
+def _beside(graph: TypeGraph, t: int, offset: int, size: int, whole: int) -> Located | str:
+    """A place in a neighbour of an array."""
+    place = offset % whole
+    found = graph.member_at(t, place, size) if place + size <= whole else None
+    return Located(t, place, found, "array") if found is not None else "outside of the type"
+
+
+def covered(graph: TypeGraph, t: int, offset: int, embedders: Embedders) -> bool:
+    """Whether anything that has a type as its part may reach to an offset of that, with something else there than
+    another one of the type, as there is beside it in an array."""
+    whole = graph.size(t)
+    for container, at in embedders.of(t):
+        end = graph.size(container)
+        if not end or goes_on(graph, container) or 0 <= offset + at < end:
+            beside = at + offset - offset % whole if whole else -1
+            if beside < 0 or not graph.object_at(container, beside, t):
+                return True
+    return False
+
+
+def _within(graph: TypeGraph, outer: Located, inner: Located) -> bool:
+    """Whether the outer one's place is in an object of the inner one's type, at the same place of it."""
+    canonical = graph.canonical(inner.type)
+    return any(graph.canonical(t) == canonical and at == inner.offset for t, at in outer.field.containers)
+
+
+def candidates(graph: TypeGraph, t: int, offset: int, size: int, embedders: Embedders | None) -> list[tuple[int, int]]:
+    """(aggregate, offset in it) of all that an access outside of a type may be in, if it is a part of something."""
+    found: list[tuple[int, int]] = []
+    outer = embedders.around(t) if embedders is not None else []
+    for container, at in outer:
+        place = offset + at
+        inside = graph.member_at(container, place, size) if place >= 0 else None
+        if inside is not None and (not size or graph.size(inside.type) == size):
+            found.append((container, place))
+    return found[:_CANDIDATES]
