@@ -4,7 +4,8 @@ from typing import Literal
 
 from mutate import main
 
-from undwarf.types.sources.locations import Lists, spots
+from undwarf.types.sources.location_lists import Lists
+from undwarf.types.sources.locations import spots
 
 ADDRESSES = {0: 0x1000, 1: 0x2000}
 

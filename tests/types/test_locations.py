@@ -1,6 +1,7 @@
 """What location expressions say of places, beyond those that the other tests' compilers write."""
 
-from undwarf.types.sources.locations import FrameBase, Lists, Spot, spots
+from undwarf.types.sources.location_lists import Lists
+from undwarf.types.sources.locations import FrameBase, Spot, spots
 from undwarf.types.sources.places import PlaceKind
 from undwarf.types.sources.scopes import without_doubles
 

@@ -1,20 +1,18 @@
 # cython: language_level=3, boundscheck=True, annotation_typing=False
-"""Where a variable is: location expressions and location lists, told as places.
+"""Where a variable is: location expressions, told as places.
 
-Source: DWARF 5, 2.5 (expressions), 2.6 (locations), 7.7.3 (location lists); DWARF 4, 7.7.3; GCC's wiki on DebugFission
-for the lists of split files of DWARF 4. Only what can be said without running the program is told: a register, an
-address in one plus a constant, the call frame address plus a constant, a fixed address. All else is no place.
+Source: DWARF 5, 2.5 (expressions), 2.6 (locations). Only what can be said without running the program is told: a
+register, an address in one plus a constant, the call frame address plus a constant, a fixed address. All else is no
+place.
 """
 
 from collections.abc import Callable
-from typing import Any
 
 import cython
-from cython.cimports.undwarf.dwarf.leb128 import leb128
 
-from undwarf.buffers import longer, zeros
 from undwarf.light_classes import NamedTuple
 from undwarf.types.sources.places import PlaceKind
+from undwarf.types.sources.reader import Reader
 
 _REG, _CFA, _FIXED, _CONST = 1, 2, 3, 4
 """What a value on the stack is relative to."""
@@ -23,8 +21,6 @@ _AS_VALUE = {
     _REG: PlaceKind.VALUE, _CFA: PlaceKind.CFA_VALUE, _FIXED: PlaceKind.CONSTANT, _CONST: PlaceKind.CONSTANT,
 }  # fmt: skip
 _NO_REGISTER = -1
-MAX_ENTRIES = cython.declare(cython.Py_ssize_t, 100_000)
-"""Entries of one location list that are read."""
 
 Indexed = Callable[[int], "int | None"]
 """The address that an index stands for."""
@@ -78,87 +74,6 @@ class _Value:
         self.further = further
 
 
-@cython.cclass
-class _Reader:
-    """Reads numbers of an expression or a list; past the end all are 0 and ``short`` is set."""
-
-    data = cython.declare("const unsigned char[::1]")
-    big = cython.declare(cython.bint)
-    at = cython.declare(cython.Py_ssize_t)
-    end = cython.declare(cython.Py_ssize_t)
-    short = cython.declare(cython.bint)
-
-    def __init__(self, data: Any, order: Any) -> None:
-        self.data = data
-        self.big = order == "big"
-        self.at = 0
-        self.end = len(data)
-        self.short = False
-
-    @cython.cfunc
-    @cython.inline
-    @cython.returns(cython.bint)
-    @cython.exceptval(check=False)
-    def more(self) -> bool:
-        """Whether bytes are left."""
-        return self.at < self.end and not self.short
-
-    @cython.cfunc
-    @cython.returns(cython.ulonglong)
-    @cython.exceptval(check=False)
-    @cython.locals(size=cython.Py_ssize_t, value=cython.ulonglong, i=cython.Py_ssize_t, first=cython.Py_ssize_t)
-    def fixed(self, size: int) -> int:
-        """A number of so many bytes, at most eight."""
-        if size < 0 or size > 8 or self.at < 0 or size > self.end - self.at:
-            self.short = True
-            return 0
-        first = self.at
-        value = 0
-        for i in range(size):
-            value = value << 8 | self.data[first + i if self.big else first + size - 1 - i]
-        self.at += size
-        return value
-
-    @cython.cfunc
-    @cython.returns(cython.ulonglong)
-    @cython.exceptval(check=False)
-    def uleb(self) -> int:
-        """An unsigned LEB128 number, 64 bits of it."""
-        return self.leb(False)
-
-    @cython.cfunc
-    @cython.returns(cython.longlong)
-    @cython.exceptval(check=False)
-    def sleb(self) -> int:
-        """A signed LEB128 number."""
-        return cython.cast(cython.longlong, self.leb(True))
-
-    @cython.cfunc
-    @cython.inline
-    @cython.returns(cython.ulonglong)
-    @cython.exceptval(check=False)
-    @cython.locals(sign=cython.bint, value=cython.ulonglong)
-    def leb(self, sign: bool) -> int:
-        value = leb128(self.data, cython.address(self.at), self.end, sign)
-        if self.at > self.end:
-            self.short = True
-            self.at = self.end
-        return value
-
-    @cython.cfunc
-    @cython.returns(cython.int)
-    @cython.exceptval(check=False)
-    @cython.locals(size=cython.ulonglong)
-    def skip(self, size: int) -> int:
-        """Step over so many bytes."""
-        if size > cython.cast(cython.ulonglong, self.end - self.at):
-            self.short = True
-            self.at = self.end
-        else:
-            self.at += cython.cast(cython.Py_ssize_t, size)
-        return 0
-
-
 _CONSTANTS = {
     0x08: (1, False), 0x09: (1, True), 0x0A: (2, False), 0x0B: (2, True), 0x0C: (4, False), 0x0D: (4, True),
     0x0E: (8, False), 0x0F: (8, True),
@@ -166,7 +81,7 @@ _CONSTANTS = {
 
 
 @cython.locals(
-    reader=_Reader,
+    reader=Reader,
     op=cython.int,
     budget=cython.Py_ssize_t,
     top=_Value,
@@ -185,7 +100,7 @@ def spots(
     steps: int = 1000,
 ) -> list[Spot]:
     """The places an expression tells, one for each piece; empty where it tells none."""
-    reader = _Reader(expression, order)
+    reader = Reader(expression, order)
     found: list[Spot] = []
     stack: list[_Value | None] = []
     current: Spot | None = None
@@ -237,7 +152,7 @@ def spots(
 @cython.returns(cython.bint)
 @cython.exceptval(-1)
 @cython.locals(
-    reader=_Reader,
+    reader=Reader,
     op=cython.int,
     top=_Value,
     size=object,
@@ -247,7 +162,7 @@ def spots(
 )
 def _step(
     op: int,
-    reader: _Reader,
+    reader: Reader,
     stack: "list[_Value | None]",
     address_size: int,
     frame_base: FrameBase | None,
@@ -327,8 +242,8 @@ def _sum(first: _Value | None, second: _Value | None, sign: int) -> _Value | Non
 
 
 @cython.cfunc
-@cython.locals(reader=_Reader, op=cython.int)
-def _skip(op: int, reader: _Reader, address_size: int) -> None:
+@cython.locals(reader=Reader, op=cython.int)
+def _skip(op: int, reader: Reader, address_size: int) -> None:
     """Step over the operands of an operation that is not evaluated."""
     if op in (0x15, 0x95):  # DW_OP_pick, DW_OP_xderef_size
         reader.fixed(1)
@@ -383,236 +298,3 @@ def _value(stack: "list[_Value | None]") -> Spot | None:
         return Spot(kind, top.register, top.offset) if kind is not None else None
     kind = _AS_VALUE[top.base]
     return Spot(kind, top.register, top.offset)
-
-
-Entry = tuple[int, int, bytes]
-"""Start and end of a range, and the expression that holds there."""
-
-
-@cython.final
-@cython.cclass
-class Lists(_Reader):
-    """The location lists of one unit, whose low address is ``base``.
-
-    ``version`` is 5 for `.debug_loclists`, 4 for `.debug_loc`, 0 for `.debug_loc.dwo` as GCC wrote it before DWARF 5.
-    ``addresses`` is the unit's part of `.debug_addr`. Of `.debug_loclists` the unit has a table of lists at ``table``,
-    each number of which takes ``width`` bytes.
-    """
-
-    version = cython.declare(cython.int)
-    address_size = cython.declare(cython.int)
-    base = cython.declare(cython.ulonglong)
-    addresses = cython.declare("const unsigned char[::1]")
-    table = cython.declare(cython.ulonglong)
-    width = cython.declare(cython.int)
-    rows = cython.declare(object, visibility="readonly")
-    words = cython.declare("unsigned long long[::1]")
-    count = cython.declare(cython.Py_ssize_t)
-
-    def __init__(
-        self,
-        data: Any,
-        *,
-        version: int,
-        base: int,
-        address_size: int,
-        order: str,
-        addresses: Any = b"",
-        table: int = 0,
-        width: int = 4,
-    ) -> None:
-        super().__init__(data, order)
-        self.version = version
-        self.base = base & 0xFFFFFFFFFFFFFFFF
-        self.address_size = address_size
-        self.addresses = addresses
-        self.table = min(table, len(data))
-        self.width = width
-        self.rows = zeros("Q", 4 * 64)
-        self.words = self.rows
-        self.count = 0
-
-    @cython.locals(k=cython.Py_ssize_t, at=cython.Py_ssize_t, size=cython.Py_ssize_t)
-    def at_offset(self, offset: int) -> list[Entry]:
-        """The entries of the list at an offset."""
-        found = []
-        for k in range(self.read(offset)):
-            at = self.words[4 * k + 2]
-            size = self.words[4 * k + 3]
-            found.append((self.words[4 * k], self.words[4 * k + 1], bytes(self.data[at : at + size])))
-        return found
-
-    @cython.ccall
-    @cython.returns(cython.Py_ssize_t)
-    @cython.exceptval(-1)
-    def read(self, offset: int) -> int:
-        """How many entries the list at an offset has. They are in ``rows``, four numbers (Q) each: start and end of the
-        range, where the expression is in the section, and its size, which is inside of it."""
-        self.count = 0
-        self.short = not 0 <= offset < self.end
-        if not self.short:
-            self.at = offset
-            if self.version == 5:
-                self.new()
-            elif self.version == 4:
-                self.old()
-            else:
-                self.split()
-        return self.count
-
-    @cython.cfunc
-    @cython.returns(cython.int)
-    @cython.exceptval(-1)
-    @cython.locals(start=cython.ulonglong, stop=cython.ulonglong, size=cython.ulonglong, at=cython.Py_ssize_t)
-    def add(self, start: int, stop: int, size: int) -> int:
-        """Keep an entry whose expression is at hand, as much as there is of it."""
-        if size > cython.cast(cython.ulonglong, self.end - self.at):
-            size = self.end - self.at
-        at = 4 * self.count
-        if at == self.words.shape[0]:
-            self.rows = longer(self.rows, at, 2 * at)
-            self.words = self.rows
-        self.words[at] = start
-        self.words[at + 1] = stop
-        self.words[at + 2] = self.at
-        self.words[at + 3] = size
-        self.at += cython.cast(cython.Py_ssize_t, size)
-        self.count += 1
-        return 0
-
-    @cython.ccall
-    @cython.returns(cython.longlong)
-    @cython.exceptval(-2)
-    @cython.locals(number=cython.ulonglong, found=cython.ulonglong, end=cython.ulonglong)
-    def offset_of(self, index: int) -> int:
-        """Where the list with a number in the unit's table begins; -1 for none."""
-        number = index
-        end = self.end
-        if number >= (end - self.table) // self.width:
-            return -1
-        self.short = False
-        self.at = self.table + number * self.width
-        found = self.fixed(self.width)
-        return self.table + found if found < end - self.table else -1
-
-    @cython.cfunc
-    @cython.returns(cython.ulonglong)
-    @cython.exceptval(check=False)
-    @cython.locals(
-        index=cython.ulonglong,
-        value=cython.ulonglong,
-        size=cython.Py_ssize_t,
-        at=cython.Py_ssize_t,
-        i=cython.Py_ssize_t,
-    )
-    def address(self) -> int:
-        """The address that the index which follows stands for; 0 for none."""
-        index = self.uleb()
-        size = self.address_size
-        if size <= 0 or index >= cython.cast(cython.ulonglong, self.addresses.shape[0] // size):
-            return 0
-        at = size * cython.cast(cython.Py_ssize_t, index)
-        value = 0
-        for i in range(size):
-            value = value << 8 | self.addresses[at + i if self.big else at + size - 1 - i]
-        return value
-
-    @cython.cfunc
-    @cython.returns(cython.int)
-    @cython.exceptval(-1)
-    @cython.locals(start=cython.ulonglong, stop=cython.ulonglong, base=cython.ulonglong, highest=cython.ulonglong)
-    def old(self) -> int:
-        """A list of `.debug_loc` (DWARF 2 to 4)."""
-        base = self.base
-        highest = 0xFFFFFFFFFFFFFFFF
-        if self.address_size < 8:
-            highest = (cython.cast(cython.ulonglong, 1) << 8 * self.address_size) - 1
-        while self.more() and self.count < MAX_ENTRIES:
-            start = self.fixed(self.address_size)
-            stop = self.fixed(self.address_size)
-            if self.short or (start == 0 and stop == 0):
-                break
-            if start == highest:
-                base = stop
-                continue
-            self.add((base + start) & highest, (base + stop) & highest, self.fixed(2))
-        return 0
-
-    @cython.cfunc
-    @cython.returns(cython.int)
-    @cython.exceptval(-1)
-    @cython.locals(start=cython.ulonglong, stop=cython.ulonglong, base=cython.ulonglong, kind=cython.int)
-    def split(self) -> int:
-        """A list of `.debug_loc.dwo` as GCC wrote it before DWARF 5."""
-        base = 0
-        while self.more() and self.count < MAX_ENTRIES:
-            kind = cython.cast(cython.int, self.fixed(1))
-            if kind == 0:
-                break
-            if kind == 1:
-                base = self.address()
-                continue
-            if kind == 2:
-                start = self.address()
-                stop = self.address()
-            elif kind == 3:
-                start = self.address()
-                stop = start + self.fixed(4)
-            elif kind == 4:
-                start = base + self.fixed(4)
-                stop = base + self.fixed(4)
-            else:
-                break
-            self.add(start, stop, self.fixed(2))
-        return 0
-
-    @cython.cfunc
-    @cython.returns(cython.int)
-    @cython.exceptval(-1)
-    @cython.locals(
-        start=cython.ulonglong, stop=cython.ulonglong, base=cython.ulonglong, size=cython.ulonglong, kind=cython.int
-    )
-    def new(self) -> int:
-        """A list of `.debug_loclists` (DWARF 5)."""
-        base = self.base
-        while self.more() and self.count < MAX_ENTRIES:
-            kind = cython.cast(cython.int, self.fixed(1))
-            if kind == 0:
-                break
-            if kind == 1:
-                base = self.address()
-                continue
-            if kind == 6:
-                base = self.fixed(self.address_size)
-                continue
-            if kind == 9:  # GCC's pair of views, which says nothing of addresses
-                self.uleb()
-                self.uleb()
-                continue
-            if kind == 2:
-                start = self.address()
-                stop = self.address()
-            elif kind == 3:
-                start = self.address()
-                stop = start + self.uleb()
-            elif kind == 4:
-                start = base + self.uleb()
-                stop = base + self.uleb()
-            elif kind == 5:
-                start = 0
-                stop = 0xFFFFFFFFFFFFFFFF
-                if self.address_size < 8:
-                    stop = (cython.cast(cython.ulonglong, 1) << 8 * self.address_size) - 1
-            elif kind == 7:
-                start = self.fixed(self.address_size)
-                stop = self.fixed(self.address_size)
-            elif kind == 8:
-                start = self.fixed(self.address_size)
-                stop = start + self.uleb()
-            else:
-                break
-            size = self.uleb()
-            if self.short or size > cython.cast(cython.ulonglong, self.end - self.at):
-                break
-            self.add(start, stop, size)
-        return 0

@@ -23,7 +23,8 @@ from undwarf.types.sources.entries import (
     TAG_PACK,
     tags_of,
 )
-from undwarf.types.sources.locations import FrameBase, Lists, Spot, spots
+from undwarf.types.sources.location_lists import Lists
+from undwarf.types.sources.locations import FrameBase, Spot, spots
 from undwarf.types.sources.places import Place, PlaceKind
 
 _INLINED, _BLOCK, _TRY, _CATCH = 0x1D, 0x0B, 0x32, 0x25
