@@ -109,3 +109,25 @@ def test_no_part_of_a_pointer_is_written(program: Path) -> None:
     stores = [one for one in accesses(program, "opened") if one.access == "w" and one.size == 2]
     assert stores
     assert all(one.type is None or one.field.endswith("used") for one in stores)
+
+
+OPAQUE = r"""
+#include <stdlib.h>
+struct handle; typedef struct handle handle;
+struct file { long at; int mode, left; struct file *next; }; struct other { long at; short mode; };
+#define UNFOLLOWED __attribute__((noinline, noclone, optimize("no-var-tracking")))
+UNFOLLOWED int moved(handle *h, long n)
+{ struct file *f = (struct file *)h; f->at += n; return f->mode; }
+UNFOLLOWED long only(handle *h) { struct file *f = (struct file *)h; return f->at; }
+__attribute__((noinline, noclone)) int unspoken(handle *h) { return ((long *)h)[0] + ((int *)h)[2]; }
+int main(int argc, char **argv)
+{ struct file f = { argc, 2 }; handle *h = (handle *)&f; return moved(h, argc) + only(h) + unspoken(h); }
+"""
+
+
+@pytest.mark.parametrize("level", ["-O1", "-O2"])
+def test_what_is_only_declared_is_what_the_function_speaks_of(tmp_path: Path, level: str) -> None:
+    program = compiled(OPAQUE, "gcc", level, tmp_path)
+    assert {one.type for one in accesses(program, "moved") if one.countable} == {"struct file"}
+    for function in ("only", "unspoken"):
+        assert {one.type for one in accesses(program, function) if one.countable} == {None}

@@ -160,3 +160,24 @@ def test_a_variable_that_is_there_later_says_what_it_is(fake: Fake, tmp_path: Pa
 )  # fmt: skip
 def test_all_that_a_function_does_with_a_pointer_tells(fake: Fake, tmp_path: Path, text: str, names: list[str]) -> None:
     assert told(fake, text, tmp_path, whole=True) == names
+
+
+def test_one_pointer_among_such_to_anything_leads_there_if_all_fits(fake: Fake, tmp_path: Path) -> None:
+    graph = fake.graph
+    members = (fake.member("n", 0, 8, graph.pointer_to(fake.node)), fake.member("p", 0, 8, graph.pointer_to(0)))
+    fake.takes((RDI, graph.add(TypeRecord(Kind.UNION, "one", 8, members=members, keyword="union"))))
+    assert told(fake, "mov (%rdi),%rax; mov 16(%rax),%edx; ret", tmp_path) == ["node"]
+    # No member of a node.
+    assert told(fake, "mov (%rdi),%rax; mov 16(%rax),%edx; mov 20(%rax),%ecx; ret", tmp_path) == ["?", "?"]
+    assert told(fake, "mov (%rdi),%rax; mov 32(%rax),%rdx; ret", tmp_path) == ["?"]
+
+
+def test_a_character_is_not_far_behind_a_pointer_to_one(fake: Fake, tmp_path: Path) -> None:
+    graph = fake.graph
+    byte = graph.add(TypeRecord(Kind.CHAR, "char", 1))
+    flags = fake.member("flags", 40, 1, byte)
+    index = graph.add(TypeRecord(Kind.STRUCT, "index", 48, members=(fake.member("kind", 8, 1, byte), flags)))
+    members = tuple(fake.member(n, 0, 8, graph.pointer_to(t)) for n, t in (("i", index), ("text", byte)))
+    fake.takes((RDI, graph.add(TypeRecord(Kind.UNION, "either", 8, members=members, keyword="union"))))
+    assert told(fake, "mov (%rdi),%rax; movzbl 40(%rax),%edx; ret", tmp_path) == ["index"]
+    assert told(fake, "mov (%rdi),%rax; movzbl 8(%rax),%edx; ret", tmp_path) == ["?"]

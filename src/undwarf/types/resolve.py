@@ -26,7 +26,7 @@ from undwarf.types.inference.callers import Callers, follow
 from undwarf.types.layouts.arrays import before_array
 from undwarf.types.layouts.embedders import Embedders
 from undwarf.types.layouts.locate import locate, one_of_two
-from undwarf.types.layouts.located import INCOMPLETE, Located, is_member
+from undwarf.types.layouts.located import INCOMPLETE, WIDER, Located, is_member
 from undwarf.types.layouts.model import VOID, Kind
 from undwarf.types.layouts.wholes import candidates, whole_around
 from undwarf.types.skid import late
@@ -35,7 +35,7 @@ from undwarf.types.sources.objects import APART, ELSEWHERE, ObjectFile
 from undwarf.types.sources.places import Place, PlaceKind, TypeSource
 from undwarf.types.uses.aliases import made_of_same
 from undwarf.types.uses.casts import read_as
-from undwarf.types.uses.characters import by_sign, in_a_row
+from undwarf.types.uses.characters import by_sign, in_a_row, only_bytes
 from undwarf.types.uses.homes import is_extended, just_as_large
 from undwarf.types.uses.pointer_uses import accessed, everywhere, kept_as, meant
 from undwarf.types.uses.spills import put_aside
@@ -395,6 +395,8 @@ class Resolver:
                     located = in_room(tracker, k, operand, where, size) or located
             if 1 < size < _VECTOR and self.graph.size(where[1]) == 1 and tracker.has_variables:
                 located = self._in_bytes(tracker, k, operand, size) or located
+                if located == WIDER and not used_in_parts(tracker, k, number, size):
+                    located = only_bytes(tracker, k, number, where, size) or located
             if not isinstance(located, str) and operand.access == "w" and self._is_inside_pointer(located, size):
                 located = "used as something else as well"
             if isinstance(located, str):

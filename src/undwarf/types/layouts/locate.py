@@ -18,7 +18,7 @@ from undwarf.types.layouts.arrays import (
     stands_for_more,
 )
 from undwarf.types.layouts.embedders import Embedders
-from undwarf.types.layouts.located import INCOMPLETE, Located
+from undwarf.types.layouts.located import INCOMPLETE, WIDER, Located
 from undwarf.types.layouts.model import VOID, Kind, TypeGraph
 from undwarf.types.layouts.wholes import around
 
@@ -122,10 +122,12 @@ def _in_scalars(graph: TypeGraph, t: int, step: int, offset: int, size: int, who
     within = offset % whole
     if size > whole:
         # Several at once: vectors of them, but hardly eight characters.
-        if whole == 1 and ((size < 16 and not walks) or walks > _WORDS * size or walks & (walks - 1)):
-            return "wider than its type"
+        if whole == 1 and (
+            (size < 16 and not walks) or walks > _WORDS * size or (walks & (walks - 1) and not walks & 1)
+        ):
+            return WIDER
         if size % whole or within:
-            return "wider than its type"
+            return WIDER
     elif whole == 1 and walks > _CHARACTERS:
         # Who walks through characters does not take so many at once: they stand for something else.
         return "index not understood"

@@ -4,10 +4,12 @@
 from undwarf.light_classes import NamedTuple
 from undwarf.types.layouts.model import Field, TypeGraph
 
-__all__ = ["INCOMPLETE", "Located", "is_member", "value_of"]
+__all__ = ["INCOMPLETE", "WIDER", "Located", "is_member", "value_of"]
 
 INCOMPLETE = "incomplete type"
 """Why it is not known what is touched behind a pointer to what is only declared."""
+WIDER = "wider than its type"
+"""Why it is not known what several numbers at once are."""
 
 
 class Located(NamedTuple):

@@ -505,14 +505,27 @@ class TypeGraph:
     def pointers_at(self, t: int, offset: int, size: int) -> int:
         """What a pointer read at ``offset`` of a type leads to, where that is one of several: a type that says so.
 
-        Of the members of a union that are pointers; void where there are not at least two. See :meth:`choices`.
+        Of the members of a union that are pointers; void where there are not at least two. One of these, where the
+        others lead to anything, is that or anything. See :meth:`choices`.
         """
         if offset < 0 or size != self.pointer_size:
             return VOID
         search = Search(self, t, offset, size)
         targets = [self.target(one.type) for score, one in search.found if score >= 4 and self.is_pointer(one.type)]
         found = self.one_of(targets)
+        if found and not self.choices(found) and self.is_aggregate(found) and len(targets) > 1:
+            canonical = self.canonical(found)
+            return self._or_anything(found) if any(self.canonical(one) != canonical for one in targets) else VOID
         return found if self.choices(found) else VOID
+
+    def _or_anything(self, t: int) -> int:
+        """A type that says that an object is of a type, if that is what is done with it."""
+        found = self._choice_of.get((t,))
+        if found is None:
+            found = self._choice_of[(t,)] = self.add(TypeRecord(Kind.UNION, size=self.size(t)))
+            if found:
+                self._choices[found] = (t,)
+        return found
 
     def one_of(self, types: Iterable[int]) -> int:
         """A type that says that an object is one of several; the type itself where there is only one, void where they
@@ -547,7 +560,10 @@ class TypeGraph:
         return self._choices.get(t, ())
 
     def chosen(self, t: int, offset: int, size: int) -> int:
-        """The only one of its choices that has a member of ``size`` bytes at ``offset``; void for none or several."""
+        """The only one of its choices that has a member of ``size`` bytes at ``offset``; void for none or several, and
+        where it may be anything."""
+        if len(self._choices.get(t, ())) == 1:
+            return VOID
         fitting = []
         # Of a number all of it is read, or several in a row; then a part of a member may be meant as well.
         numbers = [

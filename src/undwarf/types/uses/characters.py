@@ -3,17 +3,18 @@
 
 A pointer to bytes may stand for anything: a number that is read through it, or copied, may be a member of something. It
 is bytes in a row if what is done with the number says so: their order is turned around, as that of numbers in a file or
-a message; they are characters; they go from or to where bytes are as well, or are compared with bytes.
+a message; they are characters; they go from or to where bytes are as well, or are compared with bytes. They are too
+where nothing says otherwise: that the number leads somewhere, is changed in place, or lies before what is pointed to.
 """
 
 from undwarf.disasm import Action, Flow, Instruction
 from undwarf.disasm.x86_properties import bytes_read, compares, immediate_of, turned_around
 from undwarf.types.dataflow.tracking import Tracker
-from undwarf.types.dataflow.values import OBJECT, Value
+from undwarf.types.dataflow.values import NUMBER, OBJECT, Value
 from undwarf.types.layouts.located import Located
 from undwarf.types.layouts.model import VOID, TypeGraph
 
-__all__ = ["by_sign", "in_a_row"]
+__all__ = ["by_sign", "in_a_row", "only_bytes"]
 
 _NEAR = 12
 """Instructions before one, and behind it, that are looked at."""
@@ -40,6 +41,42 @@ def in_a_row(tracker: Tracker, k: int, number: int, where: Value, size: int) -> 
     tracker.before(k)
     field = graph.member_at(where[1], 0, size) if found else None
     return Located(where[1], 0, field, "array") if field is not None else None
+
+
+def only_bytes(tracker: Tracker, k: int, number: int, where: Value, size: int) -> Located | None:
+    """The first of so many bytes at once behind a pointer to bytes of which nothing else is known, if nothing that is
+    done with them says that they are a member of something. The tracker stands before instruction ``k``, and does so
+    afterwards."""
+    graph, made = tracker.graph, tracker.flow.instructions[k]
+    operand = made.memory[number]
+    if size not in _SIZES or not _leads_to_bytes(graph, where) or where[2] or where[4] < 0 or operand.access == "rw":
+        return None
+    if size == graph.pointer_size and made.action == Action.STORE and made.left >= 0:
+        value = tracker.register(made.left)
+        if value is not None and value[0] != NUMBER:
+            return None
+    if made.action == Action.LOAD and operand.size == graph.pointer_size and _leads_on(tracker, k, made.destination):
+        return None
+    field = graph.member_at(where[1], 0, size)
+    return Located(where[1], 0, field, "array") if field is not None else None
+
+
+def _leads_on(tracker: Tracker, k: int, register: int) -> bool:
+    """Whether what is loaded into a register is used as an address behind an instruction, or goes where one is kept."""
+    instructions = tracker.flow.instructions
+    end = tracker.flow.blocks.end(tracker.flow.blocks.of(k))
+    found = False
+    for at in range(k + 1, min(k + 1 + _NEAR, end)):
+        made = instructions[at]
+        tracker.before(at)
+        value = tracker.register(register)
+        found = any(one.base == register for one in made.memory if one.access)
+        # The member that it went into said so.
+        found = found or (value is not None and value[0] != NUMBER)
+        if found or register in made.writes or made.flow in _CALLS:
+            break
+    tracker.before(k)
+    return found
 
 
 def by_sign(tracker: Tracker, k: int, number: int, where: Value) -> int:

@@ -30,6 +30,10 @@ _DEEP = 2
 """How far what is loaded through what is loaded is followed."""
 _CALLS = (Flow.CALL, Flow.INDIRECT_CALL)
 _POINTER = 8
+_FAR = 32
+"""Bytes behind a pointer to a number where nobody means one of its neighbours by a number."""
+_SEVERAL = 2
+"""Members at least that tell an object of which a variable is spoken."""
 
 _Holder = int | tuple[int, int]
 """A register, or a place on the stack: its base register and displacement."""
@@ -94,11 +98,12 @@ def meant(tracker: Tracker, k: int, operand: Memory, where: Value, size: int) ->
         found = [t for t in found if _fits(tracker, t, uses, base[4], base[2], _DEEP)]
         just = [t for t in found if where[2] and _has_steps(graph, t, abs(where[2]))]
         found = just or found
+        found = [t for t in found if where[2] or where[4] < _FAR or not graph.is_scalar(t)] or found
         if not base[4] and not base[2]:
             found = [t for t in found if all(_same(graph, t, one) for one in known.values())]
     else:
-        found = [t for t in known.values() if graph.is_aggregate(t) and _fits(tracker, t, uses, 0, 0, _DEEP)]
-        found = found if len(known) == 1 else []
+        found = list(known.values()) if len(known) == 1 else [] if known else _spoken_of(tracker, uses)
+        found = [t for t in found if graph.is_aggregate(t) and _fits(tracker, t, uses, 0, 0, _DEEP)]
     tracker.before(k)
     return found[0] if len(found) == 1 else VOID
 
@@ -121,6 +126,16 @@ def kept_as(tracker: Tracker, k: int, operand: Memory) -> int:
     tracker.before(k)
     found = whole or found
     return found[0] if len(found) == 1 else VOID
+
+
+def _spoken_of(tracker: Tracker, uses: Uses) -> list[int]:
+    """The types that the function's variables are of or lead to, wherever these are, of which whole members are where
+    something is done; none where that is so of one place only."""
+    if len({one.offset for one in uses.touched}) < _SEVERAL:
+        return []
+    graph = tracker.graph
+    wanted = [t for t in tracker.questions.embedders.wanted() if graph.size(t)]
+    return [t for t in wanted if all(_is_whole(graph, t, one) for one in uses.touched)]
 
 
 def _is_whole(graph: TypeGraph, t: int, done: Touched) -> bool:

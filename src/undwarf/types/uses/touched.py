@@ -288,20 +288,21 @@ def _just_widened(tracker: Tracker, k: int, register: int) -> bool:
 
 def used_in_parts(tracker: Tracker, k: int, number: int, size: int) -> bool:
     """Whether near an access of several characters at once numbers of another size are behind the same registers, as
-    the members of an object are. Not if all are constants, as text is written. The tracker stands before instruction
-    ``k``, and does so afterwards."""
+    the members of an object are. Not if all are constants, as text is written, or some are parts of others. The tracker
+    stands before instruction ``k``, and does so afterwards."""
     instructions = tracker.flow.instructions
     operand = instructions[k].memory[number]
-    sizes, differs = set(), False
+    spans, differs = {(operand.displacement, size)}, False
     for at in range(max(0, k - _PARTS), min(k + _PARTS, len(instructions))):
         made = instructions[at]
         for one in made.memory:
             same = (one.base, one.index, one.scale) == (operand.base, operand.index, operand.scale)
             if same and one.access and 1 < one.size <= 8:
-                sizes.add(one.size)
+                spans.add((one.displacement, one.size))
                 differs = differs or not _writes_constant(tracker, at)
     tracker.before(k)
-    return differs and bool(sizes - {size})
+    overlap = any(0 < at - begin < each for begin, each in spans for at, _size in spans)
+    return differs and not overlap and any(each != size for _begin, each in spans)
 
 
 def _writes_constant(tracker: Tracker, k: int) -> bool:
