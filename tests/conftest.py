@@ -5,7 +5,12 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
+import hypothesis
 import pytest
+
+# Timings never decide a test: a busy machine draws and runs examples slowly.
+hypothesis.settings.register_profile("undwarf", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
+hypothesis.settings.load_profile("undwarf")
 
 # Tests start without what other runs kept, and leave nothing where users keep it.
 os.environ["UNDWARF_CACHE_DIR"] = "off"
