@@ -124,3 +124,28 @@ def test_what_lies_across_the_end_of_an_object_is_in_no_array_of_such(program: P
 
 def test_an_array_in_the_frame_is_read_by_an_index_less_one(program: Path) -> None:
     assert answers(program, "last") & {"long int[]", "long[]"}
+
+
+ASTRAY = """
+struct page { long flags; void *index; long counted; };
+struct slab { long bits; void *free; long used; };
+static inline long zone(struct page *p) { struct page *here = p; return here->flags >> 3; }
+__attribute__((noinline)) long work(struct slab *s, long *out, void *end)
+{
+	out[0] = zone((struct page *)s);
+	if (s->free == end) { out[1] = 3; s->used++; }
+	s->free = out;
+	return s->used;
+}
+struct slab first;
+int main(void) { long out[2]; return work(&first, out, out + 1); }
+"""
+
+
+def test_what_an_inlined_function_calls_an_object_ends_with_it(tmp_path: Path) -> None:
+    told = accesses(compiled(ASTRAY, "gcc", "-O2", tmp_path), "work")
+    assert {(one.type, one.field) for one in told if one.typed and one.type != "long int"} >= {
+        ("struct slab", "free"),
+        ("struct slab", "used"),
+    }
+    assert not {one.field for one in told if one.typed and one.type == "struct page"} & {"index", "counted"}

@@ -234,6 +234,49 @@ def test_what_swaps_bytes_leads_to_what_they_are_of(fake: Fake, touched: Touched
     assert touched("nop; mov (%rdi),%rdx; mov 8(%rdi),%rax; ret") == ["node.next", "node.key"]
 
 
+@pytest.mark.parametrize("astray", [False, True])
+def test_a_variable_whose_scope_has_ended_does_not_say_what_is_meant(
+    fake: Fake, touched: Touched, astray: bool
+) -> None:
+    graph, member = fake.graph, fake.member
+    members = (member("lru", 0, 8, fake.long), member("index", 8, 24, fake.long))
+    page = graph.add(TypeRecord(Kind.STRUCT, "page", 32, keyword="struct", members=members))
+    fake.variables = [
+        Place("n", graph.pointer_to(fake.node), PlaceKind.REGISTER, RDI, 0, 0, 100),
+        Place("p", graph.pointer_to(page), PlaceKind.REGISTER, RDI, 0, 0, 100, 0, 0, astray),
+    ]
+    assert touched("mov 8(%rdi),%rax; ret") == ["node.key" if astray else "page.index"]
+
+
+def test_a_variable_whose_scope_has_ended_says_what_is_in_room_for_anything(fake: Fake, touched: Touched) -> None:
+    graph, member = fake.graph, fake.member
+    byte = graph.add(TypeRecord(Kind.INT, "char", 1))
+    room = graph.add(TypeRecord(Kind.ARRAY, target=byte, count=32))
+    members = (member("of", 0, 32, room), member("it", 0, 8, fake.long))
+    any_of = graph.add(TypeRecord(Kind.UNION, "any", 32, keyword="union", members=members))
+    fake.variables = [
+        Place("a", graph.pointer_to(any_of), PlaceKind.REGISTER, RDI, 0, 0, 100),
+        Place("n", graph.pointer_to(fake.node), PlaceKind.REGISTER, RDI, 0, 0, 100, 0, 0, True),
+    ]
+    assert touched("mov 8(%rdi),%rax; ret") == ["node.key"]
+
+
+def test_bytes_at_an_objects_end_are_not_all_that_lies_behind_it(fake: Fake, touched: Touched) -> None:
+    graph, member = fake.graph, fake.member
+    byte = graph.add(TypeRecord(Kind.INT, "char", 1))
+    data = graph.add(TypeRecord(Kind.ARRAY, target=byte, count=-1))
+    members = (member("length", 0, 8, fake.long), member("data", 8, 0, data))
+    options = graph.add(TypeRecord(Kind.STRUCT, "options", 8, keyword="struct", members=members))
+    placed = Place("o", graph.pointer_to(options), PlaceKind.VALUE, RDI, 8, 0, 100)
+    fake.variables = [placed]
+    assert touched("mov 24(%rdi),%rax; ret") == ["options.data[]"]
+    room = graph.add(TypeRecord(Kind.ARRAY, target=byte, count=16))
+    members = (member("id", 0, 8, fake.long), member("cb", 8, 16, room), member("tail", 24, 8, fake.long))
+    packet = graph.add(TypeRecord(Kind.STRUCT, "packet", 32, keyword="struct", members=members))
+    fake.variables = [Place("p", graph.pointer_to(packet), PlaceKind.REGISTER, RDI, 0, 0, 100), placed]
+    assert touched("mov 24(%rdi),%rax; mov 8(%rdi),%rax; ret") == ["packet.tail", "options.length"]
+
+
 def test_a_number_beside_an_object_is_not_what_a_pointer_leads_to(fake: Fake, touched: Touched) -> None:
     # The flags of an item, of which the link is a part.
     fake.variables = [

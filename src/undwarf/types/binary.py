@@ -17,6 +17,7 @@ from undwarf.tables.code.returning import is_known
 from undwarf.tables.model import NO_RULE, UnwindTable
 from undwarf.tables.rule_set import RuleSet
 from undwarf.types.dataflow.flow import FunctionFlow
+from undwarf.types.dataflow.put_back import put_back
 from undwarf.types.layouts.model import VOID
 from undwarf.types.sources.got import OffsetTable
 from undwarf.types.sources.objects import ObjectFile
@@ -31,6 +32,7 @@ _CALLS_DEEP = 16
 _POINTER = 8
 _COPIES = 8
 """Registers that the address of what is called is followed through."""
+_PARAVIRTUAL = "pv_ops"
 _NEVER_RETURN = frozenset(("panic", "do_exit"))
 """Functions of kernels that do not; those of libraries are known by `tables/code/returning.py`."""
 
@@ -73,6 +75,7 @@ class Binary:
         self._cfas: dict[int, tuple[int, int] | None] = {}
         self._changed: dict[int, frozenset[int] | None] = {}
         self._within = 0
+        self._paravirtual: range | None = None
         self._callees: dict[int, Prototype | None] = {}
         self._endless: dict[int, bool] = {}
         self._sections: list[tuple[int, int, str]] = sorted(
@@ -150,6 +153,22 @@ class Binary:
                     return None
         return self.slots.function(slots.pop()) if len(slots) == 1 else None
 
+    def through_native(self, instructions: Listing) -> None:
+        """Calls through a kernel's table of paravirtual operations are calls of what that has at first.
+
+        Others that may be there later leave the registers alone, too, that callers count on (asm/paravirt_types.h,
+        `PV_CALLEE_SAVE`).
+        """
+        if self._paravirtual is None:
+            low, size = self.source.symbol_named(_PARAVIRTUAL)
+            self._paravirtual = range(low, low + size)
+        for k in instructions.calls_through_memory():
+            slot = instructions.displacements[k] & 0xFFFFFFFFFFFFFFFF
+            raw = self.elf.read(slot, 8, writable=True) if slot in self._paravirtual else None
+            target = int.from_bytes(raw, "little") if raw is not None else 0
+            if target and self.executable(target):
+                instructions.redirect(k, Flow.CALL, target)
+
     def frame_rules(self, pcs: Iterable[int]) -> list[tuple[int, int] | None]:
         """(register, offset)s whose sums are the call frame addresses at instructions, by the unwind table."""
         found: list[tuple[int, int] | None] = []
@@ -225,6 +244,10 @@ class Binary:
         if code is None or self.stubs.find(address) is not None:
             return None
         listing = machine.listing(code, address)
+        if listing and listing[0].action == Action.PUSH:
+            kept = put_back(machine, self._read, address) & machine.lost_in_calls
+            if kept:
+                return machine.lost_in_calls - kept
         changed = set(listing.written())
         for flow, target in listing.leaving():
             if flow == Flow.INDIRECT_CALL or (flow == Flow.INDIRECT_JUMP and not self._switches_only(listing)):

@@ -236,17 +236,22 @@ class Resolver:
         size = high - low
         if size <= 0 or size > self._elf.limits.function_bytes:
             return "function too large"
-        code = self._elf.read(low, size)
+        # What a kernel runs once lies in a segment that is written to.
+        code = self._elf.read(low, size, writable=self._kernel)
         if code is None or not self.binary.executable(low):
             return "no code here"
         instructions = self.machine.listing(bytes(code[:size]), low)
         self.binary.through_slots(instructions)
+        further: list[tuple[int, int]] = []
+        if self._ways is not None:
+            self.binary.through_native(instructions)
+            further = self._ways.between(low, high) + self._ways.through_questions(instructions)
         flow = FunctionFlow(
             instructions,
             self.machine,
             self.binary.read_loaded,
             self.binary.never_returns,
-            further=self._ways.between(low, high) if self._ways is not None else (),
+            further=further,
             warns=self._kernel,
         )
         return flow, low, high

@@ -61,6 +61,9 @@ _TRANSPARENT = frozenset(("__fentry__", "mcount", "_mcount"))
 _THUNK = "__x86_indirect_thunk_"
 """Begins the names of functions that go on to what a register says, which follows."""
 
+_IN_SCOPE = 2
+"""Of what is told: by a variable that is in its scope, against one that is not."""
+
 Returned = tuple[tuple[int, int], ...]
 """Registers, and numbers of the values they hold."""
 
@@ -87,6 +90,16 @@ def _rows(places: list[Place], low: int, size: int) -> "memoryview[int]":
         rows[at + 7] = fields[1]
         rows[at + 8] = -1
         at += _WORDS
+    return made
+
+
+@cython.locals(at=cython.Py_ssize_t, strays="unsigned char[::1]", fields=tuple)
+def _strays(places: list[Place]) -> "memoryview[int]":
+    """By place, whether it goes on where its scope has ended."""
+    made = strays = zeros("B", len(places))
+    for at, place in enumerate(places):
+        fields = cython.cast(tuple, place)
+        strays[at] = fields[2] == _IN_REGISTER and fields[9]
     return made
 
 
@@ -212,6 +225,7 @@ class Questions:
         self.placing &= ~(1 << program.machine.stack_pointer)
         self.in_registers = _rows(self._in_registers, low, self.size)
         self.in_frame = _rows(self.frame_places, low, self.size)
+        self.strays = _strays(self._in_registers)
         self.seeds = _registers(self._in_registers)
         """By place, the register and what that holds: a number of ``values``, -1 until that is asked for."""
         self._kin = Kin(self.graph, lambda: program.source.related(low))
@@ -707,14 +721,15 @@ class Questions:
             return None
         return (OBJECT, target, 0, 0, 0)
 
-    def reconcile(self, known: Value, said: Value, told: bool) -> tuple[Value, bool]:
+    def reconcile(self, known: Value, said: Value, told: int) -> tuple[Value, bool]:
         """What a register holds, given what was tracked and what a variable says; whether so in this function only.
-        ``told``: what was tracked is what another variable says here."""
+        ``told``: what was tracked is what another variable says here (1), which is in its scope while the one that is
+        asked is not (2)."""
         self._own = False
         value = self._reconciled(known, said, told)
         return value, self._own
 
-    def _reconciled(self, known: Value, said: Value, told: bool) -> Value:
+    def _reconciled(self, known: Value, said: Value, told: int) -> Value:
         base = known[0]
         if base == FRAME or known == NULL:
             return known
@@ -781,6 +796,8 @@ class Questions:
         if known[4] < 0 and not known[2] and graph.is_aggregate(known[1]) and graph.size(said[1]) == 1:
             # Bytes that are known to have something behind them.
             return known
+        if told == _IN_SCOPE and not known[4] and not self._is_all_room(known[1]):
+            return known
         if known[4] or known[2] or not graph.size(known[1]) > graph.size(said[1]):
             return said
         # Neither is a part of the other: a cast. Of two variables the larger is what was meant, else the later one.
@@ -805,6 +822,11 @@ class Questions:
         """Whether a type is an array of bytes."""
         t = self.graph.unwrapped(t)
         return self.graph.is_array(t) and self.graph.stride(t) == 1
+
+    def _is_all_room(self, t: int) -> bool:
+        """Whether an aggregate is, or may be, plain bytes and no more."""
+        whole = self.graph.size(t)
+        return self.graph.is_aggregate(t) and any(by == 1 and total == whole for _at, by, total in self.graph.arrays(t))
 
     def _is_room(self, t: int, offset: int) -> bool:
         """Whether plain bytes, which anything is put into, lie at an offset of an aggregate."""

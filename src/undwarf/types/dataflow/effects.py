@@ -148,6 +148,7 @@ class Effects(Memory):
         register: cython.Py_ssize_t
         value: cython.int
         known: cython.int
+        astray: cython.bint
         segment: cython.int = self.seeds.data[k] + 1
         self.find_seeds(k)
         for i in range(self.seeds.begin, self.seeds.end):
@@ -157,6 +158,7 @@ class Effects(Memory):
             known = self.state[register]
             if known == value or register == self.stack_pointer:
                 continue
+            astray = self.strays[place]
             place *= 3
             if self.met[place] == known and self.met[place + 1] == segment:
                 # As at the instruction before: the same variables are there.
@@ -174,17 +176,17 @@ class Effects(Memory):
                 self._told_from(k, register, value)
             elif self.base_of(known) == OBJECT and self.symbol_of(known) and not self.step_of(known):
                 # One of several, of which a variable says which one it is.
-                value = self.reconcile(known, value, register)
+                value = self.reconcile(known, value, register, astray)
                 self.replace(known, value)
                 continue
             else:
-                value = self.reconcile(known, value, register)
+                value = self.reconcile(known, value, register, astray)
                 self.state[register] = value
                 self.met[place] = known
                 self.met[place + 1] = segment
                 self.met[place + 2] = value
                 continue
-            self.state[register] = self.reconcile(known, value, register)
+            self.state[register] = self.reconcile(known, value, register, astray)
         return 0
 
     @cython.cfunc

@@ -352,7 +352,7 @@ class Memory(State):
             return said if said else known
         if self.base_of(known) == NUMBER:
             return said if said and known != NULL else self.name(at, known, k)
-        return self.reconcile(known, said, -1) if said else known
+        return self.reconcile(known, said, -1, False) if said else known
 
     @cython.cfunc
     @cython.exceptval(-1)

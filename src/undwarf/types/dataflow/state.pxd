@@ -41,6 +41,8 @@ cdef class State(Sums):
     # The registers of the variables that are in registers, and what they hold.
     cdef Segments seeds
     cdef int[::1] seeded
+    # Of the variables that are in registers, whether they go on where their scope has ended.
+    cdef const unsigned char[::1] strays
     # By variable in a register, what was tracked there when it was asked last, and where, and what both gave together.
     cdef int[::1] met
     cdef Segments frames
@@ -58,8 +60,8 @@ cdef class State(Sums):
     cdef int find_seeds(self, Py_ssize_t k) except? -1
     cdef int _said(self, Py_ssize_t place) except? -1
     cdef int held(self, long long t, long long offset, long long size) except? -1
-    cdef int reconcile(self, int known, int said, Py_ssize_t register) except? -1
-    cdef bint _told(self, Py_ssize_t register, int known) except? -1
+    cdef int reconcile(self, int known, int said, Py_ssize_t register, bint astray) except? -1
+    cdef int _told(self, Py_ssize_t register, int known, bint astray) except? -1
     cdef int get(self, long long register) except? -1
     cdef int set(self, long long register, int value) except? -1
     cdef int replace(self, int value, int by) noexcept

@@ -46,6 +46,7 @@ STAYED = cython.declare(cython.Py_ssize_t, 5)
 MOST_NOTED = cython.declare(cython.Py_ssize_t, 1 << 18)
 """Words about what stayed in the frame at calls; where more would be noted, the flow is followed once more."""
 TOLD = cython.declare(cython.ulonglong, 1 << 31)
+IN_SCOPE = cython.declare(cython.ulonglong, 1 << 30)
 FARTHEST = cython.declare(cython.longlong, 1 << 50)
 """From the call frame address, where nothing is."""
 MULTIPLIER = cython.declare(cython.ulonglong, 0x9E3779B97F4A7C15)
@@ -94,6 +95,7 @@ class State(Sums):
 
         self.seeds = Segments(questions.in_registers, listing.offsets, questions.size)
         self.seeded = questions.seeds
+        self.strays = questions.strays
         self.met = zeros("i", 3 * self.seeds.count)
         self.frames = Segments(questions.in_frame, listing.offsets, questions.size)
         self.frame = questions.in_frame
@@ -155,8 +157,11 @@ class State(Sums):
 
     @cython.cfunc
     @cython.exceptval(-1)
-    def reconcile(self, known: cython.int, said: cython.int, register: cython.Py_ssize_t) -> cython.int:
-        """What a register, or a slot (-1), holds, given what was tracked and what a variable says."""
+    def reconcile(
+        self, known: cython.int, said: cython.int, register: cython.Py_ssize_t, astray: cython.bint
+    ) -> cython.int:
+        """What a register, or a slot (-1), holds, given what was tracked and what a variable says, which may go on
+        where its scope has ended."""
         if not known or known == said:
             return said
         base: cython.longlong = self.base_of(known)
@@ -170,12 +175,12 @@ class State(Sums):
         same = base == OBJECT and not self.step_of(known) and self.type_of(known) == self.type_of(said)
         if same and self.offset_of(known) == self.offset_of(said):
             return known
-        told: cython.bint = register < 0 or self._told(register, known)
+        told: cython.int = 1 if register < 0 else self._told(register, known, astray)
         symbol: cython.longlong = self.symbol_of(known) if base == OBJECT and not self.step_of(known) else 0
         known = self.nameless(known)
         key: cython.ulonglong = cython.cast(cython.ulonglong, known) << 32 | cython.cast(cython.ulonglong, said)
         if told:
-            key |= TOLD
+            key |= TOLD if told == 1 else IN_SCOPE
         found: cython.int = self.values.reconciled.find(key)
         if found < 0 and self.own is not None:
             found = self.own.reconciled.find(key)
@@ -191,15 +196,21 @@ class State(Sums):
 
     @cython.cfunc
     @cython.exceptval(-1)
-    def _told(self, register: cython.Py_ssize_t, known: cython.int) -> cython.bint:
-        """Whether a variable that is valid where `seeds` was asked last says what is known of a register."""
+    def _told(self, register: cython.Py_ssize_t, known: cython.int, astray: cython.bint) -> cython.int:
+        """Whether a variable that is valid where `seeds` was asked last says what is known of a register: 2 if one that
+        is in its scope does so, and another is asked that is not."""
         i: cython.Py_ssize_t
         place: cython.Py_ssize_t
+        found: cython.int = 0
         for i in range(self.seeds.begin, self.seeds.end):
             place = 2 * cython.cast(cython.Py_ssize_t, self.seeds.items[i])
             if self.seeded[place] == register and self.seeded[place + 1] == known:
-                return True
-        return False
+                found = 1
+                if not astray:
+                    break
+                if not self.strays[place // 2]:
+                    return 2
+        return found
 
     @cython.cfunc
     @cython.inline

@@ -33,6 +33,7 @@ class Place(NamedTuple):
 
     ``register`` is a DWARF number (x86-64: 0 rax, 1 rdx, 2 rcx, 3 rbx, 4 rsi, 5 rdi, 6 rbp, 7 rsp, 8 to 15), -1 for
     none. ``piece_offset`` and ``piece_size`` are bytes of the variable's type; ``piece_size`` 0 means all of it.
+    ``astray``: it goes on where the variable's scope has ended, and something else may be meant by then.
     """
 
     name: str
@@ -44,6 +45,7 @@ class Place(NamedTuple):
     high: int
     piece_offset: int = 0
     piece_size: int = 0
+    astray: bool = False
 
 
 @dataclass(frozen=True, slots=True)

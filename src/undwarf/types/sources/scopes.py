@@ -524,8 +524,42 @@ class FunctionScopes:
                     first, last = self._ranges[2 * k], self._ranges[2 * k + 1]
                     if first < high and low < last:
                         self._row(scope, told.number, which, max(low, first), min(high, last))
+            elif (
+                flags == IN_REGISTER
+                and self._scopes[SCOPE * scope]
+                and not self._within(scope, low, high)
+                and told.spots[which].kind == PlaceKind.REGISTER
+            ):
+                self._split(scope, told.number, which, low, high)
             else:
                 self._row(scope, told.number, which, low, high)
+        return 0
+
+    @cython.cfunc
+    @cython.returns(cython.int)
+    @cython.exceptval(-1)
+    @cython.locals(
+        scope=cython.Py_ssize_t,
+        told=cython.Py_ssize_t,
+        which=cython.Py_ssize_t,
+        low=cython.ulonglong,
+        high=cython.ulonglong,
+        first=cython.ulonglong,
+        last=cython.ulonglong,
+        k=cython.Py_ssize_t,
+    )
+    def _split(self, scope: int, told: int, which: int, low: int, high: int) -> int:
+        """The places of a variable in a register, inside of its scope and where it goes on outside."""
+        for k in range(self._scopes[SCOPE * scope + 1], self._scopes[SCOPE * scope + 2]):
+            first, last = max(low, self._ranges[2 * k]), min(high, self._ranges[2 * k + 1])
+            if first < last and self._left > 0:
+                if low < first:
+                    self._row(scope, told, which, low, first)
+                self._row(scope, told, which, first, last)
+                self._left -= 1
+                low = last
+        if low < high:
+            self._row(scope, told, which, low, high)
         return 0
 
     @cython.cfunc
@@ -632,16 +666,20 @@ class FunctionScopes:
     # Asking ------------------------------------------------------------------------------------------------
 
     @cython.cfunc
-    @cython.locals(k=cython.Py_ssize_t, told=_Told, variable=_Variable, spot=tuple)
+    @cython.locals(
+        k=cython.Py_ssize_t, told=_Told, variable=_Variable, spot=tuple, scope=cython.Py_ssize_t, inside=cython.bint,
+    )  # fmt: skip
     def _place(self, k: int) -> Place:
         told = self._told[self._rows[ROW * k + 2]]
         variable = self._variables[self._rows[ROW * k + 4]]
         spot = cython.cast(tuple, told.spots[self._rows[ROW * k + 3]])
+        scope = self._rows[ROW * k + 5]
+        inside = not self._scopes[SCOPE * scope] or self._within(scope, self._rows[ROW * k], self._rows[ROW * k + 1])
         return _as_it_is(
             Place,
             (
                 variable.name, variable.type, spot[0], spot[1], spot[2], self._rows[ROW * k], self._rows[ROW * k + 1],
-                spot[3], spot[4],
+                spot[3], spot[4], not inside,
             ),
         )  # fmt: skip
 

@@ -63,8 +63,12 @@ def touched(tracker: Tracker, k: int, operand: Memory, where: Value, size: int) 
     outside = found if isinstance(found, str) or found.how == "container" else None
     if outside is not None and _next_of_several(tracker, k, operand, where):
         return locate(graph, where[1], whole, where[4], size)
-    if where[0] != OBJECT or 0 <= where[4] < whole or (not isinstance(found, str) and found.how != "array"):
+    if where[0] != OBJECT or 0 <= where[4] < whole:
         return found
+    if not isinstance(found, str) and found.how != "array":
+        # In the bytes that an object ends with, which are room for all there is: a variable may know better.
+        room = whole > 0 and not found.how and graph.is_scalar(found.field.type) and graph.size(found.field.type) == 1
+        return (room and in_variable(tracker, k, operand, size)) or found
     other = in_variable(tracker, k, operand, size)
     if other is not None:
         return other

@@ -1,0 +1,73 @@
+"""Registers that a function's callers count on though they are not kept by convention: its code puts them aside first
+and back at the end.
+
+What a kernel's inline assembler calls is of this kind: `preempt_schedule_thunk` (arch/x86/entry/thunk_64.S) and what
+`PV_CALLEE_SAVE_REGS_THUNK` makes (asm/paravirt.h).
+"""
+
+from collections.abc import Callable, Iterator
+
+from undwarf.disasm import NONE, Action, Flow, Instruction, Machine
+
+__all__ = ["put_back"]
+
+_MOST = 64
+"""Instructions that are looked at, and bytes that are decoded at once."""
+
+Read = Callable[[int, int], bytes | None]
+
+
+def put_back(machine: Machine, read: Read, address: int) -> frozenset[int]:
+    """The registers that straight code from an address on puts on the stack, and takes from there before it returns.
+
+    None of it where the code branches, writes to memory otherwise or moves the stack pointer: what it put aside might
+    be lost.
+    """
+    stack: list[int] = []
+    changed: set[int] = set()
+    saved: set[int] = set()
+    for made in _straight(machine, read, address):
+        if made.flow == Flow.RETURN:
+            return frozenset(saved - changed) if not stack else frozenset()
+        if made.flow in (Flow.CALL, Flow.INDIRECT_CALL):
+            changed |= machine.lost_in_calls
+        elif made.action == Action.PUSH:
+            kept = made.left if made.left != NONE and made.left not in changed else NONE
+            stack.append(kept)
+            if kept != NONE:
+                saved.add(kept)
+        elif made.action == Action.POP:
+            if not stack:
+                break
+            changed.add(made.destination)
+            if stack.pop() == made.destination:
+                changed.discard(made.destination)
+        elif machine.stack_pointer in made.writes or any("w" in operand.access for operand in made.memory):
+            break
+        else:
+            changed.update(made.writes)
+    return frozenset()
+
+
+def _straight(machine: Machine, read: Read, address: int) -> Iterator[Instruction]:
+    """Instructions from an address on, along jumps, up to a return; fewer where the code branches."""
+    left = _MOST
+    while left > 0:
+        code = read(address, _MOST)
+        if not code:
+            return
+        listing = machine.listing(code, address)
+        follow = None
+        # The last may be cut off.
+        for k in range(len(listing) - 1):
+            made = listing[k]
+            left -= 1
+            if made.flow == Flow.JUMP and made.target is not None:
+                follow = made.target
+                break
+            if made.flow in (Flow.JUMP, Flow.BRANCH, Flow.INDIRECT_JUMP, Flow.STOP) or left < 0:
+                return
+            yield made
+        address = listing.address_of(len(listing) - 1) if follow is None else follow
+        if follow is None and len(listing) < 2:
+            return

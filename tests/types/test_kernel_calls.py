@@ -1,0 +1,152 @@
+"""Code of kernels that callers know more of than conventions say: what puts registers back, paravirtual operations;
+questions that are asked outside of a function."""
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from fakes import Fake, assemble
+
+from undwarf.disasm.x86_64 import MACHINE
+from undwarf.elf import ElfFile
+from undwarf.symbols.elf_symbols import symbols_of_elf
+from undwarf.types.access import Access
+from undwarf.types.dataflow.put_back import put_back
+from undwarf.types.resolve import Resolver
+
+RAX, RDX, RCX, RDI, RSI = 0, 1, 2, 5, 4
+
+KERNEL = """
+.text
+.globl _start, thunk, back, again, pv_ops
+.type thunk,@function
+thunk: push %rdi; push %rsi; push %rax; call work; jmp back
+.size thunk, . - thunk
+.type back,@function
+back: pop %rax; pop %rsi; pop %rdi; ret
+.size back, . - back
+.type again,@function
+again: jmp thunk
+.size again, . - again
+.type work,@function
+work: xor %edi,%edi; jmp *%rax
+.size work, . - work
+.type native,@function
+native: mov %rdi,%rax; ret
+.size native, . - native
+
+.type through,@function
+through: call again; mov 8(%rdi),%rcx; ret
+.size through, . - through
+.type plain,@function
+plain: call work; mov 8(%rdi),%rcx; ret
+.size plain, . - plain
+.type operation,@function
+operation: call *pv_ops+8(%rip); mov 8(%rdi),%rcx; ret
+.size operation, . - operation
+.type other,@function
+other: call *ops+8(%rip); mov 8(%rdi),%rcx; ret
+.size other, . - other
+.type asks,@function
+asks: jmp question; 1: mov 8(%rdi),%rcx; 2: ret
+.size asks, . - asks
+.type writes,@function
+writes: jmp answer; 1: mov 8(%rdi),%rcx; 2: ret
+.size writes, . - writes
+_start: ret
+
+.section .altinstr_aux,"awx"
+question: testb $1,flags(%rip); jne asks + 5; jmp asks + 9
+answer: xor %edi,%edi; testb $1,flags(%rip); jne writes + 5; jmp writes + 9
+
+.data
+.type pv_ops,@object
+pv_ops: .quad 0, native
+.size pv_ops, . - pv_ops
+.type ops,@object
+ops: .quad 0, native
+.size ops, . - ops
+flags: .quad 0
+"""
+
+
+@pytest.fixture
+def answer(tmp_path: Path) -> "Answer":
+    if shutil.which("as") is None or shutil.which("ld") is None:
+        pytest.skip("no assembler or linker")
+    (tmp_path / "k.s").write_text(KERNEL)
+    subprocess.run(["as", "--64", "-o", tmp_path / "k.o", tmp_path / "k.s"], check=True, capture_output=True)
+    subprocess.run(["ld", "-o", tmp_path / "k", tmp_path / "k.o"], check=True, capture_output=True)
+    return Answer(ElfFile.open(tmp_path / "k"))
+
+
+class Answer:
+    """What the only access of a function with a node in its first register touches."""
+
+    def __init__(self, elf: ElfFile) -> None:
+        self.elf = elf
+        self.symbols = symbols_of_elf(elf)
+
+    def address(self, name: str) -> int:
+        assert self.symbols is not None
+        found = self.symbols.address_of_name(name.encode())
+        assert found is not None
+        return found
+
+    def __call__(self, name: str) -> Access:
+        fake, at = Fake(), self.address(name)
+        fake.takes((RDI, fake.node), at=at)
+        data = self.elf.section(".data")
+        assert data is not None
+        fake.symbols["pv_ops"] = data.address, 16
+        resolver = Resolver(self.elf, fake, kernel=True)
+        place = resolver.instruction(at)
+        assert place is not None
+        told = [resolver.at(place[0].address_of(k))[0] for k in range(len(place[0]))]
+        (found,) = [one for one in told if one.insn.startswith("mov 8(%rdi)")]
+        return found
+
+
+def test_registers_that_are_put_back_hold_what_they_held(answer: Answer) -> None:
+    assert answer("through").field == "key"
+    assert answer("plain").type is None
+
+
+def test_paravirtual_operations_are_known_by_what_they_are_at_first(answer: Answer) -> None:
+    assert answer("operation").field == "key"
+    assert answer("other").type is None
+
+
+def test_a_question_comes_back_into_the_function(answer: Answer) -> None:
+    assert answer("asks").field == "key"
+    assert answer("writes").type is None
+
+
+@pytest.mark.parametrize(
+    ("code", "kept"),
+    [
+        ("push %rdi; push %rsi; call .; pop %rsi; pop %rdi; ret", {RDI, RSI}),
+        ("push %rdi; jmp 1f; int3; 1: call .; pop %rdi; ret", {RDI}),
+        ("push %rdi; push %rsi; call .; pop %rdi; pop %rsi; ret", set()),
+        ("push %rdi; xor %esi,%esi; push %rsi; pop %rsi; pop %rdi; ret", {RDI}),
+        ("push %rdi; call .; pop %rdi; mov %rax,%rdi; ret", set()),
+        ("push %rdi; push %rsi; call .; pop %rsi; ret", set()),
+        ("push %rdi; mov %rax,(%rsp); pop %rdi; ret", set()),
+        ("push %rdi; sub $8,%rsp; pop %rdi; ret", set()),
+        ("push %rdi; je 1f; nop; 1: pop %rdi; ret", set()),
+        ("1: push %rdi; pop %rdi; jmp 1b", set()),
+        ("pop %rdi; ret", set()),
+    ],
+)
+def test_what_is_put_back(tmp_path: Path, code: str, kept: set[int]) -> None:
+    binary = assemble(code, tmp_path)
+
+    def read(address: int, size: int) -> bytes | None:
+        return binary[address : address + size] + bytes(size)
+
+    assert put_back(MACHINE, read, 0) == kept
+
+
+def test_what_is_put_back_by_code_that_cannot_be_read_is_not_known() -> None:
+    assert put_back(MACHINE, lambda _address, _size: None, 0) == frozenset()
