@@ -17,6 +17,7 @@ from undwarf.diagnostics import Defects
 from undwarf.elf import ElfFile
 from undwarf.errors import UndwarfError
 from undwarf.limits import DEFAULT, Limits
+from undwarf.tables.code.returning import is_known
 from undwarf.tables.from_code import is_worth
 from undwarf.tables.model import NO_RULE, RuleSet, UnwindTable
 
@@ -525,3 +526,19 @@ def test_stubs_that_are_said_to_be_huge_are_refused(tmp_path: Path) -> None:
     assert known.rule_at(stubs.address) is not None
     none = UnwindTable.from_elf(elf, "code", limits=replace(DEFAULT, code_function_bytes=stubs.size - 1))
     assert none.rule_at(stubs.address) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "ends"),
+    [
+        ("__asan_report_load8", True),
+        ("__asan_report_store_n", True),
+        ("__asan_report_load8_noabort", False),
+        ("__ubsan_handle_add_overflow_abort", True),
+        ("__ubsan_handle_add_overflow", False),
+        ("__ubsan_handle_builtin_unreachable", True),
+        ("__asan_report_present", False),
+    ],
+)
+def test_sanitizers_reports_end_the_program_unless_they_are_asked_not_to(name: str, ends: bool) -> None:
+    assert is_known(name) is ends

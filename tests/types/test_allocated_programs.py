@@ -123,14 +123,15 @@ def test_a_copy_of_what_a_variable_names_leads_there_as_well(program: Path) -> N
     assert told(program, "copied") == {"struct item.weight", "struct item.kind"}
 
 
-def test_a_variable_in_the_frame_may_begin_behind_the_store(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["malloc", "_ZnwmSt11align_val_t", "_ZnamRKSt9nothrow_t@GLIBCXX_3.4"])
+def test_a_variable_in_the_frame_may_begin_behind_the_store(tmp_path: Path, name: str) -> None:
     fake = Fake()
     text = "mov $64,%edi; call 1f; mov %rax,-24(%rsp); lea 14(%rax),%rbx; nop; mov %cx,(%rbx); ret; 1: ret"
     code = assemble(text, tmp_path)
     flow = FunctionFlow(MACHINE.listing(code, 0), MACHINE)
     behind = flow.instructions.address_of(4)
     fake.variables = [Place("p", fake.graph.pointer_to(fake.node), PlaceKind.CFA, -1, -32, behind, len(code))]
-    program = Program(fake, MACHINE, callee=lambda _address: Prototype("malloc", 0, ()))
+    program = Program(fake, MACHINE, callee=lambda _address: Prototype(name, 0, ()))
     assert allocated(Tracker(program, flow, 0, len(code))) == {1: (0, fake.node, 0)}
     fake.variables = [Place("p", fake.graph.pointer_to(fake.item), PlaceKind.CFA, -1, -32, behind, len(code))]
     assert not allocated(Tracker(program, flow, 0, len(code)))

@@ -299,6 +299,21 @@ def test_the_first_of_many_behind_an_object_is_no_further_object(fake: Fake) -> 
     assert not isinstance(again, str) and again.offset == 0
 
 
+def test_an_index_leads_into_the_only_array_of_what_an_object_is_a_part_of(fake: Fake, touched: Touched) -> None:
+    graph, member = fake.graph, fake.member
+    row = graph.add(
+        TypeRecord(Kind.STRUCT, "row", 24, members=(member("a", 0, 8, fake.long), member("b", 8, 8, fake.long)))
+    )
+    rows = graph.add(TypeRecord(Kind.ARRAY, target=row, count=3))
+    members = (member("link", 0, 16, fake.link), member("n", 16, 8, fake.long), member("rows", 24, 72, rows))
+    graph.add(TypeRecord(Kind.STRUCT, "list", 96, keyword="struct", members=members))
+    fake.takes((RDI, fake.link))
+    code = "lea (%rsi,%rsi,2),%rcx; lea (%rdi,%rcx,8),%rdx; mov 24(%rdx),%rax; mov 8(%rdx),%rax; mov 16(%rdx),%rax; ret"
+    # The second counts from one; what lies before the array is no element.
+    assert touched(code, complete=True) == ["list.rows[].a", "list.rows[].b", "?"]
+    assert touched(code) == ["?", "?", "?"]
+
+
 def test_a_variable_counts_where_it_is_valid(fake: Fake, touched: Touched) -> None:
     fake.variables = [Place("n", fake.graph.pointer_to(fake.node), PlaceKind.REGISTER, RDI, 0, 4, 100)]
     assert touched("mov 8(%rdi),%rax; mov 8(%rdi),%rax; ret") == ["?", "node.key"]

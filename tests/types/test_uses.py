@@ -131,6 +131,35 @@ def test_steps_are_those_of_an_array_of_it(fake: Fake, tmp_path: Path, text: str
     assert told(fake, text, tmp_path) == names
 
 
+def test_what_the_first_turn_of_a_loop_does_is_done(fake: Fake, tmp_path: Path) -> None:
+    text = "mov (%rdi),%rax; mov 8(%rax),%rcx; 1: mov 16(%rax),%edx; dec %esi; jnz 1b; ret"
+    assert told(fake, text, tmp_path)[0] == "node"
+    # Where another way joins, something else may be meant.
+    text = "mov (%rdi),%rax; mov 8(%rax),%rcx; jmp 1f; xor %eax,%eax; 2: jmp 1f; 1: mov 16(%rax),%edx; ret; jmp 2b"
+    assert told(fake, text, tmp_path)[0] == "?"
+
+
+def test_steps_of_an_index_are_those_of_what_is_loaded(fake: Fake, tmp_path: Path) -> None:
+    graph, member = fake.graph, fake.member
+    rows = [
+        graph.add(
+            TypeRecord(
+                Kind.STRUCT,
+                f"of_{graph.name(t)}",
+                16,
+                members=(member("n", 0, 8, fake.long), member("of", 8, 8, graph.pointer_to(t))),
+            )
+        )
+        for t in (fake.node, fake.item)
+    ]
+    either = tuple(member(graph.name(t), 0, 8, graph.pointer_to(t)) for t in rows)
+    fake.takes((RDI, graph.add(TypeRecord(Kind.UNION, "either", 8, members=either, keyword="union"))))
+    text = "lea (%rsi,%rsi,4),%rdx; mov (%rdi),%rax; mov 8(%rax),%rcx; lea (%rcx,%rdx,8),%rdx; ret"
+    assert told(fake, text, tmp_path) == ["of_item"]
+    assert told(fake, text.replace("(%rsi,%rsi,4)", "(,%rsi,4)"), tmp_path) == ["of_node"]
+    assert told(fake, text.replace("(%rsi,%rsi,4)", "(%rsi)"), tmp_path) == ["?"]
+
+
 @pytest.mark.parametrize("kind", [Kind.STRUCT, Kind.FORWARD])
 def test_a_variable_that_is_there_later_says_what_it_is(fake: Fake, tmp_path: Path, kind: Kind) -> None:
     opaque = fake.graph.add(TypeRecord(kind, "opaque", 0, keyword="struct"))

@@ -34,7 +34,20 @@ def _shapes() -> re.Pattern[str]:
     )
 
 
+@cache
+def _reports() -> re.Pattern[str]:
+    """Sanitizers' functions that end the program; those that let it go on are called otherwise (`compiler-rt`)."""
+    return re.compile(
+        r"__asan_report_(exp_)?(load|store)(\d+|_n)$|__ubsan_handle_(\w+_abort|builtin_unreachable|missing_return)$"
+        r"|__msan_warning(_with_origin)?_noreturn$"
+    )
+
+
 def is_known(name: str) -> bool:
     """Whether a function of this name never returns."""
     base = name.split("@", 1)[0]
-    return base in _NAMES or (base.startswith("_Z") and _shapes().match(base) is not None)
+    if base in _NAMES:
+        return True
+    if base.startswith("_Z"):
+        return _shapes().match(base) is not None
+    return base.startswith("__") and _reports().match(base) is not None

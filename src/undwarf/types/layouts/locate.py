@@ -20,7 +20,7 @@ from undwarf.types.layouts.arrays import (
 from undwarf.types.layouts.embedders import Embedders
 from undwarf.types.layouts.located import INCOMPLETE, WIDER, Located
 from undwarf.types.layouts.model import VOID, Kind, TypeGraph
-from undwarf.types.layouts.wholes import around
+from undwarf.types.layouts.wholes import around, in_array_around
 
 __all__ = ["in_words", "locate", "one_of_two"]
 
@@ -84,6 +84,8 @@ def locate(
         found = graph.member_at(t, place, size)
         if found is not None:
             return Located(t, place, found, "array")
+    if embedders is not None and embedders.whole and abs(step) > graph.pointer_size and offset >= 0 < whole:
+        return in_array_around(graph, t, step, offset, size, embedders) or "index not understood"
     return "index not understood"
 
 

@@ -3,12 +3,12 @@
 
 from collections.abc import Iterable
 
-from undwarf.types.layouts.arrays import array_at, goes_on
+from undwarf.types.layouts.arrays import array_at, goes_on, in_array_behind
 from undwarf.types.layouts.embedders import Embedders
 from undwarf.types.layouts.located import INCOMPLETE, Located, is_member
 from undwarf.types.layouts.model import TypeGraph
 
-__all__ = ["around", "candidates", "covered", "whole_around"]
+__all__ = ["around", "candidates", "covered", "in_array_around", "whole_around"]
 
 _CANDIDATES = 16
 
@@ -144,3 +144,26 @@ def candidates(graph: TypeGraph, t: int, offset: int, size: int, embedders: Embe
         if inside is not None and (not size or graph.size(inside.type) == size):
             found.append((container, place))
     return found[:_CANDIDATES]
+
+
+def in_array_around(
+    graph: TypeGraph, t: int, step: int, offset: int, size: int, embedders: Embedders
+) -> Located | None:
+    """An element of an array of some steps in what an aggregate is a part of, if that is the only one, or the innermost
+    of those in each other, that has one there."""
+    fitting: list[tuple[int, int, int, Located]] = []
+    for container, at in embedders.around(t) if graph.is_aggregate(t) and embedders.complete else ():
+        place = offset + at
+        if is_member(graph, container, place, size) and array_at(graph, container, abs(step), place):
+            found = graph.member_at(container, place, size)
+            located = Located(container, place, found) if found is not None else None
+        else:
+            located = in_array_behind(graph, container, step, place, size)
+        if located is not None:
+            fitting.append((graph.size(container), container, at, located))
+    if not fitting:
+        return None
+    _size, container, at, first = min(fitting)
+    if any(not graph.object_at(other, place - at, container) for _bytes, other, place, _located in fitting):
+        return None
+    return Located(container, first.offset, first.field, "container")

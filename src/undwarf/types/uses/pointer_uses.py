@@ -11,8 +11,9 @@ from collections.abc import Iterator
 
 from undwarf.disasm import NONE, Action, Flow, Instruction, Memory
 from undwarf.light_classes import NamedTuple
+from undwarf.types.dataflow.blocks import Blocks
 from undwarf.types.dataflow.tracking import Tracker
-from undwarf.types.dataflow.values import OBJECT, Value
+from undwarf.types.dataflow.values import NUMBER, OBJECT, Value
 from undwarf.types.layouts.locate import locate
 from undwarf.types.layouts.located import Located
 from undwarf.types.layouts.model import VOID, Kind, TypeGraph
@@ -60,13 +61,14 @@ class Uses:
     """What is done with one value. ``leads`` are types it is said to lead to; ``passed``: it goes where a pointer is
     expected; ``indexed``: offsets and sizes of elements behind it that are read or written by an index; ``several``:
     types of which it leads to one, as a member of a union says that it is kept in; ``rows``: what is loaded of elements
-    of a pointer's size."""
+    of a pointer's size; ``strides``: how far apart elements are that are counted from it."""
 
     def __init__(self) -> None:
         self.touched: set[Touched] = set()
         self.indexed: set[tuple[int, int]] = set()
         self.loaded: list[Loaded] = []
         self.rows: list[Loaded] = []
+        self.strides: set[int] = set()
         self.leads: list[int] = []
         self.several: tuple[int, ...] = ()
         self.passed = False
@@ -199,7 +201,7 @@ def _fits(tracker: Tracker, t: int, uses: Uses, shift: int, step: int, deep: int
     several = [(loaded, step) for loaded in uses.loaded] + [(loaded, _POINTER) for loaded in uses.rows]
     for loaded, by in several if deep else ():
         after = _after(tracker, loaded)
-        if not after.touched and not after.leads and not after.passed:
+        if not after.touched and not after.leads and not after.passed and not after.strides:
             continue
         place = _place_in(graph, t, by, loaded.offset + shift, _POINTER)
         if place is None or not _leads_on(tracker, place.type, place.offset, after, loaded.indexed, deep):
@@ -244,6 +246,8 @@ def _leads_on(tracker: Tracker, t: int, offset: int, after: Uses, indexed: bool,
         if graph.kind(graph.strip(target)) in (Kind.VOID, Kind.FUNCTION) or not graph.size(target):
             return True
         if not indexed and any(not _same(graph, target, one) for one in after.leads):
+            continue
+        if any(graph.size(target) % one and not _has_steps(graph, target, one) for one in after.strides):
             continue
         if _fits(tracker, target, after, 0, graph.size(target) if indexed else 0, deep - 1):
             return True
@@ -341,9 +345,14 @@ def _behind(tracker: Tracker, k: int, held: set[_Holder], uses: Uses, most: int,
             _done(tracker, at, here, uses, told=told)
             at += 1
         if at == end and here:
-            only = [one for one in blocks.successors(number) if len(blocks.predecessors(one)) == 1]
+            only = [one for one in blocks.successors(number) if _comes_first(blocks, number, one)]
             queue += [(blocks.first(one), set(here)) for one in only if not blocks.roots[one]]
     return uses
+
+
+def _comes_first(blocks: Blocks, number: int, behind: int) -> bool:
+    """Whether a block is come to from another one only, but for the turns of the loop that it begins."""
+    return number < behind and all(one == number or one >= behind for one in blocks.predecessors(behind))
 
 
 def _done(tracker: Tracker, at: int, held: set[_Holder], uses: Uses, *, told: bool) -> None:
@@ -379,6 +388,10 @@ def _done(tracker: Tracker, at: int, held: set[_Holder], uses: Uses, *, told: bo
         held.difference_update(tracker.questions.lost)
         return
     goes: _Holder | None = None
+    if made.action == Action.ADDRESS and made.memory[0].base in held and made.memory[0].index != NONE:
+        counted = tracker.register(made.memory[0].index)
+        if counted is not None and counted[0] == NUMBER and counted[2]:
+            uses.strides.add(abs(counted[2]) * made.memory[0].scale)
     place = _place(tracker, made)
     from_place = made.action == Action.LOAD and place in held
     if (from_place or (made.action == Action.COPY and made.left in held)) and made.width == _POINTER:
