@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from undwarf.profile.filters import Filters
     from undwarf.profile.model import Profile
     from undwarf.views.data_addresses import DataAddresses
-    from undwarf.views.datatypes import Touch
+    from undwarf.views.touch import Touch
 
 
 SHOWN_DEFECTS = 8
@@ -326,7 +326,7 @@ class Job:
     def touch(self, profile: "Profile", *, skid: bool = False) -> "Touch":
         """What the innermost frames of a profile touch."""
         from undwarf.views.both_ends import see_off
-        from undwarf.views.datatypes import touch
+        from undwarf.views.touch import touch
 
         self._at_end = see_off
 

@@ -15,8 +15,8 @@ from undwarf.profile.model import NONE, Column, Profile
 from undwarf.unwind.unwinder import windows
 from undwarf.unwind.x86_64.registers import DWARF_OF_PERF
 from undwarf.unwind.x86_64.registers import MACHINES as X86_64
-from undwarf.views.datatypes import Touch
 from undwarf.views.grouping import Pairs, look_up, widen
+from undwarf.views.touch import Touch
 
 __all__ = ["DataAddresses", "data_addresses"]
 

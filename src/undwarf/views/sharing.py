@@ -17,9 +17,9 @@ from undwarf.perfdata.ordering import take
 from undwarf.profile.data_lines import drop_zero, line_keys, low_bits, rows_in, shared_lines, time_spans, zero_where_set
 from undwarf.profile.model import NONE, Column, Profile
 from undwarf.views.data_addresses import DataAddresses
-from undwarf.views.datatypes import Touch
 from undwarf.views.grouping import Pairs, halves, look_up, sums
 from undwarf.views.selection import Selection, Weight
+from undwarf.views.touch import Touch
 
 __all__ = ["LINE", "Clashes", "Party", "Sharing", "sharing"]
 

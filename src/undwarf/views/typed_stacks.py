@@ -5,9 +5,10 @@ from typing import Literal
 from undwarf.buffers import zeros
 from undwarf.profile.model import NONE, FrameColumns, FunctionTable, Profile, StackColumns
 from undwarf.types.resolve import Access
-from undwarf.views.datatypes import OUTSIDE, Touch
+from undwarf.views.datatypes import OUTSIDE
 from undwarf.views.grouping import Pairs, look_up
 from undwarf.views.sharing import LINE
+from undwarf.views.touch import Touch
 
 __all__ = ["add_labels", "by_type"]
 

@@ -1,0 +1,245 @@
+# cython: language_level=3, annotation_typing=False
+"""What the instructions touch that samples stopped at: each unique one is resolved once."""
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from undwarf.buffers import zeros
+from undwarf.diagnostics import Defects
+from undwarf.lazy_dataclasses import dataclass
+from undwarf.light_classes import NamedTuple
+from undwarf.profile.model import NONE, Profile
+from undwarf.types.access import Access, packed, unpacked
+from undwarf.types.answers import Answer, KeptAnswers
+from undwarf.types.undescribed import UndescribedCode, unread
+from undwarf.views.both_ends import both_ends
+from undwarf.views.grouping import look_up, sums
+
+if TYPE_CHECKING:
+    from undwarf.types.resolve import Resolver
+
+    ResolverOf = Callable[[int, int], tuple[Resolver | UndescribedCode, int] | str]
+
+__all__ = ["Touch", "touch"]
+
+_MOST_DESCRIBED = 256 << 20
+"""Bytes of debugging information of all files above which there is one process only: each may read all of it."""
+
+
+@dataclass(slots=True)
+class Touch:
+    """What the innermost frames of a profile touch.
+
+    `access` (I) gives for each frame the number of an entry of `accesses`, NONE for frames at which no sample stopped;
+    `resolvers` open what can say more of the type, None where nothing can.
+    `inferred` says of each frame whether the access is that of an instruction before it, as late events are explained,
+    and `consumed` whether the frame's instruction consumes what was loaded there; `intact` whether the registers that
+    say the address are, when a sample stops at the frame, those the access used.
+    """
+
+    access: memoryview
+    accesses: list[Access]
+    resolvers: list["Callable[[], Resolver] | None"]
+    inferred: bytearray
+    consumed: bytearray
+    intact: bytearray
+
+    def typed(self) -> Iterator[int]:
+        """The frames whose accesses have a type."""
+        accesses = self.accesses
+        return (frame for frame, which in enumerate(self.access) if which != NONE and accesses[which].typed)
+
+    def named(self, name: str) -> frozenset[str]:
+        """The names that types are shown with which a binary knows by a name, as that of a typedef."""
+        opened = {one(): None for one in self.resolvers if one is not None}
+        found = {one.graph.canonical_name(number) for one in opened if (number := one.source.type_named(name))}
+        return frozenset(found)
+
+
+def touch(
+    profile: Profile,
+    resolver_of: "ResolverOf",
+    *,
+    skid: bool = False,
+    breakpoints: frozenset[int] = frozenset(),
+    exact: frozenset[int] = frozenset(),
+    progress: Callable[[str, int, int], None] | None = None,
+    fork: Callable[[], Defects | None] = lambda: None,
+    answers_of: Callable[[int, str], KeptAnswers | None] = lambda _image, _asked: None,
+) -> Touch:
+    """Resolve every instruction that samples stopped at.
+
+    ``resolver_of`` gives for an image and an address in it the resolver, or code that nothing tells types of, and the
+    address in the file, or why there is neither. ``skid``: instructions without a memory operand are
+    charged to the load they wait for; ``breakpoints`` and ``exact`` are numbers of events that stop behind the access,
+    and of those that do not skid (all samples of a recording are taken for what most of its events are). ``fork``,
+    asked when work has begun, gives where defects are counted if a second process may do a part of it, else None.
+    ``answers_of`` gives for an image, and what is asked of its instructions, the answers of earlier runs.
+    """
+    frames = profile.frames
+    leaves = look_up(profile.samples.stack, profile.stacks.frame)
+    counts = sums(leaves, None, len(frames))
+    wanted = [number for number in range(len(frames)) if counts[number]]
+    wanted.sort(key=lambda number: (frames.image[number], frames.address[number]))
+    column = zeros("I", len(frames))
+    column[:] = memoryview(b"\xff\xff\xff\xff" * len(frames)).cast("I") if len(frames) else column
+    events = set(profile.samples.columns.event.tolist()) if skid else set()
+    trap_after = bool(events) and events <= breakpoints
+    infer = skid and not (events and events <= exact)
+    made = Touch(column, [], [], *(bytearray(len(frames)) for _flag in range(3)))
+    entries: dict[tuple[int, int], int] = {}
+    for number in wanted:
+        column[number] = entries.setdefault((frames.image[number], frames.address[number]), len(entries))
+    places = list(entries)
+    kept = _Kept(places, lambda image: answers_of(image, f"{infer:d}{trap_after:d}"))
+    rest = [k for k in range(len(places)) if k not in kept.found]
+    resolved = _resolve_all([places[k] for k in rest], resolver_of, infer, trap_after, progress, fork)
+    fresh = dict(zip(rest, resolved, strict=True))
+    kept.keep(fresh)
+    found = [fresh[k] if k in fresh else kept.found[k] for k in range(len(places))]
+    made.accesses = [one.access for one in found]
+    for place, one in zip(places, found, strict=True):
+        made.resolvers.append(partial(_opened, resolver_of, *place) if one.resolved else None)
+    for number in wanted:
+        one = found[column[number]]
+        made.inferred[number], made.consumed[number], made.intact[number] = one.inferred, one.consumed, one.intact
+    return made
+
+
+class _Found(NamedTuple):
+    """What one instruction touches, whether a resolver said so, and what :class:`Touch` says of it."""
+
+    access: Access
+    resolved: bool
+    inferred: bool
+    consumed: bool
+    intact: bool
+
+
+def _opened(resolver_of: "ResolverOf", image: int, address: int) -> "Resolver":
+    """The resolver of a place that has one."""
+    place = resolver_of(image, address)
+    assert not isinstance(place, str) and not isinstance(place[0], UndescribedCode)
+    return place[0]
+
+
+class _Kept:
+    """What earlier runs found out about places, by their number."""
+
+    def __init__(self, places: list[tuple[int, int]], answers_of: Callable[[int], KeptAnswers | None]) -> None:
+        self._places = places
+        self._of_image = {image: answers_of(image) for image in dict(places) if image != NONE}
+        self.found: dict[int, _Found] = {}
+        for k, (image, address) in enumerate(places):
+            answers = self._of_image.get(image)
+            known = answers.known.get(address) if answers is not None else None
+            if known is not None:
+                self.found[k] = _Found(known.access, True, known.inferred, known.consumed, known.intact)
+
+    def keep(self, fresh: dict[int, _Found]) -> None:
+        """Keep further answers for later runs."""
+        more: dict[int, dict[int, Answer]] = {}
+        for k, one in fresh.items():
+            image, address = self._places[k]
+            if one.resolved:
+                more.setdefault(image, {})[address] = Answer(one.access, one.inferred, one.consumed, one.intact)
+        written = None
+        for image, answers in more.items():
+            kept = self._of_image[image]
+            if kept is not None and kept.keep(answers):
+                written = kept
+        if written is not None:
+            # All are in one directory.
+            written.trim()
+
+
+def _resolve_all(
+    places: list[tuple[int, int]],
+    resolver_of: "ResolverOf",
+    infer: bool,
+    trap_after: bool,
+    progress: Callable[[str, int, int], None] | None,
+    fork: Callable[[], Defects | None],
+) -> list[_Found]:
+    """What the instructions at all places touch, in this process and where that is worth it in a second one."""
+    # Files are opened, and what is said of that, before the processes part.
+    opened = [resolver_of(image, address) if image != NONE else "code of no file" for image, address in places]
+    found: dict[int, _Found] = {}
+    asked: list[tuple[int, Resolver, int]] = []
+    for k, place in enumerate(opened):
+        if isinstance(place, str):
+            found[k] = _untold(unread(places[k][1], place))
+        elif isinstance(place[0], UndescribedCode):
+            found[k] = _untold(place[0].at(place[1], late=infer))
+        else:
+            asked.append((k, place[0], place[1]))
+    addresses: dict[Resolver, list[int]] = {}
+    for _k, resolver, address in asked:
+        addresses.setdefault(resolver, []).append(address)
+    for resolver, expected in addresses.items():
+        resolver.expect(expected)
+    defects: Defects | None = None
+    before: dict[tuple[str, str], int] = {}
+
+    def work(number: int) -> _Found:
+        _k, resolver, address = asked[number]
+        return _one(resolver, address, infer, trap_after)
+
+    def ready() -> bool:
+        nonlocal defects
+        described = sum(one.described for one in {resolver for _k, resolver, _address in asked})
+        defects = fork() if described <= _MOST_DESCRIBED else None
+        for one in defects or ():
+            before[one.kind, one.subject] = one.count
+        return defects is not None
+
+    def notes() -> list[tuple[str, str, int, str]]:
+        counts = [(one, one.count - before.get((one.kind, one.subject), 0)) for one in defects or ()]
+        return [(one.kind, one.subject, more, one.detail) for one, more in counts if more]
+
+    def take(told: Any) -> None:
+        for kind, subject, count, detail in told:
+            if defects is not None:
+                defects.add(kind, subject, count, detail)
+
+    def done(count: int) -> None:
+        if progress is not None:
+            progress("following types", count, len(asked))
+
+    alone = fork() is None
+    made = both_ends(
+        len(asked),
+        work,
+        alone=alone,
+        packed=_packed,
+        unpacked=_unpacked,
+        ready=ready,
+        notes=notes,
+        take=take,
+        progress=done,
+    )
+    found.update((one[0], answer) for one, answer in zip(asked, made, strict=True))
+    return [found[k] for k in range(len(places))]
+
+
+def _packed(one: _Found) -> tuple[object, ...]:
+    """An answer in plain numbers and text."""
+    return packed(one.access), one[1:]
+
+
+def _unpacked(plain: Any) -> _Found:
+    return _Found(unpacked(plain[0]), *plain[1])
+
+
+def _untold(access: Access) -> _Found:
+    return _Found(access, False, False, False, True)
+
+
+def _one(resolver: "Resolver", address: int, infer: bool, trap_after: bool) -> _Found:
+    access = resolver.sampled(address)
+    if infer and (trap_after or access.how == "none"):
+        late = resolver.producer(address, trap_after=trap_after)
+        if late is not None:
+            return _Found(late[0], True, True, late[1], late[2])
+    return _Found(access, True, False, False, True)
