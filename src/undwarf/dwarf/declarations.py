@@ -4,6 +4,7 @@
 from typing import Any
 
 import cython
+from cython.cimports.undwarf.dwarf import attributes, tags
 from cython.cimports.undwarf.dwarf.leb128 import leb128
 
 from undwarf.buffers import copied
@@ -11,6 +12,8 @@ from undwarf.dwarf.functions import Functions
 
 NULL_ENTRY = cython.declare(cython.Py_ssize_t, -2)
 NONE = cython.declare(cython.uint, 0xFFFFFFFF)
+INSIDE = cython.declare(cython.uint, 0xFFFFFFFE)
+"""In the place of a parent: the entry is in a function."""
 MAX_DEPTH = cython.declare(cython.Py_ssize_t, 1024)
 """Nesting of entries that is followed."""
 CODE = cython.declare(cython.int, 1)
@@ -89,8 +92,8 @@ class Declarations(Functions):
                 of = self.range_record[k]
                 variables.append((unit, self.record_die[of], self.range_start[k], self.range_end[k]))
             for k in range(self.record_total):
-                if self.record_file[k] == 0x2E:
-                    if self.record_parent[k] == NONE - 1:
+                if self.record_file[k] == tags.SUBPROGRAM:
+                    if self.record_parent[k] == INSIDE:
                         continue
                     kind = self.record_column[k]
                     name = self.record_line[k]
@@ -105,7 +108,11 @@ class Declarations(Functions):
                             continue
                         known.add(key)
                     functions.append((unit, self.record_die[k], kind, name))
-                elif self.record_file[k] == 0x34 and self.record_inlined[k] & 1 and self.record_parent[k] == NONE:
+                elif (
+                    self.record_file[k] == tags.VARIABLE
+                    and self.record_inlined[k] & 1
+                    and self.record_parent[k] == NONE
+                ):
                     kind = self.record_class[k]
                     name = self.record_origin[k]
                     if kind in (STRP, STRP_ALT):
@@ -143,12 +150,17 @@ class Declarations(Functions):
         nameless: dict[int, int] = {}
         for k in range(self.record_total):
             tag = self.record_file[k]
-            if self.record_class[k] == 0 and (tag == 0x13 or tag == 0x17 or tag == 0x02 or tag == 0x04):
+            if self.record_class[k] == 0 and (
+                tag == tags.STRUCTURE_TYPE
+                or tag == tags.UNION_TYPE
+                or tag == tags.CLASS_TYPE
+                or tag == tags.ENUMERATION_TYPE
+            ):
                 nameless[self.record_die[k]] = self.record_parent[k]
         found: dict[int, tuple[int, int]] = {}
         if nameless:
             for k in range(self.record_total):
-                if self.record_file[k] == 0x16 and self.record_column[k] == REF and self.record_class[k]:
+                if self.record_file[k] == tags.TYPEDEF and self.record_column[k] == REF and self.record_class[k]:
                     target = self.record_line[k]
                     if nameless.get(target, -1) == self.record_parent[k] and target not in found:
                         found[target] = (self.record_class[k], self.record_origin[k])
@@ -161,29 +173,12 @@ class Declarations(Functions):
         for all that has a name."""
         depth: cython.Py_ssize_t = 0
         decl: cython.Py_ssize_t
-        i: cython.Py_ssize_t
-        n: cython.Py_ssize_t
-        k: cython.Py_ssize_t
-        m: cython.Py_ssize_t
         die: cython.Py_ssize_t
         first: cython.Py_ssize_t
         outer: cython.uint
         tag: cython.int
-        attribute: cython.int
-        asked: cython.int
-        told: cython.int
-        flags: cython.int
-        kind: cython.int
-        linkage_kind: cython.int
-        name: cython.ulonglong
-        linkage: cython.ulonglong
-        place: cython.ulonglong
-        place_kind: cython.int
-        op: cython.int
-        size: cython.int
         holds: cython.bint
         wanted: cython.bint
-        inside: cython.uint = NONE - 1
         plain: cython.int = self.plain(unit)
         self.at = self.unit_first[unit]
         self.end = self.unit_end[unit]
@@ -203,121 +198,34 @@ class Declarations(Functions):
             tag = self.decl_tag[decl]
             outer = self.enclosing[depth]
             # Structures, unions, classes, interfaces.
-            holds = tag == 0x13 or tag == 0x17 or tag == 0x02 or tag == 0x38
-            if tag == 0x2E or tag == 0x34:
-                wanted = wanted_kinds & CODE != 0 and (tag == 0x2E or self.decl_placed[decl] != 0)
-            elif holds or tag == 0x04:
+            holds = (
+                tag == tags.STRUCTURE_TYPE
+                or tag == tags.UNION_TYPE
+                or tag == tags.CLASS_TYPE
+                or tag == tags.INTERFACE_TYPE
+            )
+            if tag == tags.SUBPROGRAM or tag == tags.VARIABLE:
+                wanted = wanted_kinds & CODE != 0 and (tag == tags.SUBPROGRAM or self.decl_placed[decl] != 0)
+            elif holds or tag == tags.ENUMERATION_TYPE:
                 wanted = wanted_kinds & TYPES != 0
             else:
                 # Namespaces, typedefs.
-                wanted = wanted_kinds == ALL and (tag == 0x39 or tag == 0x16)
-                holds = tag == 0x39
+                wanted = wanted_kinds == ALL and (tag == tags.NAMESPACE or tag == tags.TYPEDEF)
+                holds = tag == tags.NAMESPACE
             if not wanted:
                 if self.decl_fixed[decl] >= 0:
                     # Of most of a unit: not worth a call.
                     self.at += self.decl_fixed[decl]
                 else:
                     self.pass_over(decl)
-                if tag == 0x1D or tag == 0x0B:
-                    outer = inside
-                elif holds and outer != inside:
+                if tag == tags.INLINED_SUBROUTINE or tag == tags.LEXICAL_BLOCK:
+                    outer = INSIDE
+                elif holds and outer != INSIDE:
                     outer = 0
             else:
-                flags = 0
-                kind = 0
-                name = 0
-                linkage_kind = 0
-                linkage = 0
-                place = 0
-                place_kind = 0
-                asked = NAMING
-                if tag == 0x34:
-                    asked = NAMING | PLACING
-                elif tag == 0x16:
-                    asked = NAMING | TYPING
-                elif tag == 0x13 or tag == 0x17 or tag == 0x02:
-                    asked = NAMING | TELLING_APART
-                for i in range(self.decl_spec[decl], self.decl_spec[decl] + self.decl_count[decl]):
-                    told = self.spec_told[i] & asked
-                    if told and (told != TELLING_APART or kind == 0):
-                        attribute = self.spec_attribute[i]
-                        self.take(i)
-                        if self.at > self.end:
-                            break
-                        if attribute == 0x03:
-                            kind = self.value_class
-                            name = self.value
-                            if linkage_kind == UNSIGNED:
-                                linkage_kind = 0
-                                linkage = 0
-                        elif told == TELLING_APART:
-                            if linkage_kind == 0 or linkage_kind == UNSIGNED:
-                                linkage_kind = UNSIGNED
-                                linkage = (linkage * 31 + self.value) & 0x7FFFFFFF
-                        elif attribute == 0x3C:
-                            flags |= 1 if self.value else 0
-                        elif attribute == 0x47 or attribute == 0x31:
-                            flags |= 2
-                        elif attribute != 0x02:
-                            linkage_kind = self.value_class
-                            linkage = self.value
-                        elif self.value_class == BLOCK and self.value_size > 1:
-                            k = cython.cast("Py_ssize_t", self.value)
-                            m = k + cython.cast("Py_ssize_t", self.value_size)
-                            op = self.data[k]
-                            size = 0
-                            if op == 0x03:
-                                size = self.address
-                                place_kind = 1
-                            elif op == 0x0E or op == 0x0F:
-                                size = 8
-                                place_kind = 3
-                            elif op == 0x0C or op == 0x0D:
-                                size = 4
-                                place_kind = 3
-                            if size and m - k > size:
-                                place = self.fixed(self.data, k + 1, size)
-                                k += 1 + size
-                            elif op == 0xA1 or op == 0xFB or op == 0xA2 or op == 0xFC:
-                                place_kind = 2 if op == 0xA1 or op == 0xFB else 4
-                                k += 1
-                                place = leb128(self.data, cython.address(k), m, False)
-                            else:
-                                place_kind = 0
-                            if place_kind and k < m:
-                                # The operation that makes an address of a thread's, or others, such as pieces.
-                                if m - k == 1 and (self.data[k] == 0xE0 or self.data[k] == 0x9B):
-                                    place_kind = 3 if place_kind == 1 or place_kind == 3 else 4
-                                else:
-                                    place_kind = 5 if place_kind < 3 else 0
-                            elif place_kind > 2:
-                                place_kind = 0
-                    elif self.spec_size[i] != 255:
-                        # Of most attributes: not worth a call.
-                        self.at += self.spec_size[i]
-                    else:
-                        self.skip(self.spec_form[i])
-                if tag != 0x34 or place_kind or (flags & 1 and outer != inside):
-                    self._room_for_record()
-                    n = self.record_total
-                    self.record_die[n] = die
-                    self.record_origin[n] = name
-                    self.record_class[n] = cython.cast("unsigned char", kind)
-                    self.record_inlined[n] = cython.cast("unsigned char", flags)
-                    self.record_parent[n] = outer
-                    self.record_file[n] = tag
-                    self.record_column[n] = cython.cast("unsigned int", linkage_kind)
-                    self.record_line[n] = cython.cast("unsigned int", linkage if linkage < NONE else NONE)
-                    self.record_total += 1
-                    if place_kind:
-                        self._room_for_place()
-                        self.range_start[self.range_total] = place
-                        self.range_end[self.range_total] = place_kind
-                        self.range_record[self.range_total] = cython.cast("unsigned int", n)
-                        self.range_total += 1
-                    outer = cython.cast(cython.uint, n) if outer != inside else inside
-                if tag == 0x2E:
-                    outer = inside
+                outer = self.declare_entry(decl, tag, die, outer)
+                if tag == tags.SUBPROGRAM:
+                    outer = INSIDE
             if self.at > self.end:
                 self.damaged += 1
                 break
@@ -329,4 +237,119 @@ class Declarations(Functions):
                 self.enclosing[depth] = outer
             elif depth == 0:
                 break
+        return 0
+
+    @cython.cfunc
+    @cython.exceptval(check=True)
+    def declare_entry(
+        self, decl: cython.Py_ssize_t, tag: cython.int, die: cython.Py_ssize_t, outer: cython.uint
+    ) -> cython.uint:
+        """Add a row for an entry whose attributes come next, unless it is a variable that is neither placed nor
+        declared outside of functions; what the entries in it are in."""
+        i: cython.Py_ssize_t
+        n: cython.Py_ssize_t
+        attribute: cython.int
+        told: cython.int
+        asked: cython.int = NAMING
+        flags: cython.int = 0
+        kind: cython.int = 0
+        linkage_kind: cython.int = 0
+        name: cython.ulonglong = 0
+        linkage: cython.ulonglong = 0
+        self.place_kind = 0
+        if tag == tags.VARIABLE:
+            asked = NAMING | PLACING
+        elif tag == tags.TYPEDEF:
+            asked = NAMING | TYPING
+        elif tag in (tags.STRUCTURE_TYPE, tags.UNION_TYPE, tags.CLASS_TYPE):
+            asked = NAMING | TELLING_APART
+        for i in range(self.decl_spec[decl], self.decl_spec[decl] + self.decl_count[decl]):
+            told = self.spec_told[i] & asked
+            if told and (told != TELLING_APART or kind == 0):
+                attribute = self.spec_attribute[i]
+                self.take(i)
+                if self.at > self.end:
+                    break
+                if attribute == attributes.NAME:
+                    kind = self.value_class
+                    name = self.value
+                    if linkage_kind == UNSIGNED:
+                        linkage_kind = 0
+                        linkage = 0
+                elif told == TELLING_APART:
+                    if linkage_kind == 0 or linkage_kind == UNSIGNED:
+                        linkage_kind = UNSIGNED
+                        linkage = (linkage * 31 + self.value) & 0x7FFFFFFF
+                elif attribute == attributes.DECLARATION:
+                    flags |= 1 if self.value else 0
+                elif attribute in (attributes.SPECIFICATION, attributes.ABSTRACT_ORIGIN):
+                    flags |= 2
+                elif attribute != attributes.LOCATION:
+                    linkage_kind = self.value_class
+                    linkage = self.value
+                elif self.value_class == BLOCK and self.value_size > 1:
+                    self.read_place(cython.cast("Py_ssize_t", self.value), cython.cast("Py_ssize_t", self.value_size))
+            elif self.spec_size[i] != 255:
+                # Of most attributes: not worth a call.
+                self.at += self.spec_size[i]
+            else:
+                self.skip(self.spec_form[i])
+        if tag == tags.VARIABLE and not self.place_kind and not (flags & 1 and outer != INSIDE):
+            return outer
+        self._room_for_record()
+        n = self.record_total
+        self.record_die[n] = die
+        self.record_origin[n] = name
+        self.record_class[n] = cython.cast("unsigned char", kind)
+        self.record_inlined[n] = cython.cast("unsigned char", flags)
+        self.record_parent[n] = outer
+        self.record_file[n] = tag
+        self.record_column[n] = cython.cast("unsigned int", linkage_kind)
+        self.record_line[n] = cython.cast("unsigned int", linkage if linkage < NONE else NONE)
+        self.record_total += 1
+        if self.place_kind:
+            self._room_for_place()
+            self.range_start[self.range_total] = self.place
+            self.range_end[self.range_total] = self.place_kind
+            self.range_record[self.range_total] = cython.cast("unsigned int", n)
+            self.range_total += 1
+        return cython.cast(cython.uint, n) if outer != INSIDE else INSIDE
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    def read_place(self, k: cython.Py_ssize_t, length: cython.Py_ssize_t) -> cython.int:
+        """Put where a variable is, by the expression at ``k``, into ``place`` and ``place_kind``: 1 an address, 2 an
+        index, 3 an offset for a thread, 4 the index of one, 5 where more operations follow an address or its index, 0
+        for all else."""
+        end: cython.Py_ssize_t = k + length
+        op: cython.int = self.data[k]
+        size: cython.int = 0
+        kind: cython.int = 0
+        if op == 0x03:  # DW_OP_addr
+            size = self.address
+            kind = 1
+        elif op == 0x0E or op == 0x0F:  # DW_OP_const8u, const8s
+            size = 8
+            kind = 3
+        elif op == 0x0C or op == 0x0D:  # DW_OP_const4u, const4s
+            size = 4
+            kind = 3
+        if size and length > size:
+            self.place = self.fixed(self.data, k + 1, size)
+            k += 1 + size
+        elif op == 0xA1 or op == 0xFB or op == 0xA2 or op == 0xFC:  # DW_OP_addrx, constx, and their GNU forms
+            kind = 2 if op == 0xA1 or op == 0xFB else 4
+            k += 1
+            self.place = leb128(self.data, cython.address(k), end, False)
+        else:
+            kind = 0
+        if kind and k < end:
+            # The operation that makes an address of a thread's, or others, such as pieces.
+            if end - k == 1 and (self.data[k] == 0xE0 or self.data[k] == 0x9B):
+                kind = 3 if kind == 1 or kind == 3 else 4
+            else:
+                kind = 5 if kind < 3 else 0
+        elif kind > 2:
+            kind = 0
+        self.place_kind = kind
         return 0

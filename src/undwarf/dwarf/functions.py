@@ -4,6 +4,7 @@
 from typing import Any
 
 import cython
+from cython.cimports.undwarf.dwarf import attributes, tags
 
 from undwarf.buffers import copied
 from undwarf.dwarf.ranges import Ranges
@@ -101,7 +102,7 @@ class Functions(Ranges):
                 break
             tag = self.decl_tag[decl]
             outer = self.enclosing[depth]
-            if tag == 0x2E or (tag == 0x1D and inlined):
+            if tag == tags.SUBPROGRAM or (tag == tags.INLINED_SUBROUTINE and inlined):
                 outer = self._function(decl, tag, die, outer)
             elif self.decl_fixed[decl] >= 0:
                 # Of most of a unit: not worth a call.
@@ -144,45 +145,47 @@ class Functions(Ranges):
         first: cython.Py_ssize_t = self.decl_spec[decl]
         for i in range(first, first + self.decl_count[decl]):
             attribute = self.spec_attribute[i]
-            if attribute == 0x6E or attribute == 0x2007:
+            if attribute == attributes.LINKAGE_NAME or attribute == attributes.MIPS_LINKAGE_NAME:
                 named = True
             if (
-                attribute == 0x11
-                or attribute == 0x12
-                or attribute == 0x55
-                or attribute == 0x31
-                or attribute == 0x47
-                or 0x57 <= attribute <= 0x59
+                attribute == attributes.LOW_PC
+                or attribute == attributes.HIGH_PC
+                or attribute == attributes.RANGES
+                or attribute == attributes.ABSTRACT_ORIGIN
+                or attribute == attributes.SPECIFICATION
+                or attributes.CALL_COLUMN <= attribute <= attributes.CALL_LINE
             ):
                 self.take(i)
-                if attribute == 0x11:
+                if attribute == attributes.LOW_PC:
                     low = self.indexed(self.value) if self.value_class == ADDRX else self.value
                     has |= 1
-                elif attribute == 0x12:
+                elif attribute == attributes.HIGH_PC:
                     if self.value_class == ADDRX:
                         high = self.indexed(self.value)
                         has |= 2
                     else:
                         high = self.value
                         has |= 2 if self.value_class == ADDRESS else 4
-                elif attribute == 0x55:
+                elif attribute == attributes.RANGES:
                     list_class = self.value_class
                     list_value = self.value
                     has |= 8
-                elif attribute == 0x31 or (attribute == 0x47 and origin_class == 0):
+                elif attribute == attributes.ABSTRACT_ORIGIN or (
+                    attribute == attributes.SPECIFICATION and origin_class == 0
+                ):
                     origin_class = self.value_class
                     origin = self.value
-                elif attribute == 0x58:
+                elif attribute == attributes.CALL_FILE:
                     file = self.value
-                elif attribute == 0x59:
+                elif attribute == attributes.CALL_LINE:
                     line = self.value
-                elif attribute == 0x57:
+                elif attribute == attributes.CALL_COLUMN:
                     column = self.value
             else:
                 self.step(i)
         if self.at > self.end:
             return enclosing
-        if tag == 0x2E and not has & 9:
+        if tag == tags.SUBPROGRAM and not has & 9:
             # A declaration or an abstract instance: what it contains is not inlined in what encloses it.
             return NONE
         self._room_for_record()
@@ -193,8 +196,8 @@ class Functions(Ranges):
         else:
             self.record_origin[n] = die
             self.record_class[n] = 0
-        self.record_inlined[n] = tag == 0x1D
-        self.record_parent[n] = enclosing if tag == 0x1D else NONE
+        self.record_inlined[n] = tag == tags.INLINED_SUBROUTINE
+        self.record_parent[n] = enclosing if tag == tags.INLINED_SUBROUTINE else NONE
         self.record_file[n] = cython.cast("unsigned int", file if file < NONE else 0)
         self.record_line[n] = cython.cast("unsigned int", line if line < NONE else 0)
         self.record_column[n] = cython.cast("unsigned int", column if column < NONE else 0)
@@ -280,25 +283,25 @@ class Functions(Ranges):
             for i in range(self.decl_spec[decl], self.decl_spec[decl] + self.decl_count[decl]):
                 attribute = self.spec_attribute[i]
                 if (
-                    attribute == 0x03
-                    or attribute == 0x6E
-                    or attribute == 0x2007
-                    or attribute == 0x31
-                    or attribute == 0x47
+                    attribute == attributes.NAME
+                    or attribute == attributes.LINKAGE_NAME
+                    or attribute == attributes.MIPS_LINKAGE_NAME
+                    or attribute == attributes.ABSTRACT_ORIGIN
+                    or attribute == attributes.SPECIFICATION
                 ):
                     self.take(i)
                     if self.at > self.end:
                         break
-                    if attribute == 0x6E or attribute == 0x2007:
+                    if attribute == attributes.LINKAGE_NAME or attribute == attributes.MIPS_LINKAGE_NAME:
                         if self.value_class:
                             self.name_unit = unit
                             return 0
-                    elif attribute == 0x03:
+                    elif attribute == attributes.NAME:
                         if plain_class == 0:
                             plain_class = self.value_class
                             plain = self.value
                             self.name_unit = unit
-                    elif next_class == 0 or attribute == 0x31:
+                    elif next_class == 0 or attribute == attributes.ABSTRACT_ORIGIN:
                         next_class = self.value_class
                         next_value = self.value
                 else:

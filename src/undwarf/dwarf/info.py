@@ -11,6 +11,7 @@ Source: DWARF 5, 7.5.
 from typing import Any
 
 import cython
+from cython.cimports.undwarf.dwarf import attributes, tags
 
 from undwarf.buffers import with_room, zeros
 from undwarf.dwarf.declarations import Declarations
@@ -103,13 +104,13 @@ class Info(Declarations):
                 return None
         return _entry(self, space, unit, die, max(decl, -1), first, self.at, 0)
 
-    def entries(self, unit: int, offset: int, tags: Any, limit: int, space: Any = None) -> "list[Entry]":
+    def entries(self, unit: int, offset: int, wanted: Any, limit: int, space: Any = None) -> "list[Entry]":
         """Entries below one whose first child is at an offset, in their order, at most ``limit``.
 
-        ``tags`` says by tag (0 to 254) which count: 1 wanted, 2 their children as well (``depth`` one more); what is
+        ``wanted`` says by tag (0 to 254) which count: 1 wanted, 2 their children as well (``depth`` one more); what is
         below others is stepped over. Place 255 is that of DW_TAG_GNU_formal_parameter_pack.
         """
-        total: cython.Py_ssize_t = self.gather(unit, offset, tags, limit)
+        total: cython.Py_ssize_t = self.gather(unit, offset, wanted, limit)
         number: cython.Py_ssize_t = unit
         return [
             _entry(
@@ -119,7 +120,7 @@ class Info(Declarations):
             for k in range(total)
         ]  # fmt: skip
 
-    def variables(self, unit: int, offset: int, tags: Any, limit: int) -> Any:
+    def variables(self, unit: int, offset: int, wanted: Any, limit: int) -> Any:
         """What :meth:`entries` finds below a function, as a column of VARIABLE numbers (Q) each: tag, depth, offset,
         and class and value of attributes.
 
@@ -133,13 +134,13 @@ class Info(Declarations):
         decl: cython.Py_ssize_t
         attribute: cython.int
         variable: cython.bint
-        total: cython.Py_ssize_t = self.gather(unit, offset, tags, limit)
+        total: cython.Py_ssize_t = self.gather(unit, offset, wanted, limit)
         if VARIABLE * total > self.variable_rows.shape[0]:
             self.variable_rows = with_room(self.variable_rows, 0, VARIABLE * total)
         for k in range(total):
             row = VARIABLE * k
             decl = self.below[5 * k + 1]
-            variable = self.decl_tag[decl] == 0x34 or self.decl_tag[decl] == 0x05
+            variable = self.decl_tag[decl] == tags.VARIABLE or self.decl_tag[decl] == tags.FORMAL_PARAMETER
             for i in range(VARIABLE):
                 self.variable_rows[row + i] = 0
             self.variable_rows[row] = self.decl_tag[decl]
@@ -148,13 +149,7 @@ class Info(Declarations):
             self.at = self.below[5 * k + 2]
             for i in range(self.decl_spec[decl], self.decl_spec[decl] + self.decl_count[decl]):
                 attribute = self.spec_attribute[i]
-                if variable:
-                    place = (
-                        3 if attribute == 0x31 else 5 if attribute == 0x49 else 7 if attribute == 0x03
-                        else 9 if attribute == 0x02 else 0
-                    )  # fmt: skip
-                else:
-                    place = 3 if attribute == 0x11 else 5 if attribute == 0x12 else 7 if attribute == 0x55 else 0
+                place = _of_variable(attribute) if variable else _of_others(attribute)
                 if place:
                     self.take(i)
                     self.variable_rows[row + place] = self.value_class
@@ -329,3 +324,29 @@ def _text(view: Any, start: cython.Py_ssize_t, end: cython.Py_ssize_t) -> Any:
     # Just checked: all of it is inside.
     base = cython.cast("const char *", cython.address(view[start]))
     return base[: end - start].decode("utf-8", "backslashreplace")
+
+
+@cython.cfunc
+@cython.inline
+@cython.exceptval(check=False)
+def _of_variable(attribute: cython.int) -> cython.Py_ssize_t:
+    """Where an attribute of a variable or parameter is in its row; 0 for those that are in none."""
+    if attribute == attributes.ABSTRACT_ORIGIN:
+        return 3
+    if attribute == attributes.TYPE:
+        return 5
+    if attribute == attributes.NAME:
+        return 7
+    return 9 if attribute == attributes.LOCATION else 0
+
+
+@cython.cfunc
+@cython.inline
+@cython.exceptval(check=False)
+def _of_others(attribute: cython.int) -> cython.Py_ssize_t:
+    """The same of all other entries."""
+    if attribute == attributes.LOW_PC:
+        return 3
+    if attribute == attributes.HIGH_PC:
+        return 5
+    return 7 if attribute == attributes.RANGES else 0

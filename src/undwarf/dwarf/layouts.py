@@ -4,6 +4,7 @@
 from typing import Any
 
 import cython
+from cython.cimports.undwarf.dwarf import attributes, tags
 
 from undwarf.buffers import doubled, zeros
 from undwarf.dwarf.values import Values
@@ -63,11 +64,20 @@ class Layouts(Values):
             target = 0
             for i in range(self.decl_spec[decl], self.decl_spec[decl] + self.decl_count[decl]):
                 attribute = self.spec_attribute[i]
-                if attribute == 0x0B or attribute == 0x49 or attribute == 0x3C or attribute == 0x69:
+                if (
+                    attribute == attributes.BYTE_SIZE
+                    or attribute == attributes.TYPE
+                    or attribute == attributes.DECLARATION
+                    or attribute == attributes.SIGNATURE
+                ):
                     self.take(i)
-                    if attribute == 0x0B and self.value_class in (UNSIGNED, SIGNED) and self.value < LARGE:
+                    if (
+                        attribute == attributes.BYTE_SIZE
+                        and self.value_class in (UNSIGNED, SIGNED)
+                        and self.value < LARGE
+                    ):
                         size = cython.cast(cython.longlong, self.value)
-                    elif attribute == 0x49 and self.value_class == REF:
+                    elif attribute == attributes.TYPE and self.value_class == REF:
                         target = self.value
                     else:
                         # Declarations, and what is in other sections.
@@ -76,10 +86,16 @@ class Layouts(Values):
                     self.step(i)
             if self.at > self.end:
                 return -1
-            if tag == 0x16 or tag == 0x26 or tag == 0x35 or tag == 0x37 or tag == 0x47:
+            if (
+                tag == tags.TYPEDEF
+                or tag == tags.CONST_TYPE
+                or tag == tags.VOLATILE_TYPE
+                or tag == tags.RESTRICT_TYPE
+                or tag == tags.ATOMIC_TYPE
+            ):
                 if target == 0:
                     return -1
-            elif tag == 0x01:
+            elif tag == tags.ARRAY_TYPE:
                 if target == 0 or size >= 0 or self.decl_children[decl] == 0:
                     return -1
                 count = self.elements()
@@ -87,9 +103,15 @@ class Layouts(Values):
                     return count if count <= 0 else -1
                 total *= count
             else:
-                if tag == 0x0F or tag == 0x10 or tag == 0x42:
+                if tag == tags.POINTER_TYPE or tag == tags.REFERENCE_TYPE or tag == tags.RVALUE_REFERENCE_TYPE:
                     size = size if size > 0 else self.address
-                elif tag != 0x24 and tag != 0x04 and tag != 0x13 and tag != 0x17 and tag != 0x02:
+                elif (
+                    tag != tags.BASE_TYPE
+                    and tag != tags.ENUMERATION_TYPE
+                    and tag != tags.STRUCTURE_TYPE
+                    and tag != tags.UNION_TYPE
+                    and tag != tags.CLASS_TYPE
+                ):
                     return -1
                 return -1 if size < 0 or (size and total > BYTES // size) else total * size
             offset = target
@@ -112,16 +134,20 @@ class Layouts(Values):
                 return -1
             if decl == NULL_ENTRY:
                 break
-            if decl < 0 or self.decl_tag[decl] != 0x21 or self.decl_children[decl]:
+            if decl < 0 or self.decl_tag[decl] != tags.SUBRANGE_TYPE or self.decl_children[decl]:
                 return -1
             count = -1
             for i in range(self.decl_spec[decl], self.decl_spec[decl] + self.decl_count[decl]):
                 attribute = self.spec_attribute[i]
-                if attribute == 0x37 or attribute == 0x2F or attribute == 0x22:
+                if (
+                    attribute == attributes.COUNT
+                    or attribute == attributes.UPPER_BOUND
+                    or attribute == attributes.LOWER_BOUND
+                ):
                     self.take(i)
-                    if self.value_class != UNSIGNED or self.value >= HIGH or attribute == 0x22:
+                    if self.value_class != UNSIGNED or self.value >= HIGH or attribute == attributes.LOWER_BOUND:
                         return -1
-                    count = cython.cast(cython.longlong, self.value) + (attribute == 0x2F)
+                    count = cython.cast(cython.longlong, self.value) + (attribute == attributes.UPPER_BOUND)
                 else:
                     self.step(i)
             dimensions += 1
@@ -131,14 +157,14 @@ class Layouts(Values):
             total *= max(count, 1)
         return -1 if dimensions == 0 else 0 if open_end else total
 
-    def shape(self, unit: int, offset: int, tags: Any, limit: int) -> int:
+    def shape(self, unit: int, offset: int, wanted: Any, limit: int) -> int:
         """A number for the members below a structure or union of C, their places, and the names of their types: equal
-        where these are. 0 where that takes more than a look at them. ``tags`` are those of all that counts."""
+        where these are. 0 where that takes more than a look at them. ``wanted`` are those of all that counts."""
         i: cython.Py_ssize_t
         k: cython.Py_ssize_t
         decl: cython.Py_ssize_t
         attribute: cython.int
-        total: cython.Py_ssize_t = self.gather(unit, offset, tags, limit)
+        total: cython.Py_ssize_t = self.gather(unit, offset, wanted, limit)
         number: cython.Py_ssize_t = unit
         mixed: cython.ulonglong = 1
         target: cython.ulonglong
@@ -149,34 +175,34 @@ class Layouts(Values):
             decl = self.below[5 * k + 1]
             self.at = self.below[5 * k + 2]
             target = 0
-            if self.decl_tag[decl] != 0x0D:
+            if self.decl_tag[decl] != tags.MEMBER:
                 return 0
             for i in range(self.decl_spec[decl], self.decl_spec[decl] + self.decl_count[decl]):
                 attribute = self.spec_attribute[i]
                 if (
-                    attribute == 0x03
-                    or attribute == 0x49
-                    or attribute == 0x38
-                    or attribute == 0x0D
-                    or attribute == 0x6B
+                    attribute == attributes.NAME
+                    or attribute == attributes.TYPE
+                    or attribute == attributes.DATA_MEMBER_LOCATION
+                    or attribute == attributes.BIT_SIZE
+                    or attribute == attributes.DATA_BIT_OFFSET
                 ):
                     self.take(i)
-                    if attribute == 0x03:
+                    if attribute == attributes.NAME:
                         mixed = self.mixed_string(_mixed(mixed, attribute))
                         if mixed == 0:
                             return 0
-                    elif attribute == 0x49:
+                    elif attribute == attributes.TYPE:
                         target = self.value if self.value_class == REF else 0
                     elif self.value_class == UNSIGNED or self.value_class == SIGNED:
                         mixed = _mixed(_mixed(mixed, attribute), self.value)
                     else:
                         return 0
                 elif (
-                    attribute == 0x0C
-                    or attribute == 0x0B
-                    or attribute == 0x3F
-                    or attribute == 0x3C
-                    or attribute == 0x1C
+                    attribute == attributes.BIT_OFFSET
+                    or attribute == attributes.BYTE_SIZE
+                    or attribute == attributes.EXTERNAL
+                    or attribute == attributes.DECLARATION
+                    or attribute == attributes.CONST_VALUE
                 ):
                     # Bit fields of old, and what is not in each object.
                     return 0
@@ -231,20 +257,20 @@ class Layouts(Values):
             for i in range(self.decl_spec[decl], self.decl_spec[decl] + self.decl_count[decl]):
                 attribute = self.spec_attribute[i]
                 if (
-                    attribute == 0x03
-                    or attribute == 0x49
-                    or attribute == 0x3C
-                    or attribute == 0x69
-                    or attribute == 0x47
+                    attribute == attributes.NAME
+                    or attribute == attributes.TYPE
+                    or attribute == attributes.DECLARATION
+                    or attribute == attributes.SIGNATURE
+                    or attribute == attributes.SPECIFICATION
                 ):
                     self.take(i)
-                    if attribute == 0x03:
+                    if attribute == attributes.NAME:
                         name = self.mixed_string(1)
                         if name == 0:
                             return 0
-                    elif attribute == 0x49 and self.value_class == REF:
+                    elif attribute == attributes.TYPE and self.value_class == REF:
                         target = self.value
-                    elif attribute == 0x3C:
+                    elif attribute == attributes.DECLARATION:
                         declared = self.value
                     else:
                         return 0
@@ -252,24 +278,29 @@ class Layouts(Values):
                     self.step(i)
             if self.at > self.end:
                 return 0
-            if tag == 0x16:
+            if tag == tags.TYPEDEF:
                 if name == 0:
                     return 0
                 given = name
-            elif tag == 0x0F:
+            elif tag == tags.POINTER_TYPE:
                 mixed = _mixed(mixed, tag)
                 given = 0
-            elif tag == 0x24 or tag == 0x04 or tag == 0x13 or tag == 0x17:
+            elif (
+                tag == tags.BASE_TYPE
+                or tag == tags.ENUMERATION_TYPE
+                or tag == tags.STRUCTURE_TYPE
+                or tag == tags.UNION_TYPE
+            ):
                 # One that has no name goes by the typedef that led to it.
                 return _mixed(_mixed(_mixed(mixed, tag), declared), name if name else given)
-            elif tag == 0x15:
+            elif tag == tags.SUBROUTINE_TYPE:
                 return _mixed(mixed, tag)
-            elif tag == 0x01:
+            elif tag == tags.ARRAY_TYPE:
                 mixed = self.mixed_dimensions(mixed) if self.decl_children[decl] else 0
                 given = 0
                 if mixed == 0:
                     return 0
-            elif tag != 0x26 and tag != 0x35 and tag != 0x37:
+            elif tag != tags.CONST_TYPE and tag != tags.VOLATILE_TYPE and tag != tags.RESTRICT_TYPE:
                 return 0
             if target == 0:
                 return _mixed(mixed, 0)
@@ -286,7 +317,7 @@ class Layouts(Values):
             decl = self.head()
             if decl == NULL_ENTRY:
                 return _mixed(mixed, 0x01)
-            if decl < 0 or self.decl_tag[decl] != 0x21 or self.decl_children[decl]:
+            if decl < 0 or self.decl_tag[decl] != tags.SUBRANGE_TYPE or self.decl_children[decl]:
                 return 0
             self.pass_over(decl)
             mixed = _mixed(mixed, 0x21)
@@ -341,8 +372,12 @@ class Layouts(Values):
             tag = self.decl_tag[decl]
             outer = whole_at[depth]
             # Members and base classes; typedefs, const, volatile, restrict, atomic.
-            if ((tag == 0x0D or tag == 0x1C) and outer) or (
-                tag == 0x16 or tag == 0x26 or tag == 0x35 or tag == 0x37 or tag == 0x47
+            if ((tag == tags.MEMBER or tag == tags.INHERITANCE) and outer) or (
+                tag == tags.TYPEDEF
+                or tag == tags.CONST_TYPE
+                or tag == tags.VOLATILE_TYPE
+                or tag == tags.RESTRICT_TYPE
+                or tag == tags.ATOMIC_TYPE
             ):
                 of = 0
                 offset = 0
@@ -352,15 +387,20 @@ class Layouts(Values):
                     self.take(i)
                     if self.at > self.end:
                         break
-                    if attribute == 0x49:
+                    if attribute == attributes.TYPE:
                         if self.value_class != REF:
                             return None
                         of = self.value
-                    elif attribute == 0x38:
+                    elif attribute == attributes.DATA_MEMBER_LOCATION:
                         offset = -2
                         if self.value_class in (UNSIGNED, SIGNED) and self.value < LARGE:
                             offset = cython.cast(cython.longlong, self.value)
-                    elif attribute == 0x3F or attribute == 0x3C or attribute == 0x1C or attribute == 0x0D:
+                    elif (
+                        attribute == attributes.EXTERNAL
+                        or attribute == attributes.DECLARATION
+                        or attribute == attributes.CONST_VALUE
+                        or attribute == attributes.BIT_SIZE
+                    ):
                         # Variables of a class; bit fields.
                         elsewhere = True
                 if of and not elsewhere:
@@ -369,9 +409,9 @@ class Layouts(Values):
                         types = doubled(types, n)
                         offsets = doubled(offsets, n)
                     types[n] = of
-                    if tag == 0x0D or tag == 0x1C:
+                    if tag == tags.MEMBER or tag == tags.INHERITANCE:
                         wholes[n] = outer
-                        offsets[n] = offset + (BASE_CLASS if tag == 0x1C and offset >= 0 else 0)
+                        offsets[n] = offset + (BASE_CLASS if tag == tags.INHERITANCE and offset >= 0 else 0)
                     else:
                         wholes[n] = die
                         offsets[n] = -1
@@ -387,10 +427,10 @@ class Layouts(Values):
                     self.damaged += 1
                     break
                 # Structures, unions, classes; variants of one belong to it.
-                if tag == 0x13 or tag == 0x17 or tag == 0x02:
+                if tag == tags.STRUCTURE_TYPE or tag == tags.UNION_TYPE or tag == tags.CLASS_TYPE:
                     whole_at[depth] = die
                 else:
-                    whole_at[depth] = outer if tag == 0x33 or tag == 0x19 else 0
+                    whole_at[depth] = outer if tag == tags.VARIANT_PART or tag == tags.VARIANT else 0
             elif depth == 0:
                 break
         return memoryview(wholes)[:n], memoryview(types)[:n], memoryview(offsets)[:n]

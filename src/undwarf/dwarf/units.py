@@ -7,6 +7,7 @@ Source: DWARF 5, 7.5 (unit headers, abbreviations), 7.6 (LEB128); DWARF 4, 7.5.
 from typing import Any
 
 import cython
+from cython.cimports.undwarf.dwarf import attributes, tags
 from cython.cimports.undwarf.dwarf.leb128 import leb128
 
 from undwarf.buffers import doubled, with_room, zeros
@@ -59,7 +60,7 @@ class Units:
         self.told_by = memoryview(bytes(_TOLD))
         # Room for all that compilers write there: to make more again and again would take twice the memory.
         entries = max(256, len(abbrevs) // 12)
-        attributes = max(1024, 2 * len(abbrevs) // 5)
+        room = max(1024, 2 * len(abbrevs) // 5)
         self.map_first = zeros("I", 16)
         self.map_size = zeros("I", 16)
         self.table_total = 0
@@ -75,11 +76,11 @@ class Units:
         self.decl_placed = zeros("B", entries)
         self.codes = zeros("Q", 256)
         self.decl_total = 0
-        self.spec_attribute = zeros("H", attributes)
-        self.spec_form = zeros("H", attributes)
-        self.spec_size = zeros("B", attributes)
-        self.spec_told = zeros("B", attributes)
-        self.spec_constant = zeros("q", attributes)
+        self.spec_attribute = zeros("H", room)
+        self.spec_form = zeros("H", room)
+        self.spec_size = zeros("B", room)
+        self.spec_told = zeros("B", room)
+        self.spec_constant = zeros("q", room)
         self.spec_total = 0
         self.at = self.end = self.count = 0
         self._units(False)
@@ -359,8 +360,14 @@ class Units:
             if self.decl_total == len(self.decl_tag):
                 self._room_for_decl()
             # Arrays, enumerations, types of functions; calls.
-            leaf = tag == 0x01 or tag == 0x04 or tag == 0x15 or tag == 0x48 or tag == 0x4109
-            holds = tag == 0x13 or tag == 0x17 or tag == 0x02
+            leaf = (
+                tag == tags.ARRAY_TYPE
+                or tag == tags.ENUMERATION_TYPE
+                or tag == tags.SUBROUTINE_TYPE
+                or tag == tags.CALL_SITE
+                or tag == tags.GNU_CALL_SITE
+            )
+            holds = tag == tags.STRUCTURE_TYPE or tag == tags.UNION_TYPE or tag == tags.CLASS_TYPE
             leap = 0
             placed = False
             self.decl_tag[self.decl_total] = cython.cast("unsigned short", tag if tag < 0x10000 else 0)
@@ -393,12 +400,17 @@ class Units:
                 elif size == 252:
                     # In DWARF 2 a reference to another unit was as wide as an address.
                     size = self.address if self.version == 2 else self.width
-                if (leaf or holds) and attribute == 0x01 and 0x11 <= form <= 0x14 and 0 <= total < 1 << 16:
+                if (
+                    (leaf or holds)
+                    and attribute == attributes.SIBLING
+                    and 0x11 <= form <= 0x14
+                    and 0 <= total < 1 << 16
+                ):
                     leap = total << 4 | size
                     if holds:
                         leap |= OF_MEMBERS
-                elif attribute == 0x3C or (
-                    attribute == 0x02 and form != 0x17 and form != 0x22 and form != 0x06 and form != 0x07
+                elif attribute == attributes.DECLARATION or (
+                    attribute == attributes.LOCATION and form != 0x17 and form != 0x22 and form != 0x06 and form != 0x07
                 ):
                     placed = True
                 if size == 255 or total < 0:
@@ -411,7 +423,9 @@ class Units:
                 self.spec_attribute[i] = cython.cast("unsigned short", attribute if attribute < 0x10000 else 0)
                 self.spec_form[i] = cython.cast("unsigned short", form if form < 0x10000 else 0)
                 self.spec_size[i] = cython.cast("unsigned char", size)
-                self.spec_told[i] = self.told_by[attribute] if attribute < 256 else attribute == 0x2007
+                self.spec_told[i] = (
+                    self.told_by[attribute] if attribute < 256 else attribute == attributes.MIPS_LINKAGE_NAME
+                )
                 self.spec_constant[i] = constant
                 self.spec_total += 1
             self.decl_count[self.decl_total] = cython.cast(

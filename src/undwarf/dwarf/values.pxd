@@ -16,4 +16,4 @@ cdef class Values(Units):
     cdef int pass_over(self, Py_ssize_t decl) noexcept nogil
     cdef bint leap(self, Py_ssize_t decl, Py_ssize_t first, int members) noexcept nogil
     cdef int plain(self, Py_ssize_t unit) except? -1
-    cdef Py_ssize_t gather(self, Py_ssize_t unit, Py_ssize_t offset, object tags, Py_ssize_t limit) except? -1
+    cdef Py_ssize_t gather(self, Py_ssize_t unit, Py_ssize_t offset, object wanted, Py_ssize_t limit) except? -1

@@ -8,6 +8,7 @@ files; the GNU forms of dwz.
 from typing import Any
 
 import cython
+from cython.cimports.undwarf.dwarf import attributes, tags
 
 from undwarf.buffers import doubled, zeros
 from undwarf.dwarf.units import Units
@@ -294,7 +295,7 @@ class Values(Units):
             decl = self.head()
             if decl >= 0:
                 for i in range(self.decl_spec[decl], self.decl_spec[decl] + self.decl_count[decl]):
-                    if self.spec_attribute[i] != 0x13:
+                    if self.spec_attribute[i] != attributes.LANGUAGE:
                         self.step(i)
                         continue
                     self.take(i)
@@ -308,7 +309,7 @@ class Values(Units):
     @cython.exceptval(-1)
     @cython.locals(flags="const unsigned char[::1]")
     def gather(
-        self, unit: cython.Py_ssize_t, offset: cython.Py_ssize_t, tags: Any, limit: cython.Py_ssize_t
+        self, unit: cython.Py_ssize_t, offset: cython.Py_ssize_t, wanted: Any, limit: cython.Py_ssize_t
     ) -> cython.Py_ssize_t:
         """How many entries there are as :meth:`entries` finds them; five numbers of each go to ``below``: its offset,
         its abbreviation, where its values begin and end, its depth."""
@@ -322,7 +323,7 @@ class Values(Units):
         sibling: cython.ulonglong
         tag: cython.int
         flag: cython.int
-        flags = tags
+        flags = wanted
         if flags.shape[0] < 256:
             return 0
         self.enter(unit)
@@ -346,7 +347,7 @@ class Values(Units):
                 break
             first = self.at
             tag = self.decl_tag[decl]
-            if tag == 0x4108:
+            if tag == tags.GNU_FORMAL_PARAMETER_PACK:
                 tag = 255
             flag = flags[tag] if tag < 256 and not skipped else 0
             sibling = 0
@@ -354,7 +355,7 @@ class Values(Units):
                 self.pass_over(decl)
             else:
                 for i in range(self.decl_spec[decl], self.decl_spec[decl] + self.decl_count[decl]):
-                    if self.spec_attribute[i] == 0x01:
+                    if self.spec_attribute[i] == attributes.SIBLING:
                         self.take(i)
                         if self.value_class == REF:
                             sibling = self.value
@@ -419,15 +420,15 @@ class Values(Units):
                 attribute = self.spec_attribute[i]
                 if attribute < 0x80:
                     place = self.root_of[attribute]
-                elif attribute == 0x8C:
+                elif attribute == attributes.LOCLISTS_BASE:
                     place = 12
-                elif attribute == 0x2130:
+                elif attribute == attributes.GNU_DWO_NAME:
                     place = 7
-                elif attribute == 0x2131:
+                elif attribute == attributes.GNU_DWO_ID:
                     place = 8
-                elif attribute == 0x2132:
+                elif attribute == attributes.GNU_RANGES_BASE:
                     place = 13
-                elif attribute == 0x2133:
+                elif attribute == attributes.GNU_ADDR_BASE:
                     place = 10
                 else:
                     place = 255

@@ -1,0 +1,3 @@
+"""undwarf/dwarf/attributes.pxd"""
+
+from undwarf.dwarf.attributes import *

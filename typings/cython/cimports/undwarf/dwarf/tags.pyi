@@ -1,0 +1,3 @@
+"""undwarf/dwarf/tags.pxd"""
+
+from undwarf.dwarf.tags import *
