@@ -46,6 +46,8 @@ class Facts:
     places: tuple[Place, ...] = ()
     wholes: dict[int, int] = field(default_factory=dict)
     """By register, at the function's begin: what begins with what is known of it, and is meant."""
+    rows: set[int] = field(default_factory=set)
+    """The instructions of `made` where that is one of several, one behind the other."""
 
     def adds_to(self, other: "Facts") -> bool:
         """Whether something is here that is not there."""
@@ -102,7 +104,8 @@ class Tracker:
         self._states = FixedPoint(flow.instructions, values, self.questions, self.program.machine, self.graph.limits)
         number = values.number
         for k, (register, t, begin) in facts.made.items():
-            self._states.teach(k, register, number((OBJECT, t, 0, 0, -begin)))
+            step = self.graph.size(t) if k in facts.rows else 0
+            self._states.teach(k, register, number((OBJECT, t, step, 0, -begin)))
         for (block, register), t in facts.begin.items():
             self._states.teach_begin(block, register, number((OBJECT, t, 0, 0, 0)))
         self._block = -1

@@ -232,6 +232,7 @@ class CallUses(MemoryUses):
         if size > 1 or rowed:
             node = self.node("made", k, MACHINE.result)
             node.allocated, node.single, node.rowed = max(size, 0), 1 in sizes, rowed
+            node.several = len(sizes) > 1 and size == sizes[1] and sizes[0] != 1
             if len(sizes) > 1 and sizes[1] > _SMALL and sizes[0] != 1:
                 node.element = sizes[1]
 

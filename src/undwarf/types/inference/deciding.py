@@ -540,7 +540,7 @@ class Inference:
     # Facts -------------------------------------------------------------------------------------------------
 
     def _facts(self, webs: Webs, decided: Decided, before: Facts) -> Facts:
-        facts = Facts(dict(before.entry), dict(before.made), dict(before.begin), (), before.wholes)
+        facts = Facts(dict(before.entry), dict(before.made), dict(before.begin), (), before.wholes, set(before.rows))
         if self._returned is not None:
             for k, target, _values, _sources in webs.calls:
                 node = webs.nodes.get(("made", k, RAX))
@@ -558,6 +558,9 @@ class Inference:
                 facts.entry.setdefault(at, t)
             elif kind == "made":
                 facts.made.setdefault(at, (more, t, 0))
+                size = self._graph.size(t)
+                if node.several and node.allocated == size and self._goes_beyond(node, size, webs):
+                    facts.rows.add(at)
             elif kind == "in" and node.leads.get(0):
                 facts.begin.setdefault((at, more), t)
         self._lend(webs)
@@ -574,6 +577,10 @@ class Inference:
             )
             facts.places = tuple(objects.places())
         return facts
+
+    def _goes_beyond(self, node: Node, size: int, webs: Webs) -> bool:
+        """Whether more than so many bytes behind a value are accessed, at fixed places."""
+        return any(offset + width > size for offset, width in self.done(node, webs).touched)
 
     def _lend(self, webs: Webs) -> None:
         """Note what functions that are called take objects in the frame for, where no prototype says so."""

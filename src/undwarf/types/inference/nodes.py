@@ -78,6 +78,8 @@ class Node:
     """It is a part of a sum or a difference."""
     single: bool = cython.declare(cython.bint, visibility="public")
     """These bytes are one object, or several of that size."""
+    several: bool = cython.declare(cython.bint, visibility="public")
+    """It leads to as many objects of the size that is allocated, one behind the other, as a call says."""
     apart: list[tuple[int, int]] = cython.declare(list, visibility="public")
     """(type, offset) of places outside of objects that are stored there."""
     low: int = cython.declare(object, visibility="public")
@@ -120,6 +122,7 @@ class Node:
         self.reckoned = False
         self.passed = False
         self.single = False
+        self.several = False
         self.apart = []
         self.low = 0
         self.high = 0
