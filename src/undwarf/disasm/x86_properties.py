@@ -3,7 +3,7 @@
 
 from undwarf.disasm.iced import ConditionCode, Mnemonic, OpKind
 from undwarf.disasm.iced import Instruction as Native
-from undwarf.disasm.model import NONE, Flow, Instruction
+from undwarf.disasm.model import NONE, Action, Flow, Instruction
 from undwarf.disasm.x86_operands import IMMEDIATES, NUMBER, SHIFTS, WIDTH, immediate_at, size_of
 
 __all__ = [
@@ -12,6 +12,7 @@ __all__ = [
     "compares",
     "fused",
     "immediate_of",
+    "makes_signed",
     "moves_vector",
     "shifts_by",
     "signedness",
@@ -24,6 +25,12 @@ _UNSIGNED_CONDITIONS = frozenset((ConditionCode.B, ConditionCode.AE, ConditionCo
 _SIGNED = frozenset((Mnemonic.SAR, Mnemonic.IDIV))
 _UNSIGNED = frozenset((Mnemonic.SHR, Mnemonic.DIV, Mnemonic.MUL))
 _FROM_INTEGERS = frozenset((Mnemonic.CVTSI2SD, Mnemonic.CVTSI2SS, Mnemonic.VCVTSI2SD, Mnemonic.VCVTSI2SS))
+_TO_INTEGERS = frozenset(
+    (
+        *(Mnemonic.CVTTSD2SI, Mnemonic.CVTTSS2SI, Mnemonic.CVTSD2SI, Mnemonic.CVTSS2SI),
+        *(Mnemonic.VCVTTSD2SI, Mnemonic.VCVTTSS2SI, Mnemonic.VCVTSD2SI, Mnemonic.VCVTSS2SI),
+    )
+)
 _CALCULATING = frozenset((Mnemonic.ADD, Mnemonic.SUB, Mnemonic.AND, Mnemonic.OR, Mnemonic.XOR))
 _VECTOR_MOVES = frozenset(
     (
@@ -79,6 +86,19 @@ def signedness(made: Instruction, after: Instruction | None) -> tuple[int, int]:
     if mnemonic == Mnemonic.CMP and condition in _UNSIGNED_CONDITIONS and native.op_kind(1) not in IMMEDIATES:
         return -1, width
     return 0, width
+
+
+def makes_signed(made: Instruction) -> int:
+    """Bytes of the number with sign that is made of a smaller one, or of one with a point; 0 for all else. Of the
+    latter the larger ones stand for numbers without sign as well."""
+    if made.signed and made.action == Action.EXTEND:
+        return 8 if made.width == 4 else 0
+    if made.signed and made.action == Action.LOAD:
+        return 8 if made.width == 8 else 0
+    native = made.native
+    if not isinstance(native, Native) or native.mnemonic not in _TO_INTEGERS:
+        return 0
+    return 4 if _operand_width(native, 0) == 4 else 0
 
 
 def shifts_by(made: Instruction) -> int:

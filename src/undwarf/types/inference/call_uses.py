@@ -4,7 +4,7 @@ known of the C library."""
 
 from itertools import pairwise
 
-from undwarf.disasm import Flow, Instruction
+from undwarf.disasm import NONE, Flow, Instruction
 from undwarf.disasm.x86_64 import MACHINE
 from undwarf.disasm.x86_operands import RDI, RSI, XMM0
 from undwarf.types.dataflow.tracking import Tracker
@@ -50,6 +50,9 @@ class CallUses(MemoryUses):
         """Calls: by which instruction, of what, and what registers of parameters hold."""
         self.through: list[tuple[Node, dict[int, Value | None], dict[int, Held]]] = []
         """Calls of what a node is: it, and what registers of parameters hold."""
+        self._through_members: list[tuple[int, tuple[Node, int] | Node, dict[int, Node]]] = []
+        """Calls of what a member may lead to: the type of the function, where the member is or what was loaded there,
+        and by register what is given."""
         self.returned: list[tuple[Held | None, Value | None]] = []
 
     def _parameters(self, held: dict[int, Held | None]) -> None:
@@ -141,6 +144,7 @@ class CallUses(MemoryUses):
             sources = {register: each for register in MACHINE.parameters if (each := self.read(held, register))}
             self.calls.append((k, made.target, known, sources))
         elif made.flow == Flow.INDIRECT_CALL:
+            self._given_members(k, made, held)
             callee = self._callee_node(k, made, held)
             if callee is not None:
                 known = {register: tracker.register(register) for register in MACHINE.parameters}
@@ -247,6 +251,24 @@ class CallUses(MemoryUses):
                 found = self.read(held, register)
                 return found[0] if found is not None and not found[1] else None
         return None
+
+    def _given_members(self, k: int, made: Instruction, held: dict[int, Held | None]) -> None:
+        """Note which members are given to what a member leads to."""
+        t = self._function_called(k, made)
+        member: tuple[Node, int] | Node | None = None
+        for operand in made.memory:
+            base = self.read(held, operand.base) if not operand.implicit and operand.base != NONE else None
+            if base is not None and operand.index == NONE:
+                member = base[0], base[1] + operand.displacement
+        for register in made.reads if member is None else ():
+            each = self.read(held, register) if register != MACHINE.stack_pointer else None
+            if each is not None and not each[1]:
+                member = each[0]
+        if t and member is not None:
+            several = ((register, held.get(register)) for register in MACHINE.parameters)
+            given = {register: each[0] for register, each in several if each is not None and not each[1]}
+            function = self.graph.target(t) if self.graph.is_pointer(t) else t
+            self._through_members.append((function, member, given))
 
     def _function_called(self, k: int, made: Instruction) -> int:
         """The type of the function that a member or a variable leads to; void where that is not known."""

@@ -36,6 +36,8 @@ __all__ = ["Callers"]
 
 _MOST_SITES = 16
 """Functions that call one, which are looked into."""
+_FEW_FUNCTIONS = 4096
+"""Functions of a program beyond which those that take a pointer to something are not looked for."""
 _DEEP = 8
 """Callers of callers that are looked into."""
 _KEPT = 256
@@ -82,6 +84,8 @@ class Callers:
         self._kept: OrderedDict[int, Inference] = OrderedDict()
         self._partial: set[int] = set()
         self._asking: list[int] = []
+        self._through: dict[int, list[tuple[int, dict[int, int]]]] = {}
+        """By aggregate, calls of members in functions that take a pointer to it."""
         self._cut = False
         self._left = elf.limits.callers_followed
 
@@ -315,13 +319,13 @@ class Callers:
     ) -> None:
         """What is given together with a function's address to somebody who keeps both: what any pointer may be goes to
         the function when that is called."""
-        kept = self._kept_by(target).get(function)
-        if kept is not None and kept[0] in told:
-            told[kept[0]].append(self._given(site, values.get(kept[1]), sources.get(kept[1])))
+        for to, kept in self._kept_by(target).get(function, ()):
+            if to in told:
+                told[to].append(self._given(site, values.get(kept), sources.get(kept)))
 
-    def _kept_by(self, target: int) -> dict[int, tuple[int, int]]:
-        """By register in which a function is given the address of another one: the register of the only parameter of
-        that which may be anything, and the one whose value it will be, as the first one is given it as well."""
+    def _kept_by(self, target: int) -> dict[int, list[tuple[int, int]]]:
+        """By register in which a function is given the address of another one: registers of parameters of that which
+        may be anything, and those whose value it will be, as the first one is given it as well."""
         prototype = self._program.source.prototype_at(target)
         if prototype is None or not prototype.trusted:
             return {}
@@ -331,18 +335,41 @@ class Callers:
         functions = [register for register, t in pointed_to.items() if graph.kind(t) == Kind.FUNCTION]
         kept = [register for register, t in types.items() if self._is_anything(t)]
         order = [*types]
-        found: dict[int, tuple[int, int]] = {}
+        found: dict[int, list[tuple[int, int]]] = {}
         for function in functions if kept else ():
             leads = pointed_to[function]
             taken = self._anything(graph.parameters(leads), graph.returns(leads))
             if len(taken) != 1:
+                found[function] = self._stored_beside(target, function, kept) if taken else []
                 continue
             after = order[order.index(function) + 1 :][:1]
             # Of several functions it may go with any, unless it comes right behind one.
             alone = len(kept) == len(functions) == 1
             register = kept[0] if alone else next((one for one in after if one in kept), -1)
             if register >= 0:
-                found[function] = taken[0], register
+                found[function] = [(taken[0], register)]
+        return found
+
+    def _stored_beside(self, target: int, function: int, kept: list[int]) -> list[tuple[int, int]]:
+        """The same where that takes several: by where both are stored, and what it is called with there."""
+        if target in self._asking or len(self._asking) > _DEEP:
+            self._cut = True
+            return []
+        made = self._other(target)
+        found: list[tuple[int, int]] = []
+        for one in made.webs.stores if made is not None else ():
+            if made is None or one.where is None or one.source is None or one.source[1]:
+                continue
+            located = (
+                made.tracker.questions.locate(one.where, 8) if made.webs.entry_of(one.source[0]) == function else ""
+            )
+            for to, apart in () if isinstance(located, str) else self._members_beside(located.type, located.offset):
+                for other in made.webs.stores:
+                    if other.where != (*one.where[:4], one.where[4] + apart) or other.source is None or other.source[1]:
+                        continue
+                    register = made.webs.entry_of(other.source[0])
+                    if register in kept:
+                        found.append((to, register))
         return found
 
     def _anything(self, parameters: "tuple[tuple[str, int], ...]", returns: int) -> list[int]:
@@ -362,40 +389,77 @@ class Callers:
             located = made.tracker.questions.locate(one.where, 8)
             if isinstance(located, str):
                 continue
-            beside = self._member_beside(located.type, located.offset)
-            if beside is None or beside[0] not in told:
-                continue
-            for other in made.webs.stores:
-                same = other.base is one.base and one.base is not None and other.offset == one.offset + beside[1]
-                there = other.where is not None and other.where == (*one.where[:4], one.where[4] + beside[1])
-                if same or there:
-                    told[beside[0]].append(self._given(made, other.value, other.source))
+            for to, apart in self._members_beside(located.type, located.offset):
+                for other in made.webs.stores if to in told else ():
+                    same = other.base is one.base and one.base is not None and other.offset == one.offset + apart
+                    there = other.where is not None and other.where == (*one.where[:4], one.where[4] + apart)
+                    if same or there:
+                        told[to].append(self._given(made, other.value, other.source))
 
-    def _member_beside(self, t: int, offset: int) -> tuple[int, int] | None:
+    def _members_beside(self, t: int, offset: int) -> list[tuple[int, int]]:
         """Of a pointer to a function in an aggregate (register of the parameter that takes anything, bytes to the
-        member that may be anything and lies in the innermost aggregate with it); None where that are not one each."""
+        member that may be anything and lies in the innermost aggregate with it), where that are one each; else as it is
+        called with members of the object that it is in."""
         graph = self._graph
         found = graph.member_at(t, offset, 8)
         pointer = graph.value_at(t, offset, 8)
         taken = self._anything(graph.parameters(pointer), graph.returns(pointer)) if pointer else []
         inside = [one for one in found.containers if graph.is_aggregate(one[0])] if found is not None else []
-        if len(taken) != 1 or not inside:
-            return None
+        if not taken or not inside:
+            return []
+        if len(taken) > 1:
+            return self._called_with(t, offset, pointer, taken)
         whole, begin = inside[-1]
         kept = [one.offset for one in graph.members(whole) if self._is_anything(one.type)]
         after = [at for at in kept if at == begin + 8]
         if len(kept) != 1 and not after:
-            return None
-        return taken[0], (after or kept)[0] - begin
+            return []
+        return [(taken[0], (after or kept)[0] - begin)]
+
+    def _called_with(self, t: int, offset: int, pointer: int, taken: list[int]) -> list[tuple[int, int]]:
+        """Which of the parameters of a member's function that may be anything are members of the object that it is
+        called through, in all functions that are given such an object: (register, bytes from member to member)."""
+        graph = self._graph
+        function = graph.target(pointer)
+        calls = [given for one, given in self._calls_through(t) if graph.same(one, function)]
+        common = set.intersection(*(set(given.items()) for given in calls)) if calls else set()
+        common = {one for one in common if one[0] in taken}
+        return sorted(one for one in common if self._is_anything(graph.value_at(t, offset + one[1], 8)))
+
+    def _calls_through(self, t: int) -> list[tuple[int, dict[int, int]]]:
+        """All calls of members in functions that take a pointer to an aggregate; none where these are many."""
+        if t not in self._through:
+            found: list[tuple[int, dict[int, int]]] = []
+            taking = self._taking(t) if len(self._functions) <= _FEW_FUNCTIONS else []
+            outer, self._cut = self._cut, False
+            for low in taking if len(taking) <= _MOST_SITES else ():
+                made = self._other(low) if low not in self._asking else None
+                self._cut = self._cut or low in self._asking
+                found += made.webs.with_members() if made is not None else ()
+            cut, self._cut = self._cut, outer or self._cut
+            if cut:
+                return found
+            self._through[t] = found
+        return self._through[t]
+
+    def _taking(self, t: int) -> list[int]:
+        """Functions that take a pointer to a type."""
+        found = []
+        for low in self._functions:
+            prototype = self._program.source.prototype_at(low)
+            arguments = prototype.arguments if prototype is not None and prototype.trusted else ()
+            if any(self._graph.same(self._graph.target(one), t) for _register, one, piece in arguments if not piece):
+                found.append(low)
+        return found
 
     def _placed_with(self, low: int, told: dict[int, Told]) -> None:
         """What data has in the member beside that which has a function's address."""
         for place in self._stored.get(low, ()):
             found = self._program.source.global_at(place)
-            beside = self._member_beside(found[0].type, found[1]) if found is not None else None
-            value = self._moved.get(place + beside[1], 0) if beside is not None else 0
-            if beside is not None and beside[0] in told and value:
-                told[beside[0]].append(self._global_at(value))
+            for to, apart in self._members_beside(found[0].type, found[1]) if found is not None else ():
+                value = self._moved.get(place + apart, 0)
+                if to in told and value:
+                    told[to].append(self._global_at(value))
 
     def _global_at(self, address: int) -> tuple[int, ...]:
         """Types of which one begins at an address of data."""
@@ -423,9 +487,12 @@ class Callers:
             return known
         if value is not None and value[0] == FRAME and not value[2]:
             t, offset = made.place_at(value[4])
-            # What an optimizer keeps there as a number with a point may be the first of several.
-            alone = made.webs.unoptimised or self._graph.kind(self._graph.strip(t)) != Kind.FLOAT
-            return self._begins(t, offset) if alone else ()
+            # A number may be the first of several: what an optimizer keeps there with a point, and what is given where
+            # anything is taken.
+            graph, webs = self._graph, made.webs
+            kind = graph.kind(graph.strip(t))
+            alone = kind != Kind.FLOAT if not webs.unoptimised else value[4] not in webs.frame.given
+            return self._begins(t, offset) if alone or graph.is_pointer(t) or not graph.is_scalar(t) else ()
         if source is not None and not source[1]:
             t = made.decided.leads.get(source[0], VOID)
             return (t,) if t else ()
@@ -492,10 +559,11 @@ class Callers:
             for to, source in given.items():
                 if not source[1] and made.webs.entry_of(source[0]) == register:
                     found.add(self._taken(value[4], to, {}))
-        for function, (to, kept) in self._kept_by(target).items():
+        for function, pairs in self._kept_by(target).items():
             value = values.get(function)
-            if kept == register and value is not None and value[0] == ADDRESS and not value[2]:
-                found.add(self._taken(value[4], to, {}))
+            for to, kept in pairs:
+                if kept == register and value is not None and value[0] == ADDRESS and not value[2]:
+                    found.add(self._taken(value[4], to, {}))
         return found.pop() if len(found) == 1 else VOID
 
     def _common(self, told: list[tuple[int, ...]]) -> int:

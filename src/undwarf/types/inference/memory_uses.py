@@ -8,7 +8,7 @@ from undwarf.types.dataflow.values import ADDRESS, FRAME, OBJECT, Value
 from undwarf.types.inference.held_values import PLACES, REACH
 from undwarf.types.inference.nodes import Held, Node
 from undwarf.types.inference.number_uses import NumberUses
-from undwarf.types.layouts.model import VOID
+from undwarf.types.layouts.model import VOID, Kind
 from undwarf.types.sources.places import Prototype
 from undwarf.types.uses.pointed import pointed, scalar_at
 
@@ -44,6 +44,8 @@ class MemoryUses(NumberUses):
         self.moved: dict[tuple[Node, tuple[int, int, int, int], int], set[tuple[int, int]]] = {}
         """(offset, size) of what is copied behind a node as it is, by the node, where it comes from without the offset,
         and how much less the node's offset is."""
+        self.members: dict[Node, tuple[Node, int]] = {}
+        """Of pointers to functions and to anything that are loaded: behind which node, and how far."""
         variadic = prototype is not None and prototype.variadic
         self._list_of_parameters = tracker.program.source.type_named(_PARAMETER_LIST) if variadic else VOID
 
@@ -82,10 +84,17 @@ class MemoryUses(NumberUses):
         t = scalar_at(self.tracker, k, 0, size)
         if t and not made.signed:
             node.copied.append(t)
+            if base is not None and size == _WORD and self._is_any(t):
+                self.members[node] = base
         several = self._one_of(k) if size == 8 and not t else VOID
         if several:
             self.unions.append((node, several))
         return None if made.signed else (node, 0, size)
+
+    def _is_any(self, t: int) -> bool:
+        """Whether a type is a pointer to a function or to anything."""
+        graph = self.graph
+        return graph.is_pointer(t) and graph.kind(graph.strip(graph.target(t))) in (Kind.FUNCTION, Kind.VOID)
 
     def _moves(self, k: int, register: int, size: int) -> None:
         """What was loaded elsewhere is stored as it is, not in the frame."""

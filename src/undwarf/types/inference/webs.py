@@ -14,8 +14,8 @@ and stored (`memory_uses.py`), passed and returned (`call_uses.py`), all blocks 
 from collections.abc import Callable
 from functools import partial
 
-from undwarf.disasm import NONE, Action, Flow, Instruction
-from undwarf.disasm.x86_properties import calculates, compares, moves_vector, signedness
+from undwarf.disasm import NONE, Action, Flow, Instruction, Memory
+from undwarf.disasm.x86_properties import calculates, compares, makes_signed, moves_vector, signedness
 from undwarf.types.dataflow.tracking import Tracker
 from undwarf.types.dataflow.values import Value
 from undwarf.types.inference.call_uses import CallUses
@@ -24,6 +24,7 @@ from undwarf.types.inference.nodes import Held, Node
 from undwarf.types.inference.number_uses import OPERANDS
 from undwarf.types.layouts.model import Kind
 from undwarf.types.sources.places import Prototype
+from undwarf.types.sources.program_types import integer
 
 __all__ = ["Webs"]
 
@@ -182,6 +183,7 @@ class Webs(CallUses):
         elif action == Action.ADDRESS:
             operand = made.memory[0]
             base = self.read(held, operand.base) if operand.base != NONE else None
+            self._summed(held, operand, made.width)
             if base is not None and operand.index == NONE and made.width == 8:
                 result = (base[0], base[1] + operand.displacement, base[2])
             elif operand.base != NONE and operand.index != NONE and made.width == 8:
@@ -221,6 +223,10 @@ class Webs(CallUses):
             made_of = self._calculated(made, held, slot, width)
         elif compares(made):
             self._compared(k, made, held, slot, width)
+        signed = makes_signed(made)
+        if signed and not made_of:
+            t = integer(self.graph, signed, signed=True)
+            made_of = (t,) if t else ()
         if action == Action.UPDATE and slot is not None and made.left != NONE:
             slot.beside.extend(self._parts(made.left, held, made.memory[0].size))
         moved = self.frame.came.get(made.left) if action == Action.COPY and made.width == 8 else None
@@ -247,6 +253,43 @@ class Webs(CallUses):
         elif made_of and len(made.writes) == 1:
             self._made_of[made.writes[0]] = made_of[:OPERANDS]
 
+    def with_members(self) -> list[tuple[int, dict[int, int]]]:
+        """Calls of what a member leads to, by the type of the function: by register, how far behind that member lies
+        what is given, as a member of the same object."""
+        found = []
+        for t, through, given in self._through_members:
+            member = self._member(through) if isinstance(through, Node) else through
+            root = self._root(member[0]) if member is not None else None
+            apart: dict[int, int] = {}
+            for register, node in given.items():
+                other = self._member(node)
+                if member is not None and other is not None and root is not None and self._root(other[0]) is root:
+                    apart[register] = other[1] - member[1]
+            if apart:
+                found.append((t, apart))
+        return found
+
+    def _member(self, node: Node) -> tuple[Node, int] | None:
+        """Behind which node a pointer to a function or to anything was loaded, and how far."""
+        root = self._root(node)
+        return self.members.get(root) if root is not None else None
+
+    def _root(self, node: Node) -> Node | None:
+        """The only value that one is on all ways; None where there are several."""
+        queue, seen, found = [node], {node}, set()
+        while queue:
+            one = queue.pop()
+            if one.key[0] != "in":
+                found.add(one)
+                continue
+            for source in one.origins or (None,):
+                if source is None:
+                    return None
+                if source not in seen:
+                    seen.add(source)
+                    queue.append(source)
+        return found.pop() if len(found) == 1 else None
+
     def entry_of(self, node: Node) -> int:
         """The register of the parameter that a node is; -1 where it is something else too."""
         seen = {node}
@@ -265,6 +308,15 @@ class Webs(CallUses):
                     seen.add(source)
                     queue.append(source)
         return found.pop() if len(found) == 1 else -1
+
+    def _summed(self, held: dict[int, Held | None], operand: Memory, width: int) -> None:
+        """An address is calculated that may be a sum: of two registers, or of a small number."""
+        if width == 8 and (operand.index == NONE or operand.scale != 1):
+            return
+        for register in (operand.base, operand.index):
+            each = held.get(register)
+            if each is not None and not each[1] and each[2] == width:
+                each[0].reckoned = True
 
     # Between blocks ----------------------------------------------------------------------------------------
 
