@@ -17,6 +17,7 @@ from undwarf.tables.code.returning import is_known
 from undwarf.tables.model import NO_RULE, UnwindTable
 from undwarf.tables.rule_set import RuleSet
 from undwarf.types.dataflow.flow import FunctionFlow
+from undwarf.types.dataflow.given_back import given_back
 from undwarf.types.dataflow.put_back import put_back
 from undwarf.types.layouts.model import VOID
 from undwarf.types.sources.got import OffsetTable
@@ -27,6 +28,8 @@ _CFA_REGISTER = 1
 _PT_TLS = 7
 _SMALL = 1024
 """Bytes of functions whose changes are looked for in their code."""
+_ACCESSOR = 160
+"""Bytes of functions that may give back what they are given."""
 _CALLS_DEEP = 16
 """Calls within calls that are looked into for that."""
 _POINTER = 8
@@ -74,6 +77,7 @@ class Binary:
         self._last_row: tuple[int, int, tuple[int, int] | None] = (0, 0, None)
         self._cfas: dict[int, tuple[int, int] | None] = {}
         self._changed: dict[int, frozenset[int] | None] = {}
+        self._given_back: dict[int, tuple[int, int] | None] = {}
         self._within = 0
         self._paravirtual: range | None = None
         self._callees: dict[int, Prototype | None] = {}
@@ -233,6 +237,22 @@ class Binary:
             if self._within < _CALLS_DEEP:
                 self._within += 1
                 found = self._changed[address] = self._changes(address)
+                self._within -= 1
+        return found
+
+    def given_back(self, address: int) -> tuple[int, int] | None:
+        """(register, distance) where a small function returns what it is given in a register, and so much."""
+        found = self._given_back.get(address)
+        if found is None and address not in self._given_back:
+            # What calls itself is not looked at again.
+            self._given_back[address] = None
+            machine, place = self._machine, self.range_of(address)
+            if machine is None or place is None or place[0] != address or not 0 < place[1] - address <= _ACCESSOR:
+                return None
+            code = self._read(address, place[1] - address)
+            if code is not None and self.stubs.find(address) is None and self._within < _CALLS_DEEP:
+                self._within += 1
+                found = self._given_back[address] = given_back(machine.listing(code, address), machine, self.given_back)
                 self._within -= 1
         return found
 

@@ -130,6 +130,7 @@ class Resolver:
                 frame_rules=self.binary.frame_rules,
                 callee=self.binary.callee,
                 changed_by=self.binary.changed_by,
+                given_back=self.binary.given_back,
                 is_data=self._is_data if fixed else None,
                 elsewhere=self.binary.elsewhere,
                 indirections=self.binary.slots,

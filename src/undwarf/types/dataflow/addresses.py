@@ -308,15 +308,15 @@ class Questions:
         asked = self.program.is_data
         return asked is not None and asked(address & 0xFFFFFFFFFFFFFFFF)
 
-    def call(self, target: int | None) -> tuple[bool, Returned, Returned, int | None, int | None]:
+    def call(self, target: int | None) -> tuple[bool, Returned, Returned, int | None, int | None, int | None]:
         """Of what is called: whether it does nothing; what it takes; what it returns; the register whose function it
-        goes on to; the register whose value it returns."""
+        goes on to; the register whose value it returns; how far behind that, where its code says so."""
         machine = self._machine
         prototype = self.program.callee(target & 0xFFFFFFFFFFFFFFFF) if target is not None else None
         if prototype is None:
-            return False, (), (), None, None
+            return False, (), (), None, None, None
         if prototype.name in _TRANSPARENT:
-            return True, (), (), None, None
+            return True, (), (), None, None, None
         returned: Returned = ()
         through = None
         if prototype.name.startswith(_THUNK):
@@ -327,7 +327,16 @@ class Questions:
         same = machine.parameters[1] if self._places_only(prototype) else None
         if prototype.name.partition("@")[0] in GIVEN_BACK and (prototype.returns or not prototype.parameters):
             same = machine.parameters[0]
-        return False, self.passed(prototype), returned, through, same
+        back = self._given_back(prototype, target) if same is None and target is not None else None
+        if back is not None:
+            return False, self.passed(prototype), returned, through, *back
+        return False, self.passed(prototype), returned, through, same, None
+
+    def _given_back(self, prototype: Prototype, target: int) -> tuple[int, int] | None:
+        """(register, distance) where a function returns a pointer to what it is given, or to a part of that."""
+        if not self.graph.is_pointer(prototype.returns):
+            return None
+        return self.program.given_back(target & 0xFFFFFFFFFFFFFFFF)
 
     def taken(self, target: int) -> tuple[int, int]:
         """Of what is called, as bits: the registers whose values matter to it, as far as that is known, and those that

@@ -583,7 +583,7 @@ class Effects(Memory):
             known: Any = self.values.called.get(target)
             if known is None:
                 known = self.values.called[target] = self.questions.call(target)
-            transparent, passed, returned, through, same = known
+            transparent, passed, returned, through, same, behind = known
             if transparent:
                 return 0
             if self.living[k]:
@@ -596,7 +596,13 @@ class Effects(Memory):
                 if self.base_of(value) == OBJECT and not self.offset_of(value):
                     returned = self._returned_through(value)
             if same is not None and self.state[same] and self.base_of(self.state[same]) != NUMBER:
-                returned = ((self.result_register, self.state[same]),)
+                value = self.state[same]
+                if behind is not None:
+                    value = self.moved(value, behind)
+                    for register, said in returned:
+                        if register == self.result_register and said:
+                            value = self.reconcile(value, said, register, False)
+                returned = ((self.result_register, value),)
             for register, said in passed:
                 value = self.state[register]
                 if self.base_of(value) != NUMBER or self.step_of(value) != 1:

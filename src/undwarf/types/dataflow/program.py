@@ -31,6 +31,7 @@ class Program:
         frame_rules: Callable[[Iterable[int]], list[tuple[int, int] | None]] | None = None,
         callee: Callable[[int], Prototype | None] | None = None,
         changed_by: Callable[[int], frozenset[int] | None] | None = None,
+        given_back: Callable[[int], tuple[int, int] | None] | None = None,
         is_data: Callable[[int], bool] | None = None,
         elsewhere: Callable[[int], int] | None = None,
         indirections: OffsetTable | dict[int, int] | None = None,
@@ -46,6 +47,8 @@ class Program:
         self.callee = callee or source.prototype_at
         self.changed_by = changed_by or (lambda _address: None)
         """General registers that a function may leave changed, of those a caller does not count on; None for all."""
+        self.given_back = given_back or (lambda _address: None)
+        """(register, distance) where a function returns what it is given in a register, and so much."""
         self.is_data = is_data
         """Whether a number is the address of a variable; None where the code's addresses are not fixed."""
         self.values: Values | None = None

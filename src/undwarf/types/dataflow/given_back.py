@@ -1,0 +1,133 @@
+"""What small functions give back of what they are given: an address they were passed, or one so many bytes behind it.
+
+That is what C++'s accessors and casts of references do, `std::move` and `std::get` among them, and what compilers make
+functions of that do not optimise. Only code that goes straight to its end is read.
+"""
+
+from collections.abc import Callable
+
+from undwarf.disasm import NONE, Action, Flow, Instruction, Machine, Memory
+from undwarf.disasm.listing import Listing
+
+__all__ = ["given_back"]
+
+_POINTER = 8
+_ON_STACK = -1
+"""Stands for the register of what is counted from the stack pointer at the function's begin."""
+
+_Where = tuple[int, int]
+"""A register of the function's begin, or ``_ON_STACK``, and how far behind what that led to."""
+
+
+def given_back(
+    listing: Listing, machine: Machine, callee: Callable[[int], tuple[int, int] | None]
+) -> tuple[int, int] | None:
+    """(register, distance): a function returns what the register of a parameter held, and so much; None where that is
+    not so for sure. ``callee`` says the same of what it calls."""
+    followed = _Followed(machine, callee)
+    for made in listing:
+        if made.flow == Flow.RETURN:
+            back = followed.held.get(machine.result)
+            return back if back is not None and back[0] != _ON_STACK else None
+        if made.flow not in (Flow.NEXT, Flow.CALL) or not followed.goes_on(made):
+            return None
+    return None
+
+
+class _Followed:
+    """What registers hold, and words on the stack."""
+
+    def __init__(self, machine: Machine, callee: Callable[[int], tuple[int, int] | None]) -> None:
+        self._machine = machine
+        self._callee = callee
+        self.held: dict[int, _Where] = {one: (one, 0) for one in machine.parameters}
+        self.held[machine.stack_pointer] = (_ON_STACK, 0)
+        self._kept: dict[int, _Where | None] = {}
+        """What lies on the stack, by how far that is from where the stack pointer led."""
+
+    def goes_on(self, made: Instruction) -> bool:
+        """Carry an instruction out; False where nothing is known behind it."""
+        if made.flow == Flow.CALL:
+            return self._calls(made)
+        action, goes = made.action, None
+        if action == Action.COPY and made.width == _POINTER:
+            goes = self.held.get(made.left)
+        elif action in (Action.ADD, Action.SUBTRACT) and made.width == _POINTER and made.right == NONE:
+            goes = _moved(self.held.get(made.left), made.immediate if action == Action.ADD else -made.immediate)
+        elif action == Action.ADDRESS and made.width == _POINTER:
+            goes = self._address(made.memory[0])
+        elif action == Action.LOAD and made.width == _POINTER:
+            place = self._place(made.memory[0])
+            goes = self._kept.get(place) if place is not None else None
+        elif action == Action.PUSH:
+            self._push(self.held.get(made.left) if made.left != NONE else None)
+            return True
+        elif action in (Action.POP, Action.LEAVE):
+            pointer = self._machine.frame_pointer if action == Action.LEAVE else made.destination
+            if action == Action.LEAVE:
+                self.held[self._machine.stack_pointer] = self.held.get(pointer, (NONE, 0))
+            goes = self._pop()
+            self._set(pointer, goes)
+            return self.held[self._machine.stack_pointer][0] == _ON_STACK
+        self._stores(made)
+        for one in made.writes:
+            self.held.pop(one, None)
+        self._set(made.destination, goes)
+        return self.held.get(self._machine.stack_pointer, (NONE, 0))[0] == _ON_STACK
+
+    def _calls(self, made: Instruction) -> bool:
+        back = self._callee(made.target) if made.target is not None else None
+        goes = _moved(self.held.get(back[0]), back[1]) if back is not None else None
+        if any(self.held.get(one, (NONE, 0))[0] == _ON_STACK for one in self._machine.parameters):
+            # What it is given is the address of a place on the stack: anything may lie there.
+            self._kept.clear()
+        for one in self._machine.lost_in_calls:
+            self.held.pop(one, None)
+        self._set(self._machine.result, goes)
+        return made.target is not None
+
+    def _set(self, register: int, where: _Where | None) -> None:
+        if register != NONE and where is not None:
+            self.held[register] = where
+        else:
+            self.held.pop(register, None)
+
+    def _push(self, where: _Where | None) -> None:
+        pointer = self._machine.stack_pointer
+        at = self.held[pointer][1] - _POINTER
+        self.held[pointer] = (_ON_STACK, at)
+        self._put(at, _POINTER, where)
+
+    def _pop(self) -> _Where | None:
+        pointer = self._machine.stack_pointer
+        at = self.held[pointer][1]
+        self.held[pointer] = (self.held[pointer][0], at + _POINTER)
+        return self._kept.get(at)
+
+    def _stores(self, made: Instruction) -> None:
+        """What an instruction writes to the stack; nothing that a parameter leads to is there."""
+        for operand in made.memory:
+            if "w" in operand.access:
+                place = self._place(operand)
+                if place is not None:
+                    whole = made.action == Action.STORE and operand.size == _POINTER and made.left != NONE
+                    self._put(place, operand.size or operand.element, self.held.get(made.left) if whole else None)
+
+    def _put(self, at: int, size: int, where: _Where | None) -> None:
+        for place in range(at - _POINTER + 1, at + size):
+            self._kept.pop(place, None)
+        if where is not None:
+            self._kept[at] = where
+
+    def _address(self, operand: Memory) -> _Where | None:
+        if operand.index != NONE or operand.segment:
+            return None
+        return _moved(self.held.get(operand.base), operand.displacement)
+
+    def _place(self, operand: Memory) -> int | None:
+        where = self._address(operand)
+        return where[1] if where is not None and where[0] == _ON_STACK else None
+
+
+def _moved(where: _Where | None, by: int) -> _Where | None:
+    return (where[0], where[1] + by) if where is not None else None
