@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import undwarf.lazy_dataclasses as lazy
+from undwarf.light_classes import FEW
 
 decorate: Any = vars(lazy)["dataclass"]
 
@@ -108,3 +109,28 @@ def test_a_class_below_one() -> None:
             super().__init__(7)
 
     assert (Below().x, Below().y) == (7, 5)
+
+
+@pytest.mark.parametrize("frozen", [False, True])
+def test_the_first_objects_are_made_as_all_others(frozen: bool) -> None:
+    def made() -> Any:
+        @decorate(slots=True, frozen=frozen)
+        class Many:
+            x: int
+            y: int = 5
+            seen: "list[int]" = dataclasses.field(default_factory=list)
+            note: str = dataclasses.field(default="-", repr=False)
+            last: int = dataclasses.field(default=0, compare=False)
+
+        return Many
+
+    several = made()
+    found = [several(k, y=k) if k % 2 else several(x=k) for k in range(3 * FEW)]
+    assert [(one.x, one.y, one.seen, one.note, one.last) for one in found] == [
+        (k, k if k % 2 else 5, [], "-", 0) for k in range(3 * FEW)
+    ]
+    assert len({id(one.seen) for one in found}) == len(found)
+    for kind in (several, made()):
+        for values, named in (((1,), {"x": 1}), ((1, 2, [], "", 0, 0), {}), ((), {"y": 1}), ((1,), {"z": 1})):
+            with pytest.raises(TypeError, match="argument"):
+                kind(*values, **named)

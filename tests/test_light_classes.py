@@ -124,6 +124,20 @@ def test_a_tuple_is_changed_copied_and_pickled_as_that_of_the_standard_library()
         assert type(made) is Row
 
 
+def test_the_first_tuples_are_made_as_all_others() -> None:
+    class Many(Tuples):
+        x: int
+        y: int = 5
+
+    assert [Many(k, y=k) if k % 2 else Many(x=k) for k in range(3 * light.FEW)] == [
+        (k, k if k % 2 else 5) for k in range(3 * light.FEW)
+    ]
+    for made in (Many, vars(light)["_Tuples"]("New", (Tuples,), {"__annotations__": {"x": int, "y": int}})):
+        for values, named in (((1,), {"x": 1}), ((1, 2, 3), {}), ((), {"y": 1}), ((1,), {"z": 1})):
+            with pytest.raises(TypeError, match="argument"):
+                made(*values, **named)
+
+
 def test_a_class_goes_on_from_a_tuple() -> None:
     assert Further(3) == (3, 6, ())
     assert Further(3).sum == 9

@@ -2,12 +2,14 @@
 
 ``dataclasses.dataclass`` writes the methods of a class as text and compiles that, half a millisecond for each class:
 together a tenth of a run on a small recording, most of it for what the run never uses. Here only ``__init__`` is
-compiled, when the first object is made; what compares, hashes and shows objects needs no text.
+compiled, when some objects have been made; what compares, hashes and shows objects needs no text.
 """
 
 import dataclasses
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
+
+from undwarf.light_classes import FEW, in_order
 
 __all__ = ["dataclass"]
 
@@ -41,14 +43,22 @@ def _made(cls: type, frozen: bool, shown: bool, compared: bool) -> type:
         methods |= _keeping(names)
     made: Any = type(cls)(cls.__name__, cls.__bases__, methods | body)
 
-    usual = frozen and not special and len(defaults) == len(names)
+    late: dict[str, Any] = {name: one.default_factory for name, one in special.items()}
+    plain: dict[str, Any] = {name: special[name].default if name in special else one for name, one in defaults.items()}
+    plain |= {name: late for name, one in late.items() if one is not dataclasses.MISSING}
+    plain = {name: one for name, one in plain.items() if one is not dataclasses.MISSING}
+    put = object.__setattr__ if frozen else setattr
+    left = FEW
 
     def __init__(self: Any, *values: Any, **named: Any) -> None:
-        if usual and not values and not named:
-            # Few are made, and most of them so.
-            for name, value in defaults.items():
-                object.__setattr__(self, name, value)
-            return
+        nonlocal left
+        if left:
+            left -= 1
+            found = in_order(names, plain, values, named)
+            if found is not None:
+                for name, value in zip(names, found, strict=True):
+                    put(self, name, late[name]() if value is late else value)
+                return
         real = made.__init__ = _initializer(names, defaults, frozen)
         real.__qualname__ = f"{made.__qualname__}.__init__"
         made.__init__(self, *values, **named)

@@ -1,5 +1,6 @@
 """Finds what says the types of a binary: its DWARF, else its BTF; and makes the resolver that answers from it."""
 
+import os
 from typing import TYPE_CHECKING
 
 from undwarf.diagnostics import Defects
@@ -83,16 +84,19 @@ def open_btf_with_base(path: str, limits: Limits = DEFAULT) -> "BtfFile":
 
 def btf_of(elf: ElfFile, base: "BtfFile | None" = None, limits: Limits = DEFAULT) -> "BtfFile | None":
     """The BTF in a binary, or in a file `NAME.btf` beside it; None where there is none that can be read."""
+    section = elf.section_data(".BTF")
+    beside = f"{elf.path}.btf"
+    if section is None and not (elf.path and os.access(beside, os.R_OK)):
+        # As most files, which have nothing of this.
+        return None
     from pathlib import Path
 
     from undwarf.types.sources.btf import BtfFile, open_btf
 
-    section = elf.section_data(".BTF")
     try:
         if section is not None:
             return BtfFile(bytes(section), elf.path, base=base, limits=limits)
-        beside = f"{elf.path}.btf"
-        if elf.path and Path(beside).is_file():
+        if Path(beside).is_file():
             return open_btf(beside, base=base, limits=limits)
     except (UndwarfError, OSError):
         return None
