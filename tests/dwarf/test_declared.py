@@ -4,6 +4,7 @@ import struct
 
 import pytest
 
+from undwarf.dwarf.declarations import given_names
 from undwarf.dwarf.info import Info
 
 from .test_hostile import COMPILE_UNIT, FUNCTION, NAME, REF4, ROOT, STRING, UNIT, function, table, unit
@@ -101,7 +102,7 @@ def test_a_type_without_a_name_goes_by_the_first_typedef_beside_it() -> None:
     inside = b"\4s\0" + typedef[0] + b"\0"
     info = Info(unit(ROOT + b"\2" + inside + typedef[1] + typedef[2] + b"\0"), abbreviations)
     # In place: behind the code of the second typedef.
-    assert info.given_names(0) == {FIRST: (6, FIRST + 1 + len(inside) + 1)}
+    assert given_names(info.declared(0)) == {FIRST: (6, FIRST + 1 + len(inside) + 1)}
 
 
 @pytest.mark.parametrize("starts", [(0x1000, 0x2000), (0x2000, 0x1000), (0x1000, 0x1000)])

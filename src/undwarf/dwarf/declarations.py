@@ -36,6 +36,36 @@ STRP_ALT = cython.declare(cython.int, 10)
 REF = cython.declare(cython.int, 11)
 
 
+@cython.locals(
+    dies="const unsigned long long[::1]", names="const unsigned long long[::1]", kinds="const unsigned char[::1]",
+    parents="const unsigned int[::1]", which="const unsigned int[::1]", targets="const unsigned int[::1]",
+    target_kinds="const unsigned int[::1]", k=cython.Py_ssize_t, tag=cython.uint,
+)  # fmt: skip
+def given_names(rows: dict[str, Any]) -> dict[int, tuple[int, int]]:
+    """Class and value of names, by offsets of structures, unions, classes and enumerations that have none: that of
+    the first typedef of one which is declared where it is. ``rows`` as :meth:`Declarations.declared` gives them."""
+    dies, names, kinds, parents, which = (rows[one] for one in ("die", "name", "kind", "parent", "tag"))
+    targets, target_kinds = rows["linkage"], rows["linkage_kind"]
+    nameless: dict[int, int] = {}
+    for k in range(dies.shape[0]):
+        tag = which[k]
+        if kinds[k] == 0 and (
+            tag == tags.STRUCTURE_TYPE
+            or tag == tags.UNION_TYPE
+            or tag == tags.CLASS_TYPE
+            or tag == tags.ENUMERATION_TYPE
+        ):
+            nameless[dies[k]] = parents[k]
+    found: dict[int, tuple[int, int]] = {}
+    if nameless:
+        for k in range(dies.shape[0]):
+            if which[k] == tags.TYPEDEF and target_kinds[k] == REF and kinds[k]:
+                target = targets[k]
+                if nameless.get(target, -1) == parents[k] and target not in found:
+                    found[target] = (kinds[k], names[k])
+    return found
+
+
 @cython.cclass
 class Declarations(Functions):
     """Units whose declarations are told."""
@@ -137,33 +167,6 @@ class Declarations(Functions):
                 for k in range(self.record_total)
                 if not self.record_inlined[k] & 1 and self.record_class[k]
             ]
-        return found
-
-    def given_names(self, unit: int) -> dict[int, tuple[int, int]]:
-        """Class and value of names, by offsets of structures, unions, classes and enumerations that have none: that of
-        the first typedef of one which is declared where it is."""
-        k: cython.Py_ssize_t
-        tag: cython.uint
-        target: object
-        self._reset_records()
-        self.declare(unit, ALL)
-        nameless: dict[int, int] = {}
-        for k in range(self.record_total):
-            tag = self.record_file[k]
-            if self.record_class[k] == 0 and (
-                tag == tags.STRUCTURE_TYPE
-                or tag == tags.UNION_TYPE
-                or tag == tags.CLASS_TYPE
-                or tag == tags.ENUMERATION_TYPE
-            ):
-                nameless[self.record_die[k]] = self.record_parent[k]
-        found: dict[int, tuple[int, int]] = {}
-        if nameless:
-            for k in range(self.record_total):
-                if self.record_file[k] == tags.TYPEDEF and self.record_column[k] == REF and self.record_class[k]:
-                    target = self.record_line[k]
-                    if nameless.get(target, -1) == self.record_parent[k] and target not in found:
-                        found[target] = (self.record_class[k], self.record_origin[k])
         return found
 
     @cython.cfunc

@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import Any
 
 from undwarf.dwarf.constants import Root, UnitKind, ValueClass
+from undwarf.dwarf.declarations import given_names
 from undwarf.dwarf.info import Entry
 from undwarf.dwarf.sections import DwarfFile
 from undwarf.dwarf.strings import strings_at
@@ -128,7 +129,7 @@ class Space:
         """
         found = self._named.get(unit)
         if found is None:
-            found = self._named[unit] = self.info.given_names(unit)
+            found = self._named[unit] = given_names(self.declared(unit))
         kind, at = found.get(offset, _NOWHERE)
         return self.file.string(kind, at, unit, self.data) if kind else ""
 
