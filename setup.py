@@ -5,6 +5,7 @@ build to those modules, ``none`` leaves all of them out: `make` installs like th
 only what has changed is compiled again.
 """
 
+import multiprocessing
 import os
 from pathlib import Path
 
@@ -40,15 +41,18 @@ def kernels() -> list[Extension]:
     return [*found, Extension(SHARED, ["src/undwarf/_shared.c"], extra_compile_args=["-O2", "-g0", "-w"])]
 
 
-setup(
-    ext_modules=cythonize(
-        kernels(),
-        build_dir="build/cython",
-        compiler_directives={"language_level": 3, "show_performance_hints": False},
-        show_all_warnings=False,
-        quiet=True,
-        nthreads=JOBS,
-        shared_utility_qualified_name=SHARED,
-    ),
-    options={"build_ext": {"parallel": JOBS}},
-)
+if __name__ == "__main__":
+    # Cython translates in several processes; forked ones need not import this file, and keep what it was told.
+    multiprocessing.set_start_method("fork", force=True)
+    setup(
+        ext_modules=cythonize(
+            kernels(),
+            build_dir="build/cython",
+            compiler_directives={"language_level": 3, "show_performance_hints": False},
+            show_all_warnings=False,
+            quiet=True,
+            nthreads=JOBS,
+            shared_utility_qualified_name=SHARED,
+        ),
+        options={"build_ext": {"parallel": JOBS}},
+    )
