@@ -1,6 +1,10 @@
 """What else a part may be in: told by name before anything is asked of layouts."""
 
+import pytest
+
 from undwarf.types.layouts.embedders import Embedders
+from undwarf.types.layouts.locate import locate
+from undwarf.types.layouts.located import Located
 from undwarf.types.layouts.model import Kind, Member, TypeGraph, TypeRecord
 
 
@@ -41,3 +45,23 @@ def test_a_type_alone_of_its_name_is_known_without_its_members() -> None:
     member = graph.reserve(Never(), 1)
     alone = aggregate(graph, "alone", Member("a", 0, 4, 0, 0, member))
     assert graph.canonical(alone) == alone
+
+
+@pytest.mark.parametrize("named", [False, True])
+def test_characters_do_not_tell_a_whole_from_one_with_flags_there(named: bool) -> None:
+    """Bytes of numbers are accessed as flags are tested; a member that is one byte itself tells more."""
+    graph = TypeGraph()
+    char, number = graph.add(TypeRecord(Kind.INT, "char", 1)), graph.add(TypeRecord(Kind.INT, "int", 4))
+    long = graph.add(TypeRecord(Kind.INT, "long", 8))
+    link = graph.add(TypeRecord(Kind.STRUCT, "link", 8, members=(Member("next", 0, 8, 0, 0, long),)))
+    text = graph.add(TypeRecord(Kind.ARRAY, target=char, count=8))
+    first = Member("link", 0, 8, 0, 0, link)
+    last = Member("kind", 9, 1, 72, 0, char) if named else Member("name", 8, 8, 64, 0, text)
+    task = graph.add(TypeRecord(Kind.STRUCT, "task", 16, members=(first, last)))
+    flags = Member("flags", 8, 4, 64, 0, number)
+    pmu = graph.add(TypeRecord(Kind.STRUCT, "pmu", 16, members=(first, flags)))
+    both, one = Embedders(graph, lambda: [task, pmu]), Embedders(graph, lambda: [pmu])
+    told = locate(graph, link, 0, 9, 1, both)
+    assert (told.type if isinstance(told, Located) else 0) == (task if named else 0)
+    told = locate(graph, link, 0, 9, 1, one)
+    assert isinstance(told, Located) and (told.type, told.field.path) == (pmu, "flags")

@@ -623,6 +623,19 @@ def test_behind_what_is_a_part_of_nothing_a_kernel_may_have_anything(fake: Fake)
     assert isinstance(locate(graph, fake.node, 32, 40, 8, kernels), Located)
 
 
+def test_behind_a_link_is_hardly_another_one(fake: Fake, touched: Touched) -> None:
+    graph, to_link = fake.graph, fake.graph.pointer_to(fake.link)
+    members = (fake.member("link", 0, 16, fake.link), fake.member("task", 16, 8, fake.long))
+    waiters = [graph.add(TypeRecord(Kind.STRUCT, n, 24, keyword="struct", members=members)) for n in ("a", "b")]
+    # The head of a list is as far inside of what it is in as a link is large: nothing goes from link to link.
+    fake.variables = [
+        Place("l", to_link, PlaceKind.REGISTER, RDI, 0, 0, 100),
+        Place("head", to_link, PlaceKind.VALUE, RBX, 16, 0, 100),
+    ]
+    embedders = Embedders(graph, lambda: waiters, lonely=True)
+    assert touched("mov 16(%rdi),%rax; mov 8(%rdi),%rax; ret", embedders=embedders) == ["?", "link.prev"]
+
+
 def test_copies_of_an_aligned_address_are_what_a_variable_says(fake: Fake, touched: Touched) -> None:
     fake.variables = [Place("n", fake.graph.pointer_to(fake.node), PlaceKind.REGISTER, RAX, 0, 10, 99)]
     assert touched("mov %rdi,%rax; and $-64,%rax; mov %rax,%rcx; mov 8(%rcx),%rdx; ret") == ["node.key"]

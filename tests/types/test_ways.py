@@ -134,6 +134,21 @@ def test_an_access_that_all_of_a_unions_pointers_allow_tells_nothing(tmp_path: P
     assert locate(fake.graph, found[1], 8, 4, 4) == "one of several types"
 
 
+TAGGED = "mov (%rdi),%rax; test $1,%al; jne 1f; mov %rdi,%rax; jmp 2f; 1: sub ${},%rax; 2: mov 8(%rax),%rcx; ret"
+
+
+@pytest.mark.parametrize(("flags", "known"), [(1, True), (8, False)])
+def test_a_number_with_flags_leads_to_what_it_is_a_part_of(tmp_path: Path, flags: int, known: bool) -> None:
+    # As a page to the first of several, by `compound_head` in a union with pointers.
+    fake = Fake()
+    graph = fake.graph
+    members = (fake.member("", 0, 8, either(fake)), fake.member("count", 8, 8, fake.long))
+    page = graph.add(TypeRecord(Kind.STRUCT, "page", 16, keyword="struct", members=members))
+    fake.takes((RDI, page))
+    found = last_address(flow_of(TAGGED.format(flags), tmp_path), fake)
+    assert (found is not None and found[:2] == (OBJECT, page)) == known
+
+
 TABLES = """
 .text
 f: nop

@@ -60,7 +60,12 @@ def join(left: Value | None, right: Value | None, graph: TypeGraph) -> Value | N
         return None
     if left[0] == right[0]:
         if left[0] == OBJECT and not graph.same(left[1], right[1]):
-            return _or_bytes(left, right, graph) or _nested(left, right, graph) or _shared(left, right, graph)
+            return (
+                _unflagged(left, right, graph)
+                or _or_bytes(left, right, graph)
+                or _nested(left, right, graph)
+                or _shared(left, right, graph)
+            )
         if left[0] == POISON:
             return NOWHERE
         apart = left[4] - right[4]
@@ -94,6 +99,16 @@ def _shared(left: Value, right: Value, graph: TypeGraph) -> Value | None:
     parts = _parts(left, graph)
     others = _parts(right, graph)
     return next(((OBJECT, t, 0, 0, 0) for t in parts if any(graph.same(t, other) for other in others)), None)
+
+
+def _unflagged(left: Value, right: Value, graph: TypeGraph) -> Value | None:
+    """An object, and what a number in a union leads to without the flags in its low bits, as a part of a page leads to
+    its head: none of the pointers in the union leads there, and it is used as the object is."""
+    for one, other in ((left, right), (right, left)):
+        flags = graph.choices(other[1]) and not other[2] and -graph.pointer_size < other[4] < 0
+        if flags and not graph.choices(one[1]) and graph.is_aggregate(one[1]) and not one[2] and not one[4]:
+            return (OBJECT, one[1], 0, 0, 0)
+    return None
 
 
 def _or_bytes(left: Value, right: Value, graph: TypeGraph) -> Value | None:

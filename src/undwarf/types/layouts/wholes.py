@@ -40,13 +40,18 @@ def whole_around(
     where it is a part of others itself."""
     if not embedders.complete:
         return None
-    fitting = [
+    of_rows = [
         (graph.size(container), container, at)
         for container, at in embedders.around(t)
-        if all(is_member(graph, container, at + offset, size) for offset, size in accesses)
-        and all(array_at(graph, container, size, at + offset) for offset, size in rows)
+        if all(array_at(graph, container, size, at + offset) for offset, size in rows)
     ]
-    if not fitting:
+    for fits in (is_member, _may_be):
+        fitting = [
+            one for one in of_rows if all(fits(graph, one[1], one[2] + offset, size) for offset, size in accesses)
+        ]
+        if fitting:
+            break
+    else:
         return None
     fitting.sort()
     _size, container, at = fitting[0]
@@ -73,6 +78,11 @@ def _in_wholes(graph: TypeGraph, t: int, offset: int, size: int, whole: int, emb
         found = graph.member_at(container, place, size) if place >= 0 else None
         if found is not None and found.offset == 0 and size <= graph.size(found.type):
             fitting.append(Located(container, place, found, "container"))
+    if size == 1 and all(_is_character(graph, one) for one in fitting):
+        # Characters are everywhere, and flags are tested in one byte of a number.
+        places = [(container, offset + at) for container, at in outer]
+        bytes_in = [(t, at, graph.member_at(t, at, 1)) for t, at in places if _may_be(graph, t, at, 1)]
+        fitting = [Located(t, at, found, "container") for t, at, found in bytes_in if found is not None]
     if fitting and whole and all(_beside_there(graph, t, one, offset) for one in fitting):
         # Whatever it is in, it is another one of the type.
         return _beside(graph, t, offset, size, whole)
@@ -100,6 +110,19 @@ def _in_wholes(graph: TypeGraph, t: int, offset: int, size: int, whole: int, emb
     if len(names) > 1 and all(_within(graph, one, fitting[0]) for one in fitting[1:]):
         return fitting[0]
     return "outside of the type"
+
+
+def _may_be(graph: TypeGraph, t: int, offset: int, size: int) -> bool:
+    """Whether a member begins there, or one of a number's bytes does."""
+    if is_member(graph, t, offset, size):
+        return True
+    found = graph.member_at(t, offset, size) if size == 1 and offset >= 0 else None
+    return found is not None and graph.is_scalar(found.type) and not graph.is_pointer(found.type)
+
+
+def _is_character(graph: TypeGraph, one: Located) -> bool:
+    """Whether a character of several is there."""
+    return one.field.path.endswith("[]") and graph.size(one.field.type) == 1
 
 
 def _beside_there(graph: TypeGraph, t: int, found: Located, offset: int) -> bool:

@@ -73,7 +73,9 @@ def touched(tracker: Tracker, k: int, operand: Memory, where: Value, size: int) 
     if other is not None:
         return other
     if questions.embedders.whole:
-        beside = isinstance(found, str) and questions.embedders.lonely and whole > 0 and size <= whole
+        # Links are parts of others: what lies behind one is hardly a further one.
+        alone = questions.embedders.lonely and not graph.is_link(where[1])
+        beside = isinstance(found, str) and alone and 0 < size <= whole
         return locate(graph, where[1], whole, where[4], size) if beside and questions.walks(where[1]) else found
     # Only a register that leads to an object itself is used for its neighbours.
     # Several numbers at once, too, but not characters: they stand for anything.
