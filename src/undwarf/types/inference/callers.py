@@ -7,21 +7,17 @@ where its address is taken tells who else calls it: a member or parameter that l
 and some functions of the C library call what they are given with what they are given.
 """
 
-from bisect import bisect_left
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping
-from functools import cached_property
+from collections.abc import Callable, Mapping
 
-from undwarf.buffers import zeros
-from undwarf.disasm.references import References
 from undwarf.disasm.x86_64 import MACHINE
 from undwarf.elf import ElfFile
-from undwarf.elf.headers import SHF_EXECINSTR
 from undwarf.types.dataflow.flow import FunctionFlow
 from undwarf.types.dataflow.program import Program
 from undwarf.types.dataflow.tracking import Facts, Tracker
 from undwarf.types.dataflow.values import ADDRESS, FRAME, NUMBER, OBJECT, Value
 from undwarf.types.inference.deciding import Inference
+from undwarf.types.inference.mentions import MOST_SITES, Mentions
 from undwarf.types.inference.nodes import Held
 from undwarf.types.layouts.fitting import Done, fits, nothing_done
 from undwarf.types.layouts.model import VOID, Kind
@@ -34,8 +30,6 @@ from undwarf.types.uses.pointed import pointed
 
 __all__ = ["Callers"]
 
-_MOST_SITES = 16
-"""Functions that call one, which are looked into."""
 _FEW_FUNCTIONS = 4096
 """Functions of a program beyond which those that take a pointer to something are not looked for."""
 _DEEP = 8
@@ -54,8 +48,6 @@ _CALLED_BACK = {
 POSIX)."""
 _ONE_ELEMENT = frozenset(("bsearch", "lfind", "lsearch"))
 """Functions that give what they call a key first, and then an element."""
-_EXECUTABLE = 2
-
 Told = list[tuple[int, ...] | None]
 """What each call gives: types that begin where a pointer leads to, None where that is not known."""
 
@@ -80,6 +72,7 @@ class Callers:
         self._graph = program.graph
         self._functions = functions
         self._moved = moved
+        self._mentions = Mentions(elf, program, functions, moved)
         self._flow_of = flow_of
         self._kept: OrderedDict[int, Inference] = OrderedDict()
         self._partial: set[int] = set()
@@ -167,11 +160,11 @@ class Callers:
         told: dict[int, Told] = {register: [] for register in wanted}
         declared: dict[int, int] = {}
         sizes: dict[int, set[int]] = {}
-        sites = self._callers_of(low)
-        if len(sites) > _MOST_SITES or len(self._asking) > _DEEP:
+        sites = self._mentions.callers_of(low)
+        if len(sites) > MOST_SITES or len(self._asking) > _DEEP:
             self._cut = True
             return {}
-        for place in self._stored.get(low, ()):
+        for place in self._mentions.stored.get(low, ()):
             self._as_declared(self._member_at(place), declared)
         self._placed_with(low, told)
         for site in sites:
@@ -432,7 +425,7 @@ class Callers:
             found: list[tuple[int, dict[int, int]]] = []
             taking = self._taking(t) if len(self._functions) <= _FEW_FUNCTIONS else []
             outer, self._cut = self._cut, False
-            for low in taking if len(taking) <= _MOST_SITES else ():
+            for low in taking if len(taking) <= MOST_SITES else ():
                 made = self._other(low) if low not in self._asking else None
                 self._cut = self._cut or low in self._asking
                 found += made.webs.with_members() if made is not None else ()
@@ -454,7 +447,7 @@ class Callers:
 
     def _placed_with(self, low: int, told: dict[int, Told]) -> None:
         """What data has in the member beside that which has a function's address."""
-        for place in self._stored.get(low, ()):
+        for place in self._mentions.stored.get(low, ()):
             found = self._program.source.global_at(place)
             for to, apart in self._members_beside(found[0].type, found[1]) if found is not None else ():
                 value = self._moved.get(place + apart, 0)
@@ -610,19 +603,13 @@ class Callers:
     def _having_table_of(self, low: int, base: int) -> list[int]:
         """What begins with a type and is given the address of a table that has a function's address."""
         found: dict[int, None] = {}
-        for place in self._stored.get(low, ()):
+        for place in self._mentions.stored.get(low, ()):
             table = self._program.source.global_at(place)
             if table is None:
                 continue
             start = table[0].address
-            number = bisect_left(self._tables, start)
-            sites: dict[int, None] = {}
-            for section in self._table_references:
-                for _kind, site in section.of(number):
-                    bounds = self._program.source.function_range(site)
-                    if bounds is not None:
-                        sites[bounds[0]] = None
-            if len(sites) > _MOST_SITES or len(self._asking) > _DEEP:
+            sites = self._mentions.speaking_of(start)
+            if len(sites) > MOST_SITES or len(self._asking) > _DEEP:
                 self._cut = True
                 continue
             self._asking.append(low)
@@ -649,92 +636,6 @@ class Callers:
                 for register in MACHINE.parameters:
                     found += self._given(made, values.get(register), sources.get(register))[:1]
         return [t for t in found if graph.size(t) > graph.size(base) and graph.object_at(t, 0, base)]
-
-    @cached_property
-    def _tables(self) -> "memoryview[int]":
-        """Where variables begin that have addresses of functions, in rising order."""
-        starts = set()
-        for places in self._stored.values():
-            for place in places:
-                found = self._program.source.global_at(place)
-                if found is not None:
-                    starts.add(found[0].address)
-        column = zeros("Q", len(starts))
-        for number, start in enumerate(sorted(starts)):
-            column[number] = start
-        return column
-
-    @cached_property
-    def _table_references(self) -> list[References]:
-        """By section, what its code says of such variables."""
-        return self._scanned(self._tables)
-
-    # Where calls are ---------------------------------------------------------------------------------------
-
-    @cached_property
-    def _starts(self) -> "memoryview[int]":
-        """Where functions begin, in rising order."""
-        column = zeros("Q", len(self._functions))
-        for number, start in enumerate(sorted(self._functions)):
-            column[number] = start
-        return column
-
-    @cached_property
-    def _references(self) -> list[References]:
-        """By section, what its code says of functions."""
-        return self._scanned(self._starts)
-
-    def _scanned(self, starts: "memoryview[int]") -> list[References]:
-        found: list[References] = []
-        left = self._elf.limits.call_scan_bytes
-        for section in self._elf.sections:
-            if not section.flags & SHF_EXECINSTR or not section.size:
-                continue
-            data = self._elf.section_data(section)
-            if data is None or len(data) > left:
-                continue
-            left -= len(data)
-            fixed = self._elf.kind == _EXECUTABLE
-            found.append(References(data, section.address, starts, constants=fixed))
-        return found
-
-    def _callers_of(self, low: int) -> list[int]:
-        """The functions that call one, then those that take its address; of very many only some."""
-        number = bisect_left(self._starts, low)
-        if number == len(self._starts) or self._starts[number] != low:
-            return []
-        found: dict[int, None] = {}
-        for _kind, site in sorted(one for section in self._references for one in section.of(number)):
-            bounds = self._program.source.function_range(site)
-            if bounds is not None:
-                found[bounds[0]] = None
-                if len(found) > _MOST_SITES:
-                    break
-        return list(found)
-
-    @cached_property
-    def _stored(self) -> dict[int, list[int]]:
-        """By function, the places in data that hold its address."""
-        found: dict[int, list[int]] = {}
-        for place, value in self._words():
-            if value in self._functions:
-                found.setdefault(value, []).append(place)
-        return found
-
-    def _words(self) -> Iterable[tuple[int, int]]:
-        if self._elf.kind != _EXECUTABLE:
-            yield from self._moved.items()
-            return
-        left = self._elf.limits.call_scan_bytes
-        for section in self._elf.sections:
-            if section.name not in (".data", ".rodata", ".data.rel.ro"):
-                continue
-            data = self._elf.section_data(section)
-            if data is None or len(data) > left or section.address % 8:
-                continue
-            left -= len(data)
-            for k, value in enumerate(memoryview(bytes(data[: len(data) // 8 * 8])).cast("Q")):
-                yield section.address + 8 * k, value
 
     def _member_at(self, place: int) -> int:
         found = self._program.source.global_at(place)

@@ -1,0 +1,123 @@
+# cython: language_level=3, annotation_typing=False
+"""Where a program's code and data speak of its functions, and code of the variables that have their addresses."""
+
+from bisect import bisect_left
+from collections.abc import Iterable, Mapping
+from functools import cached_property
+
+from undwarf.buffers import zeros
+from undwarf.disasm.references import References
+from undwarf.elf import ElfFile
+from undwarf.elf.headers import SHF_EXECINSTR
+from undwarf.types.dataflow.program import Program
+
+__all__ = ["MOST_SITES", "Mentions"]
+
+MOST_SITES = 16
+"""Functions that speak of one, which are looked into."""
+_EXECUTABLE = 2
+
+
+class Mentions:
+    """``functions`` are names by address, ``moved`` addresses in data by place."""
+
+    def __init__(self, elf: ElfFile, program: Program, functions: Mapping[int, str], moved: Mapping[int, int]) -> None:
+        self._elf = elf
+        self._source = program.source
+        self._functions = functions
+        self._moved = moved
+
+    def callers_of(self, low: int) -> list[int]:
+        """The functions that call one, then those that take its address; of very many only some."""
+        number = bisect_left(self._starts, low)
+        if number == len(self._starts) or self._starts[number] != low:
+            return []
+        found: dict[int, None] = {}
+        for _kind, site in sorted(one for section in self._references for one in section.of(number)):
+            bounds = self._source.function_range(site)
+            if bounds is not None:
+                found[bounds[0]] = None
+                if len(found) > MOST_SITES:
+                    break
+        return list(found)
+
+    def speaking_of(self, variable: int) -> list[int]:
+        """The functions that speak of a variable that has addresses of functions, by where it begins."""
+        number = bisect_left(self._tables, variable)
+        found: dict[int, None] = {}
+        for section in self._table_references:
+            for _kind, site in section.of(number):
+                bounds = self._source.function_range(site)
+                if bounds is not None:
+                    found[bounds[0]] = None
+        return list(found)
+
+    @cached_property
+    def stored(self) -> dict[int, list[int]]:
+        """By function, the places in data that hold its address."""
+        found: dict[int, list[int]] = {}
+        for place, value in self._words():
+            if value in self._functions:
+                found.setdefault(value, []).append(place)
+        return found
+
+    @cached_property
+    def _starts(self) -> "memoryview[int]":
+        """Where functions begin, in rising order."""
+        column = zeros("Q", len(self._functions))
+        for number, start in enumerate(sorted(self._functions)):
+            column[number] = start
+        return column
+
+    @cached_property
+    def _references(self) -> list[References]:
+        """By section, what its code says of functions."""
+        return self._scanned(self._starts)
+
+    @cached_property
+    def _tables(self) -> "memoryview[int]":
+        """Where variables begin that have addresses of functions, in rising order."""
+        starts = set()
+        for places in self.stored.values():
+            for place in places:
+                found = self._source.global_at(place)
+                if found is not None:
+                    starts.add(found[0].address)
+        column = zeros("Q", len(starts))
+        for number, start in enumerate(sorted(starts)):
+            column[number] = start
+        return column
+
+    @cached_property
+    def _table_references(self) -> list[References]:
+        """By section, what its code says of such variables."""
+        return self._scanned(self._tables)
+
+    def _scanned(self, starts: "memoryview[int]") -> list[References]:
+        found: list[References] = []
+        left = self._elf.limits.call_scan_bytes
+        for section in self._elf.sections:
+            if not section.flags & SHF_EXECINSTR or not section.size:
+                continue
+            data = self._elf.section_data(section)
+            if data is None or len(data) > left:
+                continue
+            left -= len(data)
+            fixed = self._elf.kind == _EXECUTABLE
+            found.append(References(data, section.address, starts, constants=fixed))
+        return found
+
+    def _words(self) -> Iterable[tuple[int, int]]:
+        if self._elf.kind != _EXECUTABLE:
+            yield from self._moved.items()
+            return
+        left = self._elf.limits.call_scan_bytes
+        for section in self._elf.sections:
+            if section.name not in (".data", ".rodata", ".data.rel.ro"):
+                continue
+            data = self._elf.section_data(section)
+            if data is None or len(data) > left or section.address % 8:
+                continue
+            left -= len(data)
+            for k, value in enumerate(memoryview(bytes(data[: len(data) // 8 * 8])).cast("Q")):
+                yield section.address + 8 * k, value
