@@ -26,9 +26,18 @@ SPARSE = cython.declare(cython.ulonglong, 256)
 
 # Which attributes say what an entry declares, as NAMING and its like in undwarf.dwarf.declarations tell them apart.
 _TOLD = bytearray(256)
-for _attribute, _told in {
-    0x03: 1, 0x6E: 1, 0x3C: 1, 0x47: 1, 0x31: 1, 0x02: 2, 0x49: 4, 0x3B: 8, 0x39: 8, 0x0B: 8,
-}.items():  # fmt: skip
+for _attribute, _told in (
+    (attributes.NAME, 1),
+    (attributes.LINKAGE_NAME, 1),
+    (attributes.DECLARATION, 1),
+    (attributes.SPECIFICATION, 1),
+    (attributes.ABSTRACT_ORIGIN, 1),
+    (attributes.LOCATION, 2),
+    (attributes.TYPE, 4),
+    (attributes.DECL_LINE, 8),
+    (attributes.DECL_COLUMN, 8),
+    (attributes.BYTE_SIZE, 8),
+):
     _TOLD[_attribute] = _told
 
 # Sizes of forms 0x00 to 0x2c: 255 varies, 254 an offset of the unit's width, 253 an address, 252 DW_FORM_ref_addr.

@@ -41,10 +41,21 @@ LOCLISTX = cython.declare(cython.int, 16)
 RNGLISTX = cython.declare(cython.int, 17)
 DATA16 = cython.declare(cython.int, 18)
 
+# Places of a root's attributes, as undwarf.dwarf.constants.Root has them; 255 for those that are not kept.
 _ROOT_OF = bytearray(b"\xff" * 0x80)
-for _attribute, _place in {
-    0x03: 0, 0x1B: 1, 0x10: 2, 0x11: 3, 0x12: 4, 0x55: 5, 0x13: 6, 0x76: 7, 0x72: 9, 0x73: 10, 0x74: 11,
-}.items():  # fmt: skip
+for _attribute, _place in (
+    (attributes.NAME, 0),
+    (attributes.COMP_DIR, 1),
+    (attributes.STMT_LIST, 2),
+    (attributes.LOW_PC, 3),
+    (attributes.HIGH_PC, 4),
+    (attributes.RANGES, 5),
+    (attributes.LANGUAGE, 6),
+    (attributes.DWO_NAME, 7),
+    (attributes.STR_OFFSETS_BASE, 9),
+    (attributes.ADDR_BASE, 10),
+    (attributes.RNGLISTS_BASE, 11),
+):
     _ROOT_OF[_attribute] = _place
 
 
