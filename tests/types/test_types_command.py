@@ -293,6 +293,31 @@ def test_a_thunk_is_given_a_virtual_base_of_its_object(tmp_path: Path, compiler:
     assert all(one["type"] for one in told)
 
 
+TWO_BASES = """
+namespace zoo {
+struct node { char id[12]; virtual ~node() {} virtual long weight() const { return id[0]; } };
+struct cell { double q = 2; virtual double pull(double by) const { return q * by; } virtual ~cell() {} };
+struct part : virtual node { long uses = 1; };
+struct whole : part, virtual cell { long reads = 0;
+    long weight() const override { return uses + id[1]; }
+    double pull(double by) const override { return q + reads * by; } };
+node *make() { return new whole; } cell *other() { return new whole; }
+}
+"""
+
+
+@pytest.mark.parametrize("compiler", ["g++", "clang++"])
+def test_a_thunk_is_given_the_virtual_base_that_declares_the_method(tmp_path: Path, compiler: str) -> None:
+    binary = build(tmp_path, TWO_BASES, "thunk.cpp", "-O2", "-shared", "-fPIC", compiler=compiler)
+    for thunk, expected in (
+        ("_ZTv0_n32_NK3zoo5whole6weightEv", {("struct zoo::whole", "uses"), ("struct zoo::node", "id[]")}),
+        ("_ZTv0_n24_NK3zoo5whole4pullEd", {("struct zoo::whole", "reads"), ("struct zoo::cell", "q")}),
+    ):
+        told = [one for one in answers(binary, thunk) if one["how"] not in ("stack", "table")]
+        assert expected <= {(one["type"], one["field"]) for one in told}
+        assert all(one["type"] for one in told)
+
+
 @pytest.mark.parametrize(
     ("name", "method"),
     [

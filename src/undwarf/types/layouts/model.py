@@ -648,8 +648,8 @@ class TypeGraph:
             ]
         return VOID
 
-    def only_virtual_base(self, t: int) -> int:
-        """The virtual base of a class and of what that derives from; void where there is not just one."""
+    def all_virtual_bases(self, t: int) -> list[int]:
+        """The virtual bases of a class and of what that derives from."""
         found: dict[int, int] = {}
         queue = [t]
         for _step in range(64):
@@ -659,7 +659,7 @@ class TypeGraph:
             bases = [base for _slot, base in self.record(self.strip(inner)).virtual_bases]
             found.update((self.canonical(base), base) for base in bases)
             queue += [*bases, *(member.type for member in self.members(inner) if member.base)]
-        return next(iter(found.values())) if len(found) == 1 else VOID
+        return list(found.values())
 
     # Names -------------------------------------------------------------------------------------------------
 

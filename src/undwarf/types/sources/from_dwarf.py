@@ -295,7 +295,7 @@ class DwarfSource:
             return None
         if plain is not None:
             return Prototype(name, method.returns, method.parameters, low, arguments=given, inside=(first, plain[1]))
-        base = graph.only_virtual_base(graph.target(this))
+        base = self._base_of_thunk(graph.target(this), called[0])
         if not base:
             return None
         pointer = graph.pointer_to(base)
@@ -304,6 +304,19 @@ class DwarfSource:
         return Prototype(
             name, method.returns, method.parameters, low, arguments=arguments, inside=(first, 0), whole=whole
         )
+
+    def _base_of_thunk(self, t: int, method: str) -> int:
+        """The virtual base of a class that a method of it is called with: the only one, or the only one that declares a
+        method of that name, which differs by the class in its symbol; void where that is not told."""
+        graph = self.graph
+        bases = graph.all_virtual_bases(t)
+        if len(bases) > 1:
+            before, named, behind = method.partition(_in_symbol(graph.name(graph.strip(t))))
+            declared = self._declared_functions if named else {}
+            bases = [
+                base for base in bases if f"{before}{_in_symbol(graph.name(graph.strip(base)))}{behind}" in declared
+            ]
+        return bases[0] if len(bases) == 1 else VOID
 
     @cached_property
     def _declared_functions(self) -> dict[str, tuple[Space, int, int]]:
@@ -485,3 +498,9 @@ class DwarfSource:
     def thread_local_at(self, offset: int) -> "tuple[GlobalVariable, int] | None":
         """The thread-local variable at an offset of the module's block."""
         return self._held(self._fixed[1], self._thread_starts, offset)
+
+
+def _in_symbol(name: str) -> str:
+    """A class's name as symbols of its methods have it (Itanium C++ ABI, 5.1.2, `<source-name>`)."""
+    plain = name.rpartition("::")[2]
+    return f"{len(plain)}{plain}"
