@@ -30,7 +30,13 @@ NOINLINE long begins(int n)
   return sum; }
 NOINLINE long one_thing(int n)
 { struct pair q = { { n, 2, 3 } }; q.second = made(n); return both(&q) + q.second.middle; }
-int main(int argc, char **argv) { return shared(argc) + begins(argc) + one_thing(argc); }
+struct verdict { int kept; unsigned bytes; const char *why; };
+NOINLINE void judged(struct verdict *v) { v->bytes++; }
+NOINLINE struct verdict verdict(int n, int (*f)(void *))
+{ struct verdict v = { 1, n, "why" }; if (n > 3) v.kept = f(&v); return v; }
+static int half(void *p) { struct verdict *v = p; judged(v); return v->kept / 2; }
+int main(int argc, char **argv) { argc += verdict(argc, half).bytes;
+  return shared(argc) + begins(argc) + one_thing(argc); }
 """
 
 
@@ -52,6 +58,11 @@ def test_an_object_in_the_place_of_a_larger_one_that_begins_with_such_is_told_ap
 def test_a_part_that_is_filled_before_the_whole_is_passed_is_a_part(program: Path) -> None:
     told = answers(program, "one_thing", "frame")
     assert "struct pair.second.middle" in told
+
+
+def test_what_is_returned_is_loaded_from_where_it_is(program: Path) -> None:
+    told = answers(program, "verdict", "frame")
+    assert {"struct verdict.kept", "struct verdict.bytes", "struct verdict.why"} <= told
 
 
 class _Blocks:

@@ -18,7 +18,8 @@ typedef void (*drop)(void *value, void *user);
 struct keeper { hash hash; drop drop, other; void *spare, *user; void *value; };
 struct dot *dots; struct keeper *the_keeper; struct person *a_person; long id(struct user *u, char *text);
 NOINLINE long total(int n, const struct plate *p)
-{ long sum = 0; for (int i = 0; i < n; i++) { sum += p[i].w * p[i].h; if (p[i].h & 1) sum += i; } return sum > 9; }
+{ unsigned long sum = 0;
+  for (int i = 0; i < n; i++) { sum += p[i].w * p[i].h; if (p[i].h & 1) sum += i; } return sum != 9; }
 NOINLINE int corner(double x, double y) { int c = ((int)x + (int)y) & 1; return c ? 3 : 4; }
 NOINLINE char *behind(char *text, int n) { char *end; end = text + n; return end; }
 NOINLINE unsigned long apart(unsigned long n, int more) { unsigned long s = n; s += more; return s / 3; }
@@ -53,19 +54,14 @@ def optimized(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return built(tmp_path_factory.mktemp("optimized"), "-O2", SOURCE)
 
 
-def test_sums_of_numbers_that_were_made_larger_with_their_sign_have_one(plain: Path) -> None:
-    told = answers(plain, "total", "frame")
-    assert "long int" in told
-    assert "?" not in told
-
-
 def test_numbers_made_of_those_with_a_point_have_a_sign(plain: Path) -> None:
     assert "int" in answers(plain, "corner", "frame")
 
 
-def test_a_pointer_to_which_such_a_number_is_added_is_none(plain: Path) -> None:
+def test_what_a_number_that_was_made_larger_with_its_sign_is_added_to_may_have_none(plain: Path) -> None:
     assert "long int" not in answers(plain, "behind")
     assert "long int" not in answers(plain, "apart")
+    assert "long int" not in answers(plain, "total", "frame")
 
 
 def test_of_several_that_are_allocated_at_once_others_are_accessed(plain: Path, optimized: Path) -> None:

@@ -3,7 +3,7 @@
 
 from undwarf.disasm.iced import ConditionCode, Mnemonic, OpKind
 from undwarf.disasm.iced import Instruction as Native
-from undwarf.disasm.model import NONE, Action, Flow, Instruction
+from undwarf.disasm.model import NONE, Flow, Instruction
 from undwarf.disasm.x86_operands import IMMEDIATES, NUMBER, SHIFTS, WIDTH, immediate_at, size_of
 
 __all__ = [
@@ -12,7 +12,7 @@ __all__ = [
     "compares",
     "fused",
     "immediate_of",
-    "makes_signed",
+    "makes_int",
     "moves_vector",
     "shifts_by",
     "signedness",
@@ -88,17 +88,12 @@ def signedness(made: Instruction, after: Instruction | None) -> tuple[int, int]:
     return 0, width
 
 
-def makes_signed(made: Instruction) -> int:
-    """Bytes of the number with sign that is made of a smaller one, or of one with a point; 0 for all else. Of the
-    latter the larger ones stand for numbers without sign as well."""
-    if made.signed and made.action == Action.EXTEND:
-        return 8 if made.width == 4 else 0
-    if made.signed and made.action == Action.LOAD:
-        return 8 if made.width == 8 else 0
+def makes_int(made: Instruction) -> bool:
+    """Whether a number with sign of four bytes is made of one with a point; larger ones stand for numbers without sign
+    as well."""
     native = made.native
-    if not isinstance(native, Native) or native.mnemonic not in _TO_INTEGERS:
-        return 0
-    return 4 if _operand_width(native, 0) == 4 else 0
+    to_integer = isinstance(native, Native) and native.mnemonic in _TO_INTEGERS
+    return to_integer and isinstance(native, Native) and _operand_width(native, 0) == 4
 
 
 def shifts_by(made: Instruction) -> int:

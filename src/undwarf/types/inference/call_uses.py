@@ -9,7 +9,7 @@ from undwarf.disasm.x86_64 import MACHINE
 from undwarf.disasm.x86_operands import RDI, RSI, XMM0
 from undwarf.types.dataflow.tracking import Tracker
 from undwarf.types.dataflow.values import FRAME, NUMBER, OBJECT, Value
-from undwarf.types.inference.frame_uses import Piece
+from undwarf.types.inference.frame_uses import GONE, Piece
 from undwarf.types.inference.memory_uses import MemoryUses
 from undwarf.types.inference.nodes import Held, Node
 from undwarf.types.layouts.model import VOID, Kind
@@ -302,12 +302,20 @@ class CallUses(MemoryUses):
         self.returned.append((result, self.tracker.register(MACHINE.result)))
         returns = self.prototype.returns if self.prototype is not None else VOID
         counts = {"integer": 0, "sse": 0}
+        places: list[int | None] = []
         for kind, at in returned_parts(self.graph, returns) if returns else ():
             register = _RETURNED[kind][counts[kind]]
             counts[kind] += 1
+            came = self.frame.came.get(register)
+            places.append(came[0] - at if came is not None and came[1] == _WORD else None)
             part = held.get(register)
             if part is not None and part[0].key[0] == "slot" and part[0].key[2] == 8 and not part[1]:
                 self.frame.note(part[0].key[1] - at, returns)
+        place = places[0] if len(places) > 1 and len(set(places)) == 1 and self.graph.is_aggregate(returns) else None
+        if place is not None and not self.unoptimised:
+            # Both parts are loaded from where it is, in what was the frame.
+            self.frame.note(place, returns, GONE)
+            self.frame.copied.update((place + at, _WORD) for _kind, at in returned_parts(self.graph, returns))
         if not returns:
             return
         parts = self._parts(MACHINE.result, held, self.graph.size(returns))

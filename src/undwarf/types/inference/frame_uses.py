@@ -11,7 +11,7 @@ from undwarf.types.inference.frame_webs import FrameAccess
 from undwarf.types.layouts.model import TypeGraph
 from undwarf.types.uses.pointed import scalar_at
 
-__all__ = ["Claim", "FrameUses", "Piece"]
+__all__ = ["GONE", "Claim", "FrameUses", "Piece"]
 
 _COPIED = (8, 16, 32)
 """Bytes that are copied at a time."""
@@ -21,6 +21,8 @@ _ALIGNED = 1 << 24
 """How far below the frame, as `effects.py` counts, what lies behind a stack pointer that was aligned begins."""
 _RED_ZONE = 128
 """Bytes below the stack pointer that functions which call nothing may use (System V ABI for x86-64, 3.2.2)."""
+GONE = 1 << 20
+"""Bytes below the stack pointer in which the frame is that a function just let go of."""
 _WORD = 8
 """Bytes that numbers and pointers take at most."""
 

@@ -15,8 +15,6 @@ __all__ = ["Variables"]
 
 _PASSES = 8
 """Steps by which what is told of a variable goes on to others."""
-_WORD = 8
-"""Bytes that numbers and pointers take at most."""
 _NEAR = 256
 """How far an object may reach of which only the address is known."""
 
@@ -181,14 +179,10 @@ class Variables:
         graph = self._graph
         size = node.key[2]
         told: set[bool | None] = set()
-        if size == _WORD and any(one.followed or one.elements for one, _more in self._uses.reached(node)):
-            return VOID
         for other in node.beside:
             if isinstance(other, Node):
                 if other is node:
                     continue
-                if size == _WORD and self._may_be_address(other):
-                    return VOID
                 types = [found[other]] if other in found else other.copied
                 types = [t for t in types if graph.size(t) == size]
                 told.update(self._is_signed(t) if not graph.is_pointer(t) else None for t in types)
@@ -197,12 +191,6 @@ class Variables:
         if told != {True} or self._meets_unsigned(node):
             return VOID
         return integer(graph, size, signed=True)
-
-    def _may_be_address(self, node: Node) -> bool:
-        """Whether a value is one, or goes where one is."""
-        types = (*node.declared, *node.copied)
-        used = node.followed or node.elements or node in self._decided.leads or node in self._decided.conflicting
-        return bool(used) or any(self._graph.is_pointer(t) for t in types)
 
     def _meets_unsigned(self, node: Node) -> bool:
         """Whether a number is calculated or compared with one of its size that has no sign."""

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from functools import partial
 
 from undwarf.disasm import NONE, Action, Flow, Instruction, Memory
-from undwarf.disasm.x86_properties import calculates, compares, makes_signed, moves_vector, signedness
+from undwarf.disasm.x86_properties import calculates, compares, makes_int, moves_vector, signedness
 from undwarf.types.dataflow.tracking import Tracker
 from undwarf.types.dataflow.values import Value
 from undwarf.types.inference.call_uses import CallUses
@@ -223,9 +223,8 @@ class Webs(CallUses):
             made_of = self._calculated(made, held, slot, width)
         elif compares(made):
             self._compared(k, made, held, slot, width)
-        signed = makes_signed(made)
-        if signed and not made_of:
-            t = integer(self.graph, signed, signed=True)
+        if not made_of and makes_int(made):
+            t = integer(self.graph, 4, signed=True)
             made_of = (t,) if t else ()
         if action == Action.UPDATE and slot is not None and made.left != NONE:
             slot.beside.extend(self._parts(made.left, held, made.memory[0].size))
