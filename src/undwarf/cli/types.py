@@ -120,8 +120,10 @@ def _report(
 ) -> None:
     """The numbers of a recording."""
     from undwarf.outputs import types as text
-    from undwarf.outputs import types_json
     from undwarf.outputs.paint import wants_colour
+
+    if as_json:
+        from undwarf.outputs import types_json
 
     read = _Read(job, skid, weight, names=code)
     colour = wants_colour(sys.stdout)

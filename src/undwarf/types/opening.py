@@ -53,16 +53,21 @@ def open_resolver(
         if source is not None:
             embedders = Neighbours(source, lonely=kernel).embedders
             return Resolver(elf, source, debug=debug_elf, embedders_at=embedders, kernel=kernel, symbols=symbols)
-    # Where there is DWARF, nothing of this is needed.
-    from undwarf.types.sources.btf import BtfTypes, open_btf
-    from undwarf.types.sources.from_btf import BtfSource
-
+    file: BtfFile | None
     if not isinstance(btf, str):
-        file: BtfFile | None = btf
+        file = btf
+    elif btf:
+        from undwarf.types.sources.btf import open_btf
+
+        file = open_btf(btf, base=btf_base, limits=limits)
     else:
-        file = open_btf(btf, base=btf_base, limits=limits) if btf else btf_of(elf, btf_base, limits)
+        file = btf_of(elf, btf_base, limits)
     if file is None:
         return None
+    # Most files have DWARF, or none of both, and need nothing of this.
+    from undwarf.types.sources.btf import BtfTypes
+    from undwarf.types.sources.from_btf import BtfSource
+
     known = TableSymbols(symbols, elf) if symbols is not None else None
     types = BtfSource(BtfTypes(file), elf, known)
     return Resolver(elf, types, debug=debug_elf, complete=True, kernel=kernel, symbols=symbols)
