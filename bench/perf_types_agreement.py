@@ -6,6 +6,8 @@ where both say the same place; where we name something around or inside of what 
 name something else; where perf names a type and we call the place the compiler's own (a register put aside on the
 stack); where else only perf names a type; and where only we do. With -v all are listed that are not the same.
 Who is right, a difference does not tell: `types_truth.py` does. ``--perf`` and ``--objdump`` name the programs.
+``--kernel``: BINARY is the recorded kernel, of which only the instructions that have samples are compared
+(`kernel_samples.py` makes such recordings); to ask perf for all of a function takes it seconds each.
 """
 
 import argparse
@@ -17,12 +19,17 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+from undwarf.elf import ElfFile
+from undwarf.perfdata import open_perf_data
+from undwarf.symbols.elf_symbols import symbols_of_elf
+
 LINE = re.compile(r"^\s*[\d.]*\s*:\s+([0-9a-f]+):\s+(.*?)\s*# data-type: (.*?) \+(0x[0-9a-f]+|0)(?: \((.*)\))?\s*$")
 HEAD = re.compile(r"Source code & Disassembly of (\S+) for")
 SPELLINGS = (
     (r"\b(struct|class|union|enum|const|volatile)\s+", ""), (r"\blong unsigned int\b", "unsigned long"),
     (r"\blong int\b", "long"), (r"\bshort unsigned int\b", "unsigned short"), (r"\bshort int\b", "short"), (r"\s", ""),
 )  # fmt: skip
+ROW = re.compile(r"^[^|]*\|\[k\] (\S+)\+(0x[0-9a-f]+|0) *\|(.*?) *\|.* \+(0x[0-9a-f]+|0) \((.*)\) *$")
 NO_TYPES = ("(stackoperation)", "(stackcanary)", "(unknowntype)", "(unknown)")
 COUNTS = ("same", "nested", "other", "spill", "perf only", "ours only")
 
@@ -51,6 +58,21 @@ def of_perf(recording: Path, binary: Path, perf: str, objdump: str) -> dict[int,
             if told:
                 found[int(told[1], 16)] = plain(told[3]), int(told[4], 16), told[5] or "", told[2]
     return {at: one for at, one in found.items() if one[0] not in NO_TYPES}
+
+
+def of_kernel(recording: Path, binary: Path, perf: str, objdump: str) -> dict[int, tuple[str, int, str, str]]:
+    """The same of the sampled instructions of a kernel."""
+    symbols = symbols_of_elf(ElfFile.open(binary))
+    command = [perf, "report", "--vmlinux", str(binary), f"--objdump={objdump}", "--stdio", "-i", str(recording)]
+    command += ["-s", "symoff,type,typeoff", "-t", "|", "-w", "0,120,200,300"]
+    done = subprocess.run(command, check=True, capture_output=True, text=True, errors="replace")
+    found = {}
+    for row in filter(None, map(ROW.match, done.stdout.splitlines())):
+        low = symbols.address_of_name(row[1].encode()) if symbols is not None else None
+        if low is not None and plain(row[3]) not in NO_TYPES:
+            member = "" if row[5] == "no field" else row[5]
+            found[low + int(row[2], 16)] = plain(row[3]), int(row[4], 16), member, ""
+    return found
 
 
 def of_ours(binary: Path, addresses: list[int]) -> dict[int, list[dict[str, Any]]]:
@@ -90,13 +112,15 @@ def compare(theirs: tuple[str, int, str, str], answers: list[dict[str, Any]]) ->
 
 def agreement(recording: Path, binary: Path, arguments: argparse.Namespace) -> Counter[str]:
     """Counts for one recording."""
-    theirs = of_perf(recording, binary, arguments.perf, arguments.objdump)
+    ask = of_kernel if arguments.kernel else of_perf
+    theirs = ask(recording, binary, arguments.perf, arguments.objdump)
     counts: Counter[str] = Counter()
     if not theirs:
         return counts
-    spans = functions(binary, arguments.objdump)
+    spans = functions(binary, arguments.objdump) if not arguments.kernel else []
     asked = sorted(
-        {at for low, high, each in spans if any(low <= one < high for one in theirs) for at in each} | {*theirs}
+        {at for low, high, each in spans if any(low <= one < high for one in theirs) for at in each}
+        | {*theirs, *(sampled(recording) if arguments.kernel else ())}
     )
     ours = of_ours(binary, asked)
     for at in asked:
@@ -109,6 +133,12 @@ def agreement(recording: Path, binary: Path, arguments: argparse.Namespace) -> C
             name, offset, member, insn = theirs[at]
             print(f"  {kind:9} {at:#x} `{insn}`: perf {name}+{offset} {member}; ours {said}")
     return counts
+
+
+def sampled(recording: Path) -> set[int]:
+    """The instructions that have samples."""
+    with open_perf_data(recording) as data:
+        return set(data.records().samples.ip)
 
 
 def functions(binary: Path, objdump: str) -> list[tuple[int, int, list[int]]]:
@@ -133,6 +163,7 @@ def main() -> int:
     options.add_argument("files", nargs="+", type=Path, metavar="RECORDING BINARY")
     options.add_argument("--perf", default="perf")
     options.add_argument("--objdump", default="/usr/bin/objdump")
+    options.add_argument("--kernel", action="store_true")
     options.add_argument("-v", dest="verbose", action="store_true")
     arguments = options.parse_args()
     if len(arguments.files) % 2:
