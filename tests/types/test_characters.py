@@ -34,6 +34,11 @@ NOINLINE void header(struct page *p, int n, long m) { *(int *)p->data = n; *(lon
 NOINLINE unsigned hashed(struct page *p)
 { unsigned long a, b; memcpy(&a, p->data, 8); memcpy(&b, p->data + 1, 8); unsigned c; memcpy(&c, p->data + 2, 4);
   return (unsigned)(a * 0x9e3779b97f4a7c15 >> 40) + (unsigned)(b * 0x9e3779b97f4a7c15 >> 40) + c; }
+NOINLINE unsigned scattered(struct page *p)
+{ return (*(const unsigned *)p->data * 0x9e3779b1u >> 20) + p->data[8]
+    + (*(const unsigned long *)(p->data + 8) * 0x9e3779b97f4a7c15 >> 40); }
+NOINLINE unsigned tenth(struct page *p)
+{ return *(const unsigned *)p->data / 10 + *(const long *)(p->data + 8) / 1000; }
 NOINLINE unsigned every_fifth(const unsigned char *p, long n)
 { unsigned s = 0; unsigned short a;
   for (long i = 0; i < n; i += 5) { memcpy(&a, p + i, 2); s += a * 0x9e3779b9u; }
@@ -44,8 +49,8 @@ NOINLINE unsigned either(struct page *p)
 int main(int argc, char **argv)
 { struct page p = { malloc(99), malloc(99), argc }, q = { malloc(99), malloc(99), argc };
   counts(&p); keeps(&p, &q); chained(&q); header(&p, argc, 2); argc += hashed(&p) + every_fifth(p.data, argc);
-  argc += before(&p) + follows(&p); write_four(&p, argc); write_text(&p); copied(&p, &q); counted(&p, argc);
-  alike(&p, &q); number(&p, argc);
+  argc += before(&p) + follows(&p) + scattered(&p) + tenth(&p); write_four(&p, argc); write_text(&p);
+  copied(&p, &q); counted(&p, argc); alike(&p, &q); number(&p, argc);
   return read_four(&p) + is_text(&p) + either(&q); }
 """
 COMPILERS = [("gcc", "-O1"), ("gcc", "-O2"), ("clang", "-O1"), ("clang", "-O2")]
@@ -83,6 +88,13 @@ def test_several_bytes_are_bytes_where_nothing_says_otherwise(request: pytest.Fi
     if request.node.callspec.params["program"] != ("clang", "-O2"):
         # One turn at a time.
         assert told(program, "every_fifth", 2) == {"unsigned char"}
+
+
+def test_numbers_that_are_scattered_are_bytes(program: Path) -> None:
+    assert told(program, "scattered", 4) == {"unsigned char"}
+    assert told(program, "scattered", 8) == {"unsigned char", "struct page"}
+    # That are divided, not.
+    assert "unsigned char" not in told(program, "tenth", 4) | told(program, "tenth", 8)
 
 
 def test_members_of_what_is_kept_in_bytes_are_no_bytes(program: Path) -> None:

@@ -950,6 +950,47 @@ def test_an_array_in_an_element_of_an_array(fake: Fake, touched: Touched) -> Non
     assert touched(text) == ["table.of[]"]
 
 
+def test_an_index_of_bytes_in_a_row_of_bytes(fake: Fake, touched: Touched) -> None:
+    byte = fake.graph.add(TypeRecord(Kind.CHAR, "byte", 1))
+    table = fake.graph.add(TypeRecord(Kind.ARRAY, target=byte, count=2048))
+    fake.globals = [GlobalVariable("g", table, 0x2000, 2048)]
+    text = "lea 0x2000-7(%rip),%rax; shl $9,%rsi; add %rsi,%rax; movzbl 0x100(%rax,%rdx),%ecx; ret"
+    assert touched(text) == ["byte."]
+
+
+def test_an_index_that_is_first_outside_of_all_arrays_says_nothing(fake: Fake, touched: Touched) -> None:
+    fake.takes((RDI, fake.table))
+    text = "mov $0x18000,%eax; test %edx,%edx; je 1f; mov %rsi,%rax; 1: mov 8(%rdi,%rax,8),%rcx; ret"
+    assert touched(text) == ["table.of[]"]
+    assert touched(text.replace("8(%rdi,%rax,8)", "8(%rdi,%rax,4)")) == ["?"]
+
+
+def test_numbers_behind_a_header_that_begins_with_one(fake: Fake, touched: Touched) -> None:
+    fake.takes((RDI, fake.item))
+    fake.variables = [
+        Place("i", fake.graph.pointer_to(fake.item), PlaceKind.REGISTER, RDI, 0, 0, 100),
+        Place("n", fake.graph.pointer_to(fake.int), PlaceKind.REGISTER, RAX, 0, 4, 100),
+    ]
+    assert touched("lea 40(%rdi),%rax; mov (%rax,%rsi,4),%ecx; ret") == ["int."]
+    assert touched("lea 80(%rdi),%rax; mov (%rax),%ecx; mov 4(%rdi),%ecx; ret") == ["int.", "item.flags"]
+
+
+@pytest.mark.parametrize("spoiled", [False, True])
+def test_the_address_of_a_jump_table_may_be_put_aside(tmp_path: Path, spoiled: bool) -> None:
+    other = "movl $1,8(%rsp)" if spoiled else "nop"
+    text = "lea 0x1000-7(%rip),%rax; mov %rax,8(%rsp); 1: mov 8(%rsp),%rsi; mov (%rdi),%eax; movslq (%rsi,%rax,4),%rax"
+    code = assemble(f"{text}; add %rsi,%rax; jmp *%rax; 2: {other}; jmp 1b; 3: ret", tmp_path)
+    listing = MACHINE.listing(code, 0)
+    targets = [one.address for one in listing if one.address >= listing[6].next_address]
+    table = b"".join((at - 0x1000).to_bytes(4, "little", signed=True) for at in (targets[0], targets[-1]))
+
+    def read(address: int, size: int) -> bytes | None:
+        return table.ljust(64, b"\0")[address - 0x1000 :][:size] if 0x1000 <= address < 0x1040 else None
+
+    flow = FunctionFlow(listing, MACHINE, read)
+    assert (flow.open, flow.tables) == ((True, set()) if spoiled else (False, {0x1000}))
+
+
 def test_a_distance_of_elements_may_be_shifted(fake: Fake, touched: Touched) -> None:
     fake.takes((RDI, fake.item), (RSI, fake.item))
     assert touched("sub %rdi,%rsi; sar $3,%rsi; mov 24(%rdi,%rsi,8),%rax; ret") == ["item.value"]

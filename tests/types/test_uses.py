@@ -210,3 +210,20 @@ def test_a_character_is_not_far_behind_a_pointer_to_one(fake: Fake, tmp_path: Pa
     fake.takes((RDI, graph.add(TypeRecord(Kind.UNION, "either", 8, members=members, keyword="union"))))
     assert told(fake, "mov (%rdi),%rax; movzbl 40(%rax),%edx; ret", tmp_path) == ["index"]
     assert told(fake, "mov (%rdi),%rax; movzbl 8(%rax),%edx; ret", tmp_path) == ["?"]
+
+
+def test_numbers_of_several_sizes_are_told_by_the_size(fake: Fake, tmp_path: Path) -> None:
+    graph = fake.graph
+    short = graph.add(TypeRecord(Kind.INT, "short", 2))
+    members = tuple(
+        fake.member(graph.name(t), 0, 8, graph.pointer_to(t)) for t in (short, fake.int, fake.double)
+    )  # fmt: skip
+    union = graph.add(TypeRecord(Kind.UNION, "numbers", 8, members=members, keyword="union"))
+    fake.takes((RDI, union))
+    text = "mov (%rdi),%rax; movzwl (%rax,%rsi,2),%edx; mov (%rdi),%rax; mov (%rax,%rsi,4),%edx; ret"
+    assert told(fake, text, tmp_path) == ["short", "int"]
+    same = graph.add(
+        TypeRecord(Kind.UNION, "other", 8, members=(*members, fake.member("n", 0, 8, graph.pointer_to(fake.long))))
+    )
+    fake.takes((RDI, same))
+    assert told(fake, text, tmp_path) == []

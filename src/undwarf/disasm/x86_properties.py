@@ -14,6 +14,7 @@ __all__ = [
     "immediate_of",
     "makes_int",
     "moves_vector",
+    "multiplies",
     "shifts_by",
     "signedness",
     "turned_around",
@@ -149,6 +150,14 @@ def immediate_of(made: Instruction) -> int | None:
     if not isinstance(native, Native) or last < 0 or native.op_kind(last) not in IMMEDIATES:
         return None
     return immediate_at(native, last)
+
+
+def multiplies(made: Instruction) -> int:
+    """How many bytes of a product an instruction keeps that is as wide as its factors; 0 for others."""
+    native = made.native
+    if not isinstance(native, Native) or native.mnemonic != Mnemonic.IMUL or native.op_count < 2:
+        return 0
+    return WIDTH[native.op_register(0)]
 
 
 def compares(made: Instruction) -> bool:

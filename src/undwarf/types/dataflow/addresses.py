@@ -779,6 +779,8 @@ class Questions:
         # Steps of whole elements, or an iterator that is known to be outside of the first one.
         outside = not 0 <= place < whole or not 0 <= known[4] < whole
         in_array = whole > 0 and not known[2] % whole and (known[2] or outside)
+        if in_array and not known[2] and self.embedders.whole and self._numbers_behind(known[1], place, said[1]):
+            return said
         if in_array and graph.object_at(known[1], (known[4] - said[4]) % whole, said[1]):
             # An element of an array, and a part of it.
             return known
@@ -811,6 +813,12 @@ class Questions:
             return said
         # Neither is a part of the other: a cast. Of two variables the larger is what was meant, else the later one.
         return known if told or not graph.is_aggregate(said[1]) else said
+
+    def _numbers_behind(self, t: int, offset: int, said: int) -> bool:
+        """Whether a pointer that is said to lead to numbers leads right behind an object, or several: these, and not
+        the first member of another one, though that may be one as well."""
+        whole = self.graph.size(t)
+        return offset >= whole > 0 and not offset % whole and self.graph.is_scalar(said)
 
     def _chosen(self, known: Value, said: Value) -> Value | None:
         """Those of several types that have a pointer where a variable says one is."""

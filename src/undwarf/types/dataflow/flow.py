@@ -8,7 +8,7 @@ the graph `open`: then any stretch may be entered from it.
 from collections.abc import Callable, Iterable
 from functools import cached_property
 
-from undwarf.disasm import Action, Flow, Machine
+from undwarf.disasm import Action, Flow, Instruction, Machine
 from undwarf.disasm.listing import Listing
 from undwarf.disasm.scan import table_entries
 from undwarf.types.dataflow.blocks import Blocks
@@ -157,21 +157,50 @@ class FunctionFlow:
         while queue:
             for one in self.instructions.writers(*queue.pop()):
                 fixed = self._fixed.get(one)
-                made = self.instructions[one]
                 if fixed is not None:
                     found.append(fixed[1])
-                elif made.action == Action.COPY and made.width == 8:
-                    if (one, made.left) not in seen and len(seen) < _COPIES:
-                        seen.add((one, made.left))
-                        queue.append((one, made.left))
-                else:
+                    continue
+                copies = self._copied_from(one)
+                if not copies:
                     return []
+                for copy in copies:
+                    if copy not in seen and len(seen) < _COPIES:
+                        seen.add(copy)
+                        queue.append(copy)
         return found
+
+    def _copied_from(self, k: int) -> list[tuple[int, int]]:
+        """(instruction, register before it) of all that a copy of a register, or a load of what was put aside on the
+        stack, may give; none for other instructions."""
+        made = self.instructions[k]
+        if made.width != 8:
+            return []
+        if made.action == Action.COPY:
+            return [(k, made.left)]
+        return self._put_aside.get(_place(made), []) if made.action == Action.LOAD else []
+
+    @cached_property
+    def _put_aside(self) -> dict[tuple[int, int], list[tuple[int, int]]]:
+        """By base register and displacement of a place on the stack, (instruction, register) of all stores there; not
+        of places where anything else is written."""
+        found: dict[tuple[int, int], list[tuple[int, int]]] = {}
+        others = set()
+        for k, made in enumerate(self.instructions):
+            if made.memory and "w" in made.memory[0].access and made.memory[0].base in self._frame:
+                if made.action == Action.STORE and made.left >= 0 and made.memory[0].size == 8:
+                    found.setdefault(_place(made), []).append((k, made.left))
+                else:
+                    others.add(_place(made))
+        return {place: stores for place, stores in found.items() if place not in others}
 
     @cached_property
     def _fixed(self) -> dict[int, tuple[int, int]]:
         """Fixed addresses that are put into registers, by instruction."""
         return self.instructions.fixed_addresses()
+
+    @property
+    def _frame(self) -> tuple[int, int]:
+        return self._machine.stack_pointer, self._machine.frame_pointer
 
     def _entries(self, table: int, size: int) -> list[int]:
         found: list[int] = []
@@ -193,3 +222,8 @@ class FunctionFlow:
             if len(more) < at_once:
                 break
         return list(dict.fromkeys(found[:most]))
+
+
+def _place(made: Instruction) -> tuple[int, int]:
+    """The base register and the displacement of an instruction's first operand in memory."""
+    return made.memory[0].base, made.memory[0].displacement

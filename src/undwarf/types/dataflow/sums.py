@@ -209,7 +209,9 @@ class Sums:
             # Within an element; the first index only said which.
             step, symbol = self.step_of(number), self.symbol_of(number)
         else:
-            step, symbol = self.step_of(element), self.symbol_of(element)
+            step, symbol = _gcd(self.step_of(element), self.step_of(number)), 0
+            if step == self.step_of(element):
+                symbol = self.symbol_of(element)
         offset: cython.longlong = (self.offset_of(element) + self.offset_of(number)) % size
         return self.values.intern(OBJECT, self.type_of(element), step, symbol, offset + size if offset < 0 else offset)
 

@@ -512,7 +512,7 @@ class TypeGraph:
             return VOID
         search = Search(self, t, offset, size)
         targets = [self.target(one.type) for score, one in search.found if score >= 4 and self.is_pointer(one.type)]
-        found = self.one_of(targets)
+        found = self.one_of(targets, by_size=True)
         if found and not self.choices(found) and self.is_aggregate(found) and len(targets) > 1:
             canonical = self.canonical(found)
             return self._or_anything(found) if any(self.canonical(one) != canonical for one in targets) else VOID
@@ -527,9 +527,10 @@ class TypeGraph:
                 self._choices[found] = (t,)
         return found
 
-    def one_of(self, types: Iterable[int]) -> int:
+    def one_of(self, types: Iterable[int], *, by_size: bool = False) -> int:
         """A type that says that an object is one of several; the type itself where there is only one, void where they
-        are too many, or none of them has members and not all are bytes."""
+        are too many, or none of them has members and not all are bytes. ``by_size``: numbers that are all of other
+        sizes are told apart as well."""
         told: dict[int, int] = {}
         for t in types:
             if t and (self.is_aggregate(t) or self.is_scalar(t)) and self.size(t):
@@ -538,6 +539,7 @@ class TypeGraph:
         if len(several) == 1:
             return several[0]
         told_apart = any(self.is_aggregate(one) for one in several) or all(self.size(one) == 1 for one in several)
+        told_apart = told_apart or (by_size and len({self.size(one) for one in several}) == len(several))
         if not 2 <= len(several) <= _MOST_CHOICES or not told_apart:
             return VOID
         found = self._choice_of.get(several)

@@ -3,12 +3,13 @@
 
 A pointer to bytes may stand for anything: a number that is read through it, or copied, may be a member of something. It
 is bytes in a row if what is done with the number says so: their order is turned around, as that of numbers in a file or
-a message; they are characters; they go from or to where bytes are as well, or are compared with bytes. They are too
-where nothing says otherwise: that the number leads somewhere, is changed in place, or lies before what is pointed to.
+a message; they are characters, or scattered; they go from or to where bytes are, or are compared with these. They are
+so too where nothing says otherwise: that the number leads somewhere, is changed in place, or lies before what is
+pointed to.
 """
 
 from undwarf.disasm import Action, Flow, Instruction
-from undwarf.disasm.x86_properties import bytes_read, compares, immediate_of, turned_around
+from undwarf.disasm.x86_properties import bytes_read, compares, immediate_of, multiplies, turned_around
 from undwarf.types.dataflow.tracking import Tracker
 from undwarf.types.dataflow.values import NUMBER, OBJECT, Value
 from undwarf.types.layouts.located import Located
@@ -21,6 +22,8 @@ _NEAR = 12
 _SIZES = (2, 4, 8)
 _SHORTEST = 4
 """Characters that are no number."""
+_LARGE = 1 << 20
+"""What numbers are multiplied by to scatter them."""
 _CALLS = (Flow.CALL, Flow.INDIRECT_CALL)
 
 
@@ -31,7 +34,7 @@ def in_a_row(tracker: Tracker, k: int, number: int, where: Value, size: int) -> 
     if size not in _SIZES or tracker.program.machine.name != "x86_64" or not _leads_to_bytes(graph, where):
         return None
     made = tracker.flow.instructions[k]
-    found = size >= _SHORTEST and _is_text(tracker, k, number, size)
+    found = size >= _SHORTEST and (_is_text(tracker, k, number, size) or _is_hashed(tracker, k, made, size))
     if not found and made.action == Action.LOAD and made.memory[number].size == size:
         found = _goes_to_bytes(tracker, k, made.destination, size)
     elif not found and made.action == Action.STORE and made.left >= 0:
@@ -118,6 +121,24 @@ def _is_text(tracker: Tracker, k: int, number: int, size: int) -> bool:
     values = [immediate_of(made)]
     values += [_constant(tracker, k, one) for one in made.reads if one not in (operand.base, operand.index)]
     return any(_are_characters(one, size) for one in values if one is not None)
+
+
+def _is_hashed(tracker: Tracker, k: int, made: Instruction, size: int) -> bool:
+    """Whether a number of so many bytes that an instruction multiplies, or loads, is multiplied by a large one, and so
+    many bytes are kept: nobody counts like that, and what is divided so is made wider."""
+    instructions = tracker.flow.instructions
+    if made.action == Action.LOAD:
+        end = tracker.flow.blocks.end(tracker.flow.blocks.of(k))
+        near, register = range(k + 1, min(k + 1 + _NEAR, end)), made.destination
+        k = next((at for at in near if register in (*instructions[at].reads, *instructions[at].writes)), k)
+        made = instructions[k]
+    if multiplies(made) != size:
+        return False
+    tracker.before(k)
+    values = [tracker.register(one) for one in _compared(made)]
+    factors = [immediate_of(made), *(_constant(tracker, k, one) for one in _compared(made))]
+    factors += [one[4] for one in values if one is not None and one[:3] == (NUMBER, 0, 0)]
+    return any(_LARGE <= one % (1 << 8 * size) <= (1 << 8 * size) - _LARGE for one in factors if one is not None)
 
 
 def _constant(tracker: Tracker, k: int, register: int) -> int | None:

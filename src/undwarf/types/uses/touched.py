@@ -58,7 +58,7 @@ def touched(tracker: Tracker, k: int, operand: Memory, where: Value, size: int) 
         of = questions.variable_of(where) if where[0] == ADDRESS else (where[1], where[4])
         words = copied(tracker, k, operand, *of, size) if of is not None and isinstance(found, str) else None
         other = words or in_variable(tracker, k, operand, size) or _of_element(tracker, operand, base, size)
-        return other or "index not understood"
+        return other or _by_any_index(tracker, operand, where, size) or "index not understood"
     whole = graph.size(where[1])
     outside = found if isinstance(found, str) or found.how == "container" else None
     if outside is not None and _next_of_several(tracker, k, operand, where):
@@ -252,6 +252,19 @@ def _by_index(tracker: Tracker, operand: Memory, where: Value) -> str | None:
     return "index not understood" if not counted and before_array(graph, where[1], where[2], where[4]) else None
 
 
+def _by_any_index(tracker: Tracker, operand: Memory, where: Value, size: int) -> Located | None:
+    """What is touched by an index that may be any number, where the one that it is first leads out of the object: that
+    says nothing of the array, and none is as good."""
+    index = tracker.register(operand.index) if operand.index != NONE else None
+    if index is None or index[0] != NUMBER or not index[2] or index[4] % index[2] or where[0] != OBJECT:
+        return None
+    if not 0 < tracker.graph.size(where[1]) <= where[4]:
+        return None
+    other = (*where[:4], where[4] - index[4] * operand.scale)
+    found = tracker.questions.locate(other, size)
+    return None if isinstance(found, str) or found.how or _by_index(tracker, operand, other) else found
+
+
 def _unbiased(tracker: Tracker, k: int, operand: Memory, where: Value, size: int) -> Located | str | None:
     """What is touched by an index that counts from one or more; None where it may as well count from none.
 
@@ -298,17 +311,35 @@ def used_in_parts(tracker: Tracker, k: int, number: int, size: int) -> bool:
     stands before instruction ``k``, and does so afterwards."""
     instructions = tracker.flow.instructions
     operand = instructions[k].memory[number]
-    spans, differs = {(operand.displacement, size)}, False
+    sizes, differs = set(), False
     for at in range(max(0, k - _PARTS), min(k + _PARTS, len(instructions))):
-        made = instructions[at]
-        for one in made.memory:
-            same = (one.base, one.index, one.scale) == (operand.base, operand.index, operand.scale)
-            if same and one.access and 1 < one.size <= 8:
-                spans.add((one.displacement, one.size))
+        for one in instructions[at].memory:
+            if _is_beside(operand, one):
+                sizes.add(one.size)
                 differs = differs or not _writes_constant(tracker, at)
     tracker.before(k)
-    overlap = any(0 < at - begin < each for begin, each in spans for at, _size in spans)
-    return differs and not overlap and any(each != size for _begin, each in spans)
+    return differs and bool(sizes - {size}) and not _overlap(tracker, k, operand)
+
+
+def _is_beside(operand: Memory, other: Memory) -> bool:
+    """Whether an operand is a number behind the same registers as another one."""
+    same = (other.base, other.index, other.scale) == (operand.base, operand.index, operand.scale)
+    return same and bool(other.access) and 1 < other.size <= 8
+
+
+def _overlap(tracker: Tracker, k: int, operand: Memory) -> bool:
+    """Whether near an instruction numbers behind the same pointer are parts of one another, as no members are."""
+    instructions = tracker.flow.instructions
+    held = {operand.base, operand.index}
+    spans: set[tuple[int, int]] = set()
+    for way in (range(k - 1, max(0, k - _PARTS) - 1, -1), range(k, min(k + _PARTS, len(instructions)))):
+        for at in way:
+            if at < k and held & set(instructions[at].writes):
+                break
+            spans.update((one.displacement, one.size) for one in instructions[at].memory if _is_beside(operand, one))
+            if held & set(instructions[at].writes):
+                break
+    return any(one != other and 0 <= other[0] - one[0] < one[1] for one in spans for other in spans)
 
 
 def _writes_constant(tracker: Tracker, k: int) -> bool:
