@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import undwarf.lazy_dataclasses as lazy
-from undwarf.light_classes import FEW
+from undwarf.lazy_dataclasses import FEW
 
 decorate: Any = vars(lazy)["dataclass"]
 

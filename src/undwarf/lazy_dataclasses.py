@@ -6,14 +6,18 @@ compiled, when some objects have been made; what compares, hashes and shows obje
 """
 
 import dataclasses
+import sys
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
-from undwarf.light_classes import FEW, in_order
+__all__ = ["FEW", "dataclass", "in_order"]
 
-__all__ = ["dataclass"]
+FEW = 12
+"""Objects of a class that are made name by name, before text is compiled that does it: that takes as long as thirty."""
 
-if TYPE_CHECKING:
+if TYPE_CHECKING or sys.version_info >= (3, 14):
+    # Since 3.14 a class does not know the names of its fields before their annotations are evaluated, which may name
+    # what is imported for type checkers only: the standard library knows the way around that.
     from dataclasses import dataclass
 else:
 
@@ -21,6 +25,23 @@ else:
         """As :func:`dataclasses.dataclass`, of classes whose bases have no fields. ``slots`` must be True."""
         assert slots
         return lambda cls: _made(cls, frozen, repr, eq)
+
+
+def in_order(
+    names: tuple[str, ...], defaults: dict[str, Any], values: tuple[Any, ...], named: dict[str, Any]
+) -> list[Any] | None:
+    """The values of all names that are given by place, by name or by default; None where they are not so many."""
+    found = list(values)
+    used = 0
+    for name in names[len(found) :]:
+        if name in named:
+            used += 1
+            found.append(named[name])
+        elif name in defaults:
+            found.append(defaults[name])
+        else:
+            return None
+    return found if len(found) == len(names) and used == len(named) else None
 
 
 def _made(cls: type, frozen: bool, shown: bool, compared: bool) -> type:

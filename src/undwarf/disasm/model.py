@@ -6,11 +6,10 @@ whole register: a write of `%eax` is a write of register 0. Addresses are those 
 """
 
 from collections.abc import Callable
+from enum import IntEnum
 from typing import TYPE_CHECKING, Protocol
 
 import cython
-
-from undwarf.light_classes import IntEnum
 
 if TYPE_CHECKING:
     from undwarf.disasm.listing import Listing

@@ -1,6 +1,6 @@
 """Numbers of DWARF that more than one module here needs, and what kinds of values attributes have."""
 
-from undwarf.light_classes import IntEnum
+from enum import IntEnum
 
 
 class ValueClass(IntEnum):

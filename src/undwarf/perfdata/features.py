@@ -6,11 +6,11 @@ Source: ``tools/perf/Documentation/perf.data-file-format.txt`` and ``tools/perf/
 import struct
 from collections.abc import Callable
 from dataclasses import field, replace
-from typing import Any
+from enum import IntEnum
+from typing import Any, NamedTuple
 
 from undwarf.diagnostics import Defects
 from undwarf.lazy_dataclasses import dataclass
-from undwarf.light_classes import IntEnum, NamedTuple
 from undwarf.perfdata.events import SMALLEST, EventAttr, parse_attr
 from undwarf.perfdata.header import ByteOrder, order_mark
 

@@ -8,8 +8,7 @@ runtime/sys_linux_amd64.s (``systemstack``, ``mcall``, ``morestack``, ``asmcgoca
 
 import re
 import struct
-
-from undwarf.light_classes import NamedTuple
+from typing import NamedTuple
 
 TO_C = "runtime.asmcgocall"
 """Calls C on the thread's stack."""

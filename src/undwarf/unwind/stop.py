@@ -1,6 +1,6 @@
 """Why a stack ends where it ends, and how each of its frames was found."""
 
-from undwarf.light_classes import IntEnum
+from enum import IntEnum
 
 
 class StopReason(IntEnum):

@@ -3,12 +3,11 @@
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from undwarf.buffers import zeros
 from undwarf.diagnostics import Defects
 from undwarf.lazy_dataclasses import dataclass
-from undwarf.light_classes import NamedTuple
 from undwarf.profile.model import NONE, Profile
 from undwarf.types.access import Access, packed, unpacked
 from undwarf.types.answers import Answer, KeptAnswers

@@ -3,10 +3,10 @@
 Sizes and offsets are bytes unless the name says bits.
 """
 
-from typing import Protocol
+from enum import IntEnum
+from typing import NamedTuple, Protocol
 
 from undwarf.lazy_dataclasses import dataclass
-from undwarf.light_classes import IntEnum, NamedTuple
 
 VOID = 0
 

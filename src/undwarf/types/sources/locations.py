@@ -7,10 +7,10 @@ place.
 """
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 import cython
 
-from undwarf.light_classes import NamedTuple
 from undwarf.types.sources.places import PlaceKind
 from undwarf.types.sources.reader import Reader
 

@@ -1,9 +1,9 @@
 """What a source of types says about a program: where its variables are, and what its functions take and return."""
 
-from typing import Protocol
+from enum import IntEnum
+from typing import NamedTuple, Protocol
 
 from undwarf.lazy_dataclasses import dataclass
-from undwarf.light_classes import IntEnum, NamedTuple
 from undwarf.types.layouts.model import TypeGraph
 
 
