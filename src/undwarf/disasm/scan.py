@@ -61,13 +61,13 @@ def jumps_to(offsets: Any, flows: Any, targets: Any, address: cython.ulonglong, 
 
 
 @cython.locals(flows="const unsigned char[::1]", k=cython.Py_ssize_t)
-def with_flow(flows: Any, flow: cython.uint) -> "list[int]":
+def with_flow(flows: Any, flow: cython.uint) -> list[int]:
     """The instructions with a flow, with or without a target."""
     return [k for k in range(flows.shape[0]) if flows[k] == flow]
 
 
 @cython.locals(templates="const unsigned int[::1]", rows="const long long[::1]", k=cython.Py_ssize_t)
-def with_flag(templates: Any, rows: Any, flag: cython.longlong) -> "list[int]":
+def with_flag(templates: Any, rows: Any, flag: cython.longlong) -> list[int]:
     """The instructions whose template has a flag."""
     return [k for k in range(templates.shape[0]) if rows[templates[k] * ROW_WORDS + FLAGS] & flag]
 
@@ -97,7 +97,7 @@ def written(templates: Any, rows: Any) -> Any:
     word=cython.Py_ssize_t,
     bit=cython.ulonglong,
 )
-def writing(templates: Any, rows: Any, register: cython.Py_ssize_t) -> "list[int]":
+def writing(templates: Any, rows: Any, register: cython.Py_ssize_t) -> list[int]:
     """The instructions that write a register."""
     if not 0 <= register < 128:
         return []
@@ -117,7 +117,7 @@ def writing(templates: Any, rows: Any, register: cython.Py_ssize_t) -> "list[int
 )  # fmt: skip
 def writers(
     flows: Any, templates: Any, rows: Any, jumps: Any, at: cython.Py_ssize_t, register: cython.Py_ssize_t
-) -> "list[int]":
+) -> list[int]:
     """The instructions whose value of a register may be in it before an instruction, as far as the code goes straight
     on or by jumps whose target it says; ``jumps`` as :func:`jumps_to` tells them. What is called changes nothing."""
     flow_of, template_of, words, to = flows, templates, rows, jumps
@@ -167,7 +167,7 @@ def writers(
 )
 def table_entries(
     raw: bytes, size: cython.Py_ssize_t, table: cython.ulonglong, offsets: Any, address: cython.ulonglong
-) -> "list[int]":
+) -> list[int]:
     """The instructions that entries of a jump table lead to, up to the first that leads to none: addresses of eight
     bytes, distances from the table of four."""
     data, starts = raw, offsets

@@ -46,7 +46,7 @@ LITERAL = cython.declare(cython.uint, 0x100)
 """With an immediate that is part of the key where others are not."""
 
 
-def _numbers() -> "list[int]":
+def _numbers() -> list[int]:
     """For opcodes of one byte, what their immediate of one byte is."""
     found = [0] * 256
     for opcode in (0x6A, 0x6B, 0x83):
@@ -57,7 +57,7 @@ def _numbers() -> "list[int]":
     return found
 
 
-def _one_byte() -> "list[int]":
+def _one_byte() -> list[int]:
     found = [0] * 256
     for high in range(0, 0x40, 8):
         for low, what in enumerate((1, 1, 1, 1, 2, 4, 256, 256)):
@@ -83,7 +83,7 @@ def _one_byte() -> "list[int]":
     return found
 
 
-def _two_bytes() -> "list[int]":
+def _two_bytes() -> list[int]:
     found = [256] * 256
     for first, end in (
         (0x10, 0x20),

@@ -1,6 +1,8 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, cdivision=False, initializedcheck=False
 """Bytes that grow while numbers and names are appended."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import cython
@@ -94,7 +96,7 @@ class Text:
 
     @cython.cfunc
     @cython.exceptval(-1)
-    def copy(self, other: "Text", start: cython.Py_ssize_t, end: cython.Py_ssize_t) -> cython.int:
+    def copy(self, other: Text, start: cython.Py_ssize_t, end: cython.Py_ssize_t) -> cython.int:
         """Append a part of another text."""
         if start < 0 or end < start or end > other.used:
             raise IndexError("text")

@@ -68,7 +68,7 @@ def _radix(times: Any, order: Any, other: Any, counts: Any) -> cython.int:
 
 
 @cython.locals(times="const unsigned long long[::1]")
-def time_order(times: Any) -> "memoryview[int]":
+def time_order(times: Any) -> memoryview:
     """The numbers of the entries of ``times`` ('Q') by ascending time, equal times in their order ('I').
 
     At most 2**32 - 1 entries.
@@ -85,7 +85,7 @@ def time_order(times: Any) -> "memoryview[int]":
 @cython.locals(
     order="const unsigned int[::1]", source="const unsigned long long[::1]", target="unsigned long long[::1]"
 )
-def take_q(source: Any, order: Any) -> "memoryview[int]":
+def take_q(source: Any, order: Any) -> memoryview:
     """``source`` ('Q') in the given order."""
     n: cython.Py_ssize_t = order.shape[0]
     taken = zeros("Q", n)
@@ -98,7 +98,7 @@ def take_q(source: Any, order: Any) -> "memoryview[int]":
 
 
 @cython.locals(order="const unsigned int[::1]", source="const unsigned int[::1]", target="unsigned int[::1]")
-def take_i(source: Any, order: Any) -> "memoryview[int]":
+def take_i(source: Any, order: Any) -> memoryview:
     """``source`` ('I') in the given order."""
     n: cython.Py_ssize_t = order.shape[0]
     taken = zeros("I", n)
@@ -111,7 +111,7 @@ def take_i(source: Any, order: Any) -> "memoryview[int]":
 
 
 @cython.locals(order="const unsigned int[::1]", source="const unsigned short[::1]", target="unsigned short[::1]")
-def take_h(source: Any, order: Any) -> "memoryview[int]":
+def take_h(source: Any, order: Any) -> memoryview:
     """``source`` ('H') in the given order."""
     n: cython.Py_ssize_t = order.shape[0]
     taken = zeros("H", n)
@@ -124,7 +124,7 @@ def take_h(source: Any, order: Any) -> "memoryview[int]":
 
 
 @cython.locals(order="const unsigned int[::1]", source="const unsigned char[::1]", target="unsigned char[::1]")
-def take_b(source: Any, order: Any) -> "memoryview[int]":
+def take_b(source: Any, order: Any) -> memoryview:
     """``source`` ('B') in the given order."""
     n: cython.Py_ssize_t = order.shape[0]
     taken = zeros("B", n)

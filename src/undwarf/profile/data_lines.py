@@ -118,7 +118,7 @@ def operand_addresses(
     lines="unsigned long long[::1]",
     owners="unsigned int[::1]",
 )
-def line_keys(addresses: Any, physicals: Any, pids: Any, shift: int) -> "tuple[memoryview[int], memoryview[int]]":
+def line_keys(addresses: Any, physicals: Any, pids: Any, shift: int) -> tuple[memoryview, memoryview]:
     """(number of the line, whose memory it is) of each sample: the process's, or NONE where the physical address is
     known, since processes share memory; line 0 for unknown. ``physicals`` may be shorter: nothing is known then."""
     n: cython.Py_ssize_t = addresses.shape[0]
@@ -184,7 +184,7 @@ def shared_lines(lines: Any, threads: Any, accesses: Any, writes: Any, count: in
     low="unsigned long long[::1]",
     high="unsigned long long[::1]",
 )
-def time_spans(groups: Any, times: Any, count: int) -> "tuple[memoryview[int], memoryview[int]]":
+def time_spans(groups: Any, times: Any, count: int) -> tuple[memoryview, memoryview]:
     """(first time, last time) of each group 0..count-1; group NONE is left out."""
     n: cython.Py_ssize_t = groups.shape[0]
     begins = zeros("Q", count)

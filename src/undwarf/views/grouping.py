@@ -146,7 +146,7 @@ class Pairs:
     up="unsigned int",
     what="unsigned int",
 )
-def collapse(parent: Any, frame: Any, entity: Any) -> "tuple[memoryview[int], memoryview[int], memoryview[int]]":
+def collapse(parent: Any, frame: Any, entity: Any) -> tuple[memoryview, memoryview, memoryview]:
     """Merge stack nodes whose frames are the same entity (a function, say) under the same parent.
 
     ``parent`` and ``frame`` are the profile's stacks (parents come first), ``entity`` gives an entity for each
@@ -281,7 +281,7 @@ def inclusive(
     parent: Any,
     entity: Any,
     entities: int,
-) -> "tuple[memoryview[int], memoryview[int], memoryview[int]]":
+) -> tuple[memoryview, memoryview, memoryview]:
     """Weight of every (group, entity) that occurs anywhere in a stack, counted once for each stack.
 
     ``group``, ``node``, ``weight`` describe distinct stacks with their weights; ``parent`` and ``entity`` the
@@ -545,7 +545,7 @@ def without_none(column: Any, instead: int) -> Any:
 
 
 @cython.locals(column="const unsigned long long[::1]", first="unsigned int[::1]", second="unsigned int[::1]")
-def halves(column: Any, shift: int = 0) -> "tuple[memoryview[int], memoryview[int]]":
+def halves(column: Any, shift: int = 0) -> tuple[memoryview, memoryview]:
     """The upper and lower 32 bits of each number of a column of typecode Q, after its ``shift`` low bits went."""
     n: cython.Py_ssize_t = column.shape[0]
     low: cython.int = shift

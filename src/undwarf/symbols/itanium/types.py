@@ -94,7 +94,7 @@ class Types(Cursor):
         c = self.peek()
         if c in BUILTIN:
             self.at += 1
-            return made(NAME, BUILTIN[c])
+            return made(NAME, BUILTIN[str(c)])
         after = self.peek_behind()
         if c in ("r", "V", "K") or (c == "D" and after in ("x", "o", "O", "w")):
             node = self.qualified()
@@ -148,7 +148,7 @@ class Types(Cursor):
                 return made(NAME, f"_Float{bits}{tail}")
             elif after in LATER:
                 self.at += 2
-                return made(NAME, LATER[after])
+                return made(NAME, LATER[str(after)])
             else:
                 raise Malformed
         elif c == "S" and (after == "_" or "0" <= after <= "9" or "A" <= after <= "Z"):

@@ -334,14 +334,14 @@ class Blocks:
         self._check(number)
         return bool(self.fills[number])
 
-    def successors(self, number: cython.Py_ssize_t) -> "list[int]":
+    def successors(self, number: cython.Py_ssize_t) -> list[int]:
         """The blocks that may follow one."""
         self._check(number)
         at: cython.Py_ssize_t = 3 * self.count + number
         begin: cython.Py_ssize_t = 4 * self.count + 1
         return [self.ints[begin + k] for k in range(self.ints[at], self.ints[at + 1])]
 
-    def predecessors(self, number: cython.Py_ssize_t) -> "list[int]":
+    def predecessors(self, number: cython.Py_ssize_t) -> list[int]:
         """The blocks that one may follow."""
         self._check(number)
         begin: cython.Py_ssize_t = self.count + 1

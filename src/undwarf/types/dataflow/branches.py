@@ -34,7 +34,7 @@ NEAR = cython.declare(cython.Py_ssize_t, 6)
     row=cython.Py_ssize_t, first=cython.Py_ssize_t, action=cython.longlong, way=cython.int, left=cython.longlong,
     written=cython.ulonglong,
 )  # fmt: skip
-def zero_behind(listing: Any, column: Any, count: int) -> "memoryview[int]":
+def zero_behind(listing: Any, column: Any, count: int) -> memoryview:
     """By block, twice the register that is 0 on one of the two ways behind it, and which way that is; -1 for none.
 
     ``column``: of so many blocks where they begin, where they end, a number each and where their successors begin.

@@ -402,7 +402,7 @@ class FixedPoint(Effects):
         number=cython.Py_ssize_t, k=cython.Py_ssize_t, m=cython.Py_ssize_t, row=cython.Py_ssize_t, value=cython.int,
         size=cython.longlong, whole=cython.longlong,
     )  # fmt: skip
-    def crossing(self, most: cython.longlong) -> "set[int]":
+    def crossing(self, most: cython.longlong) -> set[int]:
         """The types of which an object is left by an access of so many bytes at most that would be in two of them, if
         they were in a row."""
         found: set[int] = set()
