@@ -120,20 +120,21 @@ class Binary:
             target = self.slots.function(instructions.displacements[k])
             if target is not None:
                 instructions.redirect(k, Flow.CALL, target)
-        for k in scan.with_flow(instructions.flows, Flow.INDIRECT_CALL):
-            target = self._through_register(instructions, k)
+        calls = scan.with_flow(instructions.flows, Flow.INDIRECT_CALL)
+        # What may be come to from anywhere.
+        anywhere = bool(calls) and bool(scan.with_flow(instructions.flows, Flow.INDIRECT_JUMP))
+        for k in calls:
+            target = self._through_register(instructions, k, anywhere)
             if target is not None:
                 instructions.redirect(k, Flow.CALL, target)
 
-    def _through_register(self, instructions: Listing, k: int) -> int | None:
+    def _through_register(self, instructions: Listing, k: int, anywhere: bool) -> int | None:
         """The function that an indirect call through a register goes to, where that was loaded from the global offset
-        table: the address of what is called often is kept."""
+        table: the address of what is called often is kept. ``anywhere``: the function has jumps to anywhere."""
         made, flows = instructions[k], instructions.flows
         register = made.left if made.left != NONE else made.reads[0] if made.reads else NONE
         if self._machine is None or register == NONE or any(not one.implicit for one in made.memory):
             return None
-        # What may be come to from anywhere.
-        anywhere = any(flow & 15 == Flow.INDIRECT_JUMP for flow in flows)
         queue, seen, slots = [(k, register)], {register}, set()
         while queue:
             at, register = queue.pop()
