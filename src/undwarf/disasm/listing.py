@@ -69,6 +69,7 @@ class Listing:
         self._native = native
         self._text = text
         self._made: dict[int, Instruction] = dict(enumerate(made or ()))
+        self._jumps: memoryview | None = None
 
     def __len__(self) -> int:
         return len(self.offsets)
@@ -172,9 +173,10 @@ class Listing:
 
     def writers(self, at: int, register: int) -> list[int]:
         """The instructions whose value of a register may be in it before an instruction, indirect jumps aside."""
-        jumps = zeros("i", len(self.offsets))
-        scan.jumps_to(self.offsets, self.flows, self.targets, self.address, jumps)
-        return scan.writers(self.flows, self.templates, self.table.rows, jumps, at, register)
+        if self._jumps is None:
+            self._jumps = zeros("i", len(self.offsets))
+            scan.jumps_to(self.offsets, self.flows, self.targets, self.address, self._jumps)
+        return scan.writers(self.flows, self.templates, self.table.rows, self._jumps, at, register)
 
     def writing(self, register: int) -> list[int]:
         """The instructions that write a register."""
