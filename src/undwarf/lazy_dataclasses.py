@@ -10,7 +10,7 @@ import sys
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
-__all__ = ["FEW", "dataclass", "in_order"]
+__all__ = ["FEW", "dataclass"]
 
 FEW = 12
 """Objects of a class that are made name by name, before text is compiled that does it: that takes as long as thirty."""
@@ -27,7 +27,7 @@ else:
         return lambda cls: _made(cls, frozen, repr, eq)
 
 
-def in_order(
+def _in_order(
     names: tuple[str, ...], defaults: dict[str, Any], values: tuple[Any, ...], named: dict[str, Any]
 ) -> list[Any] | None:
     """The values of all names that are given by place, by name or by default; None where they are not so many."""
@@ -75,7 +75,7 @@ def _made(cls: type, frozen: bool, shown: bool, compared: bool) -> type:
         nonlocal left
         if left:
             left -= 1
-            found = in_order(names, plain, values, named)
+            found = _in_order(names, plain, values, named)
             if found is not None:
                 for name, value in zip(names, found, strict=True):
                     put(self, name, late[name]() if value is late else value)

@@ -2,8 +2,7 @@
 
 from pathlib import Path
 
-import pytest
-from tests.types.test_inferred_programs import answers, built, touched
+from tests.types.btf_programs import answers, touched
 
 SOURCE = r"""
 #include <stdlib.h>
@@ -150,16 +149,6 @@ int main(int argc, char **argv)
   return s.n + sorted() + by_memory(argc) + two_arrays(argc) + letters(&m) + copied(argc) + pairs(m.u.place, 4)
     + st.hash("a") + st.drop(0, st.user); }
 """
-
-
-@pytest.fixture(scope="module")
-def plain(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return built(tmp_path_factory.mktemp("plain"), "-O0", SOURCE)
-
-
-@pytest.fixture(scope="module")
-def optimized(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return built(tmp_path_factory.mktemp("optimized"), "-O2", SOURCE)
 
 
 def test_what_is_copied_from_the_frame_as_a_whole_is_what_it_is_copied_to(plain: Path, optimized: Path) -> None:

@@ -2,8 +2,7 @@
 
 from pathlib import Path
 
-import pytest
-from tests.types.test_inferred_programs import answers, built
+from tests.types.btf_programs import answers
 
 SOURCE = r"""
 #include <stdlib.h>
@@ -42,16 +41,6 @@ int main(int argc, char **argv)
   return total(argc, p) + corner(argc, 2) + *behind(argv[0], 0) + apart(argc, 2) + four() + keeps(&q, &t)
     + t.gone + t.bytes; }
 """
-
-
-@pytest.fixture(scope="module")
-def plain(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return built(tmp_path_factory.mktemp("plain"), "-O0", SOURCE)
-
-
-@pytest.fixture(scope="module")
-def optimized(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return built(tmp_path_factory.mktemp("optimized"), "-O2", SOURCE)
 
 
 def test_numbers_made_of_those_with_a_point_have_a_sign(plain: Path) -> None:

@@ -3,8 +3,7 @@ there that are passed as anything, with their sizes."""
 
 from pathlib import Path
 
-import pytest
-from tests.types.test_inferred_programs import accesses, answers, built, spilled, touched
+from tests.types.btf_programs import accesses, answers, spilled, touched
 
 SOURCE = r"""
 #include <stdarg.h>
@@ -91,16 +90,6 @@ int main(int argc, char **argv)
     + behind(&s) + walked(&towns, &edges, argc) + headed(&packet) + longest(&ray)
     + rooms(argc) + (lantern.in != 0) + size(&ball.base) + halved(&pages, 1); }
 """
-
-
-@pytest.fixture(scope="module")
-def plain(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return built(tmp_path_factory.mktemp("plain"), "-O0", SOURCE)
-
-
-@pytest.fixture(scope="module")
-def optimized(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return built(tmp_path_factory.mktemp("optimized"), "-O2", SOURCE)
 
 
 def test_text_is_what_is_found_in_text_and_compared_with_it(plain: Path) -> None:
