@@ -63,15 +63,17 @@ def of_perf(recording: Path, binary: Path, perf: str, objdump: str) -> dict[int,
 def of_kernel(recording: Path, binary: Path, perf: str, objdump: str) -> dict[int, tuple[str, int, str, str]]:
     """The same of the sampled instructions of a kernel."""
     symbols = symbols_of_elf(ElfFile.open(binary))
+    # perf names functions, of which several may have one name: what has no sample is in another one.
+    there = sampled(recording)
     command = [perf, "report", "--vmlinux", str(binary), f"--objdump={objdump}", "--stdio", "-i", str(recording)]
     command += ["-s", "symoff,type,typeoff", "-t", "|", "-w", "0,120,200,300"]
     done = subprocess.run(command, check=True, capture_output=True, text=True, errors="replace")
     found = {}
     for row in filter(None, map(ROW.match, done.stdout.splitlines())):
         low = symbols.address_of_name(row[1].encode()) if symbols is not None else None
-        if low is not None and plain(row[3]) not in NO_TYPES:
-            member = "" if row[5] == "no field" else row[5]
-            found[low + int(row[2], 16)] = plain(row[3]), int(row[4], 16), member, ""
+        at = low + int(row[2], 16) if low is not None else -1
+        if at in there and plain(row[3]) not in NO_TYPES:
+            found[at] = plain(row[3]), int(row[4], 16), "" if row[5] == "no field" else row[5], ""
     return found
 
 
