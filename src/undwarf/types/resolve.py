@@ -28,6 +28,7 @@ from undwarf.types.layouts.embedders import Embedders
 from undwarf.types.layouts.locate import locate, one_of_two
 from undwarf.types.layouts.located import INCOMPLETE, WIDER, Located, is_member
 from undwarf.types.layouts.model import VOID, Kind
+from undwarf.types.layouts.virtual import is_method_table
 from undwarf.types.layouts.wholes import candidates, whole_around
 from undwarf.types.skid import late
 from undwarf.types.sources.data_symbols import DataSymbols
@@ -497,7 +498,7 @@ class Resolver:
 
     def _is_table(self, where: Value) -> bool:
         """A table of a C++ class's virtual functions: what its members are is no data of the program."""
-        return self.graph.is_method_table(where[1])
+        return is_method_table(self.graph, where[1])
 
     def _by_register(
         self, function: _Function, k: int, made: Instruction, number: int, operand: Memory, size: int

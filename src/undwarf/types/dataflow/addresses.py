@@ -35,6 +35,7 @@ from undwarf.types.layouts.kin import Kin
 from undwarf.types.layouts.locate import locate
 from undwarf.types.layouts.located import Located
 from undwarf.types.layouts.model import VOID, Kind
+from undwarf.types.layouts.virtual import is_method_table, virtual_base
 from undwarf.types.sources.c_library import GIVEN_BACK
 from undwarf.types.sources.calling import argument_registers, returned_in_memory
 from undwarf.types.sources.places import Place, PlaceKind, Prototype
@@ -463,7 +464,7 @@ class Questions:
             return self._pointer_at(*found, size) if found is not None else None
         if where[0] not in (OBJECT, ADDRESS):
             return None
-        if where[0] == OBJECT and where[4] < 0 and not where[2] and self.graph.is_method_table(where[1]):
+        if where[0] == OBJECT and where[4] < 0 and not where[2] and is_method_table(self.graph, where[1]):
             return (VIRTUAL, 0, 0, 0, where[4])
         located = self.locate(where, size)
         if isinstance(located, str):
@@ -504,7 +505,7 @@ class Questions:
         """The virtual base of an object whose place is said at an offset of its table of virtual functions."""
         if value[0] != OBJECT or value[2]:
             return None
-        base = self.graph.virtual_base(value[1], value[4], slot)
+        base = virtual_base(self.graph, value[1], value[4], slot)
         if not base and not value[4]:
             # Or from a virtual base to what a thunk calls a method of.
             prototype = self.program.source.prototype_at(self._low)

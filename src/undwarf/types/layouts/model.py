@@ -1,37 +1,31 @@
 # cython: language_level=3, annotation_typing=False
-"""Types as a graph of numbered records, filled at first touch, whatever the debugging information was.
+"""Types as a graph: what lies where in them, what they are called, and which of them are one.
 
-A type is an int: 0 is void (or unknown), others are given out by :class:`TypeGraph`. A record says what one type is; a
-loader makes it when it is first looked at. Qualifiers and typedefs are records of their own, which
-:meth:`TypeGraph.strip` steps over. Sizes and offsets are bytes unless the name says bits. Nothing here raises for what
-the input says: a cycle, an array that cannot be, a reference to nothing are counted in ``defects`` and end what is
-being looked at.
+A type is an int: 0 is void (or unknown), others are given out by the :class:`TypeStore` below this. Sizes and offsets
+are bytes unless the name says bits. Nothing here raises for what the input says: what cannot be is counted in
+``defects`` and ends what is being looked at.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from operator import itemgetter
-from typing import Any
 
 import cython
 
-from undwarf.buffers import longer, zeros
 from undwarf.diagnostics import Defects
 from undwarf.limits import DEFAULT, Limits
 from undwarf.types.layouts.records import (
     ADDRESSES,
-    AGGREGATES,
     DISCRIMINANT,
-    SCALARS,
     THROUGH,
     VOID,
     Field,
     Kind,
     Loader,
-    LoaderOfMany,
     Member,
     TypeRecord,
 )
-from undwarf.types.layouts.search import Search, Shape
+from undwarf.types.layouts.search import Search
+from undwarf.types.layouts.store import TypeStore
 
 __all__ = ["DISCRIMINANT", "VOID", "Field", "Kind", "Loader", "Member", "TypeGraph", "TypeRecord"]
 
@@ -40,9 +34,6 @@ _FIELDS_KEPT = 50_000
 
 _SEVERAL = -1
 _score_of = itemgetter(0)
-
-# Members by the ten thousand: past the named tuple's own way to be made.
-_as_it_is = tuple.__new__
 
 _MOST_CHOICES = 32
 """Types that a pointer may lead to, of which its use has to tell one."""
@@ -54,304 +45,33 @@ _WRAPPERS = (
 )
 
 
-# Kinds as numbers of C, as in `records.py`.
-_POINTER = cython.declare(cython.int, 5)
-_REFERENCE = cython.declare(cython.int, 6)
-_ARRAY = cython.declare(cython.int, 7)
-_AGGREGATE = cython.declare(cython.ulonglong, sum([1 << int(kind) for kind in AGGREGATES]))
-_SCALAR = cython.declare(cython.ulonglong, sum([1 << int(kind) for kind in SCALARS]))
 _STEPS = cython.declare(cython.int, 512)
 """Aggregates and arrays inside of a type that are looked at to find its arrays."""
 
 
 @cython.final
 @cython.cclass
-class TypeGraph:
-    """Types by number. ``pointer_size`` serves where a source does not give a pointer's size."""
-
-    pointer_size: int = cython.declare(object, visibility="readonly")
-    limits: Limits = cython.declare(object, visibility="readonly")
-    defects: Defects = cython.declare(object, visibility="readonly")
-    subject: str = cython.declare(object, visibility="readonly")
-    _records: list[TypeRecord | None] = cython.declare(list)
-    _pending: dict[int, tuple[Loader, int]] = cython.declare(dict)
-    _ranges: list[tuple[int, int, LoaderOfMany]] = cython.declare(list)
-    _names: dict[int, str] = cython.declare(dict)
-    _members: dict[int, tuple[Member, ...]] = cython.declare(dict)
-    _canonical: dict[int, int] = cython.declare(dict)
-    _alone: dict[tuple[str, int], int] = cython.declare(dict)
-    """The type of a name and size, while there is only one; else _SEVERAL."""
-    _by_layout: dict[tuple[str, int, int], int] = cython.declare(dict)
-    _layouts: dict[tuple[int, int], int] = cython.declare(dict)
-    """Layouts by shapes and sizes."""
-    _facts: "memoryview[int]" = cython.declare("int[::1]")
-    """By type, what it is below typedefs and qualifiers and of which kind that is, plus one; 0 for not asked yet."""
-    _sizes: "memoryview[int]" = cython.declare("long long[::1]")
-    """By type, its bytes plus one; 0 for not asked yet."""
-    _room = cython.declare(cython.Py_ssize_t)
-    _loading = cython.declare(cython.int)
-    _pointers: dict[int, int] = cython.declare(dict)
-    shapes: dict[int, Shape] = cython.declare(dict, visibility="readonly")
-    """Types as searches go through them."""
-    _fields: dict[tuple[int, int, int], Field | None] = cython.declare(dict)
-    _objects: dict[tuple[int, int, int], bool] = cython.declare(dict)
-    _alignments: dict[int, int] = cython.declare(dict)
-    _choices: dict[int, tuple[int, ...]] = cython.declare(dict)
-    _choice_of: dict[tuple[int, ...], int] = cython.declare(dict)
-    _arrays: dict[int, list[tuple[int, int, int]]] = cython.declare(dict)
+class TypeGraph(TypeStore):
+    """Types by number, and all that is asked of them. ``pointer_size`` serves where a source does not give a pointer's
+    size."""
 
     def __init__(
         self, *, pointer_size: int = 8, limits: Limits = DEFAULT, defects: Defects | None = None, subject: str = ""
     ) -> None:
-        self.pointer_size = pointer_size
-        self.limits = limits
-        self.defects = Defects() if defects is None else defects
-        self.subject = subject
-        self._records = [TypeRecord(Kind.VOID, "void", 0)]
-        self._pending = {}
-        self._ranges = []
-        self._names = {}
-        self._members = {}
-        self._canonical = {}
-        self._alone = {}
-        self._by_layout = {}
-        self._layouts = {}
-        self._room = 256
-        self._facts = zeros("i", 2 * self._room)
-        self._sizes = zeros("q", self._room)
-        self._loading = 0
-        self._pointers = {}
-        self.shapes = {}
-        self._fields = {}
-        self._objects = {}
-        self._alignments = {}
-        self._choices = {}
-        self._choice_of = {}
-        self._arrays = {}
-
-    @property
-    def settled(self) -> bool:
-        """Whether no type is being made: those that are look unknown."""
-        return not self._loading
-
-    def __len__(self) -> int:
-        return len(self._records)
-
-    # Filling -----------------------------------------------------------------------------------------------
-
-    def add(self, record: TypeRecord) -> int:
-        """A new type; its number. Past the limit all are void."""
-        if len(self._records) >= self.limits.types:
-            self.defects.add("too many types", self.subject)
-            return VOID
-        self._records.append(record)
-        return len(self._records) - 1
-
-    def reserve(self, loader: Loader, key: int) -> int:
-        """A number for a type whose record ``loader`` makes when it is first looked at."""
-        if len(self._records) >= self.limits.types:
-            self.defects.add("too many types", self.subject)
-            return VOID
-        self._records.append(None)
-        number = len(self._records) - 1
-        self._pending[number] = (loader, key)
-        return number
-
-    def reserve_many(self, loader: LoaderOfMany, count: int) -> int:
-        """Numbers in a row for the keys 0 to ``count`` - 1 of a loader; the first of them."""
-        count = max(0, min(count, self.limits.types - len(self._records)))
-        first = len(self._records)
-        self._records.extend([None] * count)
-        self._ranges.append((first, first + count, loader))
-        return first
-
-    def of_kinds(self, kinds: frozenset[Kind]) -> list[int]:
-        """The numbers of all types of some kinds, ascending; no others are made of those reserved together."""
-        found: list[int] = []
-        at = 1
-        for first, end, loader in self._ranges:
-            found += [t for t in range(at, first) if self.kind(t) in kinds]
-            found += [first + key for key in loader.keys(kinds) if first + key < end]
-            at = end
-        return found + [t for t in range(at, len(self)) if self.kind(t) in kinds]
-
-    @cython.ccall
-    @cython.locals(t=cython.Py_ssize_t)
-    def record(self, t: int) -> TypeRecord:
-        """The record of a type; that of void for a number that was never given out."""
-        found: Any = self._records[t if 0 <= t < len(self._records) else 0]
-        return found if found is not None else self._load(t)
-
-    @cython.cfunc
-    @cython.locals(t=cython.Py_ssize_t)
-    def _load(self, t: int) -> TypeRecord:
-        # A loader that comes back to this type while it makes it finds an unknown one.
-        self._records[t] = TypeRecord(Kind.OTHER)
-        loader, key = self._source(t)
-        self._loading += 1
-        try:
-            found = loader.load(key) if loader is not None else None
-        finally:
-            self._loading -= 1
-        if found is None:
-            self.defects.add("type without a description", self.subject)
-            found = TypeRecord(Kind.OTHER)
-        self._records[t] = found
-        return found
-
-    @cython.cfunc
-    @cython.exceptval(-1)
-    @cython.returns(cython.int)
-    @cython.locals(room=cython.Py_ssize_t)
-    def _grow(self) -> int:
-        """Room for what is known of all types."""
-        room = max(2 * self._room, len(self._records))
-        self._facts = longer(self._facts, 2 * self._room, 2 * room)
-        self._sizes = longer(self._sizes, self._room, room)
-        self._room = room
-        return 0
-
-    def _source(self, t: int) -> "tuple[Loader | None, int]":
-        pending = self._pending.pop(t, None)
-        if pending is not None:
-            return pending
-        for first, end, loader in self._ranges:
-            if first <= t < end:
-                return loader, t - first
-        return None, 0
-
-    def pointer_to(self, t: int) -> int:
-        """The type of a pointer to ``t``, made where it is needed."""
-        found = self._pointers.get(t)
-        if found is None:
-            found = self._pointers[t] = self.add(TypeRecord(Kind.POINTER, size=self.pointer_size, target=t))
-        return found
-
-    # Asking ------------------------------------------------------------------------------------------------
-
-    @cython.ccall
-    @cython.exceptval(-1)
-    @cython.returns(cython.Py_ssize_t)
-    @cython.locals(t=cython.Py_ssize_t)
-    def strip(self, t: int) -> int:
-        """The type below typedefs and qualifiers; void where they lead nowhere or in a circle."""
-        if 0 <= t < self._room and self._facts[2 * t]:
-            return self._facts[2 * t] - 1
-        return self._strip(t)
-
-    @cython.cfunc
-    @cython.exceptval(-1)
-    @cython.returns(cython.Py_ssize_t)
-    @cython.locals(t=cython.Py_ssize_t, first=cython.Py_ssize_t)
-    def _strip(self, t: int) -> int:
-        first = t
-        for _hop in range(self.limits.type_depth):
-            record = self.record(t)
-            if record.kind not in THROUGH:
-                if not self._loading and 0 <= first < len(self._records):
-                    # What is being made looks unknown until it is.
-                    if first >= self._room:
-                        self._grow()
-                    self._facts[2 * first] = t + 1
-                    self._facts[2 * first + 1] = record.kind + 1
-                return t
-            t = record.target
-        self.defects.add("typedef of itself", self.subject)
-        return VOID
-
-    @cython.cfunc
-    @cython.exceptval(-1)
-    @cython.returns(cython.int)
-    @cython.locals(t=cython.Py_ssize_t)
-    def _kind(self, t: int) -> int:
-        """What a type is below typedefs and qualifiers."""
-        if 0 <= t < self._room and self._facts[2 * t + 1]:
-            return self._facts[2 * t + 1] - 1
-        return int(self.record(self.strip(t)).kind)
-
-    def kind(self, t: int) -> Kind:
-        """What a type is, as declared; ask for :meth:`strip` of it first to see through typedefs."""
-        return self.record(t).kind
-
-    def name(self, t: int) -> str:
-        """The name it was declared by, without ``struct``; empty for none."""
-        return self.record(t).name
-
-    @cython.ccall
-    def target(self, t: int) -> int:
-        """What a pointer or reference leads to, an array's element, what a function returns; void for others."""
-        return self.record(self.strip(t)).target
-
-    @cython.ccall
-    @cython.exceptval(-1)
-    @cython.returns(cython.bint)
-    @cython.locals(kind=cython.int)
-    def is_pointer(self, t: int) -> bool:
-        """Whether a value of the type is an address (a pointer or a reference)."""
-        kind = self._kind(t)
-        return kind in (_POINTER, _REFERENCE)
-
-    @cython.ccall
-    @cython.exceptval(-1)
-    @cython.returns(cython.bint)
-    def is_aggregate(self, t: int) -> bool:
-        """Whether the type has members."""
-        return bool(_AGGREGATE >> self._kind(t) & 1)
-
-    @cython.ccall
-    @cython.exceptval(-1)
-    @cython.returns(cython.bint)
-    def is_scalar(self, t: int) -> bool:
-        """Whether a value of the type fits a register as it is."""
-        return bool(_SCALAR >> self._kind(t) & 1)
-
-    @cython.ccall
-    @cython.exceptval(-1)
-    @cython.returns(cython.bint)
-    def is_array(self, t: int) -> bool:
-        """Whether the type is an array."""
-        return self._kind(t) == _ARRAY
-
-    @cython.ccall
-    @cython.exceptval(-1)
-    @cython.returns(cython.longlong)
-    @cython.locals(t=cython.Py_ssize_t, known=cython.longlong)
-    def size(self, t: int) -> int:
-        """Bytes of a value; 0 where that is not known (void, functions, declarations, arrays without bounds)."""
-        if 0 <= t < self._room and self._sizes[t]:
-            return self._sizes[t] - 1
-        known = self._size_of(t)
-        if not self._loading and 0 <= t < len(self._records):
-            if t >= self._room:
-                self._grow()
-            self._sizes[t] = known + 1
-        return known
-
-    def _size_of(self, t: int) -> int:
-        total = 1
-        for _hop in range(self.limits.type_depth):
-            t = self.strip(t)
-            record = self.record(t)
-            if record.kind in ADDRESSES:
-                size = record.size if record.size > 0 else self.pointer_size
-                break
-            if record.kind != Kind.ARRAY or record.size >= 0:
-                size = record.size
-                if size < 0:
-                    return 0
-                break
-            if record.count < 0:
-                return 0
-            total *= record.count
-            t = record.target
-        else:
-            self.defects.add("array of itself", self.subject)
-            return 0
-        total *= size
-        if total > self.limits.type_bytes:
-            self.defects.add("type larger than memory", self.subject)
-            return 0
-        return total
+        super().__init__(pointer_size, limits, Defects() if defects is None else defects, subject)
+        self._names: dict[int, str] = {}
+        self._canonical: dict[int, int] = {}
+        self._alone: dict[tuple[str, int], int] = {}
+        """The type of a name and size, while there is only one; else _SEVERAL."""
+        self._by_layout: dict[tuple[str, int, int], int] = {}
+        self._layouts: dict[tuple[int, int], int] = {}
+        """Layouts by shapes and sizes."""
+        self._fields: dict[tuple[int, int, int], Field | None] = {}
+        self._objects: dict[tuple[int, int, int], bool] = {}
+        self._alignments: dict[int, int] = {}
+        self._choices: dict[int, tuple[int, ...]] = {}
+        self._choice_of: dict[tuple[int, ...], int] = {}
+        self._arrays: dict[int, list[tuple[int, int, int]]] = {}
 
     def alignment(self, t: int) -> int:
         """Of what the address of an object is a multiple: its largest scalar's size, at most 8, if all lie evenly."""
@@ -379,43 +99,6 @@ class TypeGraph:
                     return 1
                 most = max(most, inner)
         return most
-
-    @cython.ccall
-    @cython.exceptval(-1)
-    @cython.returns(cython.longlong)
-    def stride(self, t: int) -> int:
-        """Bytes from one element of an array to the next; 0 where that is not known."""
-        return self.size(self.target(t)) if self._kind(t) == _ARRAY else 0
-
-    @cython.ccall
-    def element_count(self, t: int) -> int:
-        """Elements of an array; -1 for unknown (a flexible array, a computed bound) and for what is no array."""
-        record = self.record(self.strip(t))
-        if record.kind != Kind.ARRAY:
-            return -1
-        if record.count < 0 and record.size > 0:
-            stride = self.size(record.target)
-            return record.size // stride if stride else -1
-        return record.count
-
-    @cython.ccall
-    def members(self, t: int) -> tuple[Member, ...]:
-        """Members as declared, those of base classes as one each (``base``); sizes and bit offsets filled in."""
-        t = self.strip(t)
-        found = self._members.get(t)
-        if found is None:
-            found = ()
-            if self.is_aggregate(t):
-                found = tuple(
-                    [
-                        member
-                        if member[2] >= 0
-                        else _as_it_is(Member, (*member[:2], self.size(member[5]), *member[3:]))
-                        for member in self.record(t).members
-                    ]
-                )
-            self._members[t] = found
-        return found
 
     def arrays(self, t: int) -> list[tuple[int, int, int]]:
         """(offset, stride, bytes) of the arrays in an aggregate, one level of aggregates deep after another."""
@@ -626,43 +309,6 @@ class TypeGraph:
             inner = held[0].type
         return t
 
-    def is_method_table(self, t: int) -> bool:
-        """Whether a type is an entry of a C++ class's table of virtual functions."""
-        return self.record(t).name == "__vtbl_ptr_type" and self.record(self.strip(t)).kind == Kind.POINTER
-
-    def virtual_base(self, t: int, offset: int, slot: int) -> int:
-        """The virtual base whose place is said at an offset of the table of virtual functions that the part of a class
-        at an offset has; void for none."""
-        queue = [(t, offset)]
-        for _step in range(64):
-            if not queue:
-                break
-            inner, left = queue.pop(0)
-            record = self.record(self.strip(inner))
-            if not left:
-                found = dict(record.virtual_bases).get(slot, VOID)
-                if found:
-                    return found
-            queue += [
-                (member.type, left - member.offset)
-                for member in self.members(inner)
-                if member.base and 0 <= left - member.offset < max(member.size, 1)
-            ]
-        return VOID
-
-    def all_virtual_bases(self, t: int) -> list[int]:
-        """The virtual bases of a class and of what that derives from."""
-        found: dict[int, int] = {}
-        queue = [t]
-        for _step in range(64):
-            if not queue:
-                break
-            inner = queue.pop(0)
-            bases = [base for _slot, base in self.record(self.strip(inner)).virtual_bases]
-            found.update((self.canonical(base), base) for base in bases)
-            queue += [*bases, *(member.type for member in self.members(inner) if member.base)]
-        return list(found.values())
-
     # Names -------------------------------------------------------------------------------------------------
 
     def canonical_name(self, t: int) -> str:
@@ -753,7 +399,3 @@ class TypeGraph:
         if self.canonical_name(t) != self.canonical_name(other) or self.size(t) != self.size(other):
             return False
         return self.canonical(t) == self.canonical(other)
-
-    def loaded(self) -> Iterator[int]:
-        """Numbers of the types that were looked at so far."""
-        return (number for number, record in enumerate(self._records) if record is not None)

@@ -1,15 +1,11 @@
 # cython: language_level=3, annotation_typing=False
 """What lies at a place within a type: the members there, down to the innermost."""
 
-from typing import TYPE_CHECKING
-
 import cython
 
 from undwarf.buffers import zeros
 from undwarf.types.layouts.records import AGGREGATES, DISCRIMINANT, VOID, Field, Kind, Member
-
-if TYPE_CHECKING:
-    from undwarf.types.layouts.model import TypeGraph
+from undwarf.types.layouts.store import TypeStore
 
 # Fields by the ten thousand: past the named tuple's own way to be made.
 _as_it_is = tuple.__new__
@@ -43,7 +39,7 @@ class Shape:
     """Its last member is an array without bounds."""
 
     @cython.locals(at=cython.Py_ssize_t)
-    def __init__(self, graph: "TypeGraph", t: int) -> None:
+    def __init__(self, graph: TypeStore, t: int) -> None:
         whole, t = t, graph.strip(t)
         record = graph.record(t)
         self.type = t if record.name or record.kind not in AGGREGATES else whole
@@ -84,14 +80,14 @@ class Search:
     there, for a part of a value, for what reaches past it, 0 for padding.
     """
 
-    _graph: "TypeGraph" = cython.declare(object)
+    _graph: TypeStore = cython.declare(object)
     _shapes: dict[int, Shape] = cython.declare(dict)
     _steps = cython.declare(cython.longlong)
     _depth = cython.declare(cython.longlong)
     width = cython.declare(cython.longlong)
     found: list[tuple[int, Field]] = cython.declare(list, visibility="readonly")
 
-    def __init__(self, graph: "TypeGraph", t: int, offset: int, width: int) -> None:
+    def __init__(self, graph: TypeStore, t: int, offset: int, width: int) -> None:
         self._graph = graph
         self._shapes = graph.shapes
         self._steps = graph.limits.type_steps

@@ -13,6 +13,7 @@ from undwarf.dwarf.sections import DwarfFile
 from undwarf.elf import ElfFile
 from undwarf.limits import DEFAULT, Limits
 from undwarf.types.layouts.model import VOID, TypeGraph
+from undwarf.types.layouts.virtual import all_virtual_bases
 from undwarf.types.sources.calling import argument_registers, is_clone, thunk_of, virtual_thunk_of
 from undwarf.types.sources.closures import environment_of
 from undwarf.types.sources.data_symbols import DataSymbols
@@ -309,7 +310,7 @@ class DwarfSource:
         """The virtual base of a class that a method of it is called with: the only one, or the only one that declares a
         method of that name, which differs by the class in its symbol; void where that is not told."""
         graph = self.graph
-        bases = graph.all_virtual_bases(t)
+        bases = all_virtual_bases(graph, t)
         if len(bases) > 1:
             before, named, behind = method.partition(_in_symbol(graph.name(graph.strip(t))))
             declared = self._declared_functions if named else {}

@@ -1,0 +1,15 @@
+from undwarf.types.layouts.store cimport TypeStore
+
+
+cdef class TypeGraph(TypeStore):
+    cdef dict _names
+    cdef dict _canonical
+    cdef dict _alone
+    cdef dict _by_layout
+    cdef dict _layouts
+    cdef dict _fields
+    cdef dict _objects
+    cdef dict _alignments
+    cdef dict _choices
+    cdef dict _choice_of
+    cdef dict _arrays

@@ -1,0 +1,43 @@
+"""Virtual base classes of C++, and the tables that say where they are."""
+
+from undwarf.types.layouts.model import VOID, Kind, TypeGraph
+
+
+def is_method_table(graph: TypeGraph, t: int) -> bool:
+    """Whether a type is an entry of a C++ class's table of virtual functions."""
+    return graph.record(t).name == "__vtbl_ptr_type" and graph.record(graph.strip(t)).kind == Kind.POINTER
+
+
+def virtual_base(graph: TypeGraph, t: int, offset: int, slot: int) -> int:
+    """The virtual base whose place is said at an offset of the table of virtual functions that the part of a class
+    at an offset has; void for none."""
+    queue = [(t, offset)]
+    for _step in range(64):
+        if not queue:
+            break
+        inner, left = queue.pop(0)
+        record = graph.record(graph.strip(inner))
+        if not left:
+            found = dict(record.virtual_bases).get(slot, VOID)
+            if found:
+                return found
+        queue += [
+            (member.type, left - member.offset)
+            for member in graph.members(inner)
+            if member.base and 0 <= left - member.offset < max(member.size, 1)
+        ]
+    return VOID
+
+
+def all_virtual_bases(graph: TypeGraph, t: int) -> list[int]:
+    """The virtual bases of a class and of what that derives from."""
+    found: dict[int, int] = {}
+    queue = [t]
+    for _step in range(64):
+        if not queue:
+            break
+        inner = queue.pop(0)
+        bases = [base for _slot, base in graph.record(graph.strip(inner)).virtual_bases]
+        found.update((graph.canonical(base), base) for base in bases)
+        queue += [*bases, *(member.type for member in graph.members(inner) if member.base)]
+    return list(found.values())
