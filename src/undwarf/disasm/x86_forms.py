@@ -10,8 +10,10 @@ second bytes of registers, fields that name other registers or an operation.
 from typing import Any
 
 import cython
+from cython.cimports.undwarf.disasm import x86_opcodes as opcodes
 
 from undwarf.buffers import longer, zeros
+from undwarf.disasm.x86_opcodes import PREFIXES
 
 ROW_WORDS = cython.declare(cython.Py_ssize_t, 16)
 MEMORY_WORDS = cython.declare(cython.Py_ssize_t, 12)
@@ -64,11 +66,6 @@ LONGEST = cython.declare(cython.Py_ssize_t, 15)
 """Bytes of an instruction."""
 AT_ONCE = cython.declare(cython.Py_ssize_t, 64)
 """Templates, or operands of some, that are taken from the table at a time."""
-RELATIVE = cython.declare(cython.longlong, 1 << 18)
-OPERAND = cython.declare(cython.longlong, 1 << 19)
-"""Bits of an instruction's parts, as in :mod:`undwarf.disasm.x86_structure`."""
-
-LEGACY = frozenset((0x66, 0xF2, 0xF3, 0xF0, 0x64, 0x65, 0x2E, 0x36, 0x3E, 0x26))
 
 
 @cython.cfunc
@@ -161,7 +158,7 @@ class Forms:
     ) -> Any:  # fmt: skip
         """The number of the template for one instruction's bytes and key; -1: each is to be asked for."""
         found: cython.longlong = -1
-        if parts & OPERAND:
+        if parts & opcodes.OPERAND:
             found = self._of_form(key, code, begin, end, parts)
         return self.exact(code[begin:end], parts) if found < 0 else found
 
@@ -182,7 +179,7 @@ class Forms:
         high: cython.uint
         more: cython.uint
         vvvv: cython.uint = 0
-        if space & 4:
+        if space & opcodes.VECTOR:
             if rex & 0x10000:
                 more = rex & 0x7F
                 high = 4 if not rex & 0x80 else 0
@@ -203,7 +200,7 @@ class Forms:
         if modrm >= 0xC0:
             kind = BY_REGISTER
             fields = RM
-        elif parts & RELATIVE:
+        elif parts & opcodes.RELATIVE:
             kind = BY_IP
             fields = 0
         elif modrm & 7 != 4:
@@ -240,7 +237,7 @@ class Forms:
         number: cython.ulonglong
         form: cython.Py_ssize_t
         if known is None:
-            optional = REG | VVVV if space & 4 else REG
+            optional = REG | VVVV if space & opcodes.VECTOR else REG
             while optional:
                 form = self._form(code[begin:end], space, high, more, opcode, kind, fields | optional, reg, vvvv, parts)
                 if form >= 0:
@@ -264,7 +261,7 @@ class Forms:
         self.registers[2] = rm
         self.registers[3] = base
         self.registers[4] = index
-        return self._copied(form, fields, scale, rex != 0 or space & 4 != 0)
+        return self._copied(form, fields, scale, rex != 0 or space & opcodes.VECTOR != 0)
 
     @cython.cfunc
     @cython.exceptval(-2)
@@ -284,22 +281,22 @@ class Forms:
             return NONE
         at: cython.Py_ssize_t = 0
         made: Any = bytearray()
-        while code[at] in LEGACY:
+        while code[at] in PREFIXES:
             made.append(code[at])
             at += 1
         extended: cython.uint = (
             high & 8 | reg >> 3 << 2 | (2 if fields & INDEX else 0) | (1 if fields & (RM | BASE) else 0)
         )
-        if space & 4:
+        if space & opcodes.VECTOR:
             made.append(0xC4)
-            made.append((~extended & 7) << 5 | space & 3)
+            made.append((~extended & 7) << 5 | space & ~opcodes.VECTOR)
             made.append((extended & 8) << 4 | (~vvvv & 15) << 3 | more & 7)
         else:
             made.append(0x40 | extended)
             if space:
                 made.append(0x0F)
-            if space > 1:
-                made.append(0x38 if space == 2 else 0x3A)
+            if space > opcodes.TWO_BYTES:
+                made.append(0x38 if space == opcodes.MAP_38 else 0x3A)
         made.append(opcode)
         middle: cython.uint = (reg & 7) << 3
         size: cython.Py_ssize_t = 4

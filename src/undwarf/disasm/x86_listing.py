@@ -17,8 +17,9 @@ from undwarf.disasm.templates import (
 )
 from undwarf.disasm.x86_decoding import decode, describe, text
 from undwarf.disasm.x86_forms import FIELDS, OWN, Forms
+from undwarf.disasm.x86_opcodes import RELATIVE, SHIFT_COUNT, SIGNED_NUMBER, UNSIGNED_BYTE
 from undwarf.disasm.x86_operands import NUMBER, WIDTH, XMM0
-from undwarf.disasm.x86_structure import RELATIVE, SHIFT_COUNT, SIGNED_NUMBER, UNSIGNED_BYTE, Structure
+from undwarf.disasm.x86_structure import Structure
 
 __all__ = ["Lister"]
 

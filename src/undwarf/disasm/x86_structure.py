@@ -8,119 +8,29 @@ What an instruction does is not decided here. Its parts but for displacement and
 from typing import Any
 
 import cython
+from cython.cimports.undwarf.disasm import x86_opcodes as opcodes
 
 from undwarf.buffers import zeros
+from undwarf.disasm.x86_opcodes import PREFIXES, numbers, one_byte, two_bytes
 
 BAD = cython.declare(cython.longlong, -1)
 """A template's number: the decoder must be asked for each instruction of this key."""
-
-# What follows an opcode: bits of a class.
-MODRM = cython.declare(cython.int, 1)
-IMM8 = cython.declare(cython.int, 2)
-IMMZ = cython.declare(cython.int, 4)
-"""Two bytes with an operand size prefix, else four."""
-IMM16 = cython.declare(cython.int, 8)
-IMMV = cython.declare(cython.int, 16)
-"""As IMMZ, but eight bytes with REX.W."""
-REL8 = cython.declare(cython.int, 32)
-REL32 = cython.declare(cython.int, 64)
-TEST = cython.declare(cython.int, 128)
-"""An immediate follows where the register field is 0 or 1."""
-ODD = cython.declare(cython.int, 256)
-"""Left to the decoder, one by one."""
 
 TARGETED = cython.declare(cython.int, 16)
 """Bit of the column of flows: there is a target."""
 ROW_WORDS = cython.declare(cython.Py_ssize_t, 16)
 """Words of a template, the first of which is its flow (:mod:`undwarf.disasm.templates`)."""
+LONGEST = cython.declare(cython.Py_ssize_t, 15)
+"""Bytes of an instruction."""
 
 NUMBER = cython.declare(cython.ulonglong, 0xFFFFFFFF)
 MULTIPLIER = cython.declare(cython.ulonglong, 0x9E3779B97F4A7C15)
-RELATIVE = 1 << 18
-"""Bit of an instruction's parts: its displacement is relative to the instruction pointer."""
-
-SIGNED_NUMBER, UNSIGNED_BYTE, SHIFT_COUNT = 1, 2, 3
-"""What an immediate is: a number that may be any other, with sign or, of one byte, without; by how much is shifted,
-some, but not all; else part of the key."""
 LITERAL = cython.declare(cython.uint, 0x100)
 """With an immediate that is part of the key where others are not."""
+REX_W = cython.declare(cython.uint, 8)
 
 
-def _numbers() -> list[int]:
-    """For opcodes of one byte, what their immediate of one byte is."""
-    found = [0] * 256
-    for opcode in (0x6A, 0x6B, 0x83):
-        found[opcode] = SIGNED_NUMBER
-    for opcode in (0x04, 0x0C, 0x14, 0x1C, 0x24, 0x2C, 0x34, 0x3C, 0x80, 0xA8, *range(0xB0, 0xB8), 0xC6, 0xF6):
-        found[opcode] = UNSIGNED_BYTE
-    found[0xC0] = found[0xC1] = SHIFT_COUNT
-    return found
-
-
-def _one_byte() -> list[int]:
-    found = [0] * 256
-    for high in range(0, 0x40, 8):
-        for low, what in enumerate((1, 1, 1, 1, 2, 4, 256, 256)):
-            found[high + low] = what
-    one = {
-        0x63: 1, 0x68: 4, 0x69: 5, 0x6A: 2, 0x6B: 3, 0x80: 3, 0x81: 5, 0x82: 256, 0x83: 3, 0x8F: 1 | 256, 0x9A: 256,
-        0xA8: 2, 0xA9: 4, 0xC0: 3, 0xC1: 3, 0xC2: 8, 0xC4: 256, 0xC5: 256, 0xC6: 3, 0xC7: 5, 0xC8: 256, 0xCA: 8,
-        0xCD: 2, 0xCE: 256, 0xD4: 256, 0xD5: 256, 0xD6: 256, 0xE8: 64, 0xE9: 64, 0xEA: 256, 0xEB: 32, 0xF6: 1 | 2 | 128,
-        0xF7: 1 | 4 | 128, 0xFE: 1, 0xFF: 1, 0x60: 256, 0x61: 256, 0x62: 256, 0x0F: 256,
-    }  # fmt: skip
-    for opcode in (*range(0xA0, 0xA4), 0xF0, 0xF2, 0xF3, 0x66, 0x67, 0x64, 0x65, 0x26, 0x2E, 0x36, 0x3E):
-        found[opcode] = 256
-    for opcode in (*range(0x84, 0x8F), *range(0xD0, 0xD4), *range(0xD8, 0xE0)):
-        found[opcode] = 1
-    for opcode in (*range(0x70, 0x80), *range(0xE0, 0xE4)):
-        found[opcode] = 32
-    for opcode in (*range(0xB0, 0xB8), *range(0xE4, 0xE8)):
-        found[opcode] = 2
-    for opcode in range(0xB8, 0xC0):
-        found[opcode] = 16
-    for opcode, what in one.items():
-        found[opcode] = what
-    return found
-
-
-def _two_bytes() -> list[int]:
-    found = [256] * 256
-    for first, end in (
-        (0x10, 0x20),
-        (0x28, 0x30),
-        (0x40, 0x70),
-        (0x74, 0x77),
-        (0x7C, 0x80),
-        (0x90, 0xA0),
-        (0xD0, 0x100),
-    ):
-        found[first:end] = [1] * (end - first)
-    for opcode in (
-        0x05,
-        0x06,
-        0x08,
-        0x09,
-        0x0B,
-        *range(0x30, 0x36),
-        0x77,
-        0xA0,
-        0xA1,
-        0xA2,
-        0xA8,
-        0xA9,
-        *range(0xC8, 0xD0),
-    ):
-        found[opcode] = 0
-    for opcode in (0x00, 0x01, 0x02, 0x03, 0x0D, 0xA3, 0xA5, 0xAB, *range(0xAD, 0xB8), *range(0xBB, 0xC2), 0xC3, 0xC7):
-        found[opcode] = 1
-    for opcode in (0x70, 0x71, 0x72, 0x73, 0xA4, 0xAC, 0xBA, 0xC2, 0xC4, 0xC5, 0xC6):
-        found[opcode] = 3
-    for opcode in range(0x80, 0x90):
-        found[opcode] = 64
-    found[0xB8] = 1
-    return found
-
-
+@cython.final
 @cython.cclass
 class Structure:
     """Splits code into instructions.
@@ -142,7 +52,28 @@ class Structure:
     one = cython.declare("int[::1]")
     two = cython.declare("int[::1]")
     number_of = cython.declare("int[::1]")
+    prefix_of = cython.declare("int[::1]")
     rows = cython.declare("const long long[::1]")
+    # The code at hand; where an instruction begins in it, and what is read next.
+    code = cython.declare("const unsigned char[::1]")
+    begin: cython.Py_ssize_t
+    at: cython.Py_ssize_t
+    # The instruction's parts, as far as they are read; `what` follows its opcode, `kind` is what its immediate is.
+    prefixes: cython.uint
+    rex: cython.uint
+    vex: cython.uint
+    space: cython.uint
+    opcode: cython.uint
+    what: cython.uint
+    modrm: cython.uint
+    sib: cython.uint
+    displacement_at: cython.Py_ssize_t
+    displacement_size: cython.int
+    immediate_at: cython.Py_ssize_t
+    immediate_size: cython.int
+    relative_size: cython.int
+    rip: cython.bint
+    kind: cython.int
     # What is found, before it is known how much that is; `room` are the same columns for Python.
     room = cython.declare(tuple)
     offsets = cython.declare("unsigned int[::1]")
@@ -160,15 +91,15 @@ class Structure:
         self.ask = ask
         self.known = 0
         self.places = zeros("Q", 1 << 14)
-        self.one = zeros("i", 256)
-        self.two = zeros("i", 256)
-        self.number_of = zeros("i", 256)
-        for opcode, what in enumerate(_one_byte()):
+        self.one, self.two, self.number_of, self.prefix_of = (zeros("i", 256) for _ in range(4))
+        for opcode, what in enumerate(one_byte()):
             self.one[opcode] = what
-        for opcode, what in enumerate(_two_bytes()):
+        for opcode, what in enumerate(two_bytes()):
             self.two[opcode] = what
-        for opcode, what in enumerate(_numbers()):
+        for opcode, what in enumerate(numbers()):
             self.number_of[opcode] = what
+        for byte, prefix in PREFIXES.items():
+            self.prefix_of[byte] = prefix
         self._make_room(4096)
 
     @cython.cfunc
@@ -180,299 +111,331 @@ class Structure:
         self.offsets, self.lengths, self.numbers = self.room[:3]
         self.displacements, self.immediates, self.targets, self.flows = self.room[3:]
 
-    @cython.locals(
-        data="const unsigned char[::1]",
-        offsets="unsigned int[::1]",
-        lengths="unsigned char[::1]",
-        numbers="unsigned int[::1]",
-        displacements="long long[::1]",
-        immediates="long long[::1]",
-        targets="long long[::1]",
-        flows="unsigned char[::1]",
-        at=cython.Py_ssize_t,
-        size=cython.Py_ssize_t,
-        i=cython.Py_ssize_t,
-        count=cython.Py_ssize_t,
-        key=cython.ulonglong,
-        here=cython.ulonglong,
-        byte=cython.uint,
-        prefixes=cython.uint,
-        rex=cython.uint,
-        vex=cython.uint,
-        space=cython.uint,
-        opcode=cython.uint,
-        modrm=cython.uint,
-        sib=cython.uint,
-        what=cython.int,
-        displacement_at=cython.Py_ssize_t,
-        displacement_size=cython.int,
-        immediate_at=cython.Py_ssize_t,
-        immediate_size=cython.int,
-        small=cython.uint,
-        kind=cython.int,
-        rip=cython.bint,
-        relative=cython.int,
-        number=cython.longlong,
-        place=cython.Py_ssize_t,
-        flow=cython.ulonglong,
-        parts=cython.longlong,
-        displacement=cython.longlong,
-        immediate=cython.longlong,
-    )
     def split(self, code: bytes, address: cython.ulonglong) -> "tuple[Any, ...]":
         """(offset I, length B, template I, displacement q, immediate q, target q, flow B) of each instruction.
 
         Displacements relative to the instruction pointer are addresses.
         """
-        data = code
-        size = len(code)
+        size: cython.Py_ssize_t = len(code)
+        count: cython.Py_ssize_t = 0
         if size > self.offsets.shape[0]:
             self._make_room(2 * size)
-        offsets, lengths, numbers = self.offsets, self.lengths, self.numbers
-        displacements, immediates, targets, flows = self.displacements, self.immediates, self.targets, self.flows
+        self.code = code
         self.rows = self.table.rows
-        count = 0
-        at = 0
-        while at < size:
-            i = at
-            prefixes = rex = vex = space = opcode = modrm = sib = small = 0
-            rip = False
-            what = 0
-            displacement_at = displacement_size = immediate_at = immediate_size = relative = 0
-            # Legacy prefixes, then REX directly before the opcode.
-            while i < size and i - at < 14:
-                byte = data[i]
-                if byte == 0x66:
-                    prefixes |= 1
-                elif byte == 0xF2:
-                    prefixes |= 2
-                elif byte == 0xF3:
-                    prefixes |= 4
-                elif byte == 0xF0:
-                    prefixes |= 8
-                elif byte == 0x64:
-                    prefixes |= 16
-                elif byte == 0x65:
-                    prefixes |= 32
-                elif byte == 0x2E or byte == 0x36 or byte == 0x3E or byte == 0x26:
-                    prefixes |= 64
-                elif byte == 0x67:
-                    what = 256
-                else:
-                    break
-                i += 1
-            if (prefixes & 6) == 6 or (prefixes & 48) == 48 or ((prefixes & 64) and (prefixes & 48)):
-                what = 256
-            if i < size and (data[i] & 0xF0) == 0x40:
-                rex = data[i]
-                i += 1
-            if i >= size:
-                what = 256
-            if not what:
-                opcode = data[i]
-                i += 1
-                if opcode == 0x0F:
-                    if i < size:
-                        opcode = data[i]
-                        i += 1
-                        space = 1
-                        if opcode == 0x38 or opcode == 0x3A:
-                            space = 2 if opcode == 0x38 else 3
-                            what = 1 if space == 2 else 3
-                            if i < size:
-                                opcode = data[i]
-                                i += 1
-                            else:
-                                what = 256
-                        else:
-                            what = self.two[opcode]
-                    else:
-                        what = 256
-                elif opcode == 0xC5 or opcode == 0xC4:
-                    if rex or (prefixes & 15) or i + 2 >= size:
-                        what = 256
-                    else:
-                        if opcode == 0xC5:
-                            vex = data[i] | 0x10000
-                            space = 1
-                            i += 1
-                        else:
-                            vex = data[i] | (cython.cast(cython.uint, data[i + 1]) << 8)
-                            space = data[i] & 31
-                            i += 2
-                        # Maps above the third are not those of these opcodes.
-                        space = space | 4 if space < 4 else 0
-                        opcode = data[i] if i < size else 0
-                        i += 1
-                        if space == 5:
-                            what = 0 if opcode == 0x77 else self.two[opcode]
-                            what = 256 if what & (REL32 | ODD) else what
-                        elif space == 6:
-                            what = MODRM
-                        elif space == 7:
-                            what = MODRM | IMM8
-                        else:
-                            what = 256
-                else:
-                    what = self.one[opcode]
-                    if what & IMMV:
-                        if rex & 8:
-                            immediate_size = 8
-                            what = 0
-                        else:
-                            what = IMMZ
-            if what & MODRM and not what & ODD:
-                if i >= size:
-                    what = 256
-                else:
-                    modrm = data[i]
-                    i += 1
-                    if space == 0 and opcode == 0xC7 and modrm == 0xF8:
-                        what = 256
-                    if modrm < 0xC0:
-                        if modrm & 7 == 4:
-                            if i < size:
-                                sib = data[i]
-                            else:
-                                what = 256
-                            i += 1
-                        if modrm < 0x40:
-                            if modrm & 7 == 5:
-                                rip = True
-                                displacement_size = 4
-                            elif modrm & 7 == 4 and sib & 7 == 5:
-                                displacement_size = 4
-                        elif modrm < 0x80:
-                            displacement_size = 1
-                        else:
-                            displacement_size = 4
-                    displacement_at = i
-                    i += displacement_size
-                    if what & TEST and modrm & 0x30:
-                        what &= ~(IMM8 | IMMZ)
-            if not what & ODD:
-                if what & IMM8:
-                    immediate_size = 1
-                elif what & IMMZ:
-                    immediate_size = 2 if prefixes & 1 and not rex & 8 else 4
-                elif what & IMM16:
-                    immediate_size = 2
-                elif what & REL8:
-                    relative = 1
-                elif what & REL32:
-                    relative = 4
-                    if prefixes & 1:
-                        what = ODD
-                immediate_at = i
-                i += immediate_size + relative
-                if i > size or i - at > 15:
-                    what = ODD
-            number = BAD
-            flow = 0
-            if not what & ODD:
-                kind = SIGNED_NUMBER if immediate_size else 0
-                if immediate_size == 1:
-                    kind = self.number_of[opcode] if not space else 0
-                    if not kind:
-                        small = data[immediate_at]
-                    elif kind == SHIFT_COUNT and not (
-                        modrm & 0x20 and 0 < data[immediate_at] < (64 if rex & 8 else 32)
-                    ):
-                        # Rotations, some through the carry, and shifts by nothing are things of their own.
-                        kind = 0
-                        small = data[immediate_at] | LITERAL
-                key = (
-                    cython.cast(cython.ulonglong, prefixes)
-                    | cython.cast(cython.ulonglong, rex | vex) << 8
-                    | cython.cast(cython.ulonglong, space) << 25
-                    | cython.cast(cython.ulonglong, opcode) << 28
-                    | cython.cast(cython.ulonglong, modrm) << 36
-                    | cython.cast(cython.ulonglong, sib) << 44
-                    | cython.cast(cython.ulonglong, small) << 52
-                )
-                place = self._place(key)
-                if not self.places[place + 1]:
-                    # What is not there has no place in the instruction either.
-                    parts = kind << 16
-                    if displacement_size:
-                        parts |= (displacement_at - at) | displacement_size << 4
-                    if immediate_size:
-                        parts |= (immediate_at - at) << 8 | immediate_size << 12
-                    if rip:
-                        parts |= 1 << 18
-                    if what & MODRM:
-                        parts |= 1 << 19
-                    number = self.learn(key, code, at, i, parts)
-                    self.rows = self.table.rows
-                    flow = self.rows[number * ROW_WORDS] if number != BAD else 0
-                    self._remember(key, cython.cast(cython.ulonglong, number + 2) | flow << 32)
-                else:
-                    flow = self.places[place + 1] >> 32
-                    number = cython.cast(cython.longlong, self.places[place + 1] & NUMBER) - 2
-            if number == BAD:
-                length, of, displaced, immediate_value, target = self.ask(at)
-                offsets[count] = at
-                lengths[count] = length
-                numbers[count] = of
-                displacements[count] = displaced
-                immediates[count] = immediate_value
-                self.rows = self.table.rows
-                flows[count] = self.rows[numbers[count] * ROW_WORDS]
-                targets[count] = 0
-                if target is not None:
-                    targets[count] = _wrapped(target)
-                    flows[count] |= TARGETED
-                count += 1
-                at += length
-                continue
-            offsets[count] = at
-            lengths[count] = i - at
-            numbers[count] = number
-            flows[count] = flow
-            displacement = immediate = 0
-            if displacement_size == 1:
-                displacement = data[displacement_at]
-                if displacement > 127:
-                    displacement -= 256
-            elif displacement_size == 4:
-                displacement = _word(data, displacement_at)
-            if rip:
-                displacement = cython.cast(
-                    cython.longlong,
-                    address + cython.cast(cython.ulonglong, i) + cython.cast(cython.ulonglong, displacement),
-                )
-            displacements[count] = displacement
-            if immediate_size == 1:
-                if kind:
-                    immediate = data[immediate_at]
-                    if kind == SIGNED_NUMBER and immediate > 127:
-                        immediate -= 256
-            elif immediate_size == 4:
-                immediate = _word(data, immediate_at)
-            elif immediate_size == 2:
-                immediate = data[immediate_at] | (cython.cast(cython.longlong, data[immediate_at + 1]) << 8)
-                if immediate & 0x8000:
-                    immediate -= 0x10000
-            elif immediate_size == 8:
-                immediate = cython.cast(
-                    cython.longlong,
-                    cython.cast(cython.ulonglong, _word(data, immediate_at)) & LOW_HALF
-                    | cython.cast(cython.ulonglong, _word(data, immediate_at + 4)) << 32,
-                )
-            immediates[count] = immediate
-            targets[count] = 0
-            if relative:
-                immediate = data[i - 1] if relative == 1 else _word(data, i - 4)
-                if relative == 1 and immediate > 127:
-                    immediate -= 256
-                targets[count] = cython.cast(
-                    cython.longlong,
-                    address + cython.cast(cython.ulonglong, i) + cython.cast(cython.ulonglong, immediate),
-                )
-                flows[count] |= TARGETED
+        self.at = 0
+        while self.at < size:
+            self.begin = self.at
+            if not (self._read(size) and self._find(code, count)):
+                self._put_asked(count)
+            else:
+                self._put_numbers(address, count)
             count += 1
-            at = i
         return self._found(count)
+
+    # -- the parts of an instruction ----------------------------------------------------------------------------
+
+    @cython.cfunc
+    @cython.inline
+    @cython.exceptval(-1)
+    def _read(self, size: cython.Py_ssize_t) -> cython.int:
+        """Read the instruction at hand to its end; 0 where that must be left to the decoder."""
+        self.sib = self.modrm = 0
+        self.displacement_size = self.immediate_size = self.relative_size = 0
+        self.rip = False
+        if not (self._read_prefixes(size) and self._read_opcode(size)):
+            return 0
+        if self.what & opcodes.MODRM and not self._read_operand(size):
+            return 0
+        return self._pass_immediate(size)
+
+    @cython.cfunc
+    @cython.inline
+    @cython.exceptval(-1)
+    def _read_prefixes(self, size: cython.Py_ssize_t) -> cython.int:
+        """Legacy prefixes, then REX directly before the opcode, which is there."""
+        prefixes: cython.uint = 0
+        prefix: cython.uint
+        at: cython.Py_ssize_t = self.at
+        self.rex = 0
+        while at < size and at - self.begin < LONGEST - 1:
+            prefix = self.prefix_of[self.code[at]]
+            if not prefix:
+                break
+            prefixes |= prefix
+            at += 1
+        if at < size and (self.code[at] & 0xF0) == 0x40:
+            self.rex = self.code[at]
+            at += 1
+        self.at = at
+        self.prefixes = prefixes
+        if not prefixes:
+            return at < size
+        # Of several for one thing, one counts: which, the decoder knows.
+        if (prefixes & (opcodes.REPNE | opcodes.REP)) == opcodes.REPNE | opcodes.REP:
+            return 0
+        if (prefixes & (opcodes.FS | opcodes.GS)) == opcodes.FS | opcodes.GS:
+            return 0
+        if prefixes & opcodes.OTHER_SEGMENT and prefixes & (opcodes.FS | opcodes.GS):
+            return 0
+        return not prefixes & opcodes.ADDRESS_SIZE and at < size
+
+    @cython.cfunc
+    @cython.inline
+    @cython.exceptval(-1)
+    def _read_opcode(self, size: cython.Py_ssize_t) -> cython.int:
+        """The opcode, with what says which opcodes are meant, and what follows it."""
+        byte: cython.uint = self.code[self.at]
+        self.at += 1
+        self.space = opcodes.ONE_BYTE
+        self.vex = 0
+        if byte == 0x0F:
+            return self._read_second_byte(size)
+        if byte == 0xC5 or byte == 0xC4:
+            return self._read_vex(size, byte == 0xC5)
+        self.opcode = byte
+        self.what = self.one[byte]
+        if self.what & opcodes.IMMV:
+            self.what = opcodes.IMMZ
+            if self.rex & REX_W:
+                self.what = 0
+                self.immediate_size = 8
+        return not self.what & opcodes.ODD
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    def _read_second_byte(self, size: cython.Py_ssize_t) -> cython.int:
+        """The opcode behind 0x0F, 0x0F38 or 0x0F3A."""
+        if self.at >= size:
+            return 0
+        self.opcode = self.code[self.at]
+        self.at += 1
+        if self.opcode != 0x38 and self.opcode != 0x3A:
+            self.space = opcodes.TWO_BYTES
+            self.what = self.two[self.opcode]
+            return not self.what & opcodes.ODD
+        self.space = opcodes.MAP_38 if self.opcode == 0x38 else opcodes.MAP_3A
+        self.what = opcodes.MODRM if self.space == opcodes.MAP_38 else opcodes.MODRM | opcodes.IMM8
+        if self.at >= size:
+            return 0
+        self.opcode = self.code[self.at]
+        self.at += 1
+        return 1
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    def _read_vex(self, size: cython.Py_ssize_t, short: cython.bint) -> cython.int:
+        """A VEX prefix, of two bytes or three, and the opcode behind it."""
+        shadowed: cython.uint = opcodes.OPERAND_SIZE | opcodes.REPNE | opcodes.REP | opcodes.LOCK
+        if self.rex or self.prefixes & shadowed or self.at + 2 >= size:
+            return 0
+        if short:
+            self.vex = self.code[self.at] | 0x10000
+            self.space = opcodes.VECTOR | opcodes.TWO_BYTES
+            self.at += 1
+        else:
+            self.vex = self.code[self.at] | cython.cast(cython.uint, self.code[self.at + 1]) << 8
+            self.space = self.code[self.at] & 31
+            if not opcodes.TWO_BYTES <= self.space <= opcodes.MAP_3A:
+                # Maps above the third are not those of these opcodes.
+                return 0
+            self.space |= opcodes.VECTOR
+            self.at += 2
+        self.opcode = self.code[self.at]
+        self.at += 1
+        self.what = opcodes.MODRM
+        if self.space == opcodes.VECTOR | opcodes.MAP_3A:
+            self.what |= opcodes.IMM8
+        elif self.space == opcodes.VECTOR | opcodes.TWO_BYTES:
+            self.what = self.two[self.opcode]
+        return not self.what & (opcodes.REL32 | opcodes.ODD)
+
+    @cython.cfunc
+    @cython.inline
+    @cython.exceptval(-1)
+    def _read_operand(self, size: cython.Py_ssize_t) -> cython.int:
+        """ModRM and SIB, and how long a displacement is."""
+        modrm: cython.uint
+        if self.at >= size:
+            return 0
+        modrm = self.modrm = self.code[self.at]
+        self.at += 1
+        if self.space == opcodes.ONE_BYTE and self.opcode == 0xC7 and modrm == 0xF8:
+            # XBEGIN: what looks like its immediate is where it jumps to.
+            return 0
+        if modrm < 0xC0:
+            if modrm & 7 == 4:
+                if self.at >= size:
+                    return 0
+                self.sib = self.code[self.at]
+                self.at += 1
+            if modrm >= 0x80:
+                self.displacement_size = 4
+            elif modrm >= 0x40:
+                self.displacement_size = 1
+            elif modrm & 7 == 5:
+                self.rip = True
+                self.displacement_size = 4
+            elif modrm & 7 == 4 and self.sib & 7 == 5:
+                self.displacement_size = 4
+        self.displacement_at = self.at
+        self.at += self.displacement_size
+        if self.what & opcodes.TEST and modrm & 0x30:
+            self.what &= ~(opcodes.IMM8 | opcodes.IMMZ)
+        return 1
+
+    @cython.cfunc
+    @cython.inline
+    @cython.exceptval(-1)
+    def _pass_immediate(self, size: cython.Py_ssize_t) -> cython.int:
+        """How long the immediate is, or the distance to where a jump leads; then the instruction is at its end."""
+        what: cython.uint = self.what
+        if what & opcodes.IMM8:
+            self.immediate_size = 1
+        elif what & opcodes.IMMZ:
+            self.immediate_size = 2 if self.prefixes & opcodes.OPERAND_SIZE and not self.rex & REX_W else 4
+        elif what & opcodes.IMM16:
+            self.immediate_size = 2
+        elif what & opcodes.REL8:
+            self.relative_size = 1
+        elif what & opcodes.REL32:
+            if self.prefixes & opcodes.OPERAND_SIZE:
+                return 0
+            self.relative_size = 4
+        self.immediate_at = self.at
+        self.at += self.immediate_size + self.relative_size
+        return self.at <= size and self.at - self.begin <= LONGEST
+
+    # -- its template -------------------------------------------------------------------------------------------
+
+    @cython.cfunc
+    @cython.inline
+    @cython.exceptval(-1)
+    def _find(self, code: Any, count: cython.Py_ssize_t) -> cython.int:
+        """Put the template of the instruction at hand, and its flow, into row ``count``; 0 where there is none."""
+        number: cython.longlong
+        flow: cython.ulonglong
+        key: cython.ulonglong = self._key()
+        place: cython.Py_ssize_t = self._place(key)
+        if self.places[place + 1]:
+            flow = self.places[place + 1] >> 32
+            number = cython.cast(cython.longlong, self.places[place + 1] & NUMBER) - 2
+        else:
+            number = self.learn(key, code, self.begin, self.at, self._parts())
+            self.rows = self.table.rows
+            flow = self.rows[number * ROW_WORDS] if number != BAD else 0
+            self._remember(key, cython.cast(cython.ulonglong, number + 2) | flow << 32)
+        if number == BAD:
+            return 0
+        self.numbers[count] = number
+        self.flows[count] = flow
+        return 1
+
+    @cython.cfunc
+    @cython.inline
+    @cython.exceptval(check=False)
+    def _key(self) -> cython.ulonglong:
+        """All parts of the instruction at hand that are no numbers; says what its immediate is."""
+        small: cython.uint = 0
+        immediate: cython.uint
+        self.kind = opcodes.SIGNED_NUMBER if self.immediate_size else 0
+        if self.immediate_size == 1:
+            immediate = self.code[self.immediate_at]
+            self.kind = self.number_of[self.opcode] if self.space == opcodes.ONE_BYTE else 0
+            if not self.kind:
+                small = immediate
+            elif self.kind == opcodes.SHIFT_COUNT and not (
+                self.modrm & 0x20 and 0 < immediate < (64 if self.rex & REX_W else 32)
+            ):
+                # Rotations, some through the carry, and shifts by nothing are things of their own.
+                self.kind = 0
+                small = immediate | LITERAL
+        return (
+            cython.cast(cython.ulonglong, self.prefixes)
+            | cython.cast(cython.ulonglong, self.rex | self.vex) << 8
+            | cython.cast(cython.ulonglong, self.space) << 25
+            | cython.cast(cython.ulonglong, self.opcode) << 28
+            | cython.cast(cython.ulonglong, self.modrm) << 36
+            | cython.cast(cython.ulonglong, self.sib) << 44
+            | cython.cast(cython.ulonglong, small) << 52
+        )
+
+    @cython.cfunc
+    @cython.exceptval(check=False)
+    def _parts(self) -> cython.longlong:
+        """The word that says where the parts of the instruction at hand are. What is not there has no place either."""
+        parts: cython.longlong = self.kind << 16
+        if self.displacement_size:
+            parts |= (self.displacement_at - self.begin) | self.displacement_size << 4
+        if self.immediate_size:
+            parts |= (self.immediate_at - self.begin) << 8 | self.immediate_size << 12
+        if self.rip:
+            parts |= opcodes.RELATIVE
+        if self.what & opcodes.MODRM:
+            parts |= opcodes.OPERAND
+        return parts
+
+    # -- rows of columns ----------------------------------------------------------------------------------------
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    def _put_asked(self, count: cython.Py_ssize_t) -> cython.int:
+        """Fill row ``count`` with what the decoder says of the instruction at hand, and go on behind it."""
+        length, number, displacement, immediate, target = self.ask(self.begin)
+        self.offsets[count] = self.begin
+        self.lengths[count] = length
+        self.numbers[count] = number
+        self.displacements[count] = displacement
+        self.immediates[count] = immediate
+        self.rows = self.table.rows
+        self.flows[count] = self.rows[self.numbers[count] * ROW_WORDS]
+        self.targets[count] = 0
+        if target is not None:
+            self.targets[count] = _wrapped(target)
+            self.flows[count] |= TARGETED
+        self.at = self.begin + self.lengths[count]
+        return 0
+
+    @cython.cfunc
+    @cython.inline
+    @cython.exceptval(-1)
+    def _put_numbers(self, address: cython.ulonglong, count: cython.Py_ssize_t) -> cython.int:
+        """Put where the instruction at hand is and the numbers in it into row ``count``."""
+        behind: cython.ulonglong = address + cython.cast(cython.ulonglong, self.at)
+        displacement: cython.ulonglong = 0
+        immediate: cython.longlong = 0
+        self.offsets[count] = self.begin
+        self.lengths[count] = self.at - self.begin
+        if self.displacement_size:
+            displacement = self._number(self.displacement_at, self.displacement_size)
+            if self.rip:
+                displacement += behind
+        self.displacements[count] = cython.cast(cython.longlong, displacement)
+        if self.kind:
+            if self.kind == opcodes.SIGNED_NUMBER:
+                immediate = self._number(self.immediate_at, self.immediate_size)
+            else:
+                immediate = self.code[self.immediate_at]
+        self.immediates[count] = immediate
+        self.targets[count] = 0
+        if self.relative_size:
+            self.targets[count] = cython.cast(
+                cython.longlong,
+                behind + cython.cast(cython.ulonglong, self._number(self.immediate_at, self.relative_size)),
+            )
+            self.flows[count] |= TARGETED
+        return 0
+
+    @cython.cfunc
+    @cython.inline
+    @cython.exceptval(-1)
+    def _number(self, at: cython.Py_ssize_t, size: cython.int) -> cython.longlong:
+        """The signed number of 1, 2, 4 or 8 bytes at a place of the code."""
+        value: cython.ulonglong = 0
+        k: cython.int = size
+        while k > 0:
+            k -= 1
+            value = value << 8 | self.code[at + k]
+        return cython.cast(cython.longlong, value << (64 - 8 * size)) >> (64 - 8 * size)
 
     @cython.cfunc
     @cython.inline
@@ -525,24 +488,6 @@ class Structure:
         return found
 
 
-LOW_HALF = cython.declare(cython.ulonglong, 0xFFFFFFFF)
-
-
 def _wrapped(value: Any) -> Any:
     value &= 0xFFFFFFFFFFFFFFFF
     return value - (1 << 64) if value >> 63 else value
-
-
-@cython.cfunc
-@cython.inline
-@cython.exceptval(check=False)
-@cython.locals(data="const unsigned char[::1]", value=cython.uint)
-def _word(data: Any, at: cython.Py_ssize_t) -> cython.longlong:
-    """Four bytes with sign; the caller has made sure that they are there."""
-    value = (
-        data[at]
-        | cython.cast(cython.uint, data[at + 1]) << 8
-        | cython.cast(cython.uint, data[at + 2]) << 16
-        | cython.cast(cython.uint, data[at + 3]) << 24
-    )
-    return cython.cast(cython.longlong, cython.cast(cython.int, value))

@@ -1,0 +1,3 @@
+"""undwarf/disasm/x86_opcodes.pxd"""
+
+from undwarf.disasm.x86_opcodes import *
