@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from test_types_command import LIST, answers, build
+from test_types_command import LIST, answers, build, guarded
 
 from perfdata.build import PLAIN, SAMPLE_ID_ALL, Attr, Build
 from undwarf.cli.main import undwarf
@@ -81,6 +81,15 @@ def test_members_have_the_weight_of_their_instructions(tmp_path: Path, run: Run)
     (row,) = event["types"]
     assert (row["type"], row["weight"], row["samples"], row["stores"]) == ("struct node", 8000, 8, 0)
     assert [(one["field"], one["weight"]) for one in row["fields"]] == [("next", 5000), ("key", 3000)]
+
+
+def test_a_kernels_canary_is_no_data_of_its_own(tmp_path: Path, run: Run) -> None:
+    binary = guarded(tmp_path)
+    at_canary = place(binary, "guard", "struct fixed", "canary", "r")
+    data = recording(tmp_path, binary, [(at_canary, 0, 3)])
+    (event,) = run("--json", "--code", data)["events"]
+    assert (event["typed"], event["types"], event["no_data"]) == (0, [], {"stack canary": 3000})
+    assert [one["field"] for one in event["instructions"]] == ["canary"]
 
 
 def test_two_processes_say_what_one_does(tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -196,6 +196,34 @@ def test_a_kernel_is_told_by_its_per_cpu_variables(tmp_path: Path) -> None:
     assert "canary" not in {one["how"] for one in answers(plain, "guard")}
 
 
+GUARDED = """
+struct fixed { char base[40]; unsigned long canary; };
+__attribute__((section(".data..percpu"), used)) struct fixed fixed;
+char dropped[4096];
+__attribute__((noinline)) long guard(void) { long x; __asm__("movq %%gs:40, %0" : "=r"(x)); return x; }
+int main(void) { return fixed.canary == 1 ? (int)guard() : 0; }
+"""
+
+
+def guarded(folder: Path) -> Path:
+    """A program with a per-cpu section at address 0, as kernels have it, and a variable that the linker dropped."""
+    script = folder / "at_zero.ld"
+    script.write_text("SECTIONS { .data..percpu 0 : { *(.data..percpu) } .text 0x400000 : { *(.text*) } }")
+    flags = ("-O2", "-static", "-nostdlib", "-no-pie", "-fdata-sections")
+    linked = f"-Wl,--gc-sections,--build-id=none,-e,main,-T,{script}"
+    return build(folder, GUARDED, "kernel.c", *flags, linked)
+
+
+def test_a_kernels_canary_is_a_member_of_the_per_cpu_variable_that_its_symbol_names(tmp_path: Path) -> None:
+    kernel = guarded(tmp_path)
+    found = answers(kernel, "guard")
+    told = [(one["type"], one["field"], one["offset"]) for one in found if one["how"] == "canary"]
+    assert told == [("struct fixed", "canary", 40)]
+    subprocess.run(["strip", "-N", "fixed", kernel], check=True)
+    # What else is said to be at address 0 was dropped.
+    assert [one["type"] for one in answers(kernel, "guard") if one["how"] == "canary"] == [None]
+
+
 CLASSES = """
 #include <new>
 struct Stream { int fd; unsigned state; virtual ~Stream() {} };

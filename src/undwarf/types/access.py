@@ -19,7 +19,7 @@ class Access:
     answer rests on: variable, tracking, global, thread, percpu, container (the only aggregate it can be a part of),
     frame (a variable on the stack that nothing names, by what goes into it); or, for what has no type by nature, stack
     (push, call, return), spill, canary, constant, table; or unread, where the instruction is not at hand. `reason` says
-    why there is none.
+    why there is none. A kernel's canary is a member of a per-cpu variable, whose type is then told too.
     """
 
     address: int

@@ -369,7 +369,7 @@ class Resolver:
         tracker = function.tracker
         where = tracker.address_of(k, number)
         if operand.segment and self._is_canary(operand):
-            return access(made, operand, size, how="canary", reason="stack canary")
+            return self._canary(made, operand, where, size)
         if where is None:
             return self._by_register(function, k, made, number, operand, size)
         base = where[0]
@@ -480,6 +480,16 @@ class Resolver:
 
     def _is_canary(self, operand: Memory) -> bool:
         return operand.absolute and operand.displacement == 0x28 and operand.segment == ("gs" if self._kernel else "fs")
+
+    def _canary(self, made: Instruction, operand: Memory, where: Value | None, size: int) -> Access:
+        """What the compiler compares return addresses' neighbours with: of a kernel a member of a per-cpu variable
+        (asm/processor.h of x86). A module's own variables are at other places than the file says."""
+        if where is not None and where[0] == PERCPU and not isinstance(self._elf, ObjectFile):
+            found = self.source.per_cpu_at(where[4])
+            located = locate(self.graph, found[0].type, 0, found[1], size) if found is not None else ""
+            if not isinstance(located, str):
+                return self._typed(made, operand, size, located, "canary")
+        return access(made, operand, size, how="canary", reason="stack canary")
 
     def _is_byte(self, located: Located) -> bool:
         """Whether no more is known than that bytes are touched, which stand for anything."""

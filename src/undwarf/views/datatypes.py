@@ -179,7 +179,7 @@ def data_types(
             else:
                 row.counts.add(counts)
         resolver = touched.resolvers[which]
-        if access.type is None or resolver is None:
+        if access.type is None or access.how in OUTSIDE or resolver is None:
             if access.how in OUTSIDE:
                 into, reason = made.outside, OUTSIDE[access.how]
             else:

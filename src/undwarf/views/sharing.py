@@ -167,7 +167,7 @@ def _useful(profile: Profile, touched: Touch) -> Column:
     """The access of each frame; NONE where its type is not known, or where it is a guess."""
     found = zeros("I", max(len(profile.frames), 1))
     for frame, which in enumerate(touched.access):
-        known = which != NONE and touched.accesses[which].type is not None
+        known = which != NONE and touched.accesses[which].typed and touched.accesses[which].countable
         sure = not touched.inferred[frame] or touched.consumed[frame]
         found[frame] = which if known and sure else NONE
     return found

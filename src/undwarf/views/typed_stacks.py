@@ -24,7 +24,7 @@ def _without(access: Access) -> str:
 
 def _texts(access: Access) -> tuple[str, str, str]:
     """The keys type, typeoff and typecln of an access."""
-    if access.type is None:
+    if access.type is None or not access.countable:
         nothing = _without(access)
         return nothing, nothing, nothing
     offset = access.offset or 0
@@ -66,7 +66,7 @@ def by_type(profile: Profile, touched: Touch) -> Profile:
             continue
         access, mark = touched.accesses[which], _mark(touched, frame)
         member = f".{access.field}" if access.field else "(whole)"
-        path = (access.type + mark, member) if access.type else (_without(access) + mark,)
+        path = (access.type + mark, member) if access.type and access.countable else (_without(access) + mark,)
         of_frame[frame] = numbers.setdefault(path, len(numbers))
     pairs = Pairs(1024)
     group = look_up(look_up(profile.samples.stack, stacks.frame), of_frame)

@@ -11,6 +11,7 @@ from undwarf.dwarf.info import Entry
 from undwarf.dwarf.lines import AltFinder, DebugLines, SplitFinder
 from undwarf.dwarf.sections import DwarfFile
 from undwarf.elf import ElfFile
+from undwarf.elf.headers import ET_REL
 from undwarf.limits import DEFAULT, Limits
 from undwarf.types.layouts.model import VOID, TypeGraph
 from undwarf.types.layouts.virtual import all_virtual_bases
@@ -431,7 +432,6 @@ class DwarfSource:
         if at < 0:
             return None
         start = starts[at]
-        # Thousands of variables are at address 0 in a kernel: those whose sections the linker dropped.
         known = self._widest_at.get((rows is self._fixed[1], start))
         if known is None:
             known = self._widest_at[rows is self._fixed[1], start] = self._widest(rows, at, start)
@@ -443,16 +443,19 @@ class DwarfSource:
     def _widest(self, rows: list[Fixed], last: int, start: int) -> "tuple[GlobalVariable | None, int]":
         """(the variable that begins at an address, bytes of it there), by the last of its rows.
 
-        Several units may describe one variable, and one of them without the bounds of an array.
+        Several units may describe one variable, and one of them without the bounds of an array. At address 0 are also
+        the variables whose sections the linker dropped, thousands in a kernel: there a symbol says which one it is.
         """
         best: GlobalVariable | None = None
         room = 0
+        dropped = not start and rows is self._fixed[0] and self._file.main.kind != ET_REL
+        there = self.symbols.variable_at(start) if dropped else None
         for at in range(last, -1, -1):
             address, space, unit, die, piece, piece_size = rows[at]
             if address != start:
                 break
             entry = space.entry_in(unit, die)
-            if entry is None:
+            if entry is None or (dropped and (there is None or name_of_entry(entry) != there[0])):
                 continue
             t = self.types.of(entry)
             size = self.graph.size(t)
