@@ -81,12 +81,15 @@ def behind(flow: FunctionFlow, k: int) -> list[int]:
 def test_what_has_a_use_is_what_some_way_reads_first(seed: int) -> None:
     listing = MACHINE.listing(code_of(seed), 0x1000)
     flow = FunctionFlow(listing, MACHINE)
-    questions = SimpleNamespace(
+    calls = SimpleNamespace(
         lost_bits=(sum(1 << one for one in LOST), 0),
         general_bits=(1 << 16) - 1,
+        taken=lambda _target: (1 << TAKEN, 1 << RETURNED),
+    )
+    questions = SimpleNamespace(
+        calls=calls,
         has_variables=True,
         in_registers=zeros("q", 0),
-        taken=lambda _target: (1 << TAKEN, 1 << RETURNED),
     )
     found = Living(listing, flow.blocks.column, len(flow.blocks), False, questions, {}).behind
     calls = [k for k, kind in enumerate(listing.flows) if kind == Flow.CALL | TARGETED]

@@ -6,175 +6,46 @@ debugging information and what was tracked are brought together here: each may k
 may be wrong (optimizers let variables stay with registers that hold something derived from them).
 """
 
-from functools import cache
 from math import gcd
 
 import cython
 
-from undwarf.buffers import zeros
-from undwarf.disasm import Machine
 from undwarf.disasm.listing import Listing
+from undwarf.types.dataflow.calls import REGISTERS, Calls
 from undwarf.types.dataflow.interned import Values
+from undwarf.types.dataflow.place_rows import WORDS, bounds_of, registers_of, rows_of, strays_of
 from undwarf.types.dataflow.program import Program
+from undwarf.types.dataflow.reconciling import Reconciler
 from undwarf.types.dataflow.stale import without_stale
 from undwarf.types.dataflow.values import (
     ADDRESS,
     ANY,
-    FRAME,
-    NULL,
-    NUMBER,
     OBJECT,
     PERCPU,
     THREAD,
     VIRTUAL,
     Value,
     join,
+    value_of_type,
 )
-from undwarf.types.layouts.arrays import holds_array, row_at, stands_alone
+from undwarf.types.layouts.arrays import row_at, stands_alone
 from undwarf.types.layouts.kin import Kin
 from undwarf.types.layouts.locate import locate
 from undwarf.types.layouts.located import Located
-from undwarf.types.layouts.model import VOID, Kind
+from undwarf.types.layouts.model import VOID
 from undwarf.types.layouts.virtual import is_method_table, virtual_base
-from undwarf.types.sources.c_library import GIVEN_BACK
-from undwarf.types.sources.calling import argument_registers, returned_in_memory
+from undwarf.types.sources.calling import argument_registers
 from undwarf.types.sources.places import Place, PlaceKind, Prototype
 
 __all__ = ["Questions"]
 
-_REGISTERS = 96
-"""Registers of a state of the data flow."""
 _IN_REGISTER = cython.declare(cython.int, 1)
 _MEMORY = cython.declare(cython.int, 2)
 _CFA = cython.declare(cython.int, 3)
 _VALUE = cython.declare(cython.int, 5)
 _CFA_VALUE = cython.declare(cython.int, 8)
 """Kinds of places, as in `places.py`: each variable is asked for its own."""
-_HIGHEST = cython.declare(cython.longlong, 1 << 40)
-_WORDS = cython.declare(cython.Py_ssize_t, 9)
-"""Of a row that says where a variable is."""
-_ROOM = "*mut u8"
-"""What Rust's allocators return, whatever is put there."""
-_PLACEMENT_NEW = frozenset(("operator new", "operator new[]", "_ZnwmPv", "_ZnamPv"))
-
-_TRANSPARENT = frozenset(("__fentry__", "mcount", "_mcount"))
-"""What is called and does nothing that the function would notice."""
-_THUNK = "__x86_indirect_thunk_"
-"""Begins the names of functions that go on to what a register says, which follows."""
-
-_IN_SCOPE = 2
-"""Of what is told: by a variable that is in its scope, against one that is not."""
-
-Returned = tuple[tuple[int, int], ...]
-"""Registers, and numbers of the values they hold."""
-
-
-@cython.locals(
-    rows="long long[::1]", at=cython.Py_ssize_t, fields=tuple, first=cython.ulonglong, most=cython.ulonglong,
-)  # fmt: skip
-def _rows(places: list[Place], low: int, size: int) -> "memoryview[int]":
-    """Places as rows of words, as `state.py` names them, of a function that begins at ``low`` and is so many bytes
-    long."""
-    made = rows = zeros("q", _WORDS * len(places))
-    first, most = low, size + 1
-    at = 0
-    for place in places:
-        # A named tuple is one; asking for its members by name takes several times as long.
-        fields = cython.cast(tuple, place)
-        rows[at] = _distance(fields[5], first, most)
-        rows[at + 1] = _distance(fields[6], first, most)
-        rows[at + 2] = fields[2]
-        rows[at + 3] = _bounded(fields[3], -1, 1 << 30, -1)
-        rows[at + 4] = _bounded(fields[4], 1 - _HIGHEST, _HIGHEST, _HIGHEST)
-        rows[at + 5] = _bounded(fields[7], 1 - _HIGHEST, _HIGHEST, _HIGHEST)
-        rows[at + 6] = _bounded(fields[8], 1 - _HIGHEST, _HIGHEST, _HIGHEST)
-        rows[at + 7] = fields[1]
-        rows[at + 8] = -1
-        at += _WORDS
-    return made
-
-
-@cython.locals(at=cython.Py_ssize_t, strays="unsigned char[::1]", fields=tuple)
-def _strays(places: list[Place]) -> "memoryview[int]":
-    """By place, whether it goes on where its scope has ended."""
-    made = strays = zeros("B", len(places))
-    for at, place in enumerate(places):
-        fields = cython.cast(tuple, place)
-        strays[at] = fields[2] == _IN_REGISTER and fields[9]
-    return made
-
-
-@cython.locals(
-    ends="long long[::1]", at=cython.Py_ssize_t, fields=tuple, first=cython.ulonglong, most=cython.ulonglong,
-)  # fmt: skip
-def _bounds(places: list[Place], low: int, size: int) -> "memoryview[int]":
-    """How far behind a function's begin each place begins and ends to be valid."""
-    made = ends = zeros("q", 2 * len(places))
-    first, most = low, size + 1
-    at = 0
-    for place in places:
-        fields = cython.cast(tuple, place)
-        ends[at] = _distance(fields[5], first, most)
-        ends[at + 1] = _distance(fields[6], first, most)
-        at += 2
-    return made
-
-
-@cython.cfunc
-@cython.inline
-@cython.exceptval(-2, check=True)
-@cython.returns(cython.longlong)
-@cython.locals(first=cython.ulonglong, most=cython.ulonglong, at=cython.ulonglong)
-def _distance(address: int, first: int, most: int) -> int:
-    """How far behind the first an address is; -1 for before it, at most ``most``."""
-    try:
-        at = address
-    except OverflowError:
-        return -1 if address < 0 else cython.cast(cython.longlong, most)
-    if at < first:
-        return -1
-    return cython.cast(cython.longlong, most if at - first > most else at - first)
-
-
-@cython.cfunc
-@cython.inline
-@cython.exceptval(-2, check=True)
-@cython.returns(cython.longlong)
-@cython.locals(low=cython.longlong, high=cython.longlong, otherwise=cython.longlong, found=cython.longlong)
-def _bounded(value: int, low: int, high: int, otherwise: int) -> int:
-    """A number, or another one where it is not in [``low``, ``high``)."""
-    try:
-        found = value
-    except OverflowError:
-        return otherwise
-    return found if low <= found < high else otherwise
-
-
-@cython.locals(made="int[::1]", at=cython.Py_ssize_t)
-def _registers(places: list[Place]) -> "memoryview[int]":
-    """By place, its register, and -1: what that holds is asked for later."""
-    found = made = zeros("i", 2 * len(places))
-    at = 0
-    for place in places:
-        made[at] = _bounded(cython.cast(tuple, place)[3], -1, 1 << 30, -1)
-        made[at + 1] = -1
-        at += 2
-    return found
-
-
-def _bits(registers: tuple[int, ...]) -> tuple[int, int]:
-    """Registers as bits: those below 64, and those above."""
-    whole = 0
-    for one in registers:
-        whole |= 1 << one
-    return whole & 0xFFFFFFFFFFFFFFFF, whole >> 64
-
-
-@cache
-def _registers_of(machine: Machine) -> tuple[tuple[int, ...], tuple[int, int], int]:
-    """The registers that are lost in calls, the same as bits, and all general ones as bits."""
-    lost = tuple(one for one in machine.lost_in_calls if one < _REGISTERS)
-    return lost, _bits(lost), _bits(tuple(machine.general))[0]
+_WORDS = cython.declare(cython.Py_ssize_t, WORDS)
 
 
 class Questions:
@@ -196,9 +67,7 @@ class Questions:
         self._low = low
         self.size = high - low
         self._machine = program.machine
-        self.lost, self.lost_bits, self.general_bits = _registers_of(program.machine)
-        self.highest = max(program.machine.result, program.machine.wide_result)
-        """The highest register that calls return something in."""
+        self.calls = Calls(program, values)
         self.embedders = program.embedders_at(low)
         self.places = program.source.function_places(low, high)
         self._in_registers: list[Place] = []
@@ -210,7 +79,7 @@ class Questions:
         """Whether variables are told to be in registers in all of their scopes, and not followed."""
         if self._sort_places():
             self.places, self._unfollowed = without_stale(
-                self.places, low, high, listing, self.lost, program.changed_by
+                self.places, low, high, listing, self.calls.lost, program.changed_by
             )
             if self._unfollowed:
                 self._in_registers, self.frame_places, self._pointing = [], [], []
@@ -224,14 +93,17 @@ class Questions:
             if place[2] == _MEMORY and 0 <= place.register < 64:
                 self.placing |= 1 << place.register
         self.placing &= ~(1 << program.machine.stack_pointer)
-        self.in_registers = _rows(self._in_registers, low, self.size)
-        self.in_frame = _rows(self.frame_places, low, self.size)
-        self.strays = _strays(self._in_registers)
-        self.seeds = _registers(self._in_registers)
+        self.in_registers = rows_of(self._in_registers, low, self.size)
+        self.in_frame = rows_of(self.frame_places, low, self.size)
+        self.strays = strays_of(self._in_registers)
+        self.seeds = registers_of(self._in_registers)
         """By place, the register and what that holds: a number of ``values``, -1 until that is asked for."""
         self._kin = Kin(self.graph, lambda: program.source.related(low))
         self._bounds: memoryview[int] | None = None
         """Where the places begin and end to be valid, when that is first asked."""
+        self.reconciler = Reconciler(
+            self.graph, self._kin, self.embedders, self.variable_of, unfollowed=self._unfollowed
+        )
         self._walked: set[tuple[int, int]] | None = None
         self._own = False
         """Whether the answer holds for this function only."""
@@ -263,7 +135,7 @@ class Questions:
     def _said(self, number: int) -> int:
         """What a variable says that its register holds."""
         place = self._in_registers[number]
-        if not 0 <= place.register < _REGISTERS:
+        if not 0 <= place.register < REGISTERS:
             return 0
         if place.kind != PlaceKind.REGISTER:
             return self.seed(number)
@@ -274,12 +146,12 @@ class Questions:
         place = self._in_registers[number]
         if place.kind == PlaceKind.MEMORY:
             return self.values.number((OBJECT, place.type, 0, 0, -place.offset))
-        value = self.value_of_type(place.type, place.piece_offset, place.piece_size or 8)
+        value = value_of_type(self.graph, place.type, place.piece_offset, place.piece_size or 8)
         return self.values.number((OBJECT, value[1], 0, 0, -place.offset) if value is not None else None)
 
     def held(self, t: int, offset: int, size: int) -> int:
         """What a register holds when it holds bytes of a value of a type."""
-        return self.values.number(self.value_of_type(t, offset, size))
+        return self.values.number(value_of_type(self.graph, t, offset, size))
 
     def frame_size(self, number: int) -> int:
         """Bytes of a variable in the frame."""
@@ -309,87 +181,13 @@ class Questions:
         asked = self.program.is_data
         return asked is not None and asked(address & 0xFFFFFFFFFFFFFFFF)
 
-    def call(self, target: int | None) -> tuple[bool, Returned, Returned, int | None, int | None, int | None]:
-        """Of what is called: whether it does nothing; what it takes; what it returns; the register whose function it
-        goes on to; the register whose value it returns; how far behind that, where its code says so."""
-        machine = self._machine
-        prototype = self.program.callee(target & 0xFFFFFFFFFFFFFFFF) if target is not None else None
-        if prototype is None:
-            return False, (), (), None, None, None
-        if prototype.name in _TRANSPARENT:
-            return True, (), (), None, None, None
-        returned: Returned = ()
-        through = None
-        if prototype.name.startswith(_THUNK):
-            name = prototype.name[len(_THUNK) :]
-            through = machine.names.index(name) if name in machine.names else None
-        elif prototype.returns:
-            returned = self._returned(prototype.returns)
-        same = machine.parameters[1] if self._places_only(prototype) else None
-        if prototype.name.partition("@")[0] in GIVEN_BACK and (prototype.returns or not prototype.parameters):
-            same = machine.parameters[0]
-        back = self._given_back(prototype, target) if same is None and target is not None else None
-        if back is not None:
-            return False, self.passed(prototype), returned, through, *back
-        return False, self.passed(prototype), returned, through, same, None
-
-    def _given_back(self, prototype: Prototype, target: int) -> tuple[int, int] | None:
-        """(register, distance) where a function returns a pointer to what it is given, or to a part of that."""
-        if not self.graph.is_pointer(prototype.returns):
-            return None
-        return self.program.given_back(target & 0xFFFFFFFFFFFFFFFF)
-
-    def taken(self, target: int) -> tuple[int, int]:
-        """Of what is called, as bits: the registers whose values matter to it, as far as that is known, and those that
-        certainly hold something else behind it."""
-        prototype = self.program.callee(target & 0xFFFFFFFFFFFFFFFF)
-        if prototype is None:
-            return 0, 0
-        if prototype.name.startswith(_THUNK):
-            return self.lost_bits[0], 0
-        taken = _bits(tuple(register for register, _t, _piece in prototype.arguments))[0]
-        if prototype.name in _PLACEMENT_NEW or prototype.name.partition("@")[0] in GIVEN_BACK:
-            taken |= _bits(self._machine.parameters[:2])[0]
-        return taken, 1 << self._machine.result if prototype.returns else 0
-
-    def pointers(self, target: int | None) -> dict[int, int]:
-        """By register in which what is called takes the address of a pointer, what such a pointer holds."""
-        graph = self.graph
-        prototype = self.program.callee(target & 0xFFFFFFFFFFFFFFFF) if target is not None else None
-        if prototype is None or not prototype.trusted or self._machine.name != "x86_64":
-            return {}
-        arguments = prototype.arguments or argument_registers(graph, prototype.parameters, prototype.returns)
-        taken = {register: graph.target(t) for register, t, piece in arguments if not piece and graph.is_pointer(t)}
-        return {register: self.held(t, 0, 8) for register, t in taken.items() if graph.is_pointer(t)}
-
-    def returns_in_memory(self, prototype: Prototype) -> bool:
-        """Whether a function is given the address of what it returns as its first parameter."""
-        known = prototype.trusted and prototype.returns and self._machine.name == "x86_64"
-        return bool(known and returned_in_memory(self.graph, prototype.returns))
-
-    def _places_only(self, prototype: Prototype) -> bool:
-        """Whether a function is the form of C++'s `operator new` that gives back its second parameter."""
-        graph, parameters = self.graph, prototype.parameters
-        if prototype.name not in _PLACEMENT_NEW or len(parameters) != 2 or not graph.is_pointer(parameters[1][1]):
-            return False
-        return graph.kind(graph.strip(graph.target(parameters[1][1]))) == Kind.VOID
-
-    def changed(self, target: int) -> tuple[int, ...]:
-        """The registers that a function changes: compilers that know what a callee leaves alone make use of it."""
-        changed = self.program.changed_by(target & 0xFFFFFFFFFFFFFFFF)
-        return self.lost if changed is None else tuple(one for one in changed if one < _REGISTERS)
-
-    def changed_bits(self, target: int) -> tuple[int, int]:
-        """The same as bits: of registers below 64, and of those above."""
-        return _bits(self.changed(target))
-
     def unplaced(self, prototype: Prototype) -> list[tuple[int, Value | None]]:
         """What is in the registers of a function's parameters when it begins, where no variable is told to have a place
         then: compilers that make a loop of a call at the end only tell where parameters are in that."""
         if not prototype.external or self._machine.name != "x86_64" or self._begins_placed():
             return []
         given = argument_registers(self.graph, prototype.parameters, prototype.returns)
-        return [(register, self.value_of_type(t, piece, 8)) for register, t, piece in given]
+        return [(register, value_of_type(self.graph, t, piece, 8)) for register, t, piece in given]
 
     @cython.locals(rows="long long[::1]", at=cython.Py_ssize_t)
     def _begins_placed(self) -> bool:
@@ -399,44 +197,6 @@ class Questions:
                 if rows[at] <= 0:
                     return True
         return False
-
-    def passed(self, prototype: Prototype) -> Returned:
-        """What the registers of a function's parameters hold when it begins."""
-        if not prototype.trusted:
-            return ()
-        found = [(register, self.value_of_type(t, piece, 8)) for register, t, piece in prototype.arguments]
-        if prototype.inside is not None:
-            within, offset = prototype.inside
-            found = [
-                (register, (*value[:4], offset) if register == within and value is not None else value)
-                for register, value in found
-            ]
-        return tuple((register, self.values.number(value)) for register, value in found if value is not None)
-
-    def returned_through(self, t: int) -> Returned:
-        """What a call of a function of a type returns."""
-        returns = self.graph.returns(t)
-        return self._returned(returns) if returns else ()
-
-    def _returned(self, t: int) -> Returned:
-        graph, machine = self.graph, self._machine
-        if graph.record(t).name == _ROOM:
-            return ()
-        if graph.is_scalar(t):
-            value = self.value_of_type(t, 0, 8)
-            return ((machine.result, self.values.number(value)),) if value is not None else ()
-        size = graph.size(t)
-        if size > 16 or graph.record(graph.strip(t)).by_reference:
-            if machine.name == "x86_64":
-                # The callee gives back the address it was given.
-                return ((machine.result, self.values.number((OBJECT, t, 0, 0, 0))),)
-            return ()
-        found = []
-        for register, offset in ((machine.result, 0), (machine.wide_result, 8)):
-            value = self.value_of_type(t, offset, 8) if offset < size else None
-            if value is not None:
-                found.append((register, self.values.number(value)))
-        return tuple(found)
 
     # Values ------------------------------------------------------------------------------------------------
 
@@ -486,7 +246,7 @@ class Questions:
                     continue
                 whole, at = located.type, located.offset
             found = graph.value_at(whole, at, size) if where[2] or at < graph.size(t) else VOID
-            value = self.value_of_type(found, 0, size) if found else None
+            value = value_of_type(self.graph, found, 0, size) if found else None
             targets += graph.choices(graph.pointers_at(whole, at, size)) if value is None else (value[1],)
         one = graph.one_of(targets)
         return (OBJECT, one, 0, ANY if graph.choices(one) else 0, 0) if one else None
@@ -524,7 +284,7 @@ class Questions:
     def _pointer_at(self, t: int, offset: int, size: int) -> Value | None:
         found = self.graph.value_at(t, offset, size)
         if found:
-            return self.value_of_type(found, 0, size)
+            return value_of_type(self.graph, found, 0, size)
         several = self.graph.pointers_at(t, offset, size)
         return (OBJECT, several, 0, ANY, 0) if several else None
 
@@ -628,7 +388,7 @@ class Questions:
     def places_at(self, pc: int) -> list[Place]:
         """Variables that have a place at an address of the function, the outermost scope's first."""
         if self._bounds is None:
-            self._bounds = _bounds(self.places, self._low, self.size)
+            self._bounds = bounds_of(self.places, self._low, self.size)
         bounds, at = self._bounds, pc - self._low
         # There are thousands in a large function.
         return [self.places[n] for n in range(len(self.places)) if bounds[2 * n] <= at < bounds[2 * n + 1]]
@@ -716,166 +476,3 @@ class Questions:
     def is_one_of_several(self, t: int) -> bool:
         """Whether an object is one of several types, as what a pointer in a union leads to."""
         return bool(self.graph.choices(t))
-
-    def value_of_type(self, t: int, offset: int, size: int) -> Value | None:
-        """What a register holds when it holds `size` bytes of a value of a type; None unless that is an address."""
-        graph = self.graph
-        if not graph.is_scalar(t):
-            t = graph.value_at(t, offset, size)
-        elif offset:
-            return None
-        if not t or not graph.is_pointer(t):
-            return None
-        target = graph.target(t)
-        if graph.kind(graph.strip(target)) == Kind.VOID:
-            return None
-        return (OBJECT, target, 0, 0, 0)
-
-    def reconcile(self, known: Value, said: Value, told: int) -> tuple[Value, bool]:
-        """What a register holds, given what was tracked and what a variable says; whether so in this function only.
-        ``told``: what was tracked is what another variable says here (1), which is in its scope while the one that is
-        asked is not (2)."""
-        self._own = False
-        value = self._reconciled(known, said, told)
-        return value, self._own
-
-    def _reconciled(self, known: Value, said: Value, told: int) -> Value:
-        base = known[0]
-        if base == FRAME or known == NULL:
-            return known
-        if base == ADDRESS:
-            found = self.variable_of(known)
-            if found is None:
-                return said
-            # One of several arrays of the same steps: a variable says which. Plain bytes are room for anything.
-            of_array = known[2] and holds_array(self.graph, found[0], known[2], found[1] - said[4], said[1])
-            placed = self.graph.is_aggregate(said[1]) and self._of_bytes(found[0])
-            return said if of_array or placed else known
-        if base == NUMBER and known[2] != 1 and known[3] >= 0:
-            # An index, whatever is said of it: optimizers let variables stay with what replaced them.
-            return known
-        if base != OBJECT:
-            return said
-        graph = self.graph
-        if graph.choices(known[1]):
-            return self._chosen(known, said) or said
-        if self._unfollowed:
-            return known
-        if graph.same(known[1], said[1]):
-            whole = graph.size(known[1])
-            if said[4] == known[4]:
-                return said if known[2] and whole and known[2] % whole else known
-            if whole and not (known[4] - said[4]) % whole and (0 <= known[4] < whole or not known[2] % whole):
-                # Another element of the same array.
-                return known
-            further = whole and not told and graph.is_aggregate(known[1]) and not 0 <= known[4] < whole
-            if further and not known[2] % whole:
-                # A member of another element: optimizers leave variables at what was derived from them.
-                return known
-            return said
-        whole = graph.size(known[1])
-        if not known[2] and known[4] >= said[4] and graph.object_at(known[1], known[4] - said[4], said[1]):
-            return known
-        place = known[4] - said[4]
-        # Steps of whole elements, or an iterator that is known to be outside of the first one.
-        outside = not 0 <= place < whole or not 0 <= known[4] < whole
-        in_array = whole > 0 and not known[2] % whole and (known[2] or outside)
-        if in_array and not known[2] and self.embedders.whole and self._numbers_behind(known[1], place, said[1]):
-            return said
-        if in_array and graph.object_at(known[1], (known[4] - said[4]) % whole, said[1]):
-            # An element of an array, and a part of it.
-            return known
-        if not said[4] - known[4] < 0 and graph.object_at(said[1], said[4] - known[4], known[1]):
-            return said
-        if known[2] and not said[4] and (self._inside_array(known, said[1]) or self._biased(known, said[1])):
-            return known
-        if not known[2] and self._further(known, said):
-            return known
-        apart = known[4] - said[4]
-        inside = not known[2] and 0 <= known[4] < whole and 0 < apart < whole and graph.is_aggregate(known[1])
-        if inside and (graph.is_scalar(said[1]) or (told and not self._is_room(known[1], apart))):
-            # Read as something else than what is there.
-            return known
-        if graph.is_aggregate(known[1]) and self._of_bytes(said[1]):
-            # What swaps objects of any type goes through their bytes.
-            return known
-        beside = not known[2] and 0 <= known[4] < whole and graph.is_aggregate(known[1]) and graph.is_scalar(said[1])
-        if beside and not 0 <= said[4] < graph.size(said[1]):
-            # A number of what the object is a part of, so far from it.
-            return known
-        if said[4]:
-            return said
-        if known[4] < 0 and not known[2] and graph.is_aggregate(known[1]) and graph.size(said[1]) == 1:
-            # Bytes that are known to have something behind them.
-            return known
-        if told == _IN_SCOPE and not known[4] and not self._is_all_room(known[1]):
-            return known
-        if known[4] or known[2] or not graph.size(known[1]) > graph.size(said[1]):
-            return said
-        # Neither is a part of the other: a cast. Of two variables the larger is what was meant, else the later one.
-        return known if told or not graph.is_aggregate(said[1]) else said
-
-    def _numbers_behind(self, t: int, offset: int, said: int) -> bool:
-        """Whether a pointer that is said to lead to numbers leads right behind an object, or several: these, and not
-        the first member of another one, though that may be one as well."""
-        whole = self.graph.size(t)
-        return offset >= whole > 0 and not offset % whole and self.graph.is_scalar(said)
-
-    def _chosen(self, known: Value, said: Value) -> Value | None:
-        """Those of several types that have a pointer where a variable says one is."""
-        graph = self.graph
-        at = known[4] - said[4]
-        if not graph.is_pointer(said[1]) or known[2] or said[2] or at:
-            return None
-        canonical = graph.canonical(said[1])
-        having = [
-            t
-            for t in graph.choices(known[1])
-            if at < graph.size(t) and graph.canonical(graph.value_at(t, at, graph.pointer_size)) == canonical
-        ]
-        one = graph.one_of(having)
-        return (OBJECT, one, 0, 0, known[4]) if one else None
-
-    def _of_bytes(self, t: int) -> bool:
-        """Whether a type is an array of bytes."""
-        t = self.graph.unwrapped(t)
-        return self.graph.is_array(t) and self.graph.stride(t) == 1
-
-    def _is_all_room(self, t: int) -> bool:
-        """Whether an aggregate is, or may be, plain bytes and no more."""
-        whole = self.graph.size(t)
-        return self.graph.is_aggregate(t) and any(by == 1 and total == whole for _at, by, total in self.graph.arrays(t))
-
-    def _is_room(self, t: int, offset: int) -> bool:
-        """Whether plain bytes, which anything is put into, lie at an offset of an aggregate."""
-        found = self.graph.member_at(t, offset, 0)
-        return found is None or (self.graph.size(found.type) == 1 and self.graph.is_scalar(found.type))
-
-    def _further(self, known: Value, said: Value) -> bool:
-        """Whether what a variable says is at the end of what is known, or in what derives from it."""
-        graph = self.graph
-        apart, whole, size = known[4] - said[4], graph.size(known[1]), graph.size(said[1])
-        if not whole or apart < whole:
-            return False
-        if apart == whole and size and graph.object_at(known[1], apart - size, said[1]):
-            # The end of an array.
-            return True
-        self._own = True
-        return self._kin.is_part(known[1], apart, said[1])
-
-    def _biased(self, known: Value, element: int) -> bool:
-        """Whether a pointer goes through an array of this type inside of something, but is never at an element's begin:
-        the offset of the array is left to the accesses."""
-        graph, whole = self.graph, self.graph.size(element)
-        if not whole or known[2] % whole or not graph.is_aggregate(known[1]) or not graph.is_aggregate(element):
-            return False
-        if holds_array(graph, known[1], known[2], known[4], element):
-            return False
-        return any(holds_array(graph, known[1], known[2], at, element) for at in range(8, min(whole, 65), 8))
-
-    def _inside_array(self, known: Value, element: int) -> bool:
-        """Whether a pointer that goes through an array inside of something is always at an element of this type."""
-        located = locate(self.graph, known[1], known[2], known[4], 0, None)
-        if isinstance(located, str):
-            return False
-        return any(not left and self.graph.same(container, element) for container, left in located.field.containers)

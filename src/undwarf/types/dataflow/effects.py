@@ -102,7 +102,7 @@ class Effects(Memory):
         self.taught_begin: dict[int, list[tuple[int, int]]] = {}
         self.teaching = False
         self.derived_before = -1
-        self.lost_low, self.lost_high = questions.lost_bits
+        self.lost_low, self.lost_high = questions.calls.lost_bits
         self.living = zeros("Q", 0)
 
     def teach(self, k: cython.Py_ssize_t, register: cython.Py_ssize_t, value: cython.int) -> None:
@@ -582,14 +582,14 @@ class Effects(Memory):
         if flow == CALL:
             known: Any = self.values.called.get(target)
             if known is None:
-                known = self.values.called[target] = self.questions.call(target)
+                known = self.values.called[target] = self.questions.calls.of(target)
             transparent, passed, returned, through, same, behind = known
             if transparent:
                 return 0
             if self.living[k]:
                 lost = self.values.changed.get(target)
                 if lost is None:
-                    lost = self.values.changed[target] = self.questions.changed_bits(target)
+                    lost = self.values.changed[target] = self.questions.calls.changed_bits(target)
                 low, high = lost
             if through is not None:
                 value = self.state[through]
@@ -650,10 +650,10 @@ class Effects(Memory):
             return 0
         pointers: Any = self.values.pointers.get(target)
         if pointers is None:
-            pointers = self.values.pointers[target] = self.questions.pointers(target)
+            pointers = self.values.pointers[target] = self.questions.calls.pointers(target)
         self.escaped_as[offset] = pointers.get(register, NOTHING)
         return 0
 
     @cython.cfunc
     def _returned_through(self, value: cython.int) -> Any:
-        return self.questions.returned_through(self.type_of(value))
+        return self.questions.calls.returned_through(self.type_of(value))

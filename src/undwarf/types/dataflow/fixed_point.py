@@ -112,7 +112,7 @@ class FixedPoint(Effects):
     )  # fmt: skip
     def _set_top(self, begin: Any) -> None:
         """Look which registers may hold something: those that an instruction or a variable names."""
-        top = max(self.stack_pointer, self.frame_pointer, self.questions.highest, *self.parameters)
+        top = max(self.stack_pointer, self.frame_pointer, self.questions.calls.highest, *self.parameters)
         for register, _value in begin:
             top = max(top, register)
         for each in self.taught_begin.values():

@@ -70,7 +70,7 @@ class Living:
         self.count = count
         self.taken = taken
         self.questions = questions
-        self.lost = questions.lost_bits[0] & questions.general_bits
+        self.lost = questions.calls.lost_bits[0] & questions.calls.general_bits
         self.reads = self.writes = 0
         if open_ or not questions.has_variables:
             # Where nothing names variables, what registers hold is looked at elsewhere as well.
@@ -94,7 +94,7 @@ class Living:
             target: Any = self.targets[k]
             known: Any = self.taken.get(target)
             if known is None:
-                known = self.taken[target] = self.questions.taken(target)
+                known = self.taken[target] = self.questions.calls.taken(target)
             self.reads, self.writes = known
         elif flow & 15 in (CALL, INDIRECT_CALL):
             self.writes = self.lost

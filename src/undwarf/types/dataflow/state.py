@@ -185,7 +185,7 @@ class State(Sums):
         if found < 0 and self.own is not None:
             found = self.own.reconciled.find(key)
         if found < 0:
-            value, own = self.questions.reconcile(self.values.of(known), self.values.of(said), told)
+            value, own = self.questions.reconciler.of(self.values.of(known), self.values.of(said), told)
             found = self.values.number(value)
             if own and self.own is None:
                 self.own = Own()

@@ -175,10 +175,10 @@ class Tracker:
         prototype = self.program.source.prototype_at(low)
         if prototype is not None and (not self.has_variables or prototype.inside is not None):
             values = self.questions.values
-            found += [(register, values.of(value)) for register, value in self.questions.passed(prototype)]
+            found += [(register, values.of(value)) for register, value in self.questions.calls.passed(prototype)]
         elif prototype is not None:
             found += self.questions.unplaced(prototype)
-            if len(found) == 1 and self.questions.returns_in_memory(prototype):
+            if len(found) == 1 and self.questions.calls.returns_in_memory(prototype):
                 # Where to put what is returned.
                 found.append((machine.parameters[0], (OBJECT, prototype.returns, 0, 0, 0)))
         if self.facts.wholes:
@@ -191,7 +191,7 @@ class Tracker:
     def known_at_entry(self, register: int) -> bool:
         """Whether it is known what a register leads to at the function's begin, otherwise than by facts."""
         prototype = self.program.source.prototype_at(self._low)
-        return prototype is not None and any(one == register for one, _value in self.questions.passed(prototype))
+        return prototype is not None and any(one == register for one, _value in self.questions.calls.passed(prototype))
 
     @property
     def has_escaped(self) -> bool:

@@ -26,7 +26,7 @@ from math import gcd
 
 from undwarf.types.layouts.arrays import holds_array
 from undwarf.types.layouts.locate import locate, one_of_two
-from undwarf.types.layouts.model import TypeGraph
+from undwarf.types.layouts.model import Kind, TypeGraph
 
 __all__ = [
     "ADDRESS",
@@ -40,6 +40,7 @@ __all__ = [
     "VIRTUAL",
     "Value",
     "join",
+    "value_of_type",
 ]
 
 NUMBER, FRAME, OBJECT, ADDRESS, PERCPU, THREAD, POISON, VIRTUAL = range(8)
@@ -50,6 +51,20 @@ Value = tuple[int, int, int, int, int]
 
 NULL: Value = (NUMBER, 0, 0, 0, 0)
 NOWHERE: Value = (POISON, 0, 1, 0, 0)
+
+
+def value_of_type(graph: TypeGraph, t: int, offset: int, size: int) -> Value | None:
+    """What a register holds when it holds ``size`` bytes of a value of a type; None unless that is an address."""
+    if not graph.is_scalar(t):
+        t = graph.value_at(t, offset, size)
+    elif offset:
+        return None
+    if not t or not graph.is_pointer(t):
+        return None
+    target = graph.target(t)
+    if graph.kind(graph.strip(target)) == Kind.VOID:
+        return None
+    return (OBJECT, target, 0, 0, 0)
 
 
 def join(left: Value | None, right: Value | None, graph: TypeGraph) -> Value | None:

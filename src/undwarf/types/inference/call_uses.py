@@ -160,7 +160,9 @@ class CallUses(MemoryUses):
         returning = self.read(held, back) if back is not None else None
         given = tracker.register(back) if back is not None else None
         bytes_of = pointed(tracker, tracker.register(RDI)) if name[0] in _WITHIN_TEXT else ()
-        for register in tracker.questions.changed(made.target) if made.target is not None else MACHINE.lost_in_calls:
+        for register in (
+            tracker.questions.calls.changed(made.target) if made.target is not None else MACHINE.lost_in_calls
+        ):
             held[register] = None
         held[MACHINE.result] = None
         if tracker.has_escaped:

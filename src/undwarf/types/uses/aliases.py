@@ -31,7 +31,7 @@ def made_of_same(tracker: Tracker, k: int, operand: Memory, size: int) -> Locate
                 return Located(value[1], offset, found)
         changed.update(made.writes)
         if made.flow in _CALLS:
-            changed.update(tracker.questions.lost)
+            changed.update(tracker.questions.calls.lost)
         if operand.base in changed or operand.index in changed:
             break
     return None

@@ -293,7 +293,7 @@ def _origin(tracker: Tracker, k: int, register: int) -> tuple[list[int], _Holder
         made = tracker.flow.instructions[at]
         if isinstance(held, int):
             if made.flow in _CALLS:
-                if held in tracker.questions.lost:
+                if held in tracker.questions.calls.lost:
                     break
             elif held in made.writes:
                 place = _place(tracker, made) if made.action == Action.LOAD and made.width == _POINTER else None
@@ -385,7 +385,7 @@ def _done(tracker: Tracker, at: int, held: set[_Holder], uses: Uses, *, told: bo
     if made.flow in _CALLS:
         _passed(tracker, made, held, uses)
         # What was put on the stack stays there.
-        held.difference_update(tracker.questions.lost)
+        held.difference_update(tracker.questions.calls.lost)
         return
     goes: _Holder | None = None
     if made.action == Action.ADDRESS and made.memory[0].base in held and made.memory[0].index != NONE:

@@ -1,0 +1,173 @@
+# cython: language_level=3, annotation_typing=False
+"""What calls take and return, as values; what they leave in the registers otherwise."""
+
+from functools import cache
+
+from undwarf.disasm import Machine
+from undwarf.types.dataflow.interned import Values
+from undwarf.types.dataflow.program import Program
+from undwarf.types.dataflow.values import OBJECT, value_of_type
+from undwarf.types.layouts.model import Kind
+from undwarf.types.sources.c_library import GIVEN_BACK
+from undwarf.types.sources.calling import argument_registers, returned_in_memory
+from undwarf.types.sources.places import Prototype
+
+__all__ = ["REGISTERS", "Calls", "Returned"]
+
+REGISTERS = 96
+"""Registers of a state of the data flow."""
+_ROOM = "*mut u8"
+"""What Rust's allocators return, whatever is put there."""
+_PLACEMENT_NEW = frozenset(("operator new", "operator new[]", "_ZnwmPv", "_ZnamPv"))
+
+_TRANSPARENT = frozenset(("__fentry__", "mcount", "_mcount"))
+"""What is called and does nothing that the function would notice."""
+_THUNK = "__x86_indirect_thunk_"
+"""Begins the names of functions that go on to what a register says, which follows."""
+
+Returned = tuple[tuple[int, int], ...]
+"""Registers, and numbers of the values they hold."""
+
+
+def _bits(registers: tuple[int, ...]) -> tuple[int, int]:
+    """Registers as bits: those below 64, and those above."""
+    whole = 0
+    for one in registers:
+        whole |= 1 << one
+    return whole & 0xFFFFFFFFFFFFFFFF, whole >> 64
+
+
+@cache
+def _registers_of(machine: Machine) -> tuple[tuple[int, ...], tuple[int, int], int]:
+    """The registers that are lost in calls, the same as bits, and all general ones as bits."""
+    lost = tuple(one for one in machine.lost_in_calls if one < REGISTERS)
+    return lost, _bits(lost), _bits(tuple(machine.general))[0]
+
+
+class Calls:
+    """What the data flow asks of calls: of a program's functions, by their addresses, with values as numbers."""
+
+    def __init__(self, program: Program, values: Values) -> None:
+        self._program = program
+        self._values = values
+        self._graph = program.graph
+        self._machine = program.machine
+        self.lost, self.lost_bits, self.general_bits = _registers_of(program.machine)
+        self.highest = max(program.machine.result, program.machine.wide_result)
+        """The highest register that calls return something in."""
+
+    def of(self, target: int | None) -> tuple[bool, Returned, Returned, int | None, int | None, int | None]:
+        """Of what is called: whether it does nothing; what it takes; what it returns; the register whose function it
+        goes on to; the register whose value it returns; how far behind that, where its code says so."""
+        machine = self._machine
+        prototype = self._program.callee(target & 0xFFFFFFFFFFFFFFFF) if target is not None else None
+        if prototype is None:
+            return False, (), (), None, None, None
+        if prototype.name in _TRANSPARENT:
+            return True, (), (), None, None, None
+        returned: Returned = ()
+        through = None
+        if prototype.name.startswith(_THUNK):
+            name = prototype.name[len(_THUNK) :]
+            through = machine.names.index(name) if name in machine.names else None
+        elif prototype.returns:
+            returned = self._returned(prototype.returns)
+        same = machine.parameters[1] if self._places_only(prototype) else None
+        if prototype.name.partition("@")[0] in GIVEN_BACK and (prototype.returns or not prototype.parameters):
+            same = machine.parameters[0]
+        back = self._given_back(prototype, target) if same is None and target is not None else None
+        if back is not None:
+            return False, self.passed(prototype), returned, through, *back
+        return False, self.passed(prototype), returned, through, same, None
+
+    def _given_back(self, prototype: Prototype, target: int) -> tuple[int, int] | None:
+        """(register, distance) where a function returns a pointer to what it is given, or to a part of that."""
+        if not self._graph.is_pointer(prototype.returns):
+            return None
+        return self._program.given_back(target & 0xFFFFFFFFFFFFFFFF)
+
+    def taken(self, target: int) -> tuple[int, int]:
+        """Of what is called, as bits: the registers whose values matter to it, as far as that is known, and those that
+        certainly hold something else behind it."""
+        prototype = self._program.callee(target & 0xFFFFFFFFFFFFFFFF)
+        if prototype is None:
+            return 0, 0
+        if prototype.name.startswith(_THUNK):
+            return self.lost_bits[0], 0
+        taken = _bits(tuple(register for register, _t, _piece in prototype.arguments))[0]
+        if prototype.name in _PLACEMENT_NEW or prototype.name.partition("@")[0] in GIVEN_BACK:
+            taken |= _bits(self._machine.parameters[:2])[0]
+        return taken, 1 << self._machine.result if prototype.returns else 0
+
+    def pointers(self, target: int | None) -> dict[int, int]:
+        """By register in which what is called takes the address of a pointer, what such a pointer holds."""
+        graph = self._graph
+        prototype = self._program.callee(target & 0xFFFFFFFFFFFFFFFF) if target is not None else None
+        if prototype is None or not prototype.trusted or self._machine.name != "x86_64":
+            return {}
+        arguments = prototype.arguments or argument_registers(graph, prototype.parameters, prototype.returns)
+        taken = {register: graph.target(t) for register, t, piece in arguments if not piece and graph.is_pointer(t)}
+        return {
+            register: self._values.number(value_of_type(self._graph, t, 0, 8))
+            for register, t in taken.items()
+            if graph.is_pointer(t)
+        }
+
+    def returns_in_memory(self, prototype: Prototype) -> bool:
+        """Whether a function is given the address of what it returns as its first parameter."""
+        known = prototype.trusted and prototype.returns and self._machine.name == "x86_64"
+        return bool(known and returned_in_memory(self._graph, prototype.returns))
+
+    def _places_only(self, prototype: Prototype) -> bool:
+        """Whether a function is the form of C++'s `operator new` that gives back its second parameter."""
+        graph, parameters = self._graph, prototype.parameters
+        if prototype.name not in _PLACEMENT_NEW or len(parameters) != 2 or not graph.is_pointer(parameters[1][1]):
+            return False
+        return graph.kind(graph.strip(graph.target(parameters[1][1]))) == Kind.VOID
+
+    def changed(self, target: int) -> tuple[int, ...]:
+        """The registers that a function changes: compilers that know what a callee leaves alone make use of it."""
+        changed = self._program.changed_by(target & 0xFFFFFFFFFFFFFFFF)
+        return self.lost if changed is None else tuple(one for one in changed if one < REGISTERS)
+
+    def changed_bits(self, target: int) -> tuple[int, int]:
+        """The same as bits: of registers below 64, and of those above."""
+        return _bits(self.changed(target))
+
+    def passed(self, prototype: Prototype) -> Returned:
+        """What the registers of a function's parameters hold when it begins."""
+        if not prototype.trusted:
+            return ()
+        found = [(register, value_of_type(self._graph, t, piece, 8)) for register, t, piece in prototype.arguments]
+        if prototype.inside is not None:
+            within, offset = prototype.inside
+            found = [
+                (register, (*value[:4], offset) if register == within and value is not None else value)
+                for register, value in found
+            ]
+        return tuple((register, self._values.number(value)) for register, value in found if value is not None)
+
+    def returned_through(self, t: int) -> Returned:
+        """What a call of a function of a type returns."""
+        returns = self._graph.returns(t)
+        return self._returned(returns) if returns else ()
+
+    def _returned(self, t: int) -> Returned:
+        graph, machine = self._graph, self._machine
+        if graph.record(t).name == _ROOM:
+            return ()
+        if graph.is_scalar(t):
+            value = value_of_type(self._graph, t, 0, 8)
+            return ((machine.result, self._values.number(value)),) if value is not None else ()
+        size = graph.size(t)
+        if size > 16 or graph.record(graph.strip(t)).by_reference:
+            if machine.name == "x86_64":
+                # The callee gives back the address it was given.
+                return ((machine.result, self._values.number((OBJECT, t, 0, 0, 0))),)
+            return ()
+        found = []
+        for register, offset in ((machine.result, 0), (machine.wide_result, 8)):
+            value = value_of_type(self._graph, t, offset, 8) if offset < size else None
+            if value is not None:
+                found.append((register, self._values.number(value)))
+        return tuple(found)
