@@ -13,9 +13,10 @@ from click.testing import CliRunner
 
 from undwarf.cli.main import undwarf
 from undwarf.types.dataflow.tracking import Tracker
+from undwarf.types.layouts.arrays import is_of_smaller
 from undwarf.types.layouts.model import Kind, Member, TypeGraph, TypeRecord
-from undwarf.types.resolve import Resolver
 from undwarf.types.sources.places import Place, PlaceKind
+from undwarf.types.uses.homes import taken_apart
 
 SOURCE = """
 use std::collections::BTreeMap;
@@ -102,22 +103,19 @@ def graph_of_slice() -> tuple[TypeGraph, int, int, int]:
 
 def test_a_part_of_a_structure_that_was_taken_apart_is_of_that() -> None:
     graph, number, fat, _array = graph_of_slice()
-    resolver = Resolver.__new__(Resolver)
-    resolver.graph = graph
     whole = Place("v", fat, PlaceKind.MEMORY, 7, 40, 0, 100, 8, 8)
     part = Place("len", number, PlaceKind.MEMORY, 7, 40, 0, 100)
     ended = whole._replace(high=4)
     for there, expected in ((whole, (whole, 8)), (ended, (part, 0))):
-        tracker = cast(Tracker, SimpleNamespace(questions=SimpleNamespace(frame_places=[there, part])))
-        assert resolver._split(tracker, 8, part, 0) == expected
+        questions = SimpleNamespace(frame_places=[there, part])
+        tracker = cast(Tracker, SimpleNamespace(graph=graph, questions=questions))
+        assert taken_apart(tracker, 8, part, 0) == expected
 
 
 def test_an_index_of_larger_scalars_is_not_into_characters() -> None:
     graph, _number, _fat, array = graph_of_slice()
-    resolver = Resolver.__new__(Resolver)
-    resolver.graph = graph
-    assert resolver._in_small(array, 8)
-    assert not resolver._in_small(array, 1)
+    assert is_of_smaller(graph, array, 8)
+    assert not is_of_smaller(graph, array, 1)
 
 
 def test_what_is_allocated_is_what_a_vector_holds(tmp_path: Path) -> None:

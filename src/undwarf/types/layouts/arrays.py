@@ -14,6 +14,7 @@ __all__ = [
     "holds_array",
     "in_array_behind",
     "in_rows",
+    "is_of_smaller",
     "leaves_element",
     "row_at",
     "same_array",
@@ -171,3 +172,9 @@ def same_array(graph: TypeGraph, t: int, step: int, first: int, second: int) -> 
         for place in (first, second)
     ]
     return not within[0] or not within[1] or not within[0].isdisjoint(within[1])
+
+
+def is_of_smaller(graph: TypeGraph, t: int, size: int) -> bool:
+    """Whether a type is an array of scalars of fewer bytes: an index of larger ones is not into that."""
+    t = graph.unwrapped(t)
+    return graph.is_array(t) and graph.is_scalar(graph.target(t)) and 0 < graph.stride(t) < size

@@ -7,10 +7,14 @@ that: a store may end it, and a variable that is stored there has the place from
 
 from undwarf.disasm import Instruction, Memory
 from undwarf.types.dataflow.tracking import Tracker
+from undwarf.types.dataflow.values import Value
 from undwarf.types.layouts.model import Kind, TypeGraph
 from undwarf.types.sources.places import Place
 
-__all__ = ["is_extended", "just_as_large"]
+__all__ = ["array_behind", "is_extended", "just_as_large", "taken_apart"]
+
+_TURNS = 4
+"""Turns of a loop that compilers make one of."""
 
 _NUMBERS = (Kind.INT, Kind.CHAR, Kind.BOOL, Kind.ENUM)
 
@@ -46,3 +50,30 @@ def is_extended(tracker: Tracker, k: int, at: int, place: Place) -> bool:
     if graph.kind(graph.strip(place.type)) not in _NUMBERS:
         return False
     return tracker.stack_variable(k, at + graph.size(place.type)) is None
+
+
+def array_behind(tracker: Tracker, k: int, where: Value) -> tuple[Place, int] | None:
+    """The array in the frame whose first element is a few steps further: the index counts from one, or more."""
+    step = abs(where[2])
+    for offset in range(where[4] + step, where[4] + _TURNS * step + 1, step):
+        found = tracker.stack_variable(k, offset)
+        if found is not None:
+            first = tracker.graph.is_array(found[0].type) and tracker.graph.stride(found[0].type) == step > found[1]
+            return found if first else None
+    return None
+
+
+def taken_apart(tracker: Tracker, pc: int, found: Place, offset: int) -> tuple[Place, int]:
+    """The variable that a scalar one is a part of, where both are told to be in one place on the stack: structures
+    are often taken apart, and their parts are variables of what is inlined."""
+    graph = tracker.graph
+    at = found.offset + offset - found.piece_offset
+    for place in reversed(tracker.questions.frame_places):
+        if place[2:4] != found[2:4] or not place.low <= pc < place.high or graph.is_scalar(place.type):
+            continue
+        inside = at - place.offset
+        if 0 <= inside < (place.piece_size or graph.size(place.type)):
+            part = graph.member_at(place.type, place.piece_offset + inside, graph.size(found.type))
+            if part is not None and graph.canonical(part.type) == graph.canonical(found.type) and not part.offset:
+                return place, place.piece_offset + inside
+    return found, offset

@@ -1,0 +1,370 @@
+# cython: language_level=3, annotation_typing=False
+"""What one memory operand touches, given what the data flow knows where it is.
+
+An operand is in an object that a pointer leads to, in the frame, in a global variable, in a per-cpu or thread-local
+one, or where a variable says that its base register leads; else the answer says why it is not known.
+"""
+
+from undwarf.disasm import NONE, Instruction, Memory
+from undwarf.types.access import Access, access
+from undwarf.types.binary import Binary
+from undwarf.types.dataflow.tracking import Tracker
+from undwarf.types.dataflow.values import ADDRESS, FRAME, OBJECT, PERCPU, THREAD, Value
+from undwarf.types.layouts.arrays import before_array, is_of_smaller
+from undwarf.types.layouts.locate import locate, one_of_two
+from undwarf.types.layouts.located import INCOMPLETE, WIDER, Located, is_member
+from undwarf.types.layouts.model import VOID, Kind
+from undwarf.types.layouts.virtual import is_method_table
+from undwarf.types.layouts.wholes import candidates, whole_around
+from undwarf.types.sources.places import PlaceKind, TypeSource
+from undwarf.types.uses.aliases import made_of_same
+from undwarf.types.uses.casts import read_as
+from undwarf.types.uses.characters import by_sign, in_a_row, only_bytes
+from undwarf.types.uses.homes import array_behind, is_extended, just_as_large, taken_apart
+from undwarf.types.uses.pointer_uses import accessed, everywhere, kept_as, meant
+from undwarf.types.uses.spills import put_aside
+from undwarf.types.uses.touched import (
+    SEVERAL,
+    copied,
+    in_array,
+    in_pointed,
+    in_room,
+    in_variable,
+    led_to_by_both,
+    touched,
+    used_in_parts,
+)
+
+__all__ = ["NOTHING_KNOWN", "Operands"]
+
+NOTHING_KNOWN = "nothing known of the address"
+_NO_TYPES = "no types for this function"
+_HALF = 2
+"""Bytes that nobody copies pointers by."""
+_VECTOR = 16
+"""Bytes of a vector register."""
+
+
+class Operands:
+    """Answers for the operands of one binary's instructions. ``kernel``: whether it is one, or a part of one."""
+
+    def __init__(self, binary: Binary, source: TypeSource, *, kernel: bool, linked: bool) -> None:
+        """``linked``: variables are where the file says."""
+        self._binary = binary
+        self._source = source
+        self._graph = source.graph
+        self._kernel = kernel
+        self._linked = linked
+
+    def resolve(self, tracker: Tracker, k: int, made: Instruction, number: int, operand: Memory) -> Access:
+        """What an operand of instruction ``k`` touches; ``tracker`` is to be before that."""
+        size = operand.size or operand.element
+        if operand.implicit:
+            return access(made, operand, size, how="stack", reason="stack operation")
+        where = tracker.address_of(k, number)
+        if operand.segment and self._is_canary(operand):
+            return self._canary(made, operand, where, size)
+        if where is None:
+            return self._by_register(tracker, k, made, number, operand, size)
+        base = where[0]
+        if base == FRAME:
+            return self._on_frame(tracker, k, made, operand, where, size)
+        if base == ADDRESS:
+            return self._global(tracker, k, made, operand, where, size)
+        if base in (PERCPU, THREAD):
+            found = tracker.questions.in_block(where)
+            if found is None:
+                return access(made, operand, size, how="", reason="no variable")
+            located = locate(self._graph, found[0], where[2], found[1], size)
+            return self._typed(made, operand, size, located, "percpu" if base == PERCPU else "thread")
+        if base == OBJECT:
+            return self._in_object(tracker, k, made, number, operand, where, size)
+        return self._by_register(tracker, k, made, number, operand, size)
+
+    def _in_object(
+        self, tracker: Tracker, k: int, made: Instruction, number: int, operand: Memory, where: Value, size: int
+    ) -> Access:
+        """Behind a pointer: the member that its type says, unless how it is used says otherwise."""
+        located = touched(tracker, k, operand, where, size)
+        if isinstance(located, str) and self._told_there(tracker, k, number, where, size):
+            return self._by_register(tracker, k, made, number, operand, size)
+        if isinstance(located, str) and (located == INCOMPLETE or self._graph.choices(where[1])):
+            t = meant(tracker, k, operand, where, size) or everywhere(tracker, k, where)
+            t = t or by_sign(tracker, k, number, where)
+            located = locate(self._graph, t, where[2], where[4], size) if t else located
+        row = in_a_row(tracker, k, number, where, size)
+        if row is not None:
+            located = row
+        elif not isinstance(located, str) and self._otherwise_used(tracker, k, number, where, located, size):
+            located = "used as something else as well"
+        if isinstance(located, str) or located.how or self._is_byte(located):
+            located = made_of_same(tracker, k, operand, size) or located
+            if not isinstance(located, str) and located.how == "array" and not where[2]:
+                located = in_room(tracker, k, operand, where, size) or located
+        if 1 < size < _VECTOR and self._graph.size(where[1]) == 1 and tracker.has_variables:
+            located = self._in_bytes(tracker, k, operand, size) or located
+            if located == WIDER and not used_in_parts(tracker, k, number, size):
+                located = only_bytes(tracker, k, number, where, size) or located
+        if not isinstance(located, str) and operand.access == "w" and self._is_inside_pointer(located, size):
+            located = "used as something else as well"
+        if isinstance(located, str):
+            together = self._together(tracker, k, operand, number, where, size)
+            if together is None:
+                chosen = self._chosen(made, operand, size, where) if located != SEVERAL else None
+                return chosen or self._outside(tracker, made, operand, size, where, located)
+            located = together
+        if self._is_table(where):
+            return access(made, operand, size, how="table", reason="table of functions")
+        how = located.how if located.how == "container" else self._provenance(tracker, k, operand, where)
+        return self._typed(made, operand, size, located, how)
+
+    def _together(
+        self, tracker: Tracker, k: int, operand: Memory, number: int, where: Value, size: int
+    ) -> Located | None:
+        """What an access outside of a type is in, told by all accesses through the same pointer."""
+        others = () if where[2] else tracker.others(k, number)
+        accesses = [(where[4] + apart, each) for apart, each in others]
+        rows: list[tuple[int, int]] = []
+        if not others and tracker.has_variables and where[4] != 0 and self._graph.is_aggregate(where[1]):
+            accesses, rows = accessed(tracker, k, operand, where, size)
+        if not accesses or (others and self._may_be_next(tracker, where, others)):
+            return None
+        found = whole_around(self._graph, where[1], accesses, tracker.questions.embedders, rows)
+        inner = self._graph.member_at(found[0], where[4] + found[1], size) if found is not None else None
+        if found is None or inner is None:
+            return None
+        return Located(found[0], where[4] + found[1], inner, "container")
+
+    def _otherwise_used(self, tracker: Tracker, k: int, number: int, where: Value, located: Located, size: int) -> bool:
+        """Whether other accesses through the same pointer do not fit what an access seems to touch.
+
+        That is several characters at once, something around what the pointer is known to lead to, or what lies behind
+        it as if it were an array: then no access is of the end of one element and the begin of the next.
+        """
+        graph = self._graph
+        among = bool(where[2]) or located.how == "array"
+        if size <= _HALF and among and graph.is_pointer(located.field.type) and not tracker.has_variables:
+            # Nobody accesses a part of an address: it is something else than one of several that are alike.
+            return True
+        characters = graph.is_scalar(located.type) and graph.size(located.type) == 1
+        if characters and 1 < size < _VECTOR and used_in_parts(tracker, k, number, size):
+            return True
+        many = size >= _VECTOR and characters
+        if where[2] or not (many or located.how in ("array", "container")):
+            return False
+        if located.how == "array":
+            crosses = graph.is_aggregate(located.type) and tracker.crosses_ends(located.type)
+            tracker.before(k)
+            return crosses
+        others = tracker.others(k, number)
+        if many:
+            return any(1 < each <= graph.pointer_size for _apart, each in others)
+        if self._may_be_next(tracker, where, others or ((0, size),)):
+            return True
+        return any(
+            each <= graph.pointer_size and not is_member(graph, located.type, located.offset + apart, each)
+            for apart, each in others
+        )
+
+    def _may_be_next(self, tracker: Tracker, where: Value, others: tuple[tuple[int, int], ...]) -> bool:
+        """Whether what lies behind an object may be the next of several: all accesses fit that, and nothing names what
+        is there. Links are made to be parts of others."""
+        graph = self._graph
+        whole = graph.size(where[1])
+        if tracker.has_variables or not 0 < whole <= where[4] or graph.is_link(where[1]):
+            return False
+        row = [(where[4] + apart, size) for apart, size in others]
+        return all(at >= 0 and is_member(graph, where[1], at % whole, size) for at, size in row)
+
+    def _is_canary(self, operand: Memory) -> bool:
+        return operand.absolute and operand.displacement == 0x28 and operand.segment == ("gs" if self._kernel else "fs")
+
+    def _canary(self, made: Instruction, operand: Memory, where: Value | None, size: int) -> Access:
+        """What the compiler compares return addresses' neighbours with: of a kernel a member of a per-cpu variable
+        (asm/processor.h of x86). A module's own variables are at other places than the file says."""
+        if where is not None and where[0] == PERCPU and self._linked:
+            found = self._source.per_cpu_at(where[4])
+            located = locate(self._graph, found[0].type, 0, found[1], size) if found is not None else ""
+            if not isinstance(located, str):
+                return self._typed(made, operand, size, located, "canary")
+        return access(made, operand, size, how="canary", reason="stack canary")
+
+    def _is_byte(self, located: Located) -> bool:
+        """Whether no more is known than that bytes are touched, which stand for anything."""
+        return self._graph.size(located.field.type) == 1 and self._graph.is_scalar(located.field.type)
+
+    def _in_bytes(self, tracker: Tracker, k: int, operand: Memory, size: int) -> Located | None:
+        """What is put into bytes, of which several are accessed at once."""
+        t = kept_as(tracker, k, operand)
+        located = locate(self._graph, t, 0, operand.displacement, size) if t else ""
+        return None if isinstance(located, str) else located
+
+    def _is_inside_pointer(self, located: Located, size: int) -> bool:
+        """Whether an access is of the inner bytes of a pointer: nobody writes a part of an address."""
+        graph, field = self._graph, located.field
+        return 0 < field.offset < graph.pointer_size - size + 1 <= graph.pointer_size and graph.is_pointer(field.type)
+
+    def _is_table(self, where: Value) -> bool:
+        """A table of a C++ class's virtual functions: what its members are is no data of the program."""
+        return is_method_table(self._graph, where[1])
+
+    def _by_register(
+        self, tracker: Tracker, k: int, made: Instruction, number: int, operand: Memory, size: int
+    ) -> Access:
+        found = tracker.memory_variable(k, number)
+        if found is None:
+            located = in_variable(tracker, k, operand, size) or in_array(tracker, k, operand, size)
+            t = VOID
+            if located is None and tracker.has_variables:
+                t = led_to_by_both(tracker, operand, size) or read_as(tracker, k, operand, size)
+            if t:
+                return self._typed(made, operand, size, locate(self._graph, t, 0, 0, size), "variable")
+            located = located or made_of_same(tracker, k, operand, size)
+            described = tracker.has_variables or self._source.describes(tracker.flow.instructions.address)
+            return self._typed(made, operand, size, located or (NOTHING_KNOWN if described else _NO_TYPES), "variable")
+        place, offset = found
+        return self._typed(made, operand, size, locate(self._graph, place.type, 0, offset, size), "variable")
+
+    def _told_there(self, tracker: Tracker, k: int, number: int, where: Value, size: int) -> bool:
+        """Whether a variable is said to be where an operand is that leads to one of several types, or, if it is just as
+        large, to characters."""
+        found = tracker.memory_variable(k, number)
+        if found is None or self._graph.choices(where[1]):
+            return found is not None
+        place, offset = found
+        graph = self._graph
+        return graph.size(where[1]) == 1 < size == graph.size(place.type) and not offset and graph.is_scalar(place.type)
+
+    def _provenance(self, tracker: Tracker, k: int, operand: Memory, where: Value) -> str:
+        for place in tracker.questions.places_at(tracker.flow.instructions.address_of(k)):
+            if place.register == operand.base and place.kind in (PlaceKind.REGISTER, PlaceKind.VALUE):
+                target = self._graph.target(place.type) if self._graph.is_pointer(place.type) else VOID
+                if target and self._graph.canonical(target) == self._graph.canonical(where[1]):
+                    return "variable"
+        return "tracking"
+
+    def _on_frame(
+        self, tracker: Tracker, k: int, made: Instruction, operand: Memory, where: Value, size: int
+    ) -> Access:
+        found = tracker.stack_variable(k, where[4])
+        named = tracker.has_variables
+        if named and where[2] and (found is None or self._graph.is_scalar(found[0].type)):
+            found = array_behind(tracker, k, where) or found
+        if not where[2]:
+            found = just_as_large(tracker, k, operand, where[4], size, found)
+        if found is None:
+            nameless = in_pointed(tracker, k, where[4], size) if not where[2] else None
+            if where[2]:
+                # An array that nothing names there, and a variable that leads into it.
+                nameless = in_variable(tracker, k, operand, size)
+            if nameless is not None:
+                return self._typed(made, operand, size, nameless, "variable")
+            return self._spilled(tracker, k, made, operand, size, "the compiler's own place on the stack")
+        place, offset = found
+        whole = self._graph.size(place.type)
+        if size == _VECTOR and not offset and self._graph.kind(self._graph.strip(place.type)) == Kind.FLOAT:
+            # The register it is in is stored as a whole.
+            size = whole
+        wider = not where[2] and self._graph.is_scalar(place.type) and offset + size > whole
+        if wider and (offset or operand.access != "r" or not is_extended(tracker, k, where[4], place)):
+            reason = "wider than the variable that shares the place"
+            return self._spilled(tracker, k, made, operand, size, reason)
+        if operand.access == "w" and 0 < size < whole and not where[2] and self._graph.is_pointer(place.type):
+            # Nobody writes a part of an address.
+            reason = "narrower than the variable that shares the place"
+            return self._spilled(tracker, k, made, operand, size, reason)
+        if self._graph.is_scalar(place.type):
+            place, offset = taken_apart(tracker, made.address, place, offset)
+        located: Located | str = "index not understood"
+        if operand.index == NONE or operand.scale < size or not is_of_smaller(self._graph, place.type, size):
+            located = locate(self._graph, place.type, where[2], offset, whole if wider else size)
+        if isinstance(located, str) and where[2]:
+            located = copied(tracker, k, operand, place.type, offset, size) or located
+        how = "variable" if tracker.has_variables else "frame"
+        return self._typed(made, operand, size, located, how)
+
+    def _spilled(self, tracker: Tracker, k: int, made: Instruction, operand: Memory, size: int, reason: str) -> Access:
+        kept = put_aside(tracker, k, made, operand, size)
+        return access(made, operand, size, how="spill", reason=reason, candidates=(kept,) if kept else ())
+
+    def _global(self, tracker: Tracker, k: int, made: Instruction, operand: Memory, where: Value, size: int) -> Access:
+        questions = tracker.questions
+        if questions.variable_of(where) is not None:
+            located = touched(tracker, k, operand, where, size)
+            bytes_only = not isinstance(located, str) and self._is_byte(located)
+            if bytes_only and 1 < size < _VECTOR and tracker.has_variables:
+                located = self._in_bytes(tracker, k, operand, size) or located
+            return self._typed(made, operand, size, located, "global")
+        address = where[4] & 0xFFFFFFFFFFFFFFFF
+        if address in tracker.flow.tables:
+            return access(made, operand, size, how="constant", reason="jump table")
+        section = self._binary.section_at(address)
+        if section.startswith((".got", ".plt")):
+            return access(made, operand, size, how="table", reason="global offset table")
+        if section and self._binary.is_constant(section):
+            return access(made, operand, size, how="constant", reason="constant without a name")
+        return access(made, operand, size, how="", reason="no variable at this address")
+
+    def _chosen(self, made: Instruction, operand: Memory, size: int, where: Value) -> Access | None:
+        """One of two members of one type, chosen by a condition: the one on the first way, with both as candidates."""
+        graph = self._graph
+        if not where[2] or graph.choices(where[1]) or before_array(graph, where[1], where[2], where[4]):
+            return None
+        both = one_of_two(graph, where[1], where[2], where[4], size)
+        fields = [graph.member_at(t, offset, size) for t, offset in both]
+        member = graph.member_at(where[1], where[4], size) if both else None
+        if member is None:
+            return None
+        paths = tuple(one.path for one in fields if one is not None)
+        return self._typed(
+            made, operand, size, Located(where[1], where[4], member._replace(candidates=paths)), "tracking"
+        )
+
+    def _outside(
+        self, tracker: Tracker, made: Instruction, operand: Memory, size: int, where: Value, reason: str
+    ) -> Access:
+        graph = self._graph
+        found = []
+        if not where[2]:
+            found = candidates(graph, where[1], where[4], size, tracker.questions.embedders)
+        names = tuple(dict.fromkeys(f"{graph.canonical_name(t)}+{offset:#x}" for t, offset in found))
+        return access(made, operand, size, how="", reason=reason, candidates=names)
+
+    def _typed(self, made: Instruction, operand: Memory, size: int, located: Located | str, how: str) -> Access:
+        if isinstance(located, str):
+            return access(made, operand, size, how="", reason=located)
+        graph = self._graph
+        t, offset, field = located.type, located.offset, located.field
+        path = field.path
+        t = graph.unwrapped(t)
+        if t != located.type:
+            inner = graph.member_at(t, offset, size)
+            path = inner.path if inner is not None else ""
+        # An array of aggregates is known by its element.
+        for _depth in range(8):
+            if not graph.is_array(t):
+                break
+            element = graph.target(t)
+            stride = graph.stride(t)
+            if not stride or not (graph.is_aggregate(element) or graph.is_array(element)):
+                break
+            t, offset = graph.unwrapped(element), offset % stride
+            inner = graph.member_at(t, offset, size)
+            path = inner.path if inner is not None else ""
+        if graph.is_array(t):
+            path = ""
+        return Access(
+            made.address,
+            made.text,
+            operand.access,
+            graph.canonical_name(t),
+            offset,
+            path,
+            size,
+            how,
+            field.candidates,
+            "",
+            t,
+            graph.size(t),
+            operand,
+        )
