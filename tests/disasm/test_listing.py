@@ -182,3 +182,33 @@ def test_shifts_by_all_counts() -> None:
         for count in (0, 1, 8, 9, 17, 18, 31, 32, 33, 63, 64, 128)
     ]
     compare(b"".join(pieces), 0)
+
+
+def test_accesses_through_what_a_call_returns() -> None:
+    code = bytes.fromhex(
+        "e8fb000000"  # 0 call
+        "4889c3"  # 1 mov rbx, rax
+        "4885c07424"  # 2 test rax, rax; 3 je 14
+        "48895c2408"  # 4 mov [rsp+8], rbx
+        "31c0"  # 5 xor eax, eax
+        "8b4804"  # 6 mov ecx, [rax+4]: something else by now
+        "488b542408"  # 7 mov rdx, [rsp+8]
+        "894a10"  # 8 mov [rdx+16], ecx
+        "e8fb000000"  # 9 call
+        "488b0a"  # 10 mov rcx, [rdx]: lost
+        "488d7308"  # 11 lea rsi, [rbx+8]
+        "488b7e18"  # 12 mov rdi, [rsi+24]
+        "eb04"  # 13 jmp 16
+        "8b4020c3"  # 14 mov eax, [rax+32]; 15 ret
+        "488b5b28"  # 16 mov rbx, [rbx+40]
+        "488b1bc3"  # 17 mov rbx, [rbx]; 18 ret
+        "488b03"  # 19 mov rax, [rbx]
+    )
+    listing = MACHINE.listing(code, 0x1000)
+    frame = 1 << MACHINE.stack_pointer | 1 << MACHINE.frame_pointer
+    lost = sum(1 << register for register in MACHINE.lost_in_calls if register < 64)
+    found = listing.accessed_through(0, 256, frame, lost)
+    assert found == [(8, 0), (12, 0), (14, 0), (16, 0)]
+    assert listing.accessed_through(0, 9, frame, lost) == [(8, 0)]
+    assert listing.accessed_through(19, 256, frame, lost) == []
+    assert listing.accessed_through(-1, 256, frame, lost) == []

@@ -173,10 +173,22 @@ class Listing:
 
     def writers(self, at: int, register: int) -> list[int]:
         """The instructions whose value of a register may be in it before an instruction, indirect jumps aside."""
+        return scan.writers(self.flows, self.templates, self.table.rows, self._to, at, register)
+
+    def accessed_through(self, call: int, ahead: int, frame: int, lost: int) -> list[tuple[int, int]]:
+        """The accesses that may be through what a call returns (:func:`undwarf.disasm.scan.accessed_through`)."""
+        table = self.table
+        return scan.accessed_through(
+            self.flows, self.templates, table.rows, table.operands, self._to, call, ahead, frame, lost
+        )
+
+    @property
+    def _to(self) -> memoryview:
+        """By instruction, the number of the one that it jumps to, -1 where there is none here."""
         if self._jumps is None:
             self._jumps = zeros("i", len(self.offsets))
             scan.jumps_to(self.offsets, self.flows, self.targets, self.address, self._jumps)
-        return scan.writers(self.flows, self.templates, self.table.rows, self._jumps, at, register)
+        return self._jumps
 
     def writing(self, register: int) -> list[int]:
         """The instructions that write a register."""

@@ -11,13 +11,31 @@ from undwarf.buffers import zeros
 NEXT = cython.declare(cython.int, 0)
 JUMP = cython.declare(cython.int, 1)
 BRANCH = cython.declare(cython.int, 2)
+INDIRECT_JUMP = cython.declare(cython.int, 3)
 CALL = cython.declare(cython.int, 4)
 INDIRECT_CALL = cython.declare(cython.int, 5)
+RETURN = cython.declare(cython.int, 6)
+STOP = cython.declare(cython.int, 7)
 TARGETED = cython.declare(cython.int, 16)
 # Words of templates, as in undwarf.disasm.templates.
 ROW_WORDS = cython.declare(cython.Py_ssize_t, 16)
+ACTION = cython.declare(cython.Py_ssize_t, 1)
+DESTINATION = cython.declare(cython.Py_ssize_t, 2)
+LEFT = cython.declare(cython.Py_ssize_t, 3)
+WIDTH = cython.declare(cython.Py_ssize_t, 5)
 WRITES = cython.declare(cython.Py_ssize_t, 8)
+FIRST_MEMORY = cython.declare(cython.Py_ssize_t, 10)
+MEMORIES = cython.declare(cython.Py_ssize_t, 11)
 FLAGS = cython.declare(cython.Py_ssize_t, 12)
+OPERAND_WORDS = cython.declare(cython.Py_ssize_t, 12)
+BASE = cython.declare(cython.Py_ssize_t, 0)
+ACCESS = cython.declare(cython.Py_ssize_t, 7)
+# undwarf.disasm.model.Action
+COPY = cython.declare(cython.longlong, 1)
+LOAD = cython.declare(cython.longlong, 3)
+STORE = cython.declare(cython.longlong, 4)
+ADDRESS = cython.declare(cython.longlong, 5)
+ADD = cython.declare(cython.longlong, 6)
 
 
 @cython.locals(offsets="const unsigned int[::1]")
@@ -155,6 +173,77 @@ def writers(
                     depth += 1
             before = -1
     return found
+
+
+@cython.locals(
+    flow_of="const unsigned char[::1]", template_of="const unsigned int[::1]", words="const long long[::1]",
+    memory="const long long[::1]", to="const int[::1]", arriving="unsigned long long[::1]", k=cython.Py_ssize_t,
+    last=cython.Py_ssize_t, row=cython.Py_ssize_t, m=cython.Py_ssize_t, n=cython.Py_ssize_t, flow=cython.int,
+    action=cython.longlong, left=cython.longlong, holding=cython.ulonglong, one=cython.ulonglong, kept=cython.bint,
+    goes=cython.bint,
+)  # fmt: skip
+def accessed_through(
+    flows: Any, templates: Any, rows: Any, operands: Any, jumps: Any, call: cython.Py_ssize_t,
+    ahead: cython.Py_ssize_t, frame: cython.ulonglong, lost: cython.ulonglong,
+) -> list[tuple[int, int]]:  # fmt: skip
+    """(instruction, operand's number) of all accesses that may be through what a call returns in register 0, or
+    something near, among so many instructions behind it, as far as the code goes straight on or jumps ahead.
+
+    ``frame``: registers, as bits, that the frame is counted from; what is ever put there may be what is loaded from
+    there. ``lost``: those that calls change.
+    """
+    flow_of, template_of, words, memory, to = flows, templates, rows, operands, jumps
+    found: list[tuple[int, int]] = []
+    last = min(call + 1 + ahead, flow_of.shape[0])
+    if call < 0 or call + 1 >= last:
+        return found
+    # By instruction behind the call, what may be held where it is jumped to.
+    arriving = zeros("Q", last - call)
+    holding = 1
+    kept = False
+    for k in range(call + 1, last):
+        holding |= arriving[k - call]
+        row = template_of[k] * ROW_WORDS
+        flow = flow_of[k] & 15
+        if to[k] > k and to[k] < last:
+            arriving[to[k] - call] |= holding
+        if not holding:
+            continue
+        m = words[row + FIRST_MEMORY] * OPERAND_WORDS
+        for n in range(words[row + MEMORIES]):
+            if memory[m + ACCESS] and _has(holding, memory[m + BASE]):
+                found.append((k, n))
+            m += OPERAND_WORDS
+        if flow in (CALL, INDIRECT_CALL):
+            holding &= ~(lost | 1)
+            continue
+        action, left = words[row + ACTION], words[row + LEFT]
+        m = words[row + FIRST_MEMORY] * OPERAND_WORDS
+        goes = False
+        if words[row + WIDTH] == 8:
+            if action in (COPY, ADD):
+                goes = _has(holding, left)
+            elif action == ADDRESS:
+                goes = _has(holding, memory[m + BASE])
+            elif action == LOAD:
+                goes = kept and _has(frame, memory[m + BASE])
+        if action == STORE and _has(holding, left):
+            kept = True
+        holding &= ~cython.cast(cython.ulonglong, words[row + WRITES])
+        if goes and 0 <= words[row + DESTINATION] < 64:
+            one = 1
+            holding |= one << words[row + DESTINATION]
+        if flow in (JUMP, INDIRECT_JUMP, RETURN, STOP):
+            holding = 0
+    return found
+
+
+@cython.cfunc
+@cython.inline
+@cython.exceptval(check=False)
+def _has(registers: cython.ulonglong, register: cython.longlong) -> cython.bint:
+    """Whether a register is among some."""
+    return 0 <= register < 64 and bool(registers >> register & 1)
 
 
 @cython.locals(

@@ -5,7 +5,7 @@ then would be of nothing.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from math import prod
 
 from undwarf.disasm import NONE, Action, Flow, Instruction, scan
@@ -42,6 +42,9 @@ _INSIDE = 4096
 """How far inside of what is allocated an address of it may lead that is followed."""
 _AHEAD = 256
 """Instructions behind a call in which what it returns is looked for."""
+_FRAME = 1 << MACHINE.stack_pointer | 1 << MACHINE.frame_pointer
+_LOST = sum(1 << register for register in MACHINE.lost_in_calls if register < 64)
+"""The registers that the frame is counted from, and those that calls change, as bits."""
 
 
 def allocated(tracker: Tracker, *, own: bool = False) -> dict[int, tuple[int, int, int]]:
@@ -53,7 +56,7 @@ def allocated(tracker: Tracker, *, own: bool = False) -> dict[int, tuple[int, in
     program = tracker.program
     known = program.own_allocators if own else program.allocators
     found: dict[int, tuple[int, int, int]] = {}
-    for k, target in _calls(tracker):
+    for k, target in _calls(tracker, known):
         sizes = known.get(target)
         if sizes is None:
             sizes = known[target] = _sizes(tracker, target, own=own)
@@ -64,13 +67,15 @@ def allocated(tracker: Tracker, *, own: bool = False) -> dict[int, tuple[int, in
     return found
 
 
-def _calls(tracker: Tracker) -> Iterator[tuple[int, int]]:
-    """Calls and what they lead to, those of a known function whose address is in a register among them."""
+def _calls(tracker: Tracker, known: Mapping[int, tuple[int, ...]]) -> Iterator[tuple[int, int]]:
+    """Calls and what they lead to, those of a known function whose address is in a register among them; not all of
+    those that are known to be of no allocator."""
     instructions = tracker.flow.instructions
     targets = instructions.targets
     for k in scan.with_flow(instructions.flows, _DIRECT_CALL):
-        if tracker.is_followed(k):
-            yield k, targets[k]
+        target = targets[k]
+        if known.get(target, True) and tracker.is_followed(k):
+            yield k, target
     for k in scan.with_flow(instructions.flows, Flow.INDIRECT_CALL):
         made = instructions[k]
         if tracker.is_followed(k) and all(one.implicit for one in made.memory) and made.reads:
@@ -123,6 +128,8 @@ class _Call:
     def leads(self) -> tuple[int, int]:
         """What lies where the returned pointer leads, or so many bytes behind that; void where that is not told, or
         known anyway."""
+        if not self._may_be_used():
+            return VOID, 0
         flow = self._tracker.flow
         instructions = flow.instructions
         arriving: dict[int, dict[int, int]] = {}
@@ -154,6 +161,16 @@ class _Call:
         if inside[0] == VOID:
             inside = self._made(), 0
         return inside if self._used else (VOID, 0)
+
+    def _may_be_used(self) -> bool:
+        """Whether anything is accessed of which nothing is known, through what may be the returned pointer: mostly a
+        variable says what that leads to, and no more need be asked."""
+        tracker = self._tracker
+        for k, number in tracker.flow.instructions.accessed_through(self._call, _AHEAD, _FRAME, _LOST):
+            tracker.before(k)
+            if self._is_unknown(tracker.address_of(k, number)):
+                return True
+        return False
 
     def _made(self) -> int:
         """What a function makes, and returns a pointer to, that is there to allocate just that, as Rust's boxes: void
@@ -253,8 +270,7 @@ class _Call:
         for number, operand in enumerate(made.memory):
             if operand.access and operand.base in holding:
                 tracker.before(k)
-                where = tracker.address_of(k, number)
-                self._used = self._used or where is None or where[0] == NUMBER or self._is_room(where)
+                self._used = self._used or self._is_unknown(tracker.address_of(k, number))
         if made.flow in (Flow.CALL, Flow.INDIRECT_CALL):
             for register in {*MACHINE.lost_in_calls, RAX}:
                 holding.pop(register, None)
@@ -287,8 +303,10 @@ class _Call:
         where = self._tracker.address_of(k, number)
         return where[4] + _IN_FRAME if where is not None and where[0] == FRAME and not where[2] else NONE
 
-    def _is_room(self, where: Value) -> bool:
-        """Whether nothing but bytes is known to be at an address, as variables inside of allocators say."""
+    def _is_unknown(self, where: Value | None) -> bool:
+        """Whether nothing is known to be at an address, or nothing but bytes, as variables inside of allocators say."""
+        if where is None or where[0] == NUMBER:
+            return True
         return where[0] == OBJECT and self._graph.is_scalar(where[1]) and self._graph.size(where[1]) == 1
 
 
