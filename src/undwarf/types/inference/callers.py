@@ -16,6 +16,7 @@ from undwarf.types.dataflow.flow import FunctionFlow
 from undwarf.types.dataflow.program import Program
 from undwarf.types.dataflow.tracking import Facts, Tracker
 from undwarf.types.dataflow.values import ADDRESS, FRAME, NUMBER, OBJECT, Value
+from undwarf.types.inference.companions import Companions
 from undwarf.types.inference.deciding import Inference
 from undwarf.types.inference.mentions import MOST_SITES, Mentions
 from undwarf.types.inference.nodes import Held
@@ -79,6 +80,7 @@ class Callers:
         self._asking: list[int] = []
         self._through: dict[int, list[tuple[int, dict[int, int]]]] = {}
         """By aggregate, calls of members in functions that take a pointer to it."""
+        self._companions = Companions(self._graph, program.source.prototype_at, self._looked_into, self._calls_through)
         self._cut = False
         self._left = elf.limits.callers_followed
 
@@ -139,6 +141,13 @@ class Callers:
             return None
         self._left -= 1
         return self.infer(*found)
+
+    def _looked_into(self, low: int) -> Inference | None:
+        """The same, unless it waits for an answer itself, or too many do."""
+        if low in self._asking or len(self._asking) > _DEEP:
+            self._cut = True
+            return None
+        return self._other(low)
 
     # What is wanted ----------------------------------------------------------------------------------------
 
@@ -279,10 +288,7 @@ class Callers:
         ]
         if not passed or target not in self._functions or target == low:
             return
-        if target in self._asking or len(self._asking) > _DEEP:
-            self._cut = True
-            return
-        made = self._other(target)
+        made = self._looked_into(target)
         if made is None:
             return
         called = False
@@ -312,67 +318,9 @@ class Callers:
     ) -> None:
         """What is given together with a function's address to somebody who keeps both: what any pointer may be goes to
         the function when that is called."""
-        for to, kept in self._kept_by(target).get(function, ()):
+        for to, kept in self._companions.kept_by(target).get(function, ()):
             if to in told:
                 told[to].append(self._given(site, values.get(kept), sources.get(kept)))
-
-    def _kept_by(self, target: int) -> dict[int, list[tuple[int, int]]]:
-        """By register in which a function is given the address of another one: registers of parameters of that which
-        may be anything, and those whose value it will be, as the first one is given it as well."""
-        prototype = self._program.source.prototype_at(target)
-        if prototype is None or not prototype.trusted:
-            return {}
-        graph = self._graph
-        types = {register: t for register, t, piece in prototype.arguments if not piece}
-        pointed_to = {register: graph.strip(graph.target(t)) for register, t in types.items() if graph.is_pointer(t)}
-        functions = [register for register, t in pointed_to.items() if graph.kind(t) == Kind.FUNCTION]
-        kept = [register for register, t in types.items() if self._is_anything(t)]
-        order = [*types]
-        found: dict[int, list[tuple[int, int]]] = {}
-        for function in functions if kept else ():
-            leads = pointed_to[function]
-            taken = self._anything(graph.parameters(leads), graph.returns(leads))
-            if len(taken) != 1:
-                found[function] = self._stored_beside(target, function, kept) if taken else []
-                continue
-            after = order[order.index(function) + 1 :][:1]
-            # Of several functions it may go with any, unless it comes right behind one.
-            alone = len(kept) == len(functions) == 1
-            register = kept[0] if alone else next((one for one in after if one in kept), -1)
-            if register >= 0:
-                found[function] = [(taken[0], register)]
-        return found
-
-    def _stored_beside(self, target: int, function: int, kept: list[int]) -> list[tuple[int, int]]:
-        """The same where that takes several: by where both are stored, and what it is called with there."""
-        if target in self._asking or len(self._asking) > _DEEP:
-            self._cut = True
-            return []
-        made = self._other(target)
-        found: list[tuple[int, int]] = []
-        for one in made.webs.stores if made is not None else ():
-            if made is None or one.where is None or one.source is None or one.source[1]:
-                continue
-            located = (
-                made.tracker.questions.locate(one.where, 8) if made.webs.entry_of(one.source[0]) == function else ""
-            )
-            for to, apart in () if isinstance(located, str) else self._members_beside(located.type, located.offset):
-                for other in made.webs.stores:
-                    if other.where != (*one.where[:4], one.where[4] + apart) or other.source is None or other.source[1]:
-                        continue
-                    register = made.webs.entry_of(other.source[0])
-                    if register in kept:
-                        found.append((to, register))
-        return found
-
-    def _anything(self, parameters: "tuple[tuple[str, int], ...]", returns: int) -> list[int]:
-        """The registers of those of some parameters that are pointers to anything."""
-        arguments = argument_registers(self._graph, parameters, returns)
-        return [register for register, t, piece in arguments if not piece and self._is_anything(t)]
-
-    def _is_anything(self, t: int) -> bool:
-        graph = self._graph
-        return graph.is_pointer(t) and graph.kind(graph.strip(graph.target(t))) == Kind.VOID
 
     def _stored_with(self, low: int, made: Inference, told: dict[int, Told]) -> None:
         """What a function stores in the member beside that in which it stores another one's address."""
@@ -382,42 +330,12 @@ class Callers:
             located = made.tracker.questions.locate(one.where, 8)
             if isinstance(located, str):
                 continue
-            for to, apart in self._members_beside(located.type, located.offset):
+            for to, apart in self._companions.members_beside(located.type, located.offset):
                 for other in made.webs.stores if to in told else ():
                     same = other.base is one.base and one.base is not None and other.offset == one.offset + apart
                     there = other.where is not None and other.where == (*one.where[:4], one.where[4] + apart)
                     if same or there:
                         told[to].append(self._given(made, other.value, other.source))
-
-    def _members_beside(self, t: int, offset: int) -> list[tuple[int, int]]:
-        """Of a pointer to a function in an aggregate (register of the parameter that takes anything, bytes to the
-        member that may be anything and lies in the innermost aggregate with it), where that are one each; else as it is
-        called with members of the object that it is in."""
-        graph = self._graph
-        found = graph.member_at(t, offset, 8)
-        pointer = graph.value_at(t, offset, 8)
-        taken = self._anything(graph.parameters(pointer), graph.returns(pointer)) if pointer else []
-        inside = [one for one in found.containers if graph.is_aggregate(one[0])] if found is not None else []
-        if not taken or not inside:
-            return []
-        if len(taken) > 1:
-            return self._called_with(t, offset, pointer, taken)
-        whole, begin = inside[-1]
-        kept = [one.offset for one in graph.members(whole) if self._is_anything(one.type)]
-        after = [at for at in kept if at == begin + 8]
-        if len(kept) != 1 and not after:
-            return []
-        return [(taken[0], (after or kept)[0] - begin)]
-
-    def _called_with(self, t: int, offset: int, pointer: int, taken: list[int]) -> list[tuple[int, int]]:
-        """Which of the parameters of a member's function that may be anything are members of the object that it is
-        called through, in all functions that are given such an object: (register, bytes from member to member)."""
-        graph = self._graph
-        function = graph.target(pointer)
-        calls = [given for one, given in self._calls_through(t) if graph.same(one, function)]
-        common = set.intersection(*(set(given.items()) for given in calls)) if calls else set()
-        common = {one for one in common if one[0] in taken}
-        return sorted(one for one in common if self._is_anything(graph.value_at(t, offset + one[1], 8)))
 
     def _calls_through(self, t: int) -> list[tuple[int, dict[int, int]]]:
         """All calls of members in functions that take a pointer to an aggregate; none where these are many."""
@@ -449,7 +367,7 @@ class Callers:
         """What data has in the member beside that which has a function's address."""
         for place in self._mentions.stored.get(low, ()):
             found = self._program.source.global_at(place)
-            for to, apart in self._members_beside(found[0].type, found[1]) if found is not None else ():
+            for to, apart in self._companions.members_beside(found[0].type, found[1]) if found is not None else ():
                 value = self._moved.get(place + apart, 0)
                 if to in told and value:
                     told[to].append(self._global_at(value))
@@ -552,7 +470,7 @@ class Callers:
             for to, source in given.items():
                 if not source[1] and made.webs.entry_of(source[0]) == register:
                     found.add(self._taken(value[4], to, {}))
-        for function, pairs in self._kept_by(target).items():
+        for function, pairs in self._companions.kept_by(target).items():
             value = values.get(function)
             for to, kept in pairs:
                 if kept == register and value is not None and value[0] == ADDRESS and not value[2]:
