@@ -4,13 +4,17 @@ import hashlib
 from pathlib import Path
 
 import pytest
-from fakes import assemble
+from fakes import assemble, compiled
 
-from undwarf.disasm import Flow
+from undwarf.buffers import zeros
+from undwarf.disasm import Flow, scan
 from undwarf.disasm.listing import Listing
 from undwarf.disasm.x86_64 import MACHINE
+from undwarf.elf import ElfFile
 from undwarf.types.dataflow.blocks import Blocks
 from undwarf.types.dataflow.flow import FunctionFlow
+from undwarf.types.opening import open_resolver
+from undwarf.types.resolve import Resolver
 
 BASE = 0x1000
 
@@ -133,3 +137,70 @@ def test_a_tail_call_right_behind_a_switch_does_not_go_on_where_that_does(tmp_pa
     flow = FunctionFlow(MACHINE.listing(code[:size], 0), MACHINE, lambda address, size: code[address : address + size])
     ways = [flow.blocks.successors(number) for number in range(len(flow.blocks))]
     assert ways == [[1, 2], [], []]
+
+
+FAILS = "call f; nopl 8(%rax,%rax,1)"
+"""A call, and what fills space behind it: eight bytes in all, a jump over it leads to the end."""
+
+
+@pytest.mark.parametrize(
+    ("text", "led_to"),
+    [
+        # Something else leads behind the call.
+        (f"test %rdi,%rdi; jne 1f; {FAILS}; 1: mov (%rdi),%rax; ret; f: ret", 1),
+        # Nothing else does: there it returns, and so it may everywhere.
+        (f"test %rdi,%rdi; jne 1f; {FAILS}; mov $1,%esi; 1: mov (%rdi),%rax; ret; f: ret", 2),
+        (f"test %rdi,%rdi; jne 1f; call f; mov $1,%esi; ret; 2: {FAILS}; 1: mov (%rdi),%rax; jl 2b; ret; f: ret", 2),
+    ],
+)
+def test_what_ends_functions_ends_blocks_if_something_else_leads_behind(tmp_path: Path, text: str, led_to: int) -> None:
+    listing = MACHINE.listing(assemble(text, tmp_path), 0)
+    last = listing.address_of(len(listing) - 1)
+    asked = []
+
+    def may_not_return(address: int) -> bool:
+        asked.append(address)
+        return address == last
+
+    flow = FunctionFlow(listing, MACHINE, may_not_return=may_not_return)
+    load = next(k for k in range(len(listing)) if listing[k].memory and listing[k].memory[0].base == 5)
+    ways = [n for n in flow.blocks.predecessors(flow.block_of(load)) if not flow.blocks.is_padding(n)]
+    assert len(ways) == led_to and asked == [last]
+
+
+def test_calls_that_are_the_last_thing_in_functions_are_found_by_their_ends(tmp_path: Path) -> None:
+    code = assemble("f: ret; g: push %rbx; call f; h: mov $1,%eax; call g+1; i: call i; ret", tmp_path)
+    ends = [1, 7, 17, len(code)]
+    starts, until = _column([0, 1, 7, 17]), _column(ends)
+    # What is called in the middle of a function, or does not begin one, ends none.
+    assert scan.last_calls(code, 0, starts, until, False) == {0}
+    words = bytes.fromhex("c0035fd6 fd7bbfa9 feffff97 fbffff17")
+    assert scan.last_calls(words, 0, _column([0, 4, 12]), _column([4, 12, 16]), True) == {0}
+    assert scan.last_calls(words[:8], 0, _column([0, 4, 12]), _column([4, 12, 16]), True) == set()
+
+
+def _column(numbers: list[int]) -> memoryview:
+    column = zeros("Q", len(numbers))
+    for k, number in enumerate(numbers):
+        column[k] = number
+    return column
+
+
+CHECKS = """
+#include <stdio.h>
+__attribute__((noinline)) void complain(const char *what) { puts(what); }
+__attribute__((noinline)) void say(const char *what) { puts(what); }
+#define CHECK(c) ((c) ? (void)0 : (complain(#c), __builtin_unreachable()))
+struct list { struct list *next; int n; };
+__attribute__((noinline)) int sum(struct list *l) { int s = 0; CHECK(l->n > 0);
+  for (; l; l = l->next) { s += l->n; say("on"); } CHECK(s < 99); return s; }
+int main(int argc, char **argv) { struct list one = { 0, argc }, two = { &one, argc }; return sum(&two); }
+"""
+
+
+@pytest.mark.parametrize("compiler", ["gcc", "clang"])
+def test_a_function_that_is_said_not_to_come_back_may_not_return(tmp_path: Path, compiler: str) -> None:
+    resolver = open_resolver(ElfFile.open(compiled(CHECKS, compiler, "-O2", tmp_path)))
+    assert isinstance(resolver, Resolver)
+    named = resolver.binary.symbols.address_of_name
+    assert resolver.binary.may_not_return(named(b"complain")) and not resolver.binary.may_not_return(named(b"say"))

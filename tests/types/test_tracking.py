@@ -427,6 +427,15 @@ def test_what_a_variable_in_memory_is_stored_from_is_what_it_says(fake: Fake, to
     assert touched(code)[-3:] == ["node.key", "frame-40", "node.hits"]
 
 
+def test_what_lies_behind_a_variable_stays_when_its_scope_has_ended(fake: Fake, touched: Touched) -> None:
+    fake.variables.append(Place("n", fake.graph.pointer_to(fake.node), PlaceKind.REGISTER, RDI, 0, 0, 5))
+    fake.variables.append(Place("size", fake.int, PlaceKind.CFA, -1, -20, 10, 12))
+    code = "mov %rdi, -8(%rsp)\n lea -12(%rsp), %rdi\n call *%rbx\n call *%rbx\n mov -8(%rsp), %rax\n"
+    assert touched(code + "mov 8(%rax), %rcx\n ret")[-1] == "node.key"
+    fake.variables.append(Place("other", fake.node, PlaceKind.CFA, -1, -20, 16, 20))
+    assert touched(code + "mov 8(%rax), %rcx\n ret")[-1] == "?"
+
+
 def test_an_index_times_itself_and_more_is_no_pointer(fake: Fake, touched: Touched) -> None:
     fake.takes((RDI, fake.node))
     code = "movslq (%rsi), %rax\n lea (%rax,%rax,1), %rax\n shl $4, %rax\n mov 8(%rdi,%rax), %rcx\n ret"

@@ -274,3 +274,55 @@ def table_entries(
             break
         found.append(at)
     return found
+
+
+@cython.locals(
+    raw="const unsigned char[::1]",
+    starts="const unsigned long long[::1]",
+    ends="const unsigned long long[::1]",
+    k=cython.Py_ssize_t,
+    at=cython.Py_ssize_t,
+    low=cython.Py_ssize_t,
+    high=cython.Py_ssize_t,
+    middle=cython.Py_ssize_t,
+    first=cython.ulonglong,
+    word=cython.uint,
+    target=cython.ulonglong,
+)
+def last_calls(code: Any, address: cython.ulonglong, starts_of: Any, ends_of: Any, fixed: cython.bint) -> set[int]:
+    """The functions that are called by the very last instruction of others, of those in a section's bytes.
+
+    ``starts_of`` and ``ends_of`` (Q) are the bounds of all functions, in order; ``fixed``: instructions are words, as
+    of AArch64, else those of x86.
+    """
+    raw, starts, ends = code, starts_of, ends_of
+    found: set[int] = set()
+    for k in range(min(starts.shape[0], ends.shape[0])):
+        if ends[k] <= address or ends[k] - address > cython.cast(cython.ulonglong, raw.shape[0]):
+            continue
+        at = ends[k] - address
+        if at < 5 or ends[k] - 5 < starts[k]:
+            continue
+        word = raw[at - 4] | raw[at - 3] << 8 | raw[at - 2] << 16 | cython.cast(cython.uint, raw[at - 1]) << 24
+        if fixed:
+            if word >> 26 != 0x25:
+                continue
+            target = cython.cast(
+                cython.ulonglong, cython.cast(cython.longlong, cython.cast(cython.int, word << 6) >> 4)
+            )
+            target += ends[k] - 4
+        else:
+            if raw[at - 5] != 0xE8:
+                continue
+            target = cython.cast(cython.longlong, cython.cast(cython.int, word))
+            target += ends[k]
+        low, high = 0, starts.shape[0]
+        while low < high:
+            middle = (low + high) // 2
+            if starts[middle] < target:
+                low = middle + 1
+            else:
+                high = middle
+        if low < starts.shape[0] and starts[low] == target:
+            found.add(target)
+    return found

@@ -82,6 +82,7 @@ class Binary:
         self._paravirtual: range | None = None
         self._callees: dict[int, Prototype | None] = {}
         self._endless: dict[int, bool] = {}
+        self._last_called: set[int] | None = None
         self._sections: list[tuple[int, int, str]] = sorted(
             (one.address, one.address + one.size, one.name)
             for one in elf.sections
@@ -318,6 +319,20 @@ class Binary:
             found = callee is not None and (callee.noreturn or known)
             self._endless[address] = found
         return found
+
+    def may_not_return(self, address: int) -> bool:
+        """Whether a call of what begins at an address is the very last instruction of a function: nothing can follow
+        it there, as behind an assertion whose failure a compiler was told nothing comes after."""
+        if self._last_called is None:
+            self._last_called = set()
+            machine = self._machine
+            if self.symbols is not None and machine is not None and not isinstance(self.elf, ObjectFile):
+                starts, ends = self.symbols.ranges()
+                for one in self.elf.sections:
+                    code = self._read(one.address, one.size) if one.flags & SHF_EXECINSTR and one.size else None
+                    if code is not None:
+                        self._last_called |= scan.last_calls(code, one.address, starts, ends, machine.name != "x86_64")
+        return address in self._last_called
 
     def range_of(self, address: int) -> tuple[int, int] | None:
         """The bounds of the function that holds an address."""

@@ -226,6 +226,7 @@ class Resolver:
             self.machine,
             self.binary.read_loaded,
             self.binary.never_returns,
+            may_not_return=self.binary.may_not_return,
             further=further,
             warns=self._kernel,
         )

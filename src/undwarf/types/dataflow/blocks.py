@@ -34,7 +34,8 @@ LISTED = cython.declare(cython.int, 4)
 class Blocks:
     """The blocks of a function in order of address: instructions [first, end) of a listing.
 
-    ``ends(target)`` says whether a call of an address is the last thing that is done, ``switch(number)`` which
+    ``ends(target)`` says whether a call of an address is the last thing that is done, ``may_end(target)`` whether it is
+    where something else leads behind all calls of it, ``switch(number)`` which
     instructions an indirect jump may go on at: none of them if that is not in the function, None for any. ``further``
     are (instruction, what may follow it beside what it says); with ``warns`` what is behind an undefined instruction,
     and nothing else leads to, follows it.
@@ -61,7 +62,7 @@ class Blocks:
     before = cython.declare("int[::1]")
     """Where blocks' predecessors begin, one more than blocks, then those."""
 
-    def __init__(self, listing: Any, ends: Any, switch: Any, further: Any, warns: Any) -> None:
+    def __init__(self, listing: Any, ends: Any, may_end: Any, switch: Any, further: Any, warns: Any) -> None:
         self.listing = listing
         self.lists = {}
         self.open = False
@@ -70,6 +71,8 @@ class Blocks:
         self.to = zeros("i", size)
         self.number = zeros("i", size + 1)
         self._follow(ends, switch)
+        if may_end is not None:
+            self._end(may_end)
         self._add(further)
         self._cut()
         self._connect(())
@@ -125,6 +128,44 @@ class Blocks:
                     way = BRANCHES if at >= 0 else ON
             self.way[k] = way
             self.number[k + 1] = 1
+
+    @cython.cfunc
+    @cython.locals(
+        flows="const unsigned char[::1]", targets="const long long[::1]", templates="const unsigned int[::1]",
+        rows="const long long[::1]", k=cython.Py_ssize_t, at=cython.Py_ssize_t, count=cython.Py_ssize_t,
+    )  # fmt: skip
+    def _end(self, may_end: Any) -> None:
+        """Calls that nothing follows, of those whose callee does not return elsewhere: something else leads to what is
+        behind each call of it here, since compilers leave nothing out that nothing leads to."""
+        listing = self.listing
+        flows, targets = listing.flows, listing.targets
+        templates, rows = listing.templates, listing.table.rows
+        known: Any = {}
+        ending: Any = {}
+        count = len(listing)
+        for k in range(count):
+            if flows[k] != CALL | TARGETED or self.way[k] == ENDS:
+                continue
+            target: Any = targets[k] & 0xFFFFFFFFFFFFFFFF
+            found: Any = known.get(target)
+            if found is None:
+                found = known[target] = bool(may_end(target))
+            if not found:
+                continue
+            at = k + 1
+            while at < count and not self.number[at] and rows[templates[at] * ROW_WORDS + FLAGS] & PADDING:
+                at += 1
+            calls: Any = ending.setdefault(target, [])
+            if at < count and not self.number[at]:
+                # Only what is called leads there.
+                known[target] = False
+            else:
+                calls.append(k)
+        for target, calls in ending.items():
+            if known[target]:
+                for one in calls:
+                    self.way[one] = ENDS
+                    self.number[one + 1] = 1
 
     @cython.cfunc
     def _add(self, further: Any) -> None:

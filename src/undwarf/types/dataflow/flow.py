@@ -32,8 +32,9 @@ class FunctionFlow:
     """Blocks of a function's code in order of address; `order` visits a block after those that lead to it, loops aside.
 
     `read(address, size)` gives bytes of the file (jump tables), `never_returns(address)` says which functions are left
-    out as callers' ways on. `further` are (instruction, what may follow it beside what it says), by address; `warns`:
-    what is behind an undefined instruction, and nothing else leads to, follows it, as in a kernel's warnings.
+    out as callers' ways on, `may_not_return(address)` which are where something else leads behind the call. `further`
+    are (instruction, what may follow it beside what it says), by address; `warns`: what is behind an undefined
+    instruction, and nothing else leads to, follows it, as in a kernel's warnings.
     """
 
     def __init__(
@@ -43,6 +44,7 @@ class FunctionFlow:
         read: Callable[[int, int], bytes | None] | None = None,
         never_returns: Callable[[int], bool] | None = None,
         *,
+        may_not_return: Callable[[int], bool] | None = None,
         further: Iterable[tuple[int, int]] = (),
         warns: bool = False,
     ) -> None:
@@ -55,6 +57,7 @@ class FunctionFlow:
         self.blocks = Blocks(
             instructions,
             never_returns or (lambda _target: False),
+            may_not_return,
             self._switch,
             [place for place in places if None not in place],
             warns,

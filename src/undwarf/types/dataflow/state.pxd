@@ -28,6 +28,10 @@ cdef class State(Sums):
     cdef Py_ssize_t reach_count
     cdef long long reach_top
     cdef long long reach_bottom
+    cdef long long[::1] ends
+    cdef Py_ssize_t ends_count
+    cdef long long ends_top
+    cdef long long ends_bottom
     # What was in the frame behind each call: the instruction, how many addresses had escaped, how many places were
     # known, where the stack's and the frame's pointer led to, and these places.
     cdef long long[::1] stayed
@@ -73,6 +77,8 @@ cdef class State(Sums):
     cdef long long size_of(self, Py_ssize_t place) except? -1
     cdef bint stack_variable(self, Py_ssize_t k, long long offset) except? -1
     cdef long long _extent(self, Py_ssize_t k, long long offset, long long top, long long bottom) except? -0x7FFFFFFFFFFFFFFF
+    cdef long long _end_of(self, Py_ssize_t place, long long offset, long long top, long long bottom) except? -0x7FFFFFFFFFFFFFFF
+    cdef long long _latest_end(self, Py_ssize_t e, long long top, long long bottom) except? -0x7FFFFFFFFFFFFFFF
     cdef long long _in_frame(self, Py_ssize_t register) except? -0x7FFFFFFFFFFFFFFF
     cdef int escape(self, int value) except? -1
     cdef int lose_escaped(self, Py_ssize_t k) except? -1

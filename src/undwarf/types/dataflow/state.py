@@ -85,6 +85,9 @@ class State(Sums):
         self.reach_of = -1
         self.reach_count = 0
         self.reach_top = self.reach_bottom = 0
+        self.ends = zeros("q", 0)
+        self.ends_count = 0
+        self.ends_top = self.ends_bottom = 0
         self.stayed_used = 0
         self.noting = False
         self.own: Any = None
@@ -396,28 +399,55 @@ class State(Sums):
         """Where the object that an escaped address leads to ends; ``top`` and ``bottom``: where the stack's and the
         frame's pointer lead there, as :meth:`_in_frame` says."""
         i: cython.Py_ssize_t
-        place: cython.Py_ssize_t
-        row: cython.Py_ssize_t
-        begin: cython.longlong
-        register: cython.longlong
+        end: cython.longlong
         self.frames.find(k)
         for i in range(self.frames.begin, self.frames.end):
-            place = self.frames.items[i]
-            row = place * PLACE_WORDS
-            begin = self.frame[row + PLACE_OFFSET]
-            if self.frame[row + PLACE_KIND] == PLACE_MEMORY:
-                register = self.frame[row + PLACE_REGISTER]
-                if register == self.stack_pointer:
-                    begin += top
-                elif register == self.frame_pointer:
-                    begin += bottom
-                else:
-                    continue
-            elif self.frame[row + PLACE_KIND] != PLACE_CFA:
-                continue
-            if begin <= offset < begin + self.size_of(place):
-                return begin + self.size_of(place)
+            end = self._end_of(self.frames.items[i], offset, top, bottom)
+            if end > offset:
+                return end
         return offset + EVERYTHING
+
+    @cython.cfunc
+    @cython.exceptval(-0x7FFFFFFFFFFFFFFF, check=True)
+    def _end_of(
+        self, place: cython.Py_ssize_t, offset: cython.longlong, top: cython.longlong, bottom: cython.longlong
+    ) -> cython.longlong:
+        """Where a variable ends that holds an offset; the offset where it does not."""
+        row: cython.Py_ssize_t = place * PLACE_WORDS
+        begin: cython.longlong = self.frame[row + PLACE_OFFSET]
+        register: cython.longlong
+        if self.frame[row + PLACE_KIND] == PLACE_MEMORY:
+            register = self.frame[row + PLACE_REGISTER]
+            if register == self.stack_pointer:
+                begin += top
+            elif register == self.frame_pointer:
+                begin += bottom
+            else:
+                return offset
+        elif self.frame[row + PLACE_KIND] != PLACE_CFA:
+            return offset
+        return begin + self.size_of(place) if begin <= offset < begin + self.size_of(place) else offset
+
+    @cython.cfunc
+    @cython.exceptval(-0x7FFFFFFFFFFFFFFF, check=True)
+    def _latest_end(self, e: cython.Py_ssize_t, top: cython.longlong, bottom: cython.longlong) -> cython.longlong:
+        """Where the object that an escaped address leads to ends at most: its scope has ended, or not begun."""
+        count: cython.Py_ssize_t = len(self.escaped)
+        i: cython.Py_ssize_t
+        place: cython.Py_ssize_t
+        end: cython.longlong
+        offset: cython.longlong
+        if self.ends_count != count or self.ends_top != top or self.ends_bottom != bottom:
+            self.ends = zeros("q", count)
+            for i in range(count):
+                offset = end = self.escaped[i]
+                for place in range(len(self.frame) // PLACE_WORDS):
+                    end = max(end, self._end_of(place, offset, top, bottom))
+                self.ends[i] = end if end > offset else offset + EVERYTHING
+            self.ends_count = count
+            self.ends_top = top
+            self.ends_bottom = bottom
+        return self.ends[e]
 
     @cython.cfunc
     @cython.exceptval(-0x7FFFFFFFFFFFFFFF, check=True)
@@ -455,6 +485,8 @@ class State(Sums):
                 begin = self.escaped[e]
                 self.reach[2 * e] = begin - 7
                 self.reach[2 * e + 1] = self._extent(k, begin, top, bottom)
+                if self.reach[2 * e + 1] - begin >= EVERYTHING:
+                    self.reach[2 * e + 1] = self._latest_end(e, top, bottom)
             self.reach_of = segment
             self.reach_top = top
             self.reach_bottom = bottom
@@ -550,6 +582,8 @@ class State(Sums):
             for e in range(self.stayed[at + 1], len(self.escaped)):
                 begin = self.escaped[e]
                 end = self._extent(k, begin, self.stayed[at + 3], self.stayed[at + 4])
+                if end - begin >= EVERYTHING:
+                    end = self._latest_end(e, self.stayed[at + 3], self.stayed[at + 4])
                 for i in range(at + STAYED, at + STAYED + self.stayed[at + 2]):
                     offset = self.stayed[i]
                     if begin - 7 <= offset < end:
