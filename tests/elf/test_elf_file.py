@@ -7,6 +7,7 @@ import shutil
 import struct
 import subprocess
 import sys
+import threading
 import zlib
 from pathlib import Path
 
@@ -15,6 +16,7 @@ import zstandard
 from elf_builder import BUILD_ID, SHF_COMPRESSED, Elf, Section, Segment, program
 
 from undwarf.elf import ElfFile
+from undwarf.elf.early import Promise, keep_all
 from undwarf.errors import ElfError
 from undwarf.limits import Limits
 
@@ -126,6 +128,57 @@ def test_damaged_compressed_section_is_absent_and_counted_once(kind: int, packed
     assert read.section_data(".debug_info") is None
     assert read.section_data(".debug_info") is None
     assert [(defect.kind, defect.count) for defect in read.defects] == [("corrupt compressed section", 1)]
+
+
+def promised(text: bytes = b"unwinding " * 100, packed: bytes = b"") -> tuple[ElfFile, Promise]:
+    elf = Elf()
+    data = elf.compressed(1, packed or zlib.compress(text), len(text))
+    elf.sections = [Section(".debug_info", data, flags=SHF_COMPRESSED), Section(".debug_str", b"plain")]
+    file = ElfFile.from_bytes(elf.build())
+    assert file.promise(".debug_str") is None
+    assert file.promise(".debug_line") is None
+    promise = file.promise(".debug_info")
+    assert promise is not None
+    assert file.promise(".debug_info") is None
+    return file, promise
+
+
+def test_section_that_a_thread_unpacks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _pid: {0, 1})
+    file, promise = promised()
+    turn = sys.getswitchinterval()
+    keep_all([promise])()
+    assert sys.getswitchinterval() == turn
+    monkeypatch.setattr(ElfFile, "_unpacked", None)
+    assert bytes(file.section_data(".debug_info") or b"") == b"unwinding " * 100
+    assert file.promise(".debug_info") is None
+
+
+def test_who_asks_before_a_thread_has_begun_does_not_wait() -> None:
+    file, promise = promised()
+    assert bytes(file.section_data(".debug_info") or b"") == b"unwinding " * 100
+    promise.keep()
+    assert promise.data() is None
+
+
+@pytest.mark.parametrize("cpus", [1, 2])
+def test_no_thread_with_one_cpu_or_where_there_are_no_more(monkeypatch: pytest.MonkeyPatch, cpus: int) -> None:
+    def refused(_thread: threading.Thread) -> None:
+        assert cpus == 2
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _pid: set(range(cpus)))
+    monkeypatch.setattr(threading.Thread, "start", refused)
+    file, promise = promised()
+    keep_all([promise])()
+    assert bytes(file.section_data(".debug_info") or b"") == b"unwinding " * 100
+
+
+def test_damage_that_a_thread_meets_is_counted_once() -> None:
+    file, promise = promised(packed=b"not zlib")
+    keep_all([promise])()
+    assert file.section_data(".debug_info") is None
+    assert [(defect.kind, defect.count) for defect in file.defects] == [("corrupt compressed section", 1)]
 
 
 def test_section_size_limit() -> None:

@@ -3,6 +3,7 @@
 import json
 import os
 import subprocess
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from test_types_command import LIST, answers, build, guarded
 from perfdata.build import PLAIN, SAMPLE_ID_ALL, Attr, Build
 from undwarf.cli.main import undwarf
 from undwarf.elf import ElfFile
+from undwarf.elf.early import Promise
 from undwarf.views import both_ends
 
 BASE = 0x5555_0000_0000
@@ -121,6 +123,27 @@ def test_two_processes_say_what_one_does(tmp_path: Path, run: Run, monkeypatch: 
         with pytest.raises(ChildProcessError):
             # The second process has been waited for: its time is the command's.
             os.waitpid(-1, os.WNOHANG)
+
+
+def test_compressed_sections_are_unpacked_by_a_thread(
+    tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    binary = build(tmp_path, LIST, "list.c", "-O2", "-gz=zlib")
+    data = recording(tmp_path, binary, [(place(binary, "walk", "struct node", "next", "r"), 0, 5)])
+    unpacked: list[str] = []
+
+    def keep(promise: Promise) -> None:
+        unpacked.append(threading.current_thread().name)
+        kept(promise)
+
+    kept = Promise.keep
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _pid: {0, 1})
+    monkeypatch.setattr(Promise, "keep", keep)
+    alone = run("--json", "--jobs", "1", data)
+    assert not unpacked
+    assert run("--json", data) == alone
+    assert threading.current_thread().name not in unpacked
+    assert len(unpacked) >= 2
 
 
 def test_what_touches_no_memory_is_apart_and_with_skid_inferred(tmp_path: Path, run: Run) -> None:

@@ -342,6 +342,7 @@ class Job:
             progress=self._progress,
             fork=lambda: None if alone else self.recording.defects,
             answers_of=self.recording.types.answers,
+            read_ahead=self.recording.types.read_ahead,
         )
         self._progress.close()
         return found

@@ -3,7 +3,7 @@
 import mmap
 import os
 from functools import cached_property
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from undwarf.diagnostics import Defects
 from undwarf.elf import notes
@@ -35,6 +35,9 @@ from undwarf.elf.source import map_regular_file
 from undwarf.errors import ElfError
 from undwarf.limits import DEFAULT, Limits
 
+if TYPE_CHECKING:
+    from undwarf.elf.early import Promise
+
 MAX_NAME = 4096
 """Bytes of a section's or linked file's name that are looked at."""
 
@@ -54,6 +57,7 @@ class ElfFile:
         "__dict__",
         "_buffer",
         "_layout",
+        "_promised",
         "_section_bytes",
         "_table",
         "byte_order",
@@ -92,6 +96,7 @@ class ElfFile:
         self._buffer = buffer
         self._layout: Layout = layout
         self._section_bytes: dict[int, memoryview | None] = {}
+        self._promised: dict[int, Promise] = {}
         (
             self.kind,
             self.machine,
@@ -232,6 +237,18 @@ class ElfFile:
             data = self._section_bytes[wanted.index] = self._read_section(wanted)
             return data
 
+    def promise(self, name: str) -> "Promise | None":
+        """A section's bytes, for another thread to unpack; None where it is absent, not compressed, or read already."""
+        wanted = self.section(name)
+        if wanted is None or wanted.index in self._section_bytes or wanted.index in self._promised:
+            return None
+        if not (wanted.flags & SHF_COMPRESSED or wanted.name.startswith(".zdebug_")):
+            return None
+        from undwarf.elf.early import Promise
+
+        promised = self._promised[wanted.index] = Promise(lambda: self._unpacked(wanted))
+        return promised
+
     def _read_section(self, section: Section) -> memoryview | None:
         if section.type in (SHT_NOBITS, SHT_NULL):
             return None
@@ -239,22 +256,29 @@ class ElfFile:
         if section.offset > size or section.size > size - section.offset:
             self.defects.add("section past the end of the file", self.path, detail=section.name)
             return None
-        data = self.data[section.offset : section.offset + section.size]
+        if not (section.flags & SHF_COMPRESSED or section.name.startswith(".zdebug_")):
+            return self._packed(section)
+        promised = self._promised.pop(section.index, None)
+        early = promised.data() if promised is not None else None
         try:
-            if section.flags & SHF_COMPRESSED:
-                layout = self._layout.compression
-                if len(data) < layout.size:
-                    raise CompressionError("no compression header")
-                words = layout.unpack_from(data)
-                unpacked = unpack(words[0], data[layout.size :], words[-2], self.limits)
-            elif section.name.startswith(".zdebug_"):
-                unpacked = unpack_old_style(data, self.limits)
-            else:
-                return data
+            return memoryview(self._unpacked(section) if early is None else early)
         except CompressionError as error:
             self.defects.add("corrupt compressed section", self.path, detail=f"{section.name}: {error}")
             return None
-        return memoryview(unpacked)
+
+    def _packed(self, section: Section) -> memoryview:
+        return self.data[section.offset : section.offset + section.size]
+
+    def _unpacked(self, section: Section) -> bytes:
+        """The bytes of a compressed section; raises CompressionError."""
+        data = self._packed(section)
+        if not section.flags & SHF_COMPRESSED:
+            return unpack_old_style(data, self.limits)
+        layout = self._layout.compression
+        if len(data) < layout.size:
+            raise CompressionError("no compression header")
+        words = layout.unpack_from(data)
+        return unpack(words[0], data[layout.size :], words[-2], self.limits)
 
     # Identity ----------------------------------------------------------------------------------------------
 

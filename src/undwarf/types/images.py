@@ -1,6 +1,7 @@
 """Resolvers by image: the types of each file of a recording, opened when the first address of it is asked for."""
 
-from collections.abc import Callable, Iterator
+import contextlib
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from undwarf.diagnostics import Defects
@@ -19,6 +20,10 @@ if TYPE_CHECKING:
     from undwarf.types.undescribed import UndescribedCode
 
 __all__ = ["ImageTypes"]
+
+_AHEAD = ((".debug_info", ".debug_abbrev"), (".debug_loclists", ".debug_loc"))
+"""Sections that hardly any question does without, in the order in which they are read: the first of all files before
+the second of any."""
 
 
 class ImageTypes:
@@ -69,6 +74,21 @@ class ImageTypes:
                     return found, address - place.start
             return "where the module lay is not known"
         return found, (address - self._deltas.get(number, 0)) & 0xFFFFFFFFFFFFFFFF
+
+    def read_ahead(self, numbers: Iterable[int]) -> Callable[[], None]:
+        """Have debugging information of images unpacked while other things are done; what is returned waits for it."""
+        from undwarf.elf.early import keep_all
+
+        promises = []
+        for names in _AHEAD:
+            for number in numbers:
+                image = self._store[number]
+                with contextlib.suppress(UndwarfError):
+                    elf = image.elf if image.kind is ImageKind.FILE else None
+                    described = elf if elf is None or elf.section(".debug_info") is not None else image.debug_elf
+                    if described is not None:
+                        promises += [one for name in names if (one := described.promise(name)) is not None]
+        return keep_all(promises)
 
     def answers(self, number: int, asked: str) -> KeptAnswers | None:
         """What is kept of the answers about an image's instructions; None where nothing is to be kept.

@@ -33,7 +33,11 @@ _WORTH = 1000
 
 def may_fork() -> bool:
     """Whether there is a second cpu for us, and no other thread that may hold a lock which nobody would release."""
-    return threading.active_count() == 1 and len(os.sched_getaffinity(0)) > 1
+    return threading.active_count() == 1 and _cpus() > 1
+
+
+def _cpus() -> int:
+    return len(os.sched_getaffinity(0))
 
 
 def both_ends(
@@ -59,14 +63,14 @@ def both_ends(
     size = max(_SMALLEST, -(-count // _PIECES))
     pieces = [range(low, min(low + size, count)) for low in range(0, count, size)]
     done: dict[int, Done] = {}
-    several = count >= _WORTH and not alone and may_fork()
+    several = count >= _WORTH and not alone and _cpus() > 1
     if several:
         # What both need of a file is read before they part: that is what pieces need that lie all over the list.
         parts = max(1, len(pieces) // _TOGETHER) + 1
         for at in [len(pieces) * part // parts for part in range(parts - 1, 0, -1)]:
             for k in pieces.pop(at):
                 done[k] = work(k)
-    second = _Second(pieces, lambda k: packed(work(k)), notes) if several and ready() else None
+    second = _Second(pieces, lambda k: packed(work(k)), notes) if several and ready() and may_fork() else None
     try:
         for piece in pieces:
             if second is not None and not second.leaves_one():

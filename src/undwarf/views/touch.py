@@ -1,7 +1,7 @@
 # cython: language_level=3, annotation_typing=False
 """What the instructions touch that samples stopped at: each unique one is resolved once."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -66,6 +66,7 @@ def touch(
     progress: Callable[[str, int, int], None] | None = None,
     fork: Callable[[], Defects | None] = lambda: None,
     answers_of: Callable[[int, str], KeptAnswers | None] = lambda _image, _asked: None,
+    read_ahead: Callable[[Iterable[int]], Callable[[], None]] = lambda _images: lambda: None,
 ) -> Touch:
     """Resolve every instruction that samples stopped at.
 
@@ -75,6 +76,8 @@ def touch(
     and of those that do not skid (all samples of a recording are taken for what most of its events are). ``fork``,
     asked when work has begun, gives where defects are counted if a second process may do a part of it, else None.
     ``answers_of`` gives for an image, and what is asked of its instructions, the answers of earlier runs.
+    ``read_ahead`` is told of which images something will be asked, where there may be a second process or thread; what
+    it returns is called before there is a second process.
     """
     frames = profile.frames
     leaves = look_up(profile.samples.stack, profile.stacks.frame)
@@ -93,7 +96,7 @@ def touch(
     places = list(entries)
     kept = _Kept(places, lambda image: answers_of(image, f"{infer:d}{trap_after:d}"))
     rest = [k for k in range(len(places)) if k not in kept.found]
-    resolved = _resolve_all([places[k] for k in rest], resolver_of, infer, trap_after, progress, fork)
+    resolved = _resolve_all([places[k] for k in rest], resolver_of, infer, trap_after, progress, fork, read_ahead)
     fresh = dict(zip(rest, resolved, strict=True))
     kept.keep(fresh)
     found = [fresh[k] if k in fresh else kept.found[k] for k in range(len(places))]
@@ -160,8 +163,12 @@ def _resolve_all(
     trap_after: bool,
     progress: Callable[[str, int, int], None] | None,
     fork: Callable[[], Defects | None],
+    read_ahead: Callable[[Iterable[int]], Callable[[], None]],
 ) -> list[_Found]:
     """What the instructions at all places touch, in this process and where that is worth it in a second one."""
+    alone = fork() is None
+    images = dict.fromkeys(image for image, _address in places if image != NONE)
+    wait = read_ahead(images) if not alone else None
     # Files are opened, and what is said of that, before the processes part.
     opened = [resolver_of(image, address) if image != NONE else "code of no file" for image, address in places]
     found: dict[int, _Found] = {}
@@ -187,6 +194,8 @@ def _resolve_all(
 
     def ready() -> bool:
         nonlocal defects
+        if wait is not None:
+            wait()
         described = sum(one.described for one in {resolver for _k, resolver, _address in asked})
         defects = fork() if described <= _MOST_DESCRIBED else None
         for one in defects or ():
@@ -206,7 +215,6 @@ def _resolve_all(
         if progress is not None:
             progress("following types", count, len(asked))
 
-    alone = fork() is None
     made = both_ends(
         len(asked),
         work,
