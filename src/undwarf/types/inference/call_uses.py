@@ -37,6 +37,8 @@ _ALLOCATORS = {"malloc": 1, "calloc": 2}
 """By name, how many parameters say how much."""
 _SMALL = _WORD = 8
 """Bytes that numbers and pointers take at most."""
+_SMALLEST = 2
+"""Bytes that a structure with members of several sizes has more than."""
 _LONGEST = 64
 """Pointers of an array in the frame that are looked at."""
 
@@ -205,7 +207,7 @@ class CallUses(MemoryUses):
             where, size = known(register), known(behind)
             if where is None or where[0] != FRAME or where[2] or size is None or size[0] != NUMBER or size[2]:
                 continue
-            if size[4] > _WORD:
+            if size[4] > _SMALLEST:
                 self.frame.note_sized(where[4], size[4])
 
     def _element(self, name: str) -> int:

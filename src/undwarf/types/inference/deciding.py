@@ -179,7 +179,8 @@ class Inference:
         numbers = {*node.numbers}
         pointers = set()
         for offset, size, loaded in node.loads:
-            if (loaded.followed or loaded.elements) and size == self._graph.pointer_size:
+            leads = loaded.followed or (loaded.elements and not loaded.numeric)
+            if leads and size == self._graph.pointer_size:
                 pointers.add(offset)
             elif loaded.numeric or loaded.signs or loaded.reckoned:
                 numbers.add((offset, size))
@@ -191,6 +192,7 @@ class Inference:
             cast("set[tuple[int, tuple[int, ...]]]", node.put),
             pointers,
             set(),
+            cast("set[tuple[int, int, int]]", node.grown),
         )
 
     def _in_rows(self, first: Node, webs: Webs) -> dict[int, Done]:

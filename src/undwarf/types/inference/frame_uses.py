@@ -9,13 +9,15 @@ from undwarf.disasm.x86_64 import MACHINE
 from undwarf.types.dataflow.tracking import Tracker
 from undwarf.types.dataflow.values import ADDRESS, FRAME, OBJECT, Value
 from undwarf.types.inference.frame_webs import FrameAccess
-from undwarf.types.layouts.model import TypeGraph
+from undwarf.types.layouts.model import VOID, TypeGraph
 from undwarf.types.uses.pointed import scalar_at
 
 __all__ = ["GONE", "Claim", "FrameUses", "Piece"]
 
 _COPIED = (8, 16, 32)
 """Bytes that are copied at a time."""
+_SMALL = (2, 4)
+"""Bytes that are copied at a time where they are all of a structure."""
 _RETURN_ADDRESS = -8
 """Where a function's own frame ends."""
 _ALIGNED = 1 << 24
@@ -62,6 +64,8 @@ class FrameUses:
         """Offsets whose addresses are stored elsewhere."""
         self.objects: dict[int, list[int]] = {}
         """Aggregates in the frame by their offset from the call frame address, as far as they are told of."""
+        self.stored: set[int] = set()
+        """Offsets of the frame whose addresses are kept somewhere."""
         self.given: set[int] = set()
         """Offsets of the frame whose addresses are passed where nothing says what is expected."""
         self.exact: set[int] = set()
@@ -223,8 +227,19 @@ class FrameUses:
     def _several(self, k: int, size: int) -> Piece | None:
         """The part of an aggregate that is loaded or stored, where it is several members: only who copies it all does
         that."""
-        where = self.tracker.address_of(k, 0) if size in _COPIED else None
-        return None if where is None or scalar_at(self.tracker, k, 0, size) else self._whole_of(where, size)
+        where = self.tracker.address_of(k, 0) if size in _COPIED or size in _SMALL else None
+        if where is None or where[0] not in (OBJECT, ADDRESS) or scalar_at(self.tracker, k, 0, size):
+            return None
+        located = self.tracker.questions.locate(where, size)
+        leaf = VOID if isinstance(located, str) else located.field.type
+        if self.graph.is_scalar(leaf) and self.graph.size(leaf) == size:
+            # One of several members of a union, of which none is more likely than another.
+            return None
+        part = self._whole_of(where, size)
+        if part is not None and size in _SMALL and self.graph.size(part.type) != size:
+            # So few bytes may be taken out of bit fields.
+            return None
+        return part
 
     def _whole_of(self, where: Value, size: int) -> Piece | None:
         """The innermost aggregate that has several whole members in so many bytes at a place, and how far these are

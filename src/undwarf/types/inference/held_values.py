@@ -121,6 +121,9 @@ class HeldValues:
         """One of several objects, one behind the other, behind what a register holds; another one says which."""
         value, leads = self.tracker.register(index), self.tracker.register(base)
         source = held.get(base)
+        if value is None and scale > 1:
+            # Whatever it is, it is an index.
+            value = (NUMBER, 0, 1, 0, 0)
         if value is None or value[0] != NUMBER or source is None or source[2] != 8:
             return None
         size = value[2] * scale

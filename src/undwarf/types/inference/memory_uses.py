@@ -11,7 +11,7 @@ from undwarf.types.inference.nodes import Held, Node
 from undwarf.types.inference.number_uses import NumberUses
 from undwarf.types.layouts.model import VOID, Kind
 from undwarf.types.sources.places import Prototype
-from undwarf.types.uses.pointed import pointed, scalar_at
+from undwarf.types.uses.pointed import is_either, pointed, scalar_at
 
 __all__ = ["MemoryUses", "Store"]
 
@@ -87,6 +87,7 @@ class MemoryUses(NumberUses):
             node.copied.append(t)
             if base is not None and size == _WORD and self._is_any(t):
                 self.members[node] = base
+        node.either = size == _WORD and not t and is_either(self.tracker, k)
         several = self._one_of(k) if size == 8 and not t else VOID
         if several:
             self.unions.append((node, several))
@@ -129,6 +130,8 @@ class MemoryUses(NumberUses):
             self.frame.note_variadic(frame, self.tracker.register(register), self._list_of_parameters)
         if frame is not None and size == _WORD and not frame[2]:
             stored = self.tracker.register(register)
+            if stored is not None and stored[0] == FRAME and not stored[2]:
+                self.frame.stored.add(stored[4])
             if stored is not None and (stored[0] in (FRAME, OBJECT) or (stored[0] == ADDRESS and stored[4])):
                 self.frame.addressed.add(frame[4])
         if frame is not None:
@@ -157,6 +160,7 @@ class MemoryUses(NumberUses):
         stored = self.tracker.register(register)
         if stored is not None and stored[0] == FRAME:
             self.frame.kept.add(stored[4])
+            self.frame.stored.add(stored[4])
         self._moves(k, register, size)
         if size == 8:
             value = self.tracker.register(register)

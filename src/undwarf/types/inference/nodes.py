@@ -45,6 +45,8 @@ class Node:
     """It also goes where what it is known to lead to is expected."""
     copied: list[int] = cython.declare(list, visibility="public")
     signs: Set[int] = cython.declare(object, visibility="public")
+    unsigned: bool = cython.declare(cython.bint, visibility="public")
+    """It is compared or divided as a number without sign."""
     floats: bool = cython.declare(cython.bint, visibility="public")
     compared: "list[Node | int]" = cython.declare(list, visibility="public")
     """Nodes, or types of numbers, it is compared with."""
@@ -60,6 +62,8 @@ class Node:
     """(offset, size) of those of them that are one number with a point."""
     numbers: Set[tuple[int, int]] = cython.declare(object, visibility="public")
     """(offset, size) of those of them that are calculated with where they are."""
+    grown: Set[tuple[int, int, int]] = cython.declare(object, visibility="public")
+    """(offset, size, number) of what grows by a number behind it."""
     put: Set[tuple[int, tuple[int, ...]]] = cython.declare(object, visibility="public")
     """(offset, types) of pointers that are stored behind it, by what these lead to."""
     allocated: int = cython.declare(object, visibility="public")
@@ -82,6 +86,8 @@ class Node:
     """It leads to as many objects of the size that is allocated, one behind the other, as a call says."""
     apart: list[tuple[int, int]] = cython.declare(list, visibility="public")
     """(type, offset) of places outside of objects that are stored there."""
+    either: bool = cython.declare(cython.bint, visibility="public")
+    """It was loaded where a union has pointers and numbers."""
     low: int = cython.declare(object, visibility="public")
     high: int = cython.declare(object, visibility="public")
     """Where what is read and written behind it begins and ends."""
@@ -105,6 +111,7 @@ class Node:
         self.confirmed = False
         self.copied = []
         self.signs = _NO_SET
+        self.unsigned = False
         self.floats = False
         self.compared = []
         self.met = []
@@ -113,6 +120,7 @@ class Node:
         self.touched = _NO_SET
         self.floating = _NO_SET
         self.numbers = _NO_SET
+        self.grown = _NO_SET
         self.put = _NO_SET
         self.allocated = 0
         self.rowed = 0
@@ -124,6 +132,7 @@ class Node:
         self.single = False
         self.several = False
         self.apart = []
+        self.either = False
         self.low = 0
         self.high = 0
         self.summed = []
@@ -147,9 +156,18 @@ class Node:
         """It is used as a number with sign (1), or without (-1)."""
         self.signs = _with(self.signs, sign)
 
+    def take(self, sign: int) -> None:
+        """An instruction takes it for a number with sign (1), or for one without (-1)."""
+        self.sign(sign)
+        self.unsigned = self.unsigned or sign < 0
+
     def number(self, offset: int, size: int) -> None:
         """What is so far behind it is calculated with where it is."""
         self.numbers = _with(self.numbers, (offset, size))
+
+    def grows(self, offset: int, size: int, by: int) -> None:
+        """What is so far behind it grows by a number where it is."""
+        self.grown = _with(self.grown, (offset, size, by))
 
     def puts(self, offset: int, types: tuple[int, ...]) -> None:
         """A pointer that leads to one of some types is stored so far behind it."""

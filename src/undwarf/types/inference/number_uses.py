@@ -58,7 +58,7 @@ class NumberUses(HeldValues):
 
     def _signs(self, made: Instruction, sign: int, width: int, held: dict[int, Held | None], slot: Node | None) -> None:
         if slot is not None and made.memory[0].size == width:
-            slot.sign(sign)
+            slot.take(sign)
         count = shifts_by(made)
         for register in made.reads:
             if register in (MACHINE.stack_pointer, MACHINE.frame_pointer, count):
@@ -67,7 +67,7 @@ class NumberUses(HeldValues):
                 continue
             each = held.get(register)
             if each is not None and not each[1] and each[2] == width:
-                each[0].sign(sign)
+                each[0].take(sign)
             if sign > 0:
                 # A sum has a sign where all its parts have.
                 for part in self._made_of.get(register, ()):
@@ -91,7 +91,9 @@ class NumberUses(HeldValues):
         for register in made.reads:
             if any(register in (operand.base, operand.index) for operand in made.memory):
                 continue
-            sides.append((self.read(held, register), self._pointed(tracker.register(register)), register))
+            source = self.read(held, register)
+            either = source is not None and source[0].either
+            sides.append((source, () if either else self._pointed(tracker.register(register)), register))
         if made.memory:
             if slot is None:
                 t = scalar_at(self.tracker, k, 0, 8)

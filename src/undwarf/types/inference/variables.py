@@ -51,9 +51,10 @@ class Variables:
         self._graph: TypeGraph = webs.graph
         frame = webs.frame
         known = [*((at, at + 1) for at in frame.objects), *spans]
+        begins = sorted(low for low, _high in known)
         self._unknown = [
-            (at, at + max(frame.sizes.get(at, (_NEAR,))))
-            for at in frame.given
+            (at, min(at + max(frame.sizes.get(at, (_NEAR,))), next((low for low in begins if low > at), 0)))
+            for at in frame.given | frame.stored
             if not any(low <= at < high for low, high in known)
         ]
         """Where objects may be of which only the address is known."""
@@ -122,6 +123,9 @@ class Variables:
                 return VOID
             if only and self._is_signed(only) in (signed, None):
                 return only
+            if only and not signed and not node.unsigned:
+                # It may have been made one without a sign only to be made larger.
+                return VOID
             if size == 1 and not signed:
                 # It may be a truth value.
                 return VOID

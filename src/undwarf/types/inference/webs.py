@@ -154,6 +154,8 @@ class Webs(CallUses):
                     number = action == Action.UPDATE or bool(calculates(made))
                     floating = bool(operand.floating)
                     base[0].follow(base[1] + operand.displacement, operand.size, floating=floating, number=number)
+                    if action == Action.UPDATE and made.left == NONE:
+                        base[0].grows(base[1] + operand.displacement, operand.size, made.immediate)
         if made.width == 8 and action in _WHOLE:
             for register in (made.left, made.right):
                 each = held.get(register)

@@ -15,6 +15,7 @@ __all__ = [
     "in_array_behind",
     "in_rows",
     "is_of_smaller",
+    "leaves_array",
     "leaves_element",
     "row_at",
     "same_array",
@@ -89,6 +90,14 @@ def leaves_element(graph: TypeGraph, found: Field, step: int, size: int) -> bool
         if graph.is_array(t) and graph.stride(t) == abs(step):
             return size <= abs(step) < offset % abs(step) + size
     return False
+
+
+def leaves_array(graph: TypeGraph, t: int, step: int, offset: int) -> bool:
+    """Whether an offset is so near to the end of an array, of smaller elements than the steps take, that one step more
+    leads out of it: nothing but the first index would be meant."""
+    stride = abs(step)
+    held = [(by, at + total) for at, by, total in graph.arrays(t) if at <= offset < at + total]
+    return bool(held) and all(by < stride and end < offset + stride for by, end in held)
 
 
 def in_array_behind(graph: TypeGraph, t: int, step: int, offset: int, size: int) -> Located | None:

@@ -16,7 +16,7 @@ _ADDED = 4
 class Done(NamedTuple):
     """(offset, size) of what is accessed behind a pointer, of those that are one number with a point, and of those that
     are calculated with; (offset, what it may lead to) of pointers that are put there; offsets of those used; (step,
-    offset, size) of what an index tells of."""
+    offset, size) of what an index tells of; (offset, size, number) of what grows by a number."""
 
     touched: set[tuple[int, int]]
     floating: set[tuple[int, int]]
@@ -24,6 +24,7 @@ class Done(NamedTuple):
     put: set[tuple[int, tuple[int, ...]]]
     pointers: set[int]
     rows: set[tuple[int, int, int]]
+    grown: set[tuple[int, int, int]]
 
     def wrapped(self, size: int) -> "Done":
         """The same in one of several objects of a size, one behind the other."""
@@ -34,6 +35,7 @@ class Done(NamedTuple):
             {(offset % size, leads) for offset, leads in self.put},
             {offset % size for offset in self.pointers},
             {(step, offset % size, width) for step, offset, width in self.rows if step != size},
+            {(offset % size, width, by) for offset, width, by in self.grown},
         )
 
     def add(self, other: "Done", apart: int = 0) -> None:
@@ -44,11 +46,12 @@ class Done(NamedTuple):
         self.put.update((apart + offset, leads) for offset, leads in other.put)
         self.pointers.update(apart + offset for offset in other.pointers)
         self.rows.update((step, apart + offset, width) for step, offset, width in other.rows)
+        self.grown.update((apart + offset, width, by) for offset, width, by in other.grown)
 
 
 def nothing_done() -> Done:
     """Nothing, to be added to."""
-    return Done(set(), set(), set(), set(), set(), set())
+    return Done(set(), set(), set(), set(), set(), set(), set())
 
 
 def fits(graph: TypeGraph, t: int, done: Done, *, merged: bool = False) -> bool:
@@ -63,10 +66,15 @@ def fits(graph: TypeGraph, t: int, done: Done, *, merged: bool = False) -> bool:
                 return False
         elif (offset, size) in done.numbers or not (merged and _are_members(graph, t, offset, size)):
             return False
+    # Several numbers may be copied at once as one with a point, if they have one.
+    if not all(is_member(graph, t, *one) or _begins_with_point(graph, t, one[0]) for one in done.floating):
+        return False
     size = graph.pointer_size
     if not all(offset >= 0 and graph.is_pointer(graph.value_at(t, offset, size)) for offset in done.pointers):
         return False
     if not all(is_row(graph, t, *one) for one in done.rows):
+        return False
+    if not all(_may_grow(graph, t, *one) for one in done.grown):
         return False
     return all(_is_put(graph, t, offset, leads) for offset, leads in done.put)
 
@@ -89,6 +97,22 @@ def _are_members(graph: TypeGraph, t: int, offset: int, size: int) -> bool:
     first = graph.member_at(t, offset, 1) if offset >= 0 else None
     last = graph.member_at(t, offset + size - 1, 1) if first is not None else None
     return first is not None and not first.offset and last is not None and last.offset == graph.size(last.type) - 1
+
+
+def _begins_with_point(graph: TypeGraph, t: int, offset: int) -> bool:
+    """Whether a number with a point begins at an offset."""
+    found = graph.member_at(t, offset, 1)
+    return found is not None and graph.kind(graph.strip(found.type)) == Kind.FLOAT
+
+
+def _may_grow(graph: TypeGraph, t: int, offset: int, size: int, by: int) -> bool:
+    """Whether what is at an offset may grow by a number where it is: not what names something, and pointers by whole
+    objects only."""
+    found = graph.member_at(t, offset, size) if offset >= 0 else None
+    if found is None or graph.kind(graph.strip(found.type)) == Kind.ENUM:
+        return False
+    whole = graph.size(graph.target(found.type)) if graph.is_pointer(found.type) else 0
+    return not whole or not by % whole
 
 
 def _is_put(graph: TypeGraph, t: int, offset: int, leads: tuple[int, ...]) -> bool:

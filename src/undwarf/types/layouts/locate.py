@@ -14,6 +14,7 @@ from undwarf.types.layouts.arrays import (
     goes_on,
     in_array_behind,
     in_rows,
+    leaves_array,
     leaves_element,
     stands_for_more,
 )
@@ -65,7 +66,8 @@ def locate(
         if at_border(graph, t, step, offset):
             return behind_smaller(graph, t, step, offset, size) or "index not understood"
         # What an element and the one behind it share is none: the index counts from one, in the array behind.
-        other = in_array_behind(graph, t, step, offset, size) if leaves_element(graph, found, step, size) else None
+        leaves = leaves_element(graph, found, step, size) or leaves_array(graph, t, step, offset)
+        other = in_array_behind(graph, t, step, offset, size) if leaves else None
         return other or Located(t, offset, found)
     other = in_array_behind(graph, t, step, offset, size)
     if other is not None:

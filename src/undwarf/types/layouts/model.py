@@ -185,6 +185,12 @@ class TypeGraph(TypeStore):
             found = leaf
         return found
 
+    def is_mixed(self, t: int, offset: int, size: int) -> bool:
+        """Whether members of a union are there with ``size`` bytes of which some are pointers and others numbers."""
+        search = Search(self, t, offset, size)
+        kinds = {self.is_pointer(one.type) for score, one in search.found if score >= 4 and self.is_scalar(one.type)}
+        return len(kinds) > 1
+
     def pointers_at(self, t: int, offset: int, size: int) -> int:
         """What a pointer read at ``offset`` of a type leads to, where that is one of several: a type that says so.
 

@@ -5,6 +5,7 @@ from undwarf.types.layouts.model import VOID, Kind, TypeGraph
 __all__ = ["floating_number", "integer", "number_types", "structures", "structures_by_size"]
 
 _KINDS = frozenset((Kind.INT, Kind.FLOAT, Kind.CHAR))
+_TYPEDEFS = frozenset((Kind.TYPEDEF,))
 _AGGREGATES = frozenset((Kind.STRUCT, Kind.UNION, Kind.CLASS))
 _MOST = 2048
 """Structures of a program beyond which not all of them are looked at."""
@@ -48,12 +49,19 @@ def _named(graph: TypeGraph, names: tuple[str, ...], kinds: tuple[Kind, ...]) ->
 
 
 def structures_by_size(graph: TypeGraph) -> dict[int, list[int]]:
-    """Structures and unions by how many bytes they take; those of the last graph are remembered."""
+    """Structures and unions by how many bytes they take, but those without a name, to which hardly a pointer leads;
+    those of the last graph are remembered."""
     global _last_sizes
     if _last_sizes is None or _last_sizes[0] is not graph:
         found: dict[int, list[int]] = {}
+        named: dict[int, int] = {}
+        for t in graph.of_kinds(_TYPEDEFS):
+            # What has no name of its own is known by the first that is given to it.
+            named.setdefault(graph.record(t).target, t)
         for t in graph.of_kinds(_AGGREGATES):
-            found.setdefault(graph.size(t), []).append(t)
+            one = t if graph.name(t) else named.get(t, VOID)
+            if one:
+                found.setdefault(graph.size(one), []).append(one)
         _last_sizes = graph, found
     return _last_sizes[1]
 

@@ -5,9 +5,10 @@ from collections.abc import Iterable
 
 from undwarf.types.dataflow.tracking import Tracker
 from undwarf.types.dataflow.values import ADDRESS, OBJECT, Value
-from undwarf.types.layouts.model import VOID, TypeGraph
+from undwarf.types.layouts.located import Located
+from undwarf.types.layouts.model import VOID, Field, Kind, TypeGraph
 
-__all__ = ["common_whole", "exactly", "merged", "pointed", "scalar_at"]
+__all__ = ["common_whole", "exactly", "is_either", "merged", "pointed", "scalar_at"]
 
 
 def pointed(tracker: Tracker, value: Value | None) -> tuple[int, ...]:
@@ -26,6 +27,9 @@ def pointed(tracker: Tracker, value: Value | None) -> tuple[int, ...]:
     if value[0] == OBJECT and value[2] == 1 and graph.size(t) > 1:
         # A sum with any number: what seemed an address, as in a union, is none.
         return ()
+    if value[0] == OBJECT and not value[2] and graph.is_aggregate(t) and offset == graph.size(t):
+        # Behind an object may be another one, or what it is the header of.
+        return ()
     located = tracker.questions.locate(value, 0) if value[2] or offset else None
     if isinstance(located, str):
         return ()
@@ -40,10 +44,17 @@ def pointed(tracker: Tracker, value: Value | None) -> tuple[int, ...]:
         inside = located.field.containers
         # Elements of an array that steps lead through are not what the array is a part of.
         rows = [n for n, (one, _left) in enumerate(inside) if _is_row(graph, one, value[2])] if value[2] > 1 else []
-        inside = inside[max(rows[0], 1) if rows else 1 :]
+        inside = _before_choice(graph, located.field)[max(rows[0], 1) if rows else 1 :]
         wholes = [one for one, left in inside if not left or graph.is_array(one)]
     # The address of a whole is that of its first part as well.
     return tuple(dict.fromkeys(_element(tracker.graph, one) for one in wholes))
+
+
+def _before_choice(graph: TypeGraph, found: Field) -> tuple[tuple[int, int], ...]:
+    """What a place is in, down to a union of which it may be in several members."""
+    inside = found.containers
+    unions = [n for n, (one, _left) in enumerate(inside) if graph.kind(graph.strip(one)) == Kind.UNION]
+    return inside[: unions[0] + 1] if unions and len(found.candidates) > 1 else inside
 
 
 def exactly(tracker: Tracker, value: Value | None) -> tuple[int, ...]:
@@ -68,14 +79,29 @@ def _element(graph: TypeGraph, t: int) -> int:
 
 
 def scalar_at(tracker: Tracker, k: int, number: int, size: int) -> int:
-    """The type of a number or pointer at an operand that is not in the frame."""
+    """The type of a number or pointer at an operand that is not in the frame; void where it may be either."""
     where = tracker.address_of(k, number)
     if where is None or where[0] not in (OBJECT, ADDRESS) or size not in (1, 2, 4, 8):
         return VOID
     located = tracker.questions.locate(where, size)
     if isinstance(located, str):
         return VOID
-    return tracker.graph.value_at(located.type, located.offset, size)
+    return VOID if _is_mixed(tracker, located, size) else tracker.graph.value_at(located.type, located.offset, size)
+
+
+def is_either(tracker: Tracker, k: int) -> bool:
+    """Whether the first operand is a member of a union where that may be a pointer or a number."""
+    where = tracker.address_of(k, 0)
+    if where is None or where[0] not in (OBJECT, ADDRESS):
+        return False
+    size = tracker.graph.pointer_size
+    located = tracker.questions.locate(where, size)
+    return not isinstance(located, str) and _is_mixed(tracker, located, size)
+
+
+def _is_mixed(tracker: Tracker, located: Located, size: int) -> bool:
+    graph = tracker.graph
+    return len(located.field.candidates) > 1 and graph.is_mixed(located.type, located.offset, size)
 
 
 def merged(graph: TypeGraph, types: Iterable[int]) -> int:

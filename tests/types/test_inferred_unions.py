@@ -1,0 +1,104 @@
+"""What is told of programs of which only BTF is there: where a union's members, or arrays, lie side by side, and what
+only one structure of a program can be."""
+
+from pathlib import Path
+
+from tests.types.btf_programs import answers, spilled, touched
+
+SOURCE = r"""
+#include <stdlib.h>
+#define NOINLINE __attribute__((noinline, noclone))
+struct shelf; struct pair { const char *name; struct pair *next; };
+struct shelf { int kind; union { double number; struct { struct shelf **all; unsigned long n, room; } list;
+  struct { struct pair *first, *last; unsigned n; } pairs; }; };
+typedef struct { double least, most, sum; unsigned n; } extremes;
+struct cell { long kind; union { long number; double real; struct box *box; } as; };
+struct box { struct box *next; unsigned char kind, mark; unsigned size; };
+struct call { struct box *of; const char *at; struct cell *base; unsigned long line; };
+struct machine { struct cell stack[16]; struct cell *top; struct call calls[4]; long depth; };
+struct header { struct header *before; unsigned used, room; };
+struct leaf { unsigned short n;
+  union { struct leaf *inner[4]; struct { unsigned page; unsigned short at, size; } row[4]; } u; };
+enum state { NEW, OLD }; struct worker { enum state state; unsigned done; long spare; };
+struct tally { unsigned n; unsigned long mix; };
+struct list { struct list *next; long value; }; struct group { struct list *first; long n; };
+typedef struct { unsigned char how, where; short far; } step;
+struct packet { unsigned short size; unsigned char kind, flags; unsigned stream; };
+struct context { long first; unsigned counts[4]; };
+struct visitor { void (*visit)(struct visitor *, long); void *data; };
+NOINLINE unsigned long lists(const struct shelf *s)
+{ unsigned long found = 0; for (unsigned long i = 0; i < s->list.n; i++) if (s->list.all[i]) found++; return found; }
+NOINLINE unsigned pairs(struct shelf *s)
+{ unsigned n = 0; for (struct pair *p = s->pairs.first; p; p = p->next) n++; s->pairs.n = n; return n; }
+NOINLINE void extreme(struct visitor *v, long n)
+{ extremes *e = v->data; if (n < e->least) e->least = n; if (n > e->most) e->most = n; e->sum += n; e->n++; }
+NOINLINE void counted(struct visitor *v, long n) { struct context *c = v->data; c->counts[n & 3]++; c->first = n; }
+NOINLINE unsigned long runs(struct machine *m)
+{ struct call *c = &m->calls[m->depth - 1]; c->line++; c->base = m->top; return c->line; }
+NOINLINE char *room(struct header *h, unsigned n) { char *begin = (char *)(h + 1); h->used += n; return begin + n; }
+NOINLINE unsigned rows(struct leaf *l, int i) { __typeof__(&l->u.row[0]) r = &l->u.row[i]; return r->page + r->at; }
+NOINLINE void drop(struct box *b, void *user) { struct tally *t = user; t->n++; t->mix = t->mix * 31 + b->size; }
+NOINLINE long follow(const step *s)
+{ long at = 0; for (;;) { step one = *s++; if (!one.how) return at; at += one.far; if (one.where > 3) at++; } }
+NOINLINE int put(struct machine *m, const void *p, unsigned n) { m->depth += n + *(const char *)p; return p != 0; }
+NOINLINE int packed(struct machine *m, unsigned char kind)
+{ struct packet p = { 4, kind, kind & 1, 7 }; if (put(m, &p, sizeof p)) m->depth += p.size; return 0; }
+int main(int argc, char **argv)
+{ static struct machine m; static struct shelf s; static struct leaf l; struct tally t = { 0 }; extremes e = { 0 };
+  struct context c = { 0 }; struct visitor v = { argc > 1 ? extreme : counted, argc > 1 ? (void *)&e : (void *)&c };
+  static const step way[] = { { 1, 1, 2 }, { 0, 0, 0 } }; v.visit(&v, argc); drop(calloc(1, sizeof(struct box)), &t);
+  struct header *h = calloc(1, 99); m.depth = 1; static struct worker w; w.done++; static struct group g; g.n++;
+  return lists(&s) + pairs(&s) + runs(&m) + *room(h, 3) + rows(&l, 1) + t.n + follow(way) + packed(&m, 3); }
+"""
+
+
+def test_a_number_that_is_one_of_several_members_of_a_union_is_no_copy_of_it(plain: Path) -> None:
+    for function in ("lists", "pairs"):
+        assert not {one for one in answers(plain, function, "frame") if one.startswith("union")}
+        assert "?" not in answers(plain, function)
+
+
+def test_what_a_pointer_and_a_number_share_does_not_tell_what_it_is_compared_with(plain: Path) -> None:
+    assert "struct pair*" not in answers(plain, "lists", "frame")
+    assert not spilled(plain, "lists")
+
+
+def test_a_structure_without_a_name_is_known_by_its_typedef(plain: Path, optimized: Path) -> None:
+    for program in (plain, optimized):
+        assert {"extremes.least", "extremes.most", "extremes.sum", "extremes.n"} <= answers(program, "extreme")
+
+
+def test_an_index_that_is_no_known_number_leads_through_an_array_all_the_same(optimized: Path) -> None:
+    assert {"struct context.first", "struct context.counts[]"} <= answers(optimized, "counted")
+
+
+def test_steps_out_of_an_array_are_those_of_the_one_behind(plain: Path, optimized: Path) -> None:
+    for program in (plain, optimized):
+        told = answers(program, "runs")
+        assert "struct machine.calls[].line" in told or "struct call.line" in told
+        assert not {one for one in told if "stack" in one}
+
+
+def test_behind_a_header_is_not_another_one(plain: Path) -> None:
+    assert "struct header*" in answers(plain, "room", "frame")
+    assert len([one for one in touched(plain, "room", "frame") if one == "struct header*"]) == 4
+    assert len(spilled(plain, "room")) == 2
+
+
+def test_a_place_that_is_in_two_arrays_of_a_union_is_of_neither(plain: Path) -> None:
+    assert "struct leaf**" not in answers(plain, "rows", "frame")
+
+
+def test_what_grows_by_one_is_neither_a_pointer_nor_an_enumeration(plain: Path, optimized: Path) -> None:
+    assert {"struct tally.n", "struct tally.mix"} <= answers(optimized, "drop")
+    assert not {one for one in answers(plain, "drop") if one.startswith(("struct worker", "struct group"))}
+
+
+def test_a_small_structure_is_copied_as_a_whole(plain: Path) -> None:
+    assert {"step.how", "step.where", "step.far"} <= answers(plain, "follow", "frame")
+    assert not spilled(plain, "follow")
+
+
+def test_of_a_few_bytes_that_are_passed_with_their_number_the_structure_is_told(plain: Path) -> None:
+    told = answers(plain, "packed", "frame")
+    assert {"struct packet.size", "struct packet.kind", "struct packet.flags", "struct packet.stream"} <= told
