@@ -2,7 +2,7 @@
 
 import pytest
 
-from undwarf.tables.pointers import Malformed, read_leb, read_number, read_pointer
+from undwarf.tables.pointers import Malformed, leb, read_leb, read_number, read_pointer
 
 
 @pytest.mark.parametrize(
@@ -21,6 +21,19 @@ from undwarf.tables.pointers import Malformed, read_leb, read_number, read_point
 )
 def test_leb128(data: bytes, signed: bool, value: int) -> None:
     assert read_leb(memoryview(data), 0, len(data), signed=signed) == (value, len(data))
+
+
+@pytest.mark.parametrize("signed", [False, True])
+@pytest.mark.parametrize("value", [0, 1, 63, 64, 127, 128, 8191, 8192, (1 << 63) - 1, -1, -64, -65, -128, -(1 << 63)])
+def test_what_is_written_is_read_and_no_longer_than_need_be(value: int, signed: bool) -> None:
+    data = leb(value, signed=signed)
+    assert read_leb(memoryview(data), 0, len(data), signed=signed) == (
+        value if signed else value % (1 << 64),
+        len(data),
+    )
+    shorter = 7 * (len(data) - 1)
+    low, high = (-(1 << shorter) >> 1, 1 << shorter >> 1) if signed else (0, 1 << shorter)
+    assert len(data) == 1 or not low <= (value if signed else value % (1 << 64)) < high
 
 
 @pytest.mark.parametrize("data", [b"", b"\x80", b"\x80" * 40, b"\xff" * 19])

@@ -4,7 +4,7 @@
 from typing import Any
 
 import cython
-from cython.cimports.undwarf.dwarf import attributes, tags
+from cython.cimports.undwarf.dwarf import attributes, forms, operations, tags
 from cython.cimports.undwarf.dwarf.leb128 import leb128
 
 from undwarf.buffers import copied
@@ -292,7 +292,7 @@ class Declarations(Functions):
                     linkage = self.value
                 elif self.value_class == BLOCK and self.value_size > 1:
                     self.read_place(cython.cast("Py_ssize_t", self.value), cython.cast("Py_ssize_t", self.value_size))
-            elif self.spec_size[i] != 255:
+            elif self.spec_size[i] != forms.SIZE_VARIES:
                 # Of most attributes: not worth a call.
                 self.at += self.spec_size[i]
             else:
@@ -328,27 +328,31 @@ class Declarations(Functions):
         op: cython.int = self.data[k]
         size: cython.int = 0
         kind: cython.int = 0
-        if op == 0x03:  # DW_OP_addr
+        if op == operations.ADDR:
             size = self.address
             kind = 1
-        elif op == 0x0E or op == 0x0F:  # DW_OP_const8u, const8s
+        elif op == operations.CONST8U or op == operations.CONST8S:
             size = 8
             kind = 3
-        elif op == 0x0C or op == 0x0D:  # DW_OP_const4u, const4s
+        elif op == operations.CONST4U or op == operations.CONST4S:
             size = 4
             kind = 3
-        if size and length > size:
-            self.place = self.fixed(self.data, k + 1, size)
-            k += 1 + size
-        elif op == 0xA1 or op == 0xFB or op == 0xA2 or op == 0xFC:  # DW_OP_addrx, constx, and their GNU forms
-            kind = 2 if op == 0xA1 or op == 0xFB else 4
+        elif op == operations.ADDRX or op == operations.GNU_ADDR_INDEX:
+            kind = 2
+        elif op == operations.CONSTX or op == operations.GNU_CONST_INDEX:
+            kind = 4
+        if kind and not size:
             k += 1
             self.place = leb128(self.data, cython.address(k), end, False)
+        elif kind and length > size:
+            self.place = self.fixed(self.data, k + 1, size)
+            k += 1 + size
         else:
             kind = 0
         if kind and k < end:
             # The operation that makes an address of a thread's, or others, such as pieces.
-            if end - k == 1 and (self.data[k] == 0xE0 or self.data[k] == 0x9B):
+            op = self.data[k]
+            if end - k == 1 and (op == operations.GNU_PUSH_TLS_ADDRESS or op == operations.FORM_TLS_ADDRESS):
                 kind = 3 if kind == 1 or kind == 3 else 4
             else:
                 kind = 5 if kind < 3 else 0

@@ -270,7 +270,7 @@ class Entry:
     def size_of_type(self) -> int:
         """Bytes of a value of the type that DW_AT_type refers to; -1 where that takes more than a look at it."""
         found: cython.longlong = -1
-        if self.find(0x49) == REF:
+        if self.find(attributes.TYPE) == REF:
             found = self.info.size_at(self.info.value)
         return found
 

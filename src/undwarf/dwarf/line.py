@@ -7,9 +7,11 @@ Source: DWARF 5, section 6.2; DWARF 2 to 4 for the older headers.
 from typing import Any
 
 import cython
+from cython.cimports.undwarf.dwarf import forms
+from cython.cimports.undwarf.dwarf import line_instructions as instructions
 from cython.cimports.undwarf.dwarf.leb128 import leb128
 
-from undwarf.buffers import longer, zeros
+from undwarf.buffers import doubled, zeros
 
 NONE = cython.declare(cython.uint, 0xFFFFFFFF)
 ESCAPE = cython.declare(cython.ulonglong, 0xFFFFFFFF)
@@ -26,6 +28,7 @@ MAX_ENTRIES = cython.declare(cython.Py_ssize_t, 1 << 20)
 """Directories or files of one table."""
 
 
+@cython.final
 @cython.cclass
 class LineProgram:
     """One line number program of `.debug_line`, read to the end when it is made.
@@ -60,6 +63,22 @@ class LineProgram:
     code = cython.declare("const unsigned long long[::1]")
     entry_class: cython.uchar
     entry_value: cython.ulonglong
+    # What the header says of the program: bytes of an address, of the machine's shortest instruction, operations in
+    # one of its instructions; what special instructions mean, and how many numbers follow each of the others.
+    address_size: cython.int
+    least: cython.ulonglong
+    operations: cython.ulonglong
+    line_base: cython.int
+    line_range: cython.int
+    opcode_base: cython.int
+    operands = cython.declare("unsigned char[::1]")
+    # The registers of the program's machine, and where the rows of the sequence at hand begin.
+    address: cython.ulonglong
+    index: cython.ulonglong
+    file: cython.uint
+    line: cython.uint
+    column: cython.uint
+    first: cython.Py_ssize_t
 
     def __init__(
         self, data: Any, offset: int, address_size: int, *, big: bool = False, code: Any = None, max_rows: int = 1 << 26
@@ -123,9 +142,9 @@ class LineProgram:
     def add_string(self, kind: cython.uchar, value: cython.ulonglong, directory: cython.ulonglong) -> cython.int:
         n: cython.Py_ssize_t = self.string_total
         if n == self.string_class.shape[0]:
-            self.string_class = _grown(self.string_class, n)
-            self.string_value = _grown(self.string_value, n)
-            self.string_directory = _grown(self.string_directory, n)
+            self.string_class = doubled(self.string_class, n)
+            self.string_value = doubled(self.string_value, n)
+            self.string_directory = doubled(self.string_directory, n)
         self.string_class[n] = kind
         self.string_value[n] = value
         self.string_directory[n] = cython.cast("unsigned int", directory if directory < NONE else NONE)
@@ -165,35 +184,37 @@ class LineProgram:
         size: cython.ulonglong = 0
         self.entry_class = 0
         self.entry_value = 0
-        if form == 0x08:
+        if form == forms.STRING:
             self.entry_class = STRING
             self.entry_value = self.at
             while self.at < self.end and self.data[self.at] != 0:
                 self.at += 1
             self.at += 1
-        elif form == 0x0E or form == 0x1F or form == 0x1D:
-            self.entry_class = STRP if form == 0x0E else LINE_STRP if form == 0x1F else STRP_ALT
+        elif form == forms.STRP or form == forms.LINE_STRP or form == forms.STRP_SUP:
+            self.entry_class = STRP if form == forms.STRP else LINE_STRP if form == forms.LINE_STRP else STRP_ALT
             self.entry_value = self.fixed(self.width)
-        elif form == 0x1A or form == 0x0F:
-            self.entry_class = STRX if form == 0x1A else 0
-            self.entry_value = self.leb(False)
-        elif 0x25 <= form <= 0x28:
+        elif form == forms.STRX:
             self.entry_class = STRX
-            self.entry_value = self.fixed(cython.cast(cython.int, form) - 0x24)
-        elif form == 0x0B:
+            self.entry_value = self.leb(False)
+        elif forms.STRX1 <= form <= forms.STRX4:
+            self.entry_class = STRX
+            self.entry_value = self.fixed(cython.cast(cython.int, form) - forms.STRX1 + 1)
+        elif form == forms.UDATA:
+            self.entry_value = self.leb(False)
+        elif form == forms.DATA1:
             self.entry_value = self.fixed(1)
-        elif form == 0x05:
+        elif form == forms.DATA2:
             self.entry_value = self.fixed(2)
-        elif form == 0x06:
+        elif form == forms.DATA4:
             self.entry_value = self.fixed(4)
-        elif form == 0x07:
+        elif form == forms.DATA8:
             self.entry_value = self.fixed(8)
         else:
-            if form == 0x1E:
+            if form == forms.DATA16:
                 size = 16
-            elif form == 0x09:
+            elif form == forms.BLOCK:
                 size = self.leb(False)
-            elif form == 0x0A:
+            elif form == forms.BLOCK1:
                 size = self.fixed(1)
             else:
                 self.at = self.end + 1
@@ -230,10 +251,10 @@ class LineProgram:
             value = 0
             for k in range(forms):
                 self._value(kinds[2 * k + 1])
-                if kinds[2 * k] == 1:
+                if kinds[2 * k] == instructions.PATH:
                     kind = self.entry_class
                     value = self.entry_value
-                elif kinds[2 * k] == 2:
+                elif kinds[2 * k] == instructions.DIRECTORY_INDEX:
                     directory = self.entry_value
             if self.at > self.end or forms == 0:
                 self.damaged += 1
@@ -248,10 +269,10 @@ class LineProgram:
     ) -> cython.int:
         n: cython.Py_ssize_t = self.row_total
         if n == self.row_address.shape[0]:
-            self.row_address = _grown(self.row_address, n)
-            self.row_file = _grown(self.row_file, n)
-            self.row_line = _grown(self.row_line, n)
-            self.row_column = _grown(self.row_column, n)
+            self.row_address = doubled(self.row_address, n)
+            self.row_file = doubled(self.row_file, n)
+            self.row_line = doubled(self.row_line, n)
+            self.row_column = doubled(self.row_column, n)
         self.row_address[n] = address
         self.row_file[n] = file
         self.row_line[n] = line
@@ -279,84 +300,82 @@ class LineProgram:
             self.row_total = first
             return 0
         if n == self.sequence_start.shape[0]:
-            self.sequence_start = _grown(self.sequence_start, n)
-            self.sequence_first = _grown(self.sequence_first, n)
-            self.sequence_end = _grown(self.sequence_end, n)
+            self.sequence_start = doubled(self.sequence_start, n)
+            self.sequence_first = doubled(self.sequence_first, n)
+            self.sequence_end = doubled(self.sequence_end, n)
         self.sequence_start[n] = start
         self.sequence_first[n] = first
         self.sequence_end[n] = self.row_total
         self.sequence_total += 1
         return 0
 
+    # -- the header ---------------------------------------------------------------------------------------------
+
     @cython.cfunc
     @cython.exceptval(-1)
-    @cython.locals(lengths="unsigned char[::1]")
     def _read(self, offset: cython.Py_ssize_t, address_size: cython.int) -> cython.int:
+        """Read the table; what is behind damage is left out."""
+        if self._find_end(offset) and self._read_header(address_size):
+            self._run()
+        else:
+            self.damaged += 1
+        return 0
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    def _find_end(self, offset: cython.Py_ssize_t) -> cython.int:
+        """Go to the table behind the length it begins with, which says where it ends; 0 if there is none."""
         length: cython.ulonglong
-        header: cython.ulonglong
-        start: cython.Py_ssize_t
-        least: cython.ulonglong
-        operations: cython.ulonglong = 1
-        line_base: cython.int
-        line_range: cython.int
-        opcode_base: cython.int
-        op: cython.int
-        k: cython.int
-        size: cython.ulonglong
-        stop: cython.Py_ssize_t
         n: cython.Py_ssize_t = self.data.shape[0]
-        # registers of the machine
-        address: cython.ulonglong = 0
-        index: cython.ulonglong = 0
-        advance: cython.ulonglong
-        file: cython.uint = 1
-        line: cython.uint = 1
-        column: cython.uint = 0
-        first: cython.Py_ssize_t = 0
         self.end = n
         self.at = offset
         if offset < 0 or offset >= n:
-            self.damaged += 1
             return 0
         length = self.fixed(4)
         if length == ESCAPE:
             length = self.fixed(8)
             self.width = 8
         elif length >= HIGH:
-            self.damaged += 1
             return 0
         if self.at > n or length > cython.cast(cython.ulonglong, n - self.at):
             self.damaged += 1
             length = n - self.at if self.at < n else 0
         self.end = self.at + cython.cast("Py_ssize_t", length)
+        return 1
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    def _read_header(self, address_size: cython.int) -> cython.int:
+        """Read the header, up to where the program begins; 0 if it is none."""
+        length: cython.ulonglong
+        start: cython.Py_ssize_t
+        end: cython.Py_ssize_t = self.end
+        k: cython.int
         self.version = cython.cast(cython.int, self.fixed(2))
         if self.version < 2 or self.version > 5:
-            self.damaged += 1
             return 0
+        self.address_size = address_size
         if self.version == 5:
-            address_size = cython.cast(cython.int, self.fixed(1))
+            self.address_size = cython.cast(cython.int, self.fixed(1))
             self.fixed(1)
-        header = self.fixed(self.width)
+        length = self.fixed(self.width)
         start = self.at
-        least = self.fixed(1)
-        if self.version >= 4:
-            operations = self.fixed(1)
-            if operations == 0:
-                operations = 1
+        self.least = self.fixed(1)
+        self.operations = self.fixed(1) if self.version >= 4 else 1
+        if self.operations == 0:
+            self.operations = 1
         self.fixed(1)
-        line_base = cython.cast(cython.int, self.fixed(1))
-        if line_base > 127:
-            line_base -= 256
-        line_range = cython.cast(cython.int, self.fixed(1))
-        opcode_base = cython.cast(cython.int, self.fixed(1))
-        lengths = zeros("B", 256)
-        for k in range(1, opcode_base):
-            lengths[k] = cython.cast("unsigned char", self.fixed(1))
-        if self.at > self.end or header > cython.cast(cython.ulonglong, self.end - start):
-            self.damaged += 1
+        self.line_base = cython.cast(cython.int, self.fixed(1))
+        if self.line_base > 127:
+            self.line_base -= 256
+        self.line_range = cython.cast(cython.int, self.fixed(1))
+        self.opcode_base = cython.cast(cython.int, self.fixed(1))
+        self.operands = zeros("B", 256)
+        for k in range(1, self.opcode_base):
+            self.operands[k] = cython.cast("unsigned char", self.fixed(1))
+        if self.at > end or length > cython.cast(cython.ulonglong, end - start):
             return 0
-        stop = self.end
-        self.end = start + cython.cast("Py_ssize_t", header)
+        self.end = start + cython.cast("Py_ssize_t", length)
         if self.version >= 5:
             self._new_strings()
             self.directory_count = self.string_total
@@ -366,96 +385,132 @@ class LineProgram:
             self.directory_count = self.string_total
             self._old_strings(True)
         self.at = self.end
-        self.end = stop
-        if line_range == 0:
-            # Only programs without special opcodes could do with this; nothing writes them.
-            self.damaged += 1
-            return 0
+        self.end = end
+        # Only programs without special opcodes could do without a range; nothing writes them.
+        return self.line_range != 0
+
+    # -- the program --------------------------------------------------------------------------------------------
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    @cython.cdivision(True)
+    def _run(self) -> cython.int:
+        """Run the program. What is divided by, here and in what is called, is above zero: the header was read."""
+        op: cython.int
         # A row takes two bytes or more in most programs.
-        n = min((self.end - self.at) // 2 + 16, self.row_limit)
+        n: cython.Py_ssize_t = min((self.end - self.at) // 2 + 16, self.row_limit)
         self.row_address, self.row_file = zeros("Q", n), zeros("I", n)
         self.row_line, self.row_column = zeros("I", n), zeros("I", n)
+        self._start_sequence()
         while self.at < self.end:
             op = self.data[self.at]
             self.at += 1
-            if op >= opcode_base:
-                op -= opcode_base
-                advance = op // line_range
-                if operations == 1:
-                    address += least * advance
-                else:
-                    address += least * ((index + advance) // operations)
-                    index = (index + advance) % operations
-                line += cython.cast(cython.uint, line_base + op % line_range)
-                self.add_row(address, file, line, column)
-            elif op == 0:
-                size = self.leb(False)
-                if self.at >= self.end or size == 0 or size > cython.cast(cython.ulonglong, self.end - self.at):
-                    self.damaged += 1
-                    break
-                stop = self.at + cython.cast("Py_ssize_t", size)
-                op = self.data[self.at]
-                self.at += 1
-                if op == 1:
-                    self.add_row(address, NONE, 0, 0)
-                    self.end_sequence(first)
-                    first = self.row_total
-                    address = 0
-                    index = 0
-                    file = 1
-                    line = 1
-                    column = 0
-                elif op == 2:
-                    # The operand's own size counts: assemblers disagree with headers about addresses.
-                    address = self.fixed(cython.cast(cython.int, size - 1) if size <= 9 else address_size)
-                    index = 0
-                elif op == 3 and self.version < 5:
-                    start = self.at
-                    while self.at < stop and self.data[self.at] != 0:
-                        self.at += 1
-                    self.at += 1
-                    if self.string_total < MAX_ENTRIES:
-                        self.add_string(STRING, start, self.leb(False))
-                self.at = stop
-            elif op == 1:
-                self.add_row(address, file, line, column)
-            elif op == 2:
-                advance = self.leb(False)
-                if operations == 1:
-                    address += least * advance
-                else:
-                    address += least * ((index + advance) // operations)
-                    index = (index + advance) % operations
-            elif op == 3:
-                line += cython.cast(cython.uint, self.leb(True) & ESCAPE)
-            elif op == 4:
-                file = cython.cast(cython.uint, self.leb(False) & ESCAPE)
-            elif op == 5:
-                column = cython.cast(cython.uint, self.leb(False) & ESCAPE)
-            elif op == 8:
-                advance = (255 - opcode_base) // line_range
-                if operations == 1:
-                    address += least * advance
-                else:
-                    address += least * ((index + advance) // operations)
-                    index = (index + advance) % operations
-            elif op == 9:
-                address += self.fixed(2)
-                index = 0
-            elif op == 6 or op == 7 or op == 10 or op == 11:
-                pass
-            else:
-                # DW_LNS_set_isa, and opcodes of the future: the header says how many numbers follow.
-                k = lengths[op]
-                while k > 0:
-                    self.leb(False)
-                    k -= 1
+            if op >= self.opcode_base:
+                op -= self.opcode_base
+                self._advance(op // self.line_range)
+                self.line += cython.cast(cython.uint, self.line_base + op % self.line_range)
+                self.add_row(self.address, self.file, self.line, self.column)
+            elif op != instructions.EXTENDED:
+                self._step(op)
+            elif not self._extended_step():
+                self.damaged += 1
+                break
             if self.row_total >= self.row_limit:
                 self.damaged += 1
                 break
         # Rows that no end_sequence closes say nothing about where their last line ends.
-        self.row_total = first
+        self.row_total = self.first
         return 0
+
+    @cython.cfunc
+    @cython.inline
+    @cython.exceptval(check=False)
+    def _start_sequence(self) -> cython.int:
+        """Registers as they are at a sequence's first row."""
+        self.first = self.row_total
+        self.address = self.index = 0
+        self.file = self.line = 1
+        self.column = 0
+        return 0
+
+    @cython.cfunc
+    @cython.inline
+    @cython.exceptval(check=False)
+    @cython.cdivision(True)
+    def _advance(self, advance: cython.ulonglong) -> cython.int:
+        """Go on by so many operations, of which an instruction of the machine may hold several."""
+        if self.operations == 1:
+            self.address += self.least * advance
+        else:
+            self.address += self.least * ((self.index + advance) // self.operations)
+            self.index = (self.index + advance) % self.operations
+        return 0
+
+    @cython.cfunc
+    @cython.inline
+    @cython.exceptval(-1)
+    @cython.cdivision(True)
+    def _step(self, op: cython.int) -> cython.int:
+        """Run a standard instruction."""
+        _k: cython.int
+        if op == instructions.COPY:
+            self.add_row(self.address, self.file, self.line, self.column)
+        elif op == instructions.ADVANCE_PC:
+            self._advance(self.leb(False))
+        elif op == instructions.ADVANCE_LINE:
+            self.line += cython.cast(cython.uint, self.leb(True) & ESCAPE)
+        elif op == instructions.SET_FILE:
+            self.file = cython.cast(cython.uint, self.leb(False) & ESCAPE)
+        elif op == instructions.SET_COLUMN:
+            self.column = cython.cast(cython.uint, self.leb(False) & ESCAPE)
+        elif op == instructions.CONST_ADD_PC:
+            self._advance((255 - self.opcode_base) // self.line_range)
+        elif op == instructions.FIXED_ADVANCE_PC:
+            self.address += self.fixed(2)
+            self.index = 0
+        elif not (
+            op == instructions.NEGATE_STMT
+            or op == instructions.SET_BASIC_BLOCK
+            or op == instructions.SET_PROLOGUE_END
+            or op == instructions.SET_EPILOGUE_BEGIN
+        ):
+            # DW_LNS_set_isa, and instructions of the future: the header says how many numbers follow.
+            for _k in range(self.operands[op]):
+                self.leb(False)
+        return 0
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    def _extended_step(self) -> cython.int:
+        """Run an instruction that says how long it is; 0 if that cannot be."""
+        op: cython.int
+        stop: cython.Py_ssize_t
+        start: cython.Py_ssize_t
+        size: cython.ulonglong = self.leb(False)
+        if self.at >= self.end or size == 0 or size > cython.cast(cython.ulonglong, self.end - self.at):
+            return 0
+        stop = self.at + cython.cast("Py_ssize_t", size)
+        op = self.data[self.at]
+        self.at += 1
+        if op == instructions.END_SEQUENCE:
+            self.add_row(self.address, NONE, 0, 0)
+            self.end_sequence(self.first)
+            self._start_sequence()
+        elif op == instructions.SET_ADDRESS:
+            # The operand's own size counts: assemblers disagree with headers about addresses.
+            self.address = self.fixed(cython.cast(cython.int, size - 1) if size <= 9 else self.address_size)
+            self.index = 0
+        elif op == instructions.DEFINE_FILE and self.version < 5:
+            start = self.at
+            while self.at < stop and self.data[self.at] != 0:
+                self.at += 1
+            self.at += 1
+            if self.string_total < MAX_ENTRIES:
+                self.add_string(STRING, start, self.leb(False))
+        self.at = stop
+        return 1
+
+    # -- rows ---------------------------------------------------------------------------------------------------
 
     @cython.cfunc
     @cython.exceptval(-1)
@@ -521,8 +576,3 @@ class LineProgram:
             memoryview(self.string_value)[: self.string_total],
             memoryview(self.string_directory)[: self.string_total],
         )
-
-
-def _grown(column: Any, used: int) -> Any:
-    """The column with twice the room."""
-    return longer(column, used, 2 * len(column))

@@ -8,6 +8,7 @@ Sources: the gABI's chapter on relocation; what each operation does is said by t
 from typing import Any
 
 import cython
+from cython.cimports.undwarf.dwarf.leb128 import leb128
 
 from undwarf.buffers import zeros
 
@@ -99,6 +100,7 @@ def symbol_values(table: Any, section_bases: Any, extended: Any, *, wide: bool, 
     size="int",
     word="int",
     left="Py_ssize_t",
+    behind="Py_ssize_t",
 )
 def patch(
     section: Any, relocations: Any, symbols: Any, operations: Any, *, wide: bool, big: bool, addends: bool, base: int
@@ -156,14 +158,8 @@ def patch(
             value = (old & 0xC0) | ((old - value) & 0x3F)
         elif what in (SET_LEB, SUBTRACT_LEB):
             if what == SUBTRACT_LEB:
-                old = 0
-                k = 0
-                while at + k < data.shape[0] and k < 10:
-                    old |= cython.cast("unsigned long long", data[at + k] & 0x7F) << (7 * k if k < 9 else 63)
-                    if data[at + k] < 0x80:
-                        break
-                    k += 1
-                value = old - value
+                behind = at
+                value = leb128(data, cython.address(behind), data.shape[0], False) - value
             # The number keeps its length, which was made for the largest.
             k = 0
             while at + k < data.shape[0] and k < 10:

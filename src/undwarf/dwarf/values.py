@@ -8,14 +8,14 @@ files; the GNU forms of dwz.
 from typing import Any
 
 import cython
-from cython.cimports.undwarf.dwarf import attributes, tags
+from cython.cimports.undwarf.dwarf import attributes, forms, tags
 
 from undwarf.buffers import doubled, zeros
-from undwarf.dwarf.units import Units
+from undwarf.dwarf.abbreviations import Abbreviations
 
 NULL_ENTRY = cython.declare(cython.Py_ssize_t, -2)
 OF_MEMBERS = cython.declare(cython.Py_ssize_t, 0x80000000)
-"""As undwarf.dwarf.units has it."""
+"""As undwarf.dwarf.abbreviations has it."""
 ROOT = cython.declare(cython.Py_ssize_t, 16)
 """Places kept of each unit's root, as undwarf.dwarf.constants.Root has them."""
 MAX_DEPTH = cython.declare(cython.Py_ssize_t, 1024)
@@ -60,12 +60,13 @@ for _attribute, _place in (
 
 
 @cython.cclass
-class Values(Units):
+class Values(Abbreviations):
     """Units whose attributes are read: the value read last is of class ``value_class``, a number ``value``; blocks and
     strings are ``value_size`` bytes at that offset."""
 
     def __init__(self, data: Any, abbrevs: Any, *, big: bool = False, types: bool = False) -> None:
         super().__init__(data, abbrevs, big=big, types=types)
+        self.unit_plain = zeros("B", self.count)
         self.root_of = memoryview(bytes(_ROOT_OF))
         self.below = zeros("Q", 5 * 64)
 
@@ -76,59 +77,69 @@ class Values(Units):
         """Step over a value whose size varies. An unknown form puts ``at`` past the end."""
         size: cython.ulonglong
         n: cython.int = 0
-        if form == 0x0D or form == 0x0F or form == 0x15 or form == 0x1A or form == 0x1B or form == 0x22 or form == 0x23:
+        if (
+            form == forms.SDATA
+            or form == forms.UDATA
+            or form == forms.REF_UDATA
+            or form == forms.STRX
+            or form == forms.ADDRX
+            or form == forms.LOCLISTX
+            or form == forms.RNGLISTX
+            or form == forms.GNU_ADDR_INDEX
+            or form == forms.GNU_STR_INDEX
+        ):
             self.uleb()
             return 0
-        if form == 0x1F01 or form == 0x1F02:
-            self.uleb()
-            return 0
-        if form == 0x08:
+        if form == forms.STRING:
             while self.at < self.end and self.data[self.at] != 0:
                 self.at += 1
             self.at += 1
             return 0
-        if form == 0x16:
-            # DW_FORM_indirect names the form in the entry; it may not name itself again, so this ends.
-            form = cython.cast(cython.int, self.uleb() & 0xFFFF)
-            if form == 0x16 or form == 0x21:
-                self.at = self.end + 1
-                return 0
+        if form == forms.INDIRECT:
+            form = self.named_form()
             n = self.size_of(form)
-            if n == 255:
+            if n == forms.SIZE_VARIES:
                 return self.skip(form)
             self.at += n
             return 0
-        if form == 0x09 or form == 0x18:
-            size = self.uleb()
-        else:
-            n = 1 if form == 0x0A else 2 if form == 0x03 else 4 if form == 0x04 else 0
-            if n == 0:
-                self.at = self.end + 1
-                return 0
-            size = self.fixed(self.data, self.at, n)
-            self.at += n
+        size = self.block_size(form)
         if self.at > self.end or size > cython.cast(cython.ulonglong, self.end - self.at):
             self.at = self.end + 1
         else:
             self.at += cython.cast("Py_ssize_t", size)
         return 0
 
+    @cython.final
     @cython.cfunc
     @cython.nogil
+    @cython.inline
     @cython.exceptval(check=False)
-    def size_of(self, form: cython.int) -> cython.int:
-        """Bytes of a form in the unit at hand, 255 where it varies."""
-        size: cython.int = 255
-        if 0 <= form < 0x2D:
-            size = self.sizes[form]
-        elif form == 0x1F20 or form == 0x1F21:
-            size = 254
-        if size == 254:
-            return self.width
-        if size == 253:
-            return self.address
-        if size == 252:
-            return self.address if self.version == 2 else self.width
+    def named_form(self) -> cython.int:
+        """The form that a value of DW_FORM_indirect begins with; one that it may not have puts ``at`` past the end. It
+        may not be indirect again, so that this ends."""
+        form: cython.int = cython.cast(cython.int, self.uleb() & 0xFFFF)
+        if form == forms.INDIRECT or form == forms.IMPLICIT_CONST:
+            self.at = self.end + 1
+            form = forms.FLAG_PRESENT
+        return form
+
+    @cython.final
+    @cython.cfunc
+    @cython.nogil
+    @cython.inline
+    @cython.exceptval(check=False)
+    def block_size(self, form: cython.int) -> cython.ulonglong:
+        """The bytes of a block, which begin at ``at`` then. A form that is none puts ``at`` past the end."""
+        size: cython.ulonglong = 0
+        n: cython.int
+        if form == forms.EXPRLOC or form == forms.BLOCK:
+            return self.uleb()
+        n = 1 if form == forms.BLOCK1 else 2 if form == forms.BLOCK2 else 4 if form == forms.BLOCK4 else 0
+        if n == 0:
+            self.at = self.end + 1
+            return 0
+        size = self.fixed(self.data, self.at, n)
+        self.at += n
         return size
 
     @cython.cfunc
@@ -142,98 +153,88 @@ class Values(Units):
         self.value_class = 0
         self.value = 0
         self.value_size = 0
-        if form == 0x16:
-            form = cython.cast(cython.int, self.uleb() & 0xFFFF)
-            if form == 0x16 or form == 0x21:
-                self.at = self.end + 1
+        if form == forms.INDIRECT:
+            form = self.named_form()
+            if self.at > self.end:
                 return 0
-        if form == 0x21:
+        if form == forms.IMPLICIT_CONST:
             self.value_class = SIGNED
             self.value = cython.cast(cython.ulonglong, constant)
             return 0
-        if form == 0x19:
+        if form == forms.FLAG_PRESENT:
             self.value_class = FLAG
             self.value = 1
             return 0
         n = self.size_of(form)
-        if n != 255:
+        if n != forms.SIZE_VARIES:
             if n > self.end - self.at:
                 self.at = self.end + 1
                 return 0
             start = self.at
             self.at += n
-            if form == 0x1E:
+            if form == forms.DATA16:
                 self.value_class = DATA16
                 self.value = start
                 self.value_size = 16
                 return 0
             self.value = self.fixed(self.data, start, n)
-            if form == 0x01:
+            if form == forms.ADDR:
                 self.value_class = ADDRESS
-            elif form == 0x05 or form == 0x06 or form == 0x07 or form == 0x0B:
+            elif form == forms.DATA1 or form == forms.DATA2 or form == forms.DATA4 or form == forms.DATA8:
                 self.value_class = UNSIGNED
                 self.value_size = n
-            elif form == 0x0C:
+            elif form == forms.FLAG:
                 self.value_class = FLAG
-            elif form == 0x0E:
+            elif form == forms.STRP:
                 self.value_class = STRP
-            elif form == 0x1F:
+            elif form == forms.LINE_STRP:
                 self.value_class = LINE_STRP
-            elif 0x11 <= form <= 0x14:
+            elif forms.REF1 <= form <= forms.REF8:
                 self.value_class = REF
                 self.value += unit_at
-            elif form == 0x10:
+            elif form == forms.REF_ADDR:
                 self.value_class = REF
-            elif form == 0x17:
+            elif form == forms.SEC_OFFSET:
                 self.value_class = SEC_OFFSET
-            elif form == 0x1C or form == 0x24 or form == 0x1F20:
+            elif form == forms.REF_SUP4 or form == forms.REF_SUP8 or form == forms.GNU_REF_ALT:
                 self.value_class = REF_ALT
-            elif form == 0x1D or form == 0x1F21:
+            elif form == forms.STRP_SUP or form == forms.GNU_STRP_ALT:
                 self.value_class = STRP_ALT
-            elif form == 0x20:
+            elif form == forms.REF_SIG8:
                 self.value_class = REF_SIG8
-            elif 0x25 <= form <= 0x28:
+            elif forms.STRX1 <= form <= forms.STRX4:
                 self.value_class = STRX
-            elif 0x29 <= form <= 0x2C:
+            elif forms.ADDRX1 <= form <= forms.ADDRX4:
                 self.value_class = ADDRX
             return 0
-        if form == 0x0D:
+        if form == forms.SDATA:
             self.value = self.sleb()
             self.value_class = SIGNED
-        elif form == 0x0F:
+        elif form == forms.UDATA:
             self.value = self.uleb()
             self.value_class = UNSIGNED
-        elif form == 0x15:
+        elif form == forms.REF_UDATA:
             self.value = self.uleb() + unit_at
             self.value_class = REF
-        elif form == 0x1A or form == 0x1F02:
+        elif form == forms.STRX or form == forms.GNU_STR_INDEX:
             self.value = self.uleb()
             self.value_class = STRX
-        elif form == 0x1B or form == 0x1F01:
+        elif form == forms.ADDRX or form == forms.GNU_ADDR_INDEX:
             self.value = self.uleb()
             self.value_class = ADDRX
-        elif form == 0x22:
+        elif form == forms.LOCLISTX:
             self.value = self.uleb()
             self.value_class = LOCLISTX
-        elif form == 0x23:
+        elif form == forms.RNGLISTX:
             self.value = self.uleb()
             self.value_class = RNGLISTX
-        elif form == 0x08:
+        elif form == forms.STRING:
             self.value = self.at
             self.value_class = STRING
             self.skip(form)
             self.value_size = self.at - 1 - self.value
         else:
-            start = self.at
-            if form == 0x09 or form == 0x18:
-                self.value_size = self.uleb()
-            else:
-                n = 1 if form == 0x0A else 2 if form == 0x03 else 4 if form == 0x04 else 0
-                if n == 0:
-                    self.at = self.end + 1
-                    return 0
-                self.value_size = self.fixed(self.data, self.at, n)
-                self.at += n
+            self.value_size = self.block_size(form)
             if self.at > self.end or self.value_size > cython.cast(cython.ulonglong, self.end - self.at):
                 self.at = self.end + 1
                 return 0
@@ -256,7 +257,7 @@ class Values(Units):
     @cython.exceptval(check=False)
     def step(self, i: cython.Py_ssize_t) -> cython.int:
         """Step over the value of an attribute."""
-        if self.spec_size[i] != 255:
+        if self.spec_size[i] != forms.SIZE_VARIES:
             self.at += self.spec_size[i]
             return 0
         return self.skip(self.spec_form[i])

@@ -4,6 +4,8 @@ Sources: DWARF 5, 2.5 and 6.4.2; the shapes are those that gcc, binutils' linker
 """
 
 from undwarf.buffers import zeros
+from undwarf.dwarf import operations
+from undwarf.dwarf.operations import AND, BREG0, GE, LIT0, LIT31, PLUS, PLUS_UCONST, SHL
 from undwarf.tables.pointers import Malformed, read_leb
 
 MOST = 1 << 16
@@ -13,16 +15,11 @@ REGISTER = 1
 DEREF = 2
 LAZY_PLT = 3
 
-_BREG0 = 0x70
-_DEREF = 0x06
-_PLUS = 0x22
-_PLUS_UCONST = 0x23
-_LIT0 = 0x30
 _RSP = 7
 
 # rip & 15 >= threshold, times 8, added; the threshold stands between the two.
-_PLT_HEAD = bytes((_BREG0 + 16, 0, _LIT0 + 15, 0x1A))
-_PLT_TAIL = bytes((0x2A, _LIT0 + 3, 0x24, _PLUS))
+_PLT_HEAD = bytes((BREG0 + 16, 0, LIT0 + 15, AND))
+_PLT_TAIL = bytes((GE, LIT0 + 3, SHL, PLUS))
 
 _WORD = range(-(1 << 31), 1 << 31)
 
@@ -75,13 +72,13 @@ class Expressions:
 
 def _breg(code: memoryview, registers: int) -> tuple[int, int, int] | None:
     """(register, offset, where the rest begins) of an expression that starts with ``DW_OP_breg``."""
-    if not code or not _BREG0 <= code[0] < _BREG0 + min(registers, 32):
+    if not code or not BREG0 <= code[0] < BREG0 + min(registers, 32):
         return None
     try:
         offset, at = read_leb(code, 1, len(code), signed=True)
     except Malformed:
         return None
-    return (code[0] - _BREG0, offset, at) if offset in _WORD else None
+    return (code[0] - BREG0, offset, at) if offset in _WORD else None
 
 
 def plain_cfa(code: bytes, registers: int, *, lazy_plt: bool) -> tuple[int, int, int, int] | None:
@@ -97,12 +94,12 @@ def plain_cfa(code: bytes, registers: int, *, lazy_plt: bool) -> tuple[int, int,
     rest = code[at:]
     if not rest:
         return REGISTER, register, offset, 0
-    if rest[0] == _DEREF:
+    if rest[0] == operations.DEREF:
         if len(rest) == 1:
             return DEREF, register, offset, 0
-        if len(rest) == 3 and _LIT0 <= rest[1] < _LIT0 + 32 and rest[2] == _PLUS:
-            return DEREF, register, offset, rest[1] - _LIT0
-        if rest[1] == _PLUS_UCONST:
+        if len(rest) == 3 and LIT0 <= rest[1] <= LIT31 and rest[2] == PLUS:
+            return DEREF, register, offset, rest[1] - LIT0
+        if rest[1] == PLUS_UCONST:
             try:
                 extra, end = read_leb(view, at + 2, len(code))
             except Malformed:
@@ -111,9 +108,9 @@ def plain_cfa(code: bytes, registers: int, *, lazy_plt: bool) -> tuple[int, int,
                 return DEREF, register, offset, extra
         return None
     is_plt = len(rest) == 9 and rest.startswith(_PLT_HEAD) and rest.endswith(_PLT_TAIL)
-    if lazy_plt and is_plt and register == _RSP and _LIT0 <= rest[4] < _LIT0 + 32:
+    if lazy_plt and is_plt and register == _RSP and LIT0 <= rest[4] <= LIT31:
         # 8 more once the stub has pushed its index.
-        return LAZY_PLT, register, offset, rest[4] - _LIT0
+        return LAZY_PLT, register, offset, rest[4] - LIT0
     return None
 
 

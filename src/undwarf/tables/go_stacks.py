@@ -10,6 +10,9 @@ import re
 import struct
 from typing import NamedTuple
 
+from undwarf.dwarf.operations import BRA, BREG0, DEREF, DROP, DUP, MINUS, PLUS_UCONST, SKIP
+from undwarf.tables.pointers import leb
+
 TO_C = "runtime.asmcgocall"
 """Calls C on the thread's stack."""
 TO_SYSTEM = "runtime.systemstack"
@@ -41,7 +44,6 @@ _CURRENT = re.compile(
 )
 """From the thread's goroutine to the one it runs for, and where that left its stack."""
 
-_DEREF, _DUP, _DROP, _MINUS, _PLUS, _BRANCH, _SKIP, _BREG = 0x06, 0x12, 0x13, 0x1C, 0x23, 0x28, 0x2F, 0x70
 _RSP, _R14 = 7, 14
 """Go keeps the running goroutine in r14."""
 
@@ -66,15 +68,15 @@ class Stretch(NamedTuple):
         if self.goroutine is not None:
             holder, high, depth = self.goroutine
             end = _register(_RSP, holder) + _word_at(high)
-            return end + _register(_RSP, depth) + bytes((_MINUS,)) + _plus(size)
+            return end + _register(_RSP, depth) + bytes((MINUS,)) + _plus(size)
         if self.current is None:
             return b""
         thread, current, sp = self.current
-        place = _register(_R14, thread) + _plus(current) + bytes((_DUP, _DEREF, _DUP))
+        place = _register(_R14, thread) + _plus(current) + bytes((DUP, DEREF, DUP))
         found = _word_at(sp) + _plus(size)
         # A thread that runs for nobody has 0 there: as good a return address as any that ends a stack.
-        none = bytes((_DROP,)) + _plus(8) + bytes((_SKIP,)) + struct.pack("<h", len(found))
-        return place + bytes((_BRANCH,)) + struct.pack("<h", len(none)) + none + found
+        none = bytes((DROP,)) + _plus(8) + bytes((SKIP,)) + struct.pack("<h", len(found))
+        return place + bytes((BRA,)) + struct.pack("<h", len(none)) + none + found
 
 
 def stretches(name: str, code: bytes, system: bytes) -> list[Stretch]:
@@ -103,25 +105,15 @@ def _to_goroutine(found: "re.Match[bytes]") -> Stretch:
 
 
 def _register(number: int, offset: int) -> bytes:
-    """The word at a register plus a small offset."""
-    return bytes((_BREG + number, *_signed(offset), _DEREF))
+    """The word at a register plus an offset."""
+    return bytes((BREG0 + number, *leb(offset, signed=True), DEREF))
 
 
 def _word_at(offset: int) -> bytes:
     """The word behind what is on the stack of the expression."""
-    return _plus(offset) + bytes((_DEREF,))
+    return _plus(offset) + bytes((DEREF,))
 
 
 def _plus(value: int) -> bytes:
     """An operation that adds."""
-    made = bytearray((_PLUS,))
-    while value >= 0x80:
-        made.append(value & 0x7F | 0x80)
-        value >>= 7
-    made.append(value)
-    return bytes(made)
-
-
-def _signed(value: int) -> bytes:
-    """A small number in signed LEB128."""
-    return bytes((value,)) if value < 64 else bytes((value & 0x7F | 0x80, value >> 7))
+    return bytes((PLUS_UCONST, *leb(value)))

@@ -40,6 +40,18 @@ def read_leb(data: memoryview, at: int, end: int, *, signed: bool = False) -> tu
     raise Malformed("a LEB128 number does not end")
 
 
+def leb(value: int, *, signed: bool = False) -> bytes:
+    """A number as LEB128, in as few bytes as hold it; unsigned ones are cut to 64 bits."""
+    made = bytearray()
+    value = value if signed else value & 0xFFFFFFFFFFFFFFFF
+    while True:
+        byte = value & 0x7F
+        value >>= 7
+        if value == (-1 if signed and byte & 0x40 else 0):
+            return bytes((*made, byte))
+        made.append(byte | 0x80)
+
+
 def read_pointer(
     data: memoryview, at: int, end: int, encoding: int, *, address: int, word: int, data_base: int | None = None
 ) -> tuple[int, int]:

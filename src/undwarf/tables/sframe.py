@@ -12,8 +12,10 @@ from typing import Any
 import cython
 
 from undwarf.buffers import zeros
+from undwarf.dwarf.operations import BREG0
 from undwarf.limits import Limits
 from undwarf.tables import registers_aarch64, registers_s390x, registers_x86_64
+from undwarf.tables.pointers import leb
 from undwarf.tables.row_table import RowTable
 
 NOTHING = cython.declare(cython.uint, 0xFFFFFFFF)
@@ -609,10 +611,4 @@ def _as_signed(value: int) -> int:
 
 def _base_plus(register: int, offset: int) -> bytes:
     """A DWARF expression: a register's value plus an offset (DW_OP_bregN)."""
-    found = bytearray([0x70 + register])
-    while True:
-        byte = offset & 0x7F
-        offset >>= 7
-        if offset == (-1 if byte & 0x40 else 0):
-            return bytes((*found, byte))
-        found.append(byte | 0x80)
+    return bytes((BREG0 + register, *leb(offset, signed=True)))

@@ -4,6 +4,7 @@
 from typing import Any
 
 import cython
+from cython.cimports.undwarf.dwarf import operations
 from cython.cimports.undwarf.dwarf.leb128 import leb128
 
 from undwarf.unwind.aarch64.registers import LINK, PLACE_OF_DWARF
@@ -93,8 +94,8 @@ class Expressions(Memory):
             if at < 0:
                 self.fault = STOP_BAD_RULE
                 return 0
-            jumps = op == 0x2F
-            if op == 0x28 and depth > 0:
+            jumps = op == operations.SKIP
+            if op == operations.BRA and depth > 0:
                 depth -= 1
                 jumps = self.evaluation[depth] != 0
             elif not jumps:
@@ -115,22 +116,22 @@ class Expressions(Memory):
     @cython.exceptval(-2)
     def operands(self, op: cython.int, at: cython.Py_ssize_t, end: cython.Py_ssize_t) -> cython.Py_ssize_t:
         """Read an operation's operand, of two the second, and of DW_OP_bregx the register; where they end, or -1."""
-        if op == 0x03 or op == 0x0E or op == 0x0F:
+        if op == operations.ADDR or op == operations.CONST8U or op == operations.CONST8S:
             return self.fixed(at, end, 8, False)
-        if op == 0x08 or op == 0x09 or op == 0x15 or op == 0x94:
-            return self.fixed(at, end, 1, op == 0x09)
-        if op == 0x0A or op == 0x0B or op == 0x28 or op == 0x2F:
-            return self.fixed(at, end, 2, op != 0x0A)
-        if op == 0x0C or op == 0x0D:
-            return self.fixed(at, end, 4, op == 0x0D)
-        if op == 0x10 or op == 0x23:
+        if op == operations.CONST1U or op == operations.CONST1S or op == operations.PICK or op == operations.DEREF_SIZE:
+            return self.fixed(at, end, 1, op == operations.CONST1S)
+        if op == operations.CONST2U or op == operations.CONST2S or op == operations.BRA or op == operations.SKIP:
+            return self.fixed(at, end, 2, op != operations.CONST2U)
+        if op == operations.CONST4U or op == operations.CONST4S:
+            return self.fixed(at, end, 4, op == operations.CONST4S)
+        if op == operations.CONSTU or op == operations.PLUS_UCONST:
             return self.leb(at, end, False)
-        if 0x70 <= op <= 0x8F:
-            self.number_of_register = op - 0x70
+        if operations.BREG0 <= op <= operations.BREG31:
+            self.number_of_register = op - operations.BREG0
             return self.leb(at, end, True)
-        if op == 0x11:
+        if op == operations.CONSTS:
             return self.leb(at, end, True)
-        if op == 0x92:
+        if op == operations.BREGX:
             at = self.leb(at, end, False)
             self.number_of_register = cython.cast(cython.int, min(self.operand, 0xFFFF))
             if at >= 0:
@@ -146,29 +147,29 @@ class Expressions(Memory):
         value: cython.ulonglong
         number: cython.int
         # Those that push.
-        if op == 0x03 or 0x08 <= op <= 0x11:
+        if op == operations.ADDR or operations.CONST1U <= op <= operations.CONSTS:
             self.evaluation[depth] = self.operand
             return depth + 1
-        if 0x30 <= op <= 0x4F:
-            self.evaluation[depth] = cython.cast(cython.ulonglong, op - 0x30)
+        if operations.LIT0 <= op <= operations.LIT31:
+            self.evaluation[depth] = cython.cast(cython.ulonglong, op - operations.LIT0)
             return depth + 1
-        if 0x70 <= op <= 0x8F or op == 0x92:
+        if operations.BREG0 <= op <= operations.BREG31 or op == operations.BREGX:
             number = self.number_of_register
             self.evaluation[depth] = self.register(self.place_of[number] if 0 <= number < 64 else -1) + self.operand
             return depth + 1
-        if op == 0x9C:
+        if op == operations.CALL_FRAME_CFA:
             self.evaluation[depth] = cfa
             return depth + 1
-        if op == 0x96:
+        if op == operations.NOP:
             return depth
         if depth < 1:
             self.fault = STOP_BAD_RULE
             return depth
         # Those of the topmost entry.
         value = self.evaluation[depth - 1]
-        if op == 0x06:
+        if op == operations.DEREF:
             self.evaluation[depth - 1] = self.load(value)
-        elif op == 0x94:
+        elif op == operations.DEREF_SIZE:
             if self.operand < 1 or self.operand > 8:
                 self.fault = STOP_BAD_RULE
                 return depth
@@ -176,36 +177,36 @@ class Expressions(Memory):
             if self.operand < 8:
                 value &= (cython.cast(cython.ulonglong, 1) << (8 * self.operand)) - 1
             self.evaluation[depth - 1] = value
-        elif op == 0x12:
+        elif op == operations.DUP:
             self.evaluation[depth] = value
             return depth + 1
-        elif op == 0x13:
+        elif op == operations.DROP:
             return depth - 1
-        elif op == 0x15:
+        elif op == operations.PICK:
             if self.operand >= cython.cast(cython.ulonglong, depth):
                 self.fault = STOP_BAD_RULE
                 return depth
             self.evaluation[depth] = self.evaluation[depth - 1 - cython.cast(cython.int, self.operand)]
             return depth + 1
-        elif op == 0x19:
+        elif op == operations.ABS:
             if cython.cast(cython.longlong, value) < 0:
                 self.evaluation[depth - 1] = 0 - value
-        elif op == 0x1F:
+        elif op == operations.NEG:
             self.evaluation[depth - 1] = 0 - value
-        elif op == 0x20:
+        elif op == operations.NOT:
             self.evaluation[depth - 1] = ~value
-        elif op == 0x23:
+        elif op == operations.PLUS_UCONST:
             self.evaluation[depth - 1] = value + self.operand
         elif depth < 2:
             self.fault = STOP_BAD_RULE
         # Those of more.
-        elif op == 0x14:
+        elif op == operations.OVER:
             self.evaluation[depth] = self.evaluation[depth - 2]
             return depth + 1
-        elif op == 0x16:
+        elif op == operations.SWAP:
             self.evaluation[depth - 1] = self.evaluation[depth - 2]
             self.evaluation[depth - 2] = value
-        elif op == 0x17:
+        elif op == operations.ROT:
             if depth < 3:
                 self.fault = STOP_BAD_RULE
                 return depth
@@ -222,35 +223,35 @@ class Expressions(Memory):
     @cython.exceptval(-1)
     def combined(self, op: cython.int, a: cython.ulonglong, b: cython.ulonglong) -> cython.ulonglong:
         """What an operation makes of two numbers; sets ``fault`` if there is none of that number."""
-        if op == 0x1A:
+        if op == operations.AND:
             return a & b
-        if op == 0x1C:
+        if op == operations.MINUS:
             return a - b
-        if op == 0x1E:
+        if op == operations.MUL:
             return a * b
-        if op == 0x21:
+        if op == operations.OR:
             return a | b
-        if op == 0x22:
+        if op == operations.PLUS:
             return a + b
-        if op == 0x24:
+        if op == operations.SHL:
             return a << b if b < 64 else 0
-        if op == 0x25:
+        if op == operations.SHR:
             return a >> b if b < 64 else 0
-        if op == 0x26:
+        if op == operations.SHRA:
             return cython.cast(cython.ulonglong, cython.cast(cython.longlong, a) >> (b if b < 63 else 63))
-        if op == 0x27:
+        if op == operations.XOR:
             return a ^ b
-        if op == 0x29:
+        if op == operations.EQ:
             return a == b
-        if op == 0x2A:
+        if op == operations.GE:
             return cython.cast(cython.longlong, a) >= cython.cast(cython.longlong, b)
-        if op == 0x2B:
+        if op == operations.GT:
             return cython.cast(cython.longlong, a) > cython.cast(cython.longlong, b)
-        if op == 0x2C:
+        if op == operations.LE:
             return cython.cast(cython.longlong, a) <= cython.cast(cython.longlong, b)
-        if op == 0x2D:
+        if op == operations.LT:
             return cython.cast(cython.longlong, a) < cython.cast(cython.longlong, b)
-        if op == 0x2E:
+        if op == operations.NE:
             return a != b
         self.fault = STOP_BAD_RULE
         return 0

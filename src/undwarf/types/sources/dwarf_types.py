@@ -8,6 +8,7 @@ DWARF 2 and 3, DW_AT_bit_offset counts from the most significant bit of the stor
 from bisect import bisect_left
 
 import cython
+from cython.cimports.undwarf.dwarf import operations
 
 from undwarf.dwarf.constants import ValueClass
 from undwarf.dwarf.info import Entry
@@ -37,6 +38,7 @@ from undwarf.types.sources.entries import (
     Spaces,
     tags_of,
 )
+from undwarf.types.sources.reader import Reader
 
 TAG_ARRAY, TAG_CLASS, TAG_ENUM, TAG_POINTER, TAG_REFERENCE, TAG_STRUCT = 0x01, 0x02, 0x04, 0x0F, 0x10, 0x13
 TAG_SUBROUTINE, TAG_TYPEDEF, TAG_UNION, TAG_INHERITANCE, TAG_SUBRANGE, TAG_BASE = 0x15, 0x16, 0x17, 0x1C, 0x21, 0x24
@@ -77,6 +79,8 @@ _PASS_BY_REFERENCE = 4
 _BLOCK = int(ValueClass.BLOCK)
 # Members by the ten thousand: past the named tuple's own way to be made.
 _as_it_is = tuple.__new__
+_TO_TABLE = bytes((operations.DUP, operations.DEREF))
+_FROM_TABLE = bytes((operations.MINUS, operations.DEREF, operations.PLUS))
 _BUFFERS = ("__aligned_membuf<", "__aligned_buffer<")
 """Templates of GNU's C++ library that hold an object of their parameter as bytes."""
 
@@ -468,22 +472,21 @@ def _count(subrange: Entry) -> int:
     return count if 0 <= count < 1 << 62 else -1
 
 
+@cython.cfunc
+@cython.locals(reader=Reader, op=cython.int, value=object)
 def _constant_place(block: memoryview | None) -> int | None:
     """The offset that an expression adds to the object's address, where it does nothing else."""
     if not block:
         return None
-    op, rest = block[0], bytes(block[1:])
-    if op == 0x23 or op == 0x10:  # DW_OP_plus_uconst, DW_OP_constu
-        value, shift = 0, 0
-        for k, byte in enumerate(rest[:10]):
-            value |= (byte & 0x7F) << shift
-            shift += 7
-            if byte < 0x80:
-                behind = rest[k + 1 :]
-                return value if behind in ((b"",) if op == 0x23 else (b"\x22",)) else None
-    return None
+    reader = Reader(block, "little")
+    op = reader.fixed(1)
+    value = reader.uleb()
+    adds = op == operations.PLUS_UCONST or (op == operations.CONSTU and reader.fixed(1) == operations.PLUS)
+    return value if adds and not reader.short and not reader.more() else None
 
 
+@cython.cfunc
+@cython.locals(reader=Reader, op=cython.int, value=object)
 def _table_slot(block: memoryview | None) -> int | None:
     """Where in an object's table of virtual functions an expression finds how far away a base is.
 
@@ -491,13 +494,16 @@ def _table_slot(block: memoryview | None) -> int | None:
     table that the object's first word leads to.
     """
     raw = bytes(block or b"")
-    if raw[:2] != b"\x12\x06" or raw[-3:] != b"\x1c\x06\x22":
+    if raw[:2] != _TO_TABLE or raw[-3:] != _FROM_TABLE:
         return None
-    constant = raw[2:-3]
-    if len(constant) == 1 and 0x30 <= constant[0] < 0x50:  # DW_OP_lit0 to DW_OP_lit31
-        return 0x30 - constant[0]
-    if len(constant) == 2 and (constant[0] == 0x08 or (constant[0] == 0x10 and constant[1] < 0x80)):
-        return -constant[1]  # DW_OP_const1u, DW_OP_constu
-    if len(constant) == 3 and constant[0] == 0x10 and constant[2] < 0x80:
-        return -(constant[1] & 0x7F | constant[2] << 7)
-    return None
+    reader = Reader(raw[2:-3], "little")
+    op = reader.fixed(1)
+    if operations.LIT0 <= op <= operations.LIT31:
+        value = op - operations.LIT0
+    elif op == operations.CONST1U:
+        value = reader.fixed(1)
+    elif op == operations.CONSTU:
+        value = reader.uleb()
+    else:
+        return None
+    return None if reader.short or reader.more() else -value

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import cython
+from cython.cimports.undwarf.dwarf import operations
 
 from undwarf.types.sources.places import PlaceKind
 from undwarf.types.sources.reader import Reader
@@ -75,8 +76,10 @@ class _Value:
 
 
 _CONSTANTS = {
-    0x08: (1, False), 0x09: (1, True), 0x0A: (2, False), 0x0B: (2, True), 0x0C: (4, False), 0x0D: (4, True),
-    0x0E: (8, False), 0x0F: (8, True),
+    operations.CONST1U: (1, False), operations.CONST1S: (1, True),
+    operations.CONST2U: (2, False), operations.CONST2S: (2, True),
+    operations.CONST4U: (4, False), operations.CONST4S: (4, True),
+    operations.CONST8U: (8, False), operations.CONST8S: (8, True),
 }  # fmt: skip
 
 
@@ -110,12 +113,12 @@ def spots(
     while reader.more() and budget > 0:
         budget -= 1
         op = reader.fixed(1)
-        if 0x50 <= op <= 0x6F or op == 0x90:
-            current = Spot(PlaceKind.REGISTER, op - 0x50 if op != 0x90 else reader.uleb(), 0)
-        elif op == 0x93 or op == 0x9D:  # DW_OP_piece, DW_OP_bit_piece
-            size = reader.uleb() if op == 0x93 else 0
-            bits = 8 * size if op == 0x93 else reader.uleb()
-            skipped = 0 if op == 0x93 else reader.uleb()
+        if operations.REG0 <= op <= operations.REG31 or op == operations.REGX:
+            current = Spot(PlaceKind.REGISTER, op - operations.REG0 if op != operations.REGX else reader.uleb(), 0)
+        elif op == operations.PIECE or op == operations.BIT_PIECE:
+            size = reader.uleb() if op == operations.PIECE else 0
+            bits = 8 * size if op == operations.PIECE else reader.uleb()
+            skipped = 0 if op == operations.PIECE else reader.uleb()
             spot = current if current is not None else _memory(stack)
             if reader.short or bits > 1 << 40:
                 return found
@@ -125,12 +128,12 @@ def spots(
             whole = False
             current = None
             stack.clear()
-        elif op == 0x9F:  # DW_OP_stack_value
+        elif op == operations.STACK_VALUE:
             current = _value(stack)
             if current is None:
                 # A value that is computed; in pieces, others may follow.
                 stack.append(None)
-        elif op in (0xE0, 0x9B):  # DW_OP_GNU_push_tls_address, DW_OP_form_tls_address
+        elif op in (operations.GNU_PUSH_TLS_ADDRESS, operations.FORM_TLS_ADDRESS):
             top = stack.pop() if stack else None
             known = top is not None and (top.base == _CONST or top.base == _FIXED) and not top.loaded
             current = Spot(PlaceKind.THREAD, _NO_REGISTER, top.offset) if top is not None and known else None
@@ -169,12 +172,12 @@ def _step(
     indexed: Indexed,
 ) -> bool:
     """One operation on the stack; False for one whose result is not known (its operands are stepped over)."""
-    if op == 0x03:
+    if op == operations.ADDR:
         stack.append(_Value(_FIXED, _NO_REGISTER, reader.fixed(address_size)))
-    elif op in (0xA1, 0xFB):  # DW_OP_addrx, DW_OP_GNU_addr_index
+    elif op in (operations.ADDRX, operations.GNU_ADDR_INDEX):
         address = indexed(reader.uleb())
         stack.append(_Value(_FIXED, _NO_REGISTER, address) if address is not None else None)
-    elif op in (0xA2, 0xFC):  # DW_OP_constx, DW_OP_GNU_const_index
+    elif op in (operations.CONSTX, operations.GNU_CONST_INDEX):
         constant = indexed(reader.uleb())
         stack.append(_Value(_CONST, _NO_REGISTER, constant) if constant is not None else None)
     elif op in _CONSTANTS:
@@ -183,26 +186,26 @@ def _step(
         if signed and constant >> (8 * size - 1):
             constant -= 1 << 8 * size
         stack.append(_Value(_CONST, _NO_REGISTER, constant))
-    elif op == 0x10:
+    elif op == operations.CONSTU:
         stack.append(_Value(_CONST, _NO_REGISTER, reader.uleb()))
-    elif op == 0x11:
+    elif op == operations.CONSTS:
         stack.append(_Value(_CONST, _NO_REGISTER, reader.sleb()))
-    elif 0x30 <= op <= 0x4F:
-        stack.append(_Value(_CONST, _NO_REGISTER, op - 0x30))
-    elif 0x70 <= op <= 0x8F:
-        stack.append(_Value(_REG, op - 0x70, reader.sleb()))
-    elif op == 0x92:
+    elif operations.LIT0 <= op <= operations.LIT31:
+        stack.append(_Value(_CONST, _NO_REGISTER, op - operations.LIT0))
+    elif operations.BREG0 <= op <= operations.BREG31:
+        stack.append(_Value(_REG, op - operations.BREG0, reader.sleb()))
+    elif op == operations.BREGX:
         register = reader.uleb()
         stack.append(_Value(_REG, register, reader.sleb()))
-    elif op == 0x91:
+    elif op == operations.FBREG:
         offset = reader.sleb()
         if frame_base is None:
             return False
         base = _CFA if frame_base.register < 0 else _REG
         stack.append(_Value(base, frame_base.register, frame_base.offset + offset))
-    elif op == 0x9C:
+    elif op == operations.CALL_FRAME_CFA:
         stack.append(_Value(_CFA, _NO_REGISTER, 0))
-    elif op == 0x23:
+    elif op == operations.PLUS_UCONST:
         offset = reader.uleb()
         top = stack.pop() if stack else None
         if top is not None and top.loaded and not top.further:
@@ -210,18 +213,18 @@ def _step(
         else:
             known = top is not None and not top.loaded
             stack.append(_Value(top.base, top.register, top.offset + offset) if top is not None and known else None)
-    elif op in (0x22, 0x1C):  # DW_OP_plus, DW_OP_minus
+    elif op in (operations.PLUS, operations.MINUS):
         second = stack.pop() if stack else None
         first = stack.pop() if stack else None
-        stack.append(_sum(first, second, -1 if op == 0x1C else 1))
-    elif op in (0x06, 0x94):  # DW_OP_deref, DW_OP_deref_size
-        size = reader.fixed(1) if op == 0x94 else address_size
+        stack.append(_sum(first, second, -1 if op == operations.MINUS else 1))
+    elif op in (operations.DEREF, operations.DEREF_SIZE):
+        size = reader.fixed(1) if op == operations.DEREF_SIZE else address_size
         top = stack.pop() if stack else None
         if top is None or top.further or size != address_size:
             stack.append(None)
         else:
             stack.append(_Value(top.base, top.register, top.offset, True, top.beyond, top.loaded))
-    elif op == 0x96:
+    elif op == operations.NOP:
         pass
     else:
         _skip(op, reader, address_size)
@@ -245,31 +248,31 @@ def _sum(first: _Value | None, second: _Value | None, sign: int) -> _Value | Non
 @cython.locals(reader=Reader, op=cython.int)
 def _skip(op: int, reader: Reader, address_size: int) -> None:
     """Step over the operands of an operation that is not evaluated."""
-    if op in (0x15, 0x95):  # DW_OP_pick, DW_OP_xderef_size
+    if op in (operations.PICK, operations.XDEREF_SIZE):
         reader.fixed(1)
-    elif op in (0x28, 0x2F, 0x98):  # DW_OP_bra, DW_OP_skip, DW_OP_call2: what is told would depend on the run
+    elif op in (operations.BRA, operations.SKIP, operations.CALL2):  # what is told would depend on the run
         reader.short = True
-    elif op in (0x9E, 0xA3, 0xF3):  # DW_OP_implicit_value, DW_OP_entry_value and its GNU form
+    elif op in (operations.IMPLICIT_VALUE, operations.ENTRY_VALUE, operations.GNU_ENTRY_VALUE):
         size = reader.uleb()
         reader.skip(size)
-    elif op in (0xA0, 0xF2):  # DW_OP_implicit_pointer and its GNU form
-        reader.fixed(address_size if op == 0xF2 and address_size != 8 else 4)
+    elif op in (operations.IMPLICIT_POINTER, operations.GNU_IMPLICIT_POINTER):
+        reader.fixed(address_size if op == operations.GNU_IMPLICIT_POINTER and address_size != 8 else 4)
         reader.sleb()
-    elif op in (0xA8, 0xA9, 0xF7, 0xF9):  # DW_OP_convert, DW_OP_reinterpret
+    elif op in (operations.CONVERT, operations.REINTERPRET, operations.GNU_CONVERT, operations.GNU_REINTERPRET):
         reader.uleb()
-    elif op in (0xA5, 0xF5):  # DW_OP_regval_type
+    elif op in (operations.REGVAL_TYPE, operations.GNU_REGVAL_TYPE):
         reader.uleb()
         reader.uleb()
-    elif op in (0xA6, 0xF6):  # DW_OP_deref_type
+    elif op in (operations.DEREF_TYPE, operations.GNU_DEREF_TYPE):
         reader.fixed(1)
         reader.uleb()
-    elif op in (0xA4, 0xF4):  # DW_OP_const_type
+    elif op in (operations.CONST_TYPE, operations.GNU_CONST_TYPE):
         reader.uleb()
         size = reader.fixed(1)
         reader.skip(size)
-    elif op in (0xFA,):  # DW_OP_GNU_parameter_ref
+    elif op == operations.GNU_PARAMETER_REF:
         reader.fixed(4)
-    elif op in (0x99, 0x9A) or op >= 0xE1:
+    elif op in (operations.CALL4, operations.CALL_REF) or op > operations.GNU_PUSH_TLS_ADDRESS:
         reader.short = True
 
 

@@ -1,0 +1,1 @@
+from undwarf.types.sources.reader cimport Reader

@@ -1,0 +1,3 @@
+"""undwarf/dwarf/forms.pxd"""
+
+from undwarf.dwarf.forms import *

@@ -1,0 +1,3 @@
+"""undwarf/dwarf/line_instructions.pxd"""
+
+from undwarf.dwarf.line_instructions import *

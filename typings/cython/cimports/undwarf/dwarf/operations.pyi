@@ -1,0 +1,3 @@
+"""undwarf/dwarf/operations.pxd"""
+
+from undwarf.dwarf.operations import *
