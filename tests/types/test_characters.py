@@ -43,6 +43,9 @@ NOINLINE unsigned every_fifth(const unsigned char *p, long n)
 { unsigned s = 0; unsigned short a;
   for (long i = 0; i < n; i += 5) { memcpy(&a, p + i, 2); s += a * 0x9e3779b9u; }
   return s; }
+NOINLINE void cleared(struct page *p, int n)
+{ __asm__ volatile("" : "+S"(p)); n += p->n; unsigned char *to = p->data; __asm__ volatile("" : "+S"(to));
+  memcpy(to, &n, 4); }
 NOINLINE char *other(struct page *p) { p->n++; return p->text; }
 NOINLINE unsigned either(struct page *p)
 { unsigned n = *(p->n > 3 ? (other(p), (const unsigned char *)p->text) : p->data); return n * 3 + (n > 127); }
@@ -50,7 +53,7 @@ int main(int argc, char **argv)
 { struct page p = { malloc(99), malloc(99), argc }, q = { malloc(99), malloc(99), argc };
   counts(&p); keeps(&p, &q); chained(&q); header(&p, argc, 2); argc += hashed(&p) + every_fifth(p.data, argc);
   argc += before(&p) + follows(&p) + scattered(&p) + tenth(&p); write_four(&p, argc); write_text(&p);
-  copied(&p, &q); counted(&p, argc); alike(&p, &q); number(&p, argc);
+  copied(&p, &q); counted(&p, argc); alike(&p, &q); number(&p, argc); cleared(&q, argc);
   return read_four(&p) + is_text(&p) + either(&q); }
 """
 COMPILERS = [("gcc", "-O1"), ("gcc", "-O2"), ("clang", "-O1"), ("clang", "-O2")]
@@ -102,6 +105,10 @@ def test_members_of_what_is_kept_in_bytes_are_no_bytes(program: Path) -> None:
     for function in ("counts", "keeps", "follows", "chained", "header"):
         assert told(program, function, 8) == {None, "struct page"}, function
     assert told(program, "before", 4) == told(program, "header", 4) == {None}
+
+
+def test_members_behind_what_a_register_held_before_say_nothing_of_the_bytes_behind_it(program: Path) -> None:
+    assert told(program, "cleared", 4) == {"unsigned char", "struct page"}
 
 
 def test_bytes_that_are_compared_with_bytes_stay_bytes(program: Path) -> None:

@@ -314,7 +314,7 @@ def used_in_parts(tracker: Tracker, k: int, number: int, size: int) -> bool:
     sizes, differs = set(), False
     for at in range(max(0, k - _PARTS), min(k + _PARTS, len(instructions))):
         for one in instructions[at].memory:
-            if _is_beside(operand, one):
+            if _is_beside(operand, one) and not _leads_elsewhere(tracker, k, at, one.base):
                 sizes.add(one.size)
                 differs = differs or not _writes_constant(tracker, at)
     tracker.before(k)
@@ -325,6 +325,18 @@ def _is_beside(operand: Memory, other: Memory) -> bool:
     """Whether an operand is a number behind the same registers as another one."""
     same = (other.base, other.index, other.scale) == (operand.base, operand.index, operand.scale)
     return same and bool(other.access) and 1 < other.size <= 8
+
+
+def _leads_elsewhere(tracker: Tracker, k: int, at: int, register: int) -> bool:
+    """Whether a register that is set anew between two instructions leads to an object at the second, whose members are
+    not those of what it leads to at the first."""
+    instructions = tracker.flow.instructions
+    between = range(at, k) if at < k else range(k, at)
+    if not any(register in instructions[one].writes for one in between):
+        return False
+    tracker.before(at)
+    value = tracker.register(register)
+    return value is not None and value[0] == OBJECT and tracker.graph.is_aggregate(value[1])
 
 
 def _overlap(tracker: Tracker, k: int, operand: Memory) -> bool:
