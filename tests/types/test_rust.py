@@ -112,6 +112,18 @@ def test_a_part_of_a_structure_that_was_taken_apart_is_of_that() -> None:
         assert taken_apart(tracker, 8, part, 0) == expected
 
 
+def test_a_reference_to_what_a_part_leads_to_is_that_part() -> None:
+    graph, _number, fat, _array = graph_of_slice()
+    character = graph.target(graph.members(fat)[0].type)
+    whole = Place("v", fat, PlaceKind.MEMORY, 7, 40, 0, 100)
+    for target, expected in ((character, whole), (fat, None)):
+        reference = graph.add(TypeRecord(Kind.REFERENCE, size=8, target=target))
+        part = Place("c", reference, PlaceKind.MEMORY, 7, 40, 0, 100)
+        questions = SimpleNamespace(frame_places=[whole, part])
+        tracker = cast(Tracker, SimpleNamespace(graph=graph, questions=questions))
+        assert taken_apart(tracker, 8, part, 0) == (expected or part, 0)
+
+
 def test_an_index_of_larger_scalars_is_not_into_characters() -> None:
     graph, _number, _fat, array = graph_of_slice()
     assert is_of_smaller(graph, array, 8)

@@ -222,6 +222,40 @@ def test_the_end_of_an_array_is_no_array_where_an_object_goes_on(fake: Fake, tou
     assert touched("mov 72(%rbx),%rax; ret") == ["world.tree.count"]
 
 
+def test_the_end_of_an_array_inside_leaves_the_object_known(fake: Fake, touched: Touched) -> None:
+    graph, member = fake.graph, fake.member
+    row = graph.add(TypeRecord(Kind.ARRAY, target=fake.node, count=2))
+    members = (member("of", 0, 64, row), member("count", 64, 8, fake.long), member("item", 72, 40, fake.item))
+    world = graph.add(TypeRecord(Kind.STRUCT, "world", 112, keyword="struct", members=members))
+    fake.variables = [
+        Place("w", graph.pointer_to(world), PlaceKind.REGISTER, RBX, 0, 0, 1),
+        Place("end", graph.pointer_to(fake.node), PlaceKind.VALUE, RBX, 64, 1, 100),
+    ]
+    assert touched("nop; mov 64(%rbx),%rax; mov (%rbx),%rcx; ret") == ["world.count", "world.of[].next"]
+    # Where no such object is before, it is something else.
+    fake.variables[1] = Place("end", graph.pointer_to(fake.node), PlaceKind.VALUE, RBX, 72, 1, 100)
+    assert touched("nop; mov 80(%rbx),%rax; ret") == ["node.key"]
+
+
+def test_what_a_function_object_holds_is_not_the_bytes_it_is_put_into(fake: Fake, touched: Touched) -> None:
+    graph, member = fake.graph, fake.member
+    byte = graph.add(TypeRecord(Kind.INT, "char", 1))
+    room = graph.add(TypeRecord(Kind.ARRAY, target=byte, count=16))
+    members = (member("object", 0, 8, graph.pointer_to(fake.long)), member("data", 0, 16, room))
+    any_data = graph.add(TypeRecord(Kind.UNION, "any", 16, keyword="union", members=members))
+    members = (member("n", 0, 8, graph.pointer_to(fake.item)), member("of", 8, 8, graph.pointer_to(fake.node)))
+    closure = graph.add(TypeRecord(Kind.STRUCT, "closure", 16, keyword="struct", members=members))
+    fake.variables = [
+        Place("f", graph.pointer_to(any_data), PlaceKind.REGISTER, RDI, 0, 0, 100),
+        Place("c", graph.pointer_to(closure), PlaceKind.REGISTER, RDI, 0, 0, 1),
+    ]
+    code = "nop; mov 8(%rdi),%rax; mov 8(%rax),%rax; ret"
+    assert touched(code) == ["closure.of", "node.key"]
+    # What does not fit in there is not there.
+    fake.variables[1] = Place("c", graph.pointer_to(fake.node), PlaceKind.REGISTER, RDI, 0, 0, 1)
+    assert touched(code)[1:] == ["?"]
+
+
 def test_what_swaps_bytes_leads_to_what_they_are_of(fake: Fake, touched: Touched) -> None:
     byte = fake.graph.add(TypeRecord(Kind.INT, "u8", 1))
     array = fake.graph.add(TypeRecord(Kind.ARRAY, target=byte, count=8))
@@ -1031,6 +1065,31 @@ def test_of_two_members_a_condition_chooses_neither_is_guessed(fake: Fake, touch
     members = (fake.member("low", 0, 2, short), fake.member("high", 2, 2, short))
     both = fake.graph.add(TypeRecord(Kind.STRUCT, "both", 4, keyword="struct", members=members))
     assert one_of_two(fake.graph, both, 2, 2, 2) == [(both, 0), (both, 2)]
+
+
+def test_an_index_that_is_a_condition_is_not_of_the_array_behind(fake: Fake, touched: Touched) -> None:
+    graph, member = fake.graph, fake.member
+    row = graph.add(TypeRecord(Kind.ARRAY, target=fake.long, count=4))
+    members = (member("link", 0, 16, fake.link), member("n", 16, 8, fake.int), member("of", 24, 32, row))
+    tree = graph.add(TypeRecord(Kind.STRUCT, "tree", 56, keyword="struct", members=members))
+    fake.takes((RDI, tree))
+    for made in ("xor %eax,%eax; test %esi,%esi; setle %al", "test %esi,%esi; setle %al; movzbl %al,%eax"):
+        assert touched(f"{made}; mov (%rdi,%rax,8),%rcx; ret") == ["?"]
+    # Any other is.
+    assert touched("mov %esi,%eax; mov (%rdi,%rax,8),%rcx; ret") == ["tree.of[]"]
+
+
+def test_steps_from_object_to_object_and_on_by_one_are_of_the_array_in_each(fake: Fake) -> None:
+    graph = fake.graph
+    byte = graph.add(TypeRecord(Kind.INT, "char", 1))
+    text = graph.add(TypeRecord(Kind.ARRAY, target=byte, count=8))
+    members = (fake.member("id", 0, 8, fake.long), fake.member("text", 8, 8, text))
+    message = graph.add(TypeRecord(Kind.STRUCT, "message", 16, keyword="struct", members=members))
+    found = locate(graph, message, 17, 8, 1)
+    assert isinstance(found, Located)
+    assert (found.field.path, found.how) == ("text[]", "array")
+    # Not what is wider, lies elsewhere, or takes other steps.
+    assert all(isinstance(locate(graph, message, *one), str) for one in ((17, 8, 4), (17, 0, 1), (19, 8, 1)))
 
 
 def test_what_is_passed_by_address_is_where_its_register_leads(fake: Fake, touched: Touched) -> None:

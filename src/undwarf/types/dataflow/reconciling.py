@@ -109,6 +109,8 @@ class Reconciler:
         if graph.is_aggregate(known[1]) and self._of_bytes(said[1]):
             # What swaps objects of any type goes through their bytes.
             return known
+        if known[4] == said[4] and not known[2] and self._is_in_room(known[1], said[1]):
+            return known
         beside = not known[2] and 0 <= known[4] < whole and graph.is_aggregate(known[1]) and graph.is_scalar(said[1])
         if beside and not 0 <= said[4] < graph.size(said[1]):
             # A number of what the object is a part of, so far from it.
@@ -158,20 +160,28 @@ class Reconciler:
             by == 1 and total == whole for _at, by, total in self._graph.arrays(t)
         )
 
+    def _is_in_room(self, t: int, room: int) -> bool:
+        """Whether an aggregate may be in another one that may be plain bytes and no more, as what a function object of
+        C++ holds."""
+        graph = self._graph
+        fits = graph.is_aggregate(t) and 0 < graph.size(t) <= graph.size(room)
+        return fits and self._is_all_room(room) and not self._is_all_room(t)
+
     def _is_room(self, t: int, offset: int) -> bool:
         """Whether plain bytes, which anything is put into, lie at an offset of an aggregate."""
         found = self._graph.member_at(t, offset, 0)
         return found is None or (self._graph.size(found.type) == 1 and self._graph.is_scalar(found.type))
 
     def _further(self, known: Value, said: Value) -> bool:
-        """Whether what a variable says is at the end of what is known, or in what derives from it."""
+        """Whether what a variable says is at the end of what is known or of an array in it, or in what derives from it."""
         graph = self._graph
         apart, whole, size = known[4] - said[4], graph.size(known[1]), graph.size(said[1])
-        if not whole or apart < whole:
-            return False
-        if apart == whole and size and graph.object_at(known[1], apart - size, said[1]):
+        ends = apart == whole or (said[4] and apart < whole)
+        if ends and 0 < size <= apart and graph.object_at(known[1], apart - size, said[1]):
             # The end of an array.
             return True
+        if not whole or apart < whole:
+            return False
         self._own = True
         return self._kin.is_part(known[1], apart, said[1])
 

@@ -74,6 +74,13 @@ def taken_apart(tracker: Tracker, pc: int, found: Place, offset: int) -> tuple[P
         inside = at - place.offset
         if 0 <= inside < (place.piece_size or graph.size(place.type)):
             part = graph.member_at(place.type, place.piece_offset + inside, graph.size(found.type))
-            if part is not None and graph.canonical(part.type) == graph.canonical(found.type) and not part.offset:
+            if part is not None and not part.offset and _alike(graph, part.type, found.type):
                 return place, place.piece_offset + inside
     return found, offset
+
+
+def _alike(graph: TypeGraph, one: int, other: int) -> bool:
+    """Whether two scalars are the same, or a pointer and a reference to the same."""
+    if graph.is_pointer(one) and graph.is_pointer(other):
+        one, other = graph.target(one), graph.target(other)
+    return graph.canonical(one) == graph.canonical(other)
