@@ -10,6 +10,7 @@ __all__ = [
     "bytes_read",
     "calculates",
     "compares",
+    "condition_in",
     "fused",
     "immediate_of",
     "makes_int",
@@ -120,6 +121,14 @@ def moves_vector(made: Instruction) -> int:
         if native.op_kind(operand) == OpKind.REGISTER and native.op_kind(1 - operand) == OpKind.MEMORY:
             return NUMBER[native.op_register(operand)]
     return NONE
+
+
+def condition_in(made: Instruction) -> int:
+    """The register of which the lowest byte becomes 1 if a condition is true, else 0; NONE for all else."""
+    native = made.native
+    if not isinstance(native, Native) or native.op_count != 1 or native.op_kind(0) != OpKind.REGISTER:
+        return NONE
+    return NUMBER[native.op_register(0)] if native.condition_code != ConditionCode.NONE else NONE
 
 
 def turned_around(made: Instruction) -> tuple[int, int]:

@@ -173,7 +173,8 @@ class Reconciler:
         return found is None or (self._graph.size(found.type) == 1 and self._graph.is_scalar(found.type))
 
     def _further(self, known: Value, said: Value) -> bool:
-        """Whether what a variable says is at the end of what is known or of an array in it, or in what derives from it."""
+        """Whether what a variable says is at the end of what is known or of an array there, or in what derives from
+        it."""
         graph = self._graph
         apart, whole, size = known[4] - said[4], graph.size(known[1]), graph.size(said[1])
         ends = apart == whole or (said[4] and apart < whole)

@@ -9,6 +9,7 @@ unknown: a negative offset is most often a pointer to a member, and the whole ar
 
 from undwarf.types.layouts.arrays import (
     absorbed,
+    array_at,
     at_border,
     behind_smaller,
     goes_on,
@@ -86,6 +87,12 @@ def locate(
         found = graph.member_at(t, place, size)
         if found is not None:
             return Located(t, place, found, "array")
+    aside = abs(step) - whole
+    if whole and 0 < size <= aside and array_at(graph, t, aside, offset) is not None:
+        # From one object to the next, and in each of them to the next element of an array.
+        found = graph.member_at(t, offset, size)
+        if found is not None:
+            return Located(t, offset, found, "array")
     if embedders is not None and embedders.whole and abs(step) > graph.pointer_size and offset >= 0 < whole:
         return in_array_around(graph, t, step, offset, size, embedders) or "index not understood"
     return "index not understood"

@@ -8,6 +8,7 @@ is said of it, decides.
 from collections import Counter
 
 from undwarf.disasm import NONE, Action, Memory
+from undwarf.disasm.x86_properties import condition_in
 from undwarf.types.dataflow.tracking import Tracker
 from undwarf.types.dataflow.values import ADDRESS, FRAME, NUMBER, OBJECT, Value
 from undwarf.types.layouts.arrays import array_at, before_array, in_array_behind, same_array
@@ -53,6 +54,8 @@ def touched(tracker: Tracker, k: int, operand: Memory, where: Value, size: int) 
         tail = _tail(tracker, operand, base, where, size)
         if tail is not None:
             return tail
+        if _by_condition(tracker, k, operand) and _is_beside_array(graph, where, found, size):
+            return "index not understood"
         if not isinstance(found, str) and _in_one_array(tracker, operand, base, where, found):
             return _by_index(tracker, operand, where) or _unbiased(tracker, k, operand, where, size) or found
         of = questions.variable_of(where) if where[0] == ADDRESS else (where[1], where[4])
@@ -238,6 +241,27 @@ def _next_of_several(tracker: Tracker, k: int, operand: Memory, where: Value) ->
 def _begins(graph: TypeGraph, t: int, part: int) -> bool:
     """Whether the first member of an aggregate is of a type."""
     return any(not one.offset and graph.canonical(one.type) == part for one in graph.members(t))
+
+
+def _by_condition(tracker: Tracker, k: int, operand: Memory) -> bool:
+    """Whether the index of an operand is 1 if a condition is true, else 0."""
+    instructions = tracker.flow.instructions
+    register = operand.index
+    first = tracker.flow.blocks.first(tracker.flow.blocks.of(k))
+    for at in range(k - 1, max(first, k - _PARTS) - 1, -1) if register != NONE else ():
+        made = instructions[at]
+        if register in made.writes:
+            if made.action != Action.EXTEND:
+                return condition_in(made) == register
+            register = made.left
+    return False
+
+
+def _is_beside_array(graph: TypeGraph, where: Value, found: Located | str, size: int) -> bool:
+    """Whether what an index was taken to lead to is behind a member that is there without it."""
+    if where[0] != OBJECT or isinstance(found, str) or found.how != "array" or found.offset <= where[4]:
+        return False
+    return where[4] >= 0 and graph.member_at(where[1], where[4], size) is not None
 
 
 def _by_index(tracker: Tracker, operand: Memory, where: Value) -> str | None:
