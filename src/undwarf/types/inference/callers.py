@@ -16,6 +16,7 @@ from undwarf.types.dataflow.flow import FunctionFlow
 from undwarf.types.dataflow.program import Program
 from undwarf.types.dataflow.tracking import Facts, Tracker
 from undwarf.types.dataflow.values import ADDRESS, FRAME, NUMBER, OBJECT, Value
+from undwarf.types.inference.colleagues import Colleagues
 from undwarf.types.inference.companions import Companions
 from undwarf.types.inference.deciding import Inference
 from undwarf.types.inference.mentions import MOST_SITES, Mentions
@@ -81,6 +82,7 @@ class Callers:
         self._through: dict[int, list[tuple[int, dict[int, int]]]] = {}
         """By aggregate, calls of members in functions that take a pointer to it."""
         self._companions = Companions(self._graph, program.source.prototype_at, self._looked_into, self._calls_through)
+        self._colleagues = Colleagues(program.source, self._mentions, self._looked_into)
         self._cut = False
         self._left = elf.limits.callers_followed
 
@@ -100,6 +102,10 @@ class Callers:
         if wanted:
             self._asking.append(low)
             given = self._arguments(low, wanted, prototype, made)
+            for register in wanted:
+                if register not in given and register not in made.facts.entry:
+                    t = self._colleagues.given(low, register, made)
+                    given |= {register: t} if t else {}
             self._asking.pop()
             given = {register: t for register, t in given.items() if self._fits_entry(made, register, t)}
             if given:

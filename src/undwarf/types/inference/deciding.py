@@ -29,7 +29,7 @@ from undwarf.types.sources.places import Prototype
 from undwarf.types.sources.program_types import structures, structures_by_size
 from undwarf.types.uses.pointed import common_whole, merged
 
-__all__ = ["Inference"]
+__all__ = ["Inference", "only_one"]
 
 _ROUNDS = 8
 """Times a function is followed with what the last time told."""
@@ -47,6 +47,19 @@ def _several_kinds(done: Done) -> bool:
     """Whether numbers of several sizes are accessed, with and without a point, or numbers and pointers."""
     kinds = {(size, (offset, size) in done.floating, offset in done.pointers) for offset, size in done.touched}
     return len(kinds | {(size, False, False) for _step, _offset, size in done.rows}) > 1
+
+
+def only_one(graph: TypeGraph, done: Done) -> int:
+    """The one structure, or what several begin with, that has all that is done behind a pointer; void where that is not
+    of several kinds, or fits others as well."""
+    if not _several_kinds(done) or any(size > _WORD for _offset, size in done.touched):
+        return VOID
+    fitting = [t for t in structures(graph) if fits(graph, t, done, merged=True)]
+    if not fitting or len(fitting) > _SIMILAR:
+        return VOID
+    first = min(fitting, key=graph.size)
+    alike = all(graph.canonical(t) == graph.canonical(first) or graph.object_at(t, 0, first) for t in fitting)
+    return first if alike else VOID
 
 
 Taken = Callable[[int, int, Mapping[int, Value | None]], int]
@@ -424,19 +437,13 @@ class Inference:
             ):
                 continue
             done = self.done(node, webs)
-            if not _several_kinds(done) or any(size > 8 for _offset, size in done.touched):
-                row = self._by_strides(node, webs) if kept and not done.touched else VOID
-                if row:
-                    decided.leads[node] = row
-                continue
-            fitting = [t for t in structures(graph) if fits(graph, t, done, merged=True)]
-            if not fitting or len(fitting) > _SIMILAR:
-                continue
-            first = min(fitting, key=graph.size)
-            if all(graph.canonical(t) == graph.canonical(first) or graph.object_at(t, 0, first) for t in fitting) and (
-                not node.allocated or graph.size(first) == node.allocated
-            ):
-                decided.leads[node] = first
+            t = only_one(graph, done)
+            if not t and kept and not done.touched:
+                t = self._by_strides(node, webs)
+            elif t and node.allocated and graph.size(t) != node.allocated:
+                t = VOID
+            if t:
+                decided.leads[node] = t
 
     def _by_strides(self, node: Node, webs: Webs) -> int:
         """What objects are behind a pointer to anything, told by how far they are apart and by their members."""

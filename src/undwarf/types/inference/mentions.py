@@ -62,6 +62,11 @@ class Mentions:
         return found
 
     @cached_property
+    def placed(self) -> dict[int, int]:
+        """By place in data, the function whose address it holds."""
+        return {place: function for function, places in self.stored.items() for place in places}
+
+    @cached_property
     def _starts(self) -> "memoryview[int]":
         """Where functions begin, in rising order."""
         column = zeros("Q", len(self._functions))

@@ -1,0 +1,81 @@
+# cython: language_level=3, annotation_typing=False
+"""What the functions of one table are all given: somebody's `void *`, under one name.
+
+A table says how one kind of object is dealt with: its functions open, read and close that. What all of them do with
+what they are given tells more than what one does: who only closes it may set a single member.
+"""
+
+from collections.abc import Callable
+
+from undwarf.types.inference.deciding import Inference, only_one
+from undwarf.types.inference.mentions import Mentions
+from undwarf.types.layouts.fitting import fits, nothing_done
+from undwarf.types.layouts.model import VOID, Kind, TypeGraph
+from undwarf.types.sources.places import TypeSource
+
+__all__ = ["Colleagues"]
+
+_MOST = 16
+"""Functions of the tables that one stands in which are looked into."""
+
+
+class Colleagues:
+    """Finds the functions beside one in tables, and what they take. ``looked_into`` infers the function at an address,
+    if it may be looked into."""
+
+    def __init__(
+        self, source: TypeSource, mentions: Mentions, looked_into: Callable[[int], Inference | None]
+    ) -> None:
+        self._graph: TypeGraph = source.graph
+        self._source = source
+        self._mentions = mentions
+        self._looked_into = looked_into
+
+    def given(self, low: int, register: int, made: Inference) -> int:
+        """What a parameter of a function leads to that may lead to anything; void where that is not known."""
+        name = self._anything(low).get(register, "")
+        beside = self._beside(low) if name else []
+        done, told = nothing_done(), dict[int, int]()
+        done.add(made.done_at_entry(register))
+        for other in beside if len(beside) <= _MOST else ():
+            for parameter, its in self._anything(other).items():
+                inferred = self._looked_into(other) if its == name else None
+                if inferred is not None:
+                    done.add(inferred.done_at_entry(parameter))
+                    t = inferred.facts.entry.get(parameter, VOID)
+                    told.update({self._graph.canonical(t): t} if t else {})
+        if len(told) == 1:
+            t = next(iter(told.values()))
+            return t if fits(self._graph, t, made.done_at_entry(register), merged=True) else VOID
+        return only_one(self._graph, done) if beside and not told else VOID
+
+    def _beside(self, low: int) -> list[int]:
+        """The other functions whose addresses are in the same objects as a function's."""
+        graph = self._graph
+        found: dict[int, None] = {}
+        for place in self._mentions.stored.get(low, ()):
+            variable = self._source.global_at(place)
+            inside = graph.member_at(variable[0].type, variable[1], graph.pointer_size) if variable else None
+            wholes = [one for one in inside.containers if graph.is_aggregate(one[0])] if inside is not None else []
+            if not wholes:
+                continue
+            t, left = wholes[-1]
+            for at in range(place - left, place - left + graph.size(t), graph.pointer_size):
+                function = self._mentions.placed.get(at)
+                if function is not None and function != low:
+                    found[function] = None
+        return list(found)
+
+    def _anything(self, low: int) -> dict[int, str]:
+        """By register, the names of a function's parameters that are pointers to anything."""
+        graph = self._graph
+        prototype = self._source.prototype_at(low)
+        if prototype is None or not prototype.trusted:
+            return {}
+        names = [name for name, t in prototype.parameters if self._is_anything(t)]
+        registers = [one for one, t, piece in prototype.arguments if not piece and self._is_anything(t)]
+        return dict(zip(registers, names, strict=True)) if len(names) == len(registers) else {}
+
+    def _is_anything(self, t: int) -> bool:
+        graph = self._graph
+        return graph.is_pointer(t) and graph.kind(graph.strip(graph.target(t))) == Kind.VOID
