@@ -98,6 +98,7 @@ class Resolver:
         self._kernel = kernel
         self._ways = KernelWays(elf, self.binary.symbols) if kernel and elf.machine == _EM_X86_64 else None
         if machine is not None:
+            symbols = getattr(source, "symbols", None)
             self.program = Program(
                 source,
                 machine,
@@ -112,6 +113,7 @@ class Resolver:
                 embedders_at=embedders_at,
                 kernel=kernel,
                 thread_block=self.binary.thread_block(),
+                symbol_at=symbols.variable_at if isinstance(symbols, DataSymbols) and not kernel else None,
             )
 
     # The binary ------------------------------------------------------------------------------------------------

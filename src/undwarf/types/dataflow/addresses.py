@@ -378,7 +378,7 @@ class Questions:
         """(type, offset in it, name) of the global variable at an address."""
         found = self._globals.get(address, 0)
         if found == 0:
-            got = self.program.source.global_at(address & 0xFFFFFFFFFFFFFFFF)
+            got = self.program.global_at(address & 0xFFFFFFFFFFFFFFFF)
             found = None if got is None else (got[0].type, got[1], got[0].name)
             if len(self._globals) < 4096:
                 self._globals[address] = found

@@ -9,7 +9,7 @@ from undwarf.types.layouts.embedders import Embedders
 from undwarf.types.layouts.model import TypeGraph
 from undwarf.types.layouts.records import AGGREGATES
 from undwarf.types.sources.got import OffsetTable
-from undwarf.types.sources.places import Prototype, TypeSource
+from undwarf.types.sources.places import GlobalVariable, Prototype, TypeSource
 
 __all__ = ["Program"]
 
@@ -39,6 +39,7 @@ class Program:
         embedders_at: Callable[[int], Embedders] | None = None,
         kernel: bool = False,
         thread_block: int = 0,
+        symbol_at: Callable[[int], tuple[str, int, int] | None] | None = None,
     ) -> None:
         self.source = source
         self.graph: TypeGraph = source.graph
@@ -67,8 +68,33 @@ class Program:
         """By what is called, as far as it was asked, the registers that say how much it allocates."""
         self.own_allocators: dict[int, tuple[int, ...]] = {}
         """The same of the program's own."""
+        self._symbol_at = symbol_at or (lambda _address: None)
+        """(name, address, size) of the variable's symbol that holds an address."""
+        self._told: dict[int, GlobalVariable] = {}
         self.thread_block = thread_block
         """Bytes from the begin of the module's thread-local block to the thread pointer (x86-64)."""
+
+    def global_at(self, address: int) -> tuple[GlobalVariable, int] | None:
+        """The variable that holds an address, and how far it is in there."""
+        found = self.source.global_at(address)
+        if found is not None or not self._told:
+            return found
+        symbol = self._symbol_at(address)
+        told = self._told.get(symbol[1]) if symbol is not None else None
+        return (told, address - told.address) if told is not None else None
+
+    def describe(self, address: int, t: int) -> bool:
+        """Somebody takes an address for an object's: a variable that nothing describes, as those inside of functions
+        in BTF, is that, if it has its size. Whether that was not known."""
+        if self.global_at(address) is not None:
+            return False
+        symbol = self._symbol_at(address)
+        if symbol is None or symbol[1] != address or symbol[2] != self.graph.size(t):
+            return False
+        self._told[address] = GlobalVariable(symbol[0], t, address, symbol[2])
+        # What is loaded there is known as it was.
+        self.values = None
+        return True
 
     def is_per_cpu_base(self, where: Value) -> bool:
         """Whether at an address is where a cpu's per-cpu area lies.

@@ -229,6 +229,8 @@ class CallUses(MemoryUses):
         """Note the size of what an allocator of the C library returns (C11 7.22.3), where it is a constant."""
         sizes: list[int] = []
         rowed = 0
+        if name in _ALLOCATORS:
+            self.node("made", k, MACHINE.result).room = True
         for register in (RDI, RSI)[: _ALLOCATORS.get(name, 0)]:
             value = self.tracker.register(register)
             exact = value is not None and value[0] == NUMBER and not value[2]

@@ -23,9 +23,7 @@ class Colleagues:
     """Finds the functions beside one in tables, and what they take. ``looked_into`` infers the function at an address,
     if it may be looked into."""
 
-    def __init__(
-        self, source: TypeSource, mentions: Mentions, looked_into: Callable[[int], Inference | None]
-    ) -> None:
+    def __init__(self, source: TypeSource, mentions: Mentions, looked_into: Callable[[int], Inference | None]) -> None:
         self._graph: TypeGraph = source.graph
         self._source = source
         self._mentions = mentions
@@ -68,7 +66,6 @@ class Colleagues:
 
     def _anything(self, low: int) -> dict[int, str]:
         """By register, the names of a function's parameters that are pointers to anything."""
-        graph = self._graph
         prototype = self._source.prototype_at(low)
         if prototype is None or not prototype.trusted:
             return {}

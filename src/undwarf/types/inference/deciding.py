@@ -109,7 +109,7 @@ class Inference:
         for _round in range(_ROUNDS):
             decided = self._decide(self.webs)
             found = self._facts(self.webs, decided, facts)
-            if not found.adds_to(facts):
+            if not found.adds_to(facts) and not self._described():
                 settled = not self.webs.cells
                 break
             facts = found
@@ -120,6 +120,15 @@ class Inference:
         # Of arrays in the frame more is known by now.
         self.decided = decided if settled else self._decide(self.webs)
         self.tracker.others = self.webs.others
+
+    def _described(self) -> bool:
+        """Whether variables are known now that nothing describes, by what their addresses are passed as."""
+        found = False
+        for address, t in self.webs.addresses:
+            target = self._graph.target(t)
+            if self._graph.is_aggregate(target) and self._program.describe(address, target):
+                found = True
+        return found
 
     def release(self) -> None:
         """Let go of what is only needed to ask more; `tracker` stays as it is."""
@@ -248,6 +257,7 @@ class Inference:
         self._spread(webs, decided)
         self._sized(webs, decided)
         self._shaped(webs, decided)
+        self._of_pointers(webs, decided)
         for node, several in webs.unions:
             # Where it goes else, it may be null.
             decided.leads.pop(node, None)
@@ -444,6 +454,25 @@ class Inference:
                 t = VOID
             if t:
                 decided.leads[node] = t
+
+    def _of_pointers(self, webs: Webs, decided: Decided) -> None:
+        """Tell what is allocated as an array of pointers, where all that is stored there by an index are such."""
+        graph = self._graph
+        word = graph.pointer_size
+        for node in [one for one in webs.nodes.values() if one.room]:
+            if node in decided.leads or node in decided.conflicting:
+                continue
+            behind = self.reached(node, webs)
+            steps = {size for one, _apart in behind for size in one.elements}
+            behind += [
+                found for one, _apart in behind for row in one.elements.values() for found in self.reached(row, webs)
+            ]
+            touched = {(apart + offset, size) for one, apart in behind for offset, size in one.touched}
+            put = [types for one, apart in behind for offset, types in one.put if not (apart + offset) % word]
+            if steps == {word} and put and all(size == word and not offset % word for offset, size in touched):
+                t = common_whole(graph, put)
+                if t and graph.is_aggregate(t):
+                    decided.leads[node] = graph.pointer_to(t)
 
     def _by_strides(self, node: Node, webs: Webs) -> int:
         """What objects are behind a pointer to anything, told by how far they are apart and by their members."""

@@ -68,6 +68,8 @@ class Node:
     """(offset, types) of pointers that are stored behind it, by what these lead to."""
     allocated: int = cython.declare(object, visibility="public")
     """Bytes of what it leads to, where it comes from an allocator."""
+    room: bool = cython.declare(cython.bint, visibility="public")
+    """It comes from an allocator."""
     rowed: int = cython.declare(object, visibility="public")
     """Bytes of which a multiple is allocated, where it is so many times them."""
     element: int = cython.declare(object, visibility="public")
@@ -123,6 +125,7 @@ class Node:
         self.grown = _NO_SET
         self.put = _NO_SET
         self.allocated = 0
+        self.room = False
         self.rowed = 0
         self.element = 0
         self.elements = _NO_MAPPING

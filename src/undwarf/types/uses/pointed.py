@@ -45,7 +45,7 @@ def pointed(tracker: Tracker, value: Value | None) -> tuple[int, ...]:
         # Elements of an array that steps lead through are not what the array is a part of.
         rows = [n for n, (one, _left) in enumerate(inside) if _is_row(graph, one, value[2])] if value[2] > 1 else []
         inside = _before_choice(graph, located.field)[max(rows[0], 1) if rows else 1 :]
-        wholes = [one for one, left in inside if not left or graph.is_array(one)]
+        wholes = [one for one, left in inside if not left or (graph.is_array(one) and _is_row(graph, one, left))]
     # The address of a whole is that of its first part as well.
     return tuple(dict.fromkeys(_element(tracker.graph, one) for one in wholes))
 
