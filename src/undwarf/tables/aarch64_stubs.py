@@ -6,6 +6,7 @@ what GNU ld and lld write.
 """
 
 from undwarf.elf import ElfFile
+from undwarf.tables.rule_kinds import AT_CFA, CFA_REGISTER
 from undwarf.tables.rule_set import RuleSet
 from undwarf.tables.stub_tables import StubTables
 
@@ -17,8 +18,6 @@ _PUSH = (0xA9BF7BF0).to_bytes(4, "little")
 _LANDING = (0xD503245F).to_bytes(4, "little")
 """bti c"""
 _HEADER = 32
-_IN_REGISTER_CFA = 1
-_SAVED = 2
 
 
 class Stubs(StubTables):
@@ -33,9 +32,9 @@ class Stubs(StubTables):
         places.sort()
         super().__init__(places)
         self._elf = elf
-        self._plain = rules.add((_IN_REGISTER_CFA, _STACK, 0, 0), {}, column=_LINK, source=CODE)
-        saved = {_LINK: (_SAVED, -8, 0)}
-        self._pushed = rules.add((_IN_REGISTER_CFA, _STACK, 16, 0), saved, column=_LINK, source=CODE)
+        self._plain = rules.add((CFA_REGISTER, _STACK, 0, 0), {}, column=_LINK, source=CODE)
+        saved = {_LINK: (AT_CFA, -8, 0)}
+        self._pushed = rules.add((CFA_REGISTER, _STACK, 16, 0), saved, column=_LINK, source=CODE)
 
     def _all(self, piece: int) -> list[tuple[int, int]]:
         start, end = self.starts[piece], self.ends[piece]

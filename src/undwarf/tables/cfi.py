@@ -9,6 +9,7 @@ from typing import Any
 import cython
 from cython.cimports.undwarf.dwarf.leb128 import leb128
 from cython.cimports.undwarf.tables import cfa_instructions as cfa
+from cython.cimports.undwarf.tables import rule_kinds as kinds
 
 from undwarf.buffers import zeros
 from undwarf.limits import Limits
@@ -26,17 +27,6 @@ LOW_HALF = cython.declare(cython.ulonglong, 0xFFFFFFFF)
 SIGNED = cython.declare(cython.ulonglong, 1 << 16)
 """In a state's first word: the return address is signed (AArch64)."""
 
-CFA_REGISTER = cython.declare(cython.ulonglong, 1)
-CFA_DEREF = cython.declare(cython.ulonglong, 2)
-CFA_PLT = cython.declare(cython.ulonglong, 3)
-CFA_EXPRESSION = cython.declare(cython.ulonglong, 4)
-UNDEFINED = cython.declare(cython.ulonglong, 1)
-AT_CFA = cython.declare(cython.ulonglong, 2)
-IS_CFA = cython.declare(cython.ulonglong, 3)
-REGISTER = cython.declare(cython.ulonglong, 4)
-AT_REGISTER = cython.declare(cython.ulonglong, 5)
-EXPRESSION = cython.declare(cython.ulonglong, 6)
-IS_EXPRESSION = cython.declare(cython.ulonglong, 7)
 
 # What running a program ended with.
 DONE = cython.declare(cython.int, 0)
@@ -384,7 +374,7 @@ class Programs(RowTable):
         value: cython.ulonglong = self.value
         scaled: cython.longlong = cython.cast(cython.longlong, value * self.data_align)
         if op in (cfa.OFFSET_EXTENDED, cfa.OFFSET_EXTENDED_SF):
-            return self.set_register(number, AT_CFA, scaled, 0)
+            return self.set_register(number, kinds.AT_CFA, scaled, 0)
         if op == cfa.DEF_CFA_OFFSET:
             return self.set_half(self.state[0] >> 8 & 0xFF, cython.cast(cython.longlong, value))
         if op == cfa.DEF_CFA_OFFSET_SF:
@@ -393,9 +383,9 @@ class Programs(RowTable):
             value = self.state[0] >> 32
             return self.set_half(number, cython.cast(cython.int, value))
         if op == cfa.DEF_CFA:
-            return self.set_cfa(CFA_REGISTER, number, cython.cast(cython.longlong, value), 0)
+            return self.set_cfa(kinds.CFA_REGISTER, number, cython.cast(cython.longlong, value), 0)
         if op == cfa.DEF_CFA_SF:
-            return self.set_cfa(CFA_REGISTER, number, scaled, 0)
+            return self.set_cfa(kinds.CFA_REGISTER, number, scaled, 0)
         if op == cfa.REMEMBER_STATE:
             return self.remember()
         if op == cfa.RESTORE_STATE:
@@ -406,18 +396,18 @@ class Programs(RowTable):
                 self.state[2 + number] = self.initial[2 + number] if self.last else 0
                 self.changed = True
         elif op == cfa.UNDEFINED:
-            return self.set_register(number, UNDEFINED, 0, 0)
+            return self.set_register(number, kinds.UNDEFINED, 0, 0)
         elif op == cfa.SAME_VALUE:
             return self.set_register(number, 0, 0, 0)
         elif op == cfa.REGISTER:
             # What is in a register that is not followed is lost.
             if value >= cython.cast(cython.ulonglong, self.registers):
-                return self.set_register(number, UNDEFINED, 0, 0)
-            return self.set_register(number, REGISTER, cython.cast(cython.longlong, value), 0)
+                return self.set_register(number, kinds.UNDEFINED, 0, 0)
+            return self.set_register(number, kinds.REGISTER, cython.cast(cython.longlong, value), 0)
         elif op in (cfa.VAL_OFFSET, cfa.VAL_OFFSET_SF):
-            return self.set_register(number, IS_CFA, scaled, 0)
+            return self.set_register(number, kinds.IS_CFA, scaled, 0)
         elif op == cfa.GNU_NEGATIVE_OFFSET_EXTENDED:
-            return self.set_register(number, AT_CFA, cython.cast(cython.longlong, 0 - value * self.data_align), 0)
+            return self.set_register(number, kinds.AT_CFA, cython.cast(cython.longlong, 0 - value * self.data_align), 0)
         elif op in (cfa.AARCH64_NEGATE_RA_STATE, cfa.AARCH64_NEGATE_RA_STATE_WITH_PC):
             # It toggles whether the return address is signed; SPARC's window save means nothing here.
             if self.signing:
@@ -433,7 +423,7 @@ class Programs(RowTable):
     @cython.exceptval(check=False)
     def set_half(self, number: cython.ulonglong, offset: cython.longlong) -> cython.bint:
         """Set the call frame address of which only half changes, which must then be a register and an offset."""
-        return self.state[0] & 0xFF == CFA_REGISTER and self.set_cfa(CFA_REGISTER, number, offset, 0)
+        return self.state[0] & 0xFF == kinds.CFA_REGISTER and self.set_cfa(kinds.CFA_REGISTER, number, offset, 0)
 
     @cython.cfunc
     @cython.nogil
@@ -495,7 +485,7 @@ class Programs(RowTable):
         plain = plain_cfa(code, self.registers, lazy_plt=not self.signing)
         if plain is None:
             number = self.rules.expressions.add(code)
-            return number >= 0 and self.set_cfa(CFA_EXPRESSION, 0, 0, number)
+            return number >= 0 and self.set_cfa(kinds.CFA_EXPRESSION, 0, 0, number)
         kind, register, offset, extra = plain
         return self.set_cfa(kind, register, offset, extra)
 
@@ -506,7 +496,7 @@ class Programs(RowTable):
         plain = None if is_value else plain_address(code, self.registers)
         if plain is None:
             number = self.rules.expressions.add(code)
-            kind = IS_EXPRESSION if is_value else EXPRESSION
+            kind = kinds.IS_EXPRESSION if is_value else kinds.EXPRESSION
             return number >= 0 and self.set_register(register, kind, number, 0)
         base, offset = plain
-        return self.set_register(register, AT_REGISTER, offset, base)
+        return self.set_register(register, kinds.AT_REGISTER, offset, base)

@@ -4,16 +4,12 @@ Sources: DWARF 5, 2.5 and 6.4.2; the shapes are those that gcc, binutils' linker
 """
 
 from undwarf.buffers import zeros
-from undwarf.dwarf import operations
-from undwarf.dwarf.operations import AND, BREG0, GE, LIT0, LIT31, PLUS, PLUS_UCONST, SHL
+from undwarf.dwarf.operations import AND, BREG0, DEREF, GE, LIT0, LIT31, PLUS, PLUS_UCONST, SHL
 from undwarf.tables.pointers import Malformed, read_leb
+from undwarf.tables.rule_kinds import CFA_DEREF, CFA_PLT, CFA_REGISTER
 
 MOST = 1 << 16
 MOST_BYTES = 1 << 24
-
-REGISTER = 1
-DEREF = 2
-LAZY_PLT = 3
 
 _RSP = 7
 
@@ -93,24 +89,24 @@ def plain_cfa(code: bytes, registers: int, *, lazy_plt: bool) -> tuple[int, int,
     register, offset, at = found
     rest = code[at:]
     if not rest:
-        return REGISTER, register, offset, 0
-    if rest[0] == operations.DEREF:
+        return CFA_REGISTER, register, offset, 0
+    if rest[0] == DEREF:
         if len(rest) == 1:
-            return DEREF, register, offset, 0
+            return CFA_DEREF, register, offset, 0
         if len(rest) == 3 and LIT0 <= rest[1] <= LIT31 and rest[2] == PLUS:
-            return DEREF, register, offset, rest[1] - LIT0
+            return CFA_DEREF, register, offset, rest[1] - LIT0
         if rest[1] == PLUS_UCONST:
             try:
                 extra, end = read_leb(view, at + 2, len(code))
             except Malformed:
                 return None
             if end == len(code) and extra in _WORD:
-                return DEREF, register, offset, extra
+                return CFA_DEREF, register, offset, extra
         return None
     is_plt = len(rest) == 9 and rest.startswith(_PLT_HEAD) and rest.endswith(_PLT_TAIL)
     if lazy_plt and is_plt and register == _RSP and LIT0 <= rest[4] <= LIT31:
         # 8 more once the stub has pushed its index.
-        return LAZY_PLT, register, offset, rest[4] - LIT0
+        return CFA_PLT, register, offset, rest[4] - LIT0
     return None
 
 

@@ -13,6 +13,7 @@ from undwarf.elf.go_functions import GoFunctions
 from undwarf.elf.headers import EM_AARCH64
 from undwarf.tables import go_stacks, x86_64_signals
 from undwarf.tables.row_pairs import NO_RULE, columns, cut
+from undwarf.tables.rule_kinds import AT_CFA, CFA_DEREF, CFA_EXPRESSION, CFA_REGISTER, UNDEFINED
 from undwarf.tables.rule_set import RuleSet
 from undwarf.tables.sources import Provider, Request
 
@@ -97,12 +98,12 @@ class GoSource:
         at = bisect_right(depths, min(high, self.ends[piece] - 1), key=lambda one: one[0]) - 1
         size = max(depths[at][1] if at >= 0 and stretch.high < len(self._code(piece)) else -8, -8) + 8
         if stretch.word is not None:
-            rule = self._add_rule((2, 7, stretch.word, size))
+            rule = self._add_rule((CFA_DEREF, 7, stretch.word, size))
         elif stretch.goroutine or stretch.current:
             number = self._rules.expressions.add(stretch.expression(size))
-            rule = self._add_rule((4, 0, 0, number)) if number >= 0 else NO_RULE
+            rule = self._add_rule((CFA_EXPRESSION, 0, 0, number)) if number >= 0 else NO_RULE
         else:
-            rule = self._add_rule((1, 7, 8, 0), {16: (1, 0, 0)})
+            rule = self._add_rule((CFA_REGISTER, 7, 8, 0), {16: (UNDEFINED, 0, 0)})
         before = [row for row in rows if row[0] <= high]
         after = [(high, before[-1][1])] if before and high < self.ends[piece] else []
         return sorted([row for row in rows if not low <= row[0] <= high] + [(low, rule)] + after)
@@ -131,13 +132,13 @@ class GoSource:
         if self._machine == EM_AARCH64:
             # The return address is kept at the lowest word of a frame, and in x30 before there is one.
             register, column, size = 31, 30, depth
-            place = {30: (2, -depth, 0)} if depth > 0 else {}
+            place = {30: (AT_CFA, -depth, 0)} if depth > 0 else {}
         else:
             register, column, size = 7, 16, depth + 8
-            place = {16: (2, -8, 0)}
+            place = {16: (AT_CFA, -8, 0)}
         if outermost:
-            place = {column: (1, 0, 0)}
-        return self._add_rule((1, register, size, 0), place, column, signal)
+            place = {column: (UNDEFINED, 0, 0)}
+        return self._add_rule((CFA_REGISTER, register, size, 0), place, column, signal)
 
     def _add_rule(
         self,
@@ -146,7 +147,7 @@ class GoSource:
         column: int = 16,
         signal: bool = False,
     ) -> int:
-        place = {16: (2, -8, 0)} if place is None else place
+        place = {16: (AT_CFA, -8, 0)} if place is None else place
         try:
             return self._rules.add(cfa, place, column=column, source=GOPCLNTAB, signal=signal)
         except OverflowError:

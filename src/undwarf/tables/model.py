@@ -24,6 +24,7 @@ from undwarf.elf import ElfFile
 from undwarf.lazy_dataclasses import dataclass
 from undwarf.limits import DEFAULT, Limits
 from undwarf.tables import columns, registers_aarch64, registers_loongarch, registers_s390x, registers_x86_64
+from undwarf.tables import rule_kinds as kinds
 from undwarf.tables.pack import PackedRows
 from undwarf.tables.ranges import fill_holes
 from undwarf.tables.rule_set import RuleSet
@@ -85,22 +86,29 @@ def describe(rules: RuleSet, number: int, machine: int = _X86_64) -> Rule:
         return names[register] if 0 <= register < len(names) else f"r{register}"
 
     cfa = {
-        0: "undefined",
-        1: f"{name(register)}{offset:+d}",
-        2: f"*({name(register)}{offset:+d})" + (f"{extra:+d}" if extra else ""),
-        3: f"plt({name(register)}{offset:+d}, {extra})",
+        kinds.CFA_UNDEFINED: "undefined",
+        kinds.CFA_REGISTER: f"{name(register)}{offset:+d}",
+        kinds.CFA_DEREF: f"*({name(register)}{offset:+d})" + (f"{extra:+d}" if extra else ""),
+        kinds.CFA_PLT: f"plt({name(register)}{offset:+d}, {extra})",
     }.get(kind, "expr")
     found = {}
     for k in range(count):
         register, how, value, base = words[8 + 4 * k : 12 + 4 * k]
         found["ra" if register == column else name(register)] = {
-            1: "undefined",
-            2: f"cfa{value:+d}",
-            3: f"val(cfa{value:+d})",
-            4: name(value),
-            5: f"*({name(base)}{value:+d})",
+            kinds.UNDEFINED: "undefined",
+            kinds.AT_CFA: f"cfa{value:+d}",
+            kinds.IS_CFA: f"val(cfa{value:+d})",
+            kinds.REGISTER: name(value),
+            kinds.AT_REGISTER: f"*({name(base)}{value:+d})",
         }.get(how, "expr")
-    return Rule(cfa, found, bool(flags & 1), bool(flags & 2), bool(flags & 4), SOURCES.get(source, "unknown"))
+    return Rule(
+        cfa,
+        found,
+        signal=bool(flags & kinds.FLAG_SIGNAL),
+        outermost=bool(flags & kinds.FLAG_OUTERMOST),
+        signed=bool(flags & kinds.FLAG_SIGNED),
+        source=SOURCES.get(source, "unknown"),
+    )
 
 
 class Functions:

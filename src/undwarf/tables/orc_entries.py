@@ -9,9 +9,17 @@ from typing import Final, NamedTuple
 
 from undwarf.lazy_dataclasses import dataclass
 from undwarf.tables import registers_loongarch, registers_x86_64
+from undwarf.tables.rule_kinds import (
+    AT_CFA,
+    AT_REGISTER,
+    CFA_DEREF,
+    CFA_REGISTER,
+    CFA_UNDEFINED,
+    FLAG_INTERRUPTED,
+    UNDEFINED,
+)
 
 SOURCE: Final = 4
-INTERRUPTED: Final = 32
 
 X86_64: Final = 62
 LOONGARCH: Final = 258
@@ -194,9 +202,6 @@ class RuleWords(NamedTuple):
     flags: int
 
 
-_CFA_REGISTER, _CFA_DEREF = 1, 2
-_UNDEFINED, _AT_CFA, _AT_REGISTER = 1, 2, 5
-
 _RSP, _RBP, _RIP = 7, 6, 16
 _SCRATCH = {Base.AX: 0, Base.DX: 1, Base.DI: 5, Base.R10: 10, Base.R13: 13}
 """Bases whose value only an interrupted frame knows, by DWARF register; the kernel takes it as it is, without the
@@ -208,7 +213,7 @@ _PT_REGS = {
     _RIP: 128, _RSP: 152,
 }  # fmt: skip
 """Where struct pt_regs has the registers, by DWARF number (arch/x86/include/asm/ptrace.h)."""
-_UNKNOWN = {number: (_UNDEFINED, 0, 0) for number in (*registers_x86_64.KEPT, *_SCRATCH.values()) if number != _RBP}
+_UNKNOWN = {number: (UNDEFINED, 0, 0) for number in (*registers_x86_64.KEPT, *_SCRATCH.values()) if number != _RBP}
 """What a call leaves of the registers that ORC does not follow: the function may have saved them anywhere."""
 _CALL_IP, _REGS_IP, _PARTIAL_IP, _PARTIAL_SP = -8, 128, 0, 24
 
@@ -224,48 +229,48 @@ def rule_of(layout: Layout, entry: Entry) -> RuleWords | None:
     if layout.machine == LOONGARCH:
         return _rule_of_loongarch(entry)
     if entry.kind is Kind.END:
-        return RuleWords((0, 0, 0, 0), {_RIP: (_UNDEFINED, 0, 0)}, _RIP, entry.signal, 0)
+        return RuleWords((CFA_UNDEFINED, 0, 0, 0), {_RIP: (UNDEFINED, 0, 0)}, _RIP, entry.signal, 0)
     base, offset = entry.base, entry.offset
     if base in (Base.SP, Base.BP):
-        cfa = _CFA_REGISTER, _RSP if base is Base.SP else _RBP, offset, 0
+        cfa = CFA_REGISTER, _RSP if base is Base.SP else _RBP, offset, 0
     elif base is Base.SP_INDIRECT:
-        cfa = _CFA_DEREF, _RSP, 0, offset
+        cfa = CFA_DEREF, _RSP, 0, offset
     elif base is Base.BP_INDIRECT:
-        cfa = _CFA_DEREF, _RBP, offset, 0
+        cfa = CFA_DEREF, _RBP, offset, 0
     else:
         # The last word is of no use to the walk: it keeps what the entry says.
-        cfa = _CFA_REGISTER, _SCRATCH[base], 0, offset
+        cfa = CFA_REGISTER, _SCRATCH[base], 0, offset
     if entry.kind is Kind.REGS:
-        registers = {number: (_AT_CFA, at, 0) for number, at in _PT_REGS.items()}
-        flags = INTERRUPTED
+        registers = {number: (AT_CFA, at, 0) for number, at in _PT_REGS.items()}
+        flags = FLAG_INTERRUPTED
     elif entry.kind is Kind.PARTIAL:
         # Only five registers were saved: what an interruption before it has saved of the others is still true.
-        registers = {_RIP: (_AT_CFA, _PARTIAL_IP, 0), _RSP: (_AT_CFA, _PARTIAL_SP, 0)}
-        flags = INTERRUPTED
+        registers = {_RIP: (AT_CFA, _PARTIAL_IP, 0), _RSP: (AT_CFA, _PARTIAL_SP, 0)}
+        flags = FLAG_INTERRUPTED
     else:
-        registers = {_RIP: (_AT_CFA, _CALL_IP, 0), **_UNKNOWN}
+        registers = {_RIP: (AT_CFA, _CALL_IP, 0), **_UNKNOWN}
         flags = 0
     if entry.frame is Base.PREV_SP:
-        registers[_RBP] = _AT_CFA, entry.frame_offset, 0
+        registers[_RBP] = AT_CFA, entry.frame_offset, 0
     elif entry.frame is Base.BP:
-        registers[_RBP] = _AT_REGISTER, entry.frame_offset, _RBP
+        registers[_RBP] = AT_REGISTER, entry.frame_offset, _RBP
     return RuleWords(cfa, registers, _RIP, entry.signal, flags)
 
 
 def _rule_of_loongarch(entry: Entry) -> RuleWords:
     if entry.kind is Kind.END:
-        return RuleWords((0, 0, 0, 0), {_RA: (_UNDEFINED, 0, 0)}, _RA, entry.signal, 0)
+        return RuleWords((CFA_UNDEFINED, 0, 0, 0), {_RA: (UNDEFINED, 0, 0)}, _RA, entry.signal, 0)
     # The kernel takes the frame pointer as it is.
-    cfa = (_CFA_REGISTER, _SP, entry.offset, 0) if entry.base is Base.SP else (_CFA_REGISTER, _FP, 0, entry.offset)
-    registers = {number: (_UNDEFINED, 0, 0) for number in registers_loongarch.KEPT if number != _FP}
+    cfa = (CFA_REGISTER, _SP, entry.offset, 0) if entry.base is Base.SP else (CFA_REGISTER, _FP, 0, entry.offset)
+    registers = {number: (UNDEFINED, 0, 0) for number in registers_loongarch.KEPT if number != _FP}
     column, flags = _RA, 0
     if entry.kind is Kind.REGS:
-        registers |= {number: (_AT_CFA, at, 0) for number, at in _LOONGARCH_REGS.items()}
-        column, flags = _PC, INTERRUPTED
+        registers |= {number: (AT_CFA, at, 0) for number, at in _LOONGARCH_REGS.items()}
+        column, flags = _PC, FLAG_INTERRUPTED
     if entry.ra is Base.PREV_SP and entry.kind is Kind.CALL:
-        registers[_RA] = _AT_CFA, entry.ra_offset, 0
+        registers[_RA] = AT_CFA, entry.ra_offset, 0
     if entry.frame is Base.PREV_SP:
-        registers[_FP] = _AT_CFA, entry.frame_offset, 0
+        registers[_FP] = AT_CFA, entry.frame_offset, 0
     return RuleWords(cfa, registers, column, entry.signal, flags)
 
 
@@ -287,15 +292,15 @@ def entry_of(words: list[int]) -> "Entry | str":
     if flags & OUTERMOST_FLAG:
         return Entry(Kind.END, signal=signal)
     base = _BASE_OF.get(register)
-    if kind == _CFA_REGISTER and base in (Base.SP, Base.BP):
+    if kind == CFA_REGISTER and base in (Base.SP, Base.BP):
         pass
-    elif kind == _CFA_REGISTER and base is not None and offset == 0:
+    elif kind == CFA_REGISTER and base is not None and offset == 0:
         offset = extra
-    elif kind == _CFA_DEREF and register == _RSP and offset == 0:
+    elif kind == CFA_DEREF and register == _RSP and offset == 0:
         base, offset = Base.SP_INDIRECT, extra
-    elif kind == _CFA_DEREF and register == _RBP and extra == 0:
+    elif kind == CFA_DEREF and register == _RBP and extra == 0:
         base = Base.BP_INDIRECT
-    elif kind in (_CFA_REGISTER, _CFA_DEREF):
+    elif kind in (CFA_REGISTER, CFA_DEREF):
         return "call frame address by a register that ORC does not have"
     else:
         return "call frame address by an expression"
@@ -304,20 +309,20 @@ def entry_of(words: list[int]) -> "Entry | str":
     address = saved.get(_RIP)
     stack = saved.get(_RSP)
     bp = saved.get(_RBP)
-    if address == (_AT_CFA, _CALL_IP, 0) and stack is None:
+    if address == (AT_CFA, _CALL_IP, 0) and stack is None:
         found = Kind.CALL
-    elif address == (_AT_CFA, _REGS_IP, 0) and stack == (_AT_CFA, _PT_REGS[_RSP], 0):
+    elif address == (AT_CFA, _REGS_IP, 0) and stack == (AT_CFA, _PT_REGS[_RSP], 0):
         found = Kind.REGS
-    elif address == (_AT_CFA, _PARTIAL_IP, 0) and stack == (_AT_CFA, _PARTIAL_SP, 0):
+    elif address == (AT_CFA, _PARTIAL_IP, 0) and stack == (AT_CFA, _PARTIAL_SP, 0):
         found = Kind.PARTIAL
     else:
         return "return address or stack pointer elsewhere"
     frame, frame_offset = Base.UNDEFINED, 0
-    if bp is None or (found is Kind.REGS and bp == (_AT_CFA, _PT_REGS[_RBP], 0)):
+    if bp is None or (found is Kind.REGS and bp == (AT_CFA, _PT_REGS[_RBP], 0)):
         pass
-    elif bp[0] == _AT_CFA:
+    elif bp[0] == AT_CFA:
         frame, frame_offset = Base.PREV_SP, bp[1]
-    elif bp[0] == _AT_REGISTER and bp[2] == _RBP:
+    elif bp[0] == AT_REGISTER and bp[2] == _RBP:
         frame, frame_offset = Base.BP, bp[1]
     else:
         return "frame pointer elsewhere"

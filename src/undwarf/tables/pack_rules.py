@@ -11,6 +11,7 @@ bit.
 from typing import Any
 
 import cython
+from cython.cimports.undwarf.tables import rule_kinds as kinds
 
 from undwarf.buffers import zeros
 
@@ -100,7 +101,7 @@ def pack_rules(states: Any, order: Any, expression_count: int) -> tuple[memoryvi
             at += _put(cython.address(data[at]), word >> 8 & 0xFF)
             at += _put(cython.address(data[at]), _folded(word >> 32))
             value = _folded(states[base + 1])
-            if (word & 0xFF) == 4:
+            if (word & 0xFF) == kinds.CFA_EXPRESSION:
                 n = cython.cast(cython.Py_ssize_t, states[base + 1] & LOW_HALF)
                 if place[n] == 0:
                     number[count_used] = cython.cast(cython.uint, n)
@@ -119,7 +120,7 @@ def pack_rules(states: Any, order: Any, expression_count: int) -> tuple[memoryvi
                     kind = word & 0xFF
                     at += _put(cython.address(data[at]), cython.cast(cython.ulonglong, k) << 3 | kind)
                     value = _folded(word >> 32)
-                    if kind >= 6:
+                    if kind >= kinds.EXPRESSION:
                         n = cython.cast(cython.Py_ssize_t, word >> 32)
                         if place[n] == 0:
                             number[count_used] = cython.cast(cython.uint, n)
@@ -127,7 +128,7 @@ def pack_rules(states: Any, order: Any, expression_count: int) -> tuple[memoryvi
                             place[n] = cython.cast(cython.uint, count_used)
                         value = place[n] - 1
                     at += _put(cython.address(data[at]), value)
-                    if kind == 5:
+                    if kind == kinds.AT_REGISTER:
                         at += _put(cython.address(data[at]), word >> 8 & 0xFF)
     return memoryview(made)[:at], memoryview(used)[:count_used].tolist()
 
@@ -224,9 +225,9 @@ def unpack_rules(packed: Any, count: int, machine_registers: int, expression_num
             kind = word & 7
             k = cython.cast(cython.Py_ssize_t, word >> 3)
             value = reader.number(LOW_HALF)
-            if kind < 6:
+            if kind < kinds.EXPRESSION:
                 value = _unfolded(value)
-            word = reader.number(known - 1) if kind == 5 else 0
+            word = reader.number(known - 1) if kind == kinds.AT_REGISTER else 0
             if (
                 kind == 0
                 or k <= before
@@ -234,9 +235,9 @@ def unpack_rules(packed: Any, count: int, machine_registers: int, expression_num
                 or cython.cast(cython.ulonglong, k) >= min(known, registers)
             ):
                 return None
-            if kind == 4 and value >= known:
+            if kind == kinds.REGISTER and value >= known:
                 return None
-            if kind >= 6:
+            if kind >= kinds.EXPRESSION:
                 if value >= cython.cast(cython.ulonglong, expressions.shape[0]):
                     return None
                 value = expressions[cython.cast(cython.Py_ssize_t, value)]

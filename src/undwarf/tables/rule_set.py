@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import cython
+from cython.cimports.undwarf.tables import rule_kinds as kinds
 
 from undwarf.buffers import doubled, zeros
 from undwarf.limits import DEFAULT, Limits
@@ -26,10 +27,6 @@ LOW_HALF = cython.declare(cython.ulonglong, 0xFFFFFFFF)
 MULTIPLIER = cython.declare(cython.ulonglong, 0x9E3779B97F4A7C15)
 SIGNED = cython.declare(cython.ulonglong, 1 << 16)
 """In a state's first word: the return address is signed (AArch64)."""
-
-CFA_EXPRESSION = cython.declare(cython.ulonglong, 4)
-UNDEFINED = cython.declare(cython.ulonglong, 1)
-EXPRESSION = cython.declare(cython.ulonglong, 6)
 
 
 @cython.final
@@ -128,7 +125,7 @@ class RuleSet:
                 raise ValueError(f"register {number}")
             i = 2 + number
             state[i] = how | base << 8 | (value & 0xFFFFFFFF) << 32
-        state[STATE - 1] = (1 if signal else 0) | (flags & 0xF8) | source << 8 | column << 16 | 36 << 32
+        state[STATE - 1] = (kinds.FLAG_SIGNAL if signal else 0) | (flags & 0xF8) | source << 8 | column << 16 | 36 << 32
         rule: cython.longlong = -1
         with self.lock:
             rule = self.intern(cython.address(state[0]), 36)
@@ -241,9 +238,9 @@ class RuleSet:
         self._words[at + 2] = cython.cast(cython.int, state[0] >> 32)
         self._words[at + 3] = cython.cast(cython.int, state[1])
         if state[0] & SIGNED:
-            flags |= 4
-        if kind == CFA_EXPRESSION:
-            flags |= 8
+            flags |= kinds.FLAG_SIGNED
+        if kind == kinds.CFA_EXPRESSION:
+            flags |= kinds.FLAG_EXPRESSION
         for i in range(registers):
             if state[2 + i]:
                 surplus += 1
@@ -253,16 +250,16 @@ class RuleSet:
             if i >= registers or (k >= 0 and i == column) or state[2 + i] == 0:
                 continue
             kind = state[2 + i] & 0xFF
-            if k < 0 and kind == UNDEFINED:
-                flags |= 2
+            if k < 0 and kind == kinds.UNDEFINED:
+                flags |= kinds.FLAG_OUTERMOST
                 surplus -= 1
                 continue
             if k >= 0 and surplus > 0:
                 # More than fit, on AArch64 only: the lowest are those that a call does not keep.
                 surplus -= 1
                 continue
-            if kind >= EXPRESSION:
-                flags |= 8
+            if kind >= kinds.EXPRESSION:
+                flags |= kinds.FLAG_EXPRESSION
             self._words[at + 8 + 4 * n] = cython.cast(cython.int, i)
             self._words[at + 9 + 4 * n] = cython.cast(cython.int, kind)
             self._words[at + 10 + 4 * n] = cython.cast(cython.int, state[2 + i] >> 32)

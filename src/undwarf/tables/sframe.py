@@ -10,6 +10,7 @@ import os
 from typing import Any
 
 import cython
+from cython.cimports.undwarf.tables import rule_kinds as kinds
 
 from undwarf.buffers import zeros
 from undwarf.dwarf.operations import BREG0
@@ -27,17 +28,10 @@ MULTIPLIER = cython.declare(cython.ulonglong, 0x9E3779B97F4A7C15)
 KEY = cython.declare(cython.Py_ssize_t, 4)
 """Words by which rules are told apart: call frame address, return address, frame pointer, and flags."""
 
-# Kinds as in undwarf.tables.model; the last is a register plus an offset, for which a rule needs an expression.
-CFA_REGISTER = cython.declare(cython.ulonglong, 1)
-CFA_DEREF = cython.declare(cython.ulonglong, 2)
-CFA_PLT = cython.declare(cython.ulonglong, 3)
-UNDEFINED = cython.declare(cython.ulonglong, 1)
-AT_CFA = cython.declare(cython.ulonglong, 2)
-IS_CFA = cython.declare(cython.ulonglong, 3)
-REGISTER = cython.declare(cython.ulonglong, 4)
-AT_REGISTER = cython.declare(cython.ulonglong, 5)
+# The kind of a register that is another plus an offset, for which a rule needs an expression.
 REGISTER_PLUS = cython.declare(cython.ulonglong, 8)
 
+# Flags of a key.
 SIGNAL = cython.declare(cython.ulonglong, 1)
 SIGNED = cython.declare(cython.ulonglong, 2)
 OUTERMOST = cython.declare(cython.ulonglong, 4)
@@ -245,7 +239,7 @@ class Functions(RowTable):
         at += cython.cast(cython.Py_ssize_t, 1) << (self._infos[entry] & 3)
         if at + 1 > self.row_end or self.read_row(entry, at) < 0:
             return False
-        return bool(int(self.key[0]) == 1 | 7 << 8 | 16 << 32)
+        return bool(self.key[0] == self.pack(kinds.CFA_REGISTER, self.stack_pointer, 16))
 
     # -- rules --------------------------------------------------------------------------------------------------
 
@@ -280,23 +274,23 @@ class Functions(RowTable):
         """The key at hand as a rule of the set."""
         cfa, return_address, frame_pointer, flags = (int(self.key[k]) for k in range(KEY))
         column = int(self.column)
-        registers = {int(number): (1, 0, 0) for number in self.kept if number != int(self.frame_pointer)}
-        if flags & 4:
-            registers = {column: (1, 0, 0)}
+        registers = {int(number): (kinds.UNDEFINED, 0, 0) for number in self.kept if number != int(self.frame_pointer)}
+        if flags & OUTERMOST:
+            registers = {column: (kinds.UNDEFINED, 0, 0)}
         else:
             for number, how in ((column, return_address), (int(self.frame_pointer), frame_pointer)):
                 kind, base, value = how & 0xFF, how >> 8 & 0xFF, _as_signed(how >> 32)
-                if kind == 8:
+                if kind == REGISTER_PLUS:
                     expression = self.rules.expressions.add(_base_plus(base, value))
                     if expression < 0:
-                        return 0xFFFFFFFF
-                    kind, base, value = 7, 0, expression
-                elif kind == 4:
+                        return NOTHING
+                    kind, base, value = kinds.IS_EXPRESSION, 0, expression
+                elif kind == kinds.REGISTER:
                     base, value = 0, base
                 if kind:
                     registers[number] = (kind, value, base)
             if self.abi == S390X:
-                registers[int(self.stack_pointer)] = (3, -160, 0)
+                registers[int(self.stack_pointer)] = (kinds.IS_CFA, -S390X_BIAS, 0)
         kind, base, offset = cfa & 0xFF, cfa >> 8 & 0xFF, _as_signed(cfa >> 32)
         try:
             return int(
@@ -305,12 +299,12 @@ class Functions(RowTable):
                     registers,
                     column=column,
                     source=int(self.source),
-                    signal=bool(flags & 1),
-                    signed=bool(flags & 2),
+                    signal=bool(flags & SIGNAL),
+                    signed=bool(flags & SIGNED),
                 )
             )
         except OverflowError:
-            return 0xFFFFFFFF
+            return NOTHING
 
     @cython.cfunc
     @cython.nogil
@@ -438,7 +432,7 @@ class Functions(RowTable):
             return self.put_at(start, self.block_rules[0]) + 1
         if self.abi == AMD64 and late and block == PLT_BLOCK and start % PLT_BLOCK == 0 and self.is_plt():
             # What `.eh_frame` says of a lazy procedure linkage table with one expression.
-            self.key[0] = CFA_PLT | self.stack_pointer << 8 | late << 16 | ((self.key[0] - EIGHT) & HIGH_HALF)
+            self.key[0] = kinds.CFA_PLT | self.stack_pointer << 8 | late << 16 | ((self.key[0] - EIGHT) & HIGH_HALF)
             rule = self.intern()
             return self.put_at(start, cython.cast(cython.uint, rule)) + 1
         if (size / block + 1) * cython.cast(cython.ulonglong, count + 1) > cython.cast(
@@ -464,7 +458,11 @@ class Functions(RowTable):
         self.key[0] -= EIGHT
         found = self._slots[self.slot(cython.address(self.key[0]))]
         self.key[0] += EIGHT
-        if found == 0 or self.block_starts[0] or (self.key[0] & 0xFFFF) != (CFA_REGISTER | self.stack_pointer << 8):
+        if (
+            found == 0
+            or self.block_starts[0]
+            or (self.key[0] & 0xFFFF) != (kinds.CFA_REGISTER | self.stack_pointer << 8)
+        ):
             return False
         same: cython.bint = self._of_key[cython.cast(cython.Py_ssize_t, found - 1)] == self.block_rules[0]
         return same
@@ -522,8 +520,8 @@ class Functions(RowTable):
         if self.abi == S390X and self.version == 2 and value & 1:
             if value < 0 or cython.cast(cython.ulonglong, value >> 1) >= self.known:
                 return 0
-            return self.pack(REGISTER, cython.cast(cython.ulonglong, value >> 1), 0)
-        return self.pack(AT_CFA, 0, value)
+            return self.pack(kinds.REGISTER, cython.cast(cython.ulonglong, value >> 1), 0)
+        return self.pack(kinds.AT_CFA, 0, value)
 
     @cython.cfunc
     @cython.nogil
@@ -538,11 +536,11 @@ class Functions(RowTable):
             offset = offset * 8 + S390X_BIAS
         if offset != cython.cast(cython.int, offset):
             return False
-        self.key[0] = self.pack(CFA_REGISTER, self.stack_pointer if info & 1 else self.frame_pointer, offset)
+        self.key[0] = self.pack(kinds.CFA_REGISTER, self.stack_pointer if info & 1 else self.frame_pointer, offset)
         self.key[1] = 0
         self.key[2] = 0
         if self.fixed_ra:
-            self.key[1] = self.pack(AT_CFA, 0, self.fixed_ra)
+            self.key[1] = self.pack(kinds.AT_CFA, 0, self.fixed_ra)
         else:
             place = 2
             if count > 1 and self.words[1]:
@@ -554,7 +552,7 @@ class Functions(RowTable):
             if self.key[2] == 0:
                 return False
         elif self.fixed_fp:
-            self.key[2] = self.pack(AT_CFA, 0, self.fixed_fp)
+            self.key[2] = self.pack(kinds.AT_CFA, 0, self.fixed_fp)
         return True
 
     @cython.cfunc
@@ -569,8 +567,8 @@ class Functions(RowTable):
         kind: cython.ulonglong
         place: cython.Py_ssize_t = 0
         entity: cython.Py_ssize_t
-        self.key[1] = self.pack(AT_CFA, 0, self.fixed_ra) if self.fixed_ra else 0
-        self.key[2] = self.pack(AT_CFA, 0, self.fixed_fp) if self.fixed_fp else 0
+        self.key[1] = self.pack(kinds.AT_CFA, 0, self.fixed_ra) if self.fixed_ra else 0
+        self.key[2] = self.pack(kinds.AT_CFA, 0, self.fixed_fp) if self.fixed_fp else 0
         for entity in range(3):
             if place >= count:
                 break
@@ -592,14 +590,14 @@ class Functions(RowTable):
                     offset = offset * 8 + S390X_BIAS
                 if offset != cython.cast(cython.int, offset):
                     return False
-                self.key[0] = self.pack(CFA_DEREF if control & 2 else CFA_REGISTER, register, offset)
+                self.key[0] = self.pack(kinds.CFA_DEREF if control & 2 else kinds.CFA_REGISTER, register, offset)
                 continue
             if not control & 1:
-                kind = AT_CFA if control & 2 else IS_CFA
+                kind = kinds.AT_CFA if control & 2 else kinds.IS_CFA
             elif control & 2:
-                kind = AT_REGISTER
+                kind = kinds.AT_REGISTER
             else:
-                kind = REGISTER_PLUS if offset else REGISTER
+                kind = REGISTER_PLUS if offset else kinds.REGISTER
             self.key[entity] = self.pack(kind, register, offset)
         return place == count and count > 1
 

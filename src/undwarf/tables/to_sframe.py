@@ -13,6 +13,21 @@ from undwarf.elf.writer import NewSection
 from undwarf.errors import NothingUsable
 from undwarf.lazy_dataclasses import dataclass
 from undwarf.tables.model import NO_RULE
+from undwarf.tables.rule_kinds import (
+    AT_CFA,
+    AT_REGISTER,
+    CFA_DEREF,
+    CFA_EXPRESSION,
+    CFA_PLT,
+    CFA_REGISTER,
+    EXPRESSION,
+    FLAG_OUTERMOST,
+    FLAG_SIGNAL,
+    FLAG_SIGNED,
+    IS_CFA,
+    REGISTER,
+    UNDEFINED,
+)  # fmt: skip
 from undwarf.tables.sframe_header import (
     ABIS,
     AMD64,
@@ -110,44 +125,44 @@ class _Encoder:
     def _encode(self, number: int) -> "_Words | str":
         words = self._rules.words(number)
         kind, base, offset, extra, flags, _source, count, column = words[:8]
-        found = _Words(signal=bool(flags & 1) and self._version == 3, signed=bool(flags & 4))
-        if flags & 2:
+        found = _Words(signal=bool(flags & FLAG_SIGNAL) and self._version == 3, signed=bool(flags & FLAG_SIGNED))
+        if flags & FLAG_OUTERMOST:
             # A row without words is the end of the stack.
             found.plain = found.flexible = b"\x01" if self._version == 2 else b"\x00"
             return found
         entries = {words[8 + 4 * k]: tuple(words[9 + 4 * k : 12 + 4 * k]) for k in range(count)}
         below = 160 if self._abi == S390X else 0
-        indirect = (5, offset, base) if kind == 2 and not extra else None
-        if self._sp in entries and entries[self._sp] not in ((3, -below, 0), indirect):
+        indirect = (AT_REGISTER, offset, base) if kind == CFA_DEREF and not extra else None
+        if self._sp in entries and entries[self._sp] not in ((IS_CFA, -below, 0), indirect):
             # SFrame knows one stack pointer only, that of the call frame address.
             return "stack pointer"
         back, frame = entries.get(column, (0, 0, 0)), entries.get(self._fp, (0, 0, 0))
-        if frame[0] == 1 or back[0] == 1:
+        if frame[0] == UNDEFINED or back[0] == UNDEFINED:
             return "undefined frame pointer"
-        if frame[0] >= 6 or back[0] >= 6 or kind == 4:
+        if frame[0] >= EXPRESSION or back[0] >= EXPRESSION or kind == CFA_EXPRESSION:
             return "expression"
         if self._abi == AMD64 and back[0] == 0:
             return "no return address"
-        if kind == 2 and extra:
+        if kind == CFA_DEREF and extra:
             return "expression"
-        if kind == 3:
-            if base != self._sp or back != (2, -8, 0) or frame[0] or not 0 < extra < _BLOCK:
+        if kind == CFA_PLT:
+            if base != self._sp or back != (AT_CFA, -8, 0) or frame[0] or not 0 < extra < _BLOCK:
                 return "expression"
             found.plain = _packed([offset], set(), 1, self._order)
             found.plt = _packed([offset + 8], set(), 1, self._order), extra
             return found
-        if kind not in (1, 2):
+        if kind not in (CFA_REGISTER, CFA_DEREF):
             return "no call frame address"
         if self._abi == S390X:
             if (offset - 160) % 8:
                 return "odd call frame address"
             offset = (offset - 160) // 8
-        if kind == 1 and base in (self._sp, self._fp):
-            found.plain = self._plain(base, offset, back, frame, bool(flags & 4))
+        if kind == CFA_REGISTER and base in (self._sp, self._fp):
+            found.plain = self._plain(base, offset, back, frame, bool(flags & FLAG_SIGNED))
         if self._version == 3 and base < 32:
-            found.flexible = self._flexible(kind, base, offset, back, frame, bool(flags & 4))
+            found.flexible = self._flexible(kind, base, offset, back, frame, bool(flags & FLAG_SIGNED))
         if found.plain is None and found.flexible is None:
-            return "register" if kind == 1 else "indirect call frame address"
+            return "register" if kind == CFA_REGISTER else "indirect call frame address"
         return found
 
     def _plain(
@@ -155,10 +170,10 @@ class _Encoder:
     ) -> bytes | None:
         places: list[int | None] = []
         for kind, value, _ in (back, frame):
-            if kind == 4 and self._abi == S390X and self._version == 2:
+            if kind == REGISTER and self._abi == S390X and self._version == 2:
                 places.append(value << 1 | 1)
-            elif kind in (0, 2):
-                places.append(value if kind == 2 else None)
+            elif kind in (0, AT_CFA):
+                places.append(value if kind == AT_CFA else None)
             else:
                 return None
         words = [offset]
@@ -179,9 +194,9 @@ class _Encoder:
     def _flexible(
         self, kind: int, base: int, offset: int, back: tuple[int, ...], frame: tuple[int, ...], signed: bool
     ) -> bytes | None:
-        words = [base << 3 | (2 if kind == 2 else 0) | 1, offset]
+        words = [base << 3 | (2 if kind == CFA_DEREF else 0) | 1, offset]
         controls = {0}
-        usual = (2, -8, 0) if self._abi == AMD64 else (0, 0, 0)
+        usual = (AT_CFA, -8, 0) if self._abi == AMD64 else (0, 0, 0)
         for place, (how, value, register) in enumerate((back, frame)):
             if place == 0 and (how, value, register) == usual:
                 if frame[0]:
@@ -191,14 +206,14 @@ class _Encoder:
             if how == 0:
                 continue
             controls.add(len(words))
-            if how == 4:
+            if how == REGISTER:
                 words += [value << 3 | 1, 0]
-            elif how == 5:
+            elif how == AT_REGISTER:
                 words += [register << 3 | 3, value]
             else:
                 # A control word of nothing at all would be padding.
-                words += [2 if how == 2 else 0, value]
-                if how == 3:
+                words += [2 if how == AT_CFA else 0, value]
+                if how == IS_CFA:
                     return None
         return _packed(words, controls, 0x80 if signed else 0, self._order)
 

@@ -9,12 +9,13 @@ Such code does one thing, ask the kernel to go back to what was interrupted. The
 from undwarf.buffers import zeros
 from undwarf.elf import ElfFile
 from undwarf.elf.headers import PF_X
+from undwarf.tables.rule_kinds import AT_REGISTER, CFA_DEREF
 from undwarf.tables.rule_set import RuleSet
 
 RETURN = b"\x48\xc7\xc0\x0f\x00\x00\x00\x0f\x05"
 """mov $15,%rax; syscall"""
 _NO_RULE = 0xFFFFFFFF
-_AT_WORD, _SAVED_FROM, _RSP, _RETURN_ADDRESS = 2, 5, 7, 16
+_RSP, _RETURN_ADDRESS = 7, 16
 _REGISTERS = {
     8: 40, 9: 48, 10: 56, 11: 64, 12: 72, 13: 80, 14: 88, 15: 96,
     5: 104, 4: 112, 6: 120, 3: 128, 1: 136, 0: 144, 2: 152, _RETURN_ADDRESS: 168,
@@ -28,8 +29,8 @@ _MOST_BYTES = 64 << 20
 
 def add_rule(rules: RuleSet, source: int) -> int:
     """The number of the rule; 0xffffffff where the set is full."""
-    saved = {register: (_SAVED_FROM, place, _RSP) for register, place in _REGISTERS.items()}
-    cfa = (_AT_WORD, _RSP, _PLACE_OF_RSP, 0)
+    saved = {register: (AT_REGISTER, place, _RSP) for register, place in _REGISTERS.items()}
+    cfa = (CFA_DEREF, _RSP, _PLACE_OF_RSP, 0)
     try:
         return rules.add(cfa, saved, column=_RETURN_ADDRESS, source=source, signal=True)
     except OverflowError:

@@ -11,14 +11,14 @@ from undwarf.elf import ElfFile
 from undwarf.elf.headers import Section
 from undwarf.tables.eh_frame_hdr import find_header
 from undwarf.tables.row_pairs import NO_RULE
+from undwarf.tables.rule_kinds import AT_CFA, CFA_REGISTER
 from undwarf.tables.rule_set import RuleSet
 from undwarf.tables.stub_tables import StubTables
 
 CODE = 5
 
 _NAMES = (".plt", ".iplt", ".plt.got", ".plt.sec", ".plt.bnd")
-_IN_REGISTER_CFA, _STACK, _RETURN_ADDRESS = 1, 7, 16
-_SAVED = 2
+_STACK, _RETURN_ADDRESS = 7, 16
 _PUSHES = {b"\xff\x35": 6, b"\x68": 5}
 _JUMPS = {b"\xf2\xff\x25": 7, b"\xff\x25": 6, b"\xf2\xe9": 6, b"\xe9": 5, b"\xeb": 2}
 _NOTHING = {
@@ -113,9 +113,9 @@ class Stubs(StubTables):
     def _rule(self, depth: int) -> int:
         if not depth:
             return NO_RULE
-        saved = {_RETURN_ADDRESS: (_SAVED, -8, 0)}
+        saved = {_RETURN_ADDRESS: (AT_CFA, -8, 0)}
         try:
-            return self._rules.add((_IN_REGISTER_CFA, _STACK, depth, 0), saved, column=_RETURN_ADDRESS, source=CODE)
+            return self._rules.add((CFA_REGISTER, _STACK, depth, 0), saved, column=_RETURN_ADDRESS, source=CODE)
         except OverflowError:
             return NO_RULE
 

@@ -10,6 +10,7 @@ all else runs without.
 from typing import Any
 
 import cython
+from cython.cimports.undwarf.tables import rule_kinds as kinds
 
 from undwarf.buffers import zeros
 from undwarf.unwind.loaded import Loaded
@@ -26,7 +27,6 @@ CHUNK = cython.declare(cython.Py_ssize_t, 32)
 
 # A rule's words; undwarf.tables.model describes them.
 STRIDE = cython.declare(cython.Py_ssize_t, 80)
-FLAG_SIGNAL = cython.declare(cython.int, 1)
 # What there is in place of a rule.
 RULE_NO = cython.declare(cython.uint, 0xFFFFFFFF)
 RULE_UNMAPPED = cython.declare(cython.uint, 0xFFFFFFFE)
@@ -395,7 +395,7 @@ class Lookup:
                 rule = cython.cast(cython.uint, self.rule(image, address))
             if rule < RULE_LIMIT:
                 source = self.words[STRIDE * rule + 5]
-                if lookup != raw and self.words[STRIDE * rule + 4] & FLAG_SIGNAL:
+                if lookup != raw and self.words[STRIDE * rule + 4] & kinds.FLAG_SIGNAL:
                     # The rule of a signal trampoline starts a byte early, so that the return address minus one
                     # finds it; the frame itself is the trampoline's first byte.
                     address += 1

@@ -4,24 +4,12 @@
 from typing import Any
 
 import cython
+from cython.cimports.undwarf.tables import rule_kinds as kinds
 
 from undwarf.unwind.expressions import Expressions
 
 # A rule's words; undwarf.tables.model describes them.
 STRIDE = cython.declare(cython.Py_ssize_t, 80)
-CFA_REGISTER = cython.declare(cython.int, 1)
-CFA_DEREF = cython.declare(cython.int, 2)
-CFA_PLT = cython.declare(cython.int, 3)
-CFA_EXPRESSION = cython.declare(cython.int, 4)
-FLAG_SIGNAL = cython.declare(cython.int, 1)
-FLAG_OUTERMOST = cython.declare(cython.int, 2)
-FLAG_INTERRUPTED = cython.declare(cython.int, 32)
-KIND_AT_CFA = cython.declare(cython.int, 2)
-KIND_IS_CFA = cython.declare(cython.int, 3)
-KIND_REGISTER = cython.declare(cython.int, 4)
-KIND_AT_REGISTER = cython.declare(cython.int, 5)
-KIND_EXPRESSION = cython.declare(cython.int, 6)
-KIND_IS_EXPRESSION = cython.declare(cython.int, 7)
 FROM_GOPCLNTAB = cython.declare(cython.int, 6)
 """The source of rules whose expressions lead to another stack (:mod:`undwarf.tables.go_stacks`)."""
 NOTHING = cython.declare(cython.uint, 0xFFFFFFFF)
@@ -80,29 +68,29 @@ class Steps(Expressions):
         sp: cython.ulonglong = self.regs[RSP]
         elsewhere: cython.bint
         self.fault = 0
-        if flags & FLAG_OUTERMOST:
+        if flags & kinds.FLAG_OUTERMOST:
             return STOP_ROOT
-        if kind < CFA_REGISTER or kind > CFA_EXPRESSION:
+        if kind < kinds.CFA_REGISTER or kind > kinds.CFA_EXPRESSION:
             return STOP_NO_RULE
         cfa = self.call_frame_address(at, kind)
-        elsewhere = kind == CFA_EXPRESSION and self.words[at + 5] == FROM_GOPCLNTAB
+        elsewhere = kind == kinds.CFA_EXPRESSION and self.words[at + 5] == FROM_GOPCLNTAB
         if self.fault:
             return (
                 STOP_OTHER_STACK if elsewhere and self.fault in (STOP_TRUNCATED, STOP_UNREADABLE_MEMORY) else self.fault
             )
         # Only the stack and frame pointer bound the frame; other registers may lead to another stack.
         number = self.words[at + 1]
-        if cfa < sp and kind == CFA_REGISTER and not flags & FLAG_SIGNAL and number in (RSP, RBP):
+        if cfa < sp and kind == kinds.CFA_REGISTER and not flags & kinds.FLAG_SIGNAL and number in (RSP, RBP):
             return STOP_BAD_CFA
         saved = self.words[at + 6]
         if saved < 1 or saved > REGISTERS or self.words[at + 7] != RIP or self.words[at + 8] != RIP:
             return STOP_BAD_RULE
-        if flags & FLAG_INTERRUPTED and self.entered_kernel(cfa + self.words[at + 10]):
+        if flags & kinds.FLAG_INTERRUPTED and self.entered_kernel(cfa + self.words[at + 10]):
             return STOP_ROOT
         for i in range(saved):
-            if self.words[at + 9 + 4 * i] >= KIND_REGISTER:
+            if self.words[at + 9 + 4 * i] >= kinds.REGISTER:
                 simple = False
-        if not simple or kind != CFA_REGISTER or not CALLEE_SAVED >> number & 1 or cfa < sp:
+        if not simple or kind != kinds.CFA_REGISTER or not CALLEE_SAVED >> number & 1 or cfa < sp:
             self.odd = True
         if simple:
             return self.restore_saved(at, saved, cfa)
@@ -116,13 +104,13 @@ class Steps(Expressions):
     def call_frame_address(self, at: cython.Py_ssize_t, kind: cython.int) -> cython.ulonglong:
         """The call frame address by the rule at ``at``; sets ``fault`` if there is none."""
         cfa: cython.ulonglong
-        if kind == CFA_EXPRESSION:
+        if kind == kinds.CFA_EXPRESSION:
             return self.evaluate(self.words[at + 3], 0, False)
-        cfa = self.register(RSP if kind == CFA_PLT else self.words[at + 1])
+        cfa = self.register(RSP if kind == kinds.CFA_PLT else self.words[at + 1])
         cfa += cython.cast(cython.ulonglong, cython.cast(cython.longlong, self.words[at + 2]))
-        if kind == CFA_DEREF and not self.fault:
+        if kind == kinds.CFA_DEREF and not self.fault:
             cfa = self.load(cfa) + cython.cast(cython.ulonglong, cython.cast(cython.longlong, self.words[at + 3]))
-        elif kind == CFA_PLT and (self.regs[RIP] & 15) >= cython.cast(cython.ulonglong, self.words[at + 3]):
+        elif kind == kinds.CFA_PLT and (self.regs[RIP] & 15) >= cython.cast(cython.ulonglong, self.words[at + 3]):
             cfa += 8
         return cfa
 
@@ -160,7 +148,7 @@ class Steps(Expressions):
             address = cfa + cython.cast(cython.ulonglong, cython.cast(cython.longlong, self.words[at + 10 + 4 * i]))
             if number == RSP:
                 stack_set = True
-            if how == KIND_AT_CFA:
+            if how == kinds.AT_CFA:
                 if address < sp:
                     if number != RIP:
                         # Below the stack pointer: an epilogue has taken the register back already, and compilers
@@ -175,7 +163,7 @@ class Steps(Expressions):
                     self.known &= ~(cython.cast(cython.uint, 1) << number)
                 else:
                     self.known |= cython.cast(cython.uint, 1) << number
-            elif how == KIND_IS_CFA:
+            elif how == kinds.IS_CFA:
                 self.regs[number] = address
                 self.known |= cython.cast(cython.uint, 1) << number
             else:
@@ -210,7 +198,7 @@ class Steps(Expressions):
             if (
                 number == RIP
                 and not self.innermost
-                and self.words[at + 9 + 4 * i] == KIND_REGISTER
+                and self.words[at + 9 + 4 * i] == kinds.REGISTER
                 and self.words[at + 10 + 4 * i] == self.link
             ):
                 # A frame that called another has its own return address elsewhere.
@@ -242,20 +230,20 @@ class Steps(Expressions):
         how: cython.int = self.words[at]
         amount: cython.ulonglong = cython.cast(cython.ulonglong, cython.cast(cython.longlong, self.words[at + 1]))
         value: cython.ulonglong
-        if how == KIND_AT_CFA:
+        if how == kinds.AT_CFA:
             return self.load(cfa + amount)
-        if how == KIND_IS_CFA:
+        if how == kinds.IS_CFA:
             return cfa + amount
-        if how == KIND_REGISTER:
+        if how == kinds.REGISTER:
             return self.register(self.words[at + 1])
-        if how == KIND_AT_REGISTER:
+        if how == kinds.AT_REGISTER:
             value = self.register(self.words[at + 2]) + amount
-        elif how in (KIND_EXPRESSION, KIND_IS_EXPRESSION):
+        elif how in (kinds.EXPRESSION, kinds.IS_EXPRESSION):
             value = self.evaluate(self.words[at + 1], cfa, True)
         else:
             self.fault = STOP_ROOT
             return 0
-        if self.fault or how == KIND_IS_EXPRESSION:
+        if self.fault or how == kinds.IS_EXPRESSION:
             return value
         return self.load(value)
 

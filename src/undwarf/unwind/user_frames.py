@@ -8,6 +8,7 @@ frames and both dumps are equal above, the rest is the same.
 from typing import Any
 
 import cython
+from cython.cimports.undwarf.tables import rule_kinds as kinds
 
 from undwarf.buffers import zeros
 from undwarf.unwind.steps import Steps
@@ -21,8 +22,6 @@ give back (all ones where the address is exact), stack node."""
 
 # A rule's words (undwarf.tables.model), and what there is in place of a rule.
 STRIDE = cython.declare(cython.Py_ssize_t, 80)
-FLAG_SIGNAL = cython.declare(cython.int, 1)
-KIND_AT_CFA = cython.declare(cython.int, 2)
 RULE_NO = cython.declare(cython.uint, 0xFFFFFFFF)
 RULE_UNMAPPED = cython.declare(cython.uint, 0xFFFFFFFE)
 RULE_NO_FILE = cython.declare(cython.uint, 0xFFFFFFFD)
@@ -151,7 +150,7 @@ class UserFrames(Steps):
                 if reason:
                     break
                 self.regs[RIP] &= self.address_bits
-                exact = (self.words[STRIDE * rule + 4] & FLAG_SIGNAL) != 0
+                exact = (self.words[STRIDE * rule + 4] & kinds.FLAG_SIGNAL) != 0
             else:
                 reason = self.step_without_rule(0 if exact else depth - left)
                 if reason:
@@ -333,7 +332,7 @@ class UserFrames(Steps):
         if rule >= RULE_LIMIT or self.link >= 0:
             return False
         for i in range(min(self.words[at + 6], REGISTERS)):
-            if self.words[at + 9 + 4 * i] == KIND_AT_CFA and self.words[at + 8 + 4 * i] in (RAX, RDX):
+            if self.words[at + 9 + 4 * i] == kinds.AT_CFA and self.words[at + 8 + 4 * i] in (RAX, RDX):
                 found += 1
         return found == 2
 

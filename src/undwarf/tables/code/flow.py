@@ -29,6 +29,7 @@ from undwarf.tables.code.stack_state import (
     merge,
     rule_of,
 )
+from undwarf.tables.rule_kinds import CFA_REGISTER
 
 __all__ = ["Flow"]
 
@@ -298,7 +299,7 @@ class Flow:
                 realigned = kind == do.ADDRESS and operations[at][1:3] == (do.ALIGN, 7)
                 if realigned and registers[a] == CFA and now is not None:
                     # Compilers name the call frame by this register from here on.
-                    now = (1, a, 0, 0), now[1]
+                    now = (CFA_REGISTER, a, 0, 0), now[1]
                 if now != rule:
                     rule = now
                     rows.append((behind, rule))

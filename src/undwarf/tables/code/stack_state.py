@@ -8,6 +8,8 @@ an instruction made that rounds an address down; 2^40 apart, so that adding to a
 
 from collections.abc import Iterable
 
+from undwarf.tables.rule_kinds import AT_CFA, AT_REGISTER, CFA_DEREF, CFA_REGISTER, REGISTER, UNDEFINED
+
 __all__ = ["CFA", "OUTERMOST", "RuleWords", "State", "entry_state", "is_call_frame", "merge", "rule_of"]
 
 SPAN = 1 << 40
@@ -37,7 +39,7 @@ State = tuple[list[int], dict[int, int]]
 RuleWords = tuple[tuple[int, int, int, int], tuple[tuple[int, int, int, int], ...]]
 """The call frame address as (kind, register, offset, extra), and for registers (number, kind, value, base)."""
 
-OUTERMOST: RuleWords = (1, 7, 8, 0), ((16, 1, 0, 0),)
+OUTERMOST: RuleWords = (CFA_REGISTER, 7, 8, 0), ((16, UNDEFINED, 0, 0),)
 """Of code that nobody called: there is no return address."""
 
 _SAVED = (3, 6, 12, 13, 14, 15)
@@ -92,36 +94,36 @@ def _call_frame(registers: list[int], words: dict[int, int]) -> tuple[int, int, 
     pointer; where neither knows, from the word a realigned frame keeps it in, else from any register."""
     frame = registers[6]
     if frame == CFA - 16 and words.get(frame) == 7:
-        return 1, 6, 16, 0
+        return CFA_REGISTER, 6, 16, 0
     stack = registers[7]
     on_stack = HALF <= stack < CFA + HALF
     # Functions written by hand keep the stack pointer of their entry: in a register, later on the stack.
     if not on_stack and TAKEN not in words and frame != CFA - 8:
         for where, what in words.items():
             if what == CFA - 8 and (found := _address(where, registers, (7,))) is not None:
-                return 2, 7, found[1], 8
+                return CFA_DEREF, 7, found[1], 8
     if CFA - 8 in registers and frame != CFA - 8:
         for r in _COPIES:
             if registers[r] == CFA - 8:
-                return 1, r, 8, 0
+                return CFA_REGISTER, r, 8, 0
     if on_stack:
-        return 1, 7, CFA - stack, 0
+        return CFA_REGISTER, 7, CFA - stack, 0
     if HALF <= frame < CFA + HALF:
-        return 1, 6, CFA - frame, 0
+        return CFA_REGISTER, 6, CFA - frame, 0
     for where, what in words.items():
         if HALF <= what < CFA + HALF:
             found = _address(where, registers, (6,))
             if found is not None:
-                return 2, 6, found[1], CFA - what
+                return CFA_DEREF, 6, found[1], CFA - what
     for r in _BASES:
         held = registers[r]
         if HALF <= held < CFA + HALF:
-            return 1, r, CFA - held, 0
+            return CFA_REGISTER, r, CFA - held, 0
     for where, what in words.items():
         if HALF <= what < CFA + HALF:
             found = _address(where, registers, (7,))
             if found is not None:
-                return 2, 7, found[1], CFA - what
+                return CFA_DEREF, 7, found[1], CFA - what
     return None
 
 
@@ -142,27 +144,27 @@ def rule_of(state: State) -> RuleWords | None:
     # The return address.
     where = where_saved.get(RETURN, 0)
     if HALF <= where < CFA + HALF:
-        rules.append((16, 2, where - CFA, 0))
+        rules.append((16, AT_CFA, where - CFA, 0))
     elif RETURN in registers:
-        rules.append((16, 4, registers.index(RETURN), 0))
+        rules.append((16, REGISTER, registers.index(RETURN), 0))
     elif words.get(CFA - 8) == RETURN:
-        rules.append((16, 2, -8, 0))
+        rules.append((16, AT_CFA, -8, 0))
     else:
         return None
     for r in _SAVED:
         where = where_saved.get(1 + r, 0)
         if HALF <= where < CFA + HALF:
             if where - CFA >= -(1 << 31):
-                rules.append((r, 2, where - CFA, 0))
+                rules.append((r, AT_CFA, where - CFA, 0))
         elif where:
             found = _address(where, registers, (6, 7))
-            rules.append((r, 5, found[1], found[0]) if found is not None else (r, 1, 0, 0))
+            rules.append((r, AT_REGISTER, found[1], found[0]) if found is not None else (r, UNDEFINED, 0, 0))
         elif registers[r] == 1 + r:
             continue
         elif 1 + r in registers:
-            rules.append((r, 4, registers.index(1 + r), 0))
+            rules.append((r, REGISTER, registers.index(1 + r), 0))
         else:
-            rules.append((r, 1, 0, 0))
+            rules.append((r, UNDEFINED, 0, 0))
     return cfa, tuple(rules)
 
 
@@ -171,6 +173,6 @@ def is_call_frame(state: State, cfa: tuple[int, int, int, int]) -> bool:
     registers, words = state
     kind, register, offset, extra = cfa
     held = registers[register] if 0 <= register < 16 else 0
-    if kind == 2:
+    if kind == CFA_DEREF:
         return HALF <= held < ANCHORS and words.get(held + offset, 0) + extra == CFA
-    return kind == 1 and held + offset == CFA
+    return kind == CFA_REGISTER and held + offset == CFA

@@ -1,0 +1,19 @@
+# As rule_kinds.py has them.
+cdef enum:
+    CFA_UNDEFINED = 0
+    CFA_REGISTER = 1
+    CFA_DEREF = 2
+    CFA_PLT = 3
+    CFA_EXPRESSION = 4
+    UNDEFINED = 1
+    AT_CFA = 2
+    IS_CFA = 3
+    REGISTER = 4
+    AT_REGISTER = 5
+    EXPRESSION = 6
+    IS_EXPRESSION = 7
+    FLAG_SIGNAL = 1
+    FLAG_OUTERMOST = 2
+    FLAG_SIGNED = 4
+    FLAG_EXPRESSION = 8
+    FLAG_INTERRUPTED = 32

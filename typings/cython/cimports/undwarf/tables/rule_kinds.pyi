@@ -1,0 +1,3 @@
+"""undwarf/tables/rule_kinds.pxd"""
+
+from undwarf.tables.rule_kinds import *
