@@ -27,6 +27,14 @@ def zeros(typecode: Typecode, count: int) -> "memoryview[int]":
     return memoryview(mapped).cast("B").cast(typecode)[:count]
 
 
+def ones(typecode: Typecode, count: int) -> "memoryview[int]":
+    """A writable column whose bits are all set: in columns of numbers of things, that says that there is none."""
+    column = zeros(typecode, count)
+    if count:
+        column.cast("B")[:] = b"\xff" * (count * SIZES[typecode])
+    return column
+
+
 def longer(column: Any, used: int, size: int) -> "memoryview[int]":
     """The first ``used`` entries of a column (or of a kernel's typed memory) in one with room for ``size``."""
     old = memoryview(column)

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
-from undwarf.buffers import zeros
+from undwarf.buffers import ones, zeros
 from undwarf.images import Image, ImageStore
 from undwarf.images.kinds import bits_of_name
 from undwarf.lazy_dataclasses import dataclass
@@ -104,20 +104,13 @@ def build_profile(
     columns = walked.columns
     if progress is not None:
         progress("naming frames", 0, len(columns["address"]))
-    keys = spaces.replay.keys()
-    number_of = zeros("I", len(keys) + 1)
-    for i, key in enumerate(keys):
-        number_of[i] = store.image(key).number
     pids = frame_pids(columns["image"], spaces.replay.key_pids())
-    # Several mappings' names and identities may mean one image: from here on, images are those of the store.
-    remap(columns["image"], 0, len(columns["image"]), number_of)
-    remap(walked.stop_image, 0, len(walked.stop_image), number_of)
+    _take_numbers_of_store(walked, spaces.replay, store)
     if names:
         resolver = Resolver(store, data.features, options, records=records)
-        named = resolver.resolve(columns["image"], columns["address"], pids)
-        function, functions = named.number, FunctionTable(named.name, named.image, named.address)
+        function, functions = _named(resolver, columns["image"], columns["address"], pids)
     else:
-        function, functions = zeros("I", len(columns["image"])), FunctionTable([UNKNOWN], no_image(1), zeros("Q", 1))
+        function, functions = zeros("I", len(columns["image"])), FunctionTable([UNKNOWN], ones("I", 1), zeros("Q", 1))
     frames = FrameColumns(
         columns["image"],
         columns["address"],
@@ -144,28 +137,18 @@ def build_profile(
             demangle=options.demangle,
             limits=options.limits,
         )
+        files = inlines.files
         frames, functions, stacks, innermost = _expanded(frames, functions, stacks, inlines, inline)
         if not lines:
             frames.file = frames.line = None
         if len(innermost):
             remap(walked.stack, 0, len(walked.stack), innermost)
-        files = inlines.files
     return Profile(
         _samples(records, walked, comm_of, spaces.space_of, order),
         stacks,
         frames,
         functions,
-        [
-            # A file that no stack leads through is not opened to say what is wrong with it.
-            ImageInfo(
-                _text(image.name),
-                image.path,
-                image.build_id.hex(),
-                image.kind.name.lower(),
-                image.problem if image.number in used else "",
-            )
-            for image in store.images
-        ],
+        [_image_info(image, image.number in used) for image in store.images],
         comms,
         [_event_info(event) for event in data.events],
         files=files,
@@ -174,21 +157,31 @@ def build_profile(
     )
 
 
-def no_image(count: int) -> memoryview:
-    """A column (I) that says of each entry that it has no image."""
-    found = zeros("I", count)
-    found.cast("B")[:] = b"\xff" * (4 * count)
-    return found
+def _take_numbers_of_store(walked: Walked, replay: Replay, store: ImageStore) -> None:
+    """Several mappings' names and identities may mean one image: from here on, images are those of the store."""
+    keys = replay.keys()
+    number_of = zeros("I", len(keys) + 1)
+    for i, key in enumerate(keys):
+        number_of[i] = store.image(key).number
+    for column in (walked.columns["image"], walked.stop_image):
+        remap(column, 0, len(column), number_of)
+
+
+def _named(
+    resolver: Resolver, images: memoryview, addresses: memoryview, pids: memoryview | None = None
+) -> tuple[memoryview, FunctionTable]:
+    """The function of each frame, and all of them."""
+    named = resolver.resolve(images, addresses, pids)
+    return named.number, FunctionTable(named.name, named.image, named.address)
 
 
 def name_frames(profile: Profile, wanted: Iterable[int], resolver: Resolver) -> None:
     """Name what was made without names: the functions of some frames. All others are one that nothing names."""
     frames = profile.frames
-    images = no_image(len(frames))
+    images = ones("I", len(frames))
     for frame in wanted:
         images[frame] = frames.image[frame]
-    named = resolver.resolve(images, frames.address)
-    frames.function, profile.functions = named.number, FunctionTable(named.name, named.image, named.address)
+    frames.function, profile.functions = _named(resolver, images, frames.address)
 
 
 def _expanded(
@@ -221,6 +214,12 @@ def _expanded(
         StackColumns(parent, frame),
         innermost,
     )
+
+
+def _image_info(image: Image, used: bool) -> ImageInfo:
+    """What a profile says of an image. One that no stack leads through is not opened to say what is wrong with it."""
+    problem = image.problem if used else ""
+    return ImageInfo(_text(image.name), image.path, image.build_id.hex(), image.kind.name.lower(), problem)
 
 
 def _event_info(event: EventAttr) -> EventInfo:

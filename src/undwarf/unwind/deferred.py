@@ -13,7 +13,7 @@ from typing import Any
 
 import cython
 
-from undwarf.buffers import zeros
+from undwarf.buffers import ones, zeros
 
 NOTHING = cython.declare(cython.uint, 0xFFFFFFFF)
 CONTEXT_USER_DEFERRED = cython.declare(cython.ulonglong, 0xFFFFFFFFFFFFFD80)
@@ -91,9 +91,127 @@ def read_chain(view: Any, at: int, count: int, addresses: Any, place: int) -> No
             target[to + i] = words[i]
 
 
+@cython.final
+@cython.cclass
+class _Threads:
+    """Samples that wait for their chains, by thread: a table of open addressing, in which a thread's slot leads to the
+    newest sample and each sample to the one before."""
+
+    keys = cython.declare("const unsigned long long[::1]")
+    found = cython.declare("unsigned int[::1]")
+    following = cython.declare("unsigned int[::1]")
+    threads = cython.declare("int[::1]")
+    heads = cython.declare("unsigned int[::1]")
+    used = cython.declare("unsigned char[::1]")
+    gone = cython.declare("unsigned char[::1]")
+    last = cython.declare("unsigned long long[::1]")
+    factor: cython.ulonglong
+    shift: cython.int
+    merged: cython.Py_ssize_t
+    superseded: cython.Py_ssize_t
+    exited: cython.Py_ssize_t
+    left: cython.Py_ssize_t
+    duplicate: cython.Py_ssize_t
+    unclaimed: cython.Py_ssize_t
+
+    def __init__(self, cookies: Any, chain_of: Any, most: int) -> None:
+        """``cookies`` and ``chain_of``, which is to be filled, are by sample; ``most``: so many threads at most."""
+        bits = 4
+        while 1 << bits < 2 * most:
+            bits += 1
+        self.keys = cookies
+        self.found = chain_of
+        self.following = zeros("I", len(chain_of))
+        self.threads = zeros("i", 1 << bits)
+        self.heads = zeros("I", 1 << bits)
+        self.used = zeros("B", 1 << bits)
+        self.gone = zeros("B", 1 << bits)
+        self.last = zeros("Q", 1 << bits)
+        # Random and odd: threads cannot be numbered so that all meet in one slot.
+        self.factor = int.from_bytes(os.urandom(8), "little") | 1
+        self.shift = 64 - bits
+        self.merged = self.superseded = self.exited = self.left = self.duplicate = self.unclaimed = 0
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1)
+    def slot(self, tid: cython.int) -> cython.Py_ssize_t:
+        """Where a thread is, which is put there if it is new."""
+        mask: cython.ulonglong = cython.cast(cython.ulonglong, self.used.shape[0] - 1)
+        at: cython.ulonglong
+        at = (cython.cast(cython.ulonglong, cython.cast(cython.uint, tid)) * self.factor) >> self.shift & mask
+        while self.used[at] and self.threads[at] != tid:
+            at = (at + 1) & mask
+        if not self.used[at]:
+            self.used[at] = 1
+            self.threads[at] = tid
+            self.heads[at] = NOTHING
+        return at
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1)
+    def wait(self, tid: cython.int, sample: cython.uint) -> cython.int:
+        """A sample waits for its chain."""
+        at: cython.Py_ssize_t = self.slot(tid)
+        self.following[sample] = self.heads[at]
+        self.heads[at] = sample
+        self.gone[at] = 0
+        return 0
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1)
+    def leave(self, tid: cython.int) -> cython.int:
+        """A thread ends."""
+        self.gone[self.slot(tid)] = 1
+        return 0
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1)
+    def deliver(self, tid: cython.int, cookie: cython.ulonglong, event: cython.uint) -> cython.int:
+        """A chain is there: of the samples with its cookie. All others of its thread have missed theirs."""
+        at: cython.Py_ssize_t = self.slot(tid)
+        sample: cython.uint = self.heads[at]
+        met: cython.bint = False
+        while sample != NOTHING:
+            if self.keys[sample] == cookie:
+                self.found[sample] = event
+                self.merged += 1
+                met = True
+            else:
+                self.superseded += 1
+            sample = self.following[sample]
+        if not met:
+            if self.last[at] == cookie and cookie != 0:
+                self.duplicate += 1
+            else:
+                self.unclaimed += 1
+        self.last[at] = cookie
+        self.heads[at] = NOTHING
+        return 0
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1)
+    def count_waiting(self) -> cython.int:
+        """Count the samples whose chains never came."""
+        at: cython.Py_ssize_t
+        sample: cython.uint
+        for at in range(self.used.shape[0]):
+            sample = self.heads[at] if self.used[at] else NOTHING
+            while sample != NOTHING:
+                if self.gone[at]:
+                    self.exited += 1
+                else:
+                    self.left += 1
+                sample = self.following[sample]
+        return 0
+
+
 @cython.locals(
     waits="const unsigned char[::1]",
-    keys="const unsigned long long[::1]",
     times="const unsigned long long[::1]",
     positions="const unsigned long long[::1]",
     tids="const int[::1]",
@@ -103,13 +221,7 @@ def read_chain(view: Any, at: int, count: int, addresses: Any, place: int) -> No
     side_positions="const unsigned long long[::1]",
     side_tids="const int[::1]",
     side_cookies="const unsigned long long[::1]",
-    chain_of="unsigned int[::1]",
-    following="unsigned int[::1]",
-    threads="int[::1]",
-    heads="unsigned int[::1]",
-    used="unsigned char[::1]",
-    gone="unsigned char[::1]",
-    last="unsigned long long[::1]",
+    threads=_Threads,
 )
 def match(samples: Any, order: Any, cookies: Any, waiting: Any, sideband: Any) -> "tuple[memoryview, dict[str, int]]":
     """(the side-band entry with each sample's chain, 0xffffffff for none ('I'), what became of samples and records).
@@ -119,7 +231,6 @@ def match(samples: Any, order: Any, cookies: Any, waiting: Any, sideband: Any) -
     that was already there, and ``unclaimed`` ones that no sample waits for.
     """
     waits = waiting
-    keys = cookies
     times = samples.time
     positions = samples.position
     tids = samples.tid
@@ -131,41 +242,18 @@ def match(samples: Any, order: Any, cookies: Any, waiting: Any, sideband: Any) -
     side_cookies = sideband.a
     n: cython.Py_ssize_t = times.shape[0]
     events: cython.Py_ssize_t = kinds.shape[0]
-    result = zeros("I", n)
-    chain_of = result
-    following = zeros("I", n)
-    expected: cython.Py_ssize_t = 0
+    result = ones("I", n)
+    most: cython.Py_ssize_t = 0
     i: cython.Py_ssize_t
     for i in range(n):
-        chain_of[i] = NOTHING
-        expected += waits[i]
+        most += waits[i]
     for i in range(events):
-        expected += kinds[i] == KIND_DEFERRED or kinds[i] == KIND_EXIT
-    bits: cython.int = 4
-    while (cython.cast(cython.Py_ssize_t, 1) << bits) < 2 * expected:
-        bits += 1
-    threads = zeros("i", 1 << bits)
-    heads = zeros("I", 1 << bits)
-    used = zeros("B", 1 << bits)
-    gone = zeros("B", 1 << bits)
-    last = zeros("Q", 1 << bits)
-    mask: cython.ulonglong = (1 << bits) - 1
-    # Random and odd: threads cannot be numbered so that all meet in one slot.
-    factor: cython.ulonglong = int.from_bytes(os.urandom(8), "little") | 1
-    shift: cython.int = 64 - bits
-    slot: cython.ulonglong
-    tid: cython.int
-    s: cython.uint
+        most += kinds[i] == KIND_DEFERRED or kinds[i] == KIND_EXIT
+    threads = _Threads(cookies, result, most)
+    sample: cython.uint
+    first: cython.bint
     place: cython.Py_ssize_t = 0
     event: cython.Py_ssize_t = 0
-    is_sample: cython.bint
-    met: cython.bint
-    merged: cython.Py_ssize_t = 0
-    superseded: cython.Py_ssize_t = 0
-    exited: cython.Py_ssize_t = 0
-    left: cython.Py_ssize_t = 0
-    duplicate: cython.Py_ssize_t = 0
-    unclaimed: cython.Py_ssize_t = 0
     with cython.nogil:
         while place < n or event < events:
             if place < n and not waits[numbers[place]]:
@@ -174,65 +262,27 @@ def match(samples: Any, order: Any, cookies: Any, waiting: Any, sideband: Any) -
             if event < events and kinds[event] != KIND_DEFERRED and kinds[event] != KIND_EXIT:
                 event += 1
                 continue
-            if place >= n and event >= events:
-                break
-            is_sample = event >= events
+            first = event >= events
             if place < n and event < events:
-                s = numbers[place]
-                is_sample = times[s] < side_times[event] or (
-                    times[s] == side_times[event] and positions[s] < side_positions[event]
+                sample = numbers[place]
+                first = times[sample] < side_times[event] or (
+                    times[sample] == side_times[event] and positions[sample] < side_positions[event]
                 )
-            tid = tids[numbers[place]] if is_sample else side_tids[event]
-            slot = (cython.cast(cython.ulonglong, cython.cast(cython.uint, tid)) * factor) >> shift & mask
-            while used[slot] and threads[slot] != tid:
-                slot = (slot + 1) & mask
-            if not used[slot]:
-                used[slot] = 1
-                threads[slot] = tid
-                heads[slot] = NOTHING
-            if is_sample:
-                s = numbers[place]
-                following[s] = heads[slot]
-                heads[slot] = s
-                gone[slot] = 0
+            if first:
+                threads.wait(tids[numbers[place]], numbers[place])
                 place += 1
                 continue
             if kinds[event] == KIND_EXIT:
-                gone[slot] = 1
-                event += 1
-                continue
-            met = False
-            s = heads[slot]
-            while s != NOTHING:
-                if keys[s] == side_cookies[event]:
-                    chain_of[s] = cython.cast(cython.uint, event)
-                    merged += 1
-                    met = True
-                else:
-                    superseded += 1
-                s = following[s]
-            if not met:
-                if last[slot] == side_cookies[event] and side_cookies[event] != 0:
-                    duplicate += 1
-                else:
-                    unclaimed += 1
-            last[slot] = side_cookies[event]
-            heads[slot] = NOTHING
+                threads.leave(side_tids[event])
+            else:
+                threads.deliver(side_tids[event], side_cookies[event], cython.cast(cython.uint, event))
             event += 1
-        for i in range(cython.cast(cython.Py_ssize_t, mask) + 1):
-            if used[i]:
-                s = heads[i]
-                while s != NOTHING:
-                    if gone[i]:
-                        exited += 1
-                    else:
-                        left += 1
-                    s = following[s]
+        threads.count_waiting()
     return result, {
-        "merged": merged,
-        "superseded": superseded,
-        "exited": exited,
-        "open": left,
-        "duplicate": duplicate,
-        "unclaimed": unclaimed,
+        "merged": threads.merged,
+        "superseded": threads.superseded,
+        "exited": threads.exited,
+        "open": threads.left,
+        "duplicate": threads.duplicate,
+        "unclaimed": threads.unclaimed,
     }

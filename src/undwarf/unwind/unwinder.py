@@ -24,6 +24,9 @@ GIL: threads that begin together wait for each other at every function they meet
 COLD_SHARE = 4
 """The part of the samples after which they begin in any case."""
 
+FEW = 2000
+"""Samples up to which one thread walks."""
+
 Progress = Callable[[int, int], None]
 Memory = Callable[[int, int, int], bytes | None]
 """Memory as it was at a sample, beside its stack dump: its number, start and end to the bytes from the start on."""
@@ -135,21 +138,12 @@ def walk_samples(
     With ``runtime``, frames keep the absolute address they ran at; with ``returns`` callers'
     are return addresses. ``progress`` is told samples done and in all.
     """
+    later = later_chains(data, records)
     count = len(records.samples.position)
-    stack = zeros("I", count)
-    stop = zeros("B", count)
-    stop_image = zeros("I", count)
     registers = sources.machine.registers
     memory_slots = memoryview(b"".join(registers.slots(event.sample_regs_user) for event in data.events) or bytes(17))
     columns = replay.columns()
     image_count = max(1, len(replay.keys()))
-    work = spans(data, records)
-    lock = threading.Lock()
-    failures: list[BaseException] = []
-    done = 0
-    jobs = max(1, jobs or default_jobs())
-    if count < 2000:
-        jobs = 1
     walkers = [
         Walker(
             sources,
@@ -164,9 +158,8 @@ def walk_samples(
             runtime,
             sources.kernel_image(),
         )
-        for _ in range(jobs)
+        for _ in range(max(1, jobs or default_jobs()) if count >= FEW else 1)
     ]
-    later = later_chains(data, records)
     for walker in walkers:
         if memory is not None:
             walker.see_live(memory)
@@ -176,65 +169,85 @@ def walk_samples(
             walker.set_later(later.at, later.count, later.addresses)
         if data.stitched:
             walker.set_stitched()
-    walked_by: list[list[tuple[int, int]]] = [[] for _ in range(jobs)]
-    threads = [threading.Thread(target=lambda n=number: run(n), daemon=True) for number in range(1, jobs)]
-    started = False
+    walk = _Walk(data, records, walkers, progress)
+    walk.run()
+    return walk.result(later.counts if later is not None else {})
 
-    def start_others(samples: int, made: int) -> None:
-        """Let the others walk too, once the first thread rarely has to make rows."""
-        nonlocal started
-        if not started and (made * WARM <= samples or done * COLD_SHARE >= count):
-            started = True
-            for thread in threads:
-                thread.start()
 
-    def run(number: int) -> None:
-        nonlocal done
+class _Walk:
+    """Windows of the stream dealt to walkers, one a thread; the first is that of the calling thread."""
+
+    def __init__(self, data: PerfData, records: Records, walkers: list[Walker], progress: Progress | None) -> None:
+        self._data = data
+        self._windows = spans(data, records)
+        self._walkers = walkers
+        self._progress = progress
+        self._count = len(records.samples.position)
+        self._done = 0
+        self._stack = zeros("I", self._count)
+        self._stop = zeros("B", self._count)
+        self._stop_image = zeros("I", self._count)
+        self._walked_by: list[list[tuple[int, int]]] = [[] for _ in walkers]
+        self._lock = threading.Lock()
+        self._failures: list[BaseException] = []
+        self._others = [
+            threading.Thread(target=self._run, args=(number,), daemon=True) for number in range(1, len(walkers))
+        ]
+        self._started = False
+
+    def run(self) -> None:
+        """Walk all windows; raises what any thread met."""
+        self._run(0)
+        if self._started:
+            for thread in self._others:
+                thread.join()
+        self._others.clear()
+        if self._failures:
+            raise self._failures[0]
+
+    def _run(self, number: int) -> None:
+        """What one thread does."""
+        walker = self._walkers[number]
         made = 0
         try:
-            while not failures:
-                with lock:
-                    span = next(work, None)
+            while not self._failures:
+                with self._lock:
+                    span = next(self._windows, None)
                 if span is None:
                     return
                 position, length, first, end = span
-                with data.window(position, length) as view:
-                    walkers[number].walk(view, position, first, end, stack, stop, stop_image)
-                with lock:
-                    walked_by[number].append((first, end))
-                    done += end - first
-                    if progress is not None:
-                        progress(done, count)
+                with self._data.window(position, length) as view:
+                    walker.walk(view, position, first, end, self._stack, self._stop, self._stop_image)
+                with self._lock:
+                    self._walked_by[number].append((first, end))
+                    self._done += end - first
+                    if self._progress is not None:
+                        self._progress(self._done, self._count)
                 if number == 0:
-                    start_others(end - first, walkers[0].made - made)
-                    made = walkers[0].made
+                    self._start_others(end - first, walker.made - made)
+                    made = walker.made
         except BaseException as error:  # noqa: BLE001 - carried to the calling thread
-            failures.append(error)
+            self._failures.append(error)
 
-    run(0)
-    if started:
-        for thread in threads:
-            thread.join()
-    if failures:
-        raise failures[0]
-    without_chain = sum(walker.deferred for walker in walkers)
-    damaged = sum(walker.damaged for walker in walkers)
-    stacks, *others = [walker.stacks for walker in walkers]
-    # What walkers know of images is not needed to merge their stacks, and takes as much memory.
-    walkers.clear()
-    for number in range(1, jobs):
-        mapping = stacks.adopt(others.pop(0))
-        if not len(mapping):
-            # No sample of this thread was selected.
-            continue
-        for first, end in walked_by[number]:
-            remap(stack, first, end, mapping)
-    return Walked(
-        stack,
-        stop,
-        stop_image,
-        stacks.columns(),
-        without_chain,
-        damaged,
-        later.counts if later is not None else {},
-    )
+    def _start_others(self, samples: int, made: int) -> None:
+        """Let the others walk too, once the first thread rarely has to make rows."""
+        if not self._started and (made * WARM <= samples or self._done * COLD_SHARE >= self._count):
+            self._started = True
+            for thread in self._others:
+                thread.start()
+
+    def result(self, later: dict[str, int]) -> Walked:
+        """The stacks of all walkers, which are gone then; ``later`` is what became of deferred chains."""
+        without_chain = sum(walker.deferred for walker in self._walkers)
+        damaged = sum(walker.damaged for walker in self._walkers)
+        stacks, *others = [walker.stacks for walker in self._walkers]
+        # What walkers know of images is not needed to merge their stacks, and takes as much memory.
+        self._walkers.clear()
+        for spans_walked in self._walked_by[1:]:
+            mapping = stacks.adopt(others.pop(0))
+            if not len(mapping):
+                # No sample of this thread was selected.
+                continue
+            for first, end in spans_walked:
+                remap(self._stack, first, end, mapping)
+        return Walked(self._stack, self._stop, self._stop_image, stacks.columns(), without_chain, damaged, later)
