@@ -9,7 +9,7 @@ from undwarf.dwarf.info import Info
 
 from .test_hostile import COMPILE_UNIT, FUNCTION, NAME, REF4, ROOT, STRING, UNIT, function, table, unit
 
-ENUMERATION, ENUMERATOR, VARIABLE, STRUCTURE, TYPEDEF, TYPE = 0x04, 0x28, 0x34, 0x13, 0x16, 0x49
+ENUMERATION, ENUMERATOR, VARIABLE, STRUCTURE, TYPEDEF, TYPE, SUBPROGRAM = 0x04, 0x28, 0x34, 0x13, 0x16, 0x49, 0x2E
 SIBLING, LANGUAGE, DATA1, LOCATION, DECLARATION, EXPRLOC, PRESENT, SEC_OFFSET = (
     0x01,
     0x13,
@@ -89,6 +89,24 @@ def test_definitions_are_those_of_types_that_are_not_only_declared() -> None:
     inner = b"\7in\0" + b"\0"
     info = Info(unit(ROOT + b"\7out\0" + inner + b"\0" + b"\x08d\0" + variable(0) + b"\0"), ABBREVIATIONS)
     assert [offset for _unit, offset, _kind, _name in info.definitions()] == [FIRST, FIRST + 5]
+
+
+@pytest.mark.parametrize(("language", "told"), [(0x1D, 1), (0x21, 2)])
+@pytest.mark.parametrize("shift", [0, -40, 1 << 20])
+def test_in_c_what_is_defined_in_a_function_is_not_what_others_declare(language: int, told: int, shift: int) -> None:
+    abbreviations = table(
+        (1, COMPILE_UNIT, True, [(LANGUAGE, DATA1)]),
+        (2, SUBPROGRAM, True, [(NAME, STRING), (SIBLING, REF4)]),
+        (7, STRUCTURE, True, [(NAME, STRING)]),
+    )
+    inside, outside = b"\7s\0\0", b"\7s\0\0"
+    first = FIRST + 1
+    behind = first + 7 + len(inside) + 1
+    # An end that is none is not believed.
+    entry = b"\2f\0" + struct.pack("<I", (behind + shift) & 0xFFFFFFFF) + inside + b"\0"
+    info = Info(unit(ROOT + bytes([language]) + entry + outside + b"\0"), abbreviations)
+    assert [row[1] for row in info.definitions()] == [first + 7, behind][-told:]
+    assert info.declared(0)["die"].tolist()[:2] == [first, first + 7]
 
 
 def test_a_type_without_a_name_goes_by_the_first_typedef_beside_it() -> None:

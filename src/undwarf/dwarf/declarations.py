@@ -156,16 +156,21 @@ class Declarations(Functions):
 
     def definitions(self) -> Any:
         """(unit, offset, class and value of the name) of the structures, unions, classes and enumerations that are
-        defined anywhere."""
+        defined anywhere; of units of C outside of functions: what is defined in one is another type than what has its
+        name elsewhere (C11 6.7.2.3)."""
         unit: cython.Py_ssize_t
+        plain: cython.int
         found = []
         for unit in range(self.count):
             self._reset_records()
             self.declare(unit, TYPES)
+            plain = self.plain(unit)
             found += [
                 (unit, self.record_die[k], self.record_class[k], self.record_origin[k])
                 for k in range(self.record_total)
-                if not self.record_inlined[k] & 1 and self.record_class[k]
+                if not self.record_inlined[k] & 1
+                and self.record_class[k]
+                and not (plain and self.record_parent[k] == INSIDE)
             ]
         return found
 
@@ -173,7 +178,7 @@ class Declarations(Functions):
     @cython.exceptval(-1)
     def declare(self, unit: cython.Py_ssize_t, wanted_kinds: cython.int) -> cython.int:
         """Add what a unit declares to the rows. What entries are in is told by its row where ALL are wanted, else as 0
-        for all that has a name."""
+        for all that has a name. Of a unit of C of which TYPES are wanted, those in functions may be left out."""
         depth: cython.Py_ssize_t = 0
         decl: cython.Py_ssize_t
         die: cython.Py_ssize_t
@@ -182,6 +187,7 @@ class Declarations(Functions):
         tag: cython.int
         holds: cython.bint
         wanted: cython.bint
+        leapt: cython.bint
         plain: cython.int = self.plain(unit)
         self.at = self.unit_first[unit]
         self.end = self.unit_end[unit]
@@ -215,13 +221,17 @@ class Declarations(Functions):
                 # Namespaces, typedefs.
                 wanted = wanted_kinds == ALL and (tag == tags.NAMESPACE or tag == tags.TYPEDEF)
                 holds = tag == tags.NAMESPACE
+            leapt = False
             if not wanted:
-                if self.decl_fixed[decl] >= 0:
+                if tag == tags.SUBPROGRAM and plain and wanted_kinds == TYPES and self.decl_children[decl]:
+                    # Most of a unit is in functions.
+                    leapt = self.leap_over(decl)
+                elif self.decl_fixed[decl] >= 0:
                     # Of most of a unit: not worth a call.
                     self.at += self.decl_fixed[decl]
                 else:
                     self.pass_over(decl)
-                if tag == tags.INLINED_SUBROUTINE or tag == tags.LEXICAL_BLOCK:
+                if tag == tags.SUBPROGRAM or tag == tags.INLINED_SUBROUTINE or tag == tags.LEXICAL_BLOCK:
                     outer = INSIDE
                 elif holds and outer != INSIDE:
                     outer = 0
@@ -232,7 +242,11 @@ class Declarations(Functions):
             if self.at > self.end:
                 self.damaged += 1
                 break
-            if self.decl_children[decl] and not (depth and self.decl_leap[decl] and self.leap(decl, first, plain)):
+            if (
+                self.decl_children[decl]
+                and not leapt
+                and not (depth and self.decl_leap[decl] and self.leap(decl, first, plain))
+            ):
                 depth += 1
                 if depth > MAX_DEPTH:
                     self.damaged += 1
@@ -241,6 +255,26 @@ class Declarations(Functions):
             elif depth == 0:
                 break
         return 0
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def leap_over(self, decl: cython.Py_ssize_t) -> cython.bint:
+        """Step over all values of an entry, and over its children if it says where they end; whether it does."""
+        i: cython.Py_ssize_t
+        sibling: cython.ulonglong = 0
+        for i in range(self.decl_spec[decl], self.decl_spec[decl] + self.decl_count[decl]):
+            if self.spec_attribute[i] == attributes.SIBLING:
+                self.take(i)
+                sibling = self.value if self.value_class == REF else 0
+            else:
+                self.step(i)
+        if self.at > self.end or sibling <= cython.cast(cython.ulonglong, self.at):
+            return False
+        if sibling > cython.cast(cython.ulonglong, self.end):
+            return False
+        self.at = cython.cast("Py_ssize_t", sibling)
+        return True
 
     @cython.cfunc
     @cython.exceptval(check=True)
