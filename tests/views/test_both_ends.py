@@ -4,7 +4,6 @@ import os
 import signal
 import threading
 from collections.abc import Callable
-from itertools import pairwise
 
 import pytest
 
@@ -44,8 +43,8 @@ def test_answers_are_in_order_whoever_made_them() -> None:
     assert pids[0] == os.getpid() != pids[-1]
 
 
-@pytest.mark.parametrize(("count", "pieces"), [(1000, 3), (2000, 6), (10_000, 6)])
-def test_pieces_from_all_over_the_list_are_done_before_there_are_two(count: int, pieces: int) -> None:
+@pytest.mark.parametrize("count", [1000, 10_000])
+def test_a_piece_in_the_middle_is_done_before_there_are_two(count: int) -> None:
     done: list[int] = []
     before: list[int] = []
 
@@ -54,11 +53,10 @@ def test_pieces_from_all_over_the_list_are_done_before_there_are_two(count: int,
         return False
 
     both_ends(count, lambda k: done.append(k), ready=ready)
-    jumps = [k for k, one in enumerate(before) if not k or before[k - 1] != one - 1]
-    assert len(jumps) == pieces
+    assert 8 <= len(before) <= count / 100
+    assert before == list(range(before[0], before[-1] + 1))
+    assert abs(before[0] - count / 2) < count / 100
     assert sorted(done) == list(range(count))
-    gaps = [0, *sorted(before[k] for k in jumps), count]
-    assert max(b - a for a, b in pairwise(gaps)) < 1.3 * count / (pieces + 1)
 
 
 def test_what_the_second_one_notes_comes_back() -> None:

@@ -141,6 +141,8 @@ class _Kept:
 
     def keep(self, fresh: dict[int, _Found]) -> None:
         """Keep further answers for later runs."""
+        if all(kept is None for kept in self._of_image.values()):
+            return
         more: dict[int, dict[int, Answer]] = {}
         for k, one in fresh.items():
             image, address = self._places[k]
