@@ -212,3 +212,20 @@ def test_accesses_through_what_a_call_returns() -> None:
     assert listing.accessed_through(0, 9, frame, lost) == [(8, 0)]
     assert listing.accessed_through(19, 256, frame, lost) == []
     assert listing.accessed_through(-1, 256, frame, lost) == []
+
+
+@pytest.mark.parametrize(
+    ("code", "may"),
+    [
+        ("50c3", True),  # push rax
+        ("5348c7c00100000051c3", True),  # push rbx; mov rax, 1; push rcx
+        ("53e80000000051c3", True),  # push rbx; call; push rcx
+        ("55534883ec085b5dc3", False),  # push rbp; push rbx; sub rsp, 8; pop rbx; pop rbp
+        ("53740050c3", False),  # push rbx; je; push rax
+        ("53eb0050c3", True),  # push rbx; jmp: who knows
+        ("53", True),  # cut off
+    ],
+)
+def test_code_that_may_push_a_register_that_callers_do_not_count_on(code: str, may: bool) -> None:
+    lost = sum(1 << register for register in MACHINE.lost_in_calls if register < 64)
+    assert MACHINE.listing(bytes.fromhex(code), 0x1000).may_push(lost) is may

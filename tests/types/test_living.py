@@ -16,7 +16,8 @@ from undwarf.types.dataflow.living import Living
 from undwarf.types.dataflow.program import Program
 from undwarf.types.dataflow.tracking import Tracker
 from undwarf.types.dataflow.values import OBJECT
-from undwarf.types.sources.places import Place, PlaceKind
+from undwarf.types.layouts.model import VOID
+from undwarf.types.sources.places import Place, PlaceKind, Prototype
 
 RAX, RDX, RCX, RBX, RSI, RDI = range(6)
 LOST = [one for one in MACHINE.lost_in_calls if one in MACHINE.general]
@@ -150,3 +151,19 @@ def test_a_variable_that_is_said_to_be_there_is_a_use(tmp_path: Path) -> None:
     program = Program(fake, MACHINE, changed_by=lambda address: asked.append(address))
     Tracker(program, FunctionFlow(MACHINE.listing(code, 0), MACHINE), 0, len(code))
     assert len(asked) == 1
+
+
+@pytest.mark.parametrize(("returns", "looked"), [(True, 0), (False, 1)])
+def test_a_variable_that_is_said_to_be_in_what_a_call_returns_is_no_use(
+    tmp_path: Path, returns: bool, looked: int
+) -> None:
+    fake = Fake()
+    code = assemble("call 1f; nop; ret; 1: ret", tmp_path)
+    fake.variables.append(Place("n", fake.graph.pointer_to(fake.node), PlaceKind.REGISTER, RAX, 0, 5, len(code)))
+    asked: list[int] = []
+    prototype = Prototype("made", fake.long if returns else VOID, ())
+    program = Program(
+        fake, MACHINE, changed_by=lambda address: asked.append(address), callee=lambda _address: prototype
+    )
+    Tracker(program, FunctionFlow(MACHINE.listing(code, 0), MACHINE), 0, len(code))
+    assert len(asked) == looked

@@ -202,6 +202,10 @@ class Listing:
             if flow
         ]
 
+    def may_push(self, registers: int) -> bool:
+        """Whether code may push one of some registers, as bits, before it branches or returns."""
+        return scan.may_push(self.flows, self.templates, self.table.rows, registers)
+
     def written(self) -> tuple[int, ...]:
         """The registers that instructions write."""
         low, high = scan.written(self.templates, self.table.rows)

@@ -36,6 +36,7 @@ LOAD = cython.declare(cython.longlong, 3)
 STORE = cython.declare(cython.longlong, 4)
 ADDRESS = cython.declare(cython.longlong, 5)
 ADD = cython.declare(cython.longlong, 6)
+PUSH = cython.declare(cython.longlong, 14)
 
 
 @cython.locals(offsets="const unsigned int[::1]")
@@ -244,6 +245,26 @@ def accessed_through(
 def _has(registers: cython.ulonglong, register: cython.longlong) -> cython.bint:
     """Whether a register is among some."""
     return 0 <= register < 64 and bool(registers >> register & 1)
+
+
+@cython.locals(
+    flow_of="const unsigned char[::1]", template_of="const unsigned int[::1]", words="const long long[::1]",
+    k=cython.Py_ssize_t, row=cython.Py_ssize_t, flow=cython.int,
+)  # fmt: skip
+def may_push(flows: Any, templates: Any, rows: Any, registers: cython.ulonglong) -> bool:
+    """Whether code pushes one of some registers before it branches or returns; also where it goes on elsewhere, or is
+    all there is."""
+    flow_of, template_of, words = flows, templates, rows
+    for k in range(flow_of.shape[0]):
+        row = template_of[k] * ROW_WORDS
+        flow = flow_of[k] & 15
+        if flow == JUMP:
+            return True
+        if flow in (BRANCH, INDIRECT_JUMP, RETURN, STOP):
+            return False
+        if words[row + ACTION] == PUSH and _has(registers, words[row + LEFT]):
+            return True
+    return True
 
 
 @cython.locals(

@@ -79,6 +79,8 @@ class Binary:
         self._changed: dict[int, frozenset[int] | None] = {}
         self._given_back: dict[int, tuple[int, int] | None] = {}
         self._within = 0
+        self._lost = sum(1 << one for one in machine.lost_in_calls if one < 64) if machine is not None else 0
+        """The registers that calls change by convention, as bits."""
         self._paravirtual: range | None = None
         self._callees: dict[int, Prototype | None] = {}
         self._endless: dict[int, bool] = {}
@@ -266,14 +268,15 @@ class Binary:
         if code is None or self.stubs.find(address) is not None:
             return None
         listing = machine.listing(code, address)
-        if listing and listing[0].action == Action.PUSH:
+        if listing and listing[0].action == Action.PUSH and listing.may_push(self._lost):
             kept = put_back(machine, self._read, address) & machine.lost_in_calls
             if kept:
                 return machine.lost_in_calls - kept
+        leaving = listing.leaving()
+        if any(flow == Flow.INDIRECT_CALL or (flow == Flow.CALL and target is None) for flow, target in leaving):
+            return None
         changed = set(listing.written())
-        for flow, target in listing.leaving():
-            if flow == Flow.INDIRECT_CALL or (flow == Flow.INDIRECT_JUMP and not self._switches_only(listing)):
-                return None
+        for flow, target in leaving:
             if target is not None and not address <= target < place[1]:
                 inner = self.changed_by(target)
                 if inner is None:
@@ -281,6 +284,8 @@ class Binary:
                 changed |= inner
             elif flow == Flow.CALL and target != address:
                 return None
+        if any(flow == Flow.INDIRECT_JUMP for flow, _target in leaving) and not self._switches_only(listing):
+            return None
         return machine.lost_in_calls & changed
 
     def _switches_only(self, listing: Listing) -> bool:

@@ -158,18 +158,20 @@ class Living:
     @cython.cfunc
     @cython.exceptval(-1)
     @cython.locals(
-        offsets="const unsigned int[::1]", rows="const long long[::1]", calls="int[::1]", used=cython.Py_ssize_t,
-        k=cython.Py_ssize_t, at=cython.Py_ssize_t, low=cython.Py_ssize_t, high=cython.Py_ssize_t,
-        middle=cython.Py_ssize_t, register=cython.longlong,
+        offsets="const unsigned int[::1]", rows="const long long[::1]", calls="int[::1]",
+        returned="unsigned long long[::1]", used=cython.Py_ssize_t, k=cython.Py_ssize_t, at=cython.Py_ssize_t,
+        low=cython.Py_ssize_t, high=cython.Py_ssize_t, middle=cython.Py_ssize_t, register=cython.longlong,
     )  # fmt: skip
     def _add_said(self, offsets_of: Any, rows_of: Any) -> cython.int:
-        """Add the registers that variables are said to be in behind a call."""
+        """Add the registers that variables are said to be in behind a call, but for what that returns."""
         offsets, rows = offsets_of, rows_of
-        calls = zeros("i", len(self.flows))
+        calls, returned = zeros("i", len(self.flows)), zeros("Q", len(self.flows))
         used = 0
         for k in range(len(self.flows) - 1):
             if self.flows[k] == CALL | TARGETED:
+                self._done(k)
                 calls[used] = k
+                returned[used] = self.writes
                 used += 1
         for at in range(0, len(rows) - PLACE_WORDS + 1, PLACE_WORDS):
             register = rows[at + PLACE_REGISTER]
@@ -183,6 +185,6 @@ class Living:
                 else:
                     high = middle
             while low < used and offsets[calls[low] + 1] < rows[at + PLACE_HIGH]:
-                self.found[calls[low]] |= cython.cast(cython.ulonglong, 1) << register
+                self.found[calls[low]] |= (cython.cast(cython.ulonglong, 1) << register) & ~returned[low]
                 low += 1
         return 0
