@@ -107,7 +107,8 @@ def test_a_part_of_a_structure_that_was_taken_apart_is_of_that() -> None:
     part = Place("len", number, PlaceKind.MEMORY, 7, 40, 0, 100)
     ended = whole._replace(high=4)
     for there, expected in ((whole, (whole, 8)), (ended, (part, 0))):
-        questions = SimpleNamespace(frame_places=[there, part])
+        valid = [place for place in (there, part) if place.low <= 8 < place.high]
+        questions = SimpleNamespace(frame_places_at={8: valid}.__getitem__)
         tracker = cast(Tracker, SimpleNamespace(graph=graph, questions=questions))
         assert taken_apart(tracker, 8, part, 0) == expected
 
@@ -119,7 +120,7 @@ def test_a_reference_to_what_a_part_leads_to_is_that_part() -> None:
     for target, expected in ((character, whole), (fat, None)):
         reference = graph.add(TypeRecord(Kind.REFERENCE, size=8, target=target))
         part = Place("c", reference, PlaceKind.MEMORY, 7, 40, 0, 100)
-        questions = SimpleNamespace(frame_places=[whole, part])
+        questions = SimpleNamespace(frame_places_at={8: [whole, part]}.__getitem__)
         tracker = cast(Tracker, SimpleNamespace(graph=graph, questions=questions))
         assert taken_apart(tracker, 8, part, 0) == (expected or part, 0)
 

@@ -10,10 +10,10 @@ from math import gcd
 
 import cython
 
+from undwarf.buffers import longer
 from undwarf.disasm.listing import Listing
 from undwarf.types.dataflow.calls import REGISTERS, Calls
 from undwarf.types.dataflow.interned import Values
-from undwarf.types.dataflow.place_rows import WORDS, bounds_of, registers_of, rows_of, strays_of
 from undwarf.types.dataflow.program import Program
 from undwarf.types.dataflow.reconciling import Reconciler
 from undwarf.types.dataflow.stale import without_stale
@@ -35,16 +35,13 @@ from undwarf.types.layouts.located import Located
 from undwarf.types.layouts.model import VOID
 from undwarf.types.layouts.virtual import is_method_table, virtual_base
 from undwarf.types.sources.calling import argument_registers
+from undwarf.types.sources.place_table import WORDS, sorted_places, table_of
 from undwarf.types.sources.places import Place, PlaceKind, Prototype
 
 __all__ = ["Questions"]
 
-_IN_REGISTER = cython.declare(cython.int, 1)
 _MEMORY = cython.declare(cython.int, 2)
-_CFA = cython.declare(cython.int, 3)
-_VALUE = cython.declare(cython.int, 5)
-_CFA_VALUE = cython.declare(cython.int, 8)
-"""Kinds of places, as in `places.py`: each variable is asked for its own."""
+"""A kind of places, as in `places.py`."""
 _WORDS = cython.declare(cython.Py_ssize_t, WORDS)
 
 
@@ -69,38 +66,36 @@ class Questions:
         self._machine = program.machine
         self.calls = Calls(program, values)
         self.embedders = program.embedders_at(low)
-        self.places = program.source.function_places(low, high)
-        self._in_registers: list[Place] = []
-        self.frame_places: list[Place] = []
-        self._pointing: list[Place] = []
-        """Variables whose value is the address of a place in the frame."""
+        self.places = table_of(program.source.function_places(low, high), low, self.size)
         self._offsets = listing.offsets
         self._unfollowed = False
         """Whether variables are told to be in registers in all of their scopes, and not followed."""
-        if self._sort_places():
-            self.places, self._unfollowed = without_stale(
-                self.places, low, high, listing, self.calls.lost, program.changed_by
+        of_frame = (program.machine.stack_pointer, program.machine.frame_pointer)
+        found = sorted_places(self.places, self.size, of_frame, self.graph.is_aggregate)
+        if found.always:
+            kept, self._unfollowed = without_stale(
+                list(self.places), low, high, listing, self.calls.lost, program.changed_by
             )
             if self._unfollowed:
-                self._in_registers, self.frame_places, self._pointing = [], [], []
-                self._sort_places()
+                self.places = table_of(kept, low, self.size)
+                found = sorted_places(self.places, self.size, of_frame, self.graph.is_aggregate)
         self.has_variables = bool(self.places)
-        self.has_pointed = bool(self._pointing)
-        self.frame_places += told
-        self.placing = 0
+        self.has_pointed = bool(found.pointing)
+        self._pointing = found.pointing
+        """Variables whose value is the address of a place in the frame."""
+        self._told = told
+        self._in_registers, self._in_frame = found.in_registers, found.in_frame
+        """The numbers of places."""
+        self.in_registers, self.strays, self.seeds = found.register_rows, found.strays, found.seeds
+        """``seeds``: by place, the register and what that holds: a number of ``values``, -1 until that is asked for."""
+        self.in_frame = found.frame_rows
+        if told:
+            more, used = table_of(told, low, self.size).rows, len(self.in_frame)
+            self.in_frame = longer(self.in_frame, used, used + len(more))
+            self.in_frame[used:] = more
+        self.placing = self._placing()
         """The registers that variables in memory are counted from, other than the stack's, as bits."""
-        for place in self.frame_places:
-            if place[2] == _MEMORY and 0 <= place.register < 64:
-                self.placing |= 1 << place.register
-        self.placing &= ~(1 << program.machine.stack_pointer)
-        self.in_registers = rows_of(self._in_registers, low, self.size)
-        self.in_frame = rows_of(self.frame_places, low, self.size)
-        self.strays = strays_of(self._in_registers)
-        self.seeds = registers_of(self._in_registers)
-        """By place, the register and what that holds: a number of ``values``, -1 until that is asked for."""
         self._kin = Kin(self.graph, lambda: program.source.related(low))
-        self._bounds: memoryview[int] | None = None
-        """Where the places begin and end to be valid, when that is first asked."""
         self.reconciler = Reconciler(
             self.graph, self._kin, self.embedders, self.variable_of, unfollowed=self._unfollowed
         )
@@ -109,32 +104,31 @@ class Questions:
         """Whether the answer holds for this function only."""
         self._globals: dict[int, tuple[int, int, str] | None] = {}
 
-    @cython.locals(kind=cython.int)
-    def _sort_places(self) -> bool:
-        """Those that say what a register holds - its value, or where it is, as of what is passed by address - and those
-        in memory, which may be both. Whether one is in a register in all of the function."""
-        machine, low, high = self._machine, self._low, self._low + self.size
-        always = False
-        for place in self.places:
-            kind = place[2]
-            if kind in (_IN_REGISTER, _VALUE):
-                self._in_registers.append(place)
-                always = always or (place[5] <= low and place[6] >= high)
-            elif kind == _CFA_VALUE:
-                self._pointing.append(place)
-            elif kind in (_MEMORY, _CFA):
-                self.frame_places.append(place)
-                if kind == _MEMORY and not place.piece_size:
-                    of_frame = place.register in (machine.stack_pointer, machine.frame_pointer)
-                    if not of_frame and self.graph.is_aggregate(place.type):
-                        self._in_registers.append(place)
-        return always
+    @cython.locals(rows="const long long[::1]", at=cython.Py_ssize_t, found=cython.ulonglong, one=cython.ulonglong)
+    def _placing(self) -> int:
+        rows, found, one = self.in_frame, 0, 1
+        for at in range(0, len(rows), _WORDS):
+            if rows[at + 2] == _MEMORY and 0 <= rows[at + 3] < 64:
+                found |= one << rows[at + 3]
+        return found & ~(one << cython.cast(cython.int, self._machine.stack_pointer))
+
+    def frame_place(self, number: int) -> Place:
+        """The place of a variable in memory, by its number among those."""
+        further = number - len(self._in_frame)
+        return self.places[self._in_frame[number]] if further < 0 else self._told[further]
+
+    @cython.locals(rows="const long long[::1]", n=cython.Py_ssize_t, at=cython.longlong)
+    def frame_places_at(self, pc: int) -> list[Place]:
+        """Variables in memory that have a place at an address of the function, the outermost scope's first."""
+        rows, at = self.in_frame, pc - self._low
+        found = [n for n in range(len(rows) // _WORDS) if rows[_WORDS * n] <= at < rows[_WORDS * n + 1]]
+        return [self.frame_place(n) for n in found]
 
     # Answers in numbers of values --------------------------------------------------------------------------
 
     def _said(self, number: int) -> int:
         """What a variable says that its register holds."""
-        place = self._in_registers[number]
+        place = self.places[self._in_registers[number]]
         if not 0 <= place.register < REGISTERS:
             return 0
         if place.kind != PlaceKind.REGISTER:
@@ -143,7 +137,7 @@ class Questions:
 
     def seed(self, number: int) -> int:
         """What the register of a variable holds that is not there itself; 0 where that says nothing."""
-        place = self._in_registers[number]
+        place = self.places[self._in_registers[number]]
         if place.kind == PlaceKind.MEMORY:
             return self.values.number((OBJECT, place.type, 0, 0, -place.offset))
         value = value_of_type(self.graph, place.type, place.piece_offset, place.piece_size or 8)
@@ -155,7 +149,7 @@ class Questions:
 
     def frame_size(self, number: int) -> int:
         """Bytes of a variable in the frame."""
-        return self.graph.size(self.frame_places[number].type)
+        return self.graph.size(self.frame_place(number).type)
 
     def pointed(self, k: int, offset: int) -> int:
         """What a pointer is loaded from at an offset from the call frame address where nothing is said to be: a member
@@ -173,7 +167,7 @@ class Questions:
 
     def frame_element(self, number: int, step: int, offset: int, size: int) -> int:
         """What is loaded from an array in the frame."""
-        located = locate(self.graph, self.frame_places[number].type, step, offset, size)
+        located = locate(self.graph, self.frame_place(number).type, step, offset, size)
         return 0 if isinstance(located, str) else self.values.number(self._pointer_at(*located[:2], size))
 
     def is_data(self, address: int) -> bool:
@@ -387,22 +381,17 @@ class Questions:
     @cython.locals(bounds="const long long[::1]", at=cython.longlong, n=cython.Py_ssize_t)
     def places_at(self, pc: int) -> list[Place]:
         """Variables that have a place at an address of the function, the outermost scope's first."""
-        if self._bounds is None:
-            self._bounds = bounds_of(self.places, self._low, self.size)
-        bounds, at = self._bounds, pc - self._low
-        # There are thousands in a large function.
-        return [self.places[n] for n in range(len(self.places)) if bounds[2 * n] <= at < bounds[2 * n + 1]]
+        return self.places.valid_at(pc - self._low)
 
     def walks(self, t: int) -> bool:
         """Whether a variable goes from one object of a type to the next beside it somewhere in the function."""
         graph = self.graph
         canonical, whole = graph.canonical(t), graph.size(t)
         if self._walked is None:
-            self._walked = {
-                (graph.canonical(graph.target(place.type)), place.offset)
-                for place in self._in_registers
-                if place.kind == PlaceKind.VALUE and place.offset and graph.is_pointer(place.type)
-            }
+            rows = self.in_registers
+            told = [at for at in range(0, len(rows), WORDS) if rows[at + 2] == PlaceKind.VALUE and rows[at + 4]]
+            moved = [(rows[at + 7], rows[at + 4]) for at in told if graph.is_pointer(rows[at + 7])]
+            self._walked = {(graph.canonical(graph.target(t)), offset) for t, offset in moved}
         return (canonical, whole) in self._walked or (canonical, -whole) in self._walked
 
     @cython.locals(
@@ -414,7 +403,7 @@ class Questions:
         rows, seeds = self.in_registers, self.seeds
         at, which = pc - self._low, register
         found = []
-        for n in range(len(self._in_registers)):
+        for n in range(len(seeds) // 2):
             if rows[_WORDS * n + 3] == which and rows[_WORDS * n] <= at < rows[_WORDS * n + 1]:
                 if seeds[2 * n + 1] < 0:
                     self.seeds[2 * n + 1] = self._said(n)

@@ -261,9 +261,9 @@ class Tracker:
     def stack_variable(self, k: int, offset: int) -> tuple[Place, int] | None:
         """The innermost variable that holds an offset from the call frame address, and the offset in it."""
         found = self._states.variable(k, offset)
-        return (self.questions.frame_places[found[0]], found[1]) if found is not None else None
+        return (self.questions.frame_place(found[0]), found[1]) if found is not None else None
 
     def memory_variable(self, k: int, operand: int) -> tuple[Place, int] | None:
         """A variable whose place is said by the very register an operand has as its base, whatever that holds."""
         found = self._states.variable_by_register(k, operand)
-        return (self.questions.frame_places[found[0]], found[1]) if found is not None else None
+        return (self.questions.frame_place(found[0]), found[1]) if found is not None else None

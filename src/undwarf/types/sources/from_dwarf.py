@@ -2,7 +2,7 @@
 """DWARF as a source of types for one binary: variables by scope, globals by address, prototypes by function."""
 
 from bisect import bisect_right
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 
 from undwarf.diagnostics import Defects
@@ -186,7 +186,7 @@ class DwarfSource:
         function = self._scopes(pc)
         return function.places_at(pc) if function is not None else []
 
-    def function_places(self, low: int, high: int) -> list[Place]:
+    def function_places(self, low: int, high: int) -> Sequence[Place]:
         """All places that are valid somewhere in a range of one function, those of outer scopes first.
 
         Of constants, and of numbers in registers, not all are among them: that a function has variables, not which.

@@ -1,5 +1,6 @@
 """What a source of types says about a program: where its variables are, and what its functions take and return."""
 
+from collections.abc import Sequence
 from enum import IntEnum
 from typing import NamedTuple, Protocol
 
@@ -97,7 +98,7 @@ class TypeSource(Protocol):
     def describes(self, pc: int) -> bool:
         """Whether anything is told of the values in the function that holds ``pc``: not of one by an assembler."""
 
-    def function_places(self, low: int, high: int) -> list[Place]:
+    def function_places(self, low: int, high: int) -> Sequence[Place]:
         """All places of all scopes that are valid somewhere in [low, high), the outermost scope first."""
 
     def returned_at(self, pc: int) -> list[int]:

@@ -25,6 +25,7 @@ from undwarf.types.sources.entries import (
 )
 from undwarf.types.sources.location_lists import Lists
 from undwarf.types.sources.locations import FrameBase, Spot, spots
+from undwarf.types.sources.place_table import WORDS, PlaceTable, words_of
 from undwarf.types.sources.places import Place, PlaceKind
 
 _INLINED, _BLOCK, _TRY, _CATCH = 0x1D, 0x0B, 0x32, 0x25
@@ -50,6 +51,9 @@ ADDRX = cython.declare(cython.int, 15)
 LOCLISTX = cython.declare(cython.int, 16)
 ENTRY = cython.declare(cython.Py_ssize_t, 12)
 """Numbers of each row of :meth:`undwarf.dwarf.info.Info.variables`."""
+PLACE_WORDS = cython.declare(cython.Py_ssize_t, WORDS)
+AT_REGISTER = cython.declare(cython.int, 1)
+"""A kind of places, as in `places.py`."""
 # What matters of spots' kinds.
 IN_REGISTER = cython.declare(cython.int, 1)
 ON_FRAME = cython.declare(cython.int, 2)
@@ -94,11 +98,14 @@ class _Told:
 
     spots = cython.declare(list)
     flags = cython.declare(bytes)
+    words = cython.declare(tuple)
+    """What rows of places say of the first spot (:func:`undwarf.types.sources.place_table.words_of`)."""
     reader = cython.declare(cython.longlong)
     number = cython.declare(cython.Py_ssize_t)
 
     def __init__(self, found: list[Spot]) -> None:
         self.spots = found
+        self.words = None
         self.flags = bytes(_FLAGS.get(spot.kind, 0) | 8 * spot.indirect for spot in found)
         self.reader = -1
 
@@ -665,11 +672,12 @@ class FunctionScopes:
 
     # Asking ------------------------------------------------------------------------------------------------
 
-    @cython.cfunc
+    @cython.ccall
     @cython.locals(
         k=cython.Py_ssize_t, told=_Told, variable=_Variable, spot=tuple, scope=cython.Py_ssize_t, inside=cython.bint,
     )  # fmt: skip
-    def _place(self, k: int) -> Place:
+    def place(self, k: int) -> Place:
+        """The place that a row tells."""
         told = self._told[self._rows[ROW * k + 2]]
         variable = self._variables[self._rows[ROW * k + 4]]
         spot = cython.cast(tuple, told.spots[self._rows[ROW * k + 3]])
@@ -683,23 +691,78 @@ class FunctionScopes:
             ),
         )  # fmt: skip
 
-    @cython.locals(first=cython.ulonglong, last=cython.ulonglong, k=cython.Py_ssize_t, told=_Told)
-    def places(self, low: int, high: int) -> list[Place]:
+    @cython.locals(
+        first=cython.ulonglong,
+        last=cython.ulonglong,
+        numbers="int[::1]",
+        rows="long long[::1]",
+        strays="unsigned char[::1]",
+        k=cython.Py_ssize_t,
+        n=cython.Py_ssize_t,
+        at=cython.Py_ssize_t,
+        which=cython.Py_ssize_t,
+        total=cython.Py_ssize_t,
+        scope=cython.Py_ssize_t,
+        told=_Told,
+        variable=_Variable,
+        words=tuple,
+    )
+    def places(self, low: int, high: int) -> PlaceTable:
         """The places that are valid somewhere in a range of code, those of outer scopes first.
 
         Of what is a number without a place of its own one is among them at most: that there are variables.
         """
         first = low
         last = high
-        found: list[Place] = []
+        total = 0
+        which_of = numbers = zeros("i", self._row_total)
         for k in range(self._row_total):
             if self._rows[ROW * k] < last and self._rows[ROW * k + 1] > first:
-                if found:
+                if total:
                     told = self._told[self._rows[ROW * k + 2]]
                     if told.flags[self._rows[ROW * k + 3]] & NOWHERE:
                         continue
-                found.append(self._place(k))
-        return found
+                numbers[total] = k
+                total += 1
+        made = rows = zeros("q", PLACE_WORDS * total)
+        made_strays = strays = zeros("B", total)
+        at = 0
+        for n in range(total):
+            k = numbers[n]
+            told = self._told[self._rows[ROW * k + 2]]
+            variable = self._variables[self._rows[ROW * k + 4]]
+            which = self._rows[ROW * k + 3]
+            words = told.words if which == 0 else None
+            if words is None:
+                words = words_of(*told.spots[which][:5])
+                if which == 0:
+                    told.words = words
+            rows[at] = self._distance(self._rows[ROW * k], first, last)
+            rows[at + 1] = self._distance(self._rows[ROW * k + 1], first, last)
+            rows[at + 2] = words[0]
+            rows[at + 3] = words[1]
+            rows[at + 4] = words[2]
+            rows[at + 5] = words[3]
+            rows[at + 6] = words[4]
+            rows[at + 7] = variable.type
+            rows[at + 8] = -1
+            if rows[at + 2] == AT_REGISTER:
+                scope = self._rows[ROW * k + 5]
+                if self._scopes[SCOPE * scope]:
+                    strays[n] = not self._within(scope, self._rows[ROW * k], self._rows[ROW * k + 1])
+            at += PLACE_WORDS
+        return PlaceTable(made, made_strays, lambda number: self.place(which_of[number]))
+
+    @cython.cfunc
+    @cython.inline
+    @cython.returns(cython.longlong)
+    @cython.exceptval(check=False)
+    @cython.locals(address=cython.ulonglong, first=cython.ulonglong, last=cython.ulonglong)
+    def _distance(self, address: int, first: int, last: int) -> int:
+        """How far behind the first an address is; -1 for before it, one more than the last for what is behind that."""
+        if address < first:
+            return -1
+        return cython.cast(cython.longlong, last - first + 1 if address > last else address - first)
 
     @cython.locals(at=cython.ulonglong, k=cython.Py_ssize_t, scope=cython.Py_ssize_t)
     def places_at(self, pc: int) -> list[list[Place]]:
@@ -709,7 +772,7 @@ class FunctionScopes:
         for k in range(self._row_total):
             scope = self._rows[ROW * k + 5]
             if self._rows[ROW * k] <= at < self._rows[ROW * k + 1] and self._within(scope, at, at + 1):
-                found.setdefault(scope, []).append(self._place(k))
+                found.setdefault(scope, []).append(self.place(k))
         return [found[k] for k in sorted(found, key=self._depth_below)]
 
     def _depth_below(self, scope: int) -> int:

@@ -68,8 +68,8 @@ def taken_apart(tracker: Tracker, pc: int, found: Place, offset: int) -> tuple[P
     are often taken apart, and their parts are variables of what is inlined."""
     graph = tracker.graph
     at = found.offset + offset - found.piece_offset
-    for place in reversed(tracker.questions.frame_places):
-        if place[2:4] != found[2:4] or not place.low <= pc < place.high or graph.is_scalar(place.type):
+    for place in reversed(tracker.questions.frame_places_at(pc)):
+        if place[2:4] != found[2:4] or graph.is_scalar(place.type):
             continue
         inside = at - place.offset
         if 0 <= inside < (place.piece_size or graph.size(place.type)):

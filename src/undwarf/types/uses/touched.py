@@ -195,8 +195,8 @@ def in_array(tracker: Tracker, k: int, operand: Memory, size: int) -> Located | 
     if operand.base == NONE:
         return None
     pc = tracker.flow.instructions.address_of(k)
-    for place in reversed(tracker.questions.frame_places):
-        at_base = place.kind == PlaceKind.MEMORY and place.register == operand.base and place.low <= pc < place.high
+    for place in reversed(tracker.questions.frame_places_at(pc)):
+        at_base = place.kind == PlaceKind.MEMORY and place.register == operand.base
         if at_base and tracker.graph.is_array(place.type) and place.offset == operand.displacement:
             found = locate(tracker.graph, place.type, tracker.graph.stride(place.type), 0, size)
             return None if isinstance(found, str) else found
