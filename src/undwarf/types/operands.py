@@ -92,6 +92,9 @@ class Operands:
             t = meant(tracker, k, operand, where, size) or everywhere(tracker, k, where)
             t = t or by_sign(tracker, k, number, where)
             located = locate(self._graph, t, where[2], where[4], size) if t else located
+        base = tracker.facts.bases.get(where[1], VOID)
+        if base and not where[2] and where[4] + size <= self._graph.size(base):
+            located = locate(self._graph, base, 0, where[4], size)
         row = in_a_row(tracker, k, number, where, size)
         if row is not None:
             located = row
@@ -121,7 +124,16 @@ class Operands:
     def _together(
         self, tracker: Tracker, k: int, operand: Memory, number: int, where: Value, size: int
     ) -> Located | None:
-        """What an access outside of a type is in, told by all accesses through the same pointer."""
+        """What an access outside of a type is in, told by what the pointer is passed as, or by all accesses through
+        it."""
+        graph = self._graph
+        passed = () if where[2] else tracker.passed_as(k, number)
+        wholes = [(t, at) for t, at in passed if graph.object_at(t, at, where[1])]
+        if len(wholes) == 1:
+            t, place = wholes[0][0], where[4] + wholes[0][1]
+            member = graph.member_at(t, place, size)
+            if member is not None:
+                return Located(t, place, member, "container")
         others = () if where[2] else tracker.others(k, number)
         accesses = [(where[4] + apart, each) for apart, each in others]
         rows: list[tuple[int, int]] = []

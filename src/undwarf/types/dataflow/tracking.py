@@ -46,6 +46,8 @@ class Facts:
     places: tuple[Place, ...] = ()
     wholes: dict[int, int] = field(default_factory=dict)
     """By register, at the function's begin: what begins with what is known of it, and is meant."""
+    bases: dict[int, int] = field(default_factory=dict)
+    """By those of them that only some of what is done says are meant: what they begin with, as which that is told."""
     rows: set[int] = field(default_factory=set)
     """The instructions of `made` where that is one of several, one behind the other."""
 
@@ -82,6 +84,8 @@ class Tracker:
             program.values = Values()
         self.others: Callable[[int, int], tuple[tuple[int, int], ...]] = lambda _k, _operand: ()
         """(distance, size) of all accesses through the pointer an operand has as its base, where that is known."""
+        self.passed_as: Callable[[int, int], list[tuple[int, int]]] = lambda _k, _operand: []
+        """(type, offset in it) of what the pointer an operand has as its base is passed as, where that is known."""
         self.facts = facts = facts or Facts()
         self.questions = Questions(program, program.values, low, high, flow.instructions, facts.places)
         self.has_variables = self.questions.has_variables

@@ -162,10 +162,13 @@ class CallUses(MemoryUses):
         returning = self.read(held, back) if back is not None else None
         given = tracker.register(back) if back is not None else None
         bytes_of = pointed(tracker, tracker.register(RDI)) if name[0] in _WITHIN_TEXT else ()
-        for register in (
-            tracker.questions.calls.changed(made.target) if made.target is not None else MACHINE.lost_in_calls
-        ):
+        calls = tracker.questions.calls
+        changed = calls.changed(made.target) if made.target is not None else MACHINE.lost_in_calls
+        for register in changed:
             held[register] = None
+        # Who knows the code of what returns nothing goes on with what is in the register.
+        nothing = prototype is not None and prototype.trusted and not returns and MACHINE.result not in changed
+        kept = {MACHINE.result: held[MACHINE.result]} if nothing and MACHINE.result in held else {}
         held[MACHINE.result] = None
         if tracker.has_escaped:
             self._overwritten((FRAME, 0, 1, 0, 0), 0, held)
@@ -186,6 +189,9 @@ class CallUses(MemoryUses):
             node.lead(0, text)
         self._allocated(k, name[0])
         held[MACHINE.result] = (node, 0, graph.size(returns) if returns and graph.is_scalar(returns) else 8)
+        if nothing:
+            del held[MACHINE.result]
+            held.update(kept)
         if returns and graph.is_scalar(returns) and not graph.is_pointer(returns):
             node.copied.append(returns)
         counts = {"integer": 0, "sse": 0}

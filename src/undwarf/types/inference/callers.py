@@ -111,11 +111,11 @@ class Callers:
             if given:
                 made.release()
                 made = Inference(self._program, flow, low, high, prototype, given, self._returned, taken=self._taken)
-        wholes = self._wholes(low, made)
+        wholes, bases = self._wholes(low, made)
         if wholes:
             made.release()
             made = Inference(
-                self._program, flow, low, high, prototype, made.given, self._returned, wholes, None, self._taken
+                self._program, flow, low, high, prototype, made.given, self._returned, wholes, None, self._taken, bases
             )
         cut, self._cut = self._cut, outer or self._cut
         (self._partial.add if cut and self._asking else self._partial.discard)(low)
@@ -494,19 +494,23 @@ class Callers:
 
     # Tables of functions -----------------------------------------------------------------------------------
 
-    def _wholes(self, low: int, made: Inference) -> dict[int, int]:
+    def _wholes(self, low: int, made: Inference) -> tuple[dict[int, int], dict[int, int]]:
         """By register, what begins with what a function takes and is meant: of a function in a table of such, the
-        objects that have that table; else the only thing that has all that is accessed."""
+        objects that have that table; else the only thing that has all that is accessed. And by that thing what it
+        begins with: it may be something else as long as no more than this is accessed."""
         graph = self._graph
         found: dict[int, int] = {}
+        bases: dict[int, int] = {}
         for register, base, done in made.beyond():
             fitting = self._beginning_with(base, done)
             if len(fitting) > 1:
                 having = {graph.canonical(t) for t in self._having_table_of(low, base)}
                 fitting = {canonical: t for canonical, t in fitting.items() if canonical in having}
             if len(fitting) == 1:
-                found[register] = next(iter(fitting.values()))
-        return found
+                found[register] = t = next(iter(fitting.values()))
+                if not self._mentions.stored.get(low):
+                    bases[t] = base
+        return found, bases
 
     def _fits_entry(self, made: Inference, register: int, t: int) -> bool:
         """Whether what is done behind a parameter is within a type, or something that begins with it."""

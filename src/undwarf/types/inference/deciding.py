@@ -71,8 +71,9 @@ class Inference:
 
     ``arguments``: what its callers pass in registers, by what these lead to. ``returned``: what a function that is
     called returns a pointer to, where its prototype does not say so. ``wholes``: what begins with what its parameters
-    lead to, by register, and is meant. ``tracker``: the data flow that knows no more than these, where there is one.
-    ``taken``: what a function that is called uses one of its parameters for, where its prototype does not say so.
+    lead to, by register, and is meant; ``bases`` as in `Facts`. ``tracker``: the data flow that knows no more than
+    these, where there is one. ``taken``: what a function that is called uses one of its parameters for, where its
+    prototype does not say so.
     """
 
     def __init__(
@@ -87,6 +88,7 @@ class Inference:
         wholes: dict[int, int] | None = None,
         tracker: Tracker | None = None,
         taken: "Taken | None" = None,
+        bases: dict[int, int] | None = None,
     ) -> None:
         self._program = program
         self._graph: TypeGraph = program.graph
@@ -96,7 +98,7 @@ class Inference:
         self._lent: set[Claim] = set()
         self._flowing: tuple[Webs, dict[Node, list[tuple[Node, int]]]] | None = None
         self.given = arguments
-        facts = self.facts = Facts(entry=dict(arguments), wholes=dict(wholes or {}))
+        facts = self.facts = Facts(entry=dict(arguments), wholes=dict(wholes or {}), bases=bases or {})
         self.tracker = tracker if tracker is not None else Tracker(program, flow, low, high, facts)
         self.webs = Webs(self.tracker, prototype)
         self.entered = {
@@ -119,7 +121,23 @@ class Inference:
             self.webs = Webs(self.tracker, prototype)
         # Of arrays in the frame more is known by now.
         self.decided = decided if settled else self._decide(self.webs)
-        self.tracker.others = self.webs.others
+        self.tracker.others, self.tracker.passed_as = self._around()
+
+    def _around(
+        self,
+    ) -> tuple[Callable[[int, int], tuple[tuple[int, int], ...]], Callable[[int, int], list[tuple[int, int]]]]:
+        """Tells of operands what else is accessed through the same pointer, and as what it is passed."""
+        near = self.webs.others
+        accessed: dict[tuple[int, int], tuple[tuple[int, int], ...]] = {}
+        passed: dict[tuple[int, int], list[tuple[int, int]]] = {}
+        for at in self.webs.beyond:
+            kindred, apart = self.webs.kindred(*at, self._further(self.webs))
+            accessed[at] = tuple((offset - apart, size) for offset, size in kindred.touched())
+            passed[at] = kindred.passed_as(self._graph)
+        return (
+            lambda k, number: accessed[k, number] if (k, number) in accessed else near(k, number),
+            lambda k, number: passed.get((k, number), []),
+        )
 
     def _described(self) -> bool:
         """Whether variables are known now that nothing describes, by what their addresses are passed as."""
@@ -176,16 +194,7 @@ class Inference:
 
     def reached(self, first: Node, webs: Webs) -> list[tuple[Node, int]]:
         """Where a value goes, and what is added to it on the way."""
-        if self._flowing is None or self._flowing[0] is not webs:
-            flowing: dict[Node, list[tuple[Node, int]]] = {}
-            for node in webs.nodes.values():
-                for source, more in node.sources:
-                    flowing.setdefault(source, []).append((node, more))
-                for origin in node.origins:
-                    if origin is not None and origin is not node and (origin, 0) not in node.sources:
-                        flowing.setdefault(origin, []).append((node, 0))
-            self._flowing = webs, flowing
-        further = self._flowing[1]
+        further = self._further(webs)
         found = [(first, 0)]
         seen = {first}
         for node, apart in found:
@@ -195,6 +204,19 @@ class Inference:
                     seen.add(to)
                     found.append((to, apart + more))
         return found
+
+    def _further(self, webs: Webs) -> dict[Node, list[tuple[Node, int]]]:
+        """Into which nodes others go, and what is added."""
+        if self._flowing is None or self._flowing[0] is not webs:
+            flowing: dict[Node, list[tuple[Node, int]]] = {}
+            for node in webs.nodes.values():
+                for source, more in node.sources:
+                    flowing.setdefault(source, []).append((node, more))
+                for origin in node.origins:
+                    if origin is not None and origin is not node and (origin, 0) not in node.sources:
+                        flowing.setdefault(origin, []).append((node, 0))
+            self._flowing = webs, flowing
+        return self._flowing[1]
 
     def _done_here(self, node: Node) -> Done:
         """All that is done behind a value where it is."""
@@ -578,7 +600,9 @@ class Inference:
     # Facts -------------------------------------------------------------------------------------------------
 
     def _facts(self, webs: Webs, decided: Decided, before: Facts) -> Facts:
-        facts = Facts(dict(before.entry), dict(before.made), dict(before.begin), (), before.wholes, set(before.rows))
+        facts = Facts(
+            dict(before.entry), dict(before.made), dict(before.begin), (), before.wholes, before.bases, set(before.rows)
+        )
         if self._returned is not None:
             for k, target, _values, _sources in webs.calls:
                 node = webs.nodes.get(("made", k, RAX))

@@ -41,6 +41,8 @@ class HeldValues:
         """Addresses of the program, and what they are stored or passed as."""
         self._bases: dict[tuple[int, int], tuple[Node, int]] = {}
         """By instruction and operand, the node of the operand's base, and what is added to that."""
+        self.beyond: list[tuple[int, int]] = []
+        """(instruction, operand) of what is accessed behind the end of what a pointer leads to."""
         self._ins: list[tuple[int, int]] = []
         """(block, register) of what is held when a block begins."""
         self._block = 0
@@ -187,5 +189,7 @@ class HeldValues:
             if not any(graph.object_at(one, 0, target) or graph.object_at(target, 0, one) for one in known):
                 source[0].lead(source[1], target)
                 source[0].passed = True
+            elif known and not source[1] and graph.size(target) > graph.size(known[0]):
+                source[0].wholes.append(target)
         elif not source[1] and graph.size(t) == source[2]:
             source[0].copied.append(t)

@@ -86,6 +86,8 @@ class Node:
     """These bytes are one object, or several of that size."""
     several: bool = cython.declare(cython.bint, visibility="public")
     """It leads to as many objects of the size that is allocated, one behind the other, as a call says."""
+    wholes: list[int] = cython.declare(list, visibility="public")
+    """What begins with what it is known to lead to, where it goes as a pointer to that."""
     apart: list[tuple[int, int]] = cython.declare(list, visibility="public")
     """(type, offset) of places outside of objects that are stored there."""
     either: bool = cython.declare(cython.bint, visibility="public")
@@ -134,6 +136,7 @@ class Node:
         self.passed = False
         self.single = False
         self.several = False
+        self.wholes = []
         self.apart = []
         self.either = False
         self.low = 0

@@ -17,9 +17,10 @@ from functools import partial
 from undwarf.disasm import NONE, Action, Flow, Instruction, Memory
 from undwarf.disasm.x86_properties import calculates, compares, makes_int, moves_vector, signedness
 from undwarf.types.dataflow.tracking import Tracker
-from undwarf.types.dataflow.values import Value
+from undwarf.types.dataflow.values import OBJECT, Value
 from undwarf.types.inference.call_uses import CallUses
 from undwarf.types.inference.held_values import GENERAL, REACH
+from undwarf.types.inference.kindred import Kindred
 from undwarf.types.inference.nodes import Held, Node
 from undwarf.types.inference.number_uses import OPERANDS
 from undwarf.types.layouts.model import Kind
@@ -151,6 +152,7 @@ class Webs(CallUses):
                     base = self._row_at(held, operand)
                 if base is not None:
                     self._bases[k, number] = base[0], base[1] + operand.displacement
+                    self._note_beyond(k, number)
                     number = action == Action.UPDATE or bool(calculates(made))
                     floating = bool(operand.floating)
                     base[0].follow(base[1] + operand.displacement, operand.size, floating=floating, number=number)
@@ -253,6 +255,18 @@ class Webs(CallUses):
                 self._made_of[destination] = made_of[:OPERANDS]
         elif made_of and len(made.writes) == 1:
             self._made_of[made.writes[0]] = made_of[:OPERANDS]
+
+    def _note_beyond(self, k: int, number: int) -> None:
+        where, graph = self.tracker.address_of(k, number), self.graph
+        if where is None or where[0] != OBJECT or where[2] or 0 <= where[4] < graph.size(where[1]):
+            return
+        if graph.is_aggregate(where[1]):
+            self.beyond.append((k, number))
+
+    def kindred(self, k: int, number: int, further: dict[Node, list[tuple[Node, int]]]) -> tuple[Kindred, int]:
+        """Who has the value of an operand's base, and how far behind that the operand is."""
+        node, apart = self._bases[k, number]
+        return Kindred(node, further), apart
 
     def with_members(self) -> list[tuple[int, dict[int, int]]]:
         """Calls of what a member leads to, by the type of the function: by register, how far behind that member lies
