@@ -3,11 +3,18 @@
 from pathlib import Path
 
 import pytest
-from fakes import Fake, accesses, compiled
+from fakes import Fake, accesses, assemble, compiled
 
+from undwarf.disasm.x86_64 import MACHINE
+from undwarf.types.binary import Binary
+from undwarf.types.dataflow.flow import FunctionFlow
+from undwarf.types.dataflow.program import Program
+from undwarf.types.dataflow.tracking import Tracker
 from undwarf.types.dataflow.values import OBJECT, join
 from undwarf.types.layouts.locate import locate
 from undwarf.types.layouts.model import Kind, TypeRecord
+from undwarf.types.operands import Operands
+from undwarf.types.sources.places import Place, PlaceKind
 
 SOURCE = r"""
 #include <stdlib.h>
@@ -140,3 +147,20 @@ def test_an_object_may_be_put_into_bytes() -> None:
     assert both is not None
     assert set(graph.choices(both[1])) == {byte, number}
     assert join(both, (OBJECT, number, 0, 0, 0), graph) == both
+
+
+def test_numbers_of_two_sizes_in_characters_are_what_variables_say_is_there(tmp_path: Path) -> None:
+    fake = Fake()
+    byte = fake.graph.add(TypeRecord(Kind.CHAR, "char", 1, signed=True))
+    loop = "jmp 2f; 1: mov (%rdi),%rax; add $8,%rdi; 2: cmp %rdi,%rsi; jne 1b"
+    code = assemble(f"{loop}; mov (%rdi),%eax; ret", tmp_path)
+    flow = FunctionFlow(MACHINE.listing(code, 0), MACHINE)
+    fake.variables = [Place("from", fake.graph.pointer_to(byte), PlaceKind.REGISTER, 5, 0, 0, 1)]
+    operands = Operands(Binary.__new__(Binary), fake, kernel=False, linked=True)
+    made = flow.instructions[5]
+    for said in (None, "int"):
+        tracker = Tracker(Program(fake, MACHINE), flow, 0, len(code))
+        tracker.before(5)
+        found = operands.resolve(tracker, 5, made, 0, made.memory[0])
+        assert (found.type, found.size) == (said, 4)
+        fake.variables.append(Place("x", fake.int, PlaceKind.MEMORY, 5, 0, made.address, 99))

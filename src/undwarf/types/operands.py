@@ -99,6 +99,8 @@ class Operands:
         if row is not None:
             located = row
         elif not isinstance(located, str) and self._otherwise_used(tracker, k, number, where, located, size):
+            if self._told_there(tracker, k, number, where, size):
+                return self._by_register(tracker, k, made, number, operand, size)
             located = "used as something else as well"
         if isinstance(located, str) or located.how or self._is_byte(located):
             located = made_of_same(tracker, k, operand, size) or located
@@ -155,7 +157,7 @@ class Operands:
         """
         graph = self._graph
         among = bool(where[2]) or located.how == "array"
-        if size <= _HALF and among and graph.is_pointer(located.field.type) and not tracker.has_variables:
+        if size <= _HALF and among and graph.is_pointer(located.field.type):
             # Nobody accesses a part of an address: it is something else than one of several that are alike.
             return True
         characters = graph.is_scalar(located.type) and graph.size(located.type) == 1

@@ -26,7 +26,7 @@ from math import gcd
 
 from undwarf.types.layouts.arrays import holds_array
 from undwarf.types.layouts.locate import locate, one_of_two
-from undwarf.types.layouts.model import Kind, TypeGraph
+from undwarf.types.layouts.model import VOID, Kind, TypeGraph
 
 __all__ = [
     "ADDRESS",
@@ -109,11 +109,29 @@ def step_of_both(left: Value, right: Value, graph: TypeGraph) -> int:
     return gcd(gcd(first, second), apart)
 
 
+def _begun_alike(left: Value, right: Value, graph: TypeGraph) -> int:
+    """Of two structures that are led to the one whose members the other begins with; void where that is not so."""
+    if left[2] or right[2] or left[4] or right[4] or not all(graph.is_aggregate(one[1]) for one in (left, right)):
+        return VOID
+    shorter, longer = sorted((left[1], right[1]), key=lambda t: len(graph.members(t)))
+    members, others = graph.members(shorter), graph.members(longer)
+    if not 1 < len(members) < len(others) or not members[-1].offset:
+        return VOID
+    alike = all(
+        one.name == other.name and one[1:5] == other[1:5] and graph.same(one.type, other.type)
+        for one, other in zip(members, others, strict=False)
+    )
+    return shorter if alike else VOID
+
+
 def _shared(left: Value, right: Value, graph: TypeGraph) -> Value | None:
     """Pointers to parts of two things, or of two places of one, as one to what both parts are."""
     parts = _parts(left, graph)
     others = _parts(right, graph)
-    return next(((OBJECT, t, 0, 0, 0) for t in parts if any(graph.same(t, other) for other in others)), None)
+    shared = next((t for t in parts if any(graph.same(t, other) for other in others)), VOID)
+    if shared and not graph.is_aggregate(shared):
+        shared = _begun_alike(left, right, graph) or shared
+    return (OBJECT, shared, 0, 0, 0) if shared else None
 
 
 def _unflagged(left: Value, right: Value, graph: TypeGraph) -> Value | None:

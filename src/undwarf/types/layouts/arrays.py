@@ -34,7 +34,7 @@ def goes_on(graph: TypeGraph, t: int) -> bool:
     if not members:
         return False
     last = members[-1]
-    return (graph.is_array(last.type) and not last.size) or (last.offset >= graph.size(t) > 0 and last.size > 0)
+    return (not last.size and graph.is_open(last.type)) or (last.offset >= graph.size(t) > 0 and last.size > 0)
 
 
 def stands_alone(graph: TypeGraph, t: int) -> bool:

@@ -36,7 +36,9 @@ class Shape:
     members: tuple[Member, ...] = cython.declare(tuple)
     rows: "memoryview[int]" = cython.declare("long long[::1]")
     open_end = cython.declare(cython.bint)
-    """Its last member is an array without bounds."""
+    """Its last member is an array without bounds, or is made of such."""
+    hollow = cython.declare(cython.bint)
+    """It has no bytes of its own, and arrays without bounds."""
 
     @cython.locals(at=cython.Py_ssize_t)
     def __init__(self, graph: TypeStore, t: int) -> None:
@@ -49,7 +51,7 @@ class Shape:
         self.members = ()
         self.element = VOID
         self.stride = self.end = 0
-        self.open_end = False
+        self.open_end = self.hollow = False
         if self.array:
             stride, count = graph.stride(t), graph.element_count(t)
             self.element, self.stride = record.target, _bounded(stride)
@@ -64,7 +66,8 @@ class Shape:
                 self.rows[at + 2], self.rows[at + 3] = _bounded(member.bit_offset), _bounded(member.bit_size)
                 at += _WORDS
             last = self.members[-1] if self.members else None
-            self.open_end = last is not None and not last.size and graph.is_array(last.type)
+            self.open_end = last is not None and not last.size and graph.is_open(last.type)
+            self.hollow = last is not None and not self.whole and graph.is_open(whole)
 
 
 def _bounded(value: int) -> int:
@@ -170,9 +173,15 @@ class Search:
                     found = True
                     continue
                 within = offset - shape.rows[at]
-                if within < 0 or (within >= shape.rows[at + 1] and not (k == last and shape.open_end)):
+                if within < 0:
                     continue
                 member = shape.members[k]
+                if (
+                    within >= shape.rows[at + 1]
+                    and not (k == last and shape.open_end)
+                    and not (shape.hollow and self._graph.is_open(member.type))
+                ):
+                    continue
                 if self._descend(member.type, within, begin + shape.rows[at], _join(path, member), here, depth + 1):
                     found = True
             if shape.variant:

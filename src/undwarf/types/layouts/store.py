@@ -39,6 +39,9 @@ _ARRAY = cython.declare(cython.int, 7)
 _AGGREGATE = cython.declare(cython.ulonglong, sum([1 << int(kind) for kind in AGGREGATES]))
 _SCALAR = cython.declare(cython.ulonglong, sum([1 << int(kind) for kind in SCALARS]))
 
+_NAMELESS = 4
+"""Nameless aggregates, one in another, around an array without bounds."""
+
 
 @cython.cclass
 class TypeStore:
@@ -212,6 +215,17 @@ class TypeStore:
     def is_scalar(self, t: int) -> bool:
         """Whether a value of the type fits a register as it is."""
         return bool(_SCALAR >> self._kind(t) & 1)
+
+    def is_open(self, t: int, depth: int = 0) -> bool:
+        """Whether a type without bytes of its own is an array without bounds, or nameless and made of such, as what
+        the kernel's DECLARE_FLEX_ARRAY makes."""
+        if self.size(t):
+            return False
+        if self.is_array(t):
+            return True
+        record = self.record(self.strip(t))
+        made = record.kind in AGGREGATES and not record.name and depth < _NAMELESS
+        return made and any(self.is_open(one.type, depth + 1) for one in self.members(t))
 
     def is_array(self, t: int) -> bool:
         """Whether the type is an array."""
