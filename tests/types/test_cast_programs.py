@@ -50,12 +50,24 @@ NOINLINE long costs(struct tree *t)
 { long s = 0;
   if (t->last) { for (int i = 0; i < t->leaf.n; i++) s += t->leaf.at[i]->id; return s; }
   return costs(t->kid[0]) + costs(t->kid[1]); }
+struct __attribute__((packed)) short_head { uint8_t used, room; unsigned char kind; char text[]; };
+struct __attribute__((packed)) mid_head { uint16_t used, room; unsigned char kind; char text[]; };
+struct __attribute__((packed)) long_head { uint64_t used, room; unsigned char kind; char text[]; };
+#define HEAD(kind, s) ((struct kind##_head *)((s) - sizeof(struct kind##_head)))
+NOINLINE size_t used(const char *s)
+{ switch (s[-1]) { case 0: return HEAD(short, s)->used; case 1: return HEAD(mid, s)->used;
+  case 2: return HEAD(long, s)->used; } return 0; }
+NOINLINE int end_of(const char *s) { return s[-3] + s[-1]; }
+NOINLINE char *text_of(struct long_head *h, int n)
+{ h->used = n; h->room = 2 * n; h->kind = 2; return h->text + (n < 0 ? n : 0); }
 int main(int argc, char **argv)
-{ struct vm vm = { 0, vm.stack + 3 }; struct item one = { 0, argc }, *all[2] = { &one, &one };
+{ static long long room[8]; char *text = text_of((struct long_head *)room, argc);
+  struct vm vm = { 0, vm.stack + 3 }; struct item one = { 0, argc }, *all[2] = { &one, &one };
   struct tree leaf = { { 1 }, { 2 }, .leaf = { all, argc }, .last = 1 };
   struct tree t = { { 1 }, { 2 }, { { &leaf, &leaf } } }; uint8_t bytes[64] = { 0 };
   static struct buddy buddy; opened(&buddy);
-  struct packet p = { 0 }; fill(argc); release(freelist->data); return add(&vm) + parse(&p, bytes) + costs(&t); }
+  struct packet p = { 0 }; fill(argc); release(freelist->data);
+  return add(&vm) + parse(&p, bytes) + costs(&t) + used(text) + end_of(text); }
 """
 COMPILERS = [("gcc", "-O1"), ("gcc", "-O2"), ("gcc", "-Os"), ("clang", "-O1"), ("clang", "-O2")]
 
@@ -131,3 +143,9 @@ def test_what_is_only_declared_is_what_the_function_speaks_of(tmp_path: Path, le
     assert {one.type for one in accesses(program, "moved") if one.countable} == {"struct file"}
     for function in ("only", "unspoken"):
         assert {one.type for one in accesses(program, function) if one.countable} == {None}
+
+
+def test_what_is_before_the_characters_of_a_string_is_its_header(program: Path) -> None:
+    assert told(program, "used") == {"char", "struct short_head.used", "struct mid_head.used", "struct long_head.used"}
+    # Characters that are counted from the end.
+    assert told(program, "end_of") == {"char"}

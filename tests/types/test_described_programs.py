@@ -178,3 +178,18 @@ def test_what_an_inlined_function_calls_an_object_ends_with_it(tmp_path: Path) -
         ("struct slab", "used"),
     }
     assert not {one.field for one in told if one.typed and one.type == "struct page"} & {"index", "counted"}
+
+
+LINKED = """
+#include <stdlib.h>
+struct link { struct link *next, *prev; };
+struct box { struct link link; struct box *parent; };
+__attribute__((noinline)) void *parent_of(struct link *l) { return *(void **)((char *)l + 16); }
+int main(int argc, char **argv) { struct box *b = calloc(1, sizeof *b); return parent_of(&b->link) != NULL; }
+"""
+
+
+@pytest.mark.parametrize("level", ["-O0", "-flto"])
+def test_what_is_made_when_it_is_linked_has_the_types_of_its_source(tmp_path: Path, level: str) -> None:
+    found = answers(compiled(LINKED, "gcc", level, tmp_path), "parent_of")
+    assert "struct box.parent" in found and not any(one.startswith("struct link.") for one in found)

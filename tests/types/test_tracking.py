@@ -470,6 +470,24 @@ def test_what_lies_behind_a_variable_stays_when_its_scope_has_ended(fake: Fake, 
     assert touched(code + "mov 8(%rax), %rcx\n ret")[-1] == "?"
 
 
+@pytest.mark.parametrize(("room", "told"), [("node", "node.key"), ("item", "?")])
+def test_a_pointer_to_room_in_the_frame_or_to_more_of_the_same(
+    fake: Fake, touched: Touched, room: str, told: str
+) -> None:
+    fake.variables.append(Place("n", fake.graph.pointer_to(fake.node), PlaceKind.REGISTER, RDI, 0, 0, 1))
+    fake.variables.append(Place("room", getattr(fake, room), PlaceKind.CFA, -1, -64, 0, 100))
+    code = "nop\n lea -56(%rsp), %rax\n test %rsi, %rsi\n je 1f\n mov (%rdi), %rax\n 1: mov 8(%rax), %rcx\n ret"
+    assert touched(code)[-1] == told
+
+
+def test_what_may_be_a_pointer_to_the_frame_changes_what_is_there(fake: Fake, touched: Touched) -> None:
+    fake.variables.append(Place("n", fake.graph.pointer_to(fake.node), PlaceKind.REGISTER, RDI, 0, 0, 1))
+    fake.variables.append(Place("room", fake.node, PlaceKind.CFA, -1, -64, 0, 2))
+    code = "nop\n mov %rdi, -56(%rsp)\n lea -56(%rsp), %rax\n test %rsi, %rsi\n je 1f\n mov (%rdi), %rax\n"
+    code += "1: movq $1, (%rax)\n mov -56(%rsp), %rdx\n mov 8(%rdx), %rcx\n ret"
+    assert touched(code)[-1] == "?"
+
+
 def test_an_index_times_itself_and_more_is_no_pointer(fake: Fake, touched: Touched) -> None:
     fake.takes((RDI, fake.node))
     code = "movslq (%rsi), %rax\n lea (%rax,%rax,1), %rax\n shl $4, %rax\n mov 8(%rdi,%rax), %rcx\n ret"

@@ -20,6 +20,7 @@ from undwarf.types.sources.places import PlaceKind, TypeSource
 from undwarf.types.uses.aliases import made_of_same
 from undwarf.types.uses.casts import read_as
 from undwarf.types.uses.characters import by_sign, in_a_row, only_bytes
+from undwarf.types.uses.headers import in_header
 from undwarf.types.uses.homes import array_behind, is_extended, just_as_large, taken_apart
 from undwarf.types.uses.pointer_uses import accessed, everywhere, kept_as, meant
 from undwarf.types.uses.spills import put_aside
@@ -110,6 +111,8 @@ class Operands:
             located = self._in_bytes(tracker, k, operand, size) or located
             if located == WIDER and not used_in_parts(tracker, k, number, size):
                 located = only_bytes(tracker, k, number, where, size) or located
+        if where[4] < 0:
+            located = in_header(tracker, k, number, where, size) or located
         if not isinstance(located, str) and operand.access == "w" and self._is_inside_pointer(located, size):
             located = "used as something else as well"
         if isinstance(located, str):

@@ -27,6 +27,7 @@ from undwarf.types.dataflow.values import (
     Value,
     join,
     value_of_type,
+    with_variable,
 )
 from undwarf.types.layouts.arrays import row_at, stands_alone
 from undwarf.types.layouts.kin import Kin
@@ -99,6 +100,7 @@ class Questions:
         self.reconciler = Reconciler(
             self.graph, self._kin, self.embedders, self.variable_of, unfollowed=self._unfollowed
         )
+        self._shared: dict[tuple[int, int, int, Value], int] = {}
         self._walked: set[tuple[int, int]] | None = None
         self._own = False
         """Whether the answer holds for this function only."""
@@ -150,6 +152,15 @@ class Questions:
     def frame_size(self, number: int) -> int:
         """Bytes of a variable in the frame."""
         return self.graph.size(self.frame_place(number).type)
+
+    def shared(self, t: int, offset: int, step: int, value: Value) -> int:
+        """A pointer to an offset of a variable of a type, or steps further, and another pointer as one to what both
+        lead to; 0 where that is nothing."""
+        key = (t, offset, step, value)
+        found = self._shared.get(key)
+        if found is None:
+            found = self._shared[key] = self.values.number(with_variable(t, offset, step, value, self.graph))
+        return found
 
     def pointed(self, k: int, offset: int) -> int:
         """What a pointer is loaded from at an offset from the call frame address where nothing is said to be: a member

@@ -78,8 +78,9 @@ cdef class State(Sums):
     cdef bint stack_variable(self, Py_ssize_t k, long long offset) except? -1
     cdef long long _extent(self, Py_ssize_t k, long long offset, long long top, long long bottom) except? -0x7FFFFFFFFFFFFFFF
     cdef long long _end_of(self, Py_ssize_t place, long long offset, long long top, long long bottom) except? -0x7FFFFFFFFFFFFFFF
+    cdef long long within_place(self, Py_ssize_t place, long long offset, long long top, long long bottom) except? -0x7FFFFFFFFFFFFFFF
     cdef long long _latest_end(self, Py_ssize_t e, long long top, long long bottom) except? -0x7FFFFFFFFFFFFFFF
-    cdef long long _in_frame(self, Py_ssize_t register) except? -0x7FFFFFFFFFFFFFFF
+    cdef long long in_frame(self, Py_ssize_t register) except? -0x7FFFFFFFFFFFFFFF
     cdef int escape(self, int value) except? -1
     cdef int lose_escaped(self, Py_ssize_t k) except? -1
     cdef int _still(self, long long offset, int value) except? -1

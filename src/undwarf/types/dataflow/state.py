@@ -397,7 +397,7 @@ class State(Sums):
         self, k: cython.Py_ssize_t, offset: cython.longlong, top: cython.longlong, bottom: cython.longlong
     ) -> cython.longlong:
         """Where the object that an escaped address leads to ends; ``top`` and ``bottom``: where the stack's and the
-        frame's pointer lead there, as :meth:`_in_frame` says."""
+        frame's pointer lead there, as :meth:`in_frame` says."""
         i: cython.Py_ssize_t
         end: cython.longlong
         self.frames.find(k)
@@ -413,6 +413,16 @@ class State(Sums):
         self, place: cython.Py_ssize_t, offset: cython.longlong, top: cython.longlong, bottom: cython.longlong
     ) -> cython.longlong:
         """Where a variable ends that holds an offset; the offset where it does not."""
+        within: cython.longlong = self.within_place(place, offset, top, bottom)
+        return offset if within < 0 else offset - within + self.size_of(place)
+
+    @cython.cfunc
+    @cython.exceptval(-0x7FFFFFFFFFFFFFFF, check=True)
+    def within_place(
+        self, place: cython.Py_ssize_t, offset: cython.longlong, top: cython.longlong, bottom: cython.longlong
+    ) -> cython.longlong:
+        """How far in a variable an offset is, whether or not that is valid; -1 where it does not hold it. ``top`` and
+        ``bottom``: where the stack's and the frame's pointer lead, as :meth:`in_frame` says."""
         row: cython.Py_ssize_t = place * PLACE_WORDS
         begin: cython.longlong = self.frame[row + PLACE_OFFSET]
         register: cython.longlong
@@ -423,10 +433,10 @@ class State(Sums):
             elif register == self.frame_pointer:
                 begin += bottom
             else:
-                return offset
+                return -1
         elif self.frame[row + PLACE_KIND] != PLACE_CFA:
-            return offset
-        return begin + self.size_of(place) if begin <= offset < begin + self.size_of(place) else offset
+            return -1
+        return offset - begin if begin <= offset < begin + self.size_of(place) else -1
 
     @cython.cfunc
     @cython.exceptval(-0x7FFFFFFFFFFFFFFF, check=True)
@@ -451,7 +461,7 @@ class State(Sums):
 
     @cython.cfunc
     @cython.exceptval(-0x7FFFFFFFFFFFFFFF, check=True)
-    def _in_frame(self, register: cython.Py_ssize_t) -> cython.longlong:
+    def in_frame(self, register: cython.Py_ssize_t) -> cython.longlong:
         """How far from the call frame address a register leads; farther than there is anything where that is not
         known."""
         value: cython.int = self.state[register]
@@ -475,8 +485,8 @@ class State(Sums):
         """Somebody may have changed what lies behind addresses of the frame."""
         count: cython.Py_ssize_t = len(self.escaped)
         segment: cython.Py_ssize_t = self.frames.data[k]
-        top: cython.longlong = self._in_frame(self.stack_pointer)
-        bottom: cython.longlong = self._in_frame(self.frame_pointer)
+        top: cython.longlong = self.in_frame(self.stack_pointer)
+        bottom: cython.longlong = self.in_frame(self.frame_pointer)
         same: cython.bint = self.reach_of == segment and self.reach_count == count
         if count and not (same and self.reach_top == top and self.reach_bottom == bottom):
             if not self.reach_count or len(self.reach) < 2 * count:
@@ -521,8 +531,8 @@ class State(Sums):
     @cython.exceptval(-1)
     def spoil(self, k: cython.Py_ssize_t, offset: cython.longlong) -> cython.int:
         """A store somewhere into an array of the frame."""
-        top: cython.longlong = self._in_frame(self.stack_pointer)
-        end: cython.longlong = self._extent(k, offset, top, self._in_frame(self.frame_pointer))
+        top: cython.longlong = self.in_frame(self.stack_pointer)
+        end: cython.longlong = self._extent(k, offset, top, self.in_frame(self.frame_pointer))
         at: cython.longlong
         i: cython.Py_ssize_t
         for i in range(self.slots):

@@ -41,6 +41,7 @@ __all__ = [
     "Value",
     "join",
     "value_of_type",
+    "with_variable",
 ]
 
 NUMBER, FRAME, OBJECT, ADDRESS, PERCPU, THREAD, POISON, VIRTUAL = range(8)
@@ -49,6 +50,8 @@ ANY = 1 << 40
 
 Value = tuple[int, int, int, int, int]
 
+_MOST_PARTS = 16
+"""Parts of what two pointers may share whose own parts are looked at."""
 NULL: Value = (NUMBER, 0, 0, 0, 0)
 NOWHERE: Value = (POISON, 0, 1, 0, 0)
 
@@ -132,6 +135,25 @@ def _shared(left: Value, right: Value, graph: TypeGraph) -> Value | None:
     if shared and not graph.is_aggregate(shared):
         shared = _begun_alike(left, right, graph) or shared
     return (OBJECT, shared, 0, 0, 0) if shared else None
+
+
+def with_variable(t: int, offset: int, step: int, value: Value, graph: TypeGraph) -> Value | None:
+    """A pointer to an offset of a variable of type ``t``, or steps further, and another one as a pointer to what both
+    lead to, as where few elements have their room in the frame and more are allocated."""
+    whole = graph.size(value[1])
+    if value[0] != OBJECT or whole <= 0 or value[2] % whole:
+        return None
+    # Whichever element of an array it leads to.
+    first: Value = (OBJECT, value[1], 0, 0, value[4] % whole)
+    inside = [*((value[1],) if not first[4] else ()), *_parts(first, graph)]
+    for one in inside[:_MOST_PARTS]:
+        if graph.kind(graph.strip(one)) == Kind.UNION:
+            inside += [member.type for member in graph.members(graph.strip(one)) if not member.offset]
+    for one in inside:
+        size = graph.size(one)
+        if size > 0 and not step % size and graph.object_at(t, offset, one):
+            return (OBJECT, one, size if step or value[2] or value[4] else 0, 0, 0)
+    return None
 
 
 def _unflagged(left: Value, right: Value, graph: TypeGraph) -> Value | None:

@@ -52,6 +52,7 @@ class Embedders:
         self._types = types
         self._direct: dict[int, list[tuple[int, int]]] | None = None
         self._shared = self
+        self._headers: dict[int, list[tuple[int, int]]] | None = None
         self._wanted: Callable[[], frozenset[int]] | None = None
         self._known_wanted: frozenset[int] | None = None
         self._known_names: set[str] | None = None
@@ -155,6 +156,28 @@ class Embedders:
         """As :meth:`of`; of many only what the function's own variables are of: it may be a part of anything."""
         found = self.of(t)
         return self._only_wanted(self._graph.canonical(t), found) if len(found) > _MANY else found
+
+    def headers(self, t: int) -> list[tuple[int, int]]:
+        """(aggregate, where they begin in it) of those whose last member is a row of elements of a type, as many as
+        there is room for."""
+        shared = self._shared
+        if shared._headers is None:
+            shared._headers = {}
+            seen: set[int] = set()
+            for whole in (shared._types() if shared._types is not None else None) or ():
+                canonical = self._graph.canonical(whole)
+                if canonical not in seen and self._graph.kind(whole) == Kind.STRUCT:
+                    seen.add(canonical)
+                    shared._note_header(whole)
+        return shared._headers.get(self._graph.canonical(self._graph.strip(t)), [])
+
+    def _note_header(self, whole: int) -> None:
+        graph = self._graph
+        last = max(graph.members(whole), key=lambda member: member.offset, default=None)
+        if last is not None and last.offset and graph.is_array(last.type) and not graph.size(last.type):
+            assert self._headers is not None
+            elements = graph.canonical(graph.strip(graph.target(last.type)))
+            self._headers.setdefault(elements, []).append((whole, last.offset))
 
     def _wholes(self, t: int) -> dict[tuple[int, int], None]:
         direct = self._direct or {}

@@ -8,11 +8,13 @@ from collections.abc import Callable, Sequence
 
 from undwarf.dwarf.constants import ValueClass
 from undwarf.types.layouts.embedders import Embedders
-from undwarf.types.sources.entries import Space
+from undwarf.types.sources.entries import ABSTRACT_ORIGIN, NAME, Space
 from undwarf.types.sources.from_dwarf import DwarfSource
 
 __all__ = ["Neighbours"]
 
+_MADE_UP = "<artificial>"
+"""The name of units that stand for no source (gcc -flto)."""
 _AGGREGATES = frozenset((0x13, 0x17, 0x02))
 _MOST_AGGREGATES = 4096
 """Aggregates of a unit that are looked through; of larger units nothing is said."""
@@ -36,15 +38,16 @@ class Neighbours:
         self._source = source
         self._lonely = lonely
         self._units: dict[tuple[int, int], Embedders] = {}
+        self._made_up: dict[tuple[int, int], bool] = {}
         self._seen: dict[tuple[object, ...], int] = {}
 
     def embedders(self, pc: int) -> Embedders:
         """What has what as a member, among the types of the unit of an address; the function's own types first."""
         source = self._source
-        place = source.place(pc)
+        place = self._declared_in(pc)
         if place is None:
             return Embedders(source.graph, None)
-        space, unit, _entry = place
+        space, unit = place
         key = (space.number, unit)
         found = self._units.get(key)
         if found is None:
@@ -53,19 +56,30 @@ class Neighbours:
             language = space.language(unit)
             found = self._units[key] = Embedders(
                 source.graph,
-                lambda: self._aggregates(pc),
+                lambda: self._aggregates(space, unit),
                 bases_only=language in _CXX,
                 wanted_only=language not in _CXX and language not in _C,
                 lonely=self._lonely,
-                parts=_UnitParts(source, space, unit, lambda: self._aggregates(pc)),
+                parts=_UnitParts(source, space, unit, lambda: self._aggregates(space, unit)),
             )
         return found.preferring(lambda: self._mentioned(pc))
 
-    def _aggregates(self, pc: int) -> Sequence[int] | None:
+    def _declared_in(self, pc: int) -> tuple[Space, int] | None:
+        """The unit whose types the function at an address knows: what is optimized when it is linked has its code in
+        a unit of its own, and all that its source declares elsewhere."""
         place = self._source.place(pc)
         if place is None:
             return None
-        space, unit, _entry = place
+        space, unit, offset = place
+        made = self._made_up.get((space.number, unit))
+        if made is None:
+            root = space.root(unit)
+            made = self._made_up[space.number, unit] = root is not None and root.string(NAME) == _MADE_UP
+        entry = space.entry_in(unit, offset) if made else None
+        origin = entry.reference(ABSTRACT_ORIGIN) if entry is not None else None
+        return (space, unit) if origin is None else (origin.space, origin.unit)
+
+    def _aggregates(self, space: Space, unit: int) -> Sequence[int] | None:
         rows = space.declared(unit)
         dies = rows["die"]
         tags, wanted = rows["tag"], _defined(rows)
