@@ -15,6 +15,8 @@ import pytest
 
 import undwarf
 from undwarf.disasm.model import Action, Flow
+from undwarf.perfdata import columns, sample_columns
+from undwarf.perfdata.records import SampleField
 from undwarf.types.dataflow import values
 from undwarf.unwind.stop import Provenance, StopReason
 
@@ -71,11 +73,22 @@ def test_actions_flows_and_bases_are_those_of_their_source() -> None:
     assert [one for one in checked if one[2] not in told[one[1]]] == []
 
 
+def test_columns_of_samples_are_numbered_in_their_order() -> None:
+    kinds = {"WORD_": columns.SAMPLE_WORDS, "INT_": columns.SAMPLE_INTS, "SHORT_": columns.SAMPLE_SHORTS}
+    told = {prefix + name.upper(): i for prefix, names in kinds.items() for i, name in enumerate(names)}
+    assert told == {name: number for name, number in vars(sample_columns).items() if name.startswith(tuple(kinds))}
+
+
+def test_bits_of_fields_are_those_of_the_enumeration() -> None:
+    numbers = ENUMERATED.findall((ROOT / "perfdata/sample_fields.pxd").read_text())
+    assert {name: int(number, 0) for name, number in numbers} == {one.name: int(one) for one in SampleField}
+
+
 def test_enumerations_for_compiled_modules_are_those_of_the_modules_beside_them() -> None:
     met = 0
     for path in sorted(ROOT.rglob("*.pxd")):
         numbers = {name: int(number, 0) for name, number in ENUMERATED.findall(path.read_text())}
-        if numbers:
+        if numbers and path.with_suffix(".py").exists():
             module = importlib.import_module("undwarf." + ".".join(path.relative_to(ROOT).with_suffix("").parts))
             assert numbers == {
                 name: one for name, one in vars(module).items() if name.isupper() and isinstance(one, int)

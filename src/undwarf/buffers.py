@@ -27,7 +27,7 @@ def zeros(typecode: Typecode, count: int) -> "memoryview[int]":
     return memoryview(mapped).cast("B").cast(typecode)[:count]
 
 
-def ones(typecode: Typecode, count: int) -> "memoryview[int]":
+def absent(typecode: Typecode, count: int) -> "memoryview[int]":
     """A writable column whose bits are all set: in columns of numbers of things, that says that there is none."""
     column = zeros(typecode, count)
     if count:

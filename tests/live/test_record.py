@@ -21,6 +21,7 @@ from undwarf.live import record
 from undwarf.live.deep_stacks import breakpoints_work
 from undwarf.live.record_settings import Settings
 from undwarf.live.record_unwind import LiveUnwinder
+from undwarf.live.sampler import FEWEST, SOON, Sampler
 from undwarf.unwind.stop import StopReason
 
 PROGRAM = """
@@ -167,7 +168,7 @@ def test_small_buffers_are_emptied_into_large_ones(program: str, tmp_path: Path,
     monkeypatch.setattr(pe, "locked_bytes", lambda _cpus: 516 << 10)
     path = tmp_path / "perf.data"
     settings = Settings(command=[program, "5"], events=["cpu-clock"])
-    sampler = record.Sampler(settings)
+    sampler = Sampler(settings)
     try:
         assert sampler.open.ring_bytes == 512 << 10
         assert len(sampler.open.relays) == len(pe.online_cpus())
@@ -194,10 +195,10 @@ def test_the_file_is_opened_when_there_is_something_to_write(tmp_path: Path, mon
     assert path.exists()
 
 
-@pytest.mark.parametrize(("rate", "samples"), [(99, record.FEWEST), (9999, 9999 * record.SOON)])
+@pytest.mark.parametrize(("rate", "samples"), [(99, FEWEST), (9999, 9999 * SOON)])
 def test_a_few_samples_do_not_wake_us(rate: int, samples: float):
     """Each round costs something, so at low rates only their time ends them."""
-    sampler = record.Sampler(Settings(tids=[os.getpid()], events=["cpu-clock"], frequency=rate, dump=8192))
+    sampler = Sampler(Settings(tids=[os.getpid()], events=["cpu-clock"], frequency=rate, dump=8192))
     try:
         assert sampler.watermark // 8192 >= samples
         assert sampler.watermark <= (samples + 1) * (8192 + 512)
@@ -272,7 +273,7 @@ def test_a_command_beside_a_process_says_how_long(program: str, tmp_path: Path):
 def test_it_ends_when_the_last_of_several_processes_does(program: str, tmp_path: Path):
     path = tmp_path / "perf.data"
     processes = [subprocess.Popen([program, "forever"], stdout=subprocess.PIPE) for _ in range(2)]
-    sampler = record.Sampler(Settings(pids=[process.pid for process in processes], events=["cpu-clock"], seconds=60))
+    sampler = Sampler(Settings(pids=[process.pid for process in processes], events=["cpu-clock"], seconds=60))
     try:
         with path.open("wb") as sink:
             recorder = record.Recorder(sampler, lambda: sink, "0")
@@ -466,15 +467,15 @@ def test_after_a_loss_running_processes_are_described_again(program: str, tmp_pa
     monkeypatch.setattr(record, "AGAIN", 0.0)
     described = []
 
-    def again(self: record.Sampler, known: set[int]) -> Iterator[bytes]:
+    def again(self: Sampler, known: set[int]) -> Iterator[bytes]:
         described.append(known)
         return describe(self, known)
 
-    describe = record.Sampler.describe_again
-    monkeypatch.setattr(record.Sampler, "describe_again", again)
+    describe = Sampler.describe_again
+    monkeypatch.setattr(Sampler, "describe_again", again)
     path = tmp_path / "perf.data"
     with path.open("wb") as sink:
-        sampler = record.Sampler(Settings(command=[program, "5"], events=["cpu-clock"]))
+        sampler = Sampler(Settings(command=[program, "5"], events=["cpu-clock"]))
         recorder = record.Recorder(sampler, lambda: sink, "test")
         # As if the kernel had lost something before.
         recorder._lost = -1

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from undwarf.views import grouping
+from undwarf.views import grouping, stack_tree
 
 NONE = 0xFFFFFFFF
 U32 = st.one_of(st.integers(0, 5), st.integers(0, NONE))
@@ -42,18 +42,18 @@ def trees(draw: st.DrawFn) -> tuple[list[int], list[int]]:
 @given(trees())
 def test_preorder_is_the_order_of_paths(tree: tuple[list[int], list[int]]) -> None:
     parents, entities = tree
-    _of, parent, entity = grouping.collapse(column(parents), column(list(range(len(parents)))), column(entities))
+    _of, parent, entity = stack_tree.collapse(column(parents), column(list(range(len(parents)))), column(entities))
     paths: list[tuple[int, ...]] = []
     for up, what in zip(parent, entity, strict=True):
         paths.append((*(paths[up] if up != NONE else ()), what))
-    place = grouping.preorder(parent, entity, 4)
+    place = stack_tree.preorder(parent, entity, 4)
     assert [path for _place, path in sorted(zip(place, paths, strict=True))] == sorted(paths)
 
 
 @given(trees())
 def test_collapsed_paths_are_the_paths(tree: tuple[list[int], list[int]]) -> None:
     parents, entities = tree
-    of, parent, entity = grouping.collapse(column(parents), column(list(range(len(parents)))), column(entities))
+    of, parent, entity = stack_tree.collapse(column(parents), column(list(range(len(parents)))), column(entities))
 
     def path(node: int, up: memoryview | list[int], what: memoryview | list[int]) -> list[int]:
         found = []
@@ -68,7 +68,7 @@ def test_collapsed_paths_are_the_paths(tree: tuple[list[int], list[int]]) -> Non
 
 def test_a_node_before_its_parent_is_refused() -> None:
     with pytest.raises(ValueError, match="before its parent"):
-        grouping.collapse(column([1, NONE]), column([0, 0]), column([0]))
+        stack_tree.collapse(column([1, NONE]), column([0, 0]), column([0]))
 
 
 def test_numbers_outside_a_table_are_refused() -> None:

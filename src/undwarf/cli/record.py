@@ -123,8 +123,8 @@ SAMPLING = (
 
 def settings_of(options: dict[str, Any]) -> "Settings":
     """What the shared options ask for; raises UsageError where they do not go together."""
-    from undwarf.live.record import UNWOUND_ELSEWHERE
     from undwarf.live.record_settings import Settings
+    from undwarf.live.sampler import UNWOUND_ELSEWHERE
     from undwarf.tables.sources import parse_order
 
     if options["mode"] not in ("live", *UNWOUND_ELSEWHERE):
@@ -214,7 +214,8 @@ def command(
     if off_cpu and settings.mode in ("fp", "dump"):
         raise UsageError(f"--off-cpu does not go with --unwind {settings.mode}", "", "leave --unwind out")
     from undwarf import __version__
-    from undwarf.live.record import Recorder, Sampler
+    from undwarf.live.record import Recorder
+    from undwarf.live.sampler import Sampler
 
     target = Path(output)
     if output == "-" and sys.stdout.isatty():

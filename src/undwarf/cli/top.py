@@ -44,8 +44,8 @@ On a terminal: q quits, c sorts by what functions and all they call take, s by w
 )
 def command(keys: str, interval: float, iterations: int | None, rows: int | None, **options: Any) -> int:
     """Hot functions of what runs now, with whole stacks, in the terminal."""
-    from undwarf.live.record import Sampler
     from undwarf.live.record_top import Top
+    from undwarf.live.sampler import Sampler
     from undwarf.views.hot import parse_keys
 
     if not (options["command"] or options["pids"] or options["tids"]):

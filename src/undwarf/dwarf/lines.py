@@ -9,7 +9,7 @@ from operator import neg
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from undwarf.buffers import ones, zeros
+from undwarf.buffers import absent, zeros
 from undwarf.diagnostics import Defects
 from undwarf.dwarf.constants import Root, ValueClass
 from undwarf.dwarf.line import LineProgram
@@ -246,7 +246,7 @@ class DebugLines:
         starts, ends, of = functions["start"], functions["end"], functions["of"]
         # Functions come outer first, so that their numbers order those that begin together.
         addresses, records = flatten(starts, ends, of, sorted_by_start(starts, of))
-        names = ones("I", len(functions["die"]))
+        names = absent("I", len(functions["die"]))
         size = 37 * len(names) + 20 * len(starts) + 12 * len(addresses)
         return _Unit(source, functions, addresses, records, names, size)
 

@@ -204,7 +204,7 @@ class OpenEvents:
         """Map one ring buffer for each CPU, and have all its events write there."""
         sample_type = self.events[0].sample_type
         with_id = 8 if sample_type & SampleField.IDENTIFIER else 0
-        # All events agree on what comes before the time and after it (undwarf.live.record).
+        # All events agree on what comes before the time and after it (undwarf.live.sampler).
         in_sample, from_end = 8 + with_id + 16, 8 + 8 + with_id
         # The tracking event first: it lives as long as any other, and has no samples that a full buffer could lose.
         order = [self._tracking, *(number for number in range(len(self.events)) if number != self._tracking)]

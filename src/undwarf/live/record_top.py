@@ -6,8 +6,8 @@ from typing import Any
 
 from undwarf.buffers import zeros
 from undwarf.lazy_dataclasses import dataclass
-from undwarf.live.record import Sampler
 from undwarf.live.ring import Weights
+from undwarf.live.sampler import Sampler
 from undwarf.perfdata import Features
 from undwarf.profile.build import frame_pids
 from undwarf.profile.model import (

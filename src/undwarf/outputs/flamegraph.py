@@ -10,8 +10,9 @@ from undwarf.buffers import zeros
 from undwarf.lazy_dataclasses import dataclass
 from undwarf.outputs.escape import printable
 from undwarf.profile.model import NONE, ImageInfo, Profile
-from undwarf.views.grouping import Pairs, collapse, look_up, sums
+from undwarf.views.grouping import Pairs, look_up, sums
 from undwarf.views.labels import function_label, is_kernel, kind_of, short_dso
+from undwarf.views.stack_tree import collapse
 from undwarf.views.wholeness import wholeness
 
 KINDS = ("program", "library", "kernel", "compiled at run time", "unknown")

@@ -9,7 +9,7 @@ from undwarf.outputs.escape import pack
 from undwarf.outputs.folded_text import FoldedText
 from undwarf.perfdata.ordering import take
 from undwarf.profile.model import Profile
-from undwarf.views import grouping, labels
+from undwarf.views import grouping, labels, stack_tree
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ def write(profile: Profile, sink: BinaryIO, options: FoldedOptions | None = None
     rows = _rows_of_events(profile, options.events)
 
     entity, names = _entities(profile, options.annotate_kernel)
-    node_of, parent, node_entity = grouping.collapse(profile.stacks.parent, profile.stacks.frame, entity)
+    node_of, parent, node_entity = stack_tree.collapse(profile.stacks.parent, profile.stacks.frame, entity)
 
     roots, root_names = _roots(profile, options.root, count)
     weights = samples.period if options.weight == "period" else None
@@ -52,9 +52,9 @@ def write(profile: Profile, sink: BinaryIO, options: FoldedOptions | None = None
     line_root, line_node = pairs.high(), pairs.low()
     line_weight = grouping.sums(lines, weights, len(pairs))
 
-    place = grouping.preorder(parent, node_entity, len(names))
+    place = stack_tree.preorder(parent, node_entity, len(names))
     # Lines without a stack come first: place 0; the others one later than in the walk.
-    ordered = grouping.order(line_root, len(root_names), grouping.places(line_node, place), len(place) + 1)
+    ordered = grouping.order(line_root, len(root_names), stack_tree.places(line_node, place), len(place) + 1)
     name_bytes, name_offsets = pack(names)
     root_bytes, root_offsets = pack(root_names)
     text = FoldedText(

@@ -11,6 +11,7 @@ from typing import Any
 
 import cython
 from cython.cimports.libc.string import memcpy
+from cython.cimports.undwarf.perfdata import sample_fields as fields
 
 from undwarf.buffers import zeros
 
@@ -412,34 +413,34 @@ class Emitter:
                         self.grow()
                 start = self.used
                 self.put(0)
-                if bits & 0x10000:
+                if bits & fields.IDENTIFIER:
                     self.put(ids[i])
-                if bits & 1:
+                if bits & fields.IP:
                     self.put(ips[i])
-                if bits & 2:
+                if bits & fields.TID:
                     self.put(
                         cython.cast(cython.ulonglong, cython.cast(cython.uint, pids[i]))
                         | cython.cast(cython.ulonglong, cython.cast(cython.uint, tids[i])) << 32
                     )
-                if bits & 4:
+                if bits & fields.TIME:
                     self.put(times[i])
-                if bits & 8:
+                if bits & fields.ADDR:
                     self.put(addrs[i])
-                if bits & 0x40:
+                if bits & fields.ID:
                     self.put(ids[i])
-                if bits & 0x200:
+                if bits & fields.STREAM_ID:
                     self.put(streams[i])
-                if bits & 0x80:
+                if bits & fields.CPU:
                     self.put(cython.cast(cython.uint, cpus[i]))
-                if bits & 0x100:
+                if bits & fields.PERIOD:
                     self.put(periods[i])
-                if bits & 0x20:
+                if bits & fields.CALLCHAIN:
                     self.chain(stacks[i], (LARGEST - 160) >> 3)
-                if bits & 0x1004000:
+                if bits & (fields.WEIGHT | fields.WEIGHT_STRUCT):
                     self.put(weights[i])
-                if bits & 0x8000:
+                if bits & fields.DATA_SRC:
                     self.put(sources[i])
-                if bits & 0x80000:
+                if bits & fields.PHYS_ADDR:
                     self.put(physicals[i])
                 misc = miscs[i]
                 misc &= ~STOP_MASK

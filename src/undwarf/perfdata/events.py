@@ -9,10 +9,10 @@ from dataclasses import replace
 
 from undwarf.buffers import zeros
 from undwarf.lazy_dataclasses import dataclass
+from undwarf.perfdata import sample_columns as columns
 from undwarf.perfdata.columns import SAMPLE_SHORTS, SAMPLE_WORDS
 from undwarf.perfdata.header import ByteOrder, order_mark
 from undwarf.perfdata.records import SampleField
-from undwarf.perfdata.sample_records import EVENT_WORDS
 
 SMALLEST = 64
 """Size of the first published attr, which also a size of 0 stands for."""
@@ -208,7 +208,7 @@ def decoder_table(
     events: Sequence[EventAttr],
 ) -> tuple["memoryview[int]", "memoryview[int]", "memoryview[int]", "memoryview[int]", int, int]:
     """What ``Decoder.set_events`` takes, from the events of a recording."""
-    table = zeros("Q", EVENT_WORDS * len(events))
+    table = zeros("Q", columns.EVENT_WORDS * len(events))
     places = []
     union = 0
     for number, event in enumerate(events):
@@ -227,24 +227,24 @@ def decoder_table(
             SampleField.TID | SampleField.TIME | SampleField.ID | SampleField.STREAM_ID | SampleField.CPU
         ) | SampleField.IDENTIFIER
         form = event.read_format
-        row = (
-            kind,
-            form,
-            _words(event.sample_regs_user),
-            _words(event.sample_regs_intr),
-            event.branch_sample_type,
-            event.sample_period if not event.freq and event.sample_period else 1,
-            int(event.sample_id_all),
-            8 * _words(kind & trailer) if event.sample_id_all else 0,
-            place,
-            _words(form & 3),
-            1 + _words(form & 0x14),
-            distance,
-            # Counters of inherited events count for each thread (perf_evsel__attr_has_per_thread_sample_period).
-            int(bool(kind & SampleField.TID and event.flags & _INHERIT)),
-        )
-        for column, value in enumerate(row):
-            table[number * EVENT_WORDS + column] = value
+        row = {
+            columns.EVENT_FIELDS: kind,
+            columns.EVENT_READ_FORMAT: form,
+            columns.EVENT_REGS_USER: _words(event.sample_regs_user),
+            columns.EVENT_REGS_INTR: _words(event.sample_regs_intr),
+            columns.EVENT_BRANCHES: event.branch_sample_type,
+            columns.EVENT_PERIOD: event.sample_period if not event.freq and event.sample_period else 1,
+            columns.EVENT_ID_ALL: int(event.sample_id_all),
+            columns.EVENT_TRAILER: 8 * _words(kind & trailer) if event.sample_id_all else 0,
+            columns.EVENT_ID_AT: place,
+            columns.EVENT_READ_TIMES: _words(form & 3),
+            columns.EVENT_VALUE_WORDS: 1 + _words(form & 0x14),
+            columns.EVENT_ID_DISTANCE: distance,
+            # Of inherited events (perf_evsel__attr_has_per_thread_sample_period).
+            columns.EVENT_BY_THREAD: int(bool(kind & SampleField.TID and event.flags & _INHERIT)),
+        }
+        for column, value in row.items():
+            table[number * columns.EVENT_WORDS + column] = value
     found = zeros("Q", len(places))
     for number, place in enumerate(places):
         found[number] = place

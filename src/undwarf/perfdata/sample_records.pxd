@@ -1,3 +1,4 @@
+cimport cython
 from undwarf.perfdata.columns cimport Columns
 
 
@@ -18,6 +19,9 @@ cdef class SampleRecords(Columns):
     # may become.
     cdef bint _splits
     cdef Py_ssize_t _room
+    # Of the sample at hand: whether its branch stack could be a word shorter; whether its stack is longer than its room.
+    cdef bint _unsure
+    cdef bint _bad_stack
     cdef unsigned long long[::1] _read_ids
     cdef unsigned int[::1] _read_threads
     cdef unsigned long long[::1] _read_values
@@ -39,6 +43,34 @@ cdef class SampleRecords(Columns):
     cdef int _fields(
         self, const unsigned char *data, Py_ssize_t at, Py_ssize_t end, Py_ssize_t row, bint bare_branches
     ) except? -1 nogil
+    @cython.final
+    cdef Py_ssize_t _word(
+        self, const unsigned char *data, Py_ssize_t p, Py_ssize_t end, Py_ssize_t column
+    ) except? -1 nogil
+    @cython.final
+    cdef int _place(self, Py_ssize_t at, Py_ssize_t p, Py_ssize_t column) except? -1 nogil
+    @cython.final
+    cdef Py_ssize_t _first_words(
+        self, const unsigned char *data, Py_ssize_t p, Py_ssize_t end, Py_ssize_t row
+    ) except? -1 nogil
+    @cython.final
+    cdef Py_ssize_t _counters_and_chain(
+        self, const unsigned char *data, Py_ssize_t at, Py_ssize_t p, Py_ssize_t end, Py_ssize_t row
+    ) except? -2 nogil
+    @cython.final
+    cdef Py_ssize_t _branches(
+        self, const unsigned char *data, Py_ssize_t at, Py_ssize_t p, Py_ssize_t end, Py_ssize_t row, bint bare
+    ) except? -2 nogil
+    @cython.final
+    cdef Py_ssize_t _registers_and_stack(
+        self, const unsigned char *data, Py_ssize_t at, Py_ssize_t p, Py_ssize_t end, Py_ssize_t row
+    ) except? -2 nogil
+    @cython.final
+    cdef Py_ssize_t _last_words(
+        self, const unsigned char *data, Py_ssize_t at, Py_ssize_t p, Py_ssize_t end, Py_ssize_t row
+    ) except? -2 nogil
+    @cython.final
+    cdef bint _is_split(self, Py_ssize_t row) except? -1 nogil
     cdef int _split(
         self, const unsigned char *data, Py_ssize_t end, Py_ssize_t read, Py_ssize_t row, Py_ssize_t n
     ) except? -1 nogil

@@ -9,15 +9,18 @@ import os
 from typing import Any
 
 import cython
+from cython.cimports.undwarf.perfdata import sample_columns as columns
+from cython.cimports.undwarf.perfdata import sample_fields as fields
 from cython.cimports.undwarf.perfdata.native import u32, u64
 
 from undwarf.buffers import zeros
 from undwarf.perfdata.columns import Columns
 
-EVENT_WORDS = 16
-"""Words of an event in the table of events."""
-
-_STRIDE = cython.declare(cython.Py_ssize_t, 16)
+# Bits of `read_format` and `branch_sample_type` (include/uapi/linux/perf_event.h).
+READ_ID = cython.declare(cython.ulonglong, 4)
+READ_GROUP = cython.declare(cython.ulonglong, 8)
+BRANCH_HW_INDEX = cython.declare(cython.ulonglong, 1 << 17)
+BRANCH_COUNTERS = cython.declare(cython.ulonglong, 1 << 19)
 
 
 @cython.cclass
@@ -66,14 +69,14 @@ class SampleRecords(Columns):
         self._wanted_words |= wanted_words
         self._wanted_shorts |= wanted_shorts
         self._events = table
-        self._event_count = self._events.shape[0] // _STRIDE
+        self._event_count = self._events.shape[0] // columns.EVENT_WORDS
         self._single = self._event_count == 1
         self._timed = False
         row: cython.Py_ssize_t
-        for row in range(0, self._event_count * _STRIDE, _STRIDE):
-            if self._events[row] & 4:
+        for row in range(0, self._event_count * columns.EVENT_WORDS, columns.EVENT_WORDS):
+            if self._events[row + columns.EVENT_FIELDS] & fields.TIME:
                 self._timed = True
-            if self._events[row] & 0x10 and self._events[row + 1] & 4:
+            if self._is_split(row):
                 self._splits = True
         self._places = places
         n: cython.Py_ssize_t = ids.shape[0]
@@ -124,6 +127,7 @@ class SampleRecords(Columns):
     def _sample_event(self, data: Any, end: cython.Py_ssize_t, at: cython.Py_ssize_t) -> cython.int:
         """The event number + 1 of the sample at ``at``; 0 when its id is unknown."""
         i: cython.Py_ssize_t
+        row: cython.Py_ssize_t
         place: cython.Py_ssize_t
         owner: cython.int
         if self._single:
@@ -136,7 +140,8 @@ class SampleRecords(Columns):
             if at + place + 8 > end:
                 continue
             owner = self._owner(u64(data, end, at + place))
-            if owner > 0 and cython.cast(cython.Py_ssize_t, self._events[(owner - 1) * _STRIDE + 8]) == place:
+            row = (owner - 1) * columns.EVENT_WORDS
+            if owner > 0 and cython.cast(cython.Py_ssize_t, self._events[row + columns.EVENT_ID_AT]) == place:
                 return owner
         return 0
 
@@ -167,12 +172,13 @@ class SampleRecords(Columns):
         done: cython.int
         row: cython.Py_ssize_t
         n: cython.Py_ssize_t = self.samples
+        time_at: cython.Py_ssize_t
         if self._event_count > 0:
             owner = self._sample_event(data, end, at)
         if owner == 0:
             self.unknown_ids += 1
             return 0
-        row = (owner - 1) * _STRIDE
+        row = (owner - 1) * columns.EVENT_WORDS
         # A branch stack without branches may or may not carry its hw_idx word: whichever fills the record.
         done = self._fields(data, at, end, row, False)
         if done == 2:
@@ -180,15 +186,16 @@ class SampleRecords(Columns):
         if done:
             self.clear_row(n)
             return 1
-        self._q[n] = base + at
-        self._q[self._capacity + n] = self._effective(self._q[self._capacity + n])
+        self._q[columns.WORD_POSITION * self._capacity + n] = base + at
+        time_at = columns.WORD_TIME * self._capacity + n
+        self._q[time_at] = self._effective(self._q[time_at])
         # Columns are zero from the start: those the event has no field for are not even touched.
         if owner != 1:
-            self._h[n] = cython.cast(cython.ushort, owner - 1)
-        self._h[self._capacity + n] = cython.cast(cython.ushort, misc)
+            self._h[columns.SHORT_EVENT * self._capacity + n] = cython.cast(cython.ushort, owner - 1)
+        self._h[columns.SHORT_MISC * self._capacity + n] = cython.cast(cython.ushort, misc)
         self.samples = n + 1
-        if self._events[row] & 0x10 and self._events[row + 1] & 4:
-            self._split(data, end, at + self._h[5 * self._capacity + n], row, n)
+        if self._is_split(row):
+            self._split(data, end, at + self._h[columns.SHORT_READ_AT * self._capacity + n], row, n)
         return 0
 
     @cython.cfunc
@@ -205,148 +212,259 @@ class SampleRecords(Columns):
     ) -> cython.int:
         """Put the fields of the sample at ``at``, of the event at ``row`` of the table, into the columns; 1: they do
         not fit in the record, 2: try again with ``bare_branches``."""
-        kind: cython.ulonglong = self._events[row]
+        # Reads past ``end`` give 0, so words of fixed size are checked once, when all are read; only what is used as a
+        # count must be known to lie inside first.
+        p: cython.Py_ssize_t
+        self._unsure = self._bad_stack = False
+        p = self._first_words(data, at + 8, end, row)
+        p = self._counters_and_chain(data, at, p, end, row)
+        if p >= 0:
+            p = self._branches(data, at, p, end, row, bare_branches)
+        if p >= 0:
+            p = self._registers_and_stack(data, at, p, end, row)
+        if p >= 0:
+            p = self._last_words(data, at, p, end, row)
+        if p < 0 or p > end or (self._unsure and p != end):
+            return 2 if self._unsure else 1
+        self.bad_stacks += self._bad_stack
+        return 0
+
+    @cython.final
+    @cython.cfunc
+    @cython.nogil
+    @cython.inline
+    @cython.exceptval(-1)
+    @cython.locals(data="const unsigned char *")
+    def _word(
+        self, data: Any, p: cython.Py_ssize_t, end: cython.Py_ssize_t, column: cython.Py_ssize_t
+    ) -> cython.Py_ssize_t:
+        """Put the word at ``p`` into a column; where it ends."""
+        self._q[column * self._capacity + self.samples] = u64(data, end, p)
+        return p + 8
+
+    @cython.final
+    @cython.cfunc
+    @cython.nogil
+    @cython.inline
+    @cython.exceptval(-1)
+    def _place(self, at: cython.Py_ssize_t, p: cython.Py_ssize_t, column: cython.Py_ssize_t) -> cython.int:
+        """Keep where in the record at ``at`` a field is."""
+        self._h[column * self._capacity + self.samples] = cython.cast(cython.ushort, p - at)
+        return 0
+
+    @cython.final
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1)
+    @cython.locals(data="const unsigned char *")
+    def _first_words(
+        self, data: Any, p: cython.Py_ssize_t, end: cython.Py_ssize_t, row: cython.Py_ssize_t
+    ) -> cython.Py_ssize_t:
+        """The fields of fixed size that a sample begins with; where they end."""
+        kind: cython.ulonglong = self._events[row + columns.EVENT_FIELDS]
         n: cython.Py_ssize_t = self.samples
         cap: cython.Py_ssize_t = self._capacity
-        p: cython.Py_ssize_t = at + 8
+        self._i[columns.INT_PID * cap + n] = self._i[columns.INT_TID * cap + n] = self._i[
+            columns.INT_CPU * cap + n
+        ] = -1
+        self._q[columns.WORD_PERIOD * cap + n] = self._events[row + columns.EVENT_PERIOD]
+        if kind & fields.IDENTIFIER:
+            p = self._word(data, p, end, columns.WORD_ID)
+        if kind & fields.IP:
+            p = self._word(data, p, end, columns.WORD_IP)
+        if kind & fields.TID:
+            self._i[columns.INT_PID * cap + n] = cython.cast(cython.int, u32(data, end, p))
+            self._i[columns.INT_TID * cap + n] = cython.cast(cython.int, u32(data, end, p + 4))
+            p += 8
+        if kind & fields.TIME:
+            p = self._word(data, p, end, columns.WORD_TIME)
+        if kind & fields.ADDR:
+            p = self._word(data, p, end, columns.WORD_ADDR)
+        if kind & fields.ID:
+            p = self._word(data, p, end, columns.WORD_ID)
+        if kind & fields.STREAM_ID:
+            p = self._word(data, p, end, columns.WORD_STREAM_ID)
+        if kind & fields.CPU:
+            self._i[columns.INT_CPU * cap + n] = cython.cast(cython.int, u32(data, end, p))
+            p += 8
+        if kind & fields.PERIOD:
+            p = self._word(data, p, end, columns.WORD_PERIOD)
+        return p
+
+    @cython.final
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-2)
+    @cython.locals(data="const unsigned char *")
+    def _counters_and_chain(
+        self,
+        data: Any,
+        at: cython.Py_ssize_t,
+        p: cython.Py_ssize_t,
+        end: cython.Py_ssize_t,
+        row: cython.Py_ssize_t,
+    ) -> cython.Py_ssize_t:
+        """Counters that were read, the chain and raw data; where they end, -1 where they do not fit."""
+        kind: cython.ulonglong = self._events[row + columns.EVENT_FIELDS]
+        count: cython.ulonglong
+        times: cython.ulonglong = self._events[row + columns.EVENT_READ_TIMES]
+        words: cython.ulonglong = self._events[row + columns.EVENT_VALUE_WORDS]
+        if kind & fields.READ:
+            self._place(at, p, columns.SHORT_READ_AT)
+            if self._events[row + columns.EVENT_READ_FORMAT] & READ_GROUP:
+                if p + 8 > end:
+                    return -1
+                count = u64(data, end, p)
+                if count > cython.cast(cython.ulonglong, end - p) >> 3:
+                    return -1
+                p += cython.cast(cython.Py_ssize_t, 8 + 8 * times + 8 * words * count)
+            else:
+                p += cython.cast(cython.Py_ssize_t, 8 * (times + words))
+        if kind & fields.CALLCHAIN:
+            self._place(at, p, columns.SHORT_CALLCHAIN_AT)
+            if p + 8 > end:
+                return -1
+            count = u64(data, end, p)
+            if count > cython.cast(cython.ulonglong, end - p - 8) >> 3:
+                return -1
+            p += 8 + 8 * cython.cast(cython.Py_ssize_t, count)
+        if kind & fields.RAW:
+            self._place(at, p, columns.SHORT_RAW_AT)
+            if p + 4 > end:
+                return -1
+            p += 4 + cython.cast(cython.Py_ssize_t, u32(data, end, p))
+        return p
+
+    @cython.final
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-2)
+    @cython.locals(data="const unsigned char *")
+    def _branches(
+        self,
+        data: Any,
+        at: cython.Py_ssize_t,
+        p: cython.Py_ssize_t,
+        end: cython.Py_ssize_t,
+        row: cython.Py_ssize_t,
+        bare: cython.bint,
+    ) -> cython.Py_ssize_t:
+        """The branch stack; where it ends, -1 where it does not fit. One without branches may or may not have its
+        hw_idx word: it has none with ``bare``, and else ``_unsure`` is set."""
+        kind: cython.ulonglong = self._events[row + columns.EVENT_FIELDS]
+        branches: cython.ulonglong = self._events[row + columns.EVENT_BRANCHES]
         count: cython.ulonglong
         words: cython.ulonglong
-        retry: cython.bint = False
-        bad_stack: cython.bint = False
-        self._i[n] = self._i[cap + n] = self._i[2 * cap + n] = -1
-        self._q[3 * cap + n] = self._events[row + 5]
-        # Reads past ``end`` give 0, so words of fixed size are checked once, by ``p > end`` at the end; only what is
-        # used as a count must be known to lie inside first.
-        if kind & 0x10000:
-            self._q[12 * cap + n] = u64(data, end, p)
+        if not kind & fields.BRANCH_STACK:
+            return p
+        self._place(at, p, columns.SHORT_BRANCH_AT)
+        if p + 8 > end:
+            return -1
+        count = u64(data, end, p)
+        words = 4 if branches & BRANCH_COUNTERS else 3
+        if count > cython.cast(cython.ulonglong, end - p - 8) >> 3:
+            return -1
+        p += cython.cast(cython.Py_ssize_t, 8 + 8 * words * count)
+        if branches & BRANCH_HW_INDEX and (count != 0 or not bare):
             p += 8
-        if kind & 1:
-            self._q[2 * cap + n] = u64(data, end, p)
-            p += 8
-        if kind & 2:
-            self._i[n] = cython.cast(cython.int, u32(data, end, p))
-            self._i[cap + n] = cython.cast(cython.int, u32(data, end, p + 4))
-            p += 8
-        if kind & 4:
-            self._q[cap + n] = u64(data, end, p)
-            p += 8
-        if kind & 8:
-            self._q[4 * cap + n] = u64(data, end, p)
-            p += 8
-        if kind & 0x40:
-            self._q[12 * cap + n] = u64(data, end, p)
-            p += 8
-        if kind & 0x200:
-            self._q[13 * cap + n] = u64(data, end, p)
-            p += 8
-        if kind & 0x80:
-            self._i[2 * cap + n] = cython.cast(cython.int, u32(data, end, p))
-            p += 8
-        if kind & 0x100:
-            self._q[3 * cap + n] = u64(data, end, p)
-            p += 8
-        if kind & 0x10:
-            self._h[5 * cap + n] = cython.cast(cython.ushort, p - at)
-            if self._events[row + 1] & 8:
-                if p + 8 > end:
-                    return 1
-                count = u64(data, end, p)
-                words = self._events[row + 10]  # of each value
-                if count > cython.cast(cython.ulonglong, end - p) >> 3:
-                    return 1
-                p += cython.cast(cython.Py_ssize_t, 8 + 8 * self._events[row + 9] + 8 * words * count)
-            else:
-                p += cython.cast(cython.Py_ssize_t, 8 * (self._events[row + 9] + self._events[row + 10]))
-        if kind & 0x20:
-            self._h[2 * cap + n] = cython.cast(cython.ushort, p - at)
+            self._unsure = count == 0
+        return p
+
+    @cython.final
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-2)
+    @cython.locals(data="const unsigned char *")
+    def _registers_and_stack(
+        self,
+        data: Any,
+        at: cython.Py_ssize_t,
+        p: cython.Py_ssize_t,
+        end: cython.Py_ssize_t,
+        row: cython.Py_ssize_t,
+    ) -> cython.Py_ssize_t:
+        """The registers of the program, and its stack; where they end, -1 where they do not fit."""
+        kind: cython.ulonglong = self._events[row + columns.EVENT_FIELDS]
+        count: cython.ulonglong
+        if kind & fields.REGS_USER:
+            self._place(at, p, columns.SHORT_REGS_AT)
             if p + 8 > end:
-                return 1
-            count = u64(data, end, p)
-            if count > cython.cast(cython.ulonglong, end - p - 8) >> 3:
-                return 1
-            p += 8 + 8 * cython.cast(cython.Py_ssize_t, count)
-        if kind & 0x400:
-            self._h[6 * cap + n] = cython.cast(cython.ushort, p - at)
-            if p + 4 > end:
-                return 1
-            p += 4 + cython.cast(cython.Py_ssize_t, u32(data, end, p))
-        if kind & 0x800:
-            self._h[7 * cap + n] = cython.cast(cython.ushort, p - at)
-            if p + 8 > end:
-                return 1
-            count = u64(data, end, p)
-            words = 4 if self._events[row + 4] & 0x80000 else 3
-            if count > cython.cast(cython.ulonglong, end - p - 8) >> 3:
-                return 1
-            p += cython.cast(cython.Py_ssize_t, 8 + 8 * words * count)
-            if self._events[row + 4] & 0x20000:
-                if count != 0:
-                    p += 8
-                elif not bare_branches:
-                    p += 8
-                    retry = True
-        if kind & 0x1000:
-            self._h[3 * cap + n] = cython.cast(cython.ushort, p - at)
-            if p + 8 > end:
-                return 2 if retry else 1
+                return -1
             if u64(data, end, p) != 0:
-                p += cython.cast(cython.Py_ssize_t, 8 * self._events[row + 2])
+                p += cython.cast(cython.Py_ssize_t, 8 * self._events[row + columns.EVENT_REGS_USER])
             p += 8
-        if kind & 0x2000:
-            self._h[4 * cap + n] = cython.cast(cython.ushort, p - at)
+        if kind & fields.STACK_USER:
+            self._place(at, p, columns.SHORT_STACK_AT)
             if p + 8 > end:
-                return 2 if retry else 1
+                return -1
             count = u64(data, end, p)
             p += 8
             if count != 0:
                 if p + 8 > end or count > cython.cast(cython.ulonglong, end - p - 8):
-                    return 2 if retry else 1
+                    return -1
                 p += cython.cast(cython.Py_ssize_t, count)
-                bad_stack = u64(data, end, p) > count
+                self._bad_stack = u64(data, end, p) > count
                 p += 8
-        if kind & 0x1004000:
-            self._q[5 * cap + n] = u64(data, end, p)
-            p += 8
-        if kind & 0x8000:
-            self._q[6 * cap + n] = u64(data, end, p)
-            p += 8
-        if kind & 0x20000:
-            self._q[7 * cap + n] = u64(data, end, p)
-            p += 8
-        if kind & 0x40000:
-            self._h[8 * cap + n] = cython.cast(cython.ushort, p - at)
+        return p
+
+    @cython.final
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-2)
+    @cython.locals(data="const unsigned char *")
+    def _last_words(
+        self,
+        data: Any,
+        at: cython.Py_ssize_t,
+        p: cython.Py_ssize_t,
+        end: cython.Py_ssize_t,
+        row: cython.Py_ssize_t,
+    ) -> cython.Py_ssize_t:
+        """The fields behind the stack; where they end, -1 where they do not fit."""
+        kind: cython.ulonglong = self._events[row + columns.EVENT_FIELDS]
+        count: cython.ulonglong
+        if kind & (fields.WEIGHT | fields.WEIGHT_STRUCT):
+            p = self._word(data, p, end, columns.WORD_WEIGHT)
+        if kind & fields.DATA_SRC:
+            p = self._word(data, p, end, columns.WORD_DATA_SRC)
+        if kind & fields.TRANSACTION:
+            p = self._word(data, p, end, columns.WORD_TRANSACTION)
+        if kind & fields.REGS_INTR:
+            self._place(at, p, columns.SHORT_REGS_INTR_AT)
             if p + 8 > end:
-                return 2 if retry else 1
+                return -1
             if u64(data, end, p) != 0:
-                p += cython.cast(cython.Py_ssize_t, 8 * self._events[row + 3])
+                p += cython.cast(cython.Py_ssize_t, 8 * self._events[row + columns.EVENT_REGS_INTR])
             p += 8
-        if kind & 0x80000:
-            self._q[8 * cap + n] = u64(data, end, p)
-            p += 8
-        if kind & 0x200000:
-            self._q[9 * cap + n] = u64(data, end, p)
-            p += 8
-        if kind & 0x400000:
-            self._q[10 * cap + n] = u64(data, end, p)
-            p += 8
-        if kind & 0x800000:
-            self._q[11 * cap + n] = u64(data, end, p)
-            p += 8
-        if kind & 0x100000:
+        if kind & fields.PHYS_ADDR:
+            p = self._word(data, p, end, columns.WORD_PHYS_ADDR)
+        if kind & fields.CGROUP:
+            p = self._word(data, p, end, columns.WORD_CGROUP)
+        if kind & fields.DATA_PAGE_SIZE:
+            p = self._word(data, p, end, columns.WORD_DATA_PAGE_SIZE)
+        if kind & fields.CODE_PAGE_SIZE:
+            p = self._word(data, p, end, columns.WORD_CODE_PAGE_SIZE)
+        if kind & fields.AUX:
             if p + 8 > end:
-                return 2 if retry else 1
+                return -1
             count = u64(data, end, p)
             if count > cython.cast(cython.ulonglong, end - p - 8):
-                return 2 if retry else 1
+                return -1
             p += 8 + cython.cast(cython.Py_ssize_t, count)
-        if retry and p != end:
-            return 2
-        if p > end:
-            return 1
-        self.bad_stacks += bad_stack
-        return 0
+        return p
 
     # -- counters -----------------------------------------------------------------------------------------------
+
+    @cython.final
+    @cython.cfunc
+    @cython.nogil
+    @cython.inline
+    @cython.exceptval(-1)
+    def _is_split(self, row: cython.Py_ssize_t) -> cython.bint:
+        """Whether samples of the event at ``row`` have counters with ids."""
+        form: cython.ulonglong = self._events[row + columns.EVENT_READ_FORMAT]
+        kind: cython.ulonglong = self._events[row + columns.EVENT_FIELDS]
+        return (kind & fields.READ) != 0 and (form & READ_ID) != 0
 
     @cython.cfunc
     @cython.nogil
@@ -359,21 +477,21 @@ class SampleRecords(Columns):
         was last read, with what it counted as the period: what perf makes of it (tools/perf/util/session.c,
         deliver_sample_group). ``read`` is where the counters begin.
         """
-        form: cython.ulonglong = self._events[row + 1]
+        form: cython.ulonglong = self._events[row + columns.EVENT_READ_FORMAT]
         values: cython.Py_ssize_t = 1
-        step: cython.Py_ssize_t = 8 * cython.cast(cython.Py_ssize_t, self._events[row + 10])
+        step: cython.Py_ssize_t = 8 * cython.cast(cython.Py_ssize_t, self._events[row + columns.EVENT_VALUE_WORDS])
         p: cython.Py_ssize_t = read
         cap: cython.Py_ssize_t = self._capacity
-        tid: cython.int = self._i[cap + n]
-        thread: cython.uint = cython.cast(cython.uint, tid) if self._events[row + 12] else 0
+        tid: cython.int = self._i[columns.INT_TID * cap + n]
+        thread: cython.uint = cython.cast(cython.uint, tid) if self._events[row + columns.EVENT_BY_THREAD] else 0
         identifier: cython.ulonglong
         period: cython.ulonglong
         made: cython.Py_ssize_t = n
         owner: cython.int
         _k: cython.Py_ssize_t
-        if form & 8:
+        if form & READ_GROUP:
             values = cython.cast(cython.Py_ssize_t, u64(data, end, p))
-            p += 8 + 8 * cython.cast(cython.Py_ssize_t, self._events[row + 9])
+            p += 8 + 8 * cython.cast(cython.Py_ssize_t, self._events[row + columns.EVENT_READ_TIMES])
             # A group has each event once.
             if values > self._event_count:
                 values = self._event_count
@@ -381,21 +499,24 @@ class SampleRecords(Columns):
                 values = self._room - 1
         else:
             # The times stand between the value and its id.
-            step = 8 * cython.cast(cython.Py_ssize_t, self._events[row + 9])
+            step = 8 * cython.cast(cython.Py_ssize_t, self._events[row + columns.EVENT_READ_TIMES])
         for _k in range(values):
-            identifier = u64(data, end, p + 8 if form & 8 else p + 8 + step)
+            identifier = u64(data, end, p + 8 if form & READ_GROUP else p + 8 + step)
             owner = self._owner(identifier) if identifier != 0 else 0
             if owner > 0:
                 period = self._counted(identifier, thread, u64(data, end, p))
                 if period != 0:
                     if made != n:
                         self.copy_row(n, made)
-                    self._q[3 * cap + made] = period
-                    self._h[made] = cython.cast(cython.ushort, owner - 1)
-                    self._q[12 * cap + made] = identifier
-                    if self._events[(owner - 1) * _STRIDE + 2] != self._events[row + 2]:
+                    self._q[columns.WORD_PERIOD * cap + made] = period
+                    self._h[columns.SHORT_EVENT * cap + made] = cython.cast(cython.ushort, owner - 1)
+                    self._q[columns.WORD_ID * cap + made] = identifier
+                    if (
+                        self._events[(owner - 1) * columns.EVENT_WORDS + columns.EVENT_REGS_USER]
+                        != self._events[row + columns.EVENT_REGS_USER]
+                    ):
                         # Its event does not say the registers of this sample.
-                        self._h[3 * cap + made] = 0
+                        self._h[columns.SHORT_REGS_AT * cap + made] = 0
                     made += 1
             else:
                 self.unknown_ids += 1

@@ -9,12 +9,12 @@ from typing import Any
 
 import cython
 from cython.cimports.libc.string import memchr, memcpy
+from cython.cimports.undwarf.perfdata import sample_columns as columns
+from cython.cimports.undwarf.perfdata import sample_fields as fields
 from cython.cimports.undwarf.perfdata.native import u16, u32, u64
 
 from undwarf.buffers import zeros
 from undwarf.perfdata.sample_records import SampleRecords
-
-_STRIDE = cython.declare(cython.Py_ssize_t, 16)
 
 # By kind, bytes of a record without what stands at its end.
 _LEAST = bytearray(b"\x08" * 23)
@@ -59,7 +59,7 @@ class SideRecords(SampleRecords):
         name: cython.Py_ssize_t = 0
         n: cython.Py_ssize_t = self.sideband
         cap: cython.Py_ssize_t = self._side_capacity
-        trailers: cython.bint = self._event_count > 0 and self._events[6] != 0
+        trailers: cython.bint = self._event_count > 0 and self._events[columns.EVENT_ID_ALL] != 0
         self._entry = 0
         self._time = 0
         self._pid = self._tid = -1
@@ -116,22 +116,22 @@ class SideRecords(SampleRecords):
         place: cython.Py_ssize_t
         tail: cython.Py_ssize_t
         # All events agree on the distance of the id from the end.
-        if not self._single and self._events[11]:
-            place = end - cython.cast(cython.Py_ssize_t, self._events[11])
+        if not self._single and self._events[columns.EVENT_ID_DISTANCE]:
+            place = end - cython.cast(cython.Py_ssize_t, self._events[columns.EVENT_ID_DISTANCE])
             if place >= at + 8:
                 owner = self._owner(u64(data, end, place))
                 if owner == 0:
                     self.no_event += 1
                     owner = 1
-        row = (owner - 1) * _STRIDE
-        place = tail = end - cython.cast(cython.Py_ssize_t, self._events[row + 7])
+        row = (owner - 1) * columns.EVENT_WORDS
+        place = tail = end - cython.cast(cython.Py_ssize_t, self._events[row + columns.EVENT_TRAILER])
         if tail - at < least or tail == end:
             return tail
-        if self._events[row] & 2:
+        if self._events[row + columns.EVENT_FIELDS] & fields.TID:
             self._pid = cython.cast(cython.int, u32(data, end, place))
             self._tid = cython.cast(cython.int, u32(data, end, place + 4))
             place += 8
-        if self._events[row] & 4:
+        if self._events[row + columns.EVENT_FIELDS] & fields.TIME:
             self._time = u64(data, end, place)
         return tail
 

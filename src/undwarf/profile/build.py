@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
-from undwarf.buffers import ones, zeros
+from undwarf.buffers import absent, zeros
 from undwarf.images import Image, ImageStore
 from undwarf.images.kinds import bits_of_name
 from undwarf.lazy_dataclasses import dataclass
@@ -110,7 +110,7 @@ def build_profile(
         resolver = Resolver(store, data.features, options, records=records)
         function, functions = _named(resolver, columns["image"], columns["address"], pids)
     else:
-        function, functions = zeros("I", len(columns["image"])), FunctionTable([UNKNOWN], ones("I", 1), zeros("Q", 1))
+        function, functions = zeros("I", len(columns["image"])), FunctionTable([UNKNOWN], absent("I", 1), zeros("Q", 1))
     frames = FrameColumns(
         columns["image"],
         columns["address"],
@@ -178,7 +178,7 @@ def _named(
 def name_frames(profile: Profile, wanted: Iterable[int], resolver: Resolver) -> None:
     """Name what was made without names: the functions of some frames. All others are one that nothing names."""
     frames = profile.frames
-    images = ones("I", len(frames))
+    images = absent("I", len(frames))
     for frame in wanted:
         images[frame] = frames.image[frame]
     frames.function, profile.functions = _named(resolver, images, frames.address)

@@ -3,7 +3,7 @@
 from dataclasses import field
 from typing import Any
 
-from undwarf.buffers import ones, zeros
+from undwarf.buffers import absent, zeros
 from undwarf.dwarf.nesting import group
 from undwarf.images import Image, ImageKind, ImageStore
 from undwarf.lazy_dataclasses import dataclass
@@ -182,7 +182,7 @@ class _Batch:
         self.pids = pids
         self.images = images
         self.order, self.starts = group(images, len(store))
-        self.functions = ones("I", len(images))
+        self.functions = absent("I", len(images))
         self.symbols: list[str | list[str]] = []
         # By function number; where aliases tie, all of them.
         self.function_images: list[int] = []

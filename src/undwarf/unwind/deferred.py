@@ -13,7 +13,7 @@ from typing import Any
 
 import cython
 
-from undwarf.buffers import ones, zeros
+from undwarf.buffers import absent, zeros
 
 NOTHING = cython.declare(cython.uint, 0xFFFFFFFF)
 CONTEXT_USER_DEFERRED = cython.declare(cython.ulonglong, 0xFFFFFFFFFFFFFD80)
@@ -226,9 +226,9 @@ class _Threads:
 def match(samples: Any, order: Any, cookies: Any, waiting: Any, sideband: Any) -> "tuple[memoryview, dict[str, int]]":
     """(the side-band entry with each sample's chain, 0xffffffff for none ('I'), what became of samples and records).
 
-    The counts: ``merged`` samples; ``superseded`` ones, whose record never came though a later one of their thread
-    did; ``exited`` and ``open`` ones, whose thread or the recording ended before; ``duplicate`` records of a chain
-    that was already there, and ``unclaimed`` ones that no sample waits for.
+    The counts: ``merged`` samples; ``superseded`` absent, whose record never came though a later one of their thread
+    did; ``exited`` and ``open`` absent, whose thread or the recording ended before; ``duplicate`` records of a chain
+    that was already there, and ``unclaimed`` absent that no sample waits for.
     """
     waits = waiting
     times = samples.time
@@ -242,7 +242,7 @@ def match(samples: Any, order: Any, cookies: Any, waiting: Any, sideband: Any) -
     side_cookies = sideband.a
     n: cython.Py_ssize_t = times.shape[0]
     events: cython.Py_ssize_t = kinds.shape[0]
-    result = ones("I", n)
+    result = absent("I", n)
     most: cython.Py_ssize_t = 0
     i: cython.Py_ssize_t
     for i in range(n):

@@ -9,7 +9,8 @@ from undwarf.buffers import zeros
 from undwarf.errors import UsageError
 from undwarf.profile.model import NONE, Column, Profile
 from undwarf.views.data_source import TEXTS
-from undwarf.views.grouping import Pairs, halves, look_up, part_of_weight
+from undwarf.views.grouping import Pairs, halves, look_up
+from undwarf.views.weights import part_of_weight
 
 __all__ = [
     "LATENCIES",

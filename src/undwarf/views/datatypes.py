@@ -17,9 +17,10 @@ from undwarf.types.access import Access
 from undwarf.types.layouts.model import VOID, TypeGraph
 from undwarf.views.data_labels import latency_of
 from undwarf.views.data_source import MemoryCounts, access_of
-from undwarf.views.grouping import Pairs, halves, look_up, ones_where, sums, widen
+from undwarf.views.grouping import Pairs, halves, look_up, sums, widen
 from undwarf.views.selection import Selection, Weight
 from undwarf.views.touch import Touch
+from undwarf.views.weights import ones_where
 
 if TYPE_CHECKING:
     from undwarf.types.resolve import Resolver

@@ -7,9 +7,10 @@ from undwarf.errors import UsageError
 from undwarf.lazy_dataclasses import dataclass
 from undwarf.profile.model import NONE, Profile
 from undwarf.views.data_labels import MEMORY_KEYS, SUMMED
-from undwarf.views.grouping import Pairs, collapse, inclusive, look_up, sums, without_none
+from undwarf.views.grouping import Pairs, look_up, sums, without_none
 from undwarf.views.labels import UNKNOWN, dso, is_kernel, short_dso
 from undwarf.views.selection import Selection, Weight
+from undwarf.views.stack_tree import collapse, inclusive
 
 SAMPLE_KEYS = ("comm", "pid", "tid", "cpu", "event")
 FRAME_KEYS = ("dso", "sym", "srcline", "srcfile")

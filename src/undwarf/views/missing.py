@@ -11,8 +11,9 @@ from undwarf.lazy_dataclasses import dataclass
 from undwarf.profile.model import NONE, Profile
 from undwarf.unwind.stop import StopReason
 from undwarf.views import fetching
-from undwarf.views.grouping import Pairs, collapse, inclusive, look_up, sums, widen, without_none
+from undwarf.views.grouping import Pairs, look_up, sums, widen, without_none
 from undwarf.views.labels import UNKNOWN, dso
+from undwarf.views.stack_tree import collapse, inclusive
 
 ENDS = (StopReason.NO_FILE, StopReason.NO_RULE, StopReason.BAD_CFA, StopReason.UNMAPPED)
 """Reasons for a stack's end that a file may mend."""

@@ -8,7 +8,8 @@ from undwarf.errors import UsageError
 from undwarf.perfdata.ordering import take
 from undwarf.profile.model import Profile
 from undwarf.views.data_labels import NEEDED, latency_of
-from undwarf.views.grouping import at_least_one, ones, rows_among, sums, total, widen
+from undwarf.views.grouping import rows_among, sums, widen
+from undwarf.views.weights import at_least_one, ones, total
 
 Weight = Literal["period", "samples", "latency"]
 

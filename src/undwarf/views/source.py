@@ -11,9 +11,10 @@ from undwarf.errors import NothingUsable
 from undwarf.lazy_dataclasses import dataclass
 from undwarf.profile.model import NONE, Profile
 from undwarf.symbols.resolver import UNKNOWN
-from undwarf.views.grouping import Pairs, inclusive, look_up, rows_set, sums
+from undwarf.views.grouping import Pairs, look_up, rows_set, sums
 from undwarf.views.labels import dso
 from undwarf.views.selection import Selection, Weight
+from undwarf.views.stack_tree import inclusive
 
 AROUND = 3
 """Lines shown before the first and behind the last that is known to belong to the function."""

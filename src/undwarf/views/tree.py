@@ -5,9 +5,10 @@ from dataclasses import field
 
 from undwarf.lazy_dataclasses import dataclass
 from undwarf.profile.model import NONE, Profile
-from undwarf.views.grouping import collapse, look_up, rows_from, subtree_sums, sums
+from undwarf.views.grouping import look_up, rows_from, sums
 from undwarf.views.hot import Entity, entities
 from undwarf.views.selection import Selection, Weight
+from undwarf.views.stack_tree import collapse, subtree_sums
 
 
 @dataclass(slots=True)

@@ -3,8 +3,9 @@
 from undwarf.lazy_dataclasses import dataclass
 from undwarf.profile.model import NONE, ImageInfo, Profile
 from undwarf.unwind.stop import DESCRIPTIONS, StopReason
-from undwarf.views.grouping import Pairs, collapse, inclusive, look_up, sums, widen, without_none
+from undwarf.views.grouping import Pairs, look_up, sums, widen, without_none
 from undwarf.views.labels import UNKNOWN, dso
+from undwarf.views.stack_tree import collapse, inclusive
 
 LARGEST_DUMP = 65528
 """The most that perf record accepts: a 16-bit size, in steps of 8 (tools/perf/util/evsel.c)."""

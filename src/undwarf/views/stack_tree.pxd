@@ -1,0 +1,1 @@
+from undwarf.views.grouping cimport Pairs

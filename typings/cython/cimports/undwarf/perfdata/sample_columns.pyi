@@ -1,0 +1,3 @@
+"""undwarf/perfdata/sample_columns.pxd"""
+
+from undwarf.perfdata.sample_columns import *
