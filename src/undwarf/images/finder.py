@@ -18,15 +18,14 @@ from undwarf.elf import notes as elf_notes
 from undwarf.errors import ElfError
 from undwarf.images import build_ids
 from undwarf.images.containers import Containers
-from undwarf.images.jitdump import JitDump
 from undwarf.images.kernel_file import open_binary
 from undwarf.images.paths import confined, usable
 from undwarf.images.places import DEBUGINFO, EXECUTABLE, cached, debuginfod_cache, perf_cache
-from undwarf.images.vdso import own_vdso
 from undwarf.limits import DEFAULT, Limits
 
 if TYPE_CHECKING:
     from undwarf.images.debuginfod import Debuginfod
+    from undwarf.images.jitdump import JitDump
 
 MAX_DEPENDENCIES = 16 << 20
 """Characters of a modules.dep that are read."""
@@ -186,6 +185,8 @@ class Finder:
                 return found, ""
         if not osrelease or osrelease != os.uname().release:
             return None, "the vdso belongs to another kernel than the one that runs here"
+        from undwarf.images.vdso import own_vdso
+
         try:
             elf = ElfFile.from_bytes(own_vdso(), "[vdso]", limits=self.limits, defects=self.defects)
         except ElfError as error:
@@ -219,11 +220,13 @@ class Finder:
             return None
         return elf if build_ids.same(elf.build_id, build_id) else None
 
-    def jitdump(self, recorded: str, pid: int = 0) -> tuple[JitDump | None, str]:
+    def jitdump(self, recorded: str, pid: int = 0) -> "tuple[JitDump | None, str]":
         """The jitdump file that was mapped as ``recorded`` by a process, else None and the reason.
 
         A container's is looked for below the root of the process itself, while it runs.
         """
+        from undwarf.images.jitdump import JitDump
+
         paths = [self.path_of(recorded)]
         if pid > 0 and self.containers is not None and not self.symfs and usable(recorded):
             paths.append(confined(f"/proc/{pid}/root", recorded))

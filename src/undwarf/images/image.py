@@ -4,13 +4,15 @@ import os
 import threading
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from undwarf.elf import ElfFile
 from undwarf.elf.headers import PF_R, PF_X
 from undwarf.images.finder import Finder, Place
-from undwarf.images.jitdump import JitDump
 from undwarf.images.kinds import ADDRESSED_AS_RUN, ImageKind, kind_of_name
+
+if TYPE_CHECKING:
+    from undwarf.images.jitdump import JitDump
 
 
 class Identity(Protocol):
@@ -86,7 +88,7 @@ class Image:
             self.build_id = found.build_id
         return found
 
-    def open_dump(self, pid: int = 0) -> JitDump | None:
+    def open_dump(self, pid: int = 0) -> "JitDump | None":
         """The jitdump of this image; ``pid`` is the process that mapped it, which tells where a container's is."""
         if self.kind is ImageKind.JITDUMP and not self._looked:
             self._looked = True
@@ -94,7 +96,7 @@ class Image:
         return self._dump
 
     @property
-    def jitdump(self) -> JitDump | None:
+    def jitdump(self) -> "JitDump | None":
         """The jitdump file of this image, whose offsets are the image's addresses; None where there is none."""
         return self.open_dump()
 

@@ -12,14 +12,16 @@ as mappings. These do not end code: what the dump, or an executable anonymous ma
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from undwarf.buffers import zeros
 from undwarf.images import ImageKind, ImageStore
-from undwarf.images.jitdump import JitDump, Placement
 from undwarf.images.kinds import kind_of_name
 from undwarf.perfdata import PerfData, Records
 from undwarf.profile.added_rows import EXEC, MMAP, READ, USER, WRITE, AddedRows
+
+if TYPE_CHECKING:
+    from undwarf.images.jitdump import JitDump, Placement
 
 CLOCK_MONOTONIC = 1
 
@@ -116,7 +118,7 @@ def _rows_of(records: Records, pids: set[int]) -> dict[int, list[int]]:
     return found
 
 
-def _clock(dump: JitDump, marked: int, records: Records, exact: bool) -> int | None:
+def _clock(dump: "JitDump", marked: int, records: Records, exact: bool) -> int | None:
     """What to add to a dump's times to get those of the recording; None where that cannot be told.
 
     ``marked`` is the time when the dump was mapped, 0 if perf came later. Most runtimes take the header's time just
@@ -140,7 +142,7 @@ def _place(
     rows: Sequence[int],
     anonymous: list[bool],
     marker: int,
-    dump: JitDump,
+    dump: "JitDump",
     shift: int | None,
     lengths: "memoryview[int]",
     added: AddedRows,
@@ -180,7 +182,7 @@ def _place(
     until(1 << 64)
 
 
-def _timed(dump: JitDump, marked: int, shift: int | None) -> list[tuple[int, Placement]]:
+def _timed(dump: "JitDump", marked: int, shift: int | None) -> "list[tuple[int, Placement]]":
     """The dump's placements by time of the recording; without a known clock, all when the dump was mapped."""
     if shift is None:
         return [(marked, one) for one in dump.placements]

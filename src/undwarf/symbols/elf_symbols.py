@@ -1,5 +1,7 @@
 """The symbols of an image's code, from its files: .symtab, .dynsym, .gnu_debugdata, Go's table of functions."""
 
+from typing import TYPE_CHECKING
+
 from undwarf.buffers import zeros
 from undwarf.elf import ElfFile
 from undwarf.elf.go_functions import GoFunctions
@@ -18,7 +20,6 @@ from undwarf.elf.headers import (
 )
 from undwarf.elf.layout import section_addresses
 from undwarf.images import Image
-from undwarf.images.jitdump import JitDump
 from undwarf.limits import DEFAULT, Limits
 from undwarf.symbols.symtab import (
     SECTION_CODE,
@@ -28,6 +29,9 @@ from undwarf.symbols.symtab import (
     read_symbols,
 )
 from undwarf.symbols.table import RANK_STRONG, RANK_TYPED, SOURCE_SHIFT, SymbolTable
+
+if TYPE_CHECKING:
+    from undwarf.images.jitdump import JitDump
 
 Source = tuple[ElfFile, Section]
 
@@ -54,7 +58,7 @@ def symbols_of_image(image: Image, limits: Limits = DEFAULT) -> SymbolTable | No
     return table_of(sources, limits, own)
 
 
-def symbols_of_jitdump(dump: JitDump) -> SymbolTable | None:
+def symbols_of_jitdump(dump: "JitDump") -> SymbolTable | None:
     """The names of a dump's code, by its offsets in the file, which are its addresses."""
     count = len(dump.codes)
     if not count:

@@ -1,7 +1,7 @@
 """Names frames: once for each unique (image, address), in batches, each image's symbols in one go."""
 
 from dataclasses import field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from undwarf.buffers import absent, zeros
 from undwarf.dwarf.nesting import group
@@ -11,19 +11,12 @@ from undwarf.limits import DEFAULT, Limits
 from undwarf.symbols.demangle import demangle_all
 from undwarf.symbols.elf_symbols import symbols_of_image
 from undwarf.symbols.grouping import fill_unnamed, unnamed_within
-from undwarf.symbols.kernel import (
-    KernelSymbol,
-    KernelTable,
-    kernel_key,
-    kernel_reference,
-    kernel_symbols,
-    kernel_table,
-    table_of_announced,
-)
-from undwarf.symbols.modules import Place, PlacedTable, module_places, placed_tables
-from undwarf.symbols.perfmap import read_map
 from undwarf.symbols.plt import Stubs
 from undwarf.symbols.table import SymbolTable
+
+if TYPE_CHECKING:
+    from undwarf.symbols.kernel import KernelSymbol, KernelTable
+    from undwarf.symbols.modules import Place, PlacedTable
 
 UNKNOWN = "[unknown]"
 """What perf calls code that nothing names."""
@@ -127,9 +120,11 @@ class Resolver:
             found = self._stubs[image.number] = Stubs(image.elf, self._tables.get(image.number))
         return found
 
-    def kernel(self) -> KernelTable | None:
+    def kernel(self) -> "KernelTable | None":
         """The kernel's symbols; where there are none, the kernel image's :attr:`problems` entry says why."""
         if self._kernel is None:
+            from undwarf.symbols.kernel import kernel_key, kernel_reference, kernel_table
+
             key = kernel_key(self._records) if self._records is not None else None
             image = self._store.image(key) if key is not None else self._store.kernel()
             reference = kernel_reference(self._records) if self._records is not None else None
@@ -140,14 +135,18 @@ class Resolver:
 
     def announced(self, name: bytes) -> SymbolTable | None:
         """Where code of this name was that the kernel announced while recording."""
+        from undwarf.symbols.kernel import kernel_symbols, table_of_announced
+
         if self._announced is None:
             self._announced = {}
             for symbol in kernel_symbols(self._records) if self._records is not None else []:
                 self._announced.setdefault(symbol.name, []).append(symbol)
         return table_of_announced(self._announced.get(name, []))
 
-    def module(self, image: Image) -> list[PlacedTable]:
+    def module(self, image: Image) -> "list[PlacedTable]":
         """The symbols of a kernel module, for each place where the recording has it."""
+        from undwarf.symbols.modules import module_places, placed_tables
+
         if self._places is None:
             self._places = module_places(self._records, self._store) if self._records is not None else {}
         places = self._places.get(image.number, [])
@@ -158,6 +157,8 @@ class Resolver:
         try:
             return self._maps[pid]
         except KeyError:
+            from undwarf.symbols.perfmap import read_map
+
             finder = self._store.finder
             table = self._maps[pid] = read_map(finder, pid, self.options.limits, finder.defects)
             return table
@@ -315,7 +316,7 @@ class _Batch:
             self._name_interrupted(table, number, begin, end, known)
 
     def _name_interrupted(
-        self, table: KernelTable, number: int, begin: int, end: int, known: "memoryview[int]"
+        self, table: "KernelTable", number: int, begin: int, end: int, known: "memoryview[int]"
     ) -> None:
         """Nothing is called from the padding before a function (``__pfx_``): where a frame seems to be there, its
         function was interrupted at its first instruction."""

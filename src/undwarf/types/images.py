@@ -10,10 +10,10 @@ from undwarf.errors import UndwarfError
 from undwarf.images import Image, ImageKind, ImageStore
 from undwarf.kept_files import KeptFiles
 from undwarf.limits import DEFAULT, Limits
-from undwarf.symbols.modules import Place, module_places
 from undwarf.types.answers import KeptAnswers, kept_answers
 
 if TYPE_CHECKING:
+    from undwarf.symbols.modules import Place
     from undwarf.types.kernels import KernelBinary
     from undwarf.types.resolve import Resolver
     from undwarf.types.sources.btf import BtfFile
@@ -170,8 +170,10 @@ class ImageTypes:
             self._kernel = kernel_binary(self._store, self._records(), self._limits)
         return self._kernel
 
-    def _module_places(self, number: int) -> list[Place]:
+    def _module_places(self, number: int) -> "list[Place]":
         if self._places is None:
+            from undwarf.symbols.modules import module_places
+
             records = self._records()
             self._places = module_places(records, self._store) if records is not None else {}
         return self._places.get(number, [])

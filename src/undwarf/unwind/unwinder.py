@@ -10,7 +10,6 @@ from undwarf.lazy_dataclasses import dataclass
 from undwarf.limits import DEFAULT, Limits
 from undwarf.perfdata import PerfData, Records
 from undwarf.spaces.replay import Replay
-from undwarf.unwind import deferred
 from undwarf.unwind.remap import remap
 from undwarf.unwind.sources import Sources
 from undwarf.unwind.walk import Walker
@@ -62,6 +61,8 @@ def later_chains(data: PerfData, records: Records) -> LaterChains | None:
     side = records.sideband
     if "CALLCHAIN_DEFERRED" not in records.counts and not any(event.defer_callchain for event in data.events):
         return None
+    from undwarf.unwind import deferred
+
     total = len(records.samples.position)
     cookies, waiting = zeros("Q", total), zeros("B", total)
     for position, length, first, end in spans(data, records):

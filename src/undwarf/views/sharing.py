@@ -10,16 +10,19 @@ different threads have to do.
 from collections.abc import Callable, Iterator
 from dataclasses import field as initially
 from heapq import nlargest
+from typing import TYPE_CHECKING
 
 from undwarf.buffers import zeros
 from undwarf.lazy_dataclasses import dataclass
 from undwarf.perfdata.ordering import take
 from undwarf.profile.data_lines import drop_zero, line_keys, low_bits, rows_in, shared_lines, time_spans, zero_where_set
 from undwarf.profile.model import NONE, Column, Profile
-from undwarf.views.data_addresses import DataAddresses
 from undwarf.views.grouping import Pairs, halves, look_up, sums
 from undwarf.views.selection import Selection, Weight
 from undwarf.views.touch import Touch
+
+if TYPE_CHECKING:
+    from undwarf.views.data_addresses import DataAddresses
 
 __all__ = ["LINE", "Clashes", "Party", "Sharing", "sharing"]
 
@@ -135,7 +138,7 @@ class Clashes:
 def sharing(
     profile: Profile,
     touched: Touch,
-    addresses: Callable[[], DataAddresses],
+    addresses: "Callable[[], DataAddresses]",
     weight: Weight = "period",
     *,
     event: int | None = None,
