@@ -11,7 +11,7 @@ from undwarf.types.dataflow.tracking import Tracker
 from undwarf.types.dataflow.values import FRAME, NUMBER, OBJECT, Value
 from undwarf.types.inference.frame_uses import GONE, Piece
 from undwarf.types.inference.memory_uses import MemoryUses
-from undwarf.types.inference.nodes import Held, Node
+from undwarf.types.inference.nodes import Held, Node, added
 from undwarf.types.layouts.model import VOID, Kind
 from undwarf.types.sources.c_library import ELEMENT_ARRAYS, ELEMENT_SIZES, GIVEN_BACK, SIZED, library_function
 from undwarf.types.sources.calling import (
@@ -67,7 +67,7 @@ class CallUses(MemoryUses):
             node = self.node("entry", XMM0 + n, 0)
             held[XMM0 + n] = (node, 0, graph.size(t) if graph.is_scalar(t) else 8)
             if graph.is_scalar(t):
-                node.declared.append(t)
+                node.declared = added(node.declared, t)
             else:
                 self.frame.pieces[XMM0 + n] = Piece(t, piece)
         for register, t, piece in prototype.arguments:
@@ -76,7 +76,7 @@ class CallUses(MemoryUses):
             if graph.is_aggregate(t):
                 self.frame.pieces[register] = Piece(t, piece)
             elif not piece and graph.is_scalar(t):
-                node.declared.append(t)
+                node.declared = added(node.declared, t)
         self.frame.places.update(stack_arguments(graph, prototype.parameters, prototype.returns))
 
     def _call(self, k: int, made: Instruction, held: dict[int, Held | None]) -> None:
@@ -177,12 +177,13 @@ class CallUses(MemoryUses):
         node = self.node("made", k, MACHINE.result)
         if back is not None:
             if element:
-                node.known.append(tuple(t for t in pointed(tracker, given) if graph.size(t) == element))
+                sized = tuple(t for t in pointed(tracker, given) if graph.size(t) == element)
+                node.known = added(node.known, sized)
             else:
                 self._flows(node, returning, given)
         if bytes_of and graph.size(bytes_of[0]) == 1:
             # Whether it is kept as text is told by who keeps it.
-            node.known.append(bytes_of)
+            node.known = added(node.known, bytes_of)
             node.reckoned = True
         if text:
             node.confirmed = True
@@ -193,7 +194,7 @@ class CallUses(MemoryUses):
             del held[MACHINE.result]
             held.update(kept)
         if returns and graph.is_scalar(returns) and not graph.is_pointer(returns):
-            node.copied.append(returns)
+            node.copied = added(node.copied, returns)
         counts = {"integer": 0, "sse": 0}
         for kind, at in returned_parts(graph, returns) if returns else ():
             register = _RETURNED[kind][counts[kind]]
@@ -303,7 +304,8 @@ class CallUses(MemoryUses):
                     self.frame.note(value[4], target)
                     return
                 if graph.is_scalar(target) and graph.size(target) > 1 and self.unoptimised:
-                    self.node("slot", value[4], graph.size(target)).declared.append(target)
+                    slot = self.node("slot", value[4], graph.size(target))
+                    slot.declared = added(slot.declared, target)
                     return
             self.frame.given.add(value[4])
             return
@@ -333,8 +335,8 @@ class CallUses(MemoryUses):
         parts = self._parts(MACHINE.result, held, self.graph.size(returns))
         for each in parts:
             if isinstance(each, Node):
-                each.summed.append(returns)
-                each.met.extend(one for one in parts if one is not each)
+                each.summed = added(each.summed, returns)
+                each.met = added(each.met, *(one for one in parts if one is not each))
         if result is not None and self.graph.is_scalar(returns) and not self._is_floating(returns):
             self._used_as(MACHINE.result, result, returns)
 
@@ -351,7 +353,7 @@ class CallUses(MemoryUses):
         for node in queue:
             # The list grows while it is walked.
             if node.key[0] == "slot" and node.key[2] == self.graph.size(t):
-                node.copied.append(t)
+                node.copied = added(node.copied, t)
             for source, more in node.sources if node.key[0] == "in" else ():
                 if not more and source not in seen:
                     seen.add(source)

@@ -19,7 +19,7 @@ from undwarf.types.dataflow.tracking import Facts, Tracker
 from undwarf.types.dataflow.values import FRAME, OBJECT, Value
 from undwarf.types.inference.frame_objects import FrameObjects
 from undwarf.types.inference.frame_uses import Claim
-from undwarf.types.inference.nodes import Decided, Node
+from undwarf.types.inference.nodes import Decided, Node, added
 from undwarf.types.inference.webs import Webs
 from undwarf.types.layouts.fitting import Done, fits, is_row, nothing_done
 from undwarf.types.layouts.located import is_member
@@ -264,17 +264,17 @@ class Inference:
             first = webs.nodes.get(("slot", offset, stride))
             if first is not None and (first, 0) not in node.sources:
                 # The first element is also accessed without an index.
-                node.sources.append((first, 0))
-                first.sources.append((node, 0))
+                node.sources = added(node.sources, (first, 0))
+                first.sources = added(first.sources, (node, 0))
             after = webs.filled(offset, stride)
             if first is not None and after and (after[0], 0) not in node.sources:
                 # An element is of the type that all of them can be.
                 known = [each for one in (node, first, *after) for each in one.known]
                 for one in (node, first, *after):
                     one.known = known
-                node.sources += [(one, 0) for one in after]
+                node.sources = added(node.sources, *((one, 0) for one in after))
                 for one in after:
-                    one.sources.append((node, 0))
+                    one.sources = added(one.sources, (node, 0))
         self._returned_in_memory(webs)
         self._spread(webs, decided)
         self._sized(webs, decided)

@@ -8,7 +8,7 @@ from itertools import product
 from undwarf.types.dataflow.program import Program
 from undwarf.types.inference.frame_uses import Claim
 from undwarf.types.inference.frame_webs import FrameAccess, webs_of
-from undwarf.types.inference.nodes import Decided
+from undwarf.types.inference.nodes import Decided, added
 from undwarf.types.inference.variables import Uses, Variables
 from undwarf.types.inference.webs import Webs
 from undwarf.types.layouts.fitting import fits, nothing_done
@@ -65,7 +65,7 @@ class FrameObjects:
             if first is not None:
                 node.signs = {*node.signs, *first.signs}
                 node.floats = node.floats or first.floats
-                node.copied += first.copied
+                node.copied = added(node.copied, *first.copied)
         filled = {offset: webs.filled(offset, stride) for offset, (stride, _node) in cells.items()}
         inner = {each.key[1] for several in filled.values() for each in several}
         found: list[tuple[int, int]] = []

@@ -7,7 +7,7 @@ from undwarf.disasm.x86_64 import MACHINE
 from undwarf.types.dataflow.tracking import Tracker
 from undwarf.types.dataflow.values import ADDRESS, FRAME, NUMBER, OBJECT, Value
 from undwarf.types.inference.frame_uses import FrameUses
-from undwarf.types.inference.nodes import Held, Key, Node
+from undwarf.types.inference.nodes import Held, Key, Node, added
 from undwarf.types.inference.unoptimised import is_unoptimised
 from undwarf.types.layouts.model import VOID, Kind, TypeGraph
 from undwarf.types.sources.places import Prototype
@@ -146,17 +146,17 @@ class HeldValues:
     def _flows(self, node: Node, source: Held | None, value: Value | None) -> None:
         """A value goes into a node."""
         known = pointed(self.tracker, value)
-        node.origins.append(source[0] if source is not None and not source[1] else None)
+        node.origins = added(node.origins, source[0] if source is not None and not source[1] else None)
         if known:
-            node.known.append(known)
+            node.known = added(node.known, known)
             node.confirmed = node.confirmed or (source is not None and not source[1] and source[0].confirmed)
         elif value is not None and value[0] == OBJECT and not value[2] and value[4] < 0:
-            node.apart.append((value[1], value[4]))
+            node.apart = added(node.apart, (value[1], value[4]))
         elif source is None:
             node.begun = node.begun and value is not None and value[0] == NUMBER and value[2] == 0
         elif source[0] is not node:
             source[0].flows = True
-            node.sources.append((source[0], source[1]))
+            node.sources = added(node.sources, (source[0], source[1]))
 
     def _member_in_frame(self, k: int, where: Value, size: int) -> int:
         """The type of a number or pointer in an aggregate of the frame that is known by now; void for all else."""
@@ -190,6 +190,6 @@ class HeldValues:
                 source[0].lead(source[1], target)
                 source[0].passed = True
             elif known and not source[1] and graph.size(target) > graph.size(known[0]):
-                source[0].wholes.append(target)
+                source[0].wholes = added(source[0].wholes, target)
         elif not source[1] and graph.size(t) == source[2]:
-            source[0].copied.append(t)
+            source[0].copied = added(source[0].copied, t)

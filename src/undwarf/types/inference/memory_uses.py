@@ -7,7 +7,7 @@ from undwarf.disasm import NONE, Instruction
 from undwarf.types.dataflow.tracking import Tracker
 from undwarf.types.dataflow.values import ADDRESS, FRAME, OBJECT, Value
 from undwarf.types.inference.held_values import PLACES, REACH
-from undwarf.types.inference.nodes import Held, Node
+from undwarf.types.inference.nodes import Held, Node, added
 from undwarf.types.inference.number_uses import NumberUses
 from undwarf.types.layouts.model import VOID, Kind
 from undwarf.types.sources.places import Prototype
@@ -61,7 +61,7 @@ class MemoryUses(NumberUses):
         if not t or not self._is_anything(t):
             return None
         node = self.node("made", k, made.destination)
-        node.copied.append(t)
+        node.copied = added(node.copied, t)
         return node, 0, 8
 
     def _loaded(
@@ -81,10 +81,10 @@ class MemoryUses(NumberUses):
         if base is not None and made.signed:
             base[0].number(base[1], size)
         elif base is not None:
-            base[0].loads.append((base[1], size, node))
+            base[0].loads = added(base[0].loads, (base[1], size, node))
         t = scalar_at(self.tracker, k, 0, size)
         if t and not made.signed:
-            node.copied.append(t)
+            node.copied = added(node.copied, t)
             if base is not None and size == _WORD and self._is_any(t):
                 self.members[node] = base
         node.either = size == _WORD and not t and is_either(self.tracker, k)
@@ -146,16 +146,16 @@ class MemoryUses(NumberUses):
                     self.placed.setdefault(frame[4], []).append((known, node))
                 return
             if source is not None and not source[1] and source[2] == size:
-                slot.copied.extend(source[0].copied)
+                slot.copied = added(slot.copied, *source[0].copied)
                 if source[0].key[0] == "entry":
-                    slot.declared.extend(source[0].declared)
+                    slot.declared = added(slot.declared, *source[0].declared)
                 else:
-                    slot.copied.extend(source[0].declared)
+                    slot.copied = added(slot.copied, *source[0].declared)
             if size == 8:
                 self._flows(slot, source, self.tracker.register(register))
             elif source is not None and not source[1] and source[2] == size:
-                slot.sources.append((source[0], 0))
-            slot.beside.extend(self._parts(register, held, size))
+                slot.sources = added(slot.sources, (source[0], 0))
+            slot.beside = added(slot.beside, *self._parts(register, held, size))
             return
         stored = self.tracker.register(register)
         if stored is not None and stored[0] == FRAME:

@@ -1,20 +1,28 @@
 # cython: language_level=3, annotation_typing=False
 """What is told of the values of one origin in a function; `webs.py` gathers it."""
 
-from collections.abc import Mapping, Set
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, TypeVar, cast
 
 import cython
 
-__all__ = ["Decided", "Held", "Key", "Node"]
+__all__ = ["Decided", "Held", "Key", "Node", "added"]
 
 Key = tuple[str, int, int]
 _One = TypeVar("_One")
 _NO_SET: Set[Any] = frozenset()
 _NO_MAPPING: Mapping[Any, Any] = MappingProxyType({})
 """What all nodes have of which nothing is told: there are very many."""
+
+
+def added(known: Sequence[_One], *more: _One) -> Sequence[_One]:
+    """A list with some more in it: itself, if it is not the one that all share."""
+    if not known:
+        return [*more] if more else known
+    cast("list[_One]", known).extend(more)
+    return known
 
 
 def _with(known: Set[_One], one: _One) -> Set[_One]:
@@ -32,25 +40,25 @@ class Node:
 
     key: Key = cython.declare(object, visibility="public")
     leads: Mapping[int, list[int]] = cython.declare(object, visibility="public")
-    sources: "list[tuple[Node, int]]" = cython.declare(list, visibility="public")
-    origins: "list[Node | None]" = cython.declare(list, visibility="public")
+    sources: "Sequence[tuple[Node, int]]" = cython.declare(object, visibility="public")
+    origins: "Sequence[Node | None]" = cython.declare(object, visibility="public")
     """All that flows into it, None for what is no node."""
-    known: list[tuple[int, ...]] = cython.declare(list, visibility="public")
+    known: Sequence[tuple[int, ...]] = cython.declare(object, visibility="public")
     """Types of what is stored there where they are known, the largest whole first."""
     begun: bool = cython.declare(cython.bint, visibility="public")
     """All sources are known."""
-    declared: list[int] = cython.declare(list, visibility="public")
+    declared: Sequence[int] = cython.declare(object, visibility="public")
     """Types said by prototypes."""
     confirmed: bool = cython.declare(cython.bint, visibility="public")
     """It also goes where what it is known to lead to is expected."""
-    copied: list[int] = cython.declare(list, visibility="public")
+    copied: Sequence[int] = cython.declare(object, visibility="public")
     signs: Set[int] = cython.declare(object, visibility="public")
     unsigned: bool = cython.declare(cython.bint, visibility="public")
     """It is compared or divided as a number without sign."""
     floats: bool = cython.declare(cython.bint, visibility="public")
-    compared: "list[Node | int]" = cython.declare(list, visibility="public")
+    compared: "Sequence[Node | int]" = cython.declare(object, visibility="public")
     """Nodes, or types of numbers, it is compared with."""
-    met: "list[Node | int]" = cython.declare(list, visibility="public")
+    met: "Sequence[Node | int]" = cython.declare(object, visibility="public")
     """Nodes, or types of numbers, that it is read together with, to calculate or to compare."""
     numeric: bool = cython.declare(cython.bint, visibility="public")
     """It is calculated with as only numbers are."""
@@ -76,7 +84,7 @@ class Node:
     """Bytes of one of several objects it leads to, where a call says so."""
     elements: "Mapping[int, Node]" = cython.declare(object, visibility="public")
     """By how many bytes, what is so many times that behind it."""
-    loads: "list[tuple[int, int, Node]]" = cython.declare(list, visibility="public")
+    loads: "Sequence[tuple[int, int, Node]]" = cython.declare(object, visibility="public")
     """(offset, size, what is loaded there) behind it."""
     passed: bool = cython.declare(cython.bint, visibility="public")
     """It goes where something of a type is expected; else only what it is compared with is known."""
@@ -86,39 +94,39 @@ class Node:
     """These bytes are one object, or several of that size."""
     several: bool = cython.declare(cython.bint, visibility="public")
     """It leads to as many objects of the size that is allocated, one behind the other, as a call says."""
-    wholes: list[int] = cython.declare(list, visibility="public")
+    wholes: Sequence[int] = cython.declare(object, visibility="public")
     """What begins with what it is known to lead to, where it goes as a pointer to that."""
-    apart: list[tuple[int, int]] = cython.declare(list, visibility="public")
+    apart: Sequence[tuple[int, int]] = cython.declare(object, visibility="public")
     """(type, offset) of places outside of objects that are stored there."""
     either: bool = cython.declare(cython.bint, visibility="public")
     """It was loaded where a union has pointers and numbers."""
     low: int = cython.declare(object, visibility="public")
     high: int = cython.declare(object, visibility="public")
     """Where what is read and written behind it begins and ends."""
-    summed: list[int] = cython.declare(list, visibility="public")
+    summed: Sequence[int] = cython.declare(object, visibility="public")
     """What functions return of which a part is calculated from it."""
     read: bool = cython.declare(cython.bint, visibility="public")
     """It is a place that is read without an index."""
     flows: bool = cython.declare(cython.bint, visibility="public")
     """It goes somewhere else."""
-    beside: "list[Node | int]" = cython.declare(list, visibility="public")
+    beside: "Sequence[Node | int]" = cython.declare(object, visibility="public")
     """Nodes, or types of numbers, it was calculated with."""
 
     def __init__(self, key: Key) -> None:
         self.key = key
         self.leads = _NO_MAPPING
-        self.sources = []
-        self.origins = []
-        self.known = []
+        self.sources = ()
+        self.origins = ()
+        self.known = ()
         self.begun = True
-        self.declared = []
+        self.declared = ()
         self.confirmed = False
-        self.copied = []
+        self.copied = ()
         self.signs = _NO_SET
         self.unsigned = False
         self.floats = False
-        self.compared = []
-        self.met = []
+        self.compared = ()
+        self.met = ()
         self.numeric = False
         self.followed = False
         self.touched = _NO_SET
@@ -131,25 +139,25 @@ class Node:
         self.rowed = 0
         self.element = 0
         self.elements = _NO_MAPPING
-        self.loads = []
+        self.loads = ()
         self.reckoned = False
         self.passed = False
         self.single = False
         self.several = False
-        self.wholes = []
-        self.apart = []
+        self.wholes = ()
+        self.apart = ()
         self.either = False
         self.low = 0
         self.high = 0
-        self.summed = []
+        self.summed = ()
         self.read = False
         self.flows = False
-        self.beside = []
+        self.beside = ()
 
     def release(self) -> None:
         """Forget the other nodes."""
-        self.sources, self.origins = [], []
-        self.compared, self.met, self.beside = [], [], []
+        self.sources = self.origins = ()
+        self.compared = self.met = self.beside = ()
 
     def lead(self, offset: int, t: int) -> None:
         """It leads to a type, so far behind it."""

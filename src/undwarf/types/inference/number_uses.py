@@ -7,7 +7,7 @@ from undwarf.disasm.x86_properties import calculates, shifts_by
 from undwarf.types.dataflow.tracking import Tracker
 from undwarf.types.dataflow.values import Value
 from undwarf.types.inference.held_values import GENERAL, HeldValues
-from undwarf.types.inference.nodes import Held, Node
+from undwarf.types.inference.nodes import Held, Node, added
 from undwarf.types.layouts.model import VOID
 from undwarf.types.sources.places import Prototype
 from undwarf.types.uses.pointed import exactly, pointed, scalar_at
@@ -48,7 +48,11 @@ class NumberUses(HeldValues):
                 found += [one for one in self._parts(register, held, width) if one not in found]
         operand = made.memory[0] if made.memory else None
         if operand is not None and operand.access and operand.size == width and slot is not None:
-            (slot.beside if operand.access != "r" else slot.met).extend(one for one in found if one is not slot)
+            others = [one for one in found if one is not slot]
+            if operand.access != "r":
+                slot.beside = added(slot.beside, *others)
+            else:
+                slot.met = added(slot.met, *others)
             found.append(slot)
         for one in found:
             if isinstance(one, Node):
@@ -83,7 +87,7 @@ class NumberUses(HeldValues):
         if width != 8:
             for register in made.reads if slot is not None else ():
                 if all(register not in (operand.base, operand.index) for operand in made.memory) and slot is not None:
-                    slot.met.extend(self._parts(register, held, width))
+                    slot.met = added(slot.met, *self._parts(register, held, width))
             return
         sides: list[tuple[Held | None, tuple[int, ...], int]] = []
         t = VOID
@@ -103,9 +107,10 @@ class NumberUses(HeldValues):
             return
         for (source, _known, _), (other, _said, _register) in (sides, sides[::-1]):
             if source is not None and not source[1] and other is not None and not other[1]:
-                source[0].compared.append(other[0])
+                source[0].compared = added(source[0].compared, other[0])
         if made.memory and slot is None and t and sides[0][0] is not None:
-            sides[0][0][0].compared.append(t)
+            one = sides[0][0][0]
+            one.compared = added(one.compared, t)
         for (source, known, _), (_other, said, _register) in (sides, sides[::-1]):
             if source is not None and not known and said:
                 source[0].lead(source[1], said[0])

@@ -21,7 +21,7 @@ from undwarf.types.dataflow.values import OBJECT, Value
 from undwarf.types.inference.call_uses import CallUses
 from undwarf.types.inference.held_values import GENERAL, REACH
 from undwarf.types.inference.kindred import Kindred
-from undwarf.types.inference.nodes import Held, Node
+from undwarf.types.inference.nodes import Held, Node, added
 from undwarf.types.inference.number_uses import OPERANDS
 from undwarf.types.layouts.model import Kind
 from undwarf.types.sources.places import Prototype
@@ -231,7 +231,7 @@ class Webs(CallUses):
             t = integer(self.graph, 4, signed=True)
             made_of = (t,) if t else ()
         if action == Action.UPDATE and slot is not None and made.left != NONE:
-            slot.beside.extend(self._parts(made.left, held, made.memory[0].size))
+            slot.beside = added(slot.beside, *self._parts(made.left, held, made.memory[0].size))
         moved = self.frame.came.get(made.left) if action == Action.COPY and made.width == 8 else None
         for register in made.writes:
             held[register] = None
@@ -347,8 +347,8 @@ class Webs(CallUses):
             if not number:
                 entry = self.node("entry", register, 0)
                 entry.flows = True
-                node.sources.append((entry, 0))
-                node.origins.append(entry)
+                node.sources = added(node.sources, (entry, 0))
+                node.origins = added(node.origins, entry)
             elif self.tracker.flow.open or not blocks.entered(number):
                 node.begun = False
             for before in blocks.predecessors(number):
