@@ -1,3 +1,4 @@
+# cython: language_level=3, annotation_typing=False
 """Memory for columns, without numpy: its import alone would cost more than decoding a small recording.
 
 A column is a memoryview of native C numbers. Kernels take it as a typed buffer; callers may wrap it with

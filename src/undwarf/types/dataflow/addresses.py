@@ -85,8 +85,8 @@ class Questions:
         self._pointing = found.pointing
         """Variables whose value is the address of a place in the frame."""
         self._told = told
-        self._in_registers, self._in_frame = found.in_registers, found.in_frame
-        """The numbers of places."""
+        self._in_frame = found.in_frame
+        """The numbers of the places in memory."""
         self.in_registers, self.strays, self.seeds = found.register_rows, found.strays, found.seeds
         """``seeds``: by place, the register and what that holds: a number of ``values``, -1 until that is asked for."""
         self.in_frame = found.frame_rows
@@ -130,20 +130,22 @@ class Questions:
 
     def _said(self, number: int) -> int:
         """What a variable says that its register holds."""
-        place = self.places[self._in_registers[number]]
-        if not 0 <= place.register < REGISTERS:
+        _low, _high, kind, register, _offset, piece, size, t, _size = self._row(self.in_registers, number)
+        if not 0 <= register < REGISTERS:
             return 0
-        if place.kind != PlaceKind.REGISTER:
-            return self.seed(number)
-        return self.held(place.type, place.piece_offset, place.piece_size or 8)
+        return self.seed(number) if kind != PlaceKind.REGISTER else self.held(t, piece, size or 8)
 
     def seed(self, number: int) -> int:
         """What the register of a variable holds that is not there itself; 0 where that says nothing."""
-        place = self.places[self._in_registers[number]]
-        if place.kind == PlaceKind.MEMORY:
-            return self.values.number((OBJECT, place.type, 0, 0, -place.offset))
-        value = value_of_type(self.graph, place.type, place.piece_offset, place.piece_size or 8)
-        return self.values.number((OBJECT, value[1], 0, 0, -place.offset) if value is not None else None)
+        _low, _high, kind, _register, offset, piece, size, t, _size = self._row(self.in_registers, number)
+        if kind == PlaceKind.MEMORY:
+            return self.values.number((OBJECT, t, 0, 0, -offset))
+        value = value_of_type(self.graph, t, piece, size or 8)
+        return self.values.number((OBJECT, value[1], 0, 0, -offset) if value is not None else None)
+
+    @staticmethod
+    def _row(rows: "memoryview[int]", number: int) -> list[int]:
+        return rows[WORDS * number : WORDS * (number + 1)].tolist()
 
     def held(self, t: int, offset: int, size: int) -> int:
         """What a register holds when it holds bytes of a value of a type."""
@@ -151,7 +153,7 @@ class Questions:
 
     def frame_size(self, number: int) -> int:
         """Bytes of a variable in the frame."""
-        return self.graph.size(self.frame_place(number).type)
+        return self.graph.size(self.in_frame[WORDS * number + 7])
 
     def shared(self, t: int, offset: int, step: int, value: Value) -> int:
         """A pointer to an offset of a variable of a type, or steps further, and another pointer as one to what both
@@ -178,7 +180,7 @@ class Questions:
 
     def frame_element(self, number: int, step: int, offset: int, size: int) -> int:
         """What is loaded from an array in the frame."""
-        located = locate(self.graph, self.frame_place(number).type, step, offset, size)
+        located = locate(self.graph, self.in_frame[WORDS * number + 7], step, offset, size)
         return 0 if isinstance(located, str) else self.values.number(self._pointer_at(*located[:2], size))
 
     def is_data(self, address: int) -> bool:

@@ -447,16 +447,21 @@ class State(Sums):
         place: cython.Py_ssize_t
         end: cython.longlong
         offset: cython.longlong
-        if self.ends_count != count or self.ends_top != top or self.ends_bottom != bottom:
-            self.ends = zeros("q", count)
-            for i in range(count):
-                offset = end = self.escaped[i]
-                for place in range(len(self.frame) // PLACE_WORDS):
-                    end = max(end, self._end_of(place, offset, top, bottom))
-                self.ends[i] = end if end > offset else offset + EVERYTHING
-            self.ends_count = count
+        if self.ends_top != top or self.ends_bottom != bottom:
+            self.ends_count = 0
             self.ends_top = top
             self.ends_bottom = bottom
+        if self.ends_count < count:
+            if len(self.ends) < count:
+                self.ends = longer(self.ends, self.ends_count, 2 * count)
+            for i in range(self.ends_count, count):
+                self.ends[i] = FARTHEST
+            self.ends_count = count
+        if self.ends[e] == FARTHEST:
+            offset = end = self.escaped[e]
+            for place in range(len(self.frame) // PLACE_WORDS):
+                end = max(end, self._end_of(place, offset, top, bottom))
+            self.ends[e] = end if end > offset else offset + EVERYTHING
         return self.ends[e]
 
     @cython.cfunc

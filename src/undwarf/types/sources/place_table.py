@@ -51,12 +51,15 @@ class PlaceTable(Sequence[Place]):
             made = self._made[number] = self._make(number)
         return made
 
+    @cython.boundscheck(False)
+    @cython.wraparound(False)
     @cython.locals(rows="const long long[::1]", n=cython.Py_ssize_t, offset=cython.longlong)
     def valid_at(self, at: int) -> list[Place]:
         """Those that are valid so far behind the function's begin, in their order."""
-        # There are thousands in a large function.
         rows, offset = self.rows, at
-        return [self[n] for n in range(len(self.strays)) if rows[_WORDS * n] <= offset < rows[_WORDS * n + 1]]
+        # There are thousands in a large function; as many as there are whole rows.
+        found = [n for n in range(len(rows) // _WORDS) if rows[_WORDS * n] <= offset < rows[_WORDS * n + 1]]
+        return [self[n] for n in found]
 
 
 @cython.locals(

@@ -535,7 +535,7 @@ class FunctionScopes:
                 flags == IN_REGISTER
                 and self._scopes[SCOPE * scope]
                 and not self._within(scope, low, high)
-                and told.spots[which].kind == PlaceKind.REGISTER
+                and told.spots[which][0] == AT_REGISTER
             ):
                 self._split(scope, told.number, which, low, high)
             else:
