@@ -258,7 +258,7 @@ class Recording:
     def name(self, profile: model.Profile, frames: Iterable[int]) -> None:
         """Name the functions of some frames, by number, of a profile made without names. Just-in-time compiled code
         stays without a name."""
-        name_frames(profile, frames, Resolver(self.images, self.header, self._options, records=self.records))
+        name_frames(profile, frames, Resolver(self.images, self._options, records=self.records))
 
     def know_files(self, files: "Mapped | None") -> None:
         """Take mapped files from whoever has the process, or its memory, at hand. To be called before anything is
@@ -302,7 +302,7 @@ class Recording:
             runtime=True,
             progress=step("walking stacks"),
         )
-        kernel = Resolver(self.images, self.header, self._options, records=self.records).kernel()
+        kernel = Resolver(self.images, self._options, records=self.records).kernel()
         if kernel is not None:
             at_their_calls(walked.columns, kernel.begins)
         late, named = self.spaces.replay.late(), self.spaces.comm_of

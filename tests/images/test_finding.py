@@ -105,7 +105,7 @@ def test_a_file_that_dwz_made(tmp_path: Path) -> None:
 def test_dwo_below_the_directory_it_was_compiled_in(tmp_path: Path) -> None:
     put(tmp_path / "build" / "obj" / "a.dwo", program().build())
     elf = ElfFile.open(put(tmp_path / "bin" / "a", program().build()))
-    found = finder(tmp_path).dwo_file("obj/a.dwo", str(tmp_path / "build"), elf)
+    found = next(finder(tmp_path).dwo_files("obj/a.dwo", str(tmp_path / "build"), elf), None)
     assert found is not None
     assert found.path == str(tmp_path / "build" / "obj" / "a.dwo")
 
@@ -114,35 +114,33 @@ def test_dwo_below_the_directory_it_was_compiled_in(tmp_path: Path) -> None:
 def test_dwo_beside_the_binary(tmp_path: Path, place: str) -> None:
     put(tmp_path / "bin" / place, program().build())
     elf = ElfFile.open(put(tmp_path / "bin" / "a", program().build()))
-    assert finder(tmp_path).dwo_file("obj/a.dwo", "/gone", elf) is not None
+    assert next(finder(tmp_path).dwo_files("obj/a.dwo", "/gone", elf), None) is not None
 
 
-def test_the_caller_says_which_dwo_is_right(tmp_path: Path) -> None:
+def test_all_places_of_a_dwo_are_told_for_the_caller_to_choose(tmp_path: Path) -> None:
     put(tmp_path / "build" / "a.dwo", program(build_id=OTHER_ID).build())
     put(tmp_path / "bin" / "a.dwo", program().build())
     elf = ElfFile.open(put(tmp_path / "bin" / "a", program().build()))
     use = finder(tmp_path)
-    found = use.dwo_file("a.dwo", str(tmp_path / "build"), elf, accept=lambda file: file.build_id == BUILD_ID)
-    assert found is not None
-    assert found.path == str(tmp_path / "bin" / "a.dwo")
-    assert use.dwo_file("a.dwo", "/gone", elf, accept=lambda _file: False) is None
+    found = list(use.dwo_files("a.dwo", str(tmp_path / "build"), elf))
+    assert [file.path for file in found] == [str(tmp_path / "build" / "a.dwo"), str(tmp_path / "bin" / "a.dwo")]
 
 
 def test_names_in_the_dwarf_stay_below_symfs(tmp_path: Path) -> None:
     put(tmp_path / "secret.dwo", program().build())
     elf = ElfFile.open(put(tmp_path / "root" / "bin" / "a", program().build()))
     use = finder(tmp_path, symfs=str(tmp_path / "root"))
-    assert use.dwo_file("../../secret.dwo", "/bin", elf, "/bin/a") is None
-    assert use.dwo_file(str(tmp_path / "secret.dwo"), "/", elf, "/bin/a") is None
+    assert next(use.dwo_files("../../secret.dwo", "/bin", elf, "/bin/a"), None) is None
+    assert next(use.dwo_files(str(tmp_path / "secret.dwo"), "/", elf, "/bin/a"), None) is None
     put(tmp_path / "root" / "src" / "secret.dwo", program().build())
-    assert use.dwo_file("secret.dwo", "/src", elf, "/bin/a") is not None
+    assert next(use.dwo_files("secret.dwo", "/src", elf, "/bin/a"), None) is not None
 
 
 def test_a_dwo_that_is_no_elf_file_is_counted(tmp_path: Path) -> None:
     put(tmp_path / "a.dwo", b"text")
     elf = ElfFile.open(put(tmp_path / "a", program().build()))
     use = finder(tmp_path)
-    assert use.dwo_file("a.dwo", str(tmp_path), elf) is None
+    assert next(use.dwo_files("a.dwo", str(tmp_path), elf), None) is None
     assert [defect.kind for defect in use.defects] == ["debug file cannot be read"]
 
 
@@ -152,14 +150,16 @@ def test_a_dwo_that_is_no_elf_file_is_counted(tmp_path: Path) -> None:
 def test_package_of_dwo_files(tmp_path: Path, place: str) -> None:
     put(tmp_path / place, program().build())
     elf = ElfFile.open(put(tmp_path / "bin" / "a", program().build()))
-    found = finder(tmp_path).dwp_file(elf, "/bin/a")
+    found = next(finder(tmp_path).dwp_files(elf, "/bin/a"), None)
     assert found is not None
     assert found.path == str(tmp_path / place)
 
 
 def test_package_named_after_the_binary_beside_its_debug_file(tmp_path: Path) -> None:
     put(tmp_path / "a.dwp", program().build())
-    assert finder(tmp_path).dwp_file(ElfFile.open(put(tmp_path / "a.debug", program().build()))) is not None
+    assert (
+        next(finder(tmp_path).dwp_files(ElfFile.open(put(tmp_path / "a.debug", program().build()))), None) is not None
+    )
 
 
 # perf's cache ----------------------------------------------------------------------------------------------

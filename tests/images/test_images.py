@@ -12,6 +12,7 @@ from elf_builder import BUILD_ID, Section, program
 
 from undwarf.elf import ElfFile
 from undwarf.images import Finder, Image, ImageKind, ImageStore
+from undwarf.images.kernel_finder import vmlinux
 from undwarf.images.kinds import kind_of_name
 from undwarf.images.paths import confined
 
@@ -299,7 +300,7 @@ def test_vmlinux_by_build_id_among_debug_files(tmp_path: Path) -> None:
 def test_release_name_cannot_leave_its_folder(tmp_path: Path) -> None:
     (tmp_path / "boot").mkdir()
     (tmp_path / "evil").write_bytes(program().build())
-    found, _problem = finder(tmp_path, symfs=str(tmp_path)).kernel_elf(BUILD_ID, "x/../../evil")
+    found, _problem = vmlinux(finder(tmp_path, symfs=str(tmp_path)), BUILD_ID, "x/../../evil")
     assert found is None
 
 

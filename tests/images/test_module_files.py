@@ -11,7 +11,7 @@ from elf_builder import BUILD_ID, program
 
 from undwarf.elf.compression import CompressionError, unpack_file
 from undwarf.images import Finder
-from undwarf.images.finder import module_name
+from undwarf.images.kernel_finder import module, module_name
 from undwarf.limits import DEFAULT
 
 RELEASE = "6.1.0-test"
@@ -53,7 +53,7 @@ def test_the_name_of_a_module(recorded: str, name: str) -> None:
 @pytest.mark.parametrize("build_id", [BUILD_ID, b""])
 def test_by_its_name_in_the_recorded_release(tmp_path: Path, suffix: str, build_id: bytes) -> None:
     path = machine(tmp_path, suffix)
-    elf, problem = finder(tmp_path).module("[nf_tables]", build_id, RELEASE)
+    elf, problem = module(finder(tmp_path), "[nf_tables]", build_id, RELEASE)
     assert (elf is not None, problem) == (True, "")
     assert elf is not None
     assert (elf.path, elf.build_id) == (str(path), BUILD_ID)
@@ -62,19 +62,19 @@ def test_by_its_name_in_the_recorded_release(tmp_path: Path, suffix: str, build_
 def test_by_its_path(tmp_path: Path) -> None:
     machine(tmp_path, ".xz")
     recorded = f"/lib/modules/{RELEASE}/kernel/net/nf-tables.ko.xz"
-    assert finder(tmp_path).module(recorded, BUILD_ID, "")[0] is not None
+    assert module(finder(tmp_path), recorded, BUILD_ID, "")[0] is not None
 
 
 def test_only_with_the_recorded_build_id(tmp_path: Path) -> None:
     machine(tmp_path, build_id=b"\xee" * 20)
-    found = finder(tmp_path).module("[nf_tables]", BUILD_ID, RELEASE)
+    found = module(finder(tmp_path), "[nf_tables]", BUILD_ID, RELEASE)
     assert found == (None, "its build-id differs from the recorded one")
 
 
 @pytest.mark.parametrize("release", ["", "..", "6.1/..", "6.2"])
 def test_only_of_the_recorded_release(tmp_path: Path, release: str) -> None:
     machine(tmp_path)
-    assert finder(tmp_path).module("[nf_tables]", b"", release)[0] is None
+    assert module(finder(tmp_path), "[nf_tables]", b"", release)[0] is None
 
 
 def test_a_list_of_modules_does_not_lead_elsewhere(tmp_path: Path) -> None:
@@ -82,7 +82,7 @@ def test_a_list_of_modules_does_not_lead_elsewhere(tmp_path: Path) -> None:
     (tmp_path / "nf_tables.ko").write_bytes(program().build())
     dep = tmp_path / "root" / "lib" / "modules" / RELEASE / "modules.dep"
     dep.write_text("../../../../nf_tables.ko:\n")
-    assert finder(tmp_path / "root").module("[nf_tables]", b"", RELEASE)[0] is None
+    assert module(finder(tmp_path / "root"), "[nf_tables]", b"", RELEASE)[0] is None
 
 
 def test_in_perfs_cache(tmp_path: Path) -> None:
@@ -90,14 +90,14 @@ def test_in_perfs_cache(tmp_path: Path) -> None:
     path = tmp_path / "cache" / ".build-id" / text[:2] / text[2:] / "elf"
     path.parent.mkdir(parents=True)
     path.write_bytes(lzma.compress(program().build()))
-    assert finder(tmp_path).module("[nf_tables]", BUILD_ID, "")[0] is not None
+    assert module(finder(tmp_path), "[nf_tables]", BUILD_ID, "")[0] is not None
 
 
 @pytest.mark.parametrize("suffix", [".xz", ".gz", ".zst"])
 def test_damage_is_said(tmp_path: Path, suffix: str) -> None:
     path = machine(tmp_path, suffix)
     path.write_bytes(path.read_bytes()[:-20])
-    found, problem = finder(tmp_path).module("[nf_tables]", b"", RELEASE)
+    found, problem = module(finder(tmp_path), "[nf_tables]", b"", RELEASE)
     assert found is None
     assert problem
 

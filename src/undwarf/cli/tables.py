@@ -1,12 +1,16 @@
 """``undwarf tables``"""
 
 import sys
+from typing import TYPE_CHECKING
 
 import click
 
 from undwarf.cli.common import SHOWN_DEFECTS, talk
 from undwarf.errors import UsageError
 from undwarf.tables.sources import NAMES
+
+if TYPE_CHECKING:
+    from undwarf.views.unwind_rows import Binary
 
 SOURCE = click.option(
     "--source",
@@ -18,9 +22,9 @@ SOURCE = click.option(
 PLACE = click.argument("place", metavar="[FUNCTION|ADDRESS|START-END]", required=False)
 
 
-def _warn(binary: "object") -> None:
+def _warn(binary: "Binary") -> None:
     """Say on stderr what damage was met."""
-    defects = list(binary.defects)  # type: ignore[attr-defined]
+    defects = list(binary.defects)
     for defect in defects[:SHOWN_DEFECTS]:
         talk("warning", str(defect))
 

@@ -1,6 +1,7 @@
 """Machine code as instructions with operands, one module a machine; a decoder is loaded when it is first asked for."""
 
-from undwarf.disasm.model import NONE, Action, Decoder, Flow, Instruction, Machine, Memory
+from undwarf.disasm.machine import Decoder, Machine
+from undwarf.disasm.model import NONE, Action, Flow, Instruction, Memory
 
 __all__ = ["NONE", "Action", "Decoder", "Flow", "Instruction", "Machine", "Memory", "machine_of"]
 

@@ -10,7 +10,8 @@ from capstone import CS_ARCH_ARM64, CS_MODE_ARM, Cs  # type: ignore[import-untyp
 from capstone import arm64 as a64
 
 from undwarf.disasm.listing import listing_of
-from undwarf.disasm.model import NONE, Action, Flow, Instruction, Machine, Memory
+from undwarf.disasm.machine import Machine
+from undwarf.disasm.model import NONE, Action, Flow, Instruction, Memory
 
 __all__ = ["MACHINE", "decode"]
 

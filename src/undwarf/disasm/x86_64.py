@@ -1,6 +1,6 @@
 """The x86-64 machine: its registers, and what decodes its instructions."""
 
-from undwarf.disasm.model import Machine
+from undwarf.disasm.machine import Machine
 from undwarf.disasm.x86_decoding import decode, starts
 from undwarf.disasm.x86_listing import Lister
 from undwarf.disasm.x86_operands import RAX, RBP, RCX, RDI, RDX, RSI, RSP, VECTORS

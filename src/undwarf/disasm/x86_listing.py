@@ -63,6 +63,10 @@ class Lister:
     """Makes listings; describes an instruction once for all that have the same parts."""
 
     def __init__(self) -> None:
+        self._start()
+
+    def _start(self) -> None:
+        """Forget all templates."""
         self._table = Templates()
         self._code = b""
         self._address = 0
@@ -71,7 +75,7 @@ class Lister:
 
     def __call__(self, code: bytes, address: int) -> Listing:
         if self._table.count > _MOST_TEMPLATES:
-            self.__init__()  # type: ignore[misc]
+            self._start()
         self._code, self._address = code, address
         columns = self._structure.split(code, address)
         self._code = b""

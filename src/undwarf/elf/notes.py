@@ -1,6 +1,7 @@
 """ELF notes (gABI chapter 5, "Note Section"): the build-id lives in one."""
 
 from collections.abc import Iterator
+from struct import Struct
 
 NT_GNU_BUILD_ID = 3
 
@@ -13,14 +14,13 @@ def notes(data: memoryview, byte_order: str, align: int = 4) -> Iterator[tuple[b
 
     ``align`` is that of the segment or section: 8 pads to 8 (GNU properties), anything else to 4.
     """
+    head = Struct("<3I" if byte_order == "little" else ">3I")
     pad = 7 if align == 8 else 3
     at = 0
     for _ in range(MAX_NOTES):
         if len(data) - at < 12:
             return
-        name_size = int.from_bytes(data[at : at + 4], byte_order)  # type: ignore[arg-type]
-        size = int.from_bytes(data[at + 4 : at + 8], byte_order)  # type: ignore[arg-type]
-        kind = int.from_bytes(data[at + 8 : at + 12], byte_order)  # type: ignore[arg-type]
+        name_size, size, kind = head.unpack_from(data, at)
         start = at + ((12 + name_size + pad) & ~pad)
         if name_size > len(data) - at - 12 or start > len(data) or size > len(data) - start:
             return

@@ -1,4 +1,4 @@
-"""Finds files: the binary that was mapped, its separate debug file, the kernel's symbols.
+"""Finds files: the binary that was mapped, its separate debug file.
 
 A file is only used when it is the right one: where the recording tells the build-id, the file must carry it.
 The places are those of perf, gdb and elfutils: the recorded path under ``symfs``, in containers that still run,
@@ -9,16 +9,14 @@ clients and, where the user asks for it, debuginfod servers.
 import os
 import stat
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Protocol
 
 from undwarf.diagnostics import Defects
 from undwarf.elf import ElfFile
-from undwarf.elf import notes as elf_notes
 from undwarf.errors import ElfError
 from undwarf.images import build_ids
 from undwarf.images.containers import Containers
-from undwarf.images.kernel_file import open_binary
 from undwarf.images.paths import confined, usable
 from undwarf.images.places import DEBUGINFO, EXECUTABLE, cached, debuginfod_cache, perf_cache
 from undwarf.limits import DEFAULT, Limits
@@ -26,9 +24,6 @@ from undwarf.limits import DEFAULT, Limits
 if TYPE_CHECKING:
     from undwarf.images.debuginfod import Debuginfod
     from undwarf.images.jitdump import JitDump
-
-MAX_DEPENDENCIES = 16 << 20
-"""Characters of a modules.dep that are read."""
 
 Place = tuple[int, int, int]
 """Where a file lies: major and minor number of its device, inode."""
@@ -144,9 +139,9 @@ class Finder:
             problem = "the file was deleted, and no build-id tells which one it was"
         if build_id:
             found = (
-                self._verified(self.cached(build_id, "elf"), build_id)
+                self.verified(self.cached(build_id, "elf"), build_id)
                 or self._in_container(recorded.removesuffix(DELETED), build_id)
-                or self._fetched(build_id, EXECUTABLE, recorded)
+                or self.fetched(build_id, EXECUTABLE, recorded)
             )
             if found is not None:
                 return found, ""
@@ -160,18 +155,18 @@ class Finder:
             return None
         for root in self.containers.roots():
             path = confined(root, recorded)
-            found = self._verified(path, build_id) if path else None
+            found = self.verified(path, build_id) if path else None
             if found is not None:
                 self._root_of[found.path] = root
                 return found
         return None
 
-    def _fetched(self, build_id: bytes, kind: str, name: str) -> ElfFile | None:
+    def fetched(self, build_id: bytes, kind: str, name: str) -> ElfFile | None:
         """A file from the cache of debuginfod's clients, else from its servers where the user asked for that."""
-        found = self._verified(cached(self.debuginfod_cache, build_id, kind), build_id)
+        found = self.verified(cached(self.debuginfod_cache, build_id, kind), build_id)
         if found is None and self.debuginfod is not None:
             fetch = self.debuginfod.executable if kind == EXECUTABLE else self.debuginfod.debuginfo
-            found = self._verified(fetch(build_id, name), build_id)
+            found = self.verified(fetch(build_id, name), build_id)
         return found
 
     def vdso(self, build_id: bytes, osrelease: str) -> tuple[ElfFile | None, str]:
@@ -180,7 +175,7 @@ class Finder:
         if kept is not None:
             return kept, ""
         if build_id:
-            found = self._verified(self.cached(build_id, "vdso"), build_id)
+            found = self.verified(self.cached(build_id, "vdso"), build_id)
             if found is not None:
                 return found, ""
         if not osrelease or osrelease != os.uname().release:
@@ -210,7 +205,7 @@ class Finder:
             return ""
         return entry if what != "debug" else ""
 
-    def _verified(self, path: str, build_id: bytes) -> ElfFile | None:
+    def verified(self, path: str, build_id: bytes) -> ElfFile | None:
         """The ELF file at ``path`` if it is there and carries the build-id."""
         if not path or not os.path.isfile(path):  # noqa: PTH113
             return None
@@ -247,10 +242,10 @@ class Finder:
         build_id = elf.build_id
         found = self._by_build_id(build_id)
         if found is None and len(build_id) >= 2:
-            found = self._verified(self.cached(build_id, "debug"), build_id)
+            found = self.verified(self.cached(build_id, "debug"), build_id)
         found = found or self._by_debug_link(elf, recorded) or self._by_path(elf, recorded)
         if found is None and elf.section(".debug_info") is None:
-            found = self._fetched(build_id, DEBUGINFO, recorded)
+            found = self.fetched(build_id, DEBUGINFO, recorded)
         return found
 
     def alt_file(self, elf: ElfFile, recorded: str = "") -> ElfFile | None:
@@ -267,11 +262,11 @@ class Finder:
         if found is not None:
             return found
         for path in self._alternate_paths(elf, name):
-            found = self._verified(path, build_id)
+            found = self.verified(path, build_id)
             if found is not None:
                 return found
-        found = self._verified(self.cached(build_id, "debug"), build_id)
-        return found or self._fetched(build_id, DEBUGINFO, f"{os.path.basename(name)} of {recorded or elf.path}")  # noqa: PTH119
+        found = self.verified(self.cached(build_id, "debug"), build_id)
+        return found or self.fetched(build_id, DEBUGINFO, f"{os.path.basename(name)} of {recorded or elf.path}")  # noqa: PTH119
 
     def _alternate_paths(self, elf: ElfFile, name: str) -> Iterator[str]:
         if name.startswith("/"):
@@ -283,7 +278,7 @@ class Finder:
                 start = os.path.dirname(place[len(root) :] if inside else place)  # noqa: PTH120
                 beside = os.path.normpath(os.path.join(start, name))  # noqa: PTH118
                 yield (confined(root, beside) or "") if inside else beside
-        for directory in self._debug_dirs():
+        for directory in self.all_debug_dirs():
             yield f"{directory}/.dwz/{os.path.basename(name)}"  # noqa: PTH119
 
     def dwo_files(self, name: str, comp_dir: str, elf: ElfFile, recorded: str = "") -> Iterator[ElfFile]:
@@ -299,34 +294,17 @@ class Finder:
             places += [f"{directory}/{name}", f"{directory}/{last}"]
         yield from self._each(elf, places)
 
-    def dwo_file(
-        self,
-        name: str,
-        comp_dir: str,
-        elf: ElfFile,
-        recorded: str = "",
-        accept: Callable[[ElfFile], bool] = lambda _file: True,
-    ) -> ElfFile | None:
-        """The first of :meth:`dwo_files` that ``accept`` says is the right one."""
-        return next((file for file in self.dwo_files(name, comp_dir, elf, recorded) if accept(file)), None)
-
     def dwp_files(self, elf: ElfFile, recorded: str = "") -> Iterator[ElfFile]:
         """Files that may be the package of a binary's ``.dwo`` files: its name with ``.dwp``, beside it or its debug
         file, and below the debug directories. Which units are in it, its index must tell."""
         paths = [path for path in dict.fromkeys((elf.path, os.path.realpath(elf.path), recorded)) if path]
         places = [f"{path}.dwp" for path in paths]
         places += [f"{path.removesuffix('.debug')}.dwp" for path in paths if path.endswith(".debug")]
-        places += [f"{top}{recorded}.dwp" for top in self._debug_dirs() if recorded]
+        places += [f"{top}{recorded}.dwp" for top in self.all_debug_dirs() if recorded]
         yield from self._each(elf, places)
         if len(elf.build_id) >= 2:
-            for top in self._debug_dirs():
+            for top in self.all_debug_dirs():
                 yield from self._each(elf, [f"{top}/.build-id/{build_ids.directory(elf.build_id)}.dwp"])
-
-    def dwp_file(
-        self, elf: ElfFile, recorded: str = "", accept: Callable[[ElfFile], bool] = lambda _file: True
-    ) -> ElfFile | None:
-        """The first of :meth:`dwp_files` that ``accept`` says is the right one."""
-        return next((file for file in self.dwp_files(elf, recorded) if accept(file)), None)
 
     def split_files(
         self, name: str, comp_dir: str, elf: ElfFile, recorded: str = "", debug_elf: "ElfFile | None" = None
@@ -367,13 +345,13 @@ class Finder:
         if len(build_id) < 2:
             return None
         below = f".build-id/{build_ids.directory(build_id)}.debug"
-        for directory in self._debug_dirs():
-            found = self._verified(f"{directory}/{below}", build_id)
+        for directory in self.all_debug_dirs():
+            found = self.verified(f"{directory}/{below}", build_id)
             if found is not None:
                 return found
         return None
 
-    def _debug_dirs(self) -> list[str]:
+    def all_debug_dirs(self) -> list[str]:
         """The debug directories under ``symfs``, then those of this machine."""
         if not self.symfs:
             return list(self.debug_dirs)
@@ -402,7 +380,7 @@ class Finder:
         for top in self.debug_dirs:
             for place in (f"{top}{recorded}.debug", f"{top}{recorded}"):
                 path = self._inside(elf, place)
-                found = self._verified(path, elf.build_id) if path else None
+                found = self.verified(path, elf.build_id) if path else None
                 if found is not None:
                     return found
         return None
@@ -420,139 +398,3 @@ class Finder:
             self.defects.add("debug file with another checksum", path)
             return None
         return found
-
-    # The kernel ----------------------------------------------------------------------------------------
-
-    def kernel_elf(self, build_id: bytes, osrelease: str) -> tuple[ElfFile | None, str]:
-        """A ``vmlinux``: the one the user names, else one with the kernel's build-id in the usual places."""
-        if self.vmlinux:
-            try:
-                elf = open_binary(self.vmlinux, limits=self.limits, defects=self.defects)
-            except ElfError as error:
-                return None, str(error)
-            if build_id and elf.build_id and not build_ids.same(elf.build_id, build_id):
-                return None, "the vmlinux has another build-id than the recorded kernel"
-            return elf, ""
-        if not build_id:
-            return None, "the recording does not tell the kernel's build-id"
-        places = [self.cached(build_id, "elf"), self.cached(build_id, "vmlinux")]
-        if osrelease and "/" not in osrelease and osrelease not in (".", ".."):
-            recorded = [f"/boot/vmlinux-{osrelease}", f"/lib/modules/{osrelease}/build/vmlinux"]
-            recorded += [f"{top}/boot/vmlinux-{osrelease}" for top in self.debug_dirs]
-            recorded += [f"{top}/lib/modules/{osrelease}/vmlinux" for top in self.debug_dirs]
-            places += [path for path in map(self.path_of, recorded) if path]
-        places += [f"{top}/.build-id/{build_ids.directory(build_id)}.debug" for top in self._debug_dirs()]
-        for place in places:
-            found = self._verified(place, build_id)
-            if found is not None:
-                return found, ""
-        found = self._fetched(build_id, DEBUGINFO, "the kernel")
-        return found, "" if found is not None else "no vmlinux with the kernel's build-id"
-
-    def kernel_image(self, build_id: bytes, osrelease: str) -> tuple[ElfFile | None, str]:
-        """The kernel inside of the boot image of the recorded release, else the reason.
-
-        It has code and BTF, but no symbols; unpacking it takes a second. Only one with the build-id is taken.
-        """
-        none = "no vmlinux with the kernel's build-id"
-        if self.vmlinux:
-            return None, self.kernel_elf(build_id, osrelease)[1]
-        if not build_id:
-            return None, "the recording does not tell the kernel's build-id"
-        if not osrelease or "/" in osrelease or osrelease in (".", ".."):
-            return None, none
-        for recorded in (f"/boot/vmlinuz-{osrelease}", f"/lib/modules/{osrelease}/vmlinuz"):
-            path = self.path_of(recorded)
-            if path is None or not os.path.isfile(path):  # noqa: PTH113
-                continue
-            try:
-                elf = open_binary(path, limits=self.limits, defects=self.defects)
-            except ElfError:
-                continue
-            if build_ids.same(elf.build_id, build_id):
-                return elf, ""
-        return None, none
-
-    def module(self, recorded: str, build_id: bytes, osrelease: str) -> tuple[ElfFile | None, str]:
-        """A kernel module's file, packed or not, for the path or ``[name]`` it was recorded with, else the reason.
-
-        With a build-id, only a file that carries it is taken; without one, the file of the recorded release is.
-        """
-        problem = "no such module in /lib/modules of the recorded release"
-        places = [self.cached(build_id, "elf")] if build_id else []
-        places += self._module_paths(recorded, osrelease)
-        if build_id:
-            places += [f"{top}/.build-id/{build_ids.directory(build_id)}.debug" for top in self._debug_dirs()]
-        for place in places:
-            if not place or not os.path.isfile(place):  # noqa: PTH113
-                continue
-            try:
-                elf = open_binary(place, limits=self.limits, defects=self.defects)
-            except ElfError as error:
-                problem = error.why or str(error)
-                continue
-            if not build_id or build_ids.same(elf.build_id, build_id):
-                return elf, ""
-            problem = "its build-id differs from the recorded one"
-        found = self._fetched(build_id, EXECUTABLE, recorded) if build_id else None
-        return found, "" if found is not None else problem
-
-    def _module_paths(self, recorded: str, osrelease: str) -> Iterator[str]:
-        name = module_name(recorded)
-        paths = [recorded.removesuffix(DELETED)] if recorded.startswith("/") else []
-        if osrelease and "/" not in osrelease and osrelease not in (".", ".."):
-            for top in ("/lib/modules", "/usr/lib/modules"):
-                base = self.path_of(f"{top}/{osrelease}")
-                below = _module_below(base, name) if base else ""
-                if below:
-                    paths.append(f"{top}/{osrelease}/{below}")
-                    bare = below.rpartition(".ko")[0] + ".ko"
-                    paths += [f"{debug}/lib/modules/{osrelease}/{bare}.debug" for debug in self.debug_dirs]
-                    break
-        for path in paths:
-            yield self.path_of(path) or ""
-
-    def kallsyms_files(self, build_id: bytes) -> list[str]:
-        """Paths of kallsyms files that belong to the recorded kernel, best first."""
-        if self.kallsyms:
-            return [self.kallsyms]
-        found = []
-        if build_id:
-            text = build_id.hex()
-            found = [
-                self.cached(build_id, "kallsyms"),
-                f"{self.buildid_dir}/[kernel.kallsyms]/{text}/kallsyms" if self.buildid_dir else "",
-            ]
-            if build_ids.same(running_kernel_build_id(), build_id):
-                found.insert(0, "/proc/kallsyms")
-        return [path for path in found if path]
-
-
-def running_kernel_build_id() -> bytes:
-    """The build-id of the kernel that runs here; empty where it does not tell."""
-    import sys
-
-    try:
-        with open("/sys/kernel/notes", "rb") as file:
-            return elf_notes.build_id(memoryview(file.read(1 << 16)), sys.byteorder)
-    except OSError:
-        return b""
-
-
-def module_name(recorded: str) -> str:
-    """A module's name as the kernel has it, from ``[name]`` or the path of its file: dashes are underscores."""
-    name = recorded.removesuffix(DELETED).rpartition("/")[2].strip("[]")
-    return name.partition(".ko")[0].replace("-", "_")
-
-
-def _module_below(directory: str, name: str) -> str:
-    """The path of a module's file below its release's directory, by the first column of ``modules.dep``."""
-    try:
-        with open(f"{directory}/modules.dep", encoding="utf-8", errors="surrogateescape") as file:
-            for line in file.read(MAX_DEPENDENCIES).splitlines():
-                path = line.partition(":")[0]
-                if module_name(path) == name and ".." not in path.split("/"):
-                    return path
-    except OSError:
-        pass
-    return ""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from undwarf.elf import ElfFile
 from undwarf.elf.headers import PF_R, PF_X
+from undwarf.images import kernel_finder
 from undwarf.images.finder import Finder, Place
 from undwarf.images.kinds import ADDRESSED_AS_RUN, ImageKind, kind_of_name
 
@@ -76,12 +77,12 @@ class Image:
             found, self._problem = self._finder.binary(self.path, self._recorded_build_id, self._place)
         elif self.kind is ImageKind.MODULE:
             # Not having its file is no problem by itself: kallsyms name modules as well.
-            found, _ = self._finder.module(self.path, self._recorded_build_id, self._osrelease)
+            found, _ = kernel_finder.module(self._finder, self.path, self._recorded_build_id, self._osrelease)
         elif self.kind is ImageKind.VDSO:
             found, self._problem = self._finder.vdso(self._recorded_build_id, self._osrelease)
         elif self.kind is ImageKind.KERNEL:
             # Not having a vmlinux is no problem by itself: kallsyms name the kernel as well.
-            found, _ = self._finder.kernel_elf(self._recorded_build_id, self._osrelease)
+            found, _ = kernel_finder.vmlinux(self._finder, self._recorded_build_id, self._osrelease)
         elif self.kind is ImageKind.UNKNOWN:
             self._problem = "code of a guest" if self.name.startswith(b"[guest.") else "not a file"
         if found is not None and not self.build_id:

@@ -284,9 +284,7 @@ def tracing_data(events: list[EventAttr]) -> bytes:
 # -- the system call -------------------------------------------------------------------------------------------------
 
 
-def open_event(
-    event: EventAttr, pid: int, cpu: int, *, watermark: int = 0, flags: int = CLOEXEC, size: int | None = None
-) -> int:
+def open_event(event: EventAttr, pid: int, cpu: int, *, watermark: int = 0, flags: int = CLOEXEC) -> int:
     """The descriptor of an event on a thread (-1: all) and a CPU (-1: all). Raises OSError.
 
     ``watermark``: bytes in the ring buffer that make it readable for poll.

@@ -75,7 +75,7 @@ def write(profile: Profile, sink: TextIO, options: ReportOptions) -> None:
     _write_head(whole, sink, options, paint)
     for event, name in sections(profile, options.keys):
         flat = hot(profile, options.keys, options.weight, event=event, children=options.children)
-        sink.write("\n" + _event_line(name, flat, options, paint) + "\n")
+        sink.write("\n" + _event_line(name, flat, paint) + "\n")
         _write_table(flat, sink, options, paint)
         _write_graph(profile, event, sink, options, paint)
 
@@ -116,7 +116,7 @@ def samples_text(count: int) -> str:
     return f"{count:,} sample" + ("" if count == 1 else "s")
 
 
-def _event_line(name: str, flat: Hot, options: ReportOptions, paint: Paint) -> str:
+def _event_line(name: str, flat: Hot, paint: Paint) -> str:
     weights = f", {flat.total:,} in all" if flat.total != flat.samples else ""
     return paint.bold(printable(name)) + paint.dim(f"  {samples_text(flat.samples)}{weights}")
 

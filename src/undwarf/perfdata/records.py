@@ -112,7 +112,6 @@ class CpuMode(IntEnum):
     GUEST_USER = 5
 
 
-CPU_MODE_MASK = 7
 MISC_BIT_13 = 1 << 13
 """MMAP, MMAP2: not executable. COMM: after exec. FORK: perf made it up, no maps are inherited."""
 MISC_BIT_14 = 1 << 14

@@ -107,7 +107,7 @@ def build_profile(
     pids = frame_pids(columns["image"], spaces.replay.key_pids())
     _take_numbers_of_store(walked, spaces.replay, store)
     if names:
-        resolver = Resolver(store, data.features, options, records=records)
+        resolver = Resolver(store, options, records=records)
         function, functions = _named(resolver, columns["image"], columns["address"], pids)
     else:
         function, functions = zeros("I", len(columns["image"])), FunctionTable([UNKNOWN], absent("I", 1), zeros("Q", 1))

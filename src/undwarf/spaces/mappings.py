@@ -447,7 +447,3 @@ class Mappings:
     def mapping_room(self) -> int:
         """Mappings that the snapshots so far have room for, each of which costs 30 bytes."""
         return self.chunks * CHUNK
-
-    def snapshot_total(self) -> int:
-        """How many snapshots were made."""
-        return self.snapshots

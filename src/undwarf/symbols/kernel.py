@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from undwarf.buffers import zeros
 from undwarf.images import Image, ImageKind, ImageStore
+from undwarf.images.kernel_finder import kallsyms_files
 from undwarf.lazy_dataclasses import dataclass
 from undwarf.limits import DEFAULT, Limits
 from undwarf.symbols.elf_symbols import symbols_of_elf
@@ -215,7 +216,7 @@ def kernel_table(
                 return KernelTable(table, 0, RUNNING_KALLSYMS, table, text), ""
             reasons.append(f"{RUNNING_KALLSYMS}: the recorded kernel lay elsewhere")
     if not (finder.vmlinux and not finder.kallsyms):
-        for path in finder.kallsyms_files(kernel.build_id):
+        for path in kallsyms_files(finder, kernel.build_id):
             text, why = _kallsyms_text(path, limits)
             table, unusable = table_of_kallsyms(text, limits) if text is not None else (None, "")
             if table is not None and text is not None:

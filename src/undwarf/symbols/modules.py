@@ -14,7 +14,7 @@ from undwarf.elf import ElfFile
 from undwarf.elf.headers import SHT_SYMTAB
 from undwarf.elf.module_layout import text_offsets
 from undwarf.images import Image, ImageKind, ImageStore
-from undwarf.images.finder import module_name
+from undwarf.images.kernel_finder import module_name
 from undwarf.images.kinds import kind_of_name
 from undwarf.limits import DEFAULT, Limits
 from undwarf.symbols.kernel import MMAP, KernelTable, read_text

@@ -59,7 +59,7 @@ class Functions:
 class Resolver:
     """Names addresses of the images of one recording.
 
-    ``features`` is not needed and may be None. With ``records`` the kernel's place and the code it announced (BPF)
+    With ``records`` the kernel's place and the code it announced (BPF)
     are known too. Symbol tables are read once and kept for later calls; :attr:`problems` says, by image number, why
     an image's code could not be named.
     """
@@ -67,7 +67,6 @@ class Resolver:
     def __init__(
         self,
         image_store: ImageStore,
-        features: Any = None,
         options: ResolverOptions | None = None,
         *,
         records: Any = None,

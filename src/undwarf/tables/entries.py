@@ -30,10 +30,10 @@ DAMAGE = 2
 FULL = 3
 
 # Bits of a CIE's flags, above its pointer encoding.
-USABLE = 0x100
-SIGNAL = 0x200
-AUGMENTED = 0x400
-WIDE_ID = 0x800
+USABLE = cython.declare(cython.ulonglong, 0x100)
+SIGNAL = cython.declare(cython.ulonglong, 0x200)
+AUGMENTED = cython.declare(cython.ulonglong, 0x400)
+WIDE_ID = cython.declare(cython.ulonglong, 0x800)
 
 
 @cython.cfunc
@@ -386,10 +386,10 @@ class Entries:
             self.near_target[slot] = target
             self.near_cie[slot] = cie
         flags = self._cie_words[CIE_WORDS * cie + 4]
-        if not flags & 0x100:
+        if not flags & USABLE:
             self.kind = 2
             return end
-        if wide and flags & 0x800:
+        if wide and flags & WIDE_ID:
             at += 4
         at = self.read_range(at, end, cython.cast(cython.int, flags & 0x7F))
         if at < 0:
@@ -397,7 +397,7 @@ class Entries:
             return end
         start = self.slow_start
         limit = self.slow_limit
-        if flags & 0x400:
+        if flags & AUGMENTED:
             if at < end and base[at] < 0x80:
                 length = base[at]
                 at += 1
@@ -554,10 +554,10 @@ class Entries:
             self._cie_words[at + 3] = cie.column
             self._cie_words[at + 4] = (
                 cie.encoding
-                | 0x100
-                | (0x200 if cie.signal else 0)
-                | (0x400 if cie.augmented else 0)
-                | (0x800 if cie.wide_id else 0)
+                | USABLE
+                | (SIGNAL if cie.signal else 0)
+                | (AUGMENTED if cie.augmented else 0)
+                | (WIDE_ID if cie.wide_id else 0)
             )
             self._cie_words[at + 5] = cie.begin
             self._cie_words[at + 6] = cie.end

@@ -12,6 +12,7 @@ cdef enum:
     AT_REGISTER = 5
     EXPRESSION = 6
     IS_EXPRESSION = 7
+    REGISTER_PLUS = 8
     FLAG_SIGNAL = 1
     FLAG_OUTERMOST = 2
     FLAG_SIGNED = 4

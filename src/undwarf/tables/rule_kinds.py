@@ -18,6 +18,8 @@ REGISTER = 4
 AT_REGISTER = 5
 EXPRESSION = 6
 IS_EXPRESSION = 7
+REGISTER_PLUS = 8
+"""In no rule, but in what SFrame says: an offset added, for which a rule needs an expression."""
 
 # Flags.
 FLAG_SIGNAL = 1

@@ -1,55 +1,29 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, cdivision=True, initializedcheck=False
 """The functions of an SFrame section, and their rows as rules.
 
-SFrame follows the call frame address, the return address and the frame pointer. Registers that a function gives back
-otherwise are undefined in its rules: it may have saved them, but where is not said. Source: the SFrame specification,
-versions 1 to 3 (binutils, libsframe/doc), and for s390x include/sframe.h.
+Source: the SFrame specification, versions 1 to 3 (binutils, libsframe/doc), and for s390x include/sframe.h.
 """
 
-import os
 from typing import Any
 
 import cython
 from cython.cimports.undwarf.tables import rule_kinds as kinds
 
 from undwarf.buffers import zeros
-from undwarf.dwarf.operations import BREG0
 from undwarf.limits import Limits
-from undwarf.tables import registers_aarch64, registers_s390x, registers_x86_64
-from undwarf.tables.pointers import leb
+from undwarf.tables import sframe_header
 from undwarf.tables.row_table import RowTable
+from undwarf.tables.sframe_rules import SectionRules
 
 NOTHING = cython.declare(cython.uint, 0xFFFFFFFF)
 LOW_HALF = cython.declare(cython.ulonglong, 0xFFFFFFFF)
 HIGH_HALF = cython.declare(cython.ulonglong, 0xFFFFFFFF00000000)
 EIGHT = cython.declare(cython.ulonglong, 8 << 32)
 """Eight bytes, in the place of a key's word that offsets have."""
-MULTIPLIER = cython.declare(cython.ulonglong, 0x9E3779B97F4A7C15)
-KEY = cython.declare(cython.Py_ssize_t, 4)
-"""Words by which rules are told apart: call frame address, return address, frame pointer, and flags."""
-
-# The kind of a register that is another plus an offset, for which a rule needs an expression.
-REGISTER_PLUS = cython.declare(cython.ulonglong, 8)
-
-# Flags of a key.
-SIGNAL = cython.declare(cython.ulonglong, 1)
-SIGNED = cython.declare(cython.ulonglong, 2)
-OUTERMOST = cython.declare(cython.ulonglong, 4)
-
-S390X = cython.declare(cython.int, 4)
-AMD64 = cython.declare(cython.int, 3)
-S390X_BIAS = cython.declare(cython.longlong, 160)
-"""On s390x the call frame address is this far above the caller's stack pointer."""
+S390X = cython.declare(cython.int, sframe_header.S390X)
+AMD64 = cython.declare(cython.int, sframe_header.AMD64)
+S390X_BIAS = cython.declare(cython.longlong, sframe_header.S390X_BIAS)
 PLT_BLOCK = cython.declare(cython.uint, 16)
-
-
-def _registers(abi: int) -> tuple[int, int, int, int, tuple[int, ...]]:
-    """Stack pointer, frame pointer, return address, how many have a number, and those a function gives back."""
-    if abi == S390X:
-        return 15, 11, registers_s390x.RETURN_ADDRESS, 32, registers_s390x.KEPT
-    if abi == AMD64:
-        return 7, 6, registers_x86_64.RETURN_ADDRESS, 17, registers_x86_64.KEPT
-    return 31, 29, registers_aarch64.RETURN_ADDRESS, 32, registers_aarch64.KEPT
 
 
 @cython.final
@@ -75,11 +49,8 @@ class Functions(RowTable):
     row_end: cython.Py_ssize_t
     stack_pointer: cython.ulonglong
     frame_pointer: cython.ulonglong
-    column: cython.int
     known: cython.ulonglong
-    kept = cython.declare(object)
-    rules = cython.declare(object)
-    source: cython.int
+    rules: SectionRules
     max_rows: cython.Py_ssize_t
     budget: cython.Py_ssize_t
     dropped = cython.declare(cython.Py_ssize_t, visibility="readonly")
@@ -97,12 +68,6 @@ class Functions(RowTable):
     _lowered = cython.declare("unsigned char[::1]")
     _begins = cython.declare("unsigned long long[::1]")
     _numbers = cython.declare("unsigned int[::1]")
-    # the distinct rules of this section: keys, numbers in the rule set, and slots of a hash
-    _keys = cython.declare("unsigned long long[::1]")
-    _of_key = cython.declare("unsigned int[::1]")
-    _slots = cython.declare("unsigned int[::1]")
-    key_count: cython.Py_ssize_t
-    factors = cython.declare("unsigned long long[4]")
     # the row at hand
     key = cython.declare("unsigned long long[4]")
     words = cython.declare("long long[16]")
@@ -129,19 +94,13 @@ class Functions(RowTable):
         self.fixed_ra = header.fixed_ra
         self.row_at = header.row_at
         self.row_end = header.row_at + header.row_bytes
-        self.stack_pointer, self.frame_pointer, self.column, self.known, self.kept = _registers(header.abi)
-        self.rules = rules
-        self.source = source
+        self.rules = SectionRules(header.abi, rules, source)
+        self.stack_pointer = self.rules.stack_pointer
+        self.frame_pointer = self.rules.frame_pointer
+        self.known = self.rules.known
         self.max_rows = limits.cfi_rows
         # Each row is read once, but several functions may claim the same ones.
         self.budget = 1_000_000 + 16 * self.data.shape[0]
-        self._keys = zeros("Q", KEY * 64)
-        self._of_key = zeros("I", 64)
-        self._slots = zeros("I", 256)
-        seeds = os.urandom(8 * KEY)
-        i: cython.Py_ssize_t
-        for i in range(KEY):
-            self.factors[i] = int.from_bytes(seeds[8 * i : 8 * i + 8], "little") | 1
         count = min(header.functions, limits.fdes)
         self.dropped = header.functions - count
         self._scan(address, header.fde_at, count, self._by_field(address, header, count, code))
@@ -241,108 +200,6 @@ class Functions(RowTable):
             return False
         return bool(self.key[0] == self.pack(kinds.CFA_REGISTER, self.stack_pointer, 16))
 
-    # -- rules --------------------------------------------------------------------------------------------------
-
-    @cython.locals(old="unsigned long long[::1]", keys="unsigned long long[::1]", numbers="unsigned int[::1]")
-    def _new_rule(self) -> int:
-        """Add the key at hand to the rule set and to the keys known here; its number, or NOTHING where the set is
-        full."""
-        i: cython.Py_ssize_t
-        k: cython.Py_ssize_t
-        slot: cython.Py_ssize_t
-        if 4 * (self.key_count + 1) > 3 * self._of_key.shape[0]:
-            keys = zeros("Q", 2 * self._keys.shape[0])
-            numbers = zeros("I", 2 * self._of_key.shape[0])
-            keys[: self._keys.shape[0]] = self._keys
-            numbers[: self._of_key.shape[0]] = self._of_key
-            self._keys = keys
-            self._of_key = numbers
-            self._slots = zeros("I", 2 * self._slots.shape[0])
-            for i in range(self.key_count):
-                slot = self.slot(cython.address(self._keys[KEY * i]))
-                self._slots[slot] = cython.cast(cython.uint, i + 1)
-        rule = self._rule()
-        slot = self.slot(cython.address(self.key[0]))
-        for k in range(KEY):
-            self._keys[KEY * self.key_count + k] = self.key[k]
-        self._of_key[self.key_count] = rule
-        self.key_count += 1
-        self._slots[slot] = cython.cast(cython.uint, self.key_count)
-        return rule
-
-    def _rule(self) -> int:
-        """The key at hand as a rule of the set."""
-        cfa, return_address, frame_pointer, flags = (int(self.key[k]) for k in range(KEY))
-        column = int(self.column)
-        registers = {int(number): (kinds.UNDEFINED, 0, 0) for number in self.kept if number != int(self.frame_pointer)}
-        if flags & OUTERMOST:
-            registers = {column: (kinds.UNDEFINED, 0, 0)}
-        else:
-            for number, how in ((column, return_address), (int(self.frame_pointer), frame_pointer)):
-                kind, base, value = how & 0xFF, how >> 8 & 0xFF, _as_signed(how >> 32)
-                if kind == REGISTER_PLUS:
-                    expression = self.rules.expressions.add(_base_plus(base, value))
-                    if expression < 0:
-                        return NOTHING
-                    kind, base, value = kinds.IS_EXPRESSION, 0, expression
-                elif kind == kinds.REGISTER:
-                    base, value = 0, base
-                if kind:
-                    registers[number] = (kind, value, base)
-            if self.abi == S390X:
-                registers[int(self.stack_pointer)] = (kinds.IS_CFA, -S390X_BIAS, 0)
-        kind, base, offset = cfa & 0xFF, cfa >> 8 & 0xFF, _as_signed(cfa >> 32)
-        try:
-            return int(
-                self.rules.add(
-                    (kind, base, offset, (cfa >> 16) & 0xFF),
-                    registers,
-                    column=column,
-                    source=int(self.source),
-                    signal=bool(flags & SIGNAL),
-                    signed=bool(flags & SIGNED),
-                )
-            )
-        except OverflowError:
-            return NOTHING
-
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    @cython.locals(key="const unsigned long long *", other="const unsigned long long *")
-    def slot(self, key: Any) -> cython.Py_ssize_t:
-        """Where a key is, or is to be put."""
-        value: cython.ulonglong = 0
-        i: cython.Py_ssize_t
-        at: cython.Py_ssize_t
-        mask: cython.Py_ssize_t = self._slots.shape[0] - 1
-        for i in range(KEY):
-            value += key[i] * self.factors[i]
-        value ^= value >> 32
-        value *= MULTIPLIER
-        value ^= value >> 29
-        at = cython.cast(cython.Py_ssize_t, value & LOW_HALF) & mask
-        while self._slots[at]:
-            other = cython.address(self._keys[KEY * cython.cast(cython.Py_ssize_t, self._slots[at] - 1)])
-            if key[0] == other[0] and key[1] == other[1] and key[2] == other[2] and key[3] == other[3]:
-                break
-            at = (at + 1) & mask
-        return at
-
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(-1, check=True)
-    def intern(self) -> cython.longlong:
-        """The number of the rule of the key at hand."""
-        number: cython.longlong
-        found: cython.uint = self._slots[self.slot(cython.address(self.key[0]))]
-        if found:
-            number = self._of_key[cython.cast(cython.Py_ssize_t, found - 1)]
-            return number
-        with cython.gil:
-            number = self._new_rule()
-        return number
-
     # -- rows ---------------------------------------------------------------------------------------------------
 
     @cython.cfunc
@@ -392,7 +249,7 @@ class Functions(RowTable):
             if self.version == 3 and self._attributes[entry] == 0 and not info & 0x80:
                 # A function without rows is the outermost one; versions before had no such thing.
                 self.set_outermost(info)
-                rule = self.intern()
+                rule = self.rules.intern(cython.address(self.key[0]))
                 return self.put_at(start, cython.cast(cython.uint, rule)) + 1
             return self.put_at(start, NOTHING) + 1
         for i in range(count):
@@ -406,7 +263,7 @@ class Functions(RowTable):
             if used < 0:
                 return 0
             at += width + used
-            rule = self.intern()
+            rule = self.rules.intern(cython.address(self.key[0]))
             if masked:
                 self.block_starts[i] = cython.cast(cython.uint, offset)
                 self.block_rules[i] = cython.cast(cython.uint, rule)
@@ -433,7 +290,7 @@ class Functions(RowTable):
         if self.abi == AMD64 and late and block == PLT_BLOCK and start % PLT_BLOCK == 0 and self.is_plt():
             # What `.eh_frame` says of a lazy procedure linkage table with one expression.
             self.key[0] = kinds.CFA_PLT | self.stack_pointer << 8 | late << 16 | ((self.key[0] - EIGHT) & HIGH_HALF)
-            rule = self.intern()
+            rule = self.rules.intern(cython.address(self.key[0]))
             return self.put_at(start, cython.cast(cython.uint, rule)) + 1
         if (size / block + 1) * cython.cast(cython.ulonglong, count + 1) > cython.cast(
             cython.ulonglong, min(self.max_rows, self.budget)
@@ -454,17 +311,13 @@ class Functions(RowTable):
     @cython.exceptval(check=False)
     def is_plt(self) -> cython.bint:
         """Whether the key at hand, a block's second row, says the same as the first but for eight bytes more stack."""
-        found: cython.uint
+        found: cython.longlong
         self.key[0] -= EIGHT
-        found = self._slots[self.slot(cython.address(self.key[0]))]
+        found = self.rules.find(cython.address(self.key[0]))
         self.key[0] += EIGHT
-        if (
-            found == 0
-            or self.block_starts[0]
-            or (self.key[0] & 0xFFFF) != (kinds.CFA_REGISTER | self.stack_pointer << 8)
-        ):
+        if found != self.block_rules[0] or self.block_starts[0]:
             return False
-        same: cython.bint = self._of_key[cython.cast(cython.Py_ssize_t, found - 1)] == self.block_rules[0]
+        same: cython.bint = (self.key[0] & 0xFFFF) == (kinds.CFA_REGISTER | self.stack_pointer << 8)
         return same
 
     @cython.cfunc
@@ -475,7 +328,7 @@ class Functions(RowTable):
         self.key[0] = 0
         self.key[1] = 0
         self.key[2] = 0
-        self.key[3] = OUTERMOST | (SIGNAL if info & 0x80 else 0)
+        self.key[3] = kinds.FLAG_OUTERMOST | (kinds.FLAG_SIGNAL if info & 0x80 else 0)
         return 0
 
     @cython.cfunc
@@ -495,9 +348,9 @@ class Functions(RowTable):
             return 1
         for i in range(count):
             self.words[i] = self.signed(at + 1 + i * width, width)
-        self.key[3] = SIGNAL if self._infos[entry] & 0x80 else 0
+        self.key[3] = kinds.FLAG_SIGNAL if self._infos[entry] & 0x80 else 0
         if info & 0x80 and self.abi <= 2:
-            self.key[3] |= SIGNED
+            self.key[3] |= kinds.FLAG_SIGNED
         if not (self.flexible(count, width) if flexible else self.plain(count, info)):
             return -1
         if self._lowered[entry]:
@@ -597,16 +450,6 @@ class Functions(RowTable):
             elif control & 2:
                 kind = kinds.AT_REGISTER
             else:
-                kind = REGISTER_PLUS if offset else kinds.REGISTER
+                kind = kinds.REGISTER_PLUS if offset else kinds.REGISTER
             self.key[entity] = self.pack(kind, register, offset)
         return place == count and count > 1
-
-
-def _as_signed(value: int) -> int:
-    """32 bits as a signed number."""
-    return value - (1 << 32) if value >> 31 & 1 else value
-
-
-def _base_plus(register: int, offset: int) -> bytes:
-    """A DWARF expression: a register's value plus an offset (DW_OP_bregN)."""
-    return bytes((BREG0 + register, *leb(offset, signed=True)))

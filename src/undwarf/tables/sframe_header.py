@@ -19,6 +19,8 @@ AARCH64_LITTLE = 2
 AMD64 = 3
 S390X = 4
 
+S390X_BIAS = 160
+"""On s390x the call frame address is this far above the caller's stack pointer."""
 ABIS = {(183, "big"): AARCH64_BIG, (183, "little"): AARCH64_LITTLE, (62, "little"): AMD64, (22, "big"): S390X}
 """The ABI's number by ELF machine and byte order."""
 

@@ -6,6 +6,7 @@ ELF file does. All addresses are those of the running process.
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
+from functools import partial
 
 from undwarf.buffers import zeros
 from undwarf.diagnostics import Defects
@@ -110,7 +111,7 @@ class TextRanges:
 
     def table_with(self, rules: RuleSet) -> UnwindTable:
         """The same with rules in another set."""
-        made = UnwindTable(rules, [lambda one=one: self._source(one, rules) for one in self._ranges], self.machine)  # type: ignore[misc]
+        made = UnwindTable(rules, [partial(self._source, one, rules) for one in self._ranges], self.machine)
         made.complete()
         return made
 

@@ -39,6 +39,7 @@ from undwarf.tables.sframe_header import (
     MASK,
     PT_GNU_SFRAME,
     S390X,
+    S390X_BIAS,
     SHT_GNU_SFRAME,
     SIGNAL,
     SIZE,
@@ -131,7 +132,7 @@ class _Encoder:
             found.plain = found.flexible = b"\x01" if self._version == 2 else b"\x00"
             return found
         entries = {words[8 + 4 * k]: tuple(words[9 + 4 * k : 12 + 4 * k]) for k in range(count)}
-        below = 160 if self._abi == S390X else 0
+        below = S390X_BIAS if self._abi == S390X else 0
         indirect = (AT_REGISTER, offset, base) if kind == CFA_DEREF and not extra else None
         if self._sp in entries and entries[self._sp] not in ((IS_CFA, -below, 0), indirect):
             # SFrame knows one stack pointer only, that of the call frame address.
@@ -154,9 +155,9 @@ class _Encoder:
         if kind not in (CFA_REGISTER, CFA_DEREF):
             return "no call frame address"
         if self._abi == S390X:
-            if (offset - 160) % 8:
+            if (offset - S390X_BIAS) % 8:
                 return "odd call frame address"
-            offset = (offset - 160) // 8
+            offset = (offset - S390X_BIAS) // 8
         if kind == CFA_REGISTER and base in (self._sp, self._fp):
             found.plain = self._plain(base, offset, back, frame, bool(flags & FLAG_SIGNED))
         if self._version == 3 and base < 32:

@@ -10,7 +10,7 @@ from undwarf.elf import ElfFile
 from undwarf.elf.headers import PF_X
 from undwarf.errors import UndwarfError
 from undwarf.images import Image, ImageStore, build_ids
-from undwarf.images.finder import running_kernel_build_id
+from undwarf.images.kernel_finder import boot_image, running_kernel_build_id
 from undwarf.lazy_dataclasses import dataclass
 from undwarf.limits import DEFAULT, Limits
 from undwarf.symbols.elf_symbols import symbols_of_elf
@@ -49,7 +49,7 @@ def kernel_binary(store: ImageStore, records: Any, limits: Limits = DEFAULT) -> 
     reference = kernel_reference(records) if records is not None else None
     elf, problem = image.elf, ""
     if elf is None:
-        elf, problem = store.finder.kernel_image(image.build_id, store.osrelease)
+        elf, problem = boot_image(store.finder, image.build_id, store.osrelease)
     if elf is None:
         return problem
     symbols = symbols_of_elf(elf, limits)

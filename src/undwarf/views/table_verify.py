@@ -13,7 +13,6 @@ from undwarf.tables.model import NO_RULE, UnwindTable, describe
 from undwarf.views.unwind_rows import REGISTERS, Binary
 
 _PLT = 3
-_EXPRESSION_KINDS = (6, 7)
 
 _FOLLOWED = {"sframe": False, "orc": False, "gopclntab": False, "code": True}
 """Sources that know of some registers only: the return address and the frame pointer, and with True those that a

@@ -157,7 +157,7 @@ class Binary:
             found.append(target)
         return found
 
-    def landing_pads(self, start: int, end: int) -> list[tuple[int, int, int]]:
+    def landing_pads(self, start: int) -> list[tuple[int, int, int]]:
         """(first, behind, target) of calls that may end at a landing pad."""
         return self._pads.of(start) if self._pads is not None else []
 

@@ -93,7 +93,7 @@ class Flow:
             self.defect = "too much code"
             found = [(start, do.STOP, 0, 0, 0, end)]
         targets = {one[2] for one in found if one[1] in (do.BRANCH, do.JUMP) and start <= one[2] < end}
-        self._pads += self.program.landing_pads(start, end)
+        self._pads += self.program.landing_pads(start)
         self.leaders |= targets
         merged = [*self.operations, *found, (end, do.END, 0, 0, 0, end)]
         merged += [(at, do.LEADER, 0, 0, 0, at) for at in targets]

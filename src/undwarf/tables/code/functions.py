@@ -1,7 +1,7 @@
 """Where functions are in a linked x86-64 program: symbols, stubs, the program's entry; else what the code refers to."""
 
 from bisect import bisect_right
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 from struct import iter_unpack
 
@@ -133,8 +133,8 @@ def find_functions(
     return found
 
 
-def _discovered(  # type: ignore[no-untyped-def]
-    elf: ElfFile, code: list[tuple[int, int]], limits: Limits, inside, known: set[int]
+def _discovered(
+    elf: ElfFile, code: list[tuple[int, int]], limits: Limits, inside: Callable[[int], bool], known: set[int]
 ) -> set[int]:
     """Addresses that the code calls, those it takes that look like a function's, and those it jumps to from others.
     ``known`` are starts of functions known otherwise."""

@@ -32,5 +32,5 @@ class Program(Protocol):
     def table(self, kind: int, address: int, base: int, count: int, start: int, end: int) -> list[int]:
         """Where the entries of a jump table lead to; ``base`` is what its offsets are from."""
 
-    def landing_pads(self, start: int, end: int) -> list[tuple[int, int, int]]:
+    def landing_pads(self, start: int) -> list[tuple[int, int, int]]:
         """(first, behind, target) of calls that may end at a landing pad."""

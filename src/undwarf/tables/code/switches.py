@@ -1,5 +1,6 @@
 """Jump tables of switch statements, as compilers write them: 32-bit offsets from the table itself, or addresses."""
 
+from collections.abc import Callable
 from struct import iter_unpack, unpack_from
 
 from undwarf.elf import ElfFile
@@ -33,7 +34,7 @@ class Pointers:
                         self.values[offset] = value + addend
                     self.symbols[offset] = name
 
-    def _names(self, link: int):  # type: ignore[no-untyped-def]
+    def _names(self, link: int) -> Callable[[int], tuple[str, int]]:
         sections = self._elf.sections
         table = self._elf.section_data(sections[link]) if link < len(sections) else None
         strings = None
