@@ -447,6 +447,19 @@ def test_a_pointer_in_the_frame_may_be_advanced_there(fake: Fake, touched: Touch
     assert touched(code)[-1] in ("node.hits", "?")
 
 
+def test_characters_in_the_frame_may_be_gone_through_there(fake: Fake, touched: Touched) -> None:
+    text = fake.graph.add(TypeRecord(Kind.STRUCT, "text", 8, keyword="struct"))
+    byte = fake.graph.add(TypeRecord(Kind.INT, "char", 1))
+    fake.graph.record(text).members = (fake.member("of", 0, 8, fake.graph.pointer_to(byte)),)
+    fake.takes((RDI, text))
+    for change in ("sub %rsi,-8(%rsp)", "add %rsi,-8(%rsp)", "subq $3,-8(%rsp)"):
+        code = f"mov (%rdi),%rax; mov %rax,-8(%rsp); {change}; mov -8(%rsp),%rcx; mov (%rcx),%al; ret"
+        assert touched(code)[-1] == "char."
+    # A distance from something is no place there.
+    code = "mov (%rdi),%rax; mov %rsi,-8(%rsp); sub %rax,-8(%rsp); mov -8(%rsp),%rcx; mov (%rcx),%al; ret"
+    assert touched(code)[-1] == "?"
+
+
 def test_or_of_bits_that_are_clear_is_a_sum(fake: Fake, touched: Touched) -> None:
     fake.takes((RDI, fake.table))
     code = "shl $4, %rcx\n or $8, %rcx\n movsd (%rdi,%rcx), %xmm0\n ret"

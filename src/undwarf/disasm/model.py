@@ -82,7 +82,7 @@ class Action(IntEnum):
     OR = 20
     """destination = left | immediate."""
     UPDATE = 21
-    """memory[0] += left, or the immediate where left is NONE."""
+    """memory[0] += left, or -= right, or += the immediate where both are NONE."""
     SHIFT_RIGHT = 22
     """destination = left >> immediate."""
     CARRY = 23

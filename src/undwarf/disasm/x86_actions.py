@@ -166,8 +166,9 @@ def _update(made: Instruction, native: Native, mnemonic: int, second: int) -> No
         made.immediate = 1 if mnemonic == Mnemonic.INC else -1
     elif second in IMMEDIATES:
         made.immediate = immediate_at(native, 1) if mnemonic == Mnemonic.ADD else -immediate_at(native, 1)
-    elif mnemonic == Mnemonic.ADD and second == OpKind.REGISTER:
-        made.left = NUMBER[native.op_register(1)]
+    elif second == OpKind.REGISTER:
+        register = NUMBER[native.op_register(1)]
+        made.left, made.right = (register, NONE) if mnemonic == Mnemonic.ADD else (NONE, register)
     else:
         return
     made.action, made.width = Action.UPDATE, made.memory[0].size

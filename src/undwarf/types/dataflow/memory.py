@@ -400,7 +400,10 @@ class Memory(State):
                 elif action == UPDATE and (size == 4 or size == 8):
                     at = self.slot(self.offset_of(where), size, False)
                     value = self.state[at] if at >= 0 else NOTHING
-                    value = self.add(value, self.get(left) if left >= 0 else self.constant(self.immediate(k, row)))
+                    if right >= 0:
+                        value = self.difference(value, self.get(right))
+                    else:
+                        value = self.add(value, self.get(left) if left >= 0 else self.constant(self.immediate(k, row)))
                     if value and size == 4 and self.base_of(value) != NUMBER:
                         value = NOTHING
                 self.put(self.offset_of(where), size, value)

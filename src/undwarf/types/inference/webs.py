@@ -156,7 +156,7 @@ class Webs(CallUses):
                     number = action == Action.UPDATE or bool(calculates(made))
                     floating = bool(operand.floating)
                     base[0].follow(base[1] + operand.displacement, operand.size, floating=floating, number=number)
-                    if action == Action.UPDATE and made.left == NONE:
+                    if action == Action.UPDATE and made.left == made.right == NONE:
                         base[0].grows(base[1] + operand.displacement, operand.size, made.immediate)
         if made.width == 8 and action in _WHOLE:
             for register in (made.left, made.right):
