@@ -370,6 +370,16 @@ def test_conditional_moves_keep_what_both_agree_on(fake: Fake, touched: Touched)
     assert touched("cmove %rsi,%rdi; mov 8(%rdi),%rax; cmove %rdx,%rdi; mov 8(%rdi),%rax; ret") == ["node.key", "?"]
 
 
+def test_a_number_without_its_flag_leads_where_what_is_else_selected_does(fake: Fake, touched: Touched) -> None:
+    fake.takes((RDI, fake.node))
+    for made, known in (("lea -1(%rax),%rdx", True), ("mov %rax,%rdx", False), ("lea -8(%rax),%rdx", False)):
+        for select in ("cmovne %rdx,%rdi; mov 8(%rdi),%rcx", "cmove %rdi,%rdx; mov 8(%rdx),%rcx"):
+            code = f"mov (%rsi),%rax; {made}; test $1,%al; {select}; ret"
+            assert touched(code)[-1] == ("node.key" if known else "?")
+    # A number that something else is known of is an index.
+    assert touched("lea (,%rsi,8),%rax; lea -1(%rax),%rdx; test $1,%al; cmovne %rdx,%rdi; mov 8(%rdi),%rcx") == ["?"]
+
+
 def test_exchange(fake: Fake, touched: Touched) -> None:
     fake.takes((RDI, fake.node), (RSI, fake.item))
     assert touched("xchg %rdi,%rsi; mov 24(%rdi),%rax; mov 8(%rsi),%rax; ret") == ["item.value", "node.key"]

@@ -80,6 +80,8 @@ OPERAND_IMPLICIT = cython.declare(cython.Py_ssize_t, 8)
 OPERAND_WRITEBACK = cython.declare(cython.Py_ssize_t, 9)
 OPERAND_ELEMENT = cython.declare(cython.Py_ssize_t, 10)
 
+NEAR = cython.declare(cython.Py_ssize_t, 4)
+"""Instructions before one that are looked at for what made its operand."""
 REGISTERS = cython.declare(cython.Py_ssize_t, 96)
 """Registers of a state, by DWARF number; stack slots come behind them."""
 LARGEST = cython.declare(cython.longlong, 1 << 62)
@@ -384,7 +386,7 @@ class Effects(Memory):
             return self.add(left, self.load(k, m, self.operands[m + OPERAND_SIZE], 0))
         if action == SELECT:
             right = self.get(register) if register >= 0 else self.load(k, m, self.operands[m + OPERAND_SIZE], 0)
-            return self.join(left, right) if left else NOTHING
+            return self._selected(k, row, left, right)
         if action in (ADD, SUBTRACT, MULTIPLY):
             right = self.get(register) if register >= 0 else self.constant(self.immediate(k, row))
             if action == MULTIPLY:
@@ -429,6 +431,49 @@ class Effects(Memory):
                 return NOTHING
             return self.name(self.rows[row + ROW_LEFT], left, k)
         return NOTHING
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    @cython.locals(value=cython.int)
+    def _selected(
+        self, k: cython.Py_ssize_t, row: cython.Py_ssize_t, left: cython.int, right: cython.int
+    ) -> cython.int:
+        """One of two values by a condition. A number without the flags in its low bits leads to an object where the
+        other one does, as a part of a page leads to its head."""
+        value = self.join(left, right) if left else NOTHING
+        if value:
+            return value
+        if self._is_object(left) and self._is_unflagged(k, self.rows[row + ROW_RIGHT], right):
+            return left
+        if self._is_object(right) and self._is_unflagged(k, self.rows[row + ROW_LEFT], left):
+            return right
+        return NOTHING
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    @cython.locals(at=cython.Py_ssize_t, row=cython.Py_ssize_t, m=cython.Py_ssize_t)
+    def _is_unflagged(self, k: cython.Py_ssize_t, register: cython.longlong, value: cython.int) -> cython.bint:
+        """Whether nothing more is known of a register than that less than a word was just taken from a number."""
+        if register < 0 or (value and (self.base_of(value) != NUMBER or self.step_of(value) != 1)):
+            return False
+        for at in range(k - 1, max(k - 1 - NEAR, -1), -1):
+            row = self.templates[at] * ROW_WORDS
+            if self.flows[at] & 15:
+                return False
+            if self.rows[row + ROW_DESTINATION] == register:
+                m = self.rows[row + ROW_OPERAND] * OPERAND_WORDS
+                if self.rows[row + ROW_ACTION] != LEA or self.operands[m + OPERAND_INDEX] >= 0:
+                    return False
+                return self.operands[m + OPERAND_BASE] >= 0 and -8 < self.displacement(at, m) < 0
+        return False
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    def _is_object(self, value: cython.int) -> cython.bint:
+        """Whether a value leads to the begin of an aggregate."""
+        if not value or self.base_of(value) != OBJECT or self.step_of(value) or self.offset_of(value):
+            return False
+        return self.questions.graph.is_aggregate(self.type_of(value)) and not self.is_several(value)
 
     @cython.cfunc
     @cython.inline
