@@ -193,3 +193,23 @@ int main(int argc, char **argv) { struct box *b = calloc(1, sizeof *b); return p
 def test_what_is_made_when_it_is_linked_has_the_types_of_its_source(tmp_path: Path, level: str) -> None:
     found = answers(compiled(LINKED, "gcc", level, tmp_path), "parent_of")
     assert "struct box.parent" in found and not any(one.startswith("struct link.") for one in found)
+
+
+NUMBERED = """
+#include <ctype.h>
+#include <errno.h>
+__attribute__((noinline)) int failed(int n) { return errno == n; }
+__attribute__((noinline)) int spaces(const char *s)
+{ int n = 0; while (*s) n += !!isspace((unsigned char)*s++); return n; }
+int main(int argc, char **argv) { return failed(argc) + spaces(argv[0]); }
+"""
+
+
+@pytest.mark.parametrize("compiler", ["gcc", "clang"])
+def test_the_c_library_s_macros_lead_to_numbers(tmp_path: Path, compiler: str) -> None:
+    program = compiled(NUMBERED, compiler, "-O2", tmp_path)
+    assert answers(program, "failed") == {"int"}
+    assert {one.replace("short unsigned int", "unsigned short") for one in answers(program, "spaces")} >= {
+        "char",
+        "unsigned short",
+    }

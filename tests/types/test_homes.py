@@ -12,6 +12,7 @@ from undwarf.types.dataflow.tracking import Tracker
 from undwarf.types.sources.places import Place, PlaceKind
 from undwarf.types.uses.homes import is_extended, just_as_large
 
+RBX = 3
 ENTRY, STORE, END = 0, 4, 8
 """Where two instructions of four bytes, and what follows them, begin."""
 
@@ -57,6 +58,24 @@ def at(fake: Fake, text: str, where: Path) -> tuple[str, bool]:
 def test_from_a_store_on_a_variable_has_its_place(fake: Fake, tmp_path: Path, text: str, name: str) -> None:
     put(fake, "pointer", fake.graph.pointer_to(fake.node), ENTRY, END)
     put(fake, "counted", fake.int, END, END + 4)
+    assert at(fake, text, tmp_path)[0] == name
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("mov %rbx,8(%rsp); nop", "pointer"),
+        # What another register holds, or is of another size, or is read, is no such variable.
+        ("mov %r12,8(%rsp); nop", ""),
+        ("mov %ebx,8(%rsp); nop", ""),
+        ("mov 8(%rsp),%rbx; nop", ""),
+    ],
+)
+def test_a_variable_is_stored_where_it_is_later(fake: Fake, tmp_path: Path, text: str, name: str) -> None:
+    pointer = fake.graph.pointer_to(fake.node)
+    fake.variables.append(Place("pointer", pointer, PlaceKind.REGISTER, RBX, 0, ENTRY, END + 4))
+    put(fake, "pointer", pointer, END + 4, END + 8)
+    put(fake, "other", pointer, END + 4, END + 8)
     assert at(fake, text, tmp_path)[0] == name
 
 

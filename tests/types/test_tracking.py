@@ -511,6 +511,17 @@ def test_what_may_be_a_pointer_to_the_frame_changes_what_is_there(fake: Fake, to
     assert touched(code)[-1] == "?"
 
 
+@pytest.mark.parametrize(("base", "told"), [("lea -56(%rsp), %rsi", "node.key"), ("lea -96(%rsp), %rsi", "?")])
+def test_what_is_stored_by_an_index_into_a_variable_leaves_the_others_alone(
+    fake: Fake, touched: Touched, base: str, told: str
+) -> None:
+    fake.variables.append(Place("n", fake.graph.pointer_to(fake.node), PlaceKind.REGISTER, RDI, 0, 0, 5))
+    fake.variables.append(Place("room", fake.node, PlaceKind.CFA, -1, -64, 0, 100))
+    # As the end of a copy whose size is not known: eight bytes before where that is added.
+    code = f"mov %rdi, -16(%rsp)\n {base}\n mov %rdx, -8(%rsi,%rcx,8)\n mov -16(%rsp), %rax\n mov 8(%rax), %rcx\n ret"
+    assert touched(code)[-1] == told
+
+
 def test_an_index_times_itself_and_more_is_no_pointer(fake: Fake, touched: Touched) -> None:
     fake.takes((RDI, fake.node))
     code = "movslq (%rsi), %rax\n lea (%rax,%rax,1), %rax\n shl $4, %rax\n mov 8(%rdi,%rax), %rcx\n ret"

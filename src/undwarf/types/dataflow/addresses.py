@@ -20,6 +20,7 @@ from undwarf.types.dataflow.stale import without_stale
 from undwarf.types.dataflow.values import (
     ADDRESS,
     ANY,
+    FRAME,
     OBJECT,
     PERCPU,
     THREAD,
@@ -42,7 +43,8 @@ from undwarf.types.sources.places import Place, PlaceKind, Prototype
 __all__ = ["Questions"]
 
 _MEMORY = cython.declare(cython.int, 2)
-"""A kind of places, as in `places.py`."""
+_CFA = cython.declare(cython.int, 3)
+"""Kinds of places, as in `places.py`."""
 _WORDS = cython.declare(cython.Py_ssize_t, WORDS)
 
 
@@ -65,8 +67,8 @@ class Questions:
         self._low = low
         self.size = high - low
         self._machine = program.machine
-        self.calls = Calls(program, values)
         self.embedders = program.embedders_at(low)
+        self.calls = Calls(program, values, in_c=self.embedders.whole or self.embedders.bases_only)
         self.places = table_of(program.source.function_places(low, high), low, self.size)
         self._offsets = listing.offsets
         self._unfollowed = False
@@ -120,6 +122,21 @@ class Questions:
         return self.places[self._in_frame[number]] if further < 0 else self._told[further]
 
     @cython.locals(rows="const long long[::1]", n=cython.Py_ssize_t, at=cython.longlong)
+    @cython.locals(rows="const long long[::1]", at=cython.Py_ssize_t)
+    def homes_at(self, offset: int, stack: Value | None) -> list[Place]:
+        """The places of variables that begin at an offset from the call frame address, whenever they are there;
+        ``stack``: what the stack pointer holds, which some are counted from."""
+        rows, found = self.in_frame, []
+        top = stack[4] if stack is not None and stack[0] == FRAME and not stack[2] else None
+        for at in range(0, len(rows), _WORDS):
+            if rows[at + 2] == _MEMORY and rows[at + 3] == self._machine.stack_pointer and top is not None:
+                begins = rows[at + 4] + top == offset
+            else:
+                begins = rows[at + 2] == _CFA and rows[at + 4] == offset
+            if begins:
+                found.append(self.frame_place(at // _WORDS))
+        return found
+
     def frame_places_at(self, pc: int) -> list[Place]:
         """Variables in memory that have a place at an address of the function, the outermost scope's first."""
         rows, at = self.in_frame, pc - self._low

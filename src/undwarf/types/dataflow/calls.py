@@ -8,7 +8,7 @@ from undwarf.types.dataflow.interned import Values
 from undwarf.types.dataflow.program import Program
 from undwarf.types.dataflow.values import OBJECT, value_of_type
 from undwarf.types.layouts.model import Kind
-from undwarf.types.sources.c_library import GIVEN_BACK
+from undwarf.types.sources.c_library import GIVEN_BACK, returned_number
 from undwarf.types.sources.calling import argument_registers, returned_in_memory
 from undwarf.types.sources.places import Prototype
 
@@ -45,9 +45,13 @@ def _registers_of(machine: Machine) -> tuple[tuple[int, ...], tuple[int, int], i
 
 
 class Calls:
-    """What the data flow asks of calls: of a program's functions, by their addresses, with values as numbers."""
+    """What the data flow asks of calls: of a program's functions, by their addresses, with values as numbers.
 
-    def __init__(self, program: Program, values: Values) -> None:
+    ``in_c``: the caller is of C or C++, whose numbers have the names that the C library gives them.
+    """
+
+    def __init__(self, program: Program, values: Values, *, in_c: bool) -> None:
+        self._in_c = in_c
         self._program = program
         self._values = values
         self._graph = program.graph
@@ -70,8 +74,11 @@ class Calls:
         if prototype.name.startswith(_THUNK):
             name = prototype.name[len(_THUNK) :]
             through = machine.names.index(name) if name in machine.names else None
-        elif prototype.returns:
-            returned = self._returned(prototype.returns)
+        else:
+            returns = prototype.returns
+            if not returns and not prototype.parameters and self._in_c:
+                returns = returned_number(self._graph, prototype.name.partition("@")[0])
+            returned = self._returned(returns) if returns else ()
         same = machine.parameters[1] if self._places_only(prototype) else None
         if prototype.name.partition("@")[0] in GIVEN_BACK and (prototype.returns or not prototype.parameters):
             same = machine.parameters[0]

@@ -534,12 +534,19 @@ class State(Sums):
 
     @cython.cfunc
     @cython.exceptval(-1)
-    def spoil(self, k: cython.Py_ssize_t, offset: cython.longlong) -> cython.int:
-        """A store somewhere into an array of the frame."""
+    def spoil(self, k: cython.Py_ssize_t, offset: cython.longlong, base: cython.longlong) -> cython.int:
+        """A store somewhere into an array of the frame, through the register ``base``: what that leads to tells which
+        array it is, where the offset does not."""
         top: cython.longlong = self.in_frame(self.stack_pointer)
-        end: cython.longlong = self._extent(k, offset, top, self.in_frame(self.frame_pointer))
+        bottom: cython.longlong = self.in_frame(self.frame_pointer)
+        end: cython.longlong = self._extent(k, offset, top, bottom)
+        other: cython.longlong = self.in_frame(base) if 0 <= base < REGISTERS else FARTHEST
         at: cython.longlong
         i: cython.Py_ssize_t
+        if end - offset >= EVERYTHING and base != self.stack_pointer and other != FARTHEST:
+            at = self._extent(k, other, top, bottom)
+            if at - other < EVERYTHING:
+                offset, end = min(offset, other), at
         for i in range(self.slots):
             at = self.slot_key[i] >> 1
             if end - offset >= EVERYTHING or offset - 8 < at < end:

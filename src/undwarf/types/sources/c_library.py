@@ -1,14 +1,15 @@
 """What functions of the C library take and return, where that tells what a program's own values are.
 
-BTF describes a program's own functions only. Source: C11 7.21 to 7.24; POSIX.1-2017 for strdup, strnlen and the like.
-Only characters and what is returned count: numbers are converted when they are passed.
+BTF describes a program's own functions only, and clang's DWARF none that are only called. Source: C11 7.21 to 7.24;
+POSIX.1-2017 for strdup, strnlen and the like; glibc's errno.h and ctype.h. Only characters and what is returned count:
+numbers are converted when they are passed.
 """
 
-from undwarf.types.layouts.model import VOID, Kind, TypeGraph
+from undwarf.types.layouts.model import VOID, Kind, TypeGraph, TypeRecord
 from undwarf.types.sources.calling import INTEGER_REGISTERS
 from undwarf.types.sources.program_types import number_types
 
-__all__ = ["ELEMENT_ARRAYS", "ELEMENT_SIZES", "GIVEN_BACK", "SIZED", "library_function"]
+__all__ = ["ELEMENT_ARRAYS", "ELEMENT_SIZES", "GIVEN_BACK", "SIZED", "library_function", "returned_number"]
 
 ELEMENT_SIZES = {"qsort": 2, "qsort_r": 2, "bsearch": 3, "lfind": 3, "lsearch": 3}
 """By function, the parameter that says how many bytes an element of an array takes (C11 7.22.5)."""
@@ -40,12 +41,29 @@ _FUNCTIONS: "dict[str, tuple[str | tuple[str, ...], tuple[int, ...]]]" = {
     "sscanf": (_INT, (0, 1)), "fopen": ("", (0, 1)), "remove": (_INT, (0,)), "system": (_INT, (0,)),
 }  # fmt: skip
 """By name: what is returned (numbers by their names, or text), and which parameters are text."""
+_NUMBERS: dict[str, tuple[str, int, int]] = {
+    "__errno_location": ("int", 4, 1), "__h_errno_location": ("int", 4, 1), "__ctype_b_loc": ("unsigned short", 2, 2),
+    "__ctype_tolower_loc": ("int", 4, 2), "__ctype_toupper_loc": ("int", 4, 2),
+}  # fmt: skip
+"""By what macros of the C library call: a number by name and bytes, and over how many pointers it is returned."""
 GIVEN_BACK = frozenset(
     prefix + name + suffix
     for name in ("memcpy", "memmove", "memset", "strcpy", "strncpy", "strcat", "strncat")
     for prefix, suffix in (("", ""), ("__", "_chk"))
 )
 """Functions that return their first parameter (C11 7.24)."""
+
+
+def returned_number(graph: TypeGraph, name: str) -> int:
+    """The pointer to a number that a function of the C library returns, whose macros call it; void for others."""
+    found = _NUMBERS.get(name)
+    if found is None:
+        return VOID
+    number, size, pointers = found
+    t = graph.add(TypeRecord(Kind.INT, number, size))
+    for _pointer in range(pointers):
+        t = graph.pointer_to(t)
+    return t
 
 
 def library_function(graph: TypeGraph, name: str) -> "tuple[int, tuple[tuple[int, int], ...]] | None":

@@ -5,11 +5,11 @@ Compilers put variables of several sizes into one place. What is known of it at 
 that: a store may end it, and a variable that is stored there has the place from the next instruction on.
 """
 
-from undwarf.disasm import Instruction, Memory
+from undwarf.disasm import Action, Instruction, Memory
 from undwarf.types.dataflow.tracking import Tracker
 from undwarf.types.dataflow.values import Value
 from undwarf.types.layouts.model import Kind, TypeGraph
-from undwarf.types.sources.places import Place
+from undwarf.types.sources.places import Place, PlaceKind
 
 __all__ = ["array_behind", "is_extended", "just_as_large", "taken_apart"]
 
@@ -31,13 +31,34 @@ def just_as_large(
     if operand.access == "w":
         after = tracker.stack_variable(k + 1, at) if k + 1 < len(tracker.flow.instructions) else None
         begins = after is not None and after[0].low == made.next_address and not after[1]
-        return after if after is not None and begins and _is_of(graph, after[0].type, size) else found
+        if after is not None and begins and _is_of(graph, after[0].type, size):
+            return after
+        return found or _brought_home(tracker, k, made, at, size)
     if found is None or found[1]:
         return found
     for place in reversed(tracker.questions.places_at(made.address)):
         if place[2:5] == found[0][2:5] and not place.piece_offset and _is_of(graph, place.type, size):
             return place, 0
     return found
+
+
+def _brought_home(tracker: Tracker, k: int, made: Instruction, at: int, size: int) -> tuple[Place, int] | None:
+    """The variable in the register that is stored in the frame, if that is where it is elsewhere in the function: it is
+    told to be in the register for as long as it is there as well. The tracker stands before instruction ``k``."""
+    if made.action != Action.STORE or made.left < 0:
+        return None
+    questions, graph = tracker.questions, tracker.graph
+    held = {
+        (place.name, place.type)
+        for place in questions.places_at(made.address)
+        if place.kind == PlaceKind.REGISTER and place.register == made.left and not place.piece_size
+    }
+    if not any(_is_of(graph, t, size) for _name, t in held):
+        return None
+    for home in questions.homes_at(at, tracker.register(tracker.program.machine.stack_pointer)):
+        if (home.name, home.type) in held and not home.piece_size and _is_of(graph, home.type, size):
+            return home, 0
+    return None
 
 
 def _is_of(graph: TypeGraph, t: int, size: int) -> bool:
