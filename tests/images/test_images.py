@@ -8,10 +8,11 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from elf_builder import BUILD_ID, Section, program
+from elf_builder import BUILD_ID, SHF_COMPRESSED, Section, program
 
 from undwarf.elf import ElfFile
 from undwarf.images import Finder, Image, ImageKind, ImageStore
+from undwarf.images.ahead import unpack_ahead
 from undwarf.images.kernel_finder import vmlinux
 from undwarf.images.kinds import kind_of_name
 from undwarf.images.paths import confined
@@ -353,3 +354,34 @@ def test_image_without_a_file_has_no_segments(tmp_path: Path) -> None:
     assert image.load_segments() == []
     assert image.read(0, 1) is None
     assert image.address_of_offset(0) is None
+
+
+@pytest.mark.parametrize(
+    ("most", "asks", "early"), [(1 << 20, False, 2), (60, False, 1), (1, False, 0), (1 << 20, True, 0)]
+)
+def test_debugging_information_is_unpacked_ahead_up_to_a_limit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most: int, asks: bool, early: int
+) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _pid: {0, 1})
+    elf = program()
+    for name, text in ((".debug_info", b"info" * 100), (".debug_abbrev", b"abbreviations" * 100)):
+        elf.sections.append(Section(name, elf.compressed(1, zlib.compress(text), len(text)), flags=SHF_COMPRESSED))
+    path = tmp_path / "a"
+    path.write_bytes(elf.build())
+    use = finder(tmp_path)
+    store = ImageStore(
+        [str(path).encode(), b"[vdso]", b"/not/there"], [Identity(BUILD_ID), *2 * [Identity()]], None, use
+    )
+    numbers = [store.image((k, k)).number for k in range(3)]
+    file = store[numbers[0]].elf
+    assert file is not None
+    if asks:
+        use.debuginfod = SimpleNamespace()  # type: ignore[assignment]
+    unpacked: list[str] = []
+    unpack = ElfFile._unpacked
+    monkeypatch.setattr(ElfFile, "_unpacked", lambda self, one: unpacked.append(one.name) or unpack(self, one))
+    unpack_ahead(store, numbers, ((".debug_info",), (".debug_abbrev",)), most)()
+    assert unpacked == [".debug_info", ".debug_abbrev"][:early]
+    assert bytes(file.section_data(".debug_info") or b"") == b"info" * 100
+    assert bytes(file.section_data(".debug_abbrev") or b"") == b"abbreviations" * 100
+    assert len(unpacked) == 2

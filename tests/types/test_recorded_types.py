@@ -144,6 +144,12 @@ def test_compressed_sections_are_unpacked_by_a_thread(
     assert run("--json", data) == alone
     assert threading.current_thread().name not in unpacked
     assert len(unpacked) >= 2
+    unpacked.clear()
+    folded = CliRunner().invoke(undwarf, ["fold", "--jobs", "1", str(data)]).stdout
+    assert not unpacked
+    assert CliRunner().invoke(undwarf, ["fold", str(data)]).stdout == folded != ""
+    assert unpacked
+    assert threading.current_thread().name not in unpacked
 
 
 def test_what_touches_no_memory_is_apart_and_with_skid_inferred(tmp_path: Path, run: Run) -> None:

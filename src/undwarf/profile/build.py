@@ -31,6 +31,8 @@ from undwarf.unwind.unwinder import Memory, Walked, walk_samples
 if TYPE_CHECKING:
     from undwarf.symbols.inlines import Inlines, Lines
 
+_AHEAD = ((".debug_info", ".debug_abbrev"),)
+"""Sections that lines and inlined functions are found with; others are smaller, or not always needed."""
 Progress = Callable[[str, int, int], None]
 """Told the step's name, how much of it is done, and how much there is."""
 
@@ -106,6 +108,12 @@ def build_profile(
         progress("naming frames", 0, len(columns["address"]))
     pids = frame_pids(columns["image"], spaces.replay.key_pids())
     _take_numbers_of_store(walked, spaces.replay, store)
+    used = set(columns["image"])
+    if lines_of is not None and jobs != 1:
+        from undwarf.images.ahead import unpack_ahead
+
+        # Meanwhile frames are named.
+        unpack_ahead(store, sorted(used - {NONE}), _AHEAD)
     if names:
         resolver = Resolver(store, options, records=records)
         function, functions = _named(resolver, columns["image"], columns["address"], pids)
@@ -120,7 +128,6 @@ def build_profile(
         zeros("B", len(columns["address"])),
     )
     stacks = StackColumns(columns["parent"], columns["frame"])
-    used = set(columns["image"])
     files: list[str] = []
     if lines_of is not None:
         # Only here: where nobody asks for lines, debugging information is not read.

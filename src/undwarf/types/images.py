@@ -1,6 +1,5 @@
 """Resolvers by image: the types of each file of a recording, opened when the first address of it is asked for."""
 
-import contextlib
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -77,18 +76,9 @@ class ImageTypes:
 
     def read_ahead(self, numbers: Iterable[int]) -> Callable[[], None]:
         """Have debugging information of images unpacked while other things are done; what is returned waits for it."""
-        from undwarf.elf.early import keep_all
+        from undwarf.images.ahead import unpack_ahead
 
-        promises = []
-        for names in _AHEAD:
-            for number in numbers:
-                image = self._store[number]
-                with contextlib.suppress(UndwarfError):
-                    elf = image.elf if image.kind is ImageKind.FILE else None
-                    described = elf if elf is None or elf.section(".debug_info") is not None else image.debug_elf
-                    if described is not None:
-                        promises += [one for name in names if (one := described.promise(name)) is not None]
-        return keep_all(promises)
+        return unpack_ahead(self._store, numbers, _AHEAD)
 
     def answers(self, number: int, asked: str) -> KeptAnswers | None:
         """What is kept of the answers about an image's instructions; None where nothing is to be kept.

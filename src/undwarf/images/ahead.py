@@ -1,0 +1,42 @@
+"""Sections of images' files that a thread unpacks before they are asked for, while other things are done."""
+
+import contextlib
+from collections.abc import Callable, Iterable, Sequence
+
+from undwarf.elf.early import keep_all
+from undwarf.errors import UndwarfError
+from undwarf.images.image import ImageStore
+from undwarf.images.kinds import ImageKind
+
+__all__ = ["unpack_ahead"]
+
+_MOST = 32 << 20
+"""Compressed bytes that are unpacked ahead: three or four times as many come out, and are kept until somebody asks."""
+
+
+def unpack_ahead(
+    store: ImageStore, numbers: Iterable[int], sections: Iterable[Sequence[str]], most: int = _MOST
+) -> Callable[[], None]:
+    """Begin to unpack sections of debugging information of images; what is returned waits until that is done.
+
+    The first ``sections`` of all images come before the second ones of any. What debuginfod may be asked for is left
+    to who needs it.
+    """
+    files = []
+    for number in numbers if store.finder.debuginfod is None else ():
+        image = store[number]
+        with contextlib.suppress(UndwarfError):
+            elf = image.elf if image.kind is ImageKind.FILE else None
+            described = elf if elf is None or elf.section(".debug_info") is not None else image.debug_elf
+            if described is not None:
+                files.append(described)
+    promises = []
+    for names in sections:
+        for file in files:
+            for name in names:
+                section = file.section(name)
+                promise = file.promise(name) if section is not None and section.size <= most else None
+                if section is not None and promise is not None:
+                    most -= section.size
+                    promises.append(promise)
+    return keep_all(promises)
