@@ -154,6 +154,25 @@ def test_section_that_a_thread_unpacks(monkeypatch: pytest.MonkeyPatch) -> None:
     assert file.promise(".debug_info") is None
 
 
+def test_threads_that_unpack_leave_turns_as_long_as_they_were(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _pid: {0, 1})
+    turn = sys.getswitchinterval()
+    begun, goes_on = threading.Event(), threading.Event()
+
+    def slow() -> bytes:
+        begun.set()
+        goes_on.wait()
+        return b""
+
+    first = keep_all([Promise(slow)])
+    begun.wait()
+    second = keep_all([Promise(lambda: b"")])
+    goes_on.set()
+    first()
+    second()
+    assert sys.getswitchinterval() == turn
+
+
 def test_who_asks_before_a_thread_has_begun_does_not_wait() -> None:
     file, promise = promised()
     assert bytes(file.section_data(".debug_info") or b"") == b"unwinding " * 100

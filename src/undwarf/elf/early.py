@@ -13,6 +13,8 @@ _TURN = 0.0002
 what comes out is made with it: twelve times for ten megabytes, and at the usual 5 ms each that takes longer than all of
 the rest."""
 
+_ONE = Lock()
+
 
 class Promise:
     """Bytes that a thread is going to unpack, unless somebody asks for them before it has begun."""
@@ -40,13 +42,15 @@ def keep_all(promises: list[Promise]) -> Callable[[], None]:
     """Keep promises one after the other in a thread, if another cpu is there; what is returned waits for its end."""
 
     def keep() -> None:
-        turn = sys.getswitchinterval()
-        sys.setswitchinterval(_TURN)
-        try:
-            for one in promises:
-                one.keep()
-        finally:
-            sys.setswitchinterval(turn)
+        # One thread after the other: each finds the turn as long as it was before all of them.
+        with _ONE:
+            turn = sys.getswitchinterval()
+            sys.setswitchinterval(_TURN)
+            try:
+                for one in promises:
+                    one.keep()
+            finally:
+                sys.setswitchinterval(turn)
 
     if promises and len(os.sched_getaffinity(0)) > 1:
         thread = Thread(target=keep)
