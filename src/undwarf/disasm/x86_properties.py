@@ -61,11 +61,11 @@ def fused(before: Instruction, branch: Instruction) -> bool:
     return True
 
 
-def signedness(made: Instruction, after: Instruction | None) -> tuple[int, int]:
+def signedness(made: Instruction, after: Instruction | None, *, plain: bool = False) -> tuple[int, int]:
     """(1 for numbers with sign, -1 for those without, 0 where nothing says; bytes of the operands).
 
     What an instruction takes its operands for, or a comparison by what depends on it. A comparison without sign against
-    an immediate says nothing: compilers test two bounds at once that way.
+    an immediate says nothing: compilers test two bounds at once that way. ``plain``: they do not with eight bytes.
     """
     native = made.native
     if not isinstance(native, Native) or not native.op_count:
@@ -85,7 +85,8 @@ def signedness(made: Instruction, after: Instruction | None) -> tuple[int, int]:
     condition = after.native.condition_code if isinstance(after.native, Native) else ConditionCode.NONE
     if condition in _SIGNED_CONDITIONS:
         return 1, width
-    if mnemonic == Mnemonic.CMP and condition in _UNSIGNED_CONDITIONS and native.op_kind(1) not in IMMEDIATES:
+    exact = native.op_kind(1) not in IMMEDIATES or (plain and width == 8)
+    if mnemonic == Mnemonic.CMP and condition in _UNSIGNED_CONDITIONS and exact:
         return -1, width
     return 0, width
 

@@ -96,6 +96,8 @@ class Operands:
         base = tracker.facts.bases.get(where[1], VOID)
         if base and not where[2] and where[4] + size <= self._graph.size(base):
             located = locate(self._graph, base, 0, where[4], size)
+        if where[2] == 1 and (isinstance(located, str) or self._is_byte(located)):
+            located = self._put_there(tracker, k, number, size) or located
         row = in_a_row(tracker, k, number, where, size)
         if row is not None:
             located = row
@@ -133,9 +135,9 @@ class Operands:
         it."""
         graph = self._graph
         passed = () if where[2] else tracker.passed_as(k, number)
-        wholes = [(t, at) for t, at in passed if graph.object_at(t, at, where[1])]
+        wholes = [(t, place) for t, place in passed if graph.object_at(t, place - where[4], where[1])]
         if len(wholes) == 1:
-            t, place = wholes[0][0], where[4] + wholes[0][1]
+            t, place = wholes[0]
             member = graph.member_at(t, place, size)
             if member is not None:
                 return Located(t, place, member, "container")
@@ -151,6 +153,12 @@ class Operands:
         if found is None or inner is None:
             return None
         return Located(found[0], where[4] + found[1], inner, "container")
+
+    def _put_there(self, tracker: Tracker, k: int, number: int, size: int) -> Located | None:
+        """What was put somewhere into bytes, by what the pointer to it is passed as."""
+        members = [(t, place, self._graph.member_at(t, place, size)) for t, place in tracker.passed_as(k, number)]
+        found = [Located(t, place, member) for t, place, member in members if member is not None]
+        return found[0] if len(found) == 1 else None
 
     def _otherwise_used(self, tracker: Tracker, k: int, number: int, where: Value, located: Located, size: int) -> bool:
         """Whether other accesses through the same pointer do not fit what an access seems to touch.

@@ -85,7 +85,8 @@ class Tracker:
         self.others: Callable[[int, int], tuple[tuple[int, int], ...]] = lambda _k, _operand: ()
         """(distance, size) of all accesses through the pointer an operand has as its base, where that is known."""
         self.passed_as: Callable[[int, int], list[tuple[int, int]]] = lambda _k, _operand: []
-        """(type, offset in it) of what the pointer an operand has as its base is passed as, where that is known."""
+        """(type, offset in it) of an operand by what the pointer it has as its base is passed as, where that is
+        known."""
         self.facts = facts = facts or Facts()
         self.questions = Questions(program, program.values, low, high, flow.instructions, facts.places)
         self.has_variables = self.questions.has_variables

@@ -133,7 +133,7 @@ class Inference:
         for at in self.webs.beyond:
             kindred, apart = self.webs.kindred(*at, self._further(self.webs))
             accessed[at] = tuple((offset - apart, size) for offset, size in kindred.touched())
-            passed[at] = kindred.passed_as(self._graph)
+            passed[at] = [(t, place + apart) for t, place in kindred.passed_as(self._graph)]
         return (
             lambda k, number: accessed[k, number] if (k, number) in accessed else near(k, number),
             lambda k, number: passed.get((k, number), []),

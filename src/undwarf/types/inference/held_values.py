@@ -42,7 +42,7 @@ class HeldValues:
         self._bases: dict[tuple[int, int], tuple[Node, int]] = {}
         """By instruction and operand, the node of the operand's base, and what is added to that."""
         self.beyond: list[tuple[int, int]] = []
-        """(instruction, operand) of what is accessed behind the end of what a pointer leads to."""
+        """(instruction, operand) of what is accessed behind the end of what a pointer leads to, or somewhere in it."""
         self._ins: list[tuple[int, int]] = []
         """(block, register) of what is held when a block begins."""
         self._block = 0
@@ -139,6 +139,17 @@ class HeldValues:
             self.nodes["row", len(self.nodes), size] = row
         return row, source[1] + value[4] * scale, 8
 
+    def _strays(self, held: dict[int, Held | None], base: int, index: int) -> None:
+        """A number is added to what a register holds: of bytes, where it was loaded as a number."""
+        source, other = held.get(base), held.get(index)
+        if source is None or other is None or source[1] or other[1] or source[0].key[0] != "slot":
+            return
+        leads, graph = self.tracker.register(base), self.graph
+        loaded = other[0].copied if other[0].key[0] == "made" and other[2] == 8 else ()
+        numbers = bool(loaded) and all(graph.kind(graph.strip(t)) == Kind.INT for t in loaded)
+        if numbers and leads is not None and leads[0] == OBJECT and graph.size(leads[1]) > 1:
+            source[0].strayed = True
+
     def _is_anything(self, t: int) -> bool:
         graph = self.graph
         return graph.is_pointer(t) and graph.kind(graph.strip(graph.target(t))) == Kind.VOID
@@ -149,6 +160,7 @@ class HeldValues:
         node.origins = added(node.origins, source[0] if source is not None and not source[1] else None)
         if known:
             node.known = added(node.known, known)
+            node.indexed = node.indexed or (value is not None and value[2] > 1)
             node.confirmed = node.confirmed or (source is not None and not source[1] and source[0].confirmed)
         elif value is not None and value[0] == OBJECT and not value[2] and value[4] < 0:
             node.apart = added(node.apart, (value[1], value[4]))

@@ -54,5 +54,5 @@ class Kindred:
     def passed_as(self, graph: TypeGraph) -> list[tuple[int, int]]:
         """(type, offset) of what they are said to lead into by where they go."""
         told = [(t, 0) for node in self._going for t in node.wholes]
-        told += [(t, -at) for node in self._going for at, types in node.leads.items() if at <= 0 for t in types]
+        told += [(t, -at) for node in self._going for at, types in node.leads.items() for t in types]
         return list({(graph.canonical(t), at): (t, at) for t, at in told if graph.is_aggregate(t)}.values())

@@ -98,6 +98,10 @@ class Node:
     """What begins with what it is known to lead to, where it goes as a pointer to that."""
     apart: Sequence[tuple[int, int]] = cython.declare(object, visibility="public")
     """(type, offset) of places outside of objects that are stored there."""
+    indexed: bool = cython.declare(cython.bint, visibility="public")
+    """It is the address of an element of an array."""
+    strayed: bool = cython.declare(cython.bint, visibility="public")
+    """A number of bytes is added to it that is no multiple of what it leads to."""
     either: bool = cython.declare(cython.bint, visibility="public")
     """It was loaded where a union has pointers and numbers."""
     low: int = cython.declare(object, visibility="public")
@@ -146,6 +150,8 @@ class Node:
         self.several = False
         self.wholes = ()
         self.apart = ()
+        self.indexed = False
+        self.strayed = False
         self.either = False
         self.low = 0
         self.high = 0

@@ -94,7 +94,8 @@ class Variables:
         if node in decided.conflicting:
             return VOID
         lead = decided.leads.get(node)
-        if lead and (node.numeric or 1 in node.signs):
+        if lead and (node.numeric or 1 in node.signs or node.strayed):
+            # Where bytes are counted from, it is a pointer to these.
             return VOID
         if lead and (node.followed or node.flows):
             lead = self._meant(node, lead)
@@ -145,22 +146,46 @@ class Variables:
         if node.low < 0:
             return VOID
         if graph.is_aggregate(lead):
-            behind = any(more >= whole and (one.followed or one.elements) for one, more in self._uses.reached(node))
+            reached = self._uses.reached(node)
+            behind = any(more >= whole and (one.followed or one.elements) for one, more in reached)
             if node.high <= whole and not behind:
-                return lead
+                return VOID if self._may_be_first(node, lead) else lead
             done = self._uses.done(node)
-            if not behind and not graph.is_link(lead) and fits(graph, lead, done.wrapped(whole), merged=True):
-                # There are several, one behind the other.
-                return lead
+            wholes = {graph.canonical(t): t for one, more in reached if not more for t in self._taken_for(one, lead)}
+            if len(wholes) == 1:
+                t = next(iter(wholes.values()))
+                if graph.object_at(t, 0, lead) and fits(graph, t, done, merged=True):
+                    return t
             larger = {
                 graph.canonical(t): t
                 for t in self._wholes or structures(graph)
                 if graph.size(t) > whole and graph.object_at(t, 0, lead) and fits(graph, t, done, merged=True)
             }
+            if not behind and not graph.is_link(lead) and fits(graph, lead, done.wrapped(whole), merged=True):
+                # There are several, one behind the other, or it is cast where more is meant; a variable of which only
+                # that is accessed was made something that begins so.
+                return lead if not larger or any(at < whole for at, _size in node.touched) else VOID
             return next(iter(larger.values())) if len(larger) == 1 else VOID
         if node.high <= max(whole, 1):
             return lead
         return lead if whole and all(size == whole and not at % whole for at, size in node.touched) else VOID
+
+    def _taken_for(self, node: Node, t: int) -> list[int]:
+        """What begins with a type, where a value goes as a pointer to that."""
+        graph = self._graph
+        known = [one[0] for one in node.known] if node.confirmed else []
+        return [*node.wholes, *(one for one in known if graph.size(one) > graph.size(t) and graph.object_at(one, 0, t))]
+
+    def _may_be_first(self, node: Node, t: int) -> bool:
+        """Whether a variable that leads to an element of an array may as well lead to what that begins with."""
+        graph = self._graph
+        if not node.indexed or node.wholes or not node.touched:
+            return False
+        if any(one.confirmed for one, more in self._uses.reached(node) if not more):
+            return False
+        found = graph.member_at(t, 0)
+        inside = found.containers[1:] if found is not None else ()
+        return any(graph.is_aggregate(one) and not left and graph.size(one) >= node.high for one, left in inside)
 
     def _may_be_filled(self, node: Node) -> bool:
         """Whether a place may be a member of something of which only the address is known."""

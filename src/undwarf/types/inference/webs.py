@@ -15,9 +15,9 @@ from collections.abc import Callable
 from functools import partial
 
 from undwarf.disasm import NONE, Action, Flow, Instruction, Memory
-from undwarf.disasm.x86_properties import calculates, compares, makes_int, moves_vector, signedness
+from undwarf.disasm.x86_properties import calculates, compares, immediate_of, makes_int, moves_vector, signedness
 from undwarf.types.dataflow.tracking import Tracker
-from undwarf.types.dataflow.values import OBJECT, Value
+from undwarf.types.dataflow.values import NUMBER, OBJECT, Value
 from undwarf.types.inference.call_uses import CallUses
 from undwarf.types.inference.held_values import GENERAL, REACH
 from undwarf.types.inference.kindred import Kindred
@@ -26,6 +26,7 @@ from undwarf.types.inference.number_uses import OPERANDS
 from undwarf.types.layouts.model import Kind
 from undwarf.types.sources.places import Prototype
 from undwarf.types.sources.program_types import integer
+from undwarf.types.uses.pointed import scalar_at
 
 __all__ = ["Webs"]
 
@@ -149,6 +150,8 @@ class Webs(CallUses):
                 base = self.read(held, operand.base)
                 if operand.index != NONE:
                     self.read(held, operand.index)
+                    if operand.scale == 1:
+                        self._strays(held, operand.base, operand.index)
                     base = self._row_at(held, operand)
                 if base is not None:
                     self._bases[k, number] = base[0], base[1] + operand.displacement
@@ -164,7 +167,10 @@ class Webs(CallUses):
                 self._whole(each)
                 if each is not None and not each[1] and action in (Action.MULTIPLY, Action.SHIFT_LEFT):
                     each[0].numeric = True
-        sign, width = signedness(made, after)
+        sign, width = signedness(made, after, plain=self.unoptimised)
+        if sign and slot is not None and width == 8 and compares(made) and immediate_of(made):
+            # No address is compared with such.
+            slot.numeric = True
         if sign:
             self._signs(made, sign, width, held, slot)
         result: Held | None = None
@@ -191,8 +197,13 @@ class Webs(CallUses):
             if base is not None and operand.index == NONE and made.width == 8:
                 result = (base[0], base[1] + operand.displacement, base[2])
             elif operand.base != NONE and operand.index != NONE and made.width == 8:
+                if operand.scale == 1:
+                    self._strays(held, operand.base, operand.index)
+                    self._strays(held, operand.index, operand.base)
                 row = self._row_at(held, operand)
                 result = (row[0], row[1] + operand.displacement, row[2]) if row is not None else None
+                if result is None and operand.scale == 1:
+                    result = self._somewhere(k, destination, operand.base, operand.index)
             elif operand.base != NONE and operand.index != NONE and made.width == 4:
                 made_of = (*self._parts(operand.base, held, 4), *self._parts(operand.index, held, 4))
         elif action in (Action.ADD, Action.SUBTRACT) and made.right == NONE:
@@ -203,10 +214,13 @@ class Webs(CallUses):
                 base[0].reckoned = base[0].reckoned or not base[1]
                 result = (base[0], base[1] + amount, base[2]) if made.width == 8 else None
         elif action == Action.ADD and made.width == 8:
+            self._strays(held, made.left, made.right)
+            self._strays(held, made.right, made.left)
             made_of = self._calculated(made, held, slot, width)
             result = self._row(held, made.left, made.right, 1) or self._row(held, made.right, made.left, 1)
-            result = result or self._further(k, made, held)
+            result = result or self._further(k, made, held) or self._somewhere(k, destination, made.left, made.right)
         elif action == Action.ADD_MEMORY:
+            self._strays_by_memory(k, made, held)
             made_of = self._calculated(made, held, slot, width)
             result = self._further(k, made, held)
         elif action == Action.SELECT and made.width == 8:
@@ -256,11 +270,30 @@ class Webs(CallUses):
         elif made_of and len(made.writes) == 1:
             self._made_of[made.writes[0]] = made_of[:OPERANDS]
 
+    def _strays_by_memory(self, k: int, made: Instruction, held: dict[int, Held | None]) -> None:
+        t = scalar_at(self.tracker, k, 0, 8)
+        number = bool(t) and self.graph.kind(self.graph.strip(t)) == Kind.INT
+        for register in (made.left, made.right) if number else ():
+            source, leads = held.get(register), self.tracker.register(register)
+            if source is None or source[1] or source[0].key[0] != "slot":
+                continue
+            if leads is not None and leads[0] == OBJECT and self.graph.size(leads[1]) > 1:
+                source[0].strayed = True
+
+    def _somewhere(self, k: int, destination: int, *registers: int) -> Held | None:
+        """The address of something at any place in an object: what it is, who it is given to knows."""
+        for one, other in (registers, registers[::-1]):
+            leads, count = self.tracker.register(one), self.tracker.register(other)
+            any_number = count is None or (count[0] == NUMBER and count[2] == 1)
+            if leads is not None and leads[0] == OBJECT and not leads[2] and any_number:
+                return self.node("made", k, destination), 0, 8
+        return None
+
     def _note_beyond(self, k: int, number: int) -> None:
         where, graph = self.tracker.address_of(k, number), self.graph
-        if where is None or where[0] != OBJECT or where[2] or 0 <= where[4] < graph.size(where[1]):
+        if where is None or where[0] != OBJECT or where[2] > 1:
             return
-        if graph.is_aggregate(where[1]):
+        if where[2] or (graph.is_aggregate(where[1]) and not 0 <= where[4] < graph.size(where[1])):
             self.beyond.append((k, number))
 
     def kindred(self, k: int, number: int, further: dict[Node, list[tuple[Node, int]]]) -> tuple[Kindred, int]:

@@ -7,6 +7,8 @@ __all__ = ["floating_number", "integer", "number_types", "structures", "structur
 _KINDS = frozenset((Kind.INT, Kind.FLOAT, Kind.CHAR))
 _TYPEDEFS = frozenset((Kind.TYPEDEF,))
 _AGGREGATES = frozenset((Kind.STRUCT, Kind.UNION, Kind.CLASS))
+_PARAMETER_LIST = "__va_list_tag"
+"""What compilers make a list of parameters of, which nobody leads to."""
 _MOST = 2048
 """Structures of a program beyond which not all of them are looked at."""
 _SIGNED = {1: ("char", "signed char"), 2: ("short int", "short"), 4: ("int",), 8: ("long int", "long")}
@@ -60,7 +62,7 @@ def structures_by_size(graph: TypeGraph) -> dict[int, list[int]]:
             named.setdefault(graph.record(t).target, t)
         for t in graph.of_kinds(_AGGREGATES):
             one = t if graph.name(t) else named.get(t, VOID)
-            if one:
+            if one and graph.name(t) != _PARAMETER_LIST:
                 found.setdefault(graph.size(one), []).append(one)
         _last_sizes = graph, found
     return _last_sizes[1]

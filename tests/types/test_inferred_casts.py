@@ -1,0 +1,99 @@
+"""What is told of programs of which only BTF is there: of variables that are made something else by a cast, and of what
+is put into bytes."""
+
+from pathlib import Path
+
+from tests.types.btf_programs import answers, spilled, touched
+
+SOURCE = r"""
+#include <stdarg.h>
+#include <stdlib.h>
+#define NOINLINE __attribute__((noinline, noclone))
+struct chunk { struct chunk *next; unsigned long used, room; char data[]; };
+struct name { const char *text; unsigned hash; int kind; long at; struct name *alias; };
+struct link { struct link *next, **back; };
+struct task { struct link link; int number, state; unsigned long ran, ticks; double load; };
+struct thing { struct thing *next; unsigned char kind, mark; unsigned size; };
+struct row { struct thing thing; long n; double *all; };
+struct setting { const char *name; unsigned long at; unsigned bit; };
+struct options { int depth, many; double factor; unsigned flags; };
+struct spot { float x, y, z; }; struct ball { struct spot at, speed; float weight; };
+struct body { struct spot at; float weight; };
+struct counter { int left; unsigned long total; };
+static unsigned long seen; static struct name *last;
+NOINLINE void known(struct name *n) { last = n; }
+NOINLINE struct name *named(struct chunk *c, const char *text, int kind)
+{ struct name *n = (struct name *)(c->data + c->used); c->used += sizeof *n;
+  n->text = text; n->kind = kind; n->hash = kind * 31; n->alias = 0; known(n); return n; }
+NOINLINE struct task *picked(struct link *all)
+{ struct task *best = 0;
+  for (struct link *l = all->next; l; l = l->next)
+  { struct task *t = (struct task *)l; if (!best || t->ticks < best->ticks) best = t; }
+  return best; }
+NOINLINE void swept(struct thing **all)
+{ while (*all)
+  { struct thing *t = *all;
+    if (t->mark) { all = &t->next; continue; }
+    *all = t->next; seen += t->size; if (t->kind == 2) free(((struct row *)t)->all); } }
+NOINLINE void set(struct options *o, const struct setting *s, int value)
+{ char *base = (char *)o; if (s->bit) *(unsigned *)(base + s->at) |= s->bit; else *(int *)(base + s->at) = value; }
+NOINLINE float lowest(const struct ball *b, unsigned long n)
+{ float low = 1e9f;
+  for (unsigned long i = 0; i < n; i++) { const struct spot *s = &b[i].at; if (s->x < low) low = s->x + s->y; }
+  return low; }
+NOINLINE const struct body *heavy(const struct body *b, unsigned long n)
+{ const struct body *best = 0;
+  for (unsigned long i = 0; i < n; i++) { const struct body *o = &b[i]; if (o->at.x > o->at.y) best = o; }
+  return best; }
+NOINLINE int cut(char *to, const char *text)
+{ char part[16]; unsigned long n = 0;
+  while (*text && n < 15) part[n++] = *text++; part[n] = 0; *to = part[0]; return n; }
+NOINLINE int counted(struct task *t, void *state)
+{ struct counter *c = state; if (c->left-- <= 0) return 0; c->total += t->ran; return 1; }
+NOINLINE int most(int n, ...) { va_list l; va_start(l, n); int m = va_arg(l, int); va_end(l); return m; }
+int main(int argc, char **argv)
+{ struct chunk *c = calloc(1, 200); struct name *n = named(c, argv[0], 2); struct task *t = calloc(1, sizeof *t);
+  struct row *r = calloc(1, sizeof *r); struct thing *first = &r->thing; swept(&first); struct options o = { 0 };
+  struct setting s = { "a", 4, argc }; set(&o, &s, 3); struct ball b[2] = { 0 }; struct body y[2] = { 0 };
+  char to[4]; struct counter k = { 3, 0 };
+  return n->kind + (picked(&t->link) != 0) + lowest(b, 2) + (heavy(y, 2) != 0) + cut(to, argv[0]) + counted(t, &k) +
+    most(1, 2); }
+"""
+
+
+def test_what_is_put_into_bytes_is_what_the_pointer_to_it_is_passed_as(plain: Path, optimized: Path) -> None:
+    for program in (plain, optimized):
+        told = answers(program, "named")
+        assert {"struct name.text", "struct name.kind", "struct name.hash", "struct name.alias"} <= told
+        assert "struct chunk.data[]" not in told
+
+
+def test_a_variable_leads_to_what_it_is_returned_as(plain: Path) -> None:
+    told = touched(plain, "picked", "frame")
+    assert told.count("struct task*") > 4
+    assert "struct task.ticks" in answers(plain, "picked")
+
+
+def test_a_variable_of_which_the_begin_is_used_is_no_more_than_that(plain: Path) -> None:
+    assert answers(plain, "swept", "frame") == {"struct thing**", "struct thing*"}
+    assert not spilled(plain, "swept")
+
+
+def test_what_bytes_are_counted_from_leads_to_bytes(plain: Path) -> None:
+    assert touched(plain, "set", "frame").count("struct options*") == 2
+    assert len(spilled(plain, "set")) == 4
+
+
+def test_an_element_of_an_array_may_be_meant_for_its_first_member(plain: Path) -> None:
+    assert touched(plain, "lowest", "frame").count("struct ball*") == 2
+    told = touched(plain, "heavy", "frame")
+    assert told.count("struct body*") > 6
+    assert not spilled(plain, "heavy") or "struct spot*" not in told
+
+
+def test_who_compares_eight_bytes_with_a_number_without_a_sign_tells_what_they_are(plain: Path) -> None:
+    assert "long unsigned int" in answers(plain, "cut", "frame")
+
+
+def test_nobody_is_given_a_list_of_parameters_for_something_else(optimized: Path) -> None:
+    assert {"struct counter.left", "struct counter.total"} <= answers(optimized, "counted")
