@@ -8,7 +8,7 @@ import ast
 import importlib
 import re
 from collections.abc import Iterable, Iterator
-from enum import IntEnum
+from enum import IntEnum, IntFlag
 from pathlib import Path
 
 import pytest
@@ -16,7 +16,7 @@ import pytest
 import undwarf
 from undwarf.disasm.model import Action, Flow
 from undwarf.perfdata import columns, sample_columns
-from undwarf.perfdata.records import SampleField
+from undwarf.perfdata.records import RecordType, SampleField, SidebandKind
 from undwarf.types.dataflow import values
 from undwarf.unwind.stop import Provenance, StopReason
 
@@ -79,9 +79,13 @@ def test_columns_of_samples_are_numbered_in_their_order() -> None:
     assert told == {name: number for name, number in vars(sample_columns).items() if name.startswith(tuple(kinds))}
 
 
-def test_bits_of_fields_are_those_of_the_enumeration() -> None:
-    numbers = ENUMERATED.findall((ROOT / "perfdata/sample_fields.pxd").read_text())
-    assert {name: int(number, 0) for name, number in numbers} == {one.name: int(one) for one in SampleField}
+@pytest.mark.parametrize(
+    ("name", "source"),
+    [("sample_fields", SampleField), ("record_types", RecordType), ("sideband_kinds", SidebandKind)],
+)
+def test_numbers_of_records_are_those_of_the_enumeration(name: str, source: type[IntEnum] | type[IntFlag]) -> None:
+    numbers = ENUMERATED.findall((ROOT / f"perfdata/{name}.pxd").read_text())
+    assert {name: int(number, 0) for name, number in numbers} == {one.name: int(one) for one in source}
 
 
 def test_enumerations_for_compiled_modules_are_those_of_the_modules_beside_them() -> None:

@@ -8,10 +8,32 @@ and the bodies of perf's own records (64 and up), which are read in the file's b
 from collections.abc import Sequence
 
 import cython
+from cython.cimports.undwarf.perfdata import record_types as types
+from cython.cimports.undwarf.perfdata import sample_columns as columns
+from cython.cimports.undwarf.perfdata import sample_fields as fields
 
 from undwarf.perfdata.events import EventAttr, decoder_table
 
-_STRIDE = cython.declare(cython.Py_ssize_t, 16)
+# As in sample_records.
+READ_GROUP = cython.declare(cython.ulonglong, 8)
+BRANCH_HW_INDEX = cython.declare(cython.ulonglong, 1 << 17)
+BRANCH_COUNTERS = cython.declare(cython.ulonglong, 1 << 19)
+
+# Fields of a word each, between others; what may follow the branches.
+_FIRST_WORDS = (fields.TIME, fields.ADDR, fields.ID, fields.STREAM_ID)
+_LAST_FIELDS = (
+    fields.REGS_USER,
+    fields.STACK_USER,
+    fields.WEIGHT | fields.WEIGHT_STRUCT,
+    fields.DATA_SRC,
+    fields.TRANSACTION,
+    fields.REGS_INTR,
+    fields.PHYS_ADDR,
+    fields.CGROUP,
+    fields.DATA_PAGE_SIZE,
+    fields.CODE_PAGE_SIZE,
+)
+_TRAILING_WORDS = (fields.TIME, fields.ID, fields.STREAM_ID)
 
 _BRANCH_FIELDS = (1, 1, 1, 1, 16, 4, 2, 4, 3)
 """Widths of the bit fields of a branch's flags, lowest first on a little-endian machine."""
@@ -64,7 +86,7 @@ class Swapper:
                 end = at + cython.cast(cython.Py_ssize_t, self._native(at + 6, 2))
                 if end < at + 8 or end > size:
                     break
-                if kind == 9:
+                if kind == types.SAMPLE:
                     self._sample(at, end)
                 elif kind < 64:
                     self._side_record(kind, cython.cast(cython.uint, self._native(at + 4, 2)), at, end)
@@ -141,47 +163,55 @@ class Swapper:
             for place in self._places:
                 self._words(at + place, 1, end)
             return 0
-        row: cython.Py_ssize_t = event * _STRIDE
-        kind: cython.ulonglong = self._table[row]
+        row: cython.Py_ssize_t = event * columns.EVENT_WORDS
+        kind: cython.ulonglong = self._table[row + columns.EVENT_FIELDS]
         p: cython.Py_ssize_t = at + 8
         count: cython.ulonglong
-        if kind & 0x10000:
+        if kind & fields.IDENTIFIER:
             p = self._words(p, 1, end)
-        if kind & 1:
+        if kind & fields.IP:
             p = self._words(p, 1, end)
-        if kind & 2:
+        if kind & fields.TID:
             p = self._pair(p, end)
-        for bit in (4, 8, 0x40, 0x200):
+        for bit in _FIRST_WORDS:
             if kind & bit:
                 p = self._words(p, 1, end)
-        if kind & 0x80:
+        if kind & fields.CPU:
             p = self._pair(p, end)
-        if kind & 0x100:
+        if kind & fields.PERIOD:
             p = self._words(p, 1, end)
-        if kind & 0x10:
-            if self._table[row + 1] & 8:
+        if kind & fields.READ:
+            if self._table[row + columns.EVENT_READ_FORMAT] & READ_GROUP:
                 if p + 8 > end:
                     return 0
                 count = self._foreign(p, 8)
                 if count > 8192:
                     return 0
-                p = self._words(p, 1 + self._table[row + 9] + count * self._table[row + 10], end)
+                p = self._words(
+                    p,
+                    1
+                    + self._table[row + columns.EVENT_READ_TIMES]
+                    + count * self._table[row + columns.EVENT_VALUE_WORDS],
+                    end,
+                )
             else:
-                p = self._words(p, self._table[row + 9] + self._table[row + 10], end)
-        if kind & 0x20:
+                p = self._words(
+                    p, self._table[row + columns.EVENT_READ_TIMES] + self._table[row + columns.EVENT_VALUE_WORDS], end
+                )
+        if kind & fields.CALLCHAIN:
             if p + 8 > end:
                 return 0
             count = self._foreign(p, 8)
             if count > 8192:
                 return 0
             p = self._words(p, 1 + count, end)
-        if kind & 0x400:
+        if kind & fields.RAW:
             if p + 4 > end:
                 return 0
             count = self._foreign(p, 4)
             self._turn(p, 4)
             p += 4 + cython.cast(cython.Py_ssize_t, count)
-        if kind & 0x800:
+        if kind & fields.BRANCH_STACK:
             p = self._branches(p, end, row, kind)
             if p < 0:
                 return 0
@@ -195,7 +225,7 @@ class Swapper:
         count: cython.ulonglong
         _i: cython.Py_ssize_t
         flags: cython.ulonglong
-        form: cython.ulonglong = self._table[row + 4]
+        form: cython.ulonglong = self._table[row + columns.EVENT_BRANCHES]
         if p + 8 > end:
             return -1
         count = self._foreign(p, 8)
@@ -203,7 +233,7 @@ class Swapper:
             return -1
         p = self._words(p, 1, end)
         # Without branches the hw_idx word may be missing: see which way the rest fills the record.
-        if form & 0x20000 and (count > 0 or self._rest(p + 8, end, row, kind, False) == end):
+        if form & BRANCH_HW_INDEX and (count > 0 or self._rest(p + 8, end, row, kind, False) == end):
             p = self._words(p, 1, end)
         for _i in range(cython.cast(cython.Py_ssize_t, count)):
             p = self._words(p, 3, end)
@@ -211,7 +241,7 @@ class Swapper:
                 return -1
             flags = mirrored_branch_flags(self._native(p - 8, 8))
             cython.cast("unsigned long long *", cython.address(self._view[p - 8]))[0] = flags
-        if form & 0x80000:
+        if form & BRANCH_COUNTERS:
             p = self._words(p, count, end)
         return p
 
@@ -228,7 +258,7 @@ class Swapper:
         count: cython.ulonglong
         regs: cython.Py_ssize_t
         column: cython.Py_ssize_t
-        for bit in (0x1000, 0x2000, 0x1004000, 0x8000, 0x20000, 0x40000, 0x80000, 0x200000, 0x400000, 0x800000):
+        for bit in _LAST_FIELDS:
             if not kind & bit:
                 continue
             if p + 8 > end:
@@ -236,13 +266,13 @@ class Swapper:
             count = self._foreign(p, 8)
             regs = p
             p += 8
-            if bit == 0x1000 or bit == 0x40000:
-                column = 2 if bit == 0x1000 else 3
+            if bit == fields.REGS_USER or bit == fields.REGS_INTR:
+                column = columns.EVENT_REGS_USER if bit == fields.REGS_USER else columns.EVENT_REGS_INTR
                 if count:
                     p += 8 * cython.cast(cython.Py_ssize_t, self._table[row + column])
                 if p > end:
                     return -1
-            elif bit == 0x2000 and count:
+            elif bit == fields.STACK_USER and count:
                 if p + 8 > end or count > cython.cast(cython.ulonglong, end - p - 8):
                     return -1
                 p += cython.cast(cython.Py_ssize_t, count)
@@ -253,7 +283,7 @@ class Swapper:
                 continue
             if turn:
                 self._words(regs, (p - regs) // 8, end)
-        if kind & 0x100000:
+        if kind & fields.AUX:
             if p + 8 > end:
                 return -1
             count = self._foreign(p, 8)
@@ -269,25 +299,25 @@ class Swapper:
         """Turn the sample_id at the end of a record; where it starts."""
         row: cython.Py_ssize_t = 0
         place: cython.Py_ssize_t
-        if self._table.shape[0] == 0 or not self._table[6]:
+        if self._table.shape[0] == 0 or not self._table[columns.EVENT_ID_ALL]:
             return end
-        if not self._single and self._table[11]:
-            place = end - cython.cast(cython.Py_ssize_t, self._table[11])
+        if not self._single and self._table[columns.EVENT_ID_DISTANCE]:
+            place = end - cython.cast(cython.Py_ssize_t, self._table[columns.EVENT_ID_DISTANCE])
             if place >= at + 8:
-                row = self._owners.get(self._foreign(place, 8), 0) * _STRIDE
-        place = end - cython.cast(cython.Py_ssize_t, self._table[row + 7])
+                row = self._owners.get(self._foreign(place, 8), 0) * columns.EVENT_WORDS
+        place = end - cython.cast(cython.Py_ssize_t, self._table[row + columns.EVENT_TRAILER])
         if place < at + 8:
             return end
         start: cython.Py_ssize_t = place
-        kind: cython.ulonglong = self._table[row]
-        if kind & 2:
+        kind: cython.ulonglong = self._table[row + columns.EVENT_FIELDS]
+        if kind & fields.TID:
             place = self._pair(place, end)
-        for bit in (4, 0x40, 0x200):
+        for bit in _TRAILING_WORDS:
             if kind & bit:
                 place = self._words(place, 1, end)
-        if kind & 0x80:
+        if kind & fields.CPU:
             place = self._pair(place, end)
-        if kind & 0x10000:
+        if kind & fields.IDENTIFIER:
             self._words(place, 1, end)
         return start
 
@@ -298,32 +328,48 @@ class Swapper:
         tail: cython.Py_ssize_t = self._trailer(at, end)
         p: cython.Py_ssize_t = at + 8
         everything: cython.Py_ssize_t = (tail - p) // 8
-        if kind in (2, 5, 6, 11, 13, 19, 21):
+        if kind in (
+            types.LOST,
+            types.THROTTLE,
+            types.UNTHROTTLE,
+            types.AUX,
+            types.LOST_SAMPLES,
+            types.CGROUP,
+            types.AUX_OUTPUT_HW_ID,
+        ):
             # Words only; the name of a CGROUP starts behind the first.
-            self._words(p, 1 if kind == 19 else everything, tail)
-        elif kind == 22:
+            self._words(p, 1 if kind == types.CGROUP else everything, tail)
+        elif kind == types.CALLCHAIN_DEFERRED:
             self._words(p, everything, tail)
-        elif kind in (1, 3, 8, 10, 12, 15, 16):
+        elif kind in (
+            types.MMAP,
+            types.COMM,
+            types.READ,
+            types.MMAP2,
+            types.ITRACE_START,
+            types.SWITCH_CPU_WIDE,
+            types.NAMESPACES,
+        ):
             p = self._pair(p, tail)
-            if kind == 1 or kind == 10:
+            if kind == types.MMAP or kind == types.MMAP2:
                 p = self._words(p, 3, tail)
-            elif kind == 8 or kind == 16:
+            elif kind == types.READ or kind == types.NAMESPACES:
                 self._words(p, everything - 1, tail)
-            if kind == 10:
+            if kind == types.MMAP2:
                 if not misc & 0x4000:
                     self._words(self._pair(p, tail), 2, tail)
                 self._pair(at + 64, tail)
-        elif kind == 4 or kind == 7:
+        elif kind == types.EXIT or kind == types.FORK:
             p = self._pair(self._pair(p, tail), tail)
             self._words(p, 1, tail)
-        elif kind in (17, 18, 20) and tail - at >= 24:
-            if kind == 18:
+        elif kind in (types.KSYMBOL, types.BPF_EVENT, types.TEXT_POKE) and tail - at >= 24:
+            if kind == types.BPF_EVENT:
                 self._turn(p, 2)
                 self._turn(p + 2, 2)
                 self._turn(p + 4, 4)
             else:
                 p = self._words(p, 1, tail)
-                if kind == 17:
+                if kind == types.KSYMBOL:
                     self._turn(p, 4)
                     self._turn(p + 4, 2)
                     self._turn(p + 6, 2)

@@ -11,6 +11,7 @@ from typing import Any
 
 import cython
 from cython.cimports.libc.string import memcpy
+from cython.cimports.undwarf.perfdata import record_types
 from cython.cimports.undwarf.perfdata import sample_fields as fields
 
 from undwarf.buffers import zeros
@@ -224,7 +225,7 @@ class Emitter:
                 while self.used + ROOM > self.out.shape[0]:
                     with cython.gil:
                         self.grow()
-                if kind == 9:
+                if kind == record_types.SAMPLE:
                     while self.next < total and positions[self.next] < base + self.at:
                         self.next += 1
                     if self.next < total and positions[self.next] == base + self.at:
@@ -255,15 +256,18 @@ class Emitter:
                     else:
                         # The decoder could not make sense of it; with its event's new fields nobody could.
                         self.dropped += 1
-                elif kind >= 256 or not (skipped[kind] or (only_code and misc & DATA and (kind == 1 or kind == 10))):
+                elif kind >= 256 or not (
+                    skipped[kind]
+                    or (only_code and misc & DATA and (kind == record_types.MMAP or kind == record_types.MMAP2))
+                ):
                     self.out[self.used + length - 1] = 0
                     memcpy(cython.address(self.out[self.used]), cython.address(view[self.at]), length)
                     self.used += length
-                if kind == 66 and length >= 12:
+                if kind == record_types.HEADER_TRACING_DATA and length >= 12:
                     # What follows these two is not part of their size.
                     memcpy(cython.address(extra), cython.address(view[self.at + 8]), 8)
                     length += cython.cast(cython.Py_ssize_t, ((extra & NOTHING) + 7) & ~7)
-                elif kind == 71 and length >= 16:
+                elif kind == record_types.AUXTRACE and length >= 16:
                     memcpy(cython.address(extra), cython.address(view[self.at + 8]), 8)
                     if extra > FAR:
                         fine = False
@@ -353,7 +357,7 @@ class Emitter:
         if stop != NO_DUMP and stop != DEFERRED:
             # Why the stack ends; where the chain is the kernel's own, nothing.
             misc |= (stop & 15) << STOP_SHIFT
-        self.head(start, 9, misc)
+        self.head(start, record_types.SAMPLE, misc)
         return 0
 
     # -- new records --------------------------------------------------------------------------------------------
@@ -444,4 +448,4 @@ class Emitter:
                 misc &= ~STOP_MASK
                 if stops[i] != NO_DUMP and stops[i] != DEFERRED:
                     misc |= (cython.cast(cython.uint, stops[i]) & 15) << STOP_SHIFT
-                self.head(start, 9, misc)
+                self.head(start, record_types.SAMPLE, misc)

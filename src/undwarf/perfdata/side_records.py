@@ -9,8 +9,10 @@ from typing import Any
 
 import cython
 from cython.cimports.libc.string import memchr, memcpy
+from cython.cimports.undwarf.perfdata import record_types as types
 from cython.cimports.undwarf.perfdata import sample_columns as columns
 from cython.cimports.undwarf.perfdata import sample_fields as fields
+from cython.cimports.undwarf.perfdata import sideband_kinds as kinds
 from cython.cimports.undwarf.perfdata.native import u16, u32, u64
 
 from undwarf.buffers import zeros
@@ -19,11 +21,18 @@ from undwarf.perfdata.sample_records import SampleRecords
 # By kind, bytes of a record without what stands at its end.
 _LEAST = bytearray(b"\x08" * 23)
 for _size, _kinds in {
-    16: (3, 12, 13, 15, 19, 21),
-    24: (2, 16, 17, 18, 20, 22),
-    32: (4, 5, 6, 7, 11),
-    40: (1,),
-    72: (10,),
+    16: (
+        types.COMM,
+        types.ITRACE_START,
+        types.LOST_SAMPLES,
+        types.SWITCH_CPU_WIDE,
+        types.CGROUP,
+        types.AUX_OUTPUT_HW_ID,
+    ),
+    24: (types.LOST, types.NAMESPACES, types.KSYMBOL, types.BPF_EVENT, types.TEXT_POKE, types.CALLCHAIN_DEFERRED),
+    32: (types.EXIT, types.THROTTLE, types.UNTHROTTLE, types.FORK, types.AUX),
+    40: (types.MMAP,),
+    72: (types.MMAP2,),
 }.items():
     for _kind in _kinds:
         _LEAST[_kind] = _size
@@ -71,7 +80,7 @@ class SideRecords(SampleRecords):
             tail = self._trailer(data, at, end, self._least[kind])
         if tail - at < self._least[kind]:
             return 1
-        if kind == 1 or kind == 10:
+        if kind == types.MMAP or kind == types.MMAP2:
             self._mapping(data, at, end, kind, misc)
         elif self._body(data, at, tail, end, kind, misc):
             return 1
@@ -146,13 +155,13 @@ class SideRecords(SampleRecords):
         i: cython.Py_ssize_t
         size: cython.Py_ssize_t
         any_byte: cython.bint
-        self._entry = 1
+        self._entry = kinds.MMAP
         self._pid = cython.cast(cython.int, u32(data, end, at + 8))
         self._tid = cython.cast(cython.int, u32(data, end, at + 12))
         self._a = u64(data, end, at + 16)
         self._b = u64(data, end, at + 24)
         self._c = u64(data, end, at + 32)
-        if kind == 1:
+        if kind == types.MMAP:
             self._name_at = at + 40
             self._d = 3 if misc & 0x2000 else 4
             return 0
@@ -190,13 +199,13 @@ class SideRecords(SampleRecords):
         misc: cython.uint,
     ) -> cython.int:
         """What records of the other kinds hold, up to ``tail``; 1 when it does not fit."""
-        if kind == 3:
-            self._entry = 2
+        if kind == types.COMM:
+            self._entry = kinds.COMM
             self._pid = cython.cast(cython.int, u32(data, end, at + 8))
             self._tid = cython.cast(cython.int, u32(data, end, at + 12))
             self._name_at = at + 16
-        elif kind == 7 or kind == 4:
-            self._entry = 3 if kind == 7 else 4
+        elif kind == types.FORK or kind == types.EXIT:
+            self._entry = kinds.FORK if kind == types.FORK else kinds.EXIT
             self._pid = cython.cast(cython.int, u32(data, end, at + 8))
             self._a = u32(data, end, at + 12)
             self._tid = cython.cast(cython.int, u32(data, end, at + 16))
@@ -204,9 +213,9 @@ class SideRecords(SampleRecords):
             # Beside samples without times, only the place in the file says what came first.
             if self._time == 0 and self._timed:
                 self._time = u64(data, end, at + 24)
-        elif kind == 2 or kind == 13:
-            self._entry = 11
-            if kind == 2:
+        elif kind == types.LOST or kind == types.LOST_SAMPLES:
+            self._entry = kinds.LOST
+            if kind == types.LOST:
                 self._b = u64(data, end, at + 8)
                 self._a = u64(data, end, at + 16)
             else:
@@ -215,64 +224,64 @@ class SideRecords(SampleRecords):
                 self._d = 1 if misc & 0x8000 else 0
             if self._d == 0:
                 self.lost = self.lost + self._a if self.lost + self._a >= self._a else ~cython.cast(cython.ulonglong, 0)
-        elif kind == 17:
-            self._entry = 5
+        elif kind == types.KSYMBOL:
+            self._entry = kinds.KSYMBOL
             self._a = u64(data, end, at + 8)
             self._b = u32(data, end, at + 16)
             self._c = u16(data, end, at + 20)
             self._d = u16(data, end, at + 22)
             self._name_at = at + 24
-        elif kind == 20:
-            self._entry = 6
+        elif kind == types.TEXT_POKE:
+            self._entry = kinds.TEXT_POKE
             self._a = u64(data, end, at + 8)
             self._b = u16(data, end, at + 16)
             self._c = u16(data, end, at + 18)
             if self._b + self._c > cython.cast(cython.ulonglong, tail - at - 20):
                 return 1
-        elif kind == 18:
-            self._entry = 7
+        elif kind == types.BPF_EVENT:
+            self._entry = kinds.BPF
             self._c = u16(data, end, at + 8)
             self._d = u16(data, end, at + 10)
             self._a = u32(data, end, at + 12)
             self._b = u64(data, end, at + 16)
-        elif kind == 19:
-            self._entry = 8
+        elif kind == types.CGROUP:
+            self._entry = kinds.CGROUP
             self._a = u64(data, end, at + 8)
             self._name_at = at + 16
-        elif kind == 16:
-            self._entry = 9
+        elif kind == types.NAMESPACES:
+            self._entry = kinds.NAMESPACES
             self._pid = cython.cast(cython.int, u32(data, end, at + 8))
             self._tid = cython.cast(cython.int, u32(data, end, at + 12))
             self._a = u64(data, end, at + 16)
             if self._a > cython.cast(cython.ulonglong, tail - at - 24) >> 4:
                 return 1
-        elif kind == 22:
-            self._entry = 12
+        elif kind == types.CALLCHAIN_DEFERRED:
+            self._entry = kinds.DEFERRED
             self._a = u64(data, end, at + 8)
             self._b = u64(data, end, at + 16)
             if self._b > cython.cast(cython.ulonglong, tail - at - 24) >> 3:
                 return 1
-        elif kind == 11:
-            self._entry = 13
+        elif kind == types.AUX:
+            self._entry = kinds.AUX
             self._a = u64(data, end, at + 8)
             self._b = u64(data, end, at + 16)
             self._d = u32(data, end, at + 24)
-        elif kind == 12:
-            self._entry = 14
+        elif kind == types.ITRACE_START:
+            self._entry = kinds.ITRACE_START
             self._pid = cython.cast(cython.int, u32(data, end, at + 8))
             self._tid = cython.cast(cython.int, u32(data, end, at + 12))
-        elif kind == 21:
-            self._entry = 15
+        elif kind == types.AUX_OUTPUT_HW_ID:
+            self._entry = kinds.AUX_OUTPUT_HW_ID
             self._a = u64(data, end, at + 8)
-        elif kind == 5 or kind == 6:
-            self._entry = 16 if kind == 5 else 17
+        elif kind == types.THROTTLE or kind == types.UNTHROTTLE:
+            self._entry = kinds.THROTTLE if kind == types.THROTTLE else kinds.UNTHROTTLE
             if self._time == 0 and self._timed:
                 self._time = u64(data, end, at + 8)
             self._a = u64(data, end, at + 16)
             self._b = u64(data, end, at + 24)
-        elif (kind == 14 or kind == 15) and self._keep_switches:
-            self._entry = 10
-            if kind == 15:
+        elif (kind == types.SWITCH or kind == types.SWITCH_CPU_WIDE) and self._keep_switches:
+            self._entry = kinds.SWITCH
+            if kind == types.SWITCH_CPU_WIDE:
                 self._a = u32(data, end, at + 8)
                 self._b = u32(data, end, at + 12)
                 self._c = 1

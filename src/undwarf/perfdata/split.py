@@ -4,6 +4,7 @@
 from typing import Any
 
 import cython
+from cython.cimports.undwarf.perfdata import record_types as types
 
 # Why plain_end() stopped.
 SHORT = 0  # the record there is not wholly inside the bytes
@@ -31,7 +32,12 @@ def _walk(view: Any, at: cython.Py_ssize_t, big: cython.bint) -> cython.Py_ssize
             return 3 * at + 2
         if length > size - at:
             break
-        if kind == 66 or kind == 71 or kind == 81 or kind == 83:
+        if (
+            kind == types.HEADER_TRACING_DATA
+            or kind == types.AUXTRACE
+            or kind == types.COMPRESSED
+            or kind == types.COMPRESSED2
+        ):
             return 3 * at + 1
         at += length
     return 3 * at

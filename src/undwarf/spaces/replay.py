@@ -11,6 +11,7 @@ last thing the kernel maps is the vdso (``load_elf_binary`` in ``fs/binfmt_elf.c
 from typing import Any
 
 import cython
+from cython.cimports.undwarf.perfdata import sideband_kinds as entry_kinds
 
 from undwarf.buffers import doubled, zeros
 from undwarf.spaces.int_map import IntMap
@@ -21,11 +22,6 @@ CHUNK = cython.declare(cython.Py_ssize_t, 32)
 NOTHING = cython.declare(cython.uint, 0xFFFFFFFF)
 HIGHEST = cython.declare(cython.ulonglong, 0xFFFFFFFFFFFFFFFF)
 
-KIND_MMAP = cython.declare(cython.int, 1)
-KIND_COMM = cython.declare(cython.int, 2)
-KIND_FORK = cython.declare(cython.int, 3)
-KIND_EXIT = cython.declare(cython.int, 4)
-KIND_KSYMBOL = cython.declare(cython.int, 5)
 MISC_BIT_13 = cython.declare(cython.uint, 1 << 13)
 PROT_WRITE = cython.declare(cython.uint, 2)
 PROT_EXEC = cython.declare(cython.uint, 4)
@@ -284,7 +280,7 @@ class Replay(Mappings):
         found: cython.longlong
         end: cython.ulonglong
         flag: cython.uchar
-        if kind == KIND_MMAP:
+        if kind == entry_kinds.MMAP:
             if (misc & 7) == CPUMODE_KERNEL:
                 pid = KERNEL_PID
             elif (misc & 7) > 2:
@@ -304,14 +300,14 @@ class Replay(Mappings):
             if pid == KERNEL_PID or d & PROT_EXEC or not d & PROT_WRITE:
                 flag = EXECUTABLE if pid == KERNEL_PID or d & PROT_EXEC else 0
                 self.insert(process, a, end, c, cython.cast(cython.uint, self.image(name, identity, pid)), flag)
-        elif kind == KIND_COMM:
+        elif kind == entry_kinds.COMM:
             self._comms.put(cython.cast(cython.ulonglong, tid), name)
             self.returned(tid)
             if misc & MISC_BIT_13 and pid != KERNEL_PID:
                 # Samples that the kernel takes inside execve still carry the registers of the old program, so that
                 # its mappings stay until the first one of the new program comes.
                 self._exec[self.process(pid)] = EXEC_TOLD
-        elif kind == KIND_FORK:
+        elif kind == entry_kinds.FORK:
             found = self._comms.get(b)
             self.returned(tid)
             if found >= 0:
@@ -321,9 +317,9 @@ class Replay(Mappings):
                 self.empty(process)
                 if not misc & MISC_BIT_13:
                     self.clone(process, self.process(cython.cast(cython.longlong, a)))
-        elif kind == KIND_EXIT:
+        elif kind == entry_kinds.EXIT:
             self._exited.put(cython.cast(cython.ulonglong, tid), 1)
-        elif kind == KIND_KSYMBOL:
+        elif kind == entry_kinds.KSYMBOL:
             end = a + b
             if b == 0 or end < a:
                 return 0

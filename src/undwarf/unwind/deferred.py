@@ -12,13 +12,12 @@ import os
 from typing import Any
 
 import cython
+from cython.cimports.undwarf.perfdata import sideband_kinds as entry_kinds
 
 from undwarf.buffers import absent, zeros
 
 NOTHING = cython.declare(cython.uint, 0xFFFFFFFF)
 CONTEXT_USER_DEFERRED = cython.declare(cython.ulonglong, 0xFFFFFFFFFFFFFD80)
-KIND_EXIT = cython.declare(cython.int, 4)
-KIND_DEFERRED = cython.declare(cython.int, 12)
 
 
 @cython.cfunc
@@ -248,7 +247,7 @@ def match(samples: Any, order: Any, cookies: Any, waiting: Any, sideband: Any) -
     for i in range(n):
         most += waits[i]
     for i in range(events):
-        most += kinds[i] == KIND_DEFERRED or kinds[i] == KIND_EXIT
+        most += kinds[i] == entry_kinds.DEFERRED or kinds[i] == entry_kinds.EXIT
     threads = _Threads(cookies, result, most)
     sample: cython.uint
     first: cython.bint
@@ -259,7 +258,7 @@ def match(samples: Any, order: Any, cookies: Any, waiting: Any, sideband: Any) -
             if place < n and not waits[numbers[place]]:
                 place += 1
                 continue
-            if event < events and kinds[event] != KIND_DEFERRED and kinds[event] != KIND_EXIT:
+            if event < events and kinds[event] != entry_kinds.DEFERRED and kinds[event] != entry_kinds.EXIT:
                 event += 1
                 continue
             first = event >= events
@@ -272,7 +271,7 @@ def match(samples: Any, order: Any, cookies: Any, waiting: Any, sideband: Any) -
                 threads.wait(tids[numbers[place]], numbers[place])
                 place += 1
                 continue
-            if kinds[event] == KIND_EXIT:
+            if kinds[event] == entry_kinds.EXIT:
                 threads.leave(side_tids[event])
             else:
                 threads.deliver(side_tids[event], side_cookies[event], cython.cast(cython.uint, event))
