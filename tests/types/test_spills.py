@@ -6,9 +6,11 @@ import pytest
 from fakes import Fake, assemble
 
 from undwarf.disasm.x86_64 import MACHINE
+from undwarf.types.binary import Binary
 from undwarf.types.dataflow.flow import FunctionFlow
 from undwarf.types.dataflow.program import Program
 from undwarf.types.dataflow.tracking import Tracker
+from undwarf.types.operands import Operands
 from undwarf.types.sources.places import Place, PlaceKind
 from undwarf.types.uses.spills import put_aside
 
@@ -57,3 +59,18 @@ def test_the_variable_in_the_register_says_it_first(fake: Fake, tmp_path: Path) 
     pointer = fake.graph.pointer_to(fake.item)
     fake.variables.append(Place("one", pointer, PlaceKind.REGISTER, RDI, 0, 0, 5))
     assert kept(fake, "mov %rdi,8(%rsp); xor %edi,%edi; mov %rdi,8(%rsp); ret", tmp_path) == ["struct item*", ""]
+
+
+def test_what_tries_out_the_stack_is_no_access_of_a_variable(fake: Fake, tmp_path: Path) -> None:
+    fake.variables = [Place("room", fake.table, PlaceKind.CFA, -1, -72, 0, 99)]
+    operands = Operands(Binary.__new__(Binary), fake, kernel=False, linked=True)
+    code = assemble("orq $0,-8(%rsp); lock orq $0,-8(%rsp); lock addl $0,-8(%rsp); orq $1,-8(%rsp); ret", tmp_path)
+    flow = FunctionFlow(MACHINE.listing(code, 0), MACHINE)
+    tracker = Tracker(Program(fake, MACHINE), flow, 0, len(code))
+    found = []
+    for k in range(4):
+        tracker.before(k)
+        made = flow.instructions[k]
+        found.append(operands.resolve(tracker, k, made, 0, made.memory[0]))
+    assert [one.how for one in found] == ["spill", "spill", "spill", "variable"]
+    assert [one.type for one in found] == [None, None, None, "struct table"]

@@ -13,6 +13,7 @@ __all__ = [
     "condition_in",
     "fused",
     "immediate_of",
+    "leaves_alone",
     "makes_int",
     "moves_vector",
     "multiplies",
@@ -122,6 +123,14 @@ def moves_vector(made: Instruction) -> int:
         if native.op_kind(operand) == OpKind.REGISTER and native.op_kind(1 - operand) == OpKind.MEMORY:
             return NUMBER[native.op_register(operand)]
     return NONE
+
+
+def leaves_alone(made: Instruction) -> bool:
+    """Whether what an instruction reads from memory is what it writes back there."""
+    native = made.native
+    if not isinstance(native, Native) or native.mnemonic not in (Mnemonic.OR, Mnemonic.ADD) or native.op_count != 2:
+        return False
+    return native.op_kind(0) == OpKind.MEMORY and native.op_kind(1) in IMMEDIATES and not native.immediate(1)
 
 
 def condition_in(made: Instruction) -> int:

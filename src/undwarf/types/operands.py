@@ -6,6 +6,7 @@ one, or where a variable says that its base register leads; else the answer says
 """
 
 from undwarf.disasm import NONE, Instruction, Memory
+from undwarf.disasm.x86_properties import leaves_alone
 from undwarf.types.access import Access, access
 from undwarf.types.binary import Binary
 from undwarf.types.dataflow.tracking import Tracker
@@ -40,6 +41,7 @@ __all__ = ["NOTHING_KNOWN", "Operands"]
 
 NOTHING_KNOWN = "nothing known of the address"
 _NO_TYPES = "no types for this function"
+_OWN = "the compiler's own place on the stack"
 _HALF = 2
 """Bytes that nobody copies pointers by."""
 _VECTOR = 16
@@ -62,6 +64,9 @@ class Operands:
         size = operand.size or operand.element
         if operand.implicit:
             return access(made, operand, size, how="stack", reason="stack operation")
+        if operand.access == "rw" and operand.base == tracker.program.machine.stack_pointer and leaves_alone(made):
+            # Whether there is room on the stack is tried out, or other threads are to see all that was stored before.
+            return access(made, operand, size, how="spill", reason=_OWN)
         where = tracker.address_of(k, number)
         if operand.segment and self._is_canary(operand):
             return self._canary(made, operand, where, size)
@@ -284,7 +289,7 @@ class Operands:
                 nameless = in_variable(tracker, k, operand, size)
             if nameless is not None:
                 return self._typed(made, operand, size, nameless, "variable")
-            return self._spilled(tracker, k, made, operand, size, "the compiler's own place on the stack")
+            return self._spilled(tracker, k, made, operand, size, _OWN)
         place, offset = found
         whole = self._graph.size(place.type)
         if size == _VECTOR and not offset and self._graph.kind(self._graph.strip(place.type)) == Kind.FLOAT:
