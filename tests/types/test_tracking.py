@@ -295,6 +295,26 @@ def test_a_variable_whose_scope_has_ended_says_what_is_in_room_for_anything(fake
     assert touched("mov 8(%rdi),%rax; ret") == ["node.key"]
 
 
+@pytest.mark.parametrize(
+    ("turned", "astray", "told"), [(0, False, "node.key"), (1, False, "node.key"), (0, True, "any.o")]
+)
+def test_of_a_unions_members_a_variable_says_which_is_meant(
+    fake: Fake, touched: Touched, turned: bool, astray: bool, told: str
+) -> None:
+    graph, member = fake.graph, fake.member
+    first = graph.add(
+        TypeRecord(Kind.STRUCT, "first", 32, keyword="struct", members=(member("other", 8, 8, fake.long),))
+    )
+    members = (member("of", 0, 32, first), member("it", 0, graph.size(fake.node), fake.node))
+    any_of = graph.add(TypeRecord(Kind.UNION, "any", 32, keyword="union", members=members))
+    variables = [
+        Place("a", graph.pointer_to(any_of), PlaceKind.REGISTER, RDI, 0, 0, 100),
+        Place("n", graph.pointer_to(fake.node), PlaceKind.REGISTER, RDI, 0, 0, 100, 0, 0, astray),
+    ]
+    fake.variables = variables[::-1] if turned else variables
+    assert touched("mov 8(%rdi),%rax; ret")[0].startswith(told)
+
+
 def test_bytes_at_an_objects_end_are_not_all_that_lies_behind_it(fake: Fake, touched: Touched) -> None:
     graph, member = fake.graph, fake.member
     byte = graph.add(TypeRecord(Kind.INT, "char", 1))

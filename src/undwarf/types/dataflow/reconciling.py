@@ -12,7 +12,7 @@ from undwarf.types.layouts.arrays import holds_array
 from undwarf.types.layouts.embedders import Embedders
 from undwarf.types.layouts.kin import Kin
 from undwarf.types.layouts.locate import locate
-from undwarf.types.layouts.model import TypeGraph
+from undwarf.types.layouts.model import Kind, TypeGraph
 
 __all__ = ["Reconciler"]
 
@@ -84,6 +84,12 @@ class Reconciler:
                 return known
             return said
         whole = graph.size(known[1])
+        if not known[2] and known[4] == said[4]:
+            # The one of a union's members that is meant.
+            if told != _IN_SCOPE and self._is_choice(known[1], said[1]):
+                return said
+            if told and self._is_choice(said[1], known[1]):
+                return known
         if not known[2] and known[4] >= said[4] and graph.object_at(known[1], known[4] - said[4], said[1]):
             return known
         place = known[4] - said[4]
@@ -126,6 +132,12 @@ class Reconciler:
             return said
         # Neither is a part of the other: a cast. Of two variables the larger is what was meant, else the later one.
         return known if told or not graph.is_aggregate(said[1]) else said
+
+    def _is_choice(self, t: int, member: int) -> bool:
+        """Whether an aggregate is a member of a union, which others share its place with."""
+        graph = self._graph
+        union = graph.kind(graph.strip(t)) == Kind.UNION
+        return union and graph.is_aggregate(member) and graph.object_at(t, 0, member) and not graph.same(t, member)
 
     def _numbers_behind(self, t: int, offset: int, said: int) -> bool:
         """Whether a pointer that is said to lead to numbers leads right behind an object, or several: these, and not
