@@ -51,13 +51,16 @@ NOINLINE int cut(char *to, const char *text)
 NOINLINE int counted(struct task *t, void *state)
 { struct counter *c = state; if (c->left-- <= 0) return 0; c->total += t->ran; return 1; }
 NOINLINE int most(int n, ...) { va_list l; va_start(l, n); int m = va_arg(l, int); va_end(l); return m; }
+enum sight { NONE, SOME, ALL }; static const short marks[3] = { 5, 6, 7 };
+NOINLINE int marked(unsigned bits)
+{ enum sight s = bits & 2 ? ALL : bits & 1 ? SOME : NONE; return marks[s]; }
 int main(int argc, char **argv)
 { struct chunk *c = calloc(1, 200); struct name *n = named(c, argv[0], 2); struct task *t = calloc(1, sizeof *t);
   struct row *r = calloc(1, sizeof *r); struct thing *first = &r->thing; swept(&first); struct options o = { 0 };
   struct setting s = { "a", 4, argc }; set(&o, &s, 3); struct ball b[2] = { 0 }; struct body y[2] = { 0 };
   char to[4]; struct counter k = { 3, 0 };
   return n->kind + (picked(&t->link) != 0) + lowest(b, 2) + (heavy(y, 2) != 0) + cut(to, argv[0]) + counted(t, &k) +
-    most(1, 2); }
+    most(1, 2) + marked(argc); }
 """
 
 
@@ -97,3 +100,8 @@ def test_who_compares_eight_bytes_with_a_number_without_a_sign_tells_what_they_a
 
 def test_nobody_is_given_a_list_of_parameters_for_something_else(optimized: Path) -> None:
     assert {"struct counter.left", "struct counter.total"} <= answers(optimized, "counted")
+
+
+def test_what_only_indexes_an_array_may_name_one_of_several(plain: Path) -> None:
+    assert touched(plain, "marked", "frame").count("unsigned int") == 3
+    assert len(spilled(plain, "marked")) == 2

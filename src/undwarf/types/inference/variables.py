@@ -127,8 +127,12 @@ class Variables:
             if only and not signed and not node.unsigned:
                 # It may have been made one without a sign only to be made larger.
                 return VOID
+            told = node.unsigned or node.numeric or node.reckoned or node.beside
             if size == 1 and not signed:
                 # It may be a truth value.
+                return VOID
+            if size == 4 and not signed and not told:
+                # It may name one of several: these are made larger as numbers without sign are.
                 return VOID
             return integer(graph, size, signed=signed)
         if node.signs or copied:
