@@ -18,8 +18,8 @@ class Parts:
         assert not bases_only
         return [(t, 8 * k) for k, t in enumerate(self.names)]
 
-    def plain_name(self, t: int) -> str:
-        return self.names[t]
+    def named(self, wholes: list[tuple[int, int]], names: set[str]) -> list[tuple[int, int]]:
+        return [one for one in wholes if self.names[one[0]] in names]
 
 
 def aggregate(graph: TypeGraph, name: str, *members: Member) -> int:

@@ -21,8 +21,9 @@ class Parts(Protocol):
     def wholes(self, t: int, *, bases_only: bool) -> list[tuple[int, int]] | None:
         """(aggregate, offset of the member in it) of what has a type as a part; None where that is not known."""
 
-    def plain_name(self, t: int) -> str:
-        """The name of an aggregate, or the one a typedef gives it, without what it is declared in; empty for none."""
+    def named(self, wholes: list[tuple[int, int]], names: set[str]) -> list[tuple[int, int]]:
+        """Those of some that have one of some names, or are given it by a typedef, without what they are declared in;
+        those without a name have the empty one."""
 
 
 class Embedders:
@@ -56,8 +57,6 @@ class Embedders:
         self._wanted: Callable[[], frozenset[int]] | None = None
         self._known_wanted: frozenset[int] | None = None
         self._known_names: set[str] | None = None
-        self._by_name: dict[int, dict[str, list[tuple[int, tuple[int, int]]]]] = {}
-        """By type: what is around it, by name, with its number in that list."""
         self._around: dict[int, list[tuple[int, int]]] = {}
         self.located: dict[tuple[int, int, int], Located | str] = {}
         """Answers of this function for accesses outside of types."""
@@ -112,7 +111,7 @@ class Embedders:
         found = shared._around.get(canonical)
         if found is None:
             found = shared._around[canonical] = shared._found(t, canonical)
-        return self._only_wanted(canonical, found) if self._wanted_only and found else found
+        return self._only_wanted(found) if self._wanted_only and found else found
 
     def _found(self, t: int, canonical: int) -> list[tuple[int, int]]:
         if self._parts is not None:
@@ -124,19 +123,13 @@ class Embedders:
                 return []
         return list(self._wholes(canonical))
 
-    def _only_wanted(self, t: int, found: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    def _only_wanted(self, found: list[tuple[int, int]]) -> list[tuple[int, int]]:
         """Those around a type that go before others."""
         wanted = self.wanted()
-        shared = self._shared
-        if shared._parts is not None and found:
+        parts = self._shared._parts
+        if parts is not None and found:
             # Most are told by their names alone.
-            by_name = shared._by_name.get(t)
-            if by_name is None:
-                by_name = shared._by_name[t] = {}
-                for number, one in enumerate(found):
-                    by_name.setdefault(shared._parts.plain_name(one[0]), []).append((number, one))
-            fitting = [one for name in self._names_of_wanted() for one in by_name.get(name, ())]
-            found = [one for _number, one in sorted(fitting)]
+            found = parts.named(found, self._names_of_wanted())
         return [one for one in found if self._graph.canonical(one[0]) in wanted]
 
     def _names_of_wanted(self) -> set[str]:
@@ -155,7 +148,7 @@ class Embedders:
     def around(self, t: int) -> list[tuple[int, int]]:
         """As :meth:`of`; of many only what the function's own variables are of: it may be a part of anything."""
         found = self.of(t)
-        return self._only_wanted(self._graph.canonical(t), found) if len(found) > _MANY else found
+        return self._only_wanted(found) if len(found) > _MANY else found
 
     def headers(self, t: int) -> list[tuple[int, int]]:
         """(aggregate, where they begin in it) of those whose last member is a row of elements of a type, as many as

@@ -127,11 +127,15 @@ class Space:
 
         Of several the first that is declared where the type itself is.
         """
+        kind, at = self.given_names(unit).get(offset, _NOWHERE)
+        return self.file.string(kind, at, unit, self.data) if kind else ""
+
+    def given_names(self, unit: int) -> dict[int, tuple[int, int]]:
+        """Class and value of the names that typedefs of a unit give to types without one, by these types' offsets."""
         found = self._named.get(unit)
         if found is None:
             found = self._named[unit] = given_names(self.declared(unit))
-        kind, at = found.get(offset, _NOWHERE)
-        return self.file.string(kind, at, unit, self.data) if kind else ""
+        return found
 
     def language(self, unit: int) -> int:
         """DW_LANG_* of a unit; 0 for unknown."""
@@ -143,6 +147,12 @@ class Space:
         dies = self.declared(unit)["die"]
         at = bisect_right(dies, offset) - 1
         return at if at >= 0 and dies[at] == offset else -1
+
+    def row_names(self, unit: int, rows: list[int]) -> list[str]:
+        """The plain names of some rows of ``declared``."""
+        declared = self.declared(unit)
+        kinds, names = declared["kind"], declared["name"]
+        return self.names_of([(unit, 0, kinds[row], names[row]) for row in rows])
 
     def row_name(self, unit: int, row: int) -> str:
         """The plain name of a row of ``declared``."""

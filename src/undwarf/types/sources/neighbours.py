@@ -87,6 +87,7 @@ class Neighbours:
             return None
         # Headers' types are in unit after unit: one of a name, or of a place within one of a name, serves for all.
         kinds, names, parents = rows["kind"], rows["name"], rows["parent"]
+        given_names = space.given_names(unit)
         keys: dict[int, tuple[object, ...]] = {}
         inside: dict[int, int] = {}
         found: list[int] = []
@@ -99,7 +100,7 @@ class Neighbours:
             elif outer == _OUTERMOST and kinds[k] in _SHARED_STRINGS:
                 key = (space.number, tags[k], kinds[k], names[k])
             elif outer == _OUTERMOST and not kinds[k]:
-                given = space.given_name(unit, dies[k])
+                given = space.given_name(unit, dies[k]) if dies[k] in given_names else ""
                 if given:
                     key = (tags[k], given)
                 elif rows["linkage_kind"][k] == ValueClass.UNSIGNED:
@@ -162,18 +163,20 @@ class _UnitParts:
         if numbers is None:
             return
         rows = space.declared(unit)
-        dies = rows["die"]
-        for k, number in zip(_defined(rows), numbers, strict=True):
-            name = space.row_name(unit, k)
-            self._numbers[dies[k]] = number
-            self._plain[number] = name or space.given_name(unit, dies[k])
+        defined = _defined(rows)
+        dies, given = rows["die"], space.given_names(unit)
+        plain, by_die, named = self._plain, self._numbers, self._named
+        for k, number, name in zip(defined, numbers, space.row_names(unit, defined), strict=True):
+            die = dies[k]
+            by_die[die] = number
+            plain[number] = name or (space.given_name(unit, die) if die in given else "")
             if name:
-                self._named.setdefault(name, []).append(dies[k])
+                named.setdefault(name, []).append(die)
         columns = [column.tolist() for column in embedded]
         aliases = {die: of for die, of, offset in zip(*columns, strict=True) if offset == -1}
         direct: dict[int, list[tuple[int, int]]] = {}
         for whole, of, offset in zip(*columns, strict=True):
-            if offset >= 0 and whole in self._numbers:
+            if offset >= 0 and whole in by_die:
                 for _hop in range(_MOST_ALIASES):
                     if of not in aliases:
                         break
@@ -181,9 +184,11 @@ class _UnitParts:
                 direct.setdefault(of, []).append((whole, offset))
         self._direct = direct
 
-    def plain_name(self, t: int) -> str:
-        """The name of an aggregate, or the one a typedef gives it, without what it is declared in; empty for none."""
-        return self._plain.get(t, "")
+    def named(self, wholes: list[tuple[int, int]], names: set[str]) -> list[tuple[int, int]]:
+        """Those of some that have one of some names, or are given it by a typedef, without what they are declared in;
+        those without a name have the empty one."""
+        plain = self._plain
+        return [one for one in wholes if plain.get(one[0], "") in names]
 
     def wholes(self, t: int, *, bases_only: bool) -> list[tuple[int, int]] | None:
         """(aggregate, offset of the member in it) of what has a type as a part, directly or not."""
@@ -192,15 +197,16 @@ class _UnitParts:
         if self._direct is None:
             return None
         found: dict[tuple[int, int], None] = {}
+        direct, numbers = self._direct, self._numbers
         queue = [(die, 0) for die in self._entries(t)]
         while queue and len(found) < _MOST_WHOLES:
             die, below = queue.pop()
-            for outer, offset in self._direct.get(die, ()):
+            for outer, offset in direct.get(die, ()):
                 base = offset >= _BASE_CLASS
                 if bases_only and not base:
                     continue
                 place = offset - _BASE_CLASS * base + below
-                key = (self._numbers[outer], place)
+                key = (numbers[outer], place)
                 if key not in found:
                     found[key] = None
                     queue.append((outer, place))
