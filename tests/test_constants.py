@@ -15,6 +15,7 @@ import pytest
 
 import undwarf
 from undwarf.disasm.model import Action, Flow
+from undwarf.dwarf.constants import Root, UnitKind
 from undwarf.perfdata import columns, sample_columns
 from undwarf.perfdata.records import RecordType, SampleField, SidebandKind
 from undwarf.types.dataflow import values
@@ -81,10 +82,18 @@ def test_columns_of_samples_are_numbered_in_their_order() -> None:
 
 @pytest.mark.parametrize(
     ("name", "source"),
-    [("sample_fields", SampleField), ("record_types", RecordType), ("sideband_kinds", SidebandKind)],
+    [
+        ("perfdata/sample_fields", SampleField),
+        ("perfdata/record_types", RecordType),
+        ("perfdata/sideband_kinds", SidebandKind),
+        ("dwarf/root_places", Root),
+        ("dwarf/unit_kinds", UnitKind),
+    ],
 )
-def test_numbers_of_records_are_those_of_the_enumeration(name: str, source: type[IntEnum] | type[IntFlag]) -> None:
-    numbers = ENUMERATED.findall((ROOT / f"perfdata/{name}.pxd").read_text())
+def test_numbers_for_compiled_modules_are_those_of_the_enumeration(
+    name: str, source: type[IntEnum] | type[IntFlag]
+) -> None:
+    numbers = ENUMERATED.findall((ROOT / f"{name}.pxd").read_text())
     assert {name: int(number, 0) for name, number in numbers} == {one.name: int(one) for one in source}
 
 

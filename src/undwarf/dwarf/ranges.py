@@ -7,6 +7,9 @@ Sources: DWARF 5, 2.17.3 and 7.25 (range lists); DWARF 4, 2.17.3.
 from typing import Any
 
 import cython
+from cython.cimports.undwarf.dwarf import range_list_entries as entries
+from cython.cimports.undwarf.dwarf import root_places as root
+from cython.cimports.undwarf.dwarf import tags, unit_kinds
 
 from undwarf.buffers import copied, doubled, zeros
 from undwarf.dwarf.layouts import Layouts
@@ -120,32 +123,32 @@ class Ranges(Layouts):
             at = ROOT * unit
             # A unit of types, or of parts of others.
             if (
-                values[at + 14] == 0
-                or values[at + 14] == 0x41
-                or self.unit_kind[unit] == 2
-                or self.unit_kind[unit] == 3
+                values[at + root.TAG] == 0
+                or values[at + root.TAG] == tags.TYPE_UNIT
+                or self.unit_kind[unit] == unit_kinds.TYPE
+                or self.unit_kind[unit] == unit_kinds.PARTIAL
             ):
                 continue
             before = self.range_total
-            low = values[at + 3] if classes[at + 3] else 0
-            if classes[at + 5] or classes[at + 3] != ADDRESS or classes[at + 4] == ADDRX:
+            low = values[at + root.LOW_PC] if classes[at + root.LOW_PC] else 0
+            if classes[at + root.RANGES] or classes[at + root.LOW_PC] != ADDRESS or classes[at + root.HIGH_PC] == ADDRX:
                 self.enter(unit)
-                self.addr_base = values[at + 10] if classes[at + 10] else 0
-                self.rnglists_base = values[at + 11] if classes[at + 11] else 0
+                self.addr_base = values[at + root.ADDR_BASE] if classes[at + root.ADDR_BASE] else 0
+                self.rnglists_base = values[at + root.RNGLISTS_BASE] if classes[at + root.RNGLISTS_BASE] else 0
                 self.ranges_base = 0
-                if classes[at + 3] == ADDRX:
+                if classes[at + root.LOW_PC] == ADDRX:
                     low = self.indexed(low)
                 self.base = low
-            if classes[at + 5]:
-                self.add_list(classes[at + 5], values[at + 5], cython.cast("unsigned int", unit))
-            elif classes[at + 3] and classes[at + 4]:
-                high = values[at + 4]
-                if classes[at + 4] == ADDRX:
+            if classes[at + root.RANGES]:
+                self.add_list(classes[at + root.RANGES], values[at + root.RANGES], cython.cast("unsigned int", unit))
+            elif classes[at + root.LOW_PC] and classes[at + root.HIGH_PC]:
+                high = values[at + root.HIGH_PC]
+                if classes[at + root.HIGH_PC] == ADDRX:
                     high = self.indexed(high)
-                elif classes[at + 4] != ADDRESS:
+                elif classes[at + root.HIGH_PC] != ADDRESS:
                     high = low + high if high < ALL_ONES - low else ALL_ONES
                 self.add_range(low, high, cython.cast("unsigned int", unit))
-            if self.range_total == before and values[at + 15]:
+            if self.range_total == before and values[at + root.CHILDREN]:
                 unsure.append(unit)
         return (
             copied(self.range_start, self.range_total),
@@ -267,34 +270,34 @@ class Ranges(Layouts):
         kept = self.data
         self.data = self.rnglists
         self.end = self.rnglists.shape[0]
-        op = 1
+        op = entries.BASE_ADDRESSX
         self.at = cython.cast("Py_ssize_t", offset) if offset < cython.cast(cython.ulonglong, self.end) else self.end
         start_at = self.at
         while self.at < self.end and self.range_total < self.range_limit:
             op = self.data[self.at]
             self.at += 1
-            if op == 0:
+            if op == entries.END_OF_LIST:
                 break
-            if op == 1:
+            if op == entries.BASE_ADDRESSX:
                 base = self.indexed(self.uleb())
                 continue
-            if op == 5:
+            if op == entries.BASE_ADDRESS:
                 base = self.fixed(self.data, self.at, size)
                 self.at += size
                 continue
-            if op == 2:
+            if op == entries.STARTX_ENDX:
                 start = self.indexed(self.uleb())
                 stop = self.indexed(self.uleb())
-            elif op == 3:
+            elif op == entries.STARTX_LENGTH:
                 start = self.indexed(self.uleb())
                 stop = start + self.uleb()
-            elif op == 4:
+            elif op == entries.OFFSET_PAIR:
                 start = base + self.uleb()
                 stop = base + self.uleb()
-            elif op == 6 or op == 7:
+            elif op == entries.START_END or op == entries.START_LENGTH:
                 start = self.fixed(self.data, self.at, size)
                 self.at += size
-                if op == 6:
+                if op == entries.START_END:
                     stop = self.fixed(self.data, self.at, size)
                     self.at += size
                 else:
@@ -304,7 +307,7 @@ class Ranges(Layouts):
                 break
             if self.at <= self.end:
                 self.add_range(start, stop, record)
-        if op != 0:
+        if op != entries.END_OF_LIST:
             self.damaged += 1
         if self.at > start_at:
             self.list_bytes += cython.cast(cython.ulonglong, self.at - start_at)

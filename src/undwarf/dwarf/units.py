@@ -7,6 +7,7 @@ Source: DWARF 5, 7.5.1 (unit headers), 7.6 (LEB128); DWARF 4, 7.5.1.
 from typing import Any
 
 import cython
+from cython.cimports.undwarf.dwarf import unit_kinds
 from cython.cimports.undwarf.dwarf.leb128 import leb128
 
 from undwarf.buffers import zeros
@@ -120,7 +121,7 @@ class Units:
                 self.damaged += keep
                 at = stop
                 continue
-            kind = 1
+            kind = unit_kinds.COMPILE
             signature = 0
             type_at = 0
             if version == 5:
@@ -135,12 +136,12 @@ class Units:
                 address = self.data[at] if at < n else 0
                 at += 1
                 if self.types:
-                    kind = 2
-            if kind == 2 or kind == 6:
+                    kind = unit_kinds.TYPE
+            if kind == unit_kinds.TYPE or kind == unit_kinds.SPLIT_TYPE:
                 signature = self.fixed(self.data, at, 8)
                 type_at = self.fixed(self.data, at + 8, width)
                 at += 8 + width
-            elif kind == 4 or kind == 5:
+            elif kind == unit_kinds.SKELETON or kind == unit_kinds.SPLIT_COMPILE:
                 signature = self.fixed(self.data, at, 8)
                 at += 8
             if at > stop or (address != 8 and address != 4 and address != 2):

@@ -8,7 +8,8 @@ files; the GNU forms of dwz.
 from typing import Any
 
 import cython
-from cython.cimports.undwarf.dwarf import attributes, forms, tags
+from cython.cimports.undwarf.dwarf import attributes, forms, tags, unit_kinds
+from cython.cimports.undwarf.dwarf import root_places as root
 
 from undwarf.buffers import doubled, zeros
 from undwarf.dwarf.abbreviations import Abbreviations
@@ -41,20 +42,20 @@ LOCLISTX = cython.declare(cython.int, 16)
 RNGLISTX = cython.declare(cython.int, 17)
 DATA16 = cython.declare(cython.int, 18)
 
-# Places of a root's attributes, as undwarf.dwarf.constants.Root has them; 255 for those that are not kept.
+# Places of a root's attributes; 255 for those that are not kept.
 _ROOT_OF = bytearray(b"\xff" * 0x80)
 for _attribute, _place in (
-    (attributes.NAME, 0),
-    (attributes.COMP_DIR, 1),
-    (attributes.STMT_LIST, 2),
-    (attributes.LOW_PC, 3),
-    (attributes.HIGH_PC, 4),
-    (attributes.RANGES, 5),
-    (attributes.LANGUAGE, 6),
-    (attributes.DWO_NAME, 7),
-    (attributes.STR_OFFSETS_BASE, 9),
-    (attributes.ADDR_BASE, 10),
-    (attributes.RNGLISTS_BASE, 11),
+    (attributes.NAME, root.NAME),
+    (attributes.COMP_DIR, root.COMP_DIR),
+    (attributes.STMT_LIST, root.STMT_LIST),
+    (attributes.LOW_PC, root.LOW_PC),
+    (attributes.HIGH_PC, root.HIGH_PC),
+    (attributes.RANGES, root.RANGES),
+    (attributes.LANGUAGE, root.LANGUAGE),
+    (attributes.DWO_NAME, root.DWO_NAME),
+    (attributes.STR_OFFSETS_BASE, root.STR_OFFSETS_BASE),
+    (attributes.ADDR_BASE, root.ADDR_BASE),
+    (attributes.RNGLISTS_BASE, root.RNGLISTS_BASE),
 ):
     _ROOT_OF[_attribute] = _place
 
@@ -422,8 +423,8 @@ class Values(Abbreviations):
             if decl < 0:
                 self.damaged += 1
                 continue
-            value_view[ROOT * unit + 14] = self.decl_tag[decl]
-            value_view[ROOT * unit + 15] = self.decl_children[decl]
+            value_view[ROOT * unit + root.TAG] = self.decl_tag[decl]
+            value_view[ROOT * unit + root.CHILDREN] = self.decl_children[decl]
             for i in range(self.decl_spec[decl], self.decl_spec[decl] + self.decl_count[decl]):
                 self.take(i)
                 if self.at > self.end:
@@ -433,21 +434,21 @@ class Values(Abbreviations):
                 if attribute < 0x80:
                     place = self.root_of[attribute]
                 elif attribute == attributes.LOCLISTS_BASE:
-                    place = 12
+                    place = root.LOCLISTS_BASE
                 elif attribute == attributes.GNU_DWO_NAME:
-                    place = 7
+                    place = root.DWO_NAME
                 elif attribute == attributes.GNU_DWO_ID:
-                    place = 8
+                    place = root.DWO_ID
                 elif attribute == attributes.GNU_RANGES_BASE:
-                    place = 13
+                    place = root.GNU_RANGES_BASE
                 elif attribute == attributes.GNU_ADDR_BASE:
-                    place = 10
+                    place = root.ADDR_BASE
                 else:
                     place = 255
                 if place < ROOT:
                     class_view[ROOT * unit + place] = cython.cast("unsigned char", self.value_class)
                     value_view[ROOT * unit + place] = self.value
-            if self.unit_kind[unit] == 4 or self.unit_kind[unit] == 5:
-                class_view[ROOT * unit + 8] = UNSIGNED
-                value_view[ROOT * unit + 8] = self.unit_signature[unit]
+            if self.unit_kind[unit] == unit_kinds.SKELETON or self.unit_kind[unit] == unit_kinds.SPLIT_COMPILE:
+                class_view[ROOT * unit + root.DWO_ID] = UNSIGNED
+                value_view[ROOT * unit + root.DWO_ID] = self.unit_signature[unit]
         return memoryview(classes), memoryview(values)

@@ -1,0 +1,10 @@
+# As range_list_entries.py has them.
+cdef enum:
+    END_OF_LIST = 0
+    BASE_ADDRESSX = 1
+    STARTX_ENDX = 2
+    STARTX_LENGTH = 3
+    OFFSET_PAIR = 4
+    BASE_ADDRESS = 5
+    START_END = 6
+    START_LENGTH = 7

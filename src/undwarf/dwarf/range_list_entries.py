@@ -1,0 +1,13 @@
+"""Kinds of entries of range lists (DWARF 5, 7.25), without `DW_RLE_`.
+
+`range_list_entries.pxd` has the numbers for compiled modules.
+"""
+
+END_OF_LIST = 0
+BASE_ADDRESSX = 1
+STARTX_ENDX = 2
+STARTX_LENGTH = 3
+OFFSET_PAIR = 4
+BASE_ADDRESS = 5
+START_END = 6
+START_LENGTH = 7

@@ -1,0 +1,3 @@
+"""undwarf/dwarf/range_list_entries.pxd"""
+
+from undwarf.dwarf.range_list_entries import *
