@@ -52,8 +52,17 @@ NOINLINE void marked(int c, struct short_one *p, struct long_one *q)
 { void *v = c ? (void *)p : (void *)q; ((struct short_one *)v)->mark |= 4; }
 NOINLINE int either(int c, struct short_one *p, struct other_one *q)
 { void *v = c ? (void *)p : (void *)q; return ((struct short_one *)v)->mark; }
+struct thing { long uses; void *kind; };
+struct row { struct thing thing; long length; struct thing *each[1]; };
+struct collected { long next, previous; };
+static struct { long n; struct collected header; struct row row; } empty;
+NOINLINE int has(struct row *r, struct thing *t) { return r->length > 2 && (r->each[1] == t || r->each[2] == t); }
+NOINLINE void forgotten(struct row *r)
+{ struct collected *c = (struct collected *)r - 1; r->length = c->next; c->previous &= 1; }
 int main(int argc, char **argv)
 { struct tree t = { 0 };
+  static char rows[200]; forgotten((struct row *)(rows + 64));
+  if (has((struct row *)rows, 0)) return has(&empty.row, 0);
   struct frame frames[9] = { 0 }; fill(frames, argc); both(frames, argc); last(argc);
   struct point points[8] = { { argc } }; struct mesh m = { .points = points }; struct message a = { { argc, 1 }, 2 };
   struct pages g = { (unsigned char *)&m, 8 }; struct leaf l = { argc };
@@ -107,6 +116,17 @@ def test_arrays_without_bounds_may_share_the_end_of_a_structure(program: Path) -
     told = answers(program, "at")
     assert "struct room.each[]" in told
     assert "struct room.n" not in told
+
+
+def test_an_array_of_one_at_the_end_of_a_structure_goes_on_behind_it(program: Path) -> None:
+    found = {(one.field, one.offset) for one in accesses(program, "has") if one.type == "struct row"}
+    assert found == {("length", 16), ("each[]", 32), ("each[]", 40)}
+
+
+def test_what_a_variable_says_lies_before_an_object_is_not_what_has_that_as_a_part(program: Path) -> None:
+    told = answers(program, "forgotten")
+    assert {"struct collected.next", "struct collected.previous", "struct row.length"} <= told
+    assert "?" not in told
 
 
 def test_of_two_structures_that_begin_alike_the_shorter_is_accessed(

@@ -2,13 +2,14 @@
 """What steps and offsets say of the arrays inside of a type."""
 
 from undwarf.types.layouts.located import Located
-from undwarf.types.layouts.model import VOID, Field, TypeGraph
+from undwarf.types.layouts.model import VOID, Field, Kind, TypeGraph
 
 __all__ = [
     "absorbed",
     "array_at",
     "at_border",
     "before_array",
+    "behind_last",
     "behind_smaller",
     "goes_on",
     "holds_array",
@@ -48,6 +49,26 @@ def stands_for_more(graph: TypeGraph, t: int, at: int, total: int) -> bool:
     members = graph.members(t)
     last = members[-1].type if members and members[-1].offset == at else VOID
     return graph.is_array(last) and graph.stride(last) == total == graph.size(last)
+
+
+def behind_last(graph: TypeGraph, t: int, offset: int, size: int) -> Field | None:
+    """The element of an array of one at the end of an aggregate that stands for one further on: older C has arrays
+    without bounds so, and nothing else lies behind these."""
+    begin = 0
+    inner = t
+    for _depth in range(graph.limits.type_depth):
+        members = graph.members(inner)
+        if not members or graph.kind(graph.strip(inner)) == Kind.UNION:
+            return None
+        last = members[-1]
+        begin += last.offset
+        if stands_for_more(graph, inner, last.offset, last.size):
+            stride = graph.stride(last.type)
+            place = (offset - begin) % stride if stride > 0 else 0
+            alone = not begin or offset < begin + stride or place + size > stride
+            return None if alone else graph.member_at(t, begin + place, size)
+        inner = last.type
+    return None
 
 
 def in_rows(graph: TypeGraph, t: int, step: int, offset: int) -> int | None:

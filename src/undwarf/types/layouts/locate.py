@@ -11,6 +11,7 @@ from undwarf.types.layouts.arrays import (
     absorbed,
     array_at,
     at_border,
+    behind_last,
     behind_smaller,
     goes_on,
     in_array_behind,
@@ -56,6 +57,9 @@ def locate(
             return Located(t, offset, found, how)
         if not whole and not graph.members(t):
             return INCOMPLETE
+        found = behind_last(graph, t, offset, size) if 0 < whole <= offset else None
+        if found is not None:
+            return Located(t, offset, found, "behind")
         return around(graph, t, offset, size, whole, embedders)
     if not 0 <= offset < whole:
         place = in_rows(graph, t, step, offset)

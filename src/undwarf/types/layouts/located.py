@@ -16,7 +16,8 @@ WIDER = "wider than its type"
 class Located(NamedTuple):
     """An access that was explained: the type, the offset of its first byte, and what lies there.
 
-    `how` is "" for an offset inside the type, "array" for one of its neighbours, "container" for what it is a part of.
+    `how` is "" for an offset inside the type, "array" for one of its neighbours, "behind" for what is further on in the
+    array of one element that it ends in, "container" for what it is a part of.
     """
 
     type: int

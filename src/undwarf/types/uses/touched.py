@@ -71,7 +71,9 @@ def touched(tracker: Tracker, k: int, operand: Memory, where: Value, size: int) 
     if not isinstance(found, str) and found.how != "array":
         # In the bytes that an object ends with, which are room for all there is: a variable may know better.
         room = whole > 0 and not found.how and graph.is_scalar(found.field.type) and graph.size(found.field.type) == 1
-        return (room and in_variable(tracker, k, operand, size)) or found
+        # What it is a part of is guessed in C, too.
+        guessed = room or (where[4] < 0 and found.how == "container" and questions.embedders.whole)
+        return (guessed and in_variable(tracker, k, operand, size)) or found
     other = in_variable(tracker, k, operand, size)
     if other is not None:
         return other
