@@ -357,7 +357,7 @@ def test_image_without_a_file_has_no_segments(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("most", "asks", "early"), [(1 << 20, False, 2), (60, False, 1), (1, False, 0), (1 << 20, True, 0)]
+    ("most", "asks", "early"), [(1700, False, 2), (1699, False, 1), (399, False, 0), (1 << 20, True, 0)]
 )
 def test_debugging_information_is_unpacked_ahead_up_to_a_limit(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most: int, asks: bool, early: int

@@ -9,6 +9,8 @@ from undwarf.limits import Limits
 ELFCOMPRESS_ZLIB = 1
 ELFCOMPRESS_ZSTD = 2
 
+OLD_STYLE_HEADER = 12
+"""Bytes before the stream of a ``.zdebug_*`` section."""
 MINI_DEBUG_BYTES = 256 << 20
 """Most that .gnu_debugdata may unpack to; the largest met in the wild are some megabytes."""
 
@@ -68,12 +70,12 @@ def _unpack_zstd(packed: memoryview, size: int) -> bytes:
         raise CompressionError(str(error)) from error
 
 
-def unpack_old_style(packed: memoryview, limits: Limits) -> bytes:
-    """A ``.zdebug_*`` section: "ZLIB", the size as big-endian u64, a zlib stream."""
-    if len(packed) < 12 or bytes(packed[:4]) != b"ZLIB":
+def old_style_size(packed: memoryview) -> int:
+    """Bytes that come out of a ``.zdebug_*`` section: "ZLIB", the size as big-endian u64, a zlib stream."""
+    if len(packed) < OLD_STYLE_HEADER or bytes(packed[:4]) != b"ZLIB":
         raise CompressionError("no ZLIB header")
-    (size,) = struct.unpack(">Q", packed[4:12])
-    return unpack(ELFCOMPRESS_ZLIB, packed[12:], size, limits)
+    size: int = struct.unpack(">Q", packed[4:OLD_STYLE_HEADER])[0]
+    return size
 
 
 def unpack_xz(packed: memoryview, limits: Limits) -> bytes:

@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING, Literal
 
 from undwarf.diagnostics import Defects
 from undwarf.elf import notes
-from undwarf.elf.compression import CompressionError, unpack, unpack_old_style, unpack_xz
+from undwarf.elf.compression import (
+    ELFCOMPRESS_ZLIB,
+    OLD_STYLE_HEADER,
+    CompressionError,
+    old_style_size,
+    unpack,
+    unpack_xz,
+)
 from undwarf.elf.headers import (
     ET_DYN,
     LAYOUTS,
@@ -43,6 +50,10 @@ MAX_NAME = 4096
 
 MAX_NAMES = 64 << 20
 """Bytes of section names that are looked at."""
+
+
+def _is_compressed(section: Section) -> bool:
+    return bool(section.flags & SHF_COMPRESSED) or section.name.startswith(".zdebug_")
 
 
 class ElfFile:
@@ -242,12 +253,22 @@ class ElfFile:
         wanted = self.section(name)
         if wanted is None or wanted.index in self._section_bytes or wanted.index in self._promised:
             return None
-        if not (wanted.flags & SHF_COMPRESSED or wanted.name.startswith(".zdebug_")):
+        if not _is_compressed(wanted):
             return None
         from undwarf.elf.early import Promise
 
         promised = self._promised[wanted.index] = Promise(lambda: self._unpacked(wanted))
         return promised
+
+    def section_size(self, name: str) -> int:
+        """Bytes of a section, of a compressed one as many as it says that come out; 0 where it is absent or damaged."""
+        wanted = self.section(name)
+        if wanted is None or not _is_compressed(wanted):
+            return wanted.size if wanted is not None else 0
+        try:
+            return self._announced(wanted)[1]
+        except CompressionError:
+            return 0
 
     def _read_section(self, section: Section) -> memoryview | None:
         if section.type in (SHT_NOBITS, SHT_NULL):
@@ -256,7 +277,7 @@ class ElfFile:
         if section.offset > size or section.size > size - section.offset:
             self.defects.add("section past the end of the file", self.path, detail=section.name)
             return None
-        if not (section.flags & SHF_COMPRESSED or section.name.startswith(".zdebug_")):
+        if not _is_compressed(section):
             return self._packed(section)
         promised = self._promised.pop(section.index, None)
         early = promised.data() if promised is not None else None
@@ -271,14 +292,20 @@ class ElfFile:
 
     def _unpacked(self, section: Section) -> bytes:
         """The bytes of a compressed section; raises CompressionError."""
+        kind, size, header = self._announced(section)
+        return unpack(kind, self._packed(section)[header:], size, self.limits)
+
+    def _announced(self, section: Section) -> tuple[int, int, int]:
+        """(ELFCOMPRESS number, bytes that come out, bytes of the header) as a compressed section begins; raises
+        CompressionError."""
         data = self._packed(section)
         if not section.flags & SHF_COMPRESSED:
-            return unpack_old_style(data, self.limits)
+            return ELFCOMPRESS_ZLIB, old_style_size(data), OLD_STYLE_HEADER
         layout = self._layout.compression
         if len(data) < layout.size:
             raise CompressionError("no compression header")
         words = layout.unpack_from(data)
-        return unpack(words[0], data[layout.size :], words[-2], self.limits)
+        return words[0], words[-2], layout.size
 
     # Identity ----------------------------------------------------------------------------------------------
 

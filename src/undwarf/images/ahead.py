@@ -10,8 +10,8 @@ from undwarf.images.kinds import ImageKind
 
 __all__ = ["unpack_ahead"]
 
-_MOST = 32 << 20
-"""Compressed bytes that are unpacked ahead: three or four times as many come out, and are kept until somebody asks."""
+_MOST = 128 << 20
+"""Bytes that are unpacked ahead: they are kept until somebody asks."""
 
 
 def unpack_ahead(
@@ -34,9 +34,9 @@ def unpack_ahead(
     for names in sections:
         for file in files:
             for name in names:
-                section = file.section(name)
-                promise = file.promise(name) if section is not None and section.size <= most else None
-                if section is not None and promise is not None:
-                    most -= section.size
+                size = file.section_size(name)
+                promise = file.promise(name) if size <= most else None
+                if promise is not None:
+                    most -= size
                     promises.append(promise)
     return keep_all(promises)
