@@ -236,9 +236,9 @@ class LineProgram:
         directory: cython.ulonglong
         kind: cython.uchar
         value: cython.ulonglong
-        forms: cython.Py_ssize_t = cython.cast("Py_ssize_t", self.fixed(1))
-        kinds = zeros("Q", 2 * forms + 2)
-        for k in range(2 * forms):
+        formats: cython.Py_ssize_t = cython.cast("Py_ssize_t", self.fixed(1))
+        kinds = zeros("Q", 2 * formats + 2)
+        for k in range(2 * formats):
             kinds[k] = self.leb(False)
         count = self.leb(False)
         if self.at > self.end or count > cython.cast(cython.ulonglong, MAX_ENTRIES):
@@ -249,14 +249,14 @@ class LineProgram:
             directory = 0
             kind = 0
             value = 0
-            for k in range(forms):
+            for k in range(formats):
                 self._value(kinds[2 * k + 1])
                 if kinds[2 * k] == instructions.PATH:
                     kind = self.entry_class
                     value = self.entry_value
                 elif kinds[2 * k] == instructions.DIRECTORY_INDEX:
                     directory = self.entry_value
-            if self.at > self.end or forms == 0:
+            if self.at > self.end or formats == 0:
                 self.damaged += 1
                 break
             self.add_string(kind, value, directory)

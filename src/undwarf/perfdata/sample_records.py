@@ -588,5 +588,5 @@ class SampleRecords(Columns):
             return [self.samples]
         with cython.nogil:
             for n in range(self.samples):
-                counts[self._h[n]] += 1
+                counts[self._h[columns.SHORT_EVENT * self._capacity + n]] += 1
         return list(used[: self._event_count])
