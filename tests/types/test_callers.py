@@ -4,17 +4,20 @@ import dataclasses
 import shutil
 import subprocess
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from undwarf.elf import ElfFile
+from undwarf.elf.headers import ET_DYN
 from undwarf.limits import DEFAULT, Limits
 from undwarf.types import resolve
 from undwarf.types.dataflow.flow import FunctionFlow
 from undwarf.types.dataflow.program import Program
 from undwarf.types.dataflow.tracking import Tracker
 from undwarf.types.inference import callers, deciding
+from undwarf.types.inference.mentions import Mentions
 from undwarf.types.opening import open_resolver
 from undwarf.types.resolve import Resolver
 
@@ -115,3 +118,12 @@ def test_large_functions_are_only_followed(program: Path) -> None:
 def test_so_many_callers_are_looked_into(program: Path) -> None:
     limits = dataclasses.replace(DEFAULT, callers_followed=0)
     assert answers(program, "by_key", limits) == {"?"}
+
+
+def test_functions_in_a_range_of_data_however_long_it_is() -> None:
+    moved = {0x1000: 5, 0x1008: 7, 0x1010: 6, 0x2000: 5}
+    program: Any = SimpleNamespace(source=None)
+    file: Any = SimpleNamespace(kind=ET_DYN)
+    mentions = Mentions(file, program, {5: "f", 6: "g"}, moved)
+    assert mentions.placed(0x1000, 1 << 47) == [(0x1000, 5), (0x1010, 6), (0x2000, 5)]
+    assert mentions.placed(0x1001, 0x2000) == [(0x1010, 6)]

@@ -5,6 +5,9 @@ from pathlib import Path
 
 from tests.types.btf_programs import answers
 
+from undwarf.types.inference.kindred import Kindred
+from undwarf.types.inference.nodes import Node, added
+
 SOURCE = r"""
 #include <stdlib.h>
 #define NOINLINE __attribute__((noinline, noclone))
@@ -65,3 +68,16 @@ def test_what_may_be_several_things_is_what_they_begin_with(plain: Path, optimiz
             "struct row.n",
             "struct row.all",
         } <= told
+
+
+def test_who_has_a_value_and_no_other() -> None:
+    first, same, other, behind, foreign = (Node(("made", k, 0)) for k in range(5))
+    ways = [(first, same), (same, other), (foreign, other), (other, behind)]
+    further: dict[Node, list[tuple[Node, int]]] = {}
+    for k, (one, to) in enumerate(ways):
+        to.origins = added(to.origins, one)
+        further.setdefault(one, []).append((to, 0))
+        to.follow(8 * k, 4, floating=False, number=False)
+    # What has another value as well is none of these, nor is what has its value.
+    assert Kindred(first, further).touched() == {(0, 4)}
+    assert Kindred(behind, further).touched() == {(8, 4), (16, 4), (24, 4)}

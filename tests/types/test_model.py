@@ -277,3 +277,20 @@ def test_places_and_sizes_past_all_memory() -> None:
     found = graph.member_at(far, 0, 1)
     assert found is not None
     assert found.path == ""
+
+
+def test_members_of_members_without_bytes_are_looked_at_once(graph: TypeGraph) -> None:
+    # Ten thousand members, each of ten thousand, four times: no file of that size may take so long.
+    inner = struct(graph, "", 0, member("", 0, integer(graph)))
+    for _level in range(4):
+        inner = struct(graph, "", 0, *[member("", 0, inner, size=0)] * 10_000)
+    whole = struct(graph, "whole", 4, member("n", 0, integer(graph)), member("rest", 4, inner, size=0))
+    assert graph.member_at(whole, 4, 4) is None
+
+
+def test_a_pointer_to_nobody_knows_what(graph: TypeGraph) -> None:
+    void = graph.add(TypeRecord(Kind.CONST, target=0))
+    word = integer(graph)
+    assert graph.is_void_pointer(graph.pointer_to(0))
+    assert graph.is_void_pointer(graph.add(TypeRecord(Kind.TYPEDEF, "any", target=graph.pointer_to(void))))
+    assert not any(map(graph.is_void_pointer, (0, word, graph.pointer_to(word), graph.pointer_to(graph.pointer_to(0)))))

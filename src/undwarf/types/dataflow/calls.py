@@ -7,7 +7,6 @@ from undwarf.disasm import Machine
 from undwarf.types.dataflow.interned import Values
 from undwarf.types.dataflow.program import Program
 from undwarf.types.dataflow.values import OBJECT, value_of_type
-from undwarf.types.layouts.model import Kind
 from undwarf.types.sources.c_library import GIVEN_BACK, returned_number
 from undwarf.types.sources.calling import argument_registers, returned_in_memory
 from undwarf.types.sources.places import Prototype
@@ -77,7 +76,7 @@ class Calls:
         else:
             returns = prototype.returns
             if not returns and not prototype.parameters and self._in_c:
-                returns = returned_number(self._graph, prototype.name.partition("@")[0])
+                returns = self._of_library(prototype.name.partition("@")[0])
             returned = self._returned(returns) if returns else ()
         same = machine.parameters[1] if self._places_only(prototype) else None
         if prototype.name.partition("@")[0] in GIVEN_BACK and (prototype.returns or not prototype.parameters):
@@ -86,6 +85,14 @@ class Calls:
         if back is not None:
             return False, self.passed(prototype), returned, through, *back
         return False, self.passed(prototype), returned, through, same, None
+
+    def _of_library(self, name: str) -> int:
+        """What a function of the C library that nothing describes returns, made once for the whole program."""
+        known = self._program.library_numbers
+        found = known.get(name)
+        if found is None:
+            found = known[name] = returned_number(self._graph, name)
+        return found
 
     def _given_back(self, prototype: Prototype, target: int) -> tuple[int, int] | None:
         """(register, distance) where a function returns a pointer to what it is given, or to a part of that."""
@@ -127,10 +134,9 @@ class Calls:
 
     def _places_only(self, prototype: Prototype) -> bool:
         """Whether a function is the form of C++'s `operator new` that gives back its second parameter."""
-        graph, parameters = self._graph, prototype.parameters
-        if prototype.name not in _PLACEMENT_NEW or len(parameters) != 2 or not graph.is_pointer(parameters[1][1]):
-            return False
-        return graph.kind(graph.strip(graph.target(parameters[1][1]))) == Kind.VOID
+        parameters = prototype.parameters
+        named = prototype.name in _PLACEMENT_NEW and len(parameters) == 2
+        return named and self._graph.is_void_pointer(parameters[1][1])
 
     def changed(self, target: int) -> tuple[int, ...]:
         """The registers that a function changes: compilers that know what a callee leaves alone make use of it."""

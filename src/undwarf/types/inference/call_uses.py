@@ -208,7 +208,7 @@ class CallUses(MemoryUses):
         graph, known = self.graph, self.tracker.register
         pairs = [(MACHINE.parameters[one], MACHINE.parameters[size]) for one, size in SIZED.get(name, ())]
         for (register, t, piece), (behind, number, _piece) in pairwise(arguments):
-            if not piece and self._is_anything(t) and graph.kind(graph.strip(number)) == Kind.INT:
+            if not piece and graph.is_void_pointer(t) and graph.kind(graph.strip(number)) == Kind.INT:
                 pairs.append((register, behind))
         for register, behind in pairs:
             where, size = known(register), known(behind)

@@ -162,11 +162,7 @@ class Callers:
         read = [at for kind, at, _more in made.webs.nodes if kind == "entry" and at in MACHINE.parameters]
         if prototype is not None and prototype.trusted:
             graph = self._graph
-            nothing = {
-                register
-                for register, t, piece in prototype.arguments
-                if not piece and graph.is_pointer(t) and graph.kind(graph.strip(graph.target(t))) == Kind.VOID
-            }
+            nothing = {register for register, t, piece in prototype.arguments if not piece and graph.is_void_pointer(t)}
             read = [register for register in read if register in nothing]
         return [one for one in MACHINE.parameters if one in read and one not in made.entered]
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from undwarf.types.inference.deciding import Inference, only_one
 from undwarf.types.inference.mentions import Mentions
 from undwarf.types.layouts.fitting import fits, nothing_done
-from undwarf.types.layouts.model import VOID, Kind, TypeGraph
+from undwarf.types.layouts.model import VOID, TypeGraph
 from undwarf.types.sources.places import TypeSource
 
 __all__ = ["Colleagues"]
@@ -58,9 +58,9 @@ class Colleagues:
             if not wholes:
                 continue
             t, left = wholes[-1]
-            for at in range(place - left, place - left + graph.size(t), graph.pointer_size):
-                function = self._mentions.placed.get(at)
-                if function is not None and function != low:
+            begin = place - left
+            for at, function in self._mentions.placed(begin, begin + graph.size(t)):
+                if function != low and not (at - begin) % graph.pointer_size:
                     found[function] = None
         return list(found)
 
@@ -69,10 +69,6 @@ class Colleagues:
         prototype = self._source.prototype_at(low)
         if prototype is None or not prototype.trusted:
             return {}
-        names = [name for name, t in prototype.parameters if self._is_anything(t)]
-        registers = [one for one, t, piece in prototype.arguments if not piece and self._is_anything(t)]
+        names = [name for name, t in prototype.parameters if self._graph.is_void_pointer(t)]
+        registers = [one for one, t, piece in prototype.arguments if not piece and self._graph.is_void_pointer(t)]
         return dict(zip(registers, names, strict=True)) if len(names) == len(registers) else {}
-
-    def _is_anything(self, t: int) -> bool:
-        graph = self._graph
-        return graph.is_pointer(t) and graph.kind(graph.strip(graph.target(t))) == Kind.VOID

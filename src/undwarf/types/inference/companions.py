@@ -42,7 +42,7 @@ class Companions:
         types = {register: t for register, t, piece in prototype.arguments if not piece}
         pointed_to = {register: graph.strip(graph.target(t)) for register, t in types.items() if graph.is_pointer(t)}
         functions = [register for register, t in pointed_to.items() if graph.kind(t) == Kind.FUNCTION]
-        kept = [register for register, t in types.items() if self._is_anything(t)]
+        kept = [register for register, t in types.items() if graph.is_void_pointer(t)]
         order = [*types]
         found: dict[int, list[tuple[int, int]]] = {}
         for function in functions if kept else ():
@@ -81,11 +81,7 @@ class Companions:
     def _anything(self, parameters: "tuple[tuple[str, int], ...]", returns: int) -> list[int]:
         """The registers of those of some parameters that are pointers to anything."""
         arguments = argument_registers(self._graph, parameters, returns)
-        return [register for register, t, piece in arguments if not piece and self._is_anything(t)]
-
-    def _is_anything(self, t: int) -> bool:
-        graph = self._graph
-        return graph.is_pointer(t) and graph.kind(graph.strip(graph.target(t))) == Kind.VOID
+        return [register for register, t, piece in arguments if not piece and self._graph.is_void_pointer(t)]
 
     def members_beside(self, t: int, offset: int) -> list[tuple[int, int]]:
         """Of a pointer to a function in an aggregate (register of the parameter that takes anything, bytes to the
@@ -101,7 +97,7 @@ class Companions:
         if len(taken) > 1:
             return self._called_with(t, offset, pointer, taken)
         whole, begin = inside[-1]
-        kept = [one.offset for one in graph.members(whole) if self._is_anything(one.type)]
+        kept = [one.offset for one in graph.members(whole) if graph.is_void_pointer(one.type)]
         after = [at for at in kept if at == begin + 8]
         if len(kept) != 1 and not after:
             return []
@@ -115,4 +111,4 @@ class Companions:
         calls = [given for one, given in self._calls_through(t) if graph.same(one, function)]
         common = set.intersection(*(set(given.items()) for given in calls)) if calls else set()
         common = {one for one in common if one[0] in taken}
-        return sorted(one for one in common if self._is_anything(graph.value_at(t, offset + one[1], 8)))
+        return sorted(one for one in common if graph.is_void_pointer(graph.value_at(t, offset + one[1], 8)))

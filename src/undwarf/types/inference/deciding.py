@@ -23,7 +23,7 @@ from undwarf.types.inference.nodes import Decided, Node, added
 from undwarf.types.inference.webs import Webs
 from undwarf.types.layouts.fitting import Done, fits, is_row, nothing_done
 from undwarf.types.layouts.located import is_member
-from undwarf.types.layouts.model import VOID, Kind, TypeGraph
+from undwarf.types.layouts.model import VOID, TypeGraph
 from undwarf.types.sources.calling import is_clone
 from undwarf.types.sources.places import Prototype
 from undwarf.types.sources.program_types import structures, structures_by_size
@@ -451,15 +451,13 @@ class Inference:
         anything = {*MACHINE.parameters}
         if prototype is not None and prototype.trusted:
             anything = {
-                register
-                for register, t, piece in prototype.arguments
-                if not piece and graph.is_pointer(t) and graph.kind(graph.strip(graph.target(t))) == Kind.VOID
+                register for register, t, piece in prototype.arguments if not piece and graph.is_void_pointer(t)
             }
         calls = {k for k, target, _values, _sources in webs.calls if self._gives_anything(target)}
         for node in list(webs.nodes.values()):
             kind, at, more = node.key
             called = kind == "made" and at in calls and more == RAX
-            kept = kind == "made" and bool(node.copied) and all(self._is_anything(t) for t in node.copied)
+            kept = kind == "made" and bool(node.copied) and all(graph.is_void_pointer(t) for t in node.copied)
             if not (kind == "entry" and at in anything) and not called and not kept:
                 continue
             if (
@@ -506,19 +504,14 @@ class Inference:
                 found.update((graph.canonical(t), t) for t in fitting)
         return next(iter(found.values())) if len(found) == 1 else VOID
 
-    def _is_anything(self, t: int) -> bool:
-        graph = self._graph
-        return graph.is_pointer(t) and graph.kind(graph.strip(graph.target(t))) == Kind.VOID
-
     def _gives_anything(self, target: int) -> bool:
         """Whether a function of the program returns a pointer to anything."""
-        graph = self._graph
         prototype = self._program.callee(target)
         if prototype is not None and not prototype.returns and not prototype.parameters:
             # Of changed copies nothing is said.
             return is_clone(prototype.name) and self._program.source.function_range(target) is not None
         returns = prototype.returns if prototype is not None else VOID
-        return graph.is_pointer(returns) and graph.kind(graph.strip(graph.target(returns))) == Kind.VOID
+        return self._graph.is_void_pointer(returns)
 
     def _is_more(self, node: Node, decided: Decided, webs: Webs) -> bool:
         """Whether what goes where text is expected only begins with some: other members are used as well."""

@@ -150,10 +150,6 @@ class HeldValues:
         if numbers and leads is not None and leads[0] == OBJECT and graph.size(leads[1]) > 1:
             source[0].strayed = True
 
-    def _is_anything(self, t: int) -> bool:
-        graph = self.graph
-        return graph.is_pointer(t) and graph.kind(graph.strip(graph.target(t))) == Kind.VOID
-
     def _flows(self, node: Node, source: Held | None, value: Value | None) -> None:
         """A value goes into a node."""
         known = pointed(self.tracker, value)

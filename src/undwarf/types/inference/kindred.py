@@ -30,19 +30,22 @@ class Kindred:
                 if not more and to not in before and to not in behind:
                     behind.add(to)
                     queue.append(to)
-        while True:
-            # Nothing, as a pointer that leads nowhere yet, is no other value.
-            other = {
-                one
-                for one in behind
-                if any(
-                    origin not in behind and origin not in before if origin is not None else not one.begun
-                    for origin in one.origins
-                )
-            }
-            if not other:
-                break
-            behind -= other
+        # Nothing, as a pointer that leads nowhere yet, is no other value.
+        other = [
+            one
+            for one in behind
+            if any(
+                origin not in behind and origin not in before if origin is not None else not one.begun
+                for origin in one.origins
+            )
+        ]
+        behind.difference_update(other)
+        for one in other:
+            # This list grows as well: with one of them goes what has its value.
+            for to, more in further.get(one, ()):
+                if not more and to in behind and one in to.origins:
+                    behind.discard(to)
+                    other.append(to)
         self._nodes = before | behind
         self._going = {*self._nodes, *queue}
         """These, and all that the node goes into: that may have other values as well, but of the same type."""

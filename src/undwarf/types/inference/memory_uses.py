@@ -58,7 +58,7 @@ class MemoryUses(NumberUses):
             source = self.read(held, register) if register != NONE else None
             if source is not None and source[0].copied and not source[1]:
                 t = t or next(iter(source[0].copied))
-        if not t or not self._is_anything(t):
+        if not t or not self.graph.is_void_pointer(t):
             return None
         node = self.node("made", k, made.destination)
         node.copied = added(node.copied, t)

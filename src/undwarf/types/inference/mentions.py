@@ -61,10 +61,14 @@ class Mentions:
                 found.setdefault(value, []).append(place)
         return found
 
+    def placed(self, low: int, high: int) -> list[tuple[int, int]]:
+        """The places in a range of data that hold functions' addresses, and these functions."""
+        places = self._placed
+        return places[bisect_left(places, (low, 0)) : bisect_left(places, (high, 0))]
+
     @cached_property
-    def placed(self) -> dict[int, int]:
-        """By place in data, the function whose address it holds."""
-        return {place: function for function, places in self.stored.items() for place in places}
+    def _placed(self) -> list[tuple[int, int]]:
+        return sorted((place, function) for function, places in self.stored.items() for place in places)
 
     @cached_property
     def _starts(self) -> "memoryview[int]":

@@ -72,10 +72,7 @@ class Webs(CallUses):
         prototype = self.tracker.program.callee(target)
         if prototype is None or not prototype.returns:
             return prototype is None or not prototype.parameters
-        graph = self.graph
-        if not graph.is_pointer(prototype.returns):
-            return False
-        return graph.kind(graph.strip(graph.target(prototype.returns))) == Kind.VOID
+        return self.graph.is_void_pointer(prototype.returns)
 
     def filled(self, offset: int, stride: int) -> list[Node]:
         """Elements behind the first of an array in the frame, stored one by one and only read with an index."""

@@ -15,6 +15,8 @@ cdef class TypeStore:
     cdef Py_ssize_t _room
     cdef int _loading
     cdef dict _pointers
+    # By type and how deep it is looked for, whether it is open.
+    cdef dict _open
 
     cpdef record(self, Py_ssize_t t)
     cdef _load(self, Py_ssize_t t)

@@ -63,6 +63,7 @@ class TypeStore:
         self._sizes = zeros("q", self._room)
         self._loading = 0
         self._pointers: dict[int, int] = {}
+        self._open: dict[tuple[int, int], bool] = {}
 
     @property
     def settled(self) -> bool:
@@ -216,6 +217,10 @@ class TypeStore:
         """Whether a value of the type fits a register as it is."""
         return bool(_SCALAR >> self._kind(t) & 1)
 
+    def is_void_pointer(self, t: int) -> bool:
+        """Whether a value of the type is an address of nobody knows what."""
+        return self.is_pointer(t) and self.record(self.strip(self.target(t))).kind == Kind.VOID
+
     def is_open(self, t: int, depth: int = 0) -> bool:
         """Whether a type without bytes of its own is an array without bounds, or nameless and made of such, as what
         the kernel's DECLARE_FLEX_ARRAY makes."""
@@ -224,8 +229,15 @@ class TypeStore:
         if self.is_array(t):
             return True
         record = self.record(self.strip(t))
-        made = record.kind in AGGREGATES and not record.name and depth < _NAMELESS
-        return made and any(self.is_open(one.type, depth + 1) for one in self.members(t))
+        if record.kind not in AGGREGATES or record.name or depth >= _NAMELESS:
+            return False
+        # Each once: members may be of one type all of them, and so may theirs.
+        found = self._open.get((t, depth))
+        if found is None:
+            found = any(self.is_open(one.type, depth + 1) for one in self.members(t))
+            if not self._loading:
+                self._open[t, depth] = found
+        return found
 
     def is_array(self, t: int) -> bool:
         """Whether the type is an array."""

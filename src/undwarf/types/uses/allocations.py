@@ -100,9 +100,7 @@ def _sizes(tracker: Tracker, target: int, *, own: bool) -> tuple[int, ...]:
 def _of_program(graph: TypeGraph, prototype: Prototype) -> tuple[int, ...]:
     """The same of a function that returns a pointer to anything, and is given numbers."""
     returns = prototype.returns
-    if not prototype.trusted or not graph.is_pointer(returns):
-        return ()
-    if graph.kind(graph.strip(graph.target(returns))) != Kind.VOID:
+    if not prototype.trusted or not graph.is_void_pointer(returns):
         return ()
     given = argument_registers(graph, prototype.parameters, returns)
     return tuple(

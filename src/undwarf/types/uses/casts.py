@@ -7,7 +7,7 @@ what is read is of that one's type.
 from undwarf.disasm import NONE, Action, Flow, Memory
 from undwarf.types.dataflow.tracking import Tracker
 from undwarf.types.dataflow.values import FRAME
-from undwarf.types.layouts.model import VOID, Kind, TypeGraph
+from undwarf.types.layouts.model import VOID
 from undwarf.types.sources.places import PlaceKind
 
 __all__ = ["read_as"]
@@ -33,18 +33,15 @@ def read_as(tracker: Tracker, k: int, operand: Memory, size: int) -> int:
 def _is_void(tracker: Tracker, k: int, register: int) -> bool:
     """Whether a variable of type `void *` is in a register, or what was loaded into that just before."""
     instructions = tracker.flow.instructions
-    if _to_void(tracker.graph, _in_register(tracker, k, register)):
+    if tracker.graph.is_void_pointer(_in_register(tracker, k, register)):
         return True
     first = tracker.flow.blocks.first(tracker.flow.blocks.of(k))
     for at in range(k - 1, max(first, k - _BEFORE) - 1, -1):
         made = instructions[at]
         if register in made.writes or made.flow in (Flow.CALL, Flow.INDIRECT_CALL):
-            return made.action == Action.LOAD and made.width == 8 and _to_void(tracker.graph, _in_frame(tracker, at, 8))
+            loaded = made.action == Action.LOAD and made.width == 8
+            return loaded and tracker.graph.is_void_pointer(_in_frame(tracker, at, 8))
     return False
-
-
-def _to_void(graph: TypeGraph, t: int) -> bool:
-    return graph.is_pointer(t) and graph.kind(graph.strip(graph.target(t))) == Kind.VOID
 
 
 def _goes_to(tracker: Tracker, k: int, register: int, size: int) -> int:
@@ -58,7 +55,7 @@ def _goes_to(tracker: Tracker, k: int, register: int, size: int) -> int:
             t = _in_frame(tracker, at, size)
         if t:
             same = tracker.graph.is_scalar(t) and tracker.graph.size(t) == size
-            return t if same and not _to_void(tracker.graph, t) else VOID
+            return t if same and not tracker.graph.is_void_pointer(t) else VOID
         if register in made.writes or made.flow in (Flow.CALL, Flow.INDIRECT_CALL):
             break
     return VOID
