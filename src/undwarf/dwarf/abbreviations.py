@@ -20,6 +20,10 @@ MAX_ATTRIBUTES = cython.declare(cython.Py_ssize_t, 256)
 could have more, each time they occur."""
 OF_MEMBERS = cython.declare(cython.uint, 0x80000000)
 """Set in ``decl_leap`` of structures, unions and classes: their children say nothing of types' members only in C."""
+CODE = cython.declare(cython.int, 1)
+TYPES = cython.declare(cython.int, 2)
+NAMES = cython.declare(cython.int, 4)
+"""Of what units declare: functions and variables; types but typedefs; these and namespaces."""
 SPARSE = cython.declare(cython.ulonglong, 256)
 """How far the codes of an abbreviation table may go beyond eight for each entry; they are dense."""
 
@@ -69,7 +73,7 @@ class Abbreviations(Units):
         self.decl_count = zeros("I", entries)
         self.decl_fixed = zeros("i", entries)
         self.decl_leap = zeros("I", entries)
-        self.decl_placed = zeros("B", entries)
+        self.decl_declares = zeros("B", entries)
         self.codes = zeros("Q", 256)
         self.decl_total = 0
         self.spec_attribute = zeros("H", room)
@@ -246,7 +250,12 @@ class Abbreviations(Units):
         self.decl_count[n] = cython.cast("unsigned int", self.spec_total - self.decl_spec[n])
         self.decl_fixed[n] = total
         self.decl_leap[n] = leap
-        self.decl_placed[n] = placed
+        if tag == tags.SUBPROGRAM or (tag == tags.VARIABLE and placed):
+            self.decl_declares[n] = CODE
+        elif holds or tag == tags.INTERFACE_TYPE or tag == tags.ENUMERATION_TYPE:
+            self.decl_declares[n] = TYPES
+        elif tag == tags.NAMESPACE or tag == tags.TYPEDEF:
+            self.decl_declares[n] = NAMES
         self.decl_total += 1
         return 0
 
@@ -332,7 +341,7 @@ class Abbreviations(Units):
         self.decl_count = doubled(self.decl_count, n)
         self.decl_fixed = doubled(self.decl_fixed, n)
         self.decl_leap = doubled(self.decl_leap, n)
-        self.decl_placed = doubled(self.decl_placed, n)
+        self.decl_declares = doubled(self.decl_declares, n)
         return 0
 
     @cython.final

@@ -1,3 +1,4 @@
+cimport cython
 from undwarf.dwarf.functions cimport Functions
 
 
@@ -7,6 +8,10 @@ cdef class Declarations(Functions):
     cdef int place_kind
 
     cdef int declare(self, Py_ssize_t unit, int wanted_kinds) except? -1
+    @cython.final
+    cdef int pass_others(self, int wanted_kinds, bint plain) noexcept nogil
     cdef bint leap_over(self, Py_ssize_t decl) noexcept nogil
-    cdef unsigned int declare_entry(self, Py_ssize_t decl, int tag, Py_ssize_t die, unsigned int outer) except *
+    cdef unsigned int declare_entry(
+        self, Py_ssize_t decl, int tag, Py_ssize_t die, unsigned int outer, int wanted_kinds
+    ) except *
     cdef int read_place(self, Py_ssize_t k, Py_ssize_t length) except? -1

@@ -5,6 +5,7 @@ from typing import Any
 
 import cython
 from cython.cimports.undwarf.dwarf import attributes, forms, operations, tags
+from cython.cimports.undwarf.dwarf.fixed import fixed
 from cython.cimports.undwarf.dwarf.leb128 import leb128
 
 from undwarf.buffers import copied
@@ -19,7 +20,9 @@ MAX_DEPTH = cython.declare(cython.Py_ssize_t, 1024)
 CODE = cython.declare(cython.int, 1)
 TYPES = cython.declare(cython.int, 2)
 ALL = cython.declare(cython.int, 7)
-"""Of what units declare: functions and variables; types but typedefs; these and namespaces as well."""
+"""Of what units declare, as undwarf.dwarf.abbreviations has it; these and namespaces as well."""
+OF_MEMBERS = cython.declare(cython.uint, 0x80000000)
+"""As undwarf.dwarf.abbreviations has it."""
 
 NAMING = cython.declare(cython.int, 1)
 PLACING = cython.declare(cython.int, 2)
@@ -185,14 +188,16 @@ class Declarations(Functions):
         first: cython.Py_ssize_t
         outer: cython.uint
         tag: cython.int
-        holds: cython.bint
-        wanted: cython.bint
         leapt: cython.bint
         plain: cython.int = self.plain(unit)
         self.at = self.unit_first[unit]
         self.end = self.unit_end[unit]
         self.enclosing[0] = NONE
         while self.at < self.end:
+            if depth:
+                self.pass_others(wanted_kinds, plain)
+                if self.at >= self.end:
+                    break
             die = self.at
             decl = self.head()
             if decl == NULL_ENTRY:
@@ -206,37 +211,25 @@ class Declarations(Functions):
                 break
             tag = self.decl_tag[decl]
             outer = self.enclosing[depth]
-            # Structures, unions, classes, interfaces.
-            holds = (
-                tag == tags.STRUCTURE_TYPE
-                or tag == tags.UNION_TYPE
-                or tag == tags.CLASS_TYPE
-                or tag == tags.INTERFACE_TYPE
-            )
-            if tag == tags.SUBPROGRAM or tag == tags.VARIABLE:
-                wanted = wanted_kinds & CODE != 0 and (tag == tags.SUBPROGRAM or self.decl_placed[decl] != 0)
-            elif holds or tag == tags.ENUMERATION_TYPE:
-                wanted = wanted_kinds & TYPES != 0
-            else:
-                # Namespaces, typedefs.
-                wanted = wanted_kinds == ALL and (tag == tags.NAMESPACE or tag == tags.TYPEDEF)
-                holds = tag == tags.NAMESPACE
             leapt = False
-            if not wanted:
+            if self.decl_declares[decl] & wanted_kinds == 0:
                 if tag == tags.SUBPROGRAM and plain and wanted_kinds == TYPES and self.decl_children[decl]:
                     # Most of a unit is in functions.
                     leapt = self.leap_over(decl)
-                elif self.decl_fixed[decl] >= 0:
-                    # Of most of a unit: not worth a call.
-                    self.at += self.decl_fixed[decl]
                 else:
                     self.pass_over(decl)
                 if tag == tags.SUBPROGRAM or tag == tags.INLINED_SUBROUTINE or tag == tags.LEXICAL_BLOCK:
                     outer = INSIDE
-                elif holds and outer != INSIDE:
+                elif outer != INSIDE and (
+                    tag == tags.STRUCTURE_TYPE
+                    or tag == tags.UNION_TYPE
+                    or tag == tags.CLASS_TYPE
+                    or tag == tags.INTERFACE_TYPE
+                    or tag == tags.NAMESPACE
+                ):
                     outer = 0
             else:
-                outer = self.declare_entry(decl, tag, die, outer)
+                outer = self.declare_entry(decl, tag, die, outer, wanted_kinds)
                 if tag == tags.SUBPROGRAM:
                     outer = INSIDE
             if self.at > self.end:
@@ -254,6 +247,74 @@ class Declarations(Functions):
                 self.enclosing[depth] = outer
             elif depth == 0:
                 break
+        return 0
+
+    @cython.final
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    @cython.boundscheck(False)
+    @cython.locals(
+        data="const unsigned char *",
+        codes="const unsigned int *",
+        declares="const unsigned char *",
+        children="const unsigned char *",
+        sizes="const int *",
+    )
+    def pass_others(self, wanted_kinds: cython.int, plain: cython.bint) -> cython.int:
+        """Step over entries from ``at`` on, most of what a unit has, that declare nothing which is wanted and have no
+        children, or say where these end. What is not whole is left."""
+        # Bytes are looked at before the end only, which is inside of the section; codes that the table at hand has lead
+        # to rows that are. All of this is written nowhere below.
+        if self.at >= self.end or self.codes_end == 0 or self.decl_total == 0:
+            return 0
+        data = cython.address(self.data[0])
+        codes = cython.address(self.code_map[self.codes_at])
+        declares = cython.address(self.decl_declares[0])
+        children = cython.address(self.decl_children[0])
+        sizes = cython.address(self.decl_fixed[0])
+        codes_end: cython.ulonglong = min(self.codes_end, 0x4000)
+        at: cython.Py_ssize_t = self.at
+        end: cython.Py_ssize_t = min(self.end, self.data.shape[0])
+        first: cython.Py_ssize_t
+        behind: cython.Py_ssize_t
+        decl: cython.Py_ssize_t
+        code: cython.ulonglong
+        where: cython.uint
+        target: cython.ulonglong
+        while at < end:
+            code = data[at]
+            first = at + 1
+            if code >= 0x80:
+                if first == end:
+                    break
+                code = code & 0x7F | cython.cast(cython.ulonglong, data[first]) << 7
+                # Longer ones are left as well: they become too large.
+                first += 1
+            if code == 0 or code >= codes_end:
+                break
+            decl = cython.cast("Py_ssize_t", codes[code]) - 1
+            if decl < 0 or declares[decl] & wanted_kinds:
+                break
+            if sizes[decl] >= 0:
+                behind = first + sizes[decl]
+            else:
+                self.at = first
+                self.pass_over(decl)
+                behind = self.at
+            if behind > end:
+                break
+            if children[decl]:
+                where = self.decl_leap[decl]
+                if where == 0 or (where & OF_MEMBERS and not plain):
+                    break
+                where &= ~OF_MEMBERS
+                target = self.unit_offset[self.unit] + fixed(self.data, first + (where >> 4), where & 15, self.big)
+                if target <= cython.cast(cython.ulonglong, behind) or target > cython.cast(cython.ulonglong, end):
+                    break
+                behind = cython.cast("Py_ssize_t", target)
+            at = behind
+        self.at = at
         return 0
 
     @cython.cfunc
@@ -279,10 +340,16 @@ class Declarations(Functions):
     @cython.cfunc
     @cython.exceptval(check=True)
     def declare_entry(
-        self, decl: cython.Py_ssize_t, tag: cython.int, die: cython.Py_ssize_t, outer: cython.uint
+        self,
+        decl: cython.Py_ssize_t,
+        tag: cython.int,
+        die: cython.Py_ssize_t,
+        outer: cython.uint,
+        wanted_kinds: cython.int,
     ) -> cython.uint:
         """Add a row for an entry whose attributes come next, unless it is a variable that is neither placed nor
-        declared outside of functions; what the entries in it are in."""
+        declared outside of functions; what the entries in it are in. Only where ALL are wanted does it say what tells
+        types without a name from each other."""
         i: cython.Py_ssize_t
         n: cython.Py_ssize_t
         attribute: cython.int
@@ -298,7 +365,7 @@ class Declarations(Functions):
             asked = NAMING | PLACING
         elif tag == tags.TYPEDEF:
             asked = NAMING | TYPING
-        elif tag in (tags.STRUCTURE_TYPE, tags.UNION_TYPE, tags.CLASS_TYPE):
+        elif wanted_kinds == ALL and tag in (tags.STRUCTURE_TYPE, tags.UNION_TYPE, tags.CLASS_TYPE):
             asked = NAMING | TELLING_APART
         for i in range(self.decl_spec[decl], self.decl_spec[decl] + self.decl_count[decl]):
             told = self.spec_told[i] & asked
@@ -379,7 +446,7 @@ class Declarations(Functions):
             k += 1
             self.place = leb128(self.data, cython.address(k), end, False)
         elif kind and length > size:
-            self.place = self.fixed(self.data, k + 1, size)
+            self.place = fixed(self.data, k + 1, size, self.big)
             k += 1 + size
         else:
             kind = 0

@@ -13,7 +13,9 @@ from undwarf.elf.headers import ET_REL, PT_LOAD
 from undwarf.limits import DEFAULT, Limits
 
 _PF_X = 1
-_STRP, _STRX = int(ValueClass.STRP), int(ValueClass.STRX)
+# Members of enumerations are slow to come by.
+_STRING, _STRP, _LINE_STRP = int(ValueClass.STRING), int(ValueClass.STRP), int(ValueClass.LINE_STRP)
+_STRX, _STRP_ALT = int(ValueClass.STRX), int(ValueClass.STRP_ALT)
 _KEPT_STRINGS = 1 << 16
 """Short strings of `.debug_str` that are kept once read."""
 
@@ -137,9 +139,9 @@ class DwarfFile:
                 found = self.text.at(value)
                 self._keep(value, found)
             return found
-        if kind == ValueClass.STRING:
+        if kind == _STRING:
             return Text(self.section("debug_info") if place is None else place).at(value)
-        if kind == ValueClass.LINE_STRP:
+        if kind == _LINE_STRP:
             return self._line_text.at(value)
         if kind == _STRX and unit >= 0:
             at = self.string_at(value, unit)
@@ -147,7 +149,7 @@ class DwarfFile:
             if value < 1 << 32:
                 self._keep(~(unit << 32 | value), found)
             return found
-        if kind == ValueClass.STRP_ALT and self.alt is not None:
+        if kind == _STRP_ALT and self.alt is not None:
             return self.alt.text.at(value)
         return ""
 

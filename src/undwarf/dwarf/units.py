@@ -8,6 +8,7 @@ from typing import Any
 
 import cython
 from cython.cimports.undwarf.dwarf import unit_kinds
+from cython.cimports.undwarf.dwarf.fixed import fixed
 from cython.cimports.undwarf.dwarf.leb128 import leb128
 
 from undwarf.buffers import zeros
@@ -42,28 +43,10 @@ class Units:
     @cython.cfunc
     @cython.nogil
     @cython.exceptval(check=False)
-    @cython.boundscheck(False)
     @cython.locals(view="const unsigned char[::1]")
     def fixed(self, view: Any, at: cython.Py_ssize_t, size: cython.int) -> cython.ulonglong:
         """A number of ``size`` bytes, 8 at most; 0 where the view ends before it."""
-        value: cython.ulonglong = 0
-        k: cython.int
-        # Nothing below reads anything else.
-        if at < 0 or size > view.shape[0] - at:
-            return 0
-        if self.big:
-            for k in range(size):
-                value = value << 8 | view[at + k]
-        elif size == 4:
-            # Most are.
-            value = cython.cast(cython.uint, view[at + 3]) << 24
-            value |= view[at] | view[at + 1] << 8 | view[at + 2] << 16
-        else:
-            k = size
-            while k > 0:
-                k -= 1
-                value = value << 8 | view[at + k]
-        return value
+        return fixed(view, at, size, self.big)
 
     @cython.cfunc
     @cython.nogil

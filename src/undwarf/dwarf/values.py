@@ -10,6 +10,7 @@ from typing import Any
 import cython
 from cython.cimports.undwarf.dwarf import attributes, forms, tags, unit_kinds
 from cython.cimports.undwarf.dwarf import root_places as root
+from cython.cimports.undwarf.dwarf.fixed import fixed
 
 from undwarf.buffers import doubled, zeros
 from undwarf.dwarf.abbreviations import Abbreviations
@@ -139,16 +140,16 @@ class Values(Abbreviations):
         if n == 0:
             self.at = self.end + 1
             return 0
-        size = self.fixed(self.data, self.at, n)
+        size = fixed(self.data, self.at, n, self.big)
         self.at += n
         return size
 
     @cython.cfunc
     @cython.nogil
     @cython.exceptval(check=False)
-    def read(self, form: cython.int, constant: cython.longlong) -> cython.int:
-        """Read a value at ``at`` into ``value_class``, ``value`` and ``value_size``; class 0 for an unknown form."""
-        n: cython.int
+    def read(self, form: cython.int, n: cython.int, constant: cython.longlong) -> cython.int:
+        """Read a value of ``n`` bytes (SIZE_VARIES where these differ) at ``at`` into ``value_class``, ``value`` and
+        ``value_size``; class 0 for an unknown form."""
         start: cython.Py_ssize_t
         unit_at: cython.ulonglong = self.unit_offset[self.unit]
         self.value_class = 0
@@ -158,6 +159,7 @@ class Values(Abbreviations):
             form = self.named_form()
             if self.at > self.end:
                 return 0
+            n = self.size_of(form)
         if form == forms.IMPLICIT_CONST:
             self.value_class = SIGNED
             self.value = cython.cast(cython.ulonglong, constant)
@@ -166,7 +168,6 @@ class Values(Abbreviations):
             self.value_class = FLAG
             self.value = 1
             return 0
-        n = self.size_of(form)
         if n != forms.SIZE_VARIES:
             if n > self.end - self.at:
                 self.at = self.end + 1
@@ -178,7 +179,7 @@ class Values(Abbreviations):
                 self.value = start
                 self.value_size = 16
                 return 0
-            self.value = self.fixed(self.data, start, n)
+            self.value = fixed(self.data, start, n, self.big)
             if form == forms.ADDR:
                 self.value_class = ADDRESS
             elif form == forms.DATA1 or form == forms.DATA2 or form == forms.DATA4 or form == forms.DATA8:
@@ -251,7 +252,7 @@ class Values(Abbreviations):
     @cython.exceptval(check=False)
     def take(self, i: cython.Py_ssize_t) -> cython.int:
         """Read the value of an attribute, by its place among those of all abbreviations."""
-        return self.read(self.spec_form[i], self.spec_constant[i])
+        return self.read(self.spec_form[i], self.spec_size[i], self.spec_constant[i])
 
     @cython.cfunc
     @cython.nogil
@@ -273,7 +274,11 @@ class Values(Abbreviations):
             self.at += self.decl_fixed[decl]
         else:
             for i in range(self.decl_spec[decl], self.decl_spec[decl] + self.decl_count[decl]):
-                self.step(i)
+                if self.spec_size[i] != forms.SIZE_VARIES:
+                    # Most attributes: not worth a call.
+                    self.at += self.spec_size[i]
+                else:
+                    self.skip(self.spec_form[i])
         return 0
 
     @cython.cfunc
@@ -288,7 +293,7 @@ class Values(Abbreviations):
             if not members:
                 return False
             where ^= OF_MEMBERS
-        target = self.unit_offset[self.unit] + self.fixed(self.data, first + (where >> 4), where & 15)
+        target = self.unit_offset[self.unit] + fixed(self.data, first + (where >> 4), where & 15, self.big)
         if target <= cython.cast(cython.ulonglong, self.at) or target > cython.cast(cython.ulonglong, self.end):
             return False
         self.at = cython.cast("Py_ssize_t", target)
