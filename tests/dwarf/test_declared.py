@@ -9,6 +9,7 @@ from undwarf.dwarf.info import Info
 
 from .test_hostile import COMPILE_UNIT, FUNCTION, NAME, REF4, ROOT, STRING, UNIT, function, table, unit
 
+BASE_TYPE, BYTE_SIZE, MEMBER, MEMBER_AT, BIT_SIZE = 0x24, 0x0B, 0x0D, 0x38, 0x0D
 ENUMERATION, ENUMERATOR, VARIABLE, STRUCTURE, TYPEDEF, TYPE, SUBPROGRAM = 0x04, 0x28, 0x34, 0x13, 0x16, 0x49, 0x2E
 SIBLING, LANGUAGE, DATA1, LOCATION, DECLARATION, EXPRLOC, PRESENT, SEC_OFFSET = (
     0x01,
@@ -132,3 +133,58 @@ def test_functions_are_in_the_order_of_their_addresses(starts: tuple[int, int]) 
         zip(starts, (s + n for s, n in zip(starts, (32, 16), strict=True)), strict=True)
     )
     assert sorted(row[2] for row in found) == [FIRST, FIRST + len(entries) // 2]
+
+
+def test_entries_with_codes_of_two_bytes_are_stepped_over_as_others_are() -> None:
+    abbreviations = table(
+        (1, COMPILE_UNIT, True, []),
+        (5, VARIABLE, False, [(NAME, STRING), (LOCATION, EXPRLOC)]),
+        (127, BASE_TYPE, False, [(BYTE_SIZE, DATA1)]),
+        (128, BASE_TYPE, False, [(BYTE_SIZE, DATA1)]),
+        (200, BASE_TYPE, False, [(NAME, STRING)]),
+    )
+    others = b"\x7f\5" + b"\x80\1\5" + b"\xc8\1five\0"
+    info = Info(unit(ROOT + others + variable(0x4000) + b"\0"), abbreviations)
+    assert info.outline()[0] == [(0, FIRST + len(others), 0x4000, 1)]
+    assert info.damaged == 0
+
+
+@pytest.mark.parametrize(
+    ("cut", "damaged"),
+    # In a code, a number, a string; a code that there is no abbreviation of.
+    [(b"\x80", 0), (b"\x80\1", 1), (b"\xc8\1fiv", 1), (b"\x81\1", 1), (b"\x80\x80\1", 1)],
+)
+def test_an_entry_that_the_unit_ends_in_is_the_last(cut: bytes, damaged: int) -> None:
+    abbreviations = table(
+        (1, COMPILE_UNIT, True, []),
+        (5, VARIABLE, False, [(NAME, STRING), (LOCATION, EXPRLOC)]),
+        (128, BASE_TYPE, False, [(BYTE_SIZE, DATA1)]),
+        (200, BASE_TYPE, False, [(NAME, STRING)]),
+    )
+    # What follows is of the next unit.
+    info = Info(
+        unit(ROOT + variable(0x4000) + b"\x80\1\5" + cut) + unit(ROOT + variable(0x5000) + b"\0"), abbreviations
+    )
+    assert [row[2] for row in info.outline()[0]] == [0x4000, 0x5000]
+    assert info.damaged == damaged
+
+
+def test_members_that_every_object_has_are_told_at_once() -> None:
+    abbreviations = table(
+        (1, COMPILE_UNIT, True, []),
+        (2, STRUCTURE, True, [(NAME, STRING)]),
+        (3, MEMBER, False, [(NAME, STRING), (TYPE, REF4), (MEMBER_AT, DATA1)]),
+        (4, MEMBER, False, [(NAME, STRING), (TYPE, REF4), (MEMBER_AT, DATA1), (BIT_SIZE, DATA1)]),
+        (5, MEMBER, False, [(NAME, STRING), (TYPE, REF4), (DECLARATION, PRESENT)]),
+        (6, MEMBER, False, [(TYPE, REF4)]),
+        (7, BASE_TYPE, False, [(BYTE_SIZE, DATA1)]),
+    )
+    number = struct.pack("<I", FIRST)
+    members = b"\3a\0" + number + b"\x08" + b"\4b\0" + number + b"\x0c\3" + b"\5c\0" + number + b"\6" + number
+    info = Info(unit(ROOT + b"\7\4" + b"\2s\0" + members + b"\0\0"), abbreviations)
+    entry = info.entry(0, FIRST + 2)
+    assert entry is not None
+    wanted = bytes(MEMBER) + b"\1" + bytes(255 - MEMBER)
+    a, b, c, nameless = info.members(0, entry.behind, wanted, 10)
+    assert (a, nameless) == (("a", 8, 4, FIRST), ("", 0, 4, FIRST))
+    assert [(one.string(NAME), one.size_of_type()) for one in (b, c)] == [("b", 4), ("c", 4)]

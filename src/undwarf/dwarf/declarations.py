@@ -195,7 +195,7 @@ class Declarations(Functions):
         self.enclosing[0] = NONE
         while self.at < self.end:
             if depth:
-                self.pass_others(wanted_kinds, plain)
+                self.pass_others(wanted_kinds, plain != 0)
                 if self.at >= self.end:
                     break
             die = self.at

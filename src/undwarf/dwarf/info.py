@@ -120,6 +120,94 @@ class Info(Declarations):
             for k in range(total)
         ]  # fmt: skip
 
+    def members(self, unit: int, offset: int, wanted: Any, limit: int, space: Any = None) -> "list[Any]":
+        """As :meth:`entries`, but that members which every object has, that are no bit fields and whose types are in
+        this section are told at once: (name, bytes before it, bytes of it as :meth:`Entry.size_of_type`, offset of its
+        type's entry)."""
+        k: cython.Py_ssize_t
+        total: cython.Py_ssize_t = self.gather(unit, offset, wanted, limit)
+        number: cython.Py_ssize_t = unit
+        found: list[Any] = []
+        for k in range(total):
+            one: Any = self.plain_member(space, number, k)
+            if one is None:
+                one = _entry(
+                    self, space, number, self.below[5 * k], self.below[5 * k + 1], self.below[5 * k + 2],
+                    self.below[5 * k + 3], self.below[5 * k + 4],
+                )  # fmt: skip
+            found.append(one)
+        return found
+
+    @cython.cfunc
+    def plain_member(self, space: Any, unit: cython.Py_ssize_t, k: cython.Py_ssize_t) -> Any:
+        """What :meth:`members` tells of the k-th of the entries that were gathered; None where it is not plain."""
+        i: cython.Py_ssize_t
+        decl: cython.Py_ssize_t = self.below[5 * k + 1]
+        attribute: cython.int
+        typed: cython.bint = False
+        kind: cython.int = 0
+        name: cython.ulonglong = 0
+        length: cython.ulonglong = 0
+        place: cython.ulonglong = 0
+        target: cython.ulonglong = 0
+        size: cython.longlong
+        if self.decl_tag[decl] != tags.MEMBER:
+            return None
+        self.enter(unit)
+        self.end = self.unit_end[unit]
+        self.at = self.below[5 * k + 2]
+        for i in range(self.decl_spec[decl], self.decl_spec[decl] + self.decl_count[decl]):
+            attribute = self.spec_attribute[i]
+            if attribute == attributes.NAME:
+                self.take(i)
+                kind = self.value_class
+                name = self.value
+                length = self.value_size
+            elif attribute == attributes.TYPE:
+                self.take(i)
+                if self.value_class != REF:
+                    return None
+                target = min(self.value, FAR)
+                typed = True
+            elif attribute == attributes.DATA_MEMBER_LOCATION:
+                self.take(i)
+                if (self.value_class != UNSIGNED and self.value_class != SIGNED) or self.value >= FAR >> 4:
+                    return None
+                place = self.value
+            elif (
+                attribute == attributes.BIT_SIZE
+                or attribute == attributes.DATA_BIT_OFFSET
+                or attribute == attributes.EXTERNAL
+                or attribute == attributes.DECLARATION
+                or attribute == attributes.CONST_VALUE
+            ):
+                return None
+            else:
+                self.step(i)
+        if not typed:
+            return None
+        text: Any = self.text(kind, name, length, unit, space)
+        size = self.size_at(target)
+        return text, place, size, target
+
+    @cython.cfunc
+    def text(
+        self, kind: cython.int, value: cython.ulonglong, size: cython.ulonglong, unit: cython.Py_ssize_t, space: Any
+    ) -> Any:
+        """The string that an attribute's value means; empty where it is none."""
+        known: Any = None
+        start: cython.Py_ssize_t
+        if kind == STRP:
+            known = self.known_strings.get(value)
+        elif kind == STRX and value >> 32 == 0:
+            known = self.known_strings.get(~(unit << 32 | cython.cast(cython.Py_ssize_t, value)))
+        elif kind == STRING:
+            start = cython.cast("Py_ssize_t", value)
+            return _text(self.data, start, start + cython.cast("Py_ssize_t", min(size, MAX_STRING)))
+        elif kind < STRING or kind > STRP_ALT:
+            return ""
+        return space.file.string(kind, value, unit, space.data) if known is None else known
+
     def variables(self, unit: int, offset: int, wanted: Any, limit: int) -> Any:
         """What :meth:`entries` finds below a function, as a column of VARIABLE numbers (Q) each: tag, depth, offset,
         and class and value of attributes.
@@ -214,26 +302,8 @@ class Entry:
 
     def string(self, attribute: cython.int) -> str:
         """An attribute that is a string; empty where there is none."""
-        found: str
         kind: cython.int = self.find(attribute)
-        if kind == STRP:
-            known: str | None = self.info.known_strings.get(self.info.value)
-            if known is not None:
-                return known
-        elif kind == STRX and self.info.value >> 32 == 0:
-            indexed: str | None = self.info.known_strings.get(
-                ~(self.unit << 32 | cython.cast(cython.Py_ssize_t, self.info.value))
-            )
-            if indexed is not None:
-                return indexed
-        elif kind == STRING:
-            start: cython.Py_ssize_t = cython.cast("Py_ssize_t", self.info.value)
-            size: cython.Py_ssize_t = cython.cast("Py_ssize_t", self.info.value_size)
-            found = _text(self.info.data, start, start + min(size, MAX_STRING))
-            return found
-        elif kind < STRING or kind > STRP_ALT:
-            return ""
-        found = self.space.file.string(kind, self.info.value, self.unit, self.space.data)
+        found: str = self.info.text(kind, self.info.value, self.info.value_size, self.unit, self.space)
         return found
 
     def number(self, attribute: cython.int) -> "int | None":

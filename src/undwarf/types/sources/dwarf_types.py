@@ -373,15 +373,24 @@ class DwarfTypes:
             return self.of(child)
         return VOID
 
+    @cython.locals(numbers=dict)
     def _members(self, entry: Entry) -> tuple[list[Member], bool]:
         found: list[Member] = []
         variants = False
-        children = entry.space.children(entry, _MEMBERS)
+        space = entry.space
+        numbers = space.numbers
+        children = space.members(entry, _MEMBERS)
         if len(children) > self.graph.limits.type_members:
             self.graph.defects.add("too many members", self.graph.subject)
             del children[self.graph.limits.type_members :]
         for child in children:
-            if child.tag in (TAG_MEMBER, TAG_INHERITANCE):
+            if isinstance(child, tuple):
+                name, at, size, place = child
+                t = numbers.get(place)
+                if t is None:
+                    t = self.number(space, place)
+                found.append(_as_it_is(Member, (name, at, size, 8 * at, 0, t, False)))
+            elif child.tag in (TAG_MEMBER, TAG_INHERITANCE):
                 member = self._member(child)
                 if member is not None:
                     found.append(member)

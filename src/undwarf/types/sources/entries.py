@@ -26,7 +26,9 @@ CALLING_CONVENTION, ARTIFICIAL, EXPORT_SYMBOLS = 0x36, 0x34, 0x89
 TAG_PACK = 0x4108
 """DW_TAG_GNU_formal_parameter_pack"""
 
-_STRP, _STRX = int(ValueClass.STRP), int(ValueClass.STRX)
+# Members of enumerations are slow to come by.
+_STRING, _STRP, _LINE_STRP = int(ValueClass.STRING), int(ValueClass.STRP), int(ValueClass.LINE_STRP)
+_STRX, _STRP_ALT = int(ValueClass.STRX), int(ValueClass.STRP_ALT)
 MAX_CHILDREN = 1 << 20
 """Entries gone through below one entry."""
 
@@ -92,6 +94,14 @@ class Space:
         found: list[Entry] = self.info.entries(entry.unit, entry.behind, tags, MAX_CHILDREN, self)
         return found
 
+    def members(self, entry: Entry, tags: bytes) -> list[Any]:
+        """The entries directly below one, of some tags; members that are plain as
+        :meth:`undwarf.dwarf.info.Info.members` tells them."""
+        if not entry.has_children:
+            return []
+        found: list[Any] = self.info.members(entry.unit, entry.behind, tags, MAX_CHILDREN, self)
+        return found
+
     @cached_property
     def outline(self) -> tuple[list[tuple[int, ...]], list[tuple[int, ...]], list[tuple[int, ...]]]:
         """What all units declare, in short: see :meth:`undwarf.dwarf.info.Info.outline`."""
@@ -101,17 +111,19 @@ class Space:
 
     def names_of(self, rows: list[tuple[int, ...]]) -> list[str]:
         """The names of functions or declarations of :attr:`outline`, or of definitions."""
-        places = [
-            at if kind == _STRP else self.file.string_at(at, unit) if kind == _STRX else -1
-            for unit, _die, kind, at in rows
-        ]
+        file = self.file
+        places = [(_STRP, file.string_at(at, unit)) if kind == _STRX else (kind, at) for unit, _die, kind, at in rows]
         # Those of headers' types are in unit after unit.
-        offsets = [at for at in dict.fromkeys(places) if at >= 0]
-        known = dict(zip(offsets, strings_at(self.file.strings, offsets), strict=True))
-        return [
-            known[place] if place >= 0 else "" if kind == _STRX else self.file.string(kind, at, unit, self.data)
-            for place, (unit, _die, kind, at) in zip(places, rows, strict=True)
-        ]
+        known = dict.fromkeys(places, "")
+        for wanted, data in (
+            (_STRP, file.strings),
+            (_LINE_STRP, file.section("debug_line_str")),
+            (_STRING, self.data),
+            (_STRP_ALT, file.alt.strings if file.alt is not None else b""),
+        ):
+            here = [place for place in known if place[0] == wanted]
+            known.update(zip(here, strings_at(data, [at for _kind, at in here]), strict=True))
+        return [known[place] for place in places]
 
     def declared(self, unit: int) -> dict[str, memoryview]:
         """What a unit declares (:meth:`undwarf.dwarf.info.Info.declared`), kept for a while."""

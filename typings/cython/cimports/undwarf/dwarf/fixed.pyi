@@ -1,0 +1,5 @@
+"""undwarf/dwarf/fixed.pxd"""
+
+from typing import Any
+
+def fixed(data: Any, at: int, size: int, big: bool) -> int: ...
