@@ -14,12 +14,12 @@ class Parts:
     def __init__(self, names: dict[int, str]) -> None:
         self.names = names
 
-    def wholes(self, _t: int, *, bases_only: bool) -> list[tuple[int, int]]:
+    def wholes(self, _t: int, *, bases_only: bool) -> dict[int, list[int]]:
         assert not bases_only
-        return [(t, 8 * k) for k, t in enumerate(self.names)]
+        return {t: [8 * k] for k, t in enumerate(self.names)}
 
-    def named(self, wholes: list[tuple[int, int]], names: set[str]) -> list[tuple[int, int]]:
-        return [one for one in wholes if self.names[one[0]] in names]
+    def named(self, name: str) -> list[int]:
+        return [t for t, one in self.names.items() if one == name]
 
 
 def aggregate(graph: TypeGraph, name: str, *members: Member) -> int:

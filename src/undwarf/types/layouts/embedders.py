@@ -18,12 +18,12 @@ _MANY = 64
 class Parts(Protocol):
     """What lies in the aggregates of a unit, told without making records of them all."""
 
-    def wholes(self, t: int, *, bases_only: bool) -> list[tuple[int, int]] | None:
-        """(aggregate, offset of the member in it) of what has a type as a part; None where that is not known."""
+    def wholes(self, t: int, *, bases_only: bool) -> dict[int, list[int]] | None:
+        """By aggregate the offsets of the members in it of what has a type as a part; None where that is not known."""
 
-    def named(self, wholes: list[tuple[int, int]], names: set[str]) -> list[tuple[int, int]]:
-        """Those of some that have one of some names, or are given it by a typedef, without what they are declared in;
-        those without a name have the empty one."""
+    def named(self, name: str) -> list[int]:
+        """The aggregates of a name, or to which a typedef gives it, without what they are declared in; those without
+        any by the empty one."""
 
 
 class Embedders:
@@ -57,7 +57,10 @@ class Embedders:
         self._wanted: Callable[[], frozenset[int]] | None = None
         self._known_wanted: frozenset[int] | None = None
         self._known_names: set[str] | None = None
-        self._around: dict[int, list[tuple[int, int]]] = {}
+        self._around: dict[int, dict[int, list[int]]] = {}
+        """By type, the aggregates around it and where in them it is."""
+        self._near: dict[int, list[tuple[int, int]]] = {}
+        """What is around a type, of many what goes before others."""
         self.located: dict[tuple[int, int, int], Located | str] = {}
         """Answers of this function for accesses outside of types."""
 
@@ -104,33 +107,40 @@ class Embedders:
 
     def of(self, t: int) -> list[tuple[int, int]]:
         """(aggregate, offset of the member in it), also through aggregates in between."""
+        found = self._wholes_of(t)
+        return _places(self._only_wanted(found) if self._wanted_only else found)
+
+    def _wholes_of(self, t: int) -> dict[int, list[int]]:
         if not self.complete:
-            return []
+            return {}
         shared = self._shared
         canonical = self._graph.canonical(t)
         found = shared._around.get(canonical)
         if found is None:
             found = shared._around[canonical] = shared._found(t, canonical)
-        return self._only_wanted(found) if self._wanted_only and found else found
+        return found
 
-    def _found(self, t: int, canonical: int) -> list[tuple[int, int]]:
+    def _found(self, t: int, canonical: int) -> dict[int, list[int]]:
         if self._parts is not None:
             found = self._parts.wholes(t, bases_only=self._bases_only)
             if found is not None:
                 return found
             self._parts = None
             if not self.complete:
-                return []
-        return list(self._wholes(canonical))
+                return {}
+        found = {}
+        for whole, offset in self._wholes(canonical):
+            found.setdefault(whole, []).append(offset)
+        return found
 
-    def _only_wanted(self, found: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    def _only_wanted(self, found: dict[int, list[int]]) -> dict[int, list[int]]:
         """Those around a type that go before others."""
-        wanted = self.wanted()
-        parts = self._shared._parts
+        wanted, parts = self.wanted(), self._shared._parts
         if parts is not None and found:
             # Most are told by their names alone.
-            found = parts.named(found, self._names_of_wanted())
-        return [one for one in found if self._graph.canonical(one[0]) in wanted]
+            named = {whole for name in self._names_of_wanted() for whole in parts.named(name)}
+            found = {whole: offsets for whole, offsets in found.items() if whole in named}
+        return {whole: offsets for whole, offsets in found.items() if self._graph.canonical(whole) in wanted}
 
     def _names_of_wanted(self) -> set[str]:
         """The names of those that go before others, with all, some and none of what they are declared in."""
@@ -147,8 +157,13 @@ class Embedders:
 
     def around(self, t: int) -> list[tuple[int, int]]:
         """As :meth:`of`; of many only what the function's own variables are of: it may be a part of anything."""
-        found = self.of(t)
-        return self._only_wanted(found) if len(found) > _MANY else found
+        canonical = self._graph.canonical(t)
+        near = self._near.get(canonical)
+        if near is None:
+            found = self._wholes_of(t)
+            narrow = self._wanted_only or sum(map(len, found.values())) > _MANY
+            near = self._near[canonical] = _places(self._only_wanted(found) if narrow else found)
+        return near
 
     def headers(self, t: int) -> list[tuple[int, int]]:
         """(aggregate, where they begin in it) of those whose last member is a row of elements of a type, as many as
@@ -203,3 +218,8 @@ class Embedders:
                 if graph.is_aggregate(member.type) and (member.base or not self._bases_only):
                     direct[graph.canonical(member.type)].append((t, member.offset))
         return direct
+
+
+def _places(wholes: dict[int, list[int]]) -> list[tuple[int, int]]:
+    """(aggregate, offset) of each place in some."""
+    return [(whole, offset) for whole, offsets in wholes.items() for offset in offsets]

@@ -40,6 +40,8 @@ class Neighbours:
         self._units: dict[tuple[int, int], Embedders] = {}
         self._made_up: dict[tuple[int, int], bool] = {}
         self._seen: dict[tuple[object, ...], int] = {}
+        self._relations = _Relations()
+        """Of all units of C."""
 
     def embedders(self, pc: int) -> Embedders:
         """What has what as a member, among the types of the unit of an address; the function's own types first."""
@@ -54,13 +56,15 @@ class Neighbours:
             if len(self._units) >= _KEPT:
                 self._units.pop(next(iter(self._units)))
             language = space.language(unit)
+            # Elsewhere what is declared in something has a number of its own in each unit.
+            relations = self._relations if language in _C else _Relations()
             found = self._units[key] = Embedders(
                 source.graph,
                 lambda: self._aggregates(space, unit),
                 bases_only=language in _CXX,
                 wanted_only=language not in _CXX and language not in _C,
                 lonely=self._lonely,
-                parts=_UnitParts(source, space, unit, lambda: self._aggregates(space, unit)),
+                parts=_UnitParts(source, space, unit, lambda: self._aggregates(space, unit), relations),
             )
         return found.preferring(lambda: self._mentioned(pc))
 
@@ -135,99 +139,144 @@ def _defined(rows: "dict[str, memoryview[int]]") -> list[int]:
     return [k for k, tag in enumerate(rows["tag"].tolist()) if tag in _AGGREGATES and not flags[k] & 1]
 
 
+class _Relations:
+    """What lies in aggregates, by their numbers. Those of headers, which units of C share, are looked at once."""
+
+    def __init__(self) -> None:
+        self.known: set[int] = set()
+        """Aggregates of which it is told what lies in them."""
+        self.named: dict[str, list[int]] = {}
+        """These by their names, or those a typedef gives them, without what they are declared in."""
+        self.direct: dict[int, list[tuple[int, int]]] = {}
+        """By part, what it lies in and at which offset."""
+        self._wholes: dict[tuple[int, bool], dict[int, list[int]]] = {}
+
+    def add(self, part: int, whole: int, offset: int) -> None:
+        """``part`` lies in ``whole``."""
+        self.direct.setdefault(part, []).append((whole, offset))
+        self._wholes.clear()
+
+    def wholes(self, part: int, *, bases_only: bool) -> dict[int, list[int]]:
+        """By aggregate the offsets, ascending, at which another one lies in it, directly or not."""
+        known = self._wholes.get((part, bases_only))
+        if known is not None:
+            return known
+        found: dict[int, list[int]] = {}
+        seen: set[tuple[int, int]] = set()
+        queue = [(part, 0)]
+        while queue and len(seen) < _MOST_WHOLES:
+            inner, below = queue.pop()
+            for whole, offset in self.direct.get(inner, ()):
+                if offset >= _BASE_CLASS:
+                    offset -= _BASE_CLASS
+                elif bases_only:
+                    continue
+                one = (whole, offset + below)
+                if one not in seen:
+                    seen.add(one)
+                    queue.append(one)
+                    found.setdefault(whole, []).append(one[1])
+        for offsets in found.values():
+            offsets.sort()
+        self._wholes[part, bases_only] = found
+        return found
+
+
 class _UnitParts:
-    """What lies in the aggregates of one unit (:class:`undwarf.types.layouts.locate.Parts`), by offsets of entries.
+    """What lies in the aggregates of one unit (:class:`undwarf.types.layouts.embedders.Parts`).
 
     Records are made of those only that have a type as a part, and names are compared before layouts.
     """
 
     def __init__(
-        self, source: DwarfSource, space: Space, unit: int, aggregates: Callable[[], Sequence[int] | None]
+        self,
+        source: DwarfSource,
+        space: Space,
+        unit: int,
+        aggregates: Callable[[], Sequence[int] | None],
+        relations: _Relations,
     ) -> None:
         self._source = source
         self._space = space
         self._unit = unit
         self._aggregates = aggregates
+        self._relations = relations
         self._read = False
-        self._direct: dict[int, list[tuple[int, int]]] | None = None
-        self._numbers: dict[int, int] = {}
-        self._plain: dict[int, str] = {}
-        """Names of aggregates by their numbers, without what they are declared in."""
-        self._named: dict[str, list[int]] = {}
+        self._order: dict[int, int] | None = None
+        """The unit's aggregates with their places in it; None where what lies in them is not known."""
 
     def _load(self) -> None:
         self._read = True
-        space, unit = self._space, self._unit
-        embedded = space.info.embedded(unit)
-        numbers = self._aggregates() if embedded is not None else None
+        numbers = self._aggregates()
         if numbers is None:
             return
-        rows = space.declared(unit)
-        defined = _defined(rows)
-        dies, given = rows["die"], space.given_names(unit)
-        plain, by_die, named = self._plain, self._numbers, self._named
-        for k, number, name in zip(defined, numbers, space.row_names(unit, defined), strict=True):
+        order = {number: k for k, number in reversed(list(enumerate(numbers)))}
+        if order.keys() <= self._relations.known or self._relate(numbers):
+            self._order = order
+
+    def _relate(self, numbers: Sequence[int]) -> bool:
+        """Tell what lies in those of the unit's aggregates that are not known yet; whether that can be told."""
+        space, unit, relations = self._space, self._unit, self._relations
+        embedded = space.info.embedded(unit)
+        if embedded is None:
+            return False
+        defined = _defined(space.declared(unit))
+        dies, given = space.declared(unit)["die"], space.given_names(unit)
+        number_of = {dies[k]: number for k, number in zip(defined, numbers, strict=True)}
+        fresh: dict[int, int] = {}
+        rows = [k for k, number in zip(defined, numbers, strict=True) if number not in relations.known]
+        for k, name in zip(rows, space.row_names(unit, rows), strict=True):
             die = dies[k]
-            by_die[die] = number
-            plain[number] = name or (space.given_name(unit, die) if die in given else "")
-            if name:
-                named.setdefault(name, []).append(die)
+            number = number_of[die]
+            if number not in relations.known:
+                fresh[die] = number
+                relations.known.add(number)
+                name = name or (space.given_name(unit, die) if die in given else "")
+                relations.named.setdefault(name, []).append(number)
         columns = [column.tolist() for column in embedded]
         aliases = {die: of for die, of, offset in zip(*columns, strict=True) if offset == -1}
-        direct: dict[int, list[tuple[int, int]]] = {}
-        for whole, of, offset in zip(*columns, strict=True):
-            if offset >= 0 and whole in by_die:
-                for _hop in range(_MOST_ALIASES):
-                    if of not in aliases:
-                        break
-                    of = aliases[of]
-                direct.setdefault(of, []).append((whole, offset))
-        self._direct = direct
+        for die, of, offset in zip(*columns, strict=True):
+            if offset < 0 or die not in fresh:
+                continue
+            for _hop in range(_MOST_ALIASES):
+                if of not in aliases:
+                    break
+                of = aliases[of]
+            if of in number_of:
+                relations.add(number_of[of], fresh[die], offset)
+        return True
 
-    def named(self, wholes: list[tuple[int, int]], names: set[str]) -> list[tuple[int, int]]:
-        """Those of some that have one of some names, or are given it by a typedef, without what they are declared in;
-        those without a name have the empty one."""
-        plain = self._plain
-        return [one for one in wholes if plain.get(one[0], "") in names]
+    def named(self, name: str) -> list[int]:
+        """The aggregates of a name, or to which a typedef gives it, without what they are declared in."""
+        return self._relations.named.get(name, [])
 
-    def wholes(self, t: int, *, bases_only: bool) -> list[tuple[int, int]] | None:
-        """(aggregate, offset of the member in it) of what has a type as a part, directly or not."""
+    def wholes(self, t: int, *, bases_only: bool) -> dict[int, list[int]] | None:
+        """By aggregate the offsets, ascending, of what has a type as a part, directly or not."""
         if not self._read:
             self._load()
-        if self._direct is None:
+        order = self._order
+        if order is None:
             return None
-        found: dict[tuple[int, int], None] = {}
-        direct, numbers = self._direct, self._numbers
-        queue = [(die, 0) for die in self._entries(t)]
-        while queue and len(found) < _MOST_WHOLES:
-            die, below = queue.pop()
-            for outer, offset in direct.get(die, ()):
-                base = offset >= _BASE_CLASS
-                if bases_only and not base:
-                    continue
-                place = offset - _BASE_CLASS * base + below
-                key = (numbers[outer], place)
-                if key not in found:
-                    found[key] = None
-                    queue.append((outer, place))
-        return list(found)
+        found: dict[int, list[int]] = {}
+        for part in self._same(t):
+            for whole, offsets in self._relations.wholes(part, bases_only=bases_only).items():
+                # What is in the unit has all of its parts there.
+                if whole in order:
+                    found[whole] = sorted({*found[whole], *offsets}) if whole in found else offsets
+        # Not in the order in which units were read.
+        return {whole: found[whole] for whole in sorted(found, key=order.__getitem__)}
 
-    def _entries(self, t: int) -> list[int]:
-        """The entries of this unit that describe a type."""
-        graph, types = self._source.graph, self._source.types
-        canonical = graph.canonical(t)
-        stripped = graph.strip(t)
-        found: dict[int, None] = {}
-        for one in (stripped, canonical):
-            place = types.place(one)
-            if place is not None and place[0] is self._space:
-                found[place[1]] = None
+    def _same(self, t: int) -> list[int]:
+        """The numbers of a type: what is the same may have several, where it is declared in something else."""
+        graph = self._source.graph
+        canonical, stripped = graph.canonical(t), graph.strip(t)
+        found = dict.fromkeys((stripped, canonical))
         name = graph.name(stripped)
         at = 0
         while name and at >= 0:
-            for die in self._named.get(name, ()):
-                if die not in found and graph.canonical(self._numbers[die]) == canonical:
-                    found[die] = None
+            for number in self.named(name):
+                if number not in found and graph.canonical(number) == canonical:
+                    found[number] = None
             at = name.find("::")
             name = name[at + 2 :]
         return list(found)
