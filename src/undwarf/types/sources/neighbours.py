@@ -20,7 +20,7 @@ _MOST_AGGREGATES = 4096
 """Aggregates of a unit that are looked through; of larger units nothing is said."""
 _OUTERMOST = 0xFFFFFFFF
 _SHARED_STRINGS = frozenset((ValueClass.STRP, ValueClass.STRP_ALT))
-_KEPT = 16
+_KEPT = 64
 _MOST_WHOLES = 4096
 """Aggregates around one type that are looked at."""
 _MOST_ALIASES = 64
