@@ -47,6 +47,11 @@ def accesses(program: Path, function: str) -> list[Access]:
     """All that the instructions of a function access."""
     resolver = open_resolver(ElfFile.open(program))
     assert isinstance(resolver, Resolver)
+    return accesses_of(resolver, function)
+
+
+def accesses_of(resolver: Resolver, function: str) -> list[Access]:
+    """The same of a resolver that may have been asked before."""
     symbols = resolver.source.symbols  # type: ignore[attr-defined]
     low = next(address for address, name in symbols.functions.items() if name == function)
     flow = resolver.flow_at(low)

@@ -3,7 +3,11 @@ variables inside of functions, which nothing describes."""
 
 from pathlib import Path
 
-from tests.types.btf_programs import answers
+from tests.types.btf_programs import accesses_of, answers
+
+from undwarf.elf import ElfFile
+from undwarf.types.opening import open_resolver
+from undwarf.types.resolve import Resolver
 
 SOURCE = r"""
 #include <stdlib.h>
@@ -41,12 +45,17 @@ NOINLINE unsigned towns(struct town *first, unsigned long most)
 NOINLINE void starts(struct machine *m) { m->depth = 0; m->stack[0] = 1; }
 NOINLINE int runs(struct town *t)
 { static struct machine m; m.limit = 8; m.first = t; starts(&m); return m.depth + m.first->len; }
+/* Whether it is asked before or after the other one. */
+static inline __attribute__((always_inline)) long counted(int anew, int by)
+{ static struct machine kept; if (anew) starts(&kept); else kept.limit += by; return kept.depth; }
+NOINLINE long anew(int by) { return counted(1, by); }
+NOINLINE long again(int by) { return counted(0, by); }
 NOINLINE void turned(void *what, double how) { double *by = what; by[0] = how; by[1] = -how; }
 NOINLINE void turn(struct map *m, double how) { for (int i = 0; i < m->n; i++) turned(m->spots[i].turn, how); }
 int main(int argc, char **argv)
 { struct link *l = calloc(2, sizeof *l); l->ways = argc > 1 ? &meets : &goes; l[1].ways = &meets; all(l);
   struct map *m = calloc(1, sizeof *m); turn(m, argc); struct other o; o.n = argc;
-  return towns(0, argc) + runs(0) + seen + o.n; }
+  return towns(0, argc) + runs(0) + seen + o.n + anew(argc) + again(argc); }
 """
 
 
@@ -72,6 +81,16 @@ def test_a_variable_inside_of_a_function_is_what_its_address_is_passed_as(plain:
         told = answers(program, "runs")
         assert {"struct machine.limit", "struct machine.first", "struct machine.depth"} <= told
         assert "?" not in told
+
+
+def test_what_is_asked_first_makes_no_difference(optimized: Path) -> None:
+    told = []
+    for order in (("anew", "again"), ("again", "anew")):
+        resolver = open_resolver(ElfFile.open(optimized))
+        assert isinstance(resolver, Resolver)
+        told.append({name: accesses_of(resolver, name) for name in order})
+    assert told[0] == told[1]
+    assert "struct machine" in {one.type for one in told[0]["anew"]}
 
 
 def test_a_part_of_an_element_is_not_the_element(plain: Path, optimized: Path) -> None:

@@ -6,6 +6,7 @@ debugging information and what was tracked are brought together here: each may k
 may be wrong (optimizers let variables stay with registers that hold something derived from them).
 """
 
+from collections.abc import Mapping
 from math import gcd
 
 import cython
@@ -38,7 +39,7 @@ from undwarf.types.layouts.model import VOID
 from undwarf.types.layouts.virtual import is_method_table, virtual_base
 from undwarf.types.sources.calling import argument_registers
 from undwarf.types.sources.place_table import WORDS, sorted_places, table_of
-from undwarf.types.sources.places import Place, PlaceKind, Prototype
+from undwarf.types.sources.places import GlobalVariable, Place, PlaceKind, Prototype
 
 __all__ = ["Questions"]
 
@@ -50,7 +51,8 @@ _WORDS = cython.declare(cython.Py_ssize_t, WORDS)
 
 class Questions:
     """What the data flow of one function asks. ``low`` and ``high``: where the function is; ``listing``: its
-    instructions; ``told``: what is found to be in its frame, where nothing names its variables."""
+    instructions; ``told``: what is found to be in its frame, where nothing names its variables; ``variables``: those
+    elsewhere that nothing describes, by address, as far as it tells itself."""
 
     def __init__(
         self,
@@ -60,6 +62,7 @@ class Questions:
         high: int,
         listing: Listing,
         told: tuple[Place, ...] = (),
+        variables: "Mapping[int, GlobalVariable] | None" = None,
     ) -> None:
         self.program = program
         self.values = values
@@ -87,6 +90,7 @@ class Questions:
         self._pointing = found.pointing
         """Variables whose value is the address of a place in the frame."""
         self._told = told
+        self._variables = variables or {}
         self._in_frame = found.in_frame
         """The numbers of the places in memory."""
         self.in_registers, self.strays, self.seeds = found.register_rows, found.strays, found.seeds
@@ -121,7 +125,6 @@ class Questions:
         further = number - len(self._in_frame)
         return self.places[self._in_frame[number]] if further < 0 else self._told[further]
 
-    @cython.locals(rows="const long long[::1]", n=cython.Py_ssize_t, at=cython.longlong)
     @cython.locals(rows="const long long[::1]", at=cython.Py_ssize_t)
     def homes_at(self, offset: int, stack: Value | None) -> list[Place]:
         """The places of variables that begin at an offset from the call frame address, whenever they are there;
@@ -402,13 +405,18 @@ class Questions:
         """(type, offset in it, name) of the global variable at an address."""
         found = self._globals.get(address, 0)
         if found == 0:
-            got = self.program.global_at(address & 0xFFFFFFFFFFFFFFFF)
+            at = address & 0xFFFFFFFFFFFFFFFF
+            got = self.program.source.global_at(at) or self._undescribed(at)
             found = None if got is None else (got[0].type, got[1], got[0].name)
             if len(self._globals) < 4096:
                 self._globals[address] = found
         return found  # type: ignore[return-value]
 
-    @cython.locals(bounds="const long long[::1]", at=cython.longlong, n=cython.Py_ssize_t)
+    def _undescribed(self, address: int) -> "tuple[GlobalVariable, int] | None":
+        symbol = self.program.symbol_at(address) if self._variables else None
+        known = self._variables.get(symbol[1]) if symbol is not None else None
+        return (known, address - known.address) if known is not None else None
+
     def places_at(self, pc: int) -> list[Place]:
         """Variables that have a place at an address of the function, the outermost scope's first."""
         return self.places.valid_at(pc - self._low)

@@ -70,33 +70,18 @@ class Program:
         """By what is called, as far as it was asked, the registers that say how much it allocates."""
         self.own_allocators: dict[int, tuple[int, ...]] = {}
         """The same of the program's own."""
-        self._symbol_at = symbol_at or (lambda _address: None)
+        self.symbol_at = symbol_at or (lambda _address: None)
         """(name, address, size) of the variable's symbol that holds an address."""
-        self._told: dict[int, GlobalVariable] = {}
         self.thread_block = thread_block
         """Bytes from the begin of the module's thread-local block to the thread pointer (x86-64)."""
 
-    def global_at(self, address: int) -> tuple[GlobalVariable, int] | None:
-        """The variable that holds an address, and how far it is in there."""
-        found = self.source.global_at(address)
-        if found is not None or not self._told:
-            return found
-        symbol = self._symbol_at(address)
-        told = self._told.get(symbol[1]) if symbol is not None else None
-        return (told, address - told.address) if told is not None else None
-
-    def describe(self, address: int, t: int) -> bool:
-        """Somebody takes an address for an object's: a variable that nothing describes, as those inside of functions
-        in BTF, is that, if it has its size. Whether that was not known."""
-        if self.global_at(address) is not None:
-            return False
-        symbol = self._symbol_at(address)
+    def undescribed(self, address: int, t: int) -> GlobalVariable | None:
+        """The variable that somebody takes for an object, if nothing describes it, as BTF does not those inside of
+        functions, and its symbol has the object's size."""
+        symbol = self.symbol_at(address) if self.source.global_at(address) is None else None
         if symbol is None or symbol[1] != address or symbol[2] != self.graph.size(t):
-            return False
-        self._told[address] = GlobalVariable(symbol[0], t, address, symbol[2])
-        # What is loaded there is known as it was.
-        self.values = None
-        return True
+            return None
+        return GlobalVariable(symbol[0], t, address, symbol[2])
 
     def is_per_cpu_base(self, where: Value) -> bool:
         """Whether at an address is where a cpu's per-cpu area lies.

@@ -20,7 +20,7 @@ from undwarf.types.dataflow.flow import FunctionFlow
 from undwarf.types.dataflow.interned import Values
 from undwarf.types.dataflow.program import Program
 from undwarf.types.dataflow.values import FRAME, OBJECT, Value
-from undwarf.types.sources.places import Place
+from undwarf.types.sources.places import GlobalVariable, Place
 
 __all__ = ["Facts", "Tracker"]
 
@@ -50,20 +50,23 @@ class Facts:
     """By those of them that only some of what is done says are meant: what they begin with, as which that is told."""
     rows: set[int] = field(default_factory=set)
     """The instructions of `made` where that is one of several, one behind the other."""
+    variables: dict[int, GlobalVariable] = field(default_factory=dict)
+    """By address, variables that nothing describes, by what their addresses are passed as in this very function: what
+    others do must not matter, as these may be looked at earlier, later, or by another process."""
 
     def adds_to(self, other: "Facts") -> bool:
         """Whether something is here that is not there."""
         mine = {(place.offset, place.type, place.low) for place in self.places}
         theirs = {(place.offset, place.type, place.low) for place in other.places}
-        return self.entry != other.entry or self.made != other.made or self.begin != other.begin or mine != theirs
+        more = self.entry != other.entry or self.made != other.made or self.begin != other.begin
+        return more or mine != theirs or self.variables != other.variables
 
 
 class Tracker:
     """The data flow of one function. What holds before an instruction is asked for while :meth:`states` is there.
 
     ``wanted`` are the numbers of the instructions that will be asked about: where variables have names, or in a kernel,
-    only what leads to them is followed, until more is asked. ``questions`` are those of a tracker of the same function
-    with the same places in its frame.
+    only what leads to them is followed, until more is asked.
     """
 
     def __init__(
@@ -74,7 +77,6 @@ class Tracker:
         high: int,
         facts: Facts | None = None,
         wanted: Sequence[int] | None = None,
-        questions: Questions | None = None,
     ) -> None:
         self.program = program
         self.flow = flow
@@ -88,7 +90,9 @@ class Tracker:
         """(type, offset in it) of an operand by what the pointer it has as its base is passed as, where that is
         known."""
         self.facts = facts = facts or Facts()
-        self.questions = Questions(program, program.values, low, high, flow.instructions, facts.places)
+        # What is loaded from variables that only this function knows of is no other one's.
+        values = program.values if not facts.variables else Values()
+        self.questions = Questions(program, values, low, high, flow.instructions, facts.places, facts.variables)
         self.has_variables = self.questions.has_variables
         self.wanted = wanted
         self._block = -1

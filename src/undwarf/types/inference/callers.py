@@ -585,7 +585,7 @@ def follow(
         if not found:
             return named or tracker
         made = found if named is None else named.facts.made | found
-        return Tracker(program, flow, low, high, Facts(made=made), tracker.wanted, tracker.questions)
+        return Tracker(program, flow, low, high, Facts(made=made), tracker.wanted)
     if len(flow.instructions) > program.graph.limits.inferred_instructions:
         return tracker
     return callers.infer(flow, low, high, tracker).tracker

@@ -25,7 +25,7 @@ from undwarf.types.layouts.fitting import Done, fits, is_row, nothing_done
 from undwarf.types.layouts.located import is_member
 from undwarf.types.layouts.model import VOID, TypeGraph
 from undwarf.types.sources.calling import is_clone
-from undwarf.types.sources.places import Prototype
+from undwarf.types.sources.places import GlobalVariable, Prototype
 from undwarf.types.sources.program_types import structures, structures_by_size
 from undwarf.types.uses.pointed import common_whole, merged
 
@@ -111,7 +111,7 @@ class Inference:
         for _round in range(_ROUNDS):
             decided = self._decide(self.webs)
             found = self._facts(self.webs, decided, facts)
-            if not found.adds_to(facts) and not self._described():
+            if not found.adds_to(facts):
                 settled = not self.webs.cells
                 break
             facts = found
@@ -139,13 +139,14 @@ class Inference:
             lambda k, number: passed.get((k, number), []),
         )
 
-    def _described(self) -> bool:
-        """Whether variables are known now that nothing describes, by what their addresses are passed as."""
-        found = False
+    def _undescribed(self) -> dict[int, GlobalVariable]:
+        """By address, variables that nothing describes, by what their addresses are passed as first."""
+        found: dict[int, GlobalVariable] = {}
         for address, t in self.webs.addresses:
             target = self._graph.target(t)
-            if self._graph.is_aggregate(target) and self._program.describe(address, target):
-                found = True
+            known = self._program.undescribed(address, target) if self._graph.is_aggregate(target) else None
+            if known is not None:
+                found.setdefault(address, known)
         return found
 
     def release(self) -> None:
@@ -594,7 +595,14 @@ class Inference:
 
     def _facts(self, webs: Webs, decided: Decided, before: Facts) -> Facts:
         facts = Facts(
-            dict(before.entry), dict(before.made), dict(before.begin), (), before.wholes, before.bases, set(before.rows)
+            dict(before.entry),
+            dict(before.made),
+            dict(before.begin),
+            (),
+            before.wholes,
+            before.bases,
+            set(before.rows),
+            self._undescribed() | before.variables,
         )
         if self._returned is not None:
             for k, target, _values, _sources in webs.calls:
