@@ -306,7 +306,6 @@ def table_entries(
     low=cython.Py_ssize_t,
     high=cython.Py_ssize_t,
     middle=cython.Py_ssize_t,
-    first=cython.ulonglong,
     word=cython.uint,
     target=cython.ulonglong,
 )

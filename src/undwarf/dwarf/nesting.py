@@ -382,7 +382,6 @@ class ChainColumns:
             column[i] = numbers[column[i]] if column[i] < cython.cast("unsigned int", numbers.shape[0]) else NONE
 
     @cython.locals(
-        order="unsigned int[::1]",
         first="unsigned int[::1]",
         i="Py_ssize_t",
         k="Py_ssize_t",

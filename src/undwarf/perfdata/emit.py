@@ -170,7 +170,6 @@ class Emitter:
         stack_at="const unsigned short[::1]",
         raw_at="const unsigned short[::1]",
         branch_at="const unsigned short[::1]",
-        read_at="const unsigned short[::1]",
         events="const unsigned short[::1]",
         types="const unsigned long long[::1]",
         register_words="const unsigned int[::1]",

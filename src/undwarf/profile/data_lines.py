@@ -43,7 +43,6 @@ def _word(view: Any, at: cython.Py_ssize_t) -> cython.ulonglong:
     out="unsigned long long[::1]",
     address="unsigned long long",
     begin="unsigned long long",
-    scale="unsigned long long",
 )
 def operand_addresses(
     view: Any,

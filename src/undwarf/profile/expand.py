@@ -32,7 +32,6 @@ NONE = cython.declare(cython.uint, 0xFFFFFFFF)
     base="unsigned int",
     key="unsigned long long",
     inline="bint",
-    left="Py_ssize_t",
 )
 def expand_frames(
     columns: "dict[str, memoryview]", function_of: Any, unknown: Any, known: int, expand: bool

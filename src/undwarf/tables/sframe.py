@@ -149,7 +149,6 @@ class Functions(RowTable):
                 inside[way] += any(low <= start + way * at < high for low, high in code)
         return inside[1] > inside[0]
 
-    @cython.locals(new="unsigned long long[::1]")
     def _scan(self, address: cython.ulonglong, at: cython.Py_ssize_t, count: cython.Py_ssize_t, by_field: bool) -> None:
         """Read the functions' entries."""
         wide: cython.bint = self.version == 3

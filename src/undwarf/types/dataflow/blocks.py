@@ -296,7 +296,7 @@ class Blocks:
     @cython.cfunc
     @cython.locals(
         count=cython.Py_ssize_t, root=cython.Py_ssize_t, entered=cython.bint, at=cython.Py_ssize_t,
-        end=cython.Py_ssize_t, n=cython.Py_ssize_t, room="int[::1]",
+        room="int[::1]",
     )  # fmt: skip
     def _order(self) -> Any:
         """Blocks from the entry on, then those nothing leads to with what follows them, then loops nothing enters."""

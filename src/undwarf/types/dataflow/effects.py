@@ -611,7 +611,7 @@ class Effects(Memory):
 
     @cython.cfunc
     @cython.exceptval(-1)
-    @cython.locals(value=cython.int, number=cython.longlong, m=cython.Py_ssize_t, register=cython.longlong)
+    @cython.locals(value=cython.int, register=cython.longlong)
     def call(self, k: cython.Py_ssize_t, row: cython.Py_ssize_t, flow: cython.int) -> cython.int:
         """What a call leaves: registers the callee must keep, the stack but what it may have seen, what it returns."""
         target: Any = self.targets[k] if self.flows[k] & 16 else None
