@@ -9,7 +9,7 @@ from undwarf.dwarf.info import Info
 
 from .test_hostile import COMPILE_UNIT, FUNCTION, NAME, REF4, ROOT, STRING, UNIT, function, table, unit
 
-BASE_TYPE, BYTE_SIZE, MEMBER, MEMBER_AT, BIT_SIZE = 0x24, 0x0B, 0x0D, 0x38, 0x0D
+BASE_TYPE, BYTE_SIZE, MEMBER, MEMBER_AT, BIT_SIZE, LEXICAL_BLOCK = 0x24, 0x0B, 0x0D, 0x38, 0x0D, 0x0B
 ENUMERATION, ENUMERATOR, VARIABLE, STRUCTURE, TYPEDEF, TYPE, SUBPROGRAM = 0x04, 0x28, 0x34, 0x13, 0x16, 0x49, 0x2E
 SIBLING, LANGUAGE, DATA1, LOCATION, DECLARATION, EXPRLOC, PRESENT, SEC_OFFSET = (
     0x01,
@@ -188,3 +188,23 @@ def test_members_that_every_object_has_are_told_at_once() -> None:
     a, b, c, nameless = info.members(0, entry.behind, wanted, 10)
     assert (a, nameless) == (("a", 8, 4, FIRST), ("", 0, 4, FIRST))
     assert [(one.string(NAME), one.size_of_type()) for one in (b, c)] == [("b", 4), ("c", 4)]
+
+
+@pytest.mark.parametrize("blocks", [1, 3, 1021, 1022, 1023, 2000])
+def test_variables_in_blocks_of_a_function_are_in_that_and_those_behind_it_are_not(blocks: int) -> None:
+    abbreviations = table(
+        (1, COMPILE_UNIT, True, []),
+        (2, SUBPROGRAM, True, [(NAME, STRING)]),
+        (3, LEXICAL_BLOCK, True, []),
+        (5, VARIABLE, False, [(NAME, STRING), (LOCATION, EXPRLOC)]),
+        (8, STRUCTURE, True, [(NAME, STRING)]),
+    )
+    inner = b"\3" * blocks + variable(0x5000) + b"\0" * blocks
+    entries = b"\2f\0" + inner + b"\x08s\0\0" + b"\0" + b"\x08t\0\0" + variable(0x4000)
+    info = Info(unit(ROOT + entries + b"\0"), abbreviations)
+    deep = blocks + 2 > 1024
+    rows = info.declared(0)
+    inside, nowhere = 0xFFFFFFFE, 0xFFFFFFFF
+    assert rows["parent"].tolist() == ([nowhere] if deep else [nowhere, inside, inside, nowhere, nowhere])
+    assert [row[2] for row in info.outline()[0]] == ([] if deep else [0x5000, 0x4000])
+    assert info.damaged == (2 if deep else 0)

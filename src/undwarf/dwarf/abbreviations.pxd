@@ -21,8 +21,7 @@ cdef class Abbreviations(Units):
     # Where DW_AT_sibling is in an entry, and its size in the lowest four bits, of those whose children say nothing of
     # types' members, functions and variables, and (OF_MEMBERS set) of those with members; 0 for others.
     cdef unsigned int[::1] decl_leap
-    # Of what units declare, what an entry is (CODE and its like); 0 for all else, and for variables that neither may
-    # have one place all the time nor be declared only.
+    # What an entry is (FUNCTIONS and its like); 0 for all that declares nothing.
     cdef unsigned char[::1] decl_declares
     cdef unsigned long long[::1] codes
     cdef Py_ssize_t decl_total

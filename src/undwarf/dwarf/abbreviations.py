@@ -20,10 +20,13 @@ MAX_ATTRIBUTES = cython.declare(cython.Py_ssize_t, 256)
 could have more, each time they occur."""
 OF_MEMBERS = cython.declare(cython.uint, 0x80000000)
 """Set in ``decl_leap`` of structures, unions and classes: their children say nothing of types' members only in C."""
-CODE = cython.declare(cython.int, 1)
+FUNCTIONS = cython.declare(cython.int, 1)
 TYPES = cython.declare(cython.int, 2)
 NAMES = cython.declare(cython.int, 4)
-"""Of what units declare: functions and variables; types but typedefs; these and namespaces."""
+VARIABLES = cython.declare(cython.int, 8)
+INLINED = cython.declare(cython.int, 16)
+"""What entries are (``decl_declares``): functions; types but typedefs; these and namespaces; variables that may have
+one place all the time or be declared only; functions that are inlined."""
 SPARSE = cython.declare(cython.ulonglong, 256)
 """How far the codes of an abbreviation table may go beyond eight for each entry; they are dense."""
 
@@ -250,8 +253,12 @@ class Abbreviations(Units):
         self.decl_count[n] = cython.cast("unsigned int", self.spec_total - self.decl_spec[n])
         self.decl_fixed[n] = total
         self.decl_leap[n] = leap
-        if tag == tags.SUBPROGRAM or (tag == tags.VARIABLE and placed):
-            self.decl_declares[n] = CODE
+        if tag == tags.SUBPROGRAM:
+            self.decl_declares[n] = FUNCTIONS
+        elif tag == tags.VARIABLE:
+            self.decl_declares[n] = VARIABLES if placed else 0
+        elif tag == tags.INLINED_SUBROUTINE:
+            self.decl_declares[n] = INLINED
         elif holds or tag == tags.INTERFACE_TYPE or tag == tags.ENUMERATION_TYPE:
             self.decl_declares[n] = TYPES
         elif tag == tags.NAMESPACE or tag == tags.TYPEDEF:

@@ -1,4 +1,3 @@
-cimport cython
 from undwarf.dwarf.functions cimport Functions
 
 
@@ -8,8 +7,6 @@ cdef class Declarations(Functions):
     cdef int place_kind
 
     cdef int declare(self, Py_ssize_t unit, int wanted_kinds) except? -1
-    @cython.final
-    cdef int pass_others(self, int wanted_kinds, bint plain) noexcept nogil
     cdef bint leap_over(self, Py_ssize_t decl) noexcept nogil
     cdef unsigned int declare_entry(
         self, Py_ssize_t decl, int tag, Py_ssize_t die, unsigned int outer, int wanted_kinds

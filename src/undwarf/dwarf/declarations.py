@@ -17,12 +17,11 @@ INSIDE = cython.declare(cython.uint, 0xFFFFFFFE)
 """In the place of a parent: the entry is in a function."""
 MAX_DEPTH = cython.declare(cython.Py_ssize_t, 1024)
 """Nesting of entries that is followed."""
-CODE = cython.declare(cython.int, 1)
+CODE = cython.declare(cython.int, 9)
 TYPES = cython.declare(cython.int, 2)
-ALL = cython.declare(cython.int, 7)
-"""Of what units declare, as undwarf.dwarf.abbreviations has it; these and namespaces as well."""
-OF_MEMBERS = cython.declare(cython.uint, 0x80000000)
-"""As undwarf.dwarf.abbreviations has it."""
+ALL = cython.declare(cython.int, 15)
+"""Of what units declare, as undwarf.dwarf.abbreviations has it: functions and variables; types but typedefs; these and
+namespaces as well."""
 
 NAMING = cython.declare(cython.int, 1)
 PLACING = cython.declare(cython.int, 2)
@@ -195,7 +194,7 @@ class Declarations(Functions):
         self.enclosing[0] = NONE
         while self.at < self.end:
             if depth:
-                self.pass_others(wanted_kinds, plain != 0)
+                depth = self.pass_others(depth, wanted_kinds, plain != 0, False)
                 if self.at >= self.end:
                     break
             die = self.at
@@ -247,74 +246,6 @@ class Declarations(Functions):
                 self.enclosing[depth] = outer
             elif depth == 0:
                 break
-        return 0
-
-    @cython.final
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    @cython.boundscheck(False)
-    @cython.locals(
-        data="const unsigned char *",
-        codes="const unsigned int *",
-        declares="const unsigned char *",
-        children="const unsigned char *",
-        sizes="const int *",
-    )
-    def pass_others(self, wanted_kinds: cython.int, plain: cython.bint) -> cython.int:
-        """Step over entries from ``at`` on, most of what a unit has, that declare nothing which is wanted and have no
-        children, or say where these end. What is not whole is left."""
-        # Bytes are looked at before the end only, which is inside of the section; codes that the table at hand has lead
-        # to rows that are. All of this is written nowhere below.
-        if self.at >= self.end or self.codes_end == 0 or self.decl_total == 0:
-            return 0
-        data = cython.address(self.data[0])
-        codes = cython.address(self.code_map[self.codes_at])
-        declares = cython.address(self.decl_declares[0])
-        children = cython.address(self.decl_children[0])
-        sizes = cython.address(self.decl_fixed[0])
-        codes_end: cython.ulonglong = min(self.codes_end, 0x4000)
-        at: cython.Py_ssize_t = self.at
-        end: cython.Py_ssize_t = min(self.end, self.data.shape[0])
-        first: cython.Py_ssize_t
-        behind: cython.Py_ssize_t
-        decl: cython.Py_ssize_t
-        code: cython.ulonglong
-        where: cython.uint
-        target: cython.ulonglong
-        while at < end:
-            code = data[at]
-            first = at + 1
-            if code >= 0x80:
-                if first == end:
-                    break
-                code = code & 0x7F | cython.cast(cython.ulonglong, data[first]) << 7
-                # Longer ones are left as well: they become too large.
-                first += 1
-            if code == 0 or code >= codes_end:
-                break
-            decl = cython.cast("Py_ssize_t", codes[code]) - 1
-            if decl < 0 or declares[decl] & wanted_kinds:
-                break
-            if sizes[decl] >= 0:
-                behind = first + sizes[decl]
-            else:
-                self.at = first
-                self.pass_over(decl)
-                behind = self.at
-            if behind > end:
-                break
-            if children[decl]:
-                where = self.decl_leap[decl]
-                if where == 0 or (where & OF_MEMBERS and not plain):
-                    break
-                where &= ~OF_MEMBERS
-                target = self.unit_offset[self.unit] + fixed(self.data, first + (where >> 4), where & 15, self.big)
-                if target <= cython.cast(cython.ulonglong, behind) or target > cython.cast(cython.ulonglong, end):
-                    break
-                behind = cython.cast("Py_ssize_t", target)
-            at = behind
-        self.at = at
         return 0
 
     @cython.cfunc

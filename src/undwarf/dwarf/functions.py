@@ -5,12 +5,20 @@ from typing import Any
 
 import cython
 from cython.cimports.undwarf.dwarf import attributes, tags
+from cython.cimports.undwarf.dwarf.fixed import fixed
 
 from undwarf.buffers import copied
 from undwarf.dwarf.ranges import Ranges
 
 NULL_ENTRY = cython.declare(cython.Py_ssize_t, -2)
 NONE = cython.declare(cython.uint, 0xFFFFFFFF)
+INSIDE = cython.declare(cython.uint, 0xFFFFFFFE)
+"""In the place of a parent: the entry is in a function."""
+FUNCTIONS = cython.declare(cython.int, 1)
+INLINED = cython.declare(cython.int, 16)
+"""Of what units declare, as undwarf.dwarf.abbreviations has it."""
+OF_MEMBERS = cython.declare(cython.uint, 0x80000000)
+"""As undwarf.dwarf.abbreviations has it."""
 MAX_DEPTH = cython.declare(cython.Py_ssize_t, 1024)
 """Nesting of entries that is followed."""
 MAX_HOPS = cython.declare(cython.int, 32)
@@ -81,6 +89,7 @@ class Functions(Ranges):
         first: cython.Py_ssize_t
         outer: cython.uint
         tag: cython.int
+        wanted_kinds: cython.int = FUNCTIONS | INLINED if inlined else FUNCTIONS
         self.list_bytes = 0
         self._reset_records()
         plain: cython.int = self.plain(unit)
@@ -89,6 +98,10 @@ class Functions(Ranges):
         # What the children at each depth are enclosed by.
         self.enclosing[0] = NONE
         while self.at < self.end:
+            if depth:
+                depth = self.pass_others(depth, wanted_kinds, plain != 0, True)
+                if self.at >= self.end:
+                    break
             die = self.at
             decl = self.head()
             if decl == NULL_ENTRY:
@@ -102,11 +115,8 @@ class Functions(Ranges):
                 break
             tag = self.decl_tag[decl]
             outer = self.enclosing[depth]
-            if tag == tags.SUBPROGRAM or (tag == tags.INLINED_SUBROUTINE and inlined):
+            if self.decl_declares[decl] & wanted_kinds:
                 outer = self._function(decl, tag, die, outer)
-            elif self.decl_fixed[decl] >= 0:
-                # Of most of a unit: not worth a call.
-                self.at += self.decl_fixed[decl]
             else:
                 self.pass_over(decl)
             if self.at > self.end:
@@ -121,6 +131,91 @@ class Functions(Ranges):
             elif depth == 0:
                 break
         return 0
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    @cython.boundscheck(False)
+    @cython.locals(
+        data="const unsigned char *",
+        codes="const unsigned int *",
+        declares="const unsigned char *",
+        children="const unsigned char *",
+        sizes="const int *",
+    )
+    def pass_others(
+        self, depth: cython.Py_ssize_t, wanted_kinds: cython.int, plain: cython.bint, through: cython.bint
+    ) -> cython.Py_ssize_t:
+        """Step over entries from ``at`` on, most of what a unit has, that declare nothing which is wanted and have no
+        children, or say where these end, or are in a function; how deep the next is. What is not whole is left.
+
+        With ``through``, what is in any of them belongs to what this is in."""
+        # Bytes are looked at before the end only, which is inside of the section; codes that the table at hand has lead
+        # to rows that are. All of this is written nowhere below.
+        if self.at >= self.end or self.codes_end == 0 or self.decl_total == 0:
+            return depth
+        data = cython.address(self.data[0])
+        codes = cython.address(self.code_map[self.codes_at])
+        declares = cython.address(self.decl_declares[0])
+        children = cython.address(self.decl_children[0])
+        sizes = cython.address(self.decl_fixed[0])
+        codes_end: cython.ulonglong = min(self.codes_end, 0x4000)
+        at: cython.Py_ssize_t = self.at
+        end: cython.Py_ssize_t = min(self.end, self.data.shape[0])
+        first: cython.Py_ssize_t
+        behind: cython.Py_ssize_t
+        decl: cython.Py_ssize_t
+        code: cython.ulonglong
+        where: cython.uint
+        target: cython.ulonglong
+        while at < end:
+            code = data[at]
+            first = at + 1
+            if code >= 0x80:
+                if first == end:
+                    break
+                code = code & 0x7F | cython.cast(cython.ulonglong, data[first]) << 7
+                # Longer ones are left as well: they become too large.
+                first += 1
+            if code == 0:
+                if depth <= 1:
+                    break
+                depth -= 1
+                at = first
+                continue
+            if code >= codes_end:
+                break
+            decl = cython.cast("Py_ssize_t", codes[code]) - 1
+            if decl < 0 or declares[decl] & wanted_kinds:
+                break
+            if sizes[decl] >= 0:
+                behind = first + sizes[decl]
+            else:
+                self.at = first
+                self.pass_over(decl)
+                behind = self.at
+            if behind > end:
+                break
+            if children[decl]:
+                where = self.decl_leap[decl]
+                target = 0
+                if where and (plain or not where & OF_MEMBERS):
+                    where &= ~OF_MEMBERS
+                    target = self.unit_offset[self.unit] + fixed(self.data, first + (where >> 4), where & 15, self.big)
+                if cython.cast(cython.ulonglong, behind) < target <= cython.cast(cython.ulonglong, end):
+                    behind = cython.cast("Py_ssize_t", target)
+                elif (
+                    (through or self.enclosing[depth] == INSIDE)
+                    and depth < MAX_DEPTH
+                    and self.decl_tag[decl] != tags.SUBPROGRAM
+                ):
+                    self.enclosing[depth + 1] = self.enclosing[depth]
+                    depth += 1
+                else:
+                    break
+            at = behind
+        self.at = at
+        return depth
 
     @cython.cfunc
     @cython.exceptval(check=True)

@@ -45,6 +45,13 @@ _WRAPPERS = (
 )
 
 
+# Kinds as numbers of C, as in `records.py`.
+_VOID = cython.declare(cython.int, 0)
+_POINTER = cython.declare(cython.int, 5)
+_REFERENCE = cython.declare(cython.int, 6)
+_ARRAY = cython.declare(cython.int, 7)
+_TYPEDEF = cython.declare(cython.int, 12)
+_FUNCTION = cython.declare(cython.int, 17)
 _STEPS = cython.declare(cython.int, 512)
 """Aggregates and arrays inside of a type that are looked at to find its arrays."""
 
@@ -327,6 +334,7 @@ class TypeGraph(TypeStore):
             found = self._names[t] = self._spell(t, 0)
         return found
 
+    @cython.locals(kind=cython.int)
     def _spell(self, t: int, depth: int) -> str:
         if depth > self.limits.type_depth:
             return "?"
@@ -335,22 +343,22 @@ class TypeGraph(TypeStore):
             record = self.record(t)
             if record.kind not in THROUGH:
                 break
-            if record.kind == Kind.TYPEDEF:
+            if record.kind == _TYPEDEF:
                 # The innermost typedef names what has no name itself.
                 given = record.name or given
             t = record.target
         else:
             return given or "?"
         kind = record.kind
-        if kind == Kind.POINTER:
+        if kind == _POINTER:
             return self._spell(record.target, depth + 1) + "*"
-        if kind == Kind.REFERENCE:
+        if kind == _REFERENCE:
             return self._spell(record.target, depth + 1) + (record.name or "&")
-        if kind == Kind.ARRAY:
+        if kind == _ARRAY:
             return self._spell(record.target, depth + 1) + "[]"
-        if kind == Kind.FUNCTION:
+        if kind == _FUNCTION:
             return "(function)"
-        if kind == Kind.VOID:
+        if kind == _VOID:
             return record.name or "void"
         name = record.name
         if not name:

@@ -33,6 +33,7 @@ from undwarf.types.layouts.records import (
 _as_it_is = tuple.__new__
 
 # Kinds as numbers of C, as in `records.py`.
+_OTHER = Kind.OTHER
 _POINTER = cython.declare(cython.int, 5)
 _REFERENCE = cython.declare(cython.int, 6)
 _ARRAY = cython.declare(cython.int, 7)
@@ -122,7 +123,7 @@ class TypeStore:
 
     def _load(self, t: int) -> TypeRecord:
         # A loader that comes back to this type while it makes it finds an unknown one.
-        self._records[t] = TypeRecord(Kind.OTHER)
+        self._records[t] = TypeRecord(_OTHER)
         loader, key = self._source(t)
         self._loading += 1
         try:
@@ -263,7 +264,7 @@ class TypeStore:
             if record.kind in ADDRESSES:
                 size = record.size if record.size > 0 else self.pointer_size
                 break
-            if record.kind != Kind.ARRAY or record.size >= 0:
+            if record.kind != _ARRAY or record.size >= 0:
                 size = record.size
                 if size < 0:
                     return 0
@@ -288,7 +289,7 @@ class TypeStore:
     def element_count(self, t: int) -> int:
         """Elements of an array; -1 for unknown (a flexible array, a computed bound) and for what is no array."""
         record = self.record(self.strip(t))
-        if record.kind != Kind.ARRAY:
+        if record.kind != _ARRAY:
             return -1
         if record.count < 0 and record.size > 0:
             stride = self.size(record.target)
