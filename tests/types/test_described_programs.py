@@ -59,8 +59,14 @@ static struct { long n; struct collected header; struct row row; } empty;
 NOINLINE int has(struct row *r, struct thing *t) { return r->length > 2 && (r->each[1] == t || r->each[2] == t); }
 NOINLINE void forgotten(struct row *r)
 { struct collected *c = (struct collected *)r - 1; r->length = c->next; c->previous &= 1; }
+struct link { struct link *next, *prev; };
+struct cached { void *ops; struct link lru; long weight; };
+struct counter { long hits; struct cached base; int step; struct link changed; };
+struct blob { struct cached base; long length; };
+NOINLINE void bumped(struct cached *c, struct link *head)
+{ struct counter *k = (struct counter *)((char *)c - 8); c->weight++; k->changed.next = head; k->changed.prev = head; }
 int main(int argc, char **argv)
-{ struct tree t = { 0 };
+{ struct tree t = { 0 }; struct counter k = { argc }; bumped(&k.base, &k.changed);
   static char rows[200]; forgotten((struct row *)(rows + 64));
   if (has((struct row *)rows, 0)) return has(&empty.row, 0);
   struct frame frames[9] = { 0 }; fill(frames, argc); both(frames, argc); last(argc);
@@ -101,6 +107,12 @@ def test_further_elements_are_no_members_of_a_container_of_such(program: Path) -
         "struct mesh.box.low.x", "struct mesh.box.low.y", "struct mesh.box.high.z", "struct mesh.center.x",
         "struct mesh.radius",
     }  # fmt: skip
+
+
+def test_what_lies_behind_an_object_with_links_is_in_what_holds_it(program: Path) -> None:
+    told = answers(program, "bumped")
+    assert not any(one.startswith("struct cached.lru") for one in told)
+    assert any(one.startswith("struct counter.changed") for one in told)
 
 
 def test_a_number_that_is_put_together_from_characters_is_where_its_variable_says(

@@ -9,7 +9,7 @@ from undwarf.disasm.x86_64 import MACHINE
 from undwarf.disasm.x86_operands import RDI, RSI, XMM0
 from undwarf.types.dataflow.tracking import Tracker
 from undwarf.types.dataflow.values import FRAME, NUMBER, OBJECT, Value
-from undwarf.types.inference.frame_uses import GONE, Piece
+from undwarf.types.inference.frame_uses import GONE, Claim, Piece
 from undwarf.types.inference.memory_uses import MemoryUses
 from undwarf.types.inference.nodes import Held, Node, added
 from undwarf.types.layouts.model import VOID, Kind
@@ -126,6 +126,7 @@ class CallUses(MemoryUses):
             for offset, t in stack_arguments(graph, prototype.parameters, returns):
                 if graph.is_aggregate(t):
                     self.frame.note(top[4] + offset, t)
+                    self.frame.arguments.append(Claim(k, top[4] + offset, t, fills=False))
         if self.unoptimised and prototype is not None and prototype.trusted:
             vectors = vector_registers(graph, prototype.parameters)
             for register, t, piece in (*arguments, *((XMM0 + n, t, at) for n, t, at in vectors)):
@@ -141,6 +142,7 @@ class CallUses(MemoryUses):
             value = tracker.register(register)
             if value is not None and value[0] == FRAME:
                 self.frame.loose.add((k, value[4]))
+                self.frame.taken.add(value[4])
         if made.target is not None:
             known = {register: tracker.register(register) for register in (*MACHINE.parameters, 0)}
             sources = {register: each for register in MACHINE.parameters if (each := self.read(held, register))}

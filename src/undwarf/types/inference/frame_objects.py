@@ -5,6 +5,7 @@ is copied to and from them, arrays, numbers and pointers."""
 from collections.abc import Collection, Iterable
 from itertools import product
 
+from undwarf.disasm import Flow
 from undwarf.types.dataflow.program import Program
 from undwarf.types.inference.frame_uses import Claim
 from undwarf.types.inference.frame_webs import FrameAccess, webs_of
@@ -51,6 +52,8 @@ class FrameObjects:
         self._frame = webs.frame
         self._decided = decided
         self._lent = list(lent)
+        self._copies: set[int] = set()
+        """Offsets of what is known by copies of it alone."""
         self._shared: list[Place] = []
         """Objects that have their place for a part of the function only."""
         self._uses = uses
@@ -87,14 +90,16 @@ class FrameObjects:
             t = types.get(node, VOID)
             if t and not any(low <= offset < high for low, high in spans):
                 own = {each.key[1] for each in filled[offset]}
-                above = [at for at in frame.exact if at >= offset + stride and at not in own]
+                above = [at for at in (*frame.exact, *frame.taken) if at >= offset + stride and at not in own]
                 above += [low for low, _high in spans if low > offset]
                 for at, (_stride, other) in cells.items():
                     if at > offset and self._differs(t, types.get(other)):
                         above.append(at)
                 above.append(_SAVED if webs.unoptimised else 0)
                 end = min(above)
-                if end - offset >= stride:
+                # An index that counts from one or more leads from before an array into it.
+                before = not webs.unoptimised and offset not in frame.exact and offset not in frame.taken
+                if end - offset >= stride and not (before and end == offset + stride and end in frame.taken):
                     found.append((offset, self._array(t, (end - offset) // stride)))
         found += [(offset, t) for offset, t in frame.places.items()]
         for offset, count in frame.rows:
@@ -120,13 +125,17 @@ class FrameObjects:
             shared = any(low <= offset < high for low, high in apart)
             if t and not shared and (webs.unoptimised or self._is_all_of(t, offset)):
                 objects.append((offset, t))
+        by = {(claim.k, claim.offset) for claim in (*frame.claims, *self._lent)}
+        # Who else is given an object's address may put another one there.
+        open_to = {offset for k, offset in frame.loose if (k, offset) not in by} | self._copies
         lent: dict[int, set[int]] = {}
         for claim in self._lent:
             lent.setdefault(claim.offset, set()).add(claim.type)
         for offset, types in lent.items():
             t = merged(graph, types)
             shared = any(low <= offset < high for low, high in apart)
-            if t and offset not in frame.objects and not shared and self._is_all_of(t, offset):
+            narrow = offset not in open_to
+            if t and offset not in frame.objects and not shared and self._is_all_of(t, offset, narrow=narrow):
                 objects.append((offset, t))
         for offset, sizes in frame.sizes.items():
             t = self._of_size(offset, sizes) if all(offset != begin for begin, _t in objects) else VOID
@@ -136,14 +145,37 @@ class FrameObjects:
             objects = [one for one in objects if not any(self._share(one, other) for other in objects)]
         objects = [one for one in objects if not any(self._is_part(one, other) for other in objects)]
         self._add_copies(objects)
-        return objects
+        return objects if not webs.unoptimised else self._without_arguments(objects)
+
+    def _without_arguments(self, objects: list[tuple[int, int]]) -> list[tuple[int, int]]:
+        """Some objects without those that several calls of unoptimised code are given in the same bytes of the stack:
+        each of these has its place there from the call before its own on."""
+        graph = self._graph
+        instructions = self._webs.tracker.flow.instructions
+        kinds = {(claim.offset, graph.canonical(claim.type)): claim.type for claim in self._frame.arguments}
+        places = [(offset, t) for (offset, _canonical), t in kinds.items()]
+        apart = [
+            (one[0], graph.canonical(one[1]))
+            for one in places
+            if any(one != other and self._share(one, other) for other in places)
+        ]
+        for claim in self._frame.arguments:
+            if (claim.offset, graph.canonical(claim.type)) in apart:
+                begun = claim.k - 1
+                while begun >= 0 and instructions[begun].flow not in (Flow.CALL, Flow.INDIRECT_CALL):
+                    begun -= 1
+                low, end = instructions.address_of(begun + 1), instructions[claim.k].next_address
+                self._shared.append(Place("", claim.type, PlaceKind.CFA, -1, claim.offset, low, end))
+        return [(offset, t) for offset, t in objects if (offset, graph.canonical(t)) not in apart]
 
     def _split(self) -> list[tuple[int, int]]:
         """Tell objects apart that have the same bytes of the frame at different times; from where to where these bytes
         are."""
         graph, frame = self._graph, self._frame
         told = {*frame.claims, *self._lent}
-        self._lent += self._copied(told)
+        copied = self._copied(told)
+        self._lent += copied
+        self._copies = {claim.offset for claim in copied}
         claims = sorted({*told, *self._lent}, key=lambda claim: claim.offset)
         regions: list[tuple[int, int, list[Claim]]] = []
         for claim in claims:
@@ -286,6 +318,7 @@ class FrameObjects:
         graph = self._graph
         copies = [one[:3] for one in self._frame.copies]
         both = [*copies, *((other, one, size) for one, other, size in copies)]
+        self._add_arguments(objects, copies)
         for begin, t in objects:
             end = begin + graph.size(t)
             covered: dict[int, set[int]] = {}
@@ -296,13 +329,34 @@ class FrameObjects:
                 at = begin - apart
                 free = all(low + graph.size(each) <= at or at + end - begin <= low for low, each in objects)
                 enough = len(those) >= (end - begin if self._webs.unoptimised else min(end - begin, 16)) > 8
-                if enough and free and len(objects) < _MOST_OBJECTS and self._is_all_of(t, at):
+                if enough and free and len(objects) < _MOST_OBJECTS and self._is_all_of(t, at, narrow=False):
                     # The list grows while it is walked.
                     objects.append((at, t))
 
-    def _is_all_of(self, t: int, begin: int, own: list[FrameAccess] | None = None) -> bool:
-        """Whether all that is accessed where an object is to be in the frame is of whole members, or reads one's begin,
-        as a part of a number. ``own``: what is accessed of it, if other objects are in its place as well."""
+    def _add_arguments(self, objects: list[tuple[int, int]], copies: list[tuple[int, int, int]]) -> None:
+        """Add what is copied to where functions expect one of several aggregates, as arguments on the stack of several
+        calls are in one place: it is the only one of them that has as many bytes as are copied from there."""
+        graph = self._graph
+        known = {begin for begin, _t in objects}
+        for begin, told in self._frame.objects.items() if self._webs.unoptimised else ():
+            if begin in known or len({graph.canonical(t) for t in told}) < 2:
+                continue
+            covered: dict[int, set[int]] = {}
+            for one, other, size in copies:
+                if other >= begin:
+                    covered.setdefault(one - other, set()).update(range(other - begin, other - begin + size))
+            for apart, those in covered.items():
+                at, whole = begin + apart, next(n for n in range(len(those) + 1) if n not in those)
+                fitting = {graph.canonical(t): t for t in told if graph.size(t) == whole > _WORD}
+                free = all(low + graph.size(each) <= at or at + whole <= low for low, each in objects)
+                t = next(iter(fitting.values())) if len(fitting) == 1 else VOID
+                if t and apart and free and len(objects) < _MOST_OBJECTS and self._is_all_of(t, at, narrow=False):
+                    objects.append((at, t))
+
+    def _is_all_of(self, t: int, begin: int, own: list[FrameAccess] | None = None, *, narrow: bool = True) -> bool:
+        """Whether all that is accessed where an object is to be in the frame is of whole members, or, if ``narrow``,
+        reads one's begin, as a part of a number. ``own``: what is accessed of it, if other objects are in its place as
+        well."""
         graph = self._graph
         size = graph.size(t)
         stands, loaded, pointed = self._frame.stands, self._frame.loaded, self._frame.pointed
@@ -315,6 +369,8 @@ class FrameObjects:
         for at, width in single:
             found = graph.member_at(t, at, width) if at >= 0 else None
             if found is None or found.offset or 1 < graph.size(found.type) < width == graph.pointer_size:
+                return False
+            if not narrow and graph.size(found.type) > width:
                 return False
         for at in self._frame.addressed if own is None else ():
             if begin <= at < begin + size and not graph.is_pointer(graph.value_at(t, at - begin, graph.pointer_size)):

@@ -56,6 +56,8 @@ class FrameUses:
         self.at = -1
         self.claims: list[Claim] = []
         """Aggregates in the frame of optimised code, each where it is told."""
+        self.arguments: list[Claim] = []
+        """Aggregates that calls are given on the stack, each where it is called."""
         self.accesses: list[FrameAccess] = []
         """All that instructions access there, without an index."""
         self.loose: set[tuple[int, int]] = set()
@@ -70,6 +72,8 @@ class FrameUses:
         """Offsets of the frame whose addresses are passed where nothing says what is expected."""
         self.exact: set[int] = set()
         """Offsets of what is accessed in the frame without an index."""
+        self.taken: set[int] = set()
+        """Offsets of what the address is taken of without an index."""
         self.floating: dict[int, int] = {}
         """Sizes of numbers with a point that are kept in the frame of optimised code, by offset."""
         self._otherwise: set[int] = set()

@@ -17,7 +17,7 @@ from functools import partial
 from undwarf.disasm import NONE, Action, Flow, Instruction, Memory
 from undwarf.disasm.x86_properties import calculates, compares, immediate_of, makes_int, moves_vector, signedness
 from undwarf.types.dataflow.tracking import Tracker
-from undwarf.types.dataflow.values import NUMBER, OBJECT, Value
+from undwarf.types.dataflow.values import FRAME, NUMBER, OBJECT, Value
 from undwarf.types.inference.call_uses import CallUses
 from undwarf.types.inference.held_values import GENERAL, REACH
 from undwarf.types.inference.kindred import Kindred
@@ -191,6 +191,9 @@ class Webs(CallUses):
             operand = made.memory[0]
             base = self.read(held, operand.base) if operand.base != NONE else None
             self._summed(held, operand, made.width)
+            place = self.tracker.address_of(k, 0)
+            if place is not None and place[0] == FRAME and not place[2]:
+                self.frame.taken.add(place[4])
             if base is not None and operand.index == NONE and made.width == 8:
                 result = (base[0], base[1] + operand.displacement, base[2])
             elif operand.base != NONE and operand.index != NONE and made.width == 8:

@@ -233,6 +233,9 @@ def _next_of_several(tracker: Tracker, k: int, operand: Memory, where: Value) ->
         return False
     if any(graph.canonical(graph.target(one.type)) == canonical for one in graph.members(t)):
         return False
+    if any(graph.is_link(one.type) for one in graph.members(t)):
+        # What is held in lists is seldom in an array as well.
+        return False
     wholes = Counter(graph.canonical(one) for one, _at in questions.embedders.of(t))
     return not any(
         not at and wholes[graph.canonical(one)] == 1 and where[4] < graph.size(one) and _begins(graph, one, canonical)
