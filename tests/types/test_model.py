@@ -4,6 +4,7 @@ import pytest
 
 from undwarf.limits import Limits
 from undwarf.types import Kind, Member, TypeGraph, TypeRecord
+from undwarf.types.sources.program_types import structures
 
 
 def member(
@@ -294,3 +295,20 @@ def test_a_pointer_to_nobody_knows_what(graph: TypeGraph) -> None:
     assert graph.is_void_pointer(graph.pointer_to(0))
     assert graph.is_void_pointer(graph.add(TypeRecord(Kind.TYPEDEF, "any", target=graph.pointer_to(void))))
     assert not any(map(graph.is_void_pointer, (0, word, graph.pointer_to(word), graph.pointer_to(graph.pointer_to(0)))))
+
+
+def test_what_is_asked_for_so_far_are_not_all_structures(graph: TypeGraph) -> None:
+    class Known:
+        def load(self, key: int) -> TypeRecord:
+            return TypeRecord(Kind.STRUCT, f"s{key}", 8, keyword="struct")
+
+        def keys(self, kinds: frozenset[Kind]) -> list[int]:
+            return [0, 1] if Kind.STRUCT in kinds else []
+
+    struct(graph, "node", 8, member("key", 0, integer(graph)))
+    assert not graph.complete
+    assert structures(graph) == []
+    whole = TypeGraph()
+    first = whole.reserve_many(Known(), 2)
+    assert whole.complete
+    assert structures(whole) == [first, first + 1]

@@ -71,6 +71,11 @@ class TypeStore:
         """Whether no type is being made: those that are look unknown."""
         return not self._loading
 
+    @property
+    def complete(self) -> bool:
+        """Whether all types there are were given out at once, as of BTF; else those that were asked for so far."""
+        return bool(self._ranges)
+
     def __len__(self) -> int:
         return len(self._records)
 

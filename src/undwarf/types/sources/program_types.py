@@ -52,15 +52,16 @@ def _named(graph: TypeGraph, names: tuple[str, ...], kinds: tuple[Kind, ...]) ->
 
 def structures_by_size(graph: TypeGraph) -> dict[int, list[int]]:
     """Structures and unions by how many bytes they take, but those without a name, to which hardly a pointer leads;
-    those of the last graph are remembered."""
+    those of the last graph are remembered. None where not all are known: which one is the only one of some kind would
+    depend on what was asked before."""
     global _last_sizes
     if _last_sizes is None or _last_sizes[0] is not graph:
         found: dict[int, list[int]] = {}
         named: dict[int, int] = {}
-        for t in graph.of_kinds(_TYPEDEFS):
+        for t in graph.of_kinds(_TYPEDEFS) if graph.complete else ():
             # What has no name of its own is known by the first that is given to it.
             named.setdefault(graph.record(t).target, t)
-        for t in graph.of_kinds(_AGGREGATES):
+        for t in graph.of_kinds(_AGGREGATES) if graph.complete else ():
             one = t if graph.name(t) else named.get(t, VOID)
             if one and graph.name(t) != _PARAMETER_LIST:
                 found.setdefault(graph.size(one), []).append(one)
