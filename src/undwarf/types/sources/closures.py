@@ -9,8 +9,7 @@ variables are.
 from undwarf.dwarf.info import Entry
 from undwarf.types.layouts.model import VOID
 from undwarf.types.sources.dwarf_types import TAG_STRUCT, DwarfTypes
-from undwarf.types.sources.entries import ABSTRACT_ORIGIN, SPECIFICATION
-from undwarf.types.sources.scopes import name_of_entry
+from undwarf.types.sources.entries import ABSTRACT_ORIGIN, SPECIFICATION, name_of_entry
 
 __all__ = ["environment_of"]
 

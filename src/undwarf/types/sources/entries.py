@@ -285,3 +285,16 @@ class Spaces:
             table = owner.section("debug_addr"), base, space.columns["address"][unit], owner.elf.byte_order
             self._tables[space.number, unit] = table
         return table
+
+
+def name_of_entry(entry: Entry) -> str:
+    """An entry's plain name, from its origin or specification where it has none itself."""
+    for _hop in range(8):
+        name = entry.string(NAME)
+        if name:
+            return name
+        further = entry.reference(ABSTRACT_ORIGIN) or entry.reference(SPECIFICATION)
+        if further is None:
+            return ""
+        entry = further
+    return ""

@@ -18,6 +18,7 @@ from undwarf.types.layouts.virtual import all_virtual_bases
 from undwarf.types.sources.calling import argument_registers, is_clone, thunk_of, virtual_thunk_of
 from undwarf.types.sources.closures import environment_of
 from undwarf.types.sources.data_symbols import DataSymbols
+from undwarf.types.sources.declared import Declared
 from undwarf.types.sources.dwarf_types import C_LANGUAGES, DwarfTypes
 from undwarf.types.sources.entries import (
     ABSTRACT_ORIGIN,
@@ -28,11 +29,12 @@ from undwarf.types.sources.entries import (
     SPECIFICATION,
     Space,
     Spaces,
+    name_of_entry,
 )
 from undwarf.types.sources.kept import Kept
 from undwarf.types.sources.locations import spots
 from undwarf.types.sources.places import GlobalVariable, Place, PlaceKind, Prototype
-from undwarf.types.sources.scopes import Declared, FunctionScopes, name_of_entry
+from undwarf.types.sources.scopes import FunctionScopes
 
 _PT_TLS = 7
 
@@ -152,7 +154,7 @@ class DwarfSource:
         self._lines.source_of(unit)
         declared = self._declared.get(space.number)
         if declared is None:
-            declared = self._declared[space.number] = Declared()
+            declared = self._declared[space.number] = Declared(self.types, space)
         found = FunctionScopes(self.types, entry, base, environment_of, declared)
         self._functions.put(key, found, found.cost)
         return found

@@ -7,24 +7,20 @@ from typing import Any
 import cython
 
 from undwarf.buffers import longer, zeros
-from undwarf.dwarf.constants import Root
 from undwarf.dwarf.info import Entry
 from undwarf.types.layouts.model import VOID
+from undwarf.types.sources.declared import Declared, Variable
 from undwarf.types.sources.dwarf_types import DwarfTypes
 from undwarf.types.sources.entries import (
-    ABSTRACT_ORIGIN,
-    FRAME_BASE,
     HIGH_PC,
     LOW_PC,
     MAX_CHILDREN,
-    NAME,
     RANGES,
-    SPECIFICATION,
     TAG_PACK,
     tags_of,
 )
-from undwarf.types.sources.location_lists import Lists
-from undwarf.types.sources.locations import FrameBase, Spot, spots
+from undwarf.types.sources.expressions import Expressions, Told
+from undwarf.types.sources.locations import Spot
 from undwarf.types.sources.place_table import WORDS, PlaceTable, words_of
 from undwarf.types.sources.places import Place, PlaceKind
 
@@ -34,8 +30,6 @@ _WITHIN = tags_of(0x34, 0x05, into=(_INLINED, _BLOCK, _TRY, _CATCH, TAG_PACK))
 _as_it_is = tuple.__new__
 MAX_PLACES = 200_000
 """Places of one function that are kept."""
-_KEPT = 1 << 16
-"""Variables, and expressions, that are kept for the functions looked at next."""
 _PLACE_COST, _SCOPE_COST = 100, 50
 """Bytes, about, that a place of a variable takes, and a scope."""
 
@@ -43,9 +37,6 @@ _PLACE_COST, _SCOPE_COST = 100, 50
 ADDRESS = cython.declare(cython.int, 1)
 UNSIGNED = cython.declare(cython.int, 2)
 BLOCK = cython.declare(cython.int, 5)
-STRP = cython.declare(cython.int, 7)
-STRX = cython.declare(cython.int, 9)
-REF = cython.declare(cython.int, 11)
 SEC_OFFSET = cython.declare(cython.int, 14)
 ADDRX = cython.declare(cython.int, 15)
 LOCLISTX = cython.declare(cython.int, 16)
@@ -59,10 +50,6 @@ IN_REGISTER = cython.declare(cython.int, 1)
 ON_FRAME = cython.declare(cython.int, 2)
 NOWHERE = cython.declare(cython.int, 4)
 INDIRECT = cython.declare(cython.int, 8)
-_FLAGS = {
-    PlaceKind.REGISTER: 1, PlaceKind.VALUE: 1, PlaceKind.MEMORY: 2, PlaceKind.CFA: 2, PlaceKind.CONSTANT: 4,
-    PlaceKind.CFA_VALUE: 2,
-}  # fmt: skip
 VARIABLE = cython.declare(cython.int, 0x34)
 PARAMETER = cython.declare(cython.int, 0x05)
 INLINED = cython.declare(cython.int, _INLINED)
@@ -77,53 +64,6 @@ inlined function the offset of its entry, else 0."""
 
 @cython.final
 @cython.cclass
-class _Variable:
-    """A variable's name and type; whether its value in a register says what is in memory, -1 while nobody asked."""
-
-    name = cython.declare(str)
-    type = cython.declare(cython.longlong)
-    leads = cython.declare(cython.int)
-
-    def __init__(self, name: str, t: int) -> None:
-        self.name = name
-        self.type = t
-        self.leads = -1
-
-
-@cython.final
-@cython.cclass
-class _Told:
-    """What one expression tells: its spots, and in a byte of each what matters of its kind. ``reader`` and ``number``:
-    what it is called by the function read last."""
-
-    spots = cython.declare(list)
-    flags = cython.declare(bytes)
-    words = cython.declare(tuple)
-    """What rows of places say of the first spot (:func:`undwarf.types.sources.place_table.words_of`)."""
-    reader = cython.declare(cython.longlong)
-    number = cython.declare(cython.Py_ssize_t)
-
-    def __init__(self, found: list[Spot]) -> None:
-        self.spots = found
-        self.words = None
-        self.flags = bytes(_FLAGS.get(spot.kind, 0) | 8 * spot.indirect for spot in found)
-        self.reader = -1
-
-
-class Declared:
-    """What is known of the variables of a space, for the functions looked at next: those that others are copies of, by
-    their offsets; what expressions tell that say the same in all units, by frame base and expression."""
-
-    def __init__(self) -> None:
-        self.origins: dict[int, _Variable] = {}
-        self.told: dict[tuple[FrameBase | None, int], dict[bytes, _Told]] = {}
-        self.readers = 0
-        self.room: Any = None
-        """Where places are put before they are brought in order, while nobody does."""
-
-
-@cython.final
-@cython.cclass
 class FunctionScopes:
     """The scopes of one function, and the places of what is declared in each. ``entry`` is its concrete entry; ``base``
     its unit's low address; ``environment`` tells the type of what a closure has captured, void for none."""
@@ -132,29 +72,15 @@ class FunctionScopes:
     types = cython.declare(dict, visibility="readonly")
     """Types of all variables and parameters, those without a place too."""
     _types = cython.declare(object)
-    _strings = cython.declare(dict)
     _environment = cython.declare(object)
     _space = cython.declare(object)
     _unit = cython.declare(cython.Py_ssize_t)
-    _base = cython.declare(object)
-    _order = cython.declare(object)
-    _address_size = cython.declare(cython.int)
-    _version = cython.declare(cython.int)
     _left = cython.declare(cython.Py_ssize_t)
     _through = cython.declare(list)
     """Variables whose address, or that of what they are a part of, is in a place of its own."""
-    _lists = cython.declare(object)
-    _rows_of_lists = cython.declare(object)
-    _list_rows = cython.declare("unsigned long long[::1]")
-    _list_data = cython.declare("const unsigned char[::1]")
-    _origins = cython.declare(dict)
-    _known = cython.declare(dict)
-    _own = cython.declare(dict)
-    _asked = cython.declare(cython.bint)
-    _reader = cython.declare(cython.longlong)
-    _frame_base = cython.declare(object)
+    _expressions = cython.declare(Expressions)
+    _declared = cython.declare(Declared)
     _variables = cython.declare(list)
-    _told = cython.declare(list)
     _rows = cython.declare("unsigned long long[::1]")
     _row_total = cython.declare(cython.Py_ssize_t)
     _scopes = cython.declare("unsigned long long[::1]")
@@ -172,36 +98,20 @@ class FunctionScopes:
     ) -> None:
         self.entry = entry
         self._types = types
-        self._strings = entry.space.info.known_strings
         self._environment = environment
-        self._base = base
         self._space = entry.space
         self._unit = entry.unit
-        self._order = entry.space.file.elf.byte_order
-        self._address_size = entry.space.columns["address"][entry.unit]
-        self._version = entry.space.columns["version"][entry.unit]
         self._left = MAX_PLACES
         self._through = []
-        self._lists = self._rows_of_lists = None
-        self._own = {}
-        self._asked = False
         self._variables = []
-        self._told = []
-        room, declared.room = declared.room, None
+        self._declared = declared
+        room, self._declared.room = self._declared.room, None
         self._rows = zeros("Q", ROW * 1024) if room is None else room
         self._scopes = zeros("Q", SCOPE * 32)
         self._ranges = zeros("Q", 2 * 64)
         self._row_total = self._scope_total = self._range_total = 0
         self.types = {}
-        self._frame_base = self._read_frame_base(entry)
-        self._origins = declared.origins
-        self._known = declared.told.setdefault((self._frame_base, self._address_size), {})
-        self._reader = declared.readers
-        declared.readers += 1
-        if len(self._origins) > _KEPT:
-            self._origins.clear()
-        if len(self._known) > _KEPT:
-            self._known.clear()
+        self._expressions = Expressions(types, entry, base, declared.expressions)
         self._scope(
             0, -1, entry.kind(LOW_PC), entry.value(LOW_PC), entry.kind(HIGH_PC), entry.value(HIGH_PC),
             entry.kind(RANGES), entry.value(RANGES),
@@ -210,11 +120,9 @@ class FunctionScopes:
             self._walk(self._space.info.variables(self._unit, entry.behind, _WITHIN, MAX_CHILDREN))
         if self._through:
             self._lead_through()
-        declared.room = memoryview(self._rows)
+        self._declared.room = memoryview(self._rows)
         self._in_order()
-        # Only reading needs them.
-        self._own = {}
-        self._lists = self._rows_of_lists = None
+        self._expressions.close()
 
     @property
     def cost(self) -> int:
@@ -283,99 +191,7 @@ class FunctionScopes:
     def _address(self, kind: int, value: int) -> int | None:
         if kind == ADDRESS:
             return value
-        return self.indexed(value) if kind == ADDRX else None
-
-    def indexed(self, index: int) -> int | None:
-        """The address that an index stands for in the function's unit."""
-        self._asked = True
-        found: int | None = self._types.spaces.indexed_address(self._space, self._unit, index)
-        return found
-
-    # Expressions -------------------------------------------------------------------------------------------
-
-    @cython.cfunc
-    def _spots(self, expression: "bytes | memoryview", frame_base: FrameBase | None) -> list[Spot]:
-        return spots(
-            expression,
-            address_size=self._address_size,
-            order=self._order,
-            frame_base=frame_base,
-            indexed=self.indexed,
-            steps=self._types.graph.limits.expression_steps,
-        )
-
-    @cython.cfunc
-    def _read_frame_base(self, entry: Entry) -> FrameBase | None:
-        block = entry.block(FRAME_BASE)
-        if block is None:
-            return None
-        found = self._spots(block, None)
-        if len(found) != 1 or found[0].indirect:
-            return None
-        spot = found[0]
-        if spot.kind == PlaceKind.REGISTER:
-            return FrameBase(spot.register, 0)
-        if spot.kind in (PlaceKind.MEMORY, PlaceKind.VALUE):
-            return FrameBase(spot.register, spot.offset)
-        if spot.kind in (PlaceKind.CFA, PlaceKind.CFA_VALUE):
-            return FrameBase(-1, spot.offset)
-        return None
-
-    @cython.cfunc
-    @cython.locals(told=_Told)
-    def _of_expression(self, expression: bytes) -> _Told:
-        """What an expression tells; most are written over and over."""
-        found: _Told | None = self._known.get(expression)
-        if found is None:
-            found = self._own.get(expression)
-        if found is None:
-            self._asked = False
-            places = self._spots(expression, self._frame_base)
-            found = _Told(without_doubles(places) if len(places) > 1 else places)
-            # What an index stands for is each unit's own.
-            (self._own if self._asked else self._known)[expression] = found
-        told = found
-        if told.reader != self._reader:
-            told.reader = self._reader
-            told.number = len(self._told)
-            self._told.append(told)
-        return told
-
-    @cython.cfunc
-    @cython.returns(cython.Py_ssize_t)
-    @cython.exceptval(-1)
-    @cython.locals(kind=cython.int)
-    def _list(self, kind: int, value: int) -> int:
-        """How many entries a list has, which are then in ``_list_rows``: start, end, place and size of expressions."""
-        lists = self._lists
-        if lists is None:
-            lists = self._lists = self._read_lists()
-        if kind == LOCLISTX and self._version >= 5:
-            value = lists.offset_of(value)
-        total: int = lists.read(value)
-        if self._rows_of_lists is not lists.rows:
-            # More room was needed.
-            self._list_rows = self._rows_of_lists = lists.rows
-        return total
-
-    @cython.cfunc
-    def _read_lists(self) -> Lists:
-        """The lists of the function's unit."""
-        space, file = self._space, self._space.file
-        width = space.columns["width"][self._unit]
-        table = file.roots.value(self._unit, Root.LOCLISTS_BASE) if self._version >= 5 else 0
-        data = file.section("debug_loclists" if self._version >= 5 else "debug_loc")
-        self._list_data = data
-        return Lists(
-            data,
-            version=5 if self._version >= 5 else 0 if file.split else 4,
-            base=self._base,
-            address_size=self._address_size,
-            order=self._order,
-            addresses=self._types.spaces.addresses(space, self._unit),
-            table=table if table is not None else 12 if width == 4 else 20,
-            width=width,
-        )
+        return self._expressions.indexed(value) if kind == ADDRX else None
 
     # Places ------------------------------------------------------------------------------------------------
 
@@ -431,8 +247,8 @@ class FunctionScopes:
         row=cython.Py_ssize_t,
         scope=cython.Py_ssize_t,
         kind=cython.int,
-        variable=_Variable,
-        told=_Told,
+        variable=Variable,
+        told=Told,
         k=cython.Py_ssize_t,
         total=cython.Py_ssize_t,
         start=cython.Py_ssize_t,
@@ -443,7 +259,7 @@ class FunctionScopes:
     )
     def _variable(self, entries: Any, row: int, scope: int) -> int:
         kind = cython.cast(cython.int, entries[row + 9])
-        variable = self._declared(entries, row)
+        variable = self._declared.of(entries, row, self._unit)
         self.types[variable.type] = None
         if kind == 0:
             return 0
@@ -452,59 +268,33 @@ class FunctionScopes:
         before = self._row_total
         if kind == BLOCK:
             expression = bytes(self._space.data[entries[row + 10] : entries[row + 10] + entries[row + 11]])
-            told = self._of_expression(expression)
+            told = self._expressions.of(expression)
             for k in range(self._scopes[SCOPE * scope + 1], self._scopes[SCOPE * scope + 2]):
                 self._add(scope, variable, told, self._ranges[2 * k], self._ranges[2 * k + 1])
         elif kind in (SEC_OFFSET, LOCLISTX, UNSIGNED):
-            total = self._list(kind, entries[row + 10])
+            total = self._expressions.read_list(kind, entries[row + 10])
             for k in range(total):
-                if self._list_rows[4 * k] < self._list_rows[4 * k + 1]:
-                    start = self._list_rows[4 * k + 2]
-                    size = self._list_rows[4 * k + 3]
+                if self._expressions.rows[4 * k] < self._expressions.rows[4 * k + 1]:
+                    start = self._expressions.rows[4 * k + 2]
+                    size = self._expressions.rows[4 * k + 3]
                     expression = b""
-                    if 0 < size <= self._list_data.shape[0] - start:
+                    if 0 < size <= self._expressions.data.shape[0] - start:
                         # All of it is inside.
-                        base = cython.cast("const char *", cython.address(self._list_data[start]))
+                        base = cython.cast("const char *", cython.address(self._expressions.data[start]))
                         expression = base[:size]
-                    told = self._of_expression(expression)
-                    self._add(scope, variable, told, self._list_rows[4 * k], self._list_rows[4 * k + 1])
+                    told = self._expressions.of(expression)
+                    self._add(scope, variable, told, self._expressions.rows[4 * k], self._expressions.rows[4 * k + 1])
         if self._row_total > before:
             self._variables.append(variable)
         return 0
-
-    @cython.cfunc
-    @cython.locals(entries="const unsigned long long[::1]", row=cython.Py_ssize_t)
-    def _declared(self, entries: Any, row: int) -> _Variable:
-        """Name and type of a variable; those of one that is inlined again and again are read once."""
-        if entries[row + 3] == REF and not entries[row + 5] and not entries[row + 7]:
-            origin = entries[row + 4]
-            found: _Variable | None = self._origins.get(origin)
-            if found is None:
-                found = self._origins[origin] = self._described(self._space.entry(origin))
-            return found
-        if entries[row + 5] == REF and entries[row + 7]:
-            name: str | None = None
-            if entries[row + 7] == STRP:
-                name = self._strings.get(entries[row + 8])
-            elif entries[row + 7] == STRX and entries[row + 8] >> 32 == 0:
-                name = self._strings.get(~(self._unit << 32 | cython.cast(cython.Py_ssize_t, entries[row + 8])))
-            if name is None:
-                name = self._space.file.string(entries[row + 7], entries[row + 8], self._unit, self._space.data)
-            if name:
-                return _Variable(name, self._types.number(self._space, min(entries[row + 6], 1 << 62)))
-        return self._described(self._space.entry_in(self._unit, entries[row + 2]))
-
-    @cython.cfunc
-    def _described(self, entry: Entry | None) -> _Variable:
-        return _Variable("", VOID) if entry is None else _Variable(name_of_entry(entry), self._types.of(entry))
 
     @cython.cfunc
     @cython.returns(cython.int)
     @cython.exceptval(-1)
     @cython.locals(
         scope=cython.Py_ssize_t,
-        variable=_Variable,
-        told=_Told,
+        variable=Variable,
+        told=Told,
         low=cython.ulonglong,
         high=cython.ulonglong,
         first=cython.ulonglong,
@@ -513,7 +303,7 @@ class FunctionScopes:
         k=cython.Py_ssize_t,
         flags=cython.int,
     )
-    def _add(self, scope: int, variable: _Variable, told: _Told, low: int, high: int) -> int:
+    def _add(self, scope: int, variable: Variable, told: Told, low: int, high: int) -> int:
         """What an expression tells of a variable becomes places of a scope."""
         for which in range(len(told.spots)):
             flags = told.flags[which]
@@ -609,7 +399,7 @@ class FunctionScopes:
     @cython.cfunc
     @cython.returns(cython.int)
     @cython.exceptval(-1)
-    @cython.locals(variable=_Variable, scope=cython.Py_ssize_t, total=cython.Py_ssize_t, depth=cython.bint)
+    @cython.locals(variable=Variable, scope=cython.Py_ssize_t, total=cython.Py_ssize_t, depth=cython.bint)
     def _lead_through(self) -> int:
         """Make the places that hold addresses: of one variable, or of what several variables are parts of."""
         graph = self._types.graph
@@ -633,9 +423,9 @@ class FunctionScopes:
                 t = whole
             elif spot.further:
                 continue
-            self._told.append(_Told([Spot(spot.kind, spot.register, spot.offset)]))
-            self._row(scope, len(self._told) - 1, 0, low, high)
-            self._variables.append(_Variable(variable.name, graph.pointer_to(t)))
+            number = self._expressions.add([Spot(spot.kind, spot.register, spot.offset)])
+            self._row(scope, number, 0, low, high)
+            self._variables.append(Variable(variable.name, graph.pointer_to(t)))
         self._rows[ROW * self._row_total : ROW * (self._row_total + total)] = rows[: ROW * total]
         self._row_total += total
         return 0
@@ -674,11 +464,11 @@ class FunctionScopes:
 
     @cython.ccall
     @cython.locals(
-        k=cython.Py_ssize_t, told=_Told, variable=_Variable, spot=tuple, scope=cython.Py_ssize_t, inside=cython.bint,
+        k=cython.Py_ssize_t, told=Told, variable=Variable, spot=tuple, scope=cython.Py_ssize_t, inside=cython.bint,
     )  # fmt: skip
     def place(self, k: int) -> Place:
         """The place that a row tells."""
-        told = self._told[self._rows[ROW * k + 2]]
+        told = self._expressions.told[self._rows[ROW * k + 2]]
         variable = self._variables[self._rows[ROW * k + 4]]
         spot = cython.cast(tuple, told.spots[self._rows[ROW * k + 3]])
         scope = self._rows[ROW * k + 5]
@@ -703,8 +493,8 @@ class FunctionScopes:
         which=cython.Py_ssize_t,
         total=cython.Py_ssize_t,
         scope=cython.Py_ssize_t,
-        told=_Told,
-        variable=_Variable,
+        told=Told,
+        variable=Variable,
         words=tuple,
     )
     def places(self, low: int, high: int) -> PlaceTable:
@@ -719,7 +509,7 @@ class FunctionScopes:
         for k in range(self._row_total):
             if self._rows[ROW * k] < last and self._rows[ROW * k + 1] > first:
                 if total:
-                    told = self._told[self._rows[ROW * k + 2]]
+                    told = self._expressions.told[self._rows[ROW * k + 2]]
                     if told.flags[self._rows[ROW * k + 3]] & NOWHERE:
                         continue
                 numbers[total] = k
@@ -729,7 +519,7 @@ class FunctionScopes:
         at = 0
         for n in range(total):
             k = numbers[n]
-            told = self._told[self._rows[ROW * k + 2]]
+            told = self._expressions.told[self._rows[ROW * k + 2]]
             variable = self._variables[self._rows[ROW * k + 4]]
             which = self._rows[ROW * k + 3]
             words = told.words if which == 0 else None
@@ -788,24 +578,3 @@ class FunctionScopes:
         offsets = [self._scopes[SCOPE * k + 4] for k in sorted(held, key=self._depth_below)]
         entries = (*(self._space.entry_in(self._unit, offset) for offset in offsets), self.entry)
         return [self._types.of(entry) for entry in entries if entry is not None]
-
-
-def without_doubles(found: list[Spot]) -> list[Spot]:
-    """Without pieces that are all said to be in one register: a pointer and an index, of which one was there before."""
-    registers = [spot.register for spot in found if spot.kind == PlaceKind.REGISTER]
-    if len(set(registers)) == len(registers):
-        return found
-    return [spot for spot in found if spot.kind != PlaceKind.REGISTER or registers.count(spot.register) == 1]
-
-
-def name_of_entry(entry: Entry) -> str:
-    """An entry's plain name, from its origin or specification where it has none itself."""
-    for _hop in range(8):
-        name = entry.string(NAME)
-        if name:
-            return name
-        further = entry.reference(ABSTRACT_ORIGIN) or entry.reference(SPECIFICATION)
-        if further is None:
-            return ""
-        entry = further
-    return ""

@@ -1,0 +1,34 @@
+cdef class Told:
+    cdef readonly list spots
+    cdef readonly bytes flags
+    cdef tuple words
+    cdef long long reader
+    cdef readonly Py_ssize_t number
+
+
+cdef class Expressions:
+    cdef object _types
+    cdef object _base
+    cdef object _space
+    cdef Py_ssize_t _unit
+    cdef object _order
+    cdef int _address_size
+    cdef int _version
+    cdef object _lists
+    cdef object _rows_of_lists
+    cdef dict _own
+    cdef bint _asked
+    cdef object _frame_base
+    cdef dict _known
+    cdef long long _reader
+    cdef list told
+    cdef unsigned long long[::1] rows
+    cdef const unsigned char[::1] data
+
+    cpdef close(self)
+    cpdef Py_ssize_t add(self, list found) except -1
+    cdef list _spots(self, expression, frame_base)
+    cdef _read_frame_base(self, entry)
+    cdef Told of(self, bytes expression)
+    cdef Py_ssize_t read_list(self, int kind, value) except -1
+    cdef _read_lists(self)

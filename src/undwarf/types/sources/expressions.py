@@ -1,0 +1,187 @@
+# cython: language_level=3, annotation_typing=False
+"""What the expressions of one function's variables tell: places, one by one or in lists by address."""
+
+from typing import Any
+
+import cython
+
+from undwarf.dwarf.constants import Root
+from undwarf.dwarf.info import Entry
+from undwarf.types.sources.dwarf_types import DwarfTypes
+from undwarf.types.sources.entries import FRAME_BASE
+from undwarf.types.sources.location_lists import Lists
+from undwarf.types.sources.locations import FrameBase, Spot, spots
+from undwarf.types.sources.places import PlaceKind
+
+__all__ = ["Expressions", "Known", "Told", "without_doubles"]
+
+_KEPT = 1 << 16
+"""Expressions that are kept for the functions looked at next."""
+_FLAGS = {
+    PlaceKind.REGISTER: 1, PlaceKind.VALUE: 1, PlaceKind.MEMORY: 2, PlaceKind.CFA: 2, PlaceKind.CONSTANT: 4,
+    PlaceKind.CFA_VALUE: 2,
+}  # fmt: skip
+# undwarf.dwarf.constants.ValueClass
+LOCLISTX = cython.declare(cython.int, 16)
+
+
+@cython.final
+@cython.cclass
+class Told:
+    """What one expression tells: its spots, and in a byte of each what matters of its kind. ``reader`` and ``number``:
+    what it is called by the function read last."""
+
+    def __init__(self, found: list[Spot]) -> None:
+        self.spots = found
+        self.words: Any = None
+        """What rows of places say of the first spot (:func:`undwarf.types.sources.place_table.words_of`)."""
+        self.flags = bytes(_FLAGS.get(spot.kind, 0) | 8 * spot.indirect for spot in found)
+        self.reader = -1
+        self.number = -1
+
+
+class Known:
+    """What expressions tell that say the same in all units of a space, by frame base, size of addresses and expression:
+    for the functions looked at next."""
+
+    def __init__(self) -> None:
+        self._told: dict[tuple[FrameBase | None, int], dict[bytes, Told]] = {}
+        self._readers = 0
+
+    def of(self, frame_base: FrameBase | None, address_size: int) -> dict[bytes, Told]:
+        """Those that are read with a frame base."""
+        known = self._told.setdefault((frame_base, address_size), {})
+        if len(known) > _KEPT:
+            known.clear()
+        return known
+
+    def next_reader(self) -> int:
+        """A number for a function that is read."""
+        self._readers += 1
+        return self._readers
+
+
+@cython.final
+@cython.cclass
+class Expressions:
+    """The expressions of one function, whose concrete entry is ``entry``; ``base`` is its unit's low address. ``told``
+    are those that were met, each with its number there. Of a list that was read, ``rows`` are four words for each entry
+    (start, end, place of the expression in ``data`` and its size)."""
+
+    def __init__(self, types: DwarfTypes, entry: Entry, base: int, known: Known) -> None:
+        space = entry.space
+        self._types = types
+        self._base = base
+        self._space = space
+        self._unit = entry.unit
+        self._order = space.file.elf.byte_order
+        self._address_size = space.columns["address"][entry.unit]
+        self._version = space.columns["version"][entry.unit]
+        self._lists: Any = None
+        self._rows_of_lists: Any = None
+        self._own: dict[bytes, Told] = {}
+        self._asked = False
+        self.told: list[Told] = []
+        self._frame_base = self._read_frame_base(entry)
+        self._known = known.of(self._frame_base, self._address_size)
+        self._reader = known.next_reader()
+
+    def close(self) -> None:
+        """Let go what only reading needs."""
+        self._own = {}
+        self._lists = self._rows_of_lists = None
+
+    def add(self, found: list[Spot]) -> int:
+        """Spots that no expression tells as they are; their number."""
+        self.told.append(Told(found))
+        return len(self.told) - 1
+
+    def indexed(self, index: int) -> int | None:
+        """The address that an index stands for in the function's unit."""
+        self._asked = True
+        found: int | None = self._types.spaces.indexed_address(self._space, self._unit, index)
+        return found
+
+    def _spots(self, expression: "bytes | memoryview", frame_base: FrameBase | None) -> list[Spot]:
+        return spots(
+            expression,
+            address_size=self._address_size,
+            order=self._order,
+            frame_base=frame_base,
+            indexed=self.indexed,
+            steps=self._types.graph.limits.expression_steps,
+        )
+
+    def _read_frame_base(self, entry: Entry) -> FrameBase | None:
+        block = entry.block(FRAME_BASE)
+        if block is None:
+            return None
+        found = self._spots(block, None)
+        if len(found) != 1 or found[0].indirect:
+            return None
+        spot = found[0]
+        if spot.kind == PlaceKind.REGISTER:
+            return FrameBase(spot.register, 0)
+        if spot.kind in (PlaceKind.MEMORY, PlaceKind.VALUE):
+            return FrameBase(spot.register, spot.offset)
+        if spot.kind in (PlaceKind.CFA, PlaceKind.CFA_VALUE):
+            return FrameBase(-1, spot.offset)
+        return None
+
+    @cython.locals(told=Told)
+    def of(self, expression: bytes) -> Told:
+        """What an expression tells; most are written over and over."""
+        found: Told | None = self._known.get(expression)
+        if found is None:
+            found = self._own.get(expression)
+        if found is None:
+            self._asked = False
+            places = self._spots(expression, self._frame_base)
+            found = Told(without_doubles(places) if len(places) > 1 else places)
+            # What an index stands for is each unit's own.
+            (self._own if self._asked else self._known)[expression] = found
+        told = found
+        if told.reader != self._reader:
+            told.reader = self._reader
+            told.number = len(self.told)
+            self.told.append(told)
+        return told
+
+    def read_list(self, kind: int, value: int) -> int:
+        """How many entries a list has, which are then in ``rows``."""
+        lists = self._lists
+        if lists is None:
+            lists = self._lists = self._read_lists()
+        if kind == LOCLISTX and self._version >= 5:
+            value = lists.offset_of(value)
+        total: int = lists.read(value)
+        if self._rows_of_lists is not lists.rows:
+            # More room was needed.
+            self.rows = self._rows_of_lists = lists.rows
+        return total
+
+    def _read_lists(self) -> Lists:
+        """The lists of the function's unit."""
+        space, file = self._space, self._space.file
+        width = space.columns["width"][self._unit]
+        table = file.roots.value(self._unit, Root.LOCLISTS_BASE) if self._version >= 5 else 0
+        data = file.section("debug_loclists" if self._version >= 5 else "debug_loc")
+        self.data = data
+        return Lists(
+            data,
+            version=5 if self._version >= 5 else 0 if file.split else 4,
+            base=self._base,
+            address_size=self._address_size,
+            order=self._order,
+            addresses=self._types.spaces.addresses(space, self._unit),
+            table=table if table is not None else 12 if width == 4 else 20,
+            width=width,
+        )
+
+
+def without_doubles(found: list[Spot]) -> list[Spot]:
+    """Without pieces that are all said to be in one register: a pointer and an index, of which one was there before."""
+    registers = [spot.register for spot in found if spot.kind == PlaceKind.REGISTER]
+    if len(set(registers)) == len(registers):
+        return found
+    return [spot for spot in found if spot.kind != PlaceKind.REGISTER or registers.count(spot.register) == 1]
