@@ -1,18 +1,13 @@
-from undwarf.types.dataflow.memory cimport Memory
+from undwarf.types.dataflow.results cimport Results
 
 
-cdef class Effects(Memory):
+cdef class Effects(Results):
     cdef int result_register
     cdef tuple parameters
     cdef int[::1] taught
     cdef int[::1] taught_register
     cdef dict taught_begin
     cdef bint teaching
-    # Behind which address that was made of an unknown one an instruction is: in which register, of which, by how much.
-    cdef Py_ssize_t derived_before
-    cdef long long derived
-    cdef long long derived_from
-    cdef long long derived_by
     # The registers that callers do not count on, as bits of those below 64 and of those above.
     cdef unsigned long long lost_low
     cdef unsigned long long lost_high
@@ -20,26 +15,12 @@ cdef class Effects(Memory):
     cdef const unsigned long long[::1] living
 
     cdef int put_taught(self, Py_ssize_t register, int value) except? -1
-    cpdef int seed(self, Py_ssize_t k) except? -1
-    cdef int _note_derived(self, Py_ssize_t k, Py_ssize_t row, Py_ssize_t m) except? -1
-    cdef int _told_from(self, Py_ssize_t k, Py_ssize_t register, int value) except? -1
     cpdef int apply(self, Py_ssize_t k) except? -1
     cdef int _apply(self, Py_ssize_t k) except? -1
     cdef int _lose(self, unsigned long long bits, Py_ssize_t register) except? -1
     cdef int _below(self, Py_ssize_t row, long long action, long long destination, int value) except? -1
     cdef int _repeat(self, Py_ssize_t k, Py_ssize_t row) except? -1
     cdef int _write(self, Py_ssize_t row, long long but) except? -1
-    cdef int result(self, Py_ssize_t k, Py_ssize_t row, long long action) except? -1
-    cdef int _only_number(self, int value) except? -1
-    cdef int _selected(self, Py_ssize_t k, Py_ssize_t row, int left, int right) except? -1
-    cdef bint _is_unflagged(self, Py_ssize_t k, long long register, int value) except? -1
-    cdef bint _is_object(self, int value) except? -1
-    cdef int _shifted(self, int value, long long by) except? -1
-    cdef int _copied(self, Py_ssize_t k, Py_ssize_t row, long long width) except? -1
-    cdef bint _makes_room(self, Py_ssize_t k, long long register) except? -1
-    cdef int _note_escape(self, Py_ssize_t row, int value) except? -1
-    cdef int _name_index(self, Py_ssize_t k, Py_ssize_t row, Py_ssize_t m) except? -1
-    cdef int _masked(self, Py_ssize_t k, Py_ssize_t row, int left, long long register, long long width, long long mask) except? -1
     cdef int _on_stack(self, Py_ssize_t k, Py_ssize_t row, long long action) except? -1
     cdef int call(self, Py_ssize_t k, Py_ssize_t row, int flow) except? -1
     cdef int _given(self, object target, object register, long long offset) except? -1

@@ -2,12 +2,13 @@
 """What each instruction does to what is known of registers and stack slots.
 
 Instructions come as templates and columns (`undwarf.disasm.listing`), values as numbers (`interned.py`). Modules go on
-from one another: calculating with values (`sums.py`), registers, slots and variables (`state.py`), operands, loads and
-stores (`memory.py`), instructions (here), all blocks of a function (`fixed_point.py`).
+from one another: calculating with values (`sums.py`), registers and slots (`state.py`), variables in registers
+(`register_variables.py`) and in the frame (`stack_frame.py`), operands, loads and stores (`memory.py`), what
+instructions give (`results.py`), all that they change (here), all blocks of a function (`fixed_point.py`).
 
 What an instruction writes without our understanding how is not known after it (the decoder's list of written registers
 says so); nothing stale survives. To teach a new instruction's effect: let the decoder give it an
-:class:`undwarf.disasm.Action` (`disasm/x86_actions.py`), and say in :meth:`Effects.result` what its destination
+:class:`undwarf.disasm.Action` (`disasm/x86_actions.py`), and say in :meth:`Results.result` what its destination
 becomes, or in :meth:`Effects.apply` if it changes more than that.
 """
 
@@ -17,7 +18,7 @@ import cython
 
 from undwarf.buffers import zeros
 from undwarf.types.dataflow.interned import Values
-from undwarf.types.dataflow.memory import Memory
+from undwarf.types.dataflow.results import Results
 
 NOTHING = cython.declare(cython.int, 0)
 UNKNOWN = cython.declare(cython.int, 1)
@@ -36,28 +37,12 @@ INDIRECT_CALL = cython.declare(cython.int, 5)
 # undwarf.disasm.model.Action
 OTHER = cython.declare(cython.int, 0)
 COPY = cython.declare(cython.int, 1)
-CONSTANT = cython.declare(cython.int, 2)
-LOAD = cython.declare(cython.int, 3)
-STORE = cython.declare(cython.int, 4)
-LEA = cython.declare(cython.int, 5)
-ADD = cython.declare(cython.int, 6)
-SUBTRACT = cython.declare(cython.int, 7)
-MULTIPLY = cython.declare(cython.int, 8)
-SHIFT_LEFT = cython.declare(cython.int, 9)
-AND = cython.declare(cython.int, 10)
-EXTEND = cython.declare(cython.int, 11)
-SELECT = cython.declare(cython.int, 12)
 EXCHANGE = cython.declare(cython.int, 13)
 PUSH = cython.declare(cython.int, 14)
 POP = cython.declare(cython.int, 15)
 LEAVE = cython.declare(cython.int, 16)
-ADD_MEMORY = cython.declare(cython.int, 17)
 LOAD_PAIR = cython.declare(cython.int, 18)
-STORE_PAIR = cython.declare(cython.int, 19)
-OR = cython.declare(cython.int, 20)
 UPDATE = cython.declare(cython.int, 21)
-SHIFT_RIGHT = cython.declare(cython.int, 22)
-CARRY = cython.declare(cython.int, 23)
 REPEAT = cython.declare(cython.int, 24)
 
 # Words of templates and of their operands, as in undwarf.disasm.listing.
@@ -66,26 +51,19 @@ ROW_ACTION = cython.declare(cython.Py_ssize_t, 1)
 ROW_DESTINATION = cython.declare(cython.Py_ssize_t, 2)
 ROW_LEFT = cython.declare(cython.Py_ssize_t, 3)
 ROW_RIGHT = cython.declare(cython.Py_ssize_t, 4)
-ROW_WIDTH = cython.declare(cython.Py_ssize_t, 5)
 ROW_WRITES = cython.declare(cython.Py_ssize_t, 8)
 ROW_OPERAND = cython.declare(cython.Py_ssize_t, 10)
 ROW_OPERANDS = cython.declare(cython.Py_ssize_t, 11)
 ROW_READ = cython.declare(cython.Py_ssize_t, 13)
 OPERAND_WORDS = cython.declare(cython.Py_ssize_t, 12)
 OPERAND_BASE = cython.declare(cython.Py_ssize_t, 0)
-OPERAND_INDEX = cython.declare(cython.Py_ssize_t, 1)
-OPERAND_SEGMENT = cython.declare(cython.Py_ssize_t, 5)
 OPERAND_SIZE = cython.declare(cython.Py_ssize_t, 6)
 OPERAND_IMPLICIT = cython.declare(cython.Py_ssize_t, 8)
 OPERAND_WRITEBACK = cython.declare(cython.Py_ssize_t, 9)
 OPERAND_ELEMENT = cython.declare(cython.Py_ssize_t, 10)
 
-NEAR = cython.declare(cython.Py_ssize_t, 4)
-"""Instructions before one that are looked at for what made its operand."""
 REGISTERS = cython.declare(cython.Py_ssize_t, 96)
 """Registers of a state, by DWARF number; stack slots come behind them."""
-LARGEST = cython.declare(cython.longlong, 1 << 62)
-"""Offsets and steps at least this large say nothing."""
 ALIGNED = cython.declare(cython.longlong, 1 << 24)
 """How far below a frame lies, for us, what a stack pointer leads to that was aligned: how far it is nobody knows, and
 both are counted from there on."""
@@ -94,7 +72,7 @@ ROOM = cython.declare(cython.longlong, 1 << 26)
 
 
 @cython.cclass
-class Effects(Memory):
+class Effects(Results):
     """A state, and what instructions do to it."""
 
     def __init__(self, listing: Any, values: Values, questions: Any, machine: Any, limits: Any) -> None:
@@ -103,7 +81,6 @@ class Effects(Memory):
         self.parameters = machine.parameters
         self.taught_begin: dict[int, list[tuple[int, int]]] = {}
         self.teaching = False
-        self.derived_before = -1
         self.lost_low, self.lost_high = questions.calls.lost_bits
         self.living = zeros("Q", 0)
 
@@ -139,85 +116,6 @@ class Effects(Memory):
         if known and self.symbol_of(known):
             self.replace(known, value)
         self.state[register] = value
-        return 0
-
-    @cython.ccall
-    @cython.exceptval(-1)
-    def seed(self, k: cython.Py_ssize_t) -> cython.int:
-        """Put the variables that are in registers at an instruction into the state."""
-        i: cython.Py_ssize_t
-        place: cython.Py_ssize_t
-        register: cython.Py_ssize_t
-        value: cython.int
-        known: cython.int
-        astray: cython.bint
-        segment: cython.int = self.seeds.data[k] + 1
-        self.find_seeds(k)
-        for i in range(self.seeds.begin, self.seeds.end):
-            place = cython.cast(cython.Py_ssize_t, self.seeds.items[i])
-            register = self.seeded[2 * place]
-            value = self.seeded[2 * place + 1]
-            known = self.state[register]
-            if known == value or register == self.stack_pointer:
-                continue
-            astray = self.strays[place]
-            place *= 3
-            if self.met[place] == known and self.met[place + 1] == segment:
-                # As at the instruction before: the same variables are there.
-                self.state[register] = self.met[place + 2]
-                continue
-            if (
-                self.base_of(known) == NUMBER
-                and self.symbol_of(known)
-                and (self.step_of(known) == 1 or self.symbol_of(known) < 0)
-            ):
-                # What was copied from there, or to there, is the same.
-                self.replace(known, value)
-                self._told_from(k, register, value)
-            elif not known:
-                self._told_from(k, register, value)
-            elif self.base_of(known) == OBJECT and self.symbol_of(known) and not self.step_of(known):
-                # One of several, of which a variable says which one it is.
-                value = self.reconcile(known, value, register, astray)
-                self.replace(known, value)
-                continue
-            else:
-                value = self.reconcile(known, value, register, astray)
-                self.state[register] = value
-                self.met[place] = known
-                self.met[place + 1] = segment
-                self.met[place + 2] = value
-                continue
-            self.state[register] = self.reconcile(known, value, register, astray)
-        return 0
-
-    @cython.cfunc
-    @cython.exceptval(-1)
-    def _note_derived(self, k: cython.Py_ssize_t, row: cython.Py_ssize_t, m: cython.Py_ssize_t) -> cython.int:
-        """An address is made of an unknown one: the next instruction may be where a variable says what it is."""
-        base: cython.longlong = self.operands[m + OPERAND_BASE]
-        if base < 0 or self.operands[m + OPERAND_INDEX] >= 0 or self.operands[m + OPERAND_SEGMENT]:
-            return 0
-        if base != self.rows[row + ROW_DESTINATION] and self.rows[row + ROW_WIDTH] == 8:
-            self.derived_before, self.derived_from = k + 1, base
-            self.derived = self.rows[row + ROW_DESTINATION]
-            self.derived_by = self.displacement(k, m)
-        return 0
-
-    @cython.cfunc
-    @cython.exceptval(-1)
-    def _told_from(self, k: cython.Py_ssize_t, register: cython.Py_ssize_t, value: cython.int) -> cython.int:
-        """A variable says what a register holds whose value was just made of an unknown one: so much apart is that."""
-        base: cython.longlong = self.derived_from
-        if self.derived_before != k or self.derived != register or self.base_of(value) != OBJECT or self.step_of(value):
-            return 0
-        known: cython.int = self.state[base]
-        if known and (self.base_of(known) != NUMBER or self.step_of(known) != 1 or self.offset_of(known)):
-            return 0
-        said: cython.int = self.moved(value, -self.derived_by)
-        if known and self.symbol_of(known) > 0:
-            self.replace(known, said)
-        self.state[base] = said
         return 0
 
     @cython.ccall
@@ -351,227 +249,6 @@ class Effects(Memory):
             bits >>= 1
             register += 1
         return 0
-
-    @cython.cfunc
-    @cython.exceptval(-1)
-    @cython.locals(
-        left=cython.int, right=cython.int, width=cython.longlong, m=cython.Py_ssize_t, register=cython.longlong,
-        bits=cython.longlong, immediate=cython.longlong,
-    )  # fmt: skip
-    def result(self, k: cython.Py_ssize_t, row: cython.Py_ssize_t, action: cython.longlong) -> cython.int:
-        """The destination's new value; what else the instruction does is done to the state."""
-        width = self.rows[row + ROW_WIDTH]
-        m = self.rows[row + ROW_OPERAND] * OPERAND_WORDS
-        if action == COPY:
-            return self._copied(k, row, width)
-        if action == CONSTANT:
-            return self.number(k, row, True)
-        if action == LOAD:
-            return self.load(k, m, self.operands[m + OPERAND_SIZE], 0)
-        if action in (STORE, STORE_PAIR):
-            self.stores(k, row)
-            return NOTHING
-        left = self.get(self.rows[row + ROW_LEFT])
-        if action == LEA:
-            self._name_index(k, row, m)
-            left = self.address_of(k, m, 0)
-            if not left or self.base_of(left) == NUMBER:
-                self._note_derived(k, row, m)
-            if left and width < 8 and self.base_of(left) != NUMBER and self.base_of(left) != ADDRESS:
-                return NOTHING
-            self._note_escape(row, left)
-            return left
-        register = self.rows[row + ROW_RIGHT]
-        if action == ADD_MEMORY:
-            return self.add(left, self.load(k, m, self.operands[m + OPERAND_SIZE], 0))
-        if action == SELECT:
-            right = self.get(register) if register >= 0 else self.load(k, m, self.operands[m + OPERAND_SIZE], 0)
-            return self._selected(k, row, left, right)
-        if action in (ADD, SUBTRACT, MULTIPLY):
-            right = self.get(register) if register >= 0 else self.constant(self.immediate(k, row))
-            if action == MULTIPLY:
-                if right and self.base_of(right) == NUMBER and not self.step_of(right):
-                    return self._only_number(self.scaled(left, self.offset_of(right)))
-                if left and self.base_of(left) == NUMBER and not self.step_of(left):
-                    return self._only_number(self.scaled(right, self.offset_of(left)))
-                return NOTHING
-            if action == SUBTRACT:
-                left = self.difference(left, right)
-            elif register == self.rows[row + ROW_LEFT]:
-                left = self.scaled(left, 2)
-            else:
-                left = self.add(left, right)
-            return left if width == 8 else self._only_number(left)
-        immediate = self.immediate(k, row)
-        if action == CARRY:
-            left = self.moved(left, immediate)
-            return self.join(left, self.moved(left, 1))
-        if action == SHIFT_LEFT:
-            if immediate > 61:
-                return UNKNOWN
-            return self._only_number(self.scaled(left, cython.cast(cython.longlong, 1) << immediate))
-        if action == SHIFT_RIGHT:
-            return self._shifted(left, immediate) if width == 8 else NOTHING
-        if action == AND:
-            return self._masked(k, row, left, register, width, immediate)
-        if action == OR:
-            bits = 1
-            while bits <= immediate and bits < LARGEST:
-                bits <<= 1
-            if not left or self.base_of(left) != NUMBER or immediate < 0:
-                return NOTHING
-            if self.step_of(left) % bits or self.offset_of(left) % bits:
-                return NOTHING
-            # Bits that were 0: as good as a sum.
-            return self.moved(left, immediate)
-        if action == EXTEND:
-            if not left:
-                left = UNKNOWN
-            if self.base_of(left) != NUMBER or width < 4:
-                return NOTHING
-            return self.name(self.rows[row + ROW_LEFT], left, k)
-        return NOTHING
-
-    @cython.cfunc
-    @cython.exceptval(-1)
-    @cython.locals(value=cython.int)
-    def _selected(
-        self, k: cython.Py_ssize_t, row: cython.Py_ssize_t, left: cython.int, right: cython.int
-    ) -> cython.int:
-        """One of two values by a condition. A number without the flags in its low bits leads to an object where the
-        other one does, as a part of a page leads to its head."""
-        value = self.join(left, right) if left else NOTHING
-        if value:
-            return value
-        if self._is_object(left) and self._is_unflagged(k, self.rows[row + ROW_RIGHT], right):
-            return left
-        if self._is_object(right) and self._is_unflagged(k, self.rows[row + ROW_LEFT], left):
-            return right
-        return NOTHING
-
-    @cython.cfunc
-    @cython.exceptval(-1)
-    @cython.locals(at=cython.Py_ssize_t, row=cython.Py_ssize_t, m=cython.Py_ssize_t)
-    def _is_unflagged(self, k: cython.Py_ssize_t, register: cython.longlong, value: cython.int) -> cython.bint:
-        """Whether nothing more is known of a register than that less than a word was just taken from a number."""
-        if register < 0 or (value and (self.base_of(value) != NUMBER or self.step_of(value) != 1)):
-            return False
-        for at in range(k - 1, max(k - 1 - NEAR, -1), -1):
-            row = self.templates[at] * ROW_WORDS
-            if self.flows[at] & 15:
-                return False
-            if self.rows[row + ROW_DESTINATION] == register:
-                m = self.rows[row + ROW_OPERAND] * OPERAND_WORDS
-                if self.rows[row + ROW_ACTION] != LEA or self.operands[m + OPERAND_INDEX] >= 0:
-                    return False
-                return self.operands[m + OPERAND_BASE] >= 0 and -8 < self.displacement(at, m) < 0
-        return False
-
-    @cython.cfunc
-    @cython.exceptval(-1)
-    def _is_object(self, value: cython.int) -> cython.bint:
-        """Whether a value leads to the begin of an aggregate."""
-        if not value or self.base_of(value) != OBJECT or self.step_of(value) or self.offset_of(value):
-            return False
-        return self.questions.graph.is_aggregate(self.type_of(value)) and not self.is_several(value)
-
-    @cython.cfunc
-    @cython.inline
-    @cython.exceptval(-1)
-    def _only_number(self, value: cython.int) -> cython.int:
-        return value if value and self.base_of(value) == NUMBER else NOTHING
-
-    @cython.cfunc
-    @cython.exceptval(-1)
-    def _shifted(self, value: cython.int, by: cython.longlong) -> cython.int:
-        """A number divided by a power of two: the distance of two pointers, where that leaves no rest."""
-        if not value or self.base_of(value) != NUMBER or not 0 <= by < 62:
-            return NOTHING
-        unit: cython.longlong = cython.cast(cython.longlong, 1) << by
-        if self.step_of(value) % unit or self.offset_of(value) % unit:
-            return NOTHING
-        return self.values.intern(NUMBER, 0, self.step_of(value) // unit, 0, self.offset_of(value) // unit)
-
-    @cython.cfunc
-    @cython.exceptval(-1)
-    def _copied(self, k: cython.Py_ssize_t, row: cython.Py_ssize_t, width: cython.longlong) -> cython.int:
-        register: cython.longlong = self.rows[row + ROW_LEFT]
-        value: cython.int = self.get(register)
-        if not value:
-            value = UNKNOWN
-        if self.base_of(value) == NUMBER:
-            return self.name(register, value, k)
-        if width < 8:
-            return value if self.base_of(value) == ADDRESS else NOTHING
-        if register != self.stack_pointer or not self._makes_room(k, self.rows[row + ROW_DESTINATION]):
-            self._note_escape(row, value)
-        return value
-
-    @cython.cfunc
-    @cython.exceptval(-1)
-    def _makes_room(self, k: cython.Py_ssize_t, register: cython.longlong) -> cython.bint:
-        """Whether the copy of the stack pointer that an instruction makes is moved and becomes the stack pointer."""
-        row: cython.Py_ssize_t
-        if k + 2 >= self.count:
-            return False
-        row = self.templates[k + 1] * ROW_WORDS
-        if self.rows[row + ROW_ACTION] != SUBTRACT or self.rows[row + ROW_DESTINATION] != register:
-            return False
-        row = self.templates[k + 2] * ROW_WORDS
-        copied: cython.bint = self.rows[row + ROW_ACTION] == COPY and self.rows[row + ROW_LEFT] == register
-        return copied and self.rows[row + ROW_DESTINATION] == self.stack_pointer
-
-    @cython.cfunc
-    @cython.exceptval(-1)
-    def _note_escape(self, row: cython.Py_ssize_t, value: cython.int) -> cython.int:
-        """The address of a part of the frame goes to a register that others may see."""
-        register: cython.longlong = self.rows[row + ROW_DESTINATION]
-        if register != self.stack_pointer and register != self.frame_pointer:
-            self.escape(value)
-        return 0
-
-    @cython.cfunc
-    @cython.exceptval(-1)
-    def _name_index(self, k: cython.Py_ssize_t, row: cython.Py_ssize_t, m: cython.Py_ssize_t) -> cython.int:
-        """An index that goes into a sum may be added to it again, as in multiples by 3 made of two additions."""
-        index: cython.longlong = self.operands[m + OPERAND_INDEX]
-        if index < 0 or index == self.rows[row + ROW_DESTINATION]:
-            return 0
-        value: cython.int = self.get(index)
-        if not value:
-            value = UNKNOWN
-        if self.base_of(value) == NUMBER:
-            self.name(index, value, k)
-        return 0
-
-    @cython.cfunc
-    @cython.exceptval(-1)
-    def _masked(
-        self, k: cython.Py_ssize_t, row: cython.Py_ssize_t, left: cython.int, register: cython.longlong,
-        width: cython.longlong, mask: cython.longlong,
-    ) -> cython.int:  # fmt: skip
-        if register >= 0:
-            return NOTHING
-        if self.base_of(left) == FRAME and width == 8 and -4096 <= mask < 0 and not self.step_of(left):
-            if self.rows[row + ROW_DESTINATION] == self.stack_pointer and self.offset_of(left) > -ALIGNED:
-                return self.values.intern(FRAME, 0, 0, 0, (self.offset_of(left) & mask) - ALIGNED)
-            return NOTHING
-        if not left or self.base_of(left) == NUMBER:
-            lowest: cython.longlong = mask & -mask
-            if mask < 0 and width == 8 and (not left or self.step_of(left) == 1):
-                # It may be an address that is aligned: a symbol below zero says so.
-                self.forget(-k - 1)
-                return self.values.intern(NUMBER, 0, lowest, -k - 1, 0)
-            return self.values.intern(NUMBER, 0, max(lowest, 1), 0, 0) if mask else NULL
-        if self.base_of(left) == OBJECT and -16 <= mask < 0:
-            if not self.offset_of(left) and not self.step_of(left):
-                # Flags in a pointer's low bits.
-                return left
-            if not self.step_of(left) % -mask:
-                alignment: cython.longlong = self.questions.graph.alignment(self.type_of(left))
-                if not alignment % -mask:
-                    return self.moved(left, (self.offset_of(left) & mask) - self.offset_of(left))
-        return NOTHING
 
     @cython.cfunc
     @cython.exceptval(-1)

@@ -1,7 +1,7 @@
-from undwarf.types.dataflow.state cimport State
+from undwarf.types.dataflow.stack_frame cimport StackFrame
 
 
-cdef class Memory(State):
+cdef class Memory(StackFrame):
     # Whether addresses of variables may be numbers in the code.
     cdef bint fixed
     # Whether variables are addresses of places in the frame.

@@ -6,7 +6,7 @@ from typing import Any
 import cython
 
 from undwarf.types.dataflow.interned import Own, Values
-from undwarf.types.dataflow.state import State
+from undwarf.types.dataflow.stack_frame import StackFrame
 
 NOTHING = cython.declare(cython.int, 0)
 UNKNOWN = cython.declare(cython.int, 1)
@@ -59,7 +59,7 @@ ANY = cython.declare(cython.longlong, 1 << 40)
 
 
 @cython.cclass
-class Memory(State):
+class Memory(StackFrame):
     """A state, and what instructions read from memory and write to it. Of memory outside of the frame, only types tell
     what it holds; each question is asked once for each value."""
 

@@ -1,0 +1,334 @@
+# cython: language_level=3, boundscheck=True, wraparound=False, cdivision=True, initializedcheck=False
+"""The frame of a function: the variables in it, and what others may change there who know addresses of it."""
+
+from typing import Any
+
+import cython
+
+from undwarf.buffers import longer, zeros
+from undwarf.types.dataflow.interned import Values
+from undwarf.types.dataflow.register_variables import RegisterVariables
+from undwarf.types.dataflow.segments import Segments
+
+NOTHING = cython.declare(cython.int, 0)
+
+# Bases of values, as in undwarf.types.dataflow.values.
+FRAME = cython.declare(cython.int, 1)
+OBJECT = cython.declare(cython.int, 2)
+
+# Words of a row that says where a variable is (undwarf.types.dataflow.addresses).
+PLACE_WORDS = cython.declare(cython.Py_ssize_t, 9)
+PLACE_KIND = cython.declare(cython.Py_ssize_t, 2)
+PLACE_REGISTER = cython.declare(cython.Py_ssize_t, 3)
+PLACE_OFFSET = cython.declare(cython.Py_ssize_t, 4)
+PLACE_PIECE = cython.declare(cython.Py_ssize_t, 5)
+PLACE_PIECE_SIZE = cython.declare(cython.Py_ssize_t, 6)
+PLACE_SIZE = cython.declare(cython.Py_ssize_t, 8)
+"""Bytes of the variable's type; -1 until they are asked for."""
+PLACE_MEMORY = cython.declare(cython.int, 2)
+PLACE_CFA = cython.declare(cython.int, 3)
+
+REGISTERS = cython.declare(cython.Py_ssize_t, 96)
+"""Registers of a state, by DWARF number; stack slots come behind them."""
+EVERYTHING = cython.declare(cython.longlong, 1 << 20)
+"""How far a store through an address in the frame reaches where no variable says."""
+STAYED = cython.declare(cython.Py_ssize_t, 5)
+"""Words about a call, before those about what stayed there."""
+MOST_NOTED = cython.declare(cython.Py_ssize_t, 1 << 18)
+"""Words about what stayed in the frame at calls; where more would be noted, the flow is followed once more."""
+FARTHEST = cython.declare(cython.longlong, 1 << 50)
+"""From the call frame address, where nothing is."""
+
+
+@cython.cclass
+class StackFrame(RegisterVariables):
+    """A state, the variables in the frame, and the addresses of it that escape: others may know them.
+
+    ``questions``: ``in_frame`` are rows of words that say where variables are.
+    """
+
+    def __init__(self, listing: Any, values: Values, questions: Any, machine: Any, limits: Any) -> None:
+        super().__init__(listing, values, questions, machine, limits)
+        self.escaped: list[int] = []
+        self.escaped_as: dict[int, int] = {}
+        self.forgotten: set[int] = set()
+        self.reach = zeros("q", 0)
+        self.reach_of = -1
+        self.reach_count = 0
+        self.reach_top = self.reach_bottom = 0
+        self.ends = zeros("q", 0)
+        self.ends_count = 0
+        self.ends_top = self.ends_bottom = 0
+        self.stayed_used = 0
+        self.noting = False
+        self.found = 0
+        self.within = 0
+        self.frames = Segments(questions.in_frame, listing.offsets, questions.size)
+        self.frame = questions.in_frame
+        self.placing = questions.placing
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    def size_of(self, place: cython.Py_ssize_t) -> cython.longlong:
+        """Bytes of the type of a variable in the frame."""
+        at: cython.Py_ssize_t = place * PLACE_WORDS + PLACE_SIZE
+        if self.frame[at] < 0:
+            self.frame[at] = self.questions.frame_size(place)
+        return cython.cast(cython.longlong, self.frame[at])
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    def stack_variable(self, k: cython.Py_ssize_t, offset: cython.longlong) -> cython.bint:
+        """Sets `found` and `within` to the innermost variable that holds an offset, and the offset in it."""
+        i: cython.Py_ssize_t
+        place: cython.Py_ssize_t
+        row: cython.Py_ssize_t
+        begin: cython.longlong
+        size: cython.longlong
+        base: cython.int
+        register: cython.longlong
+        self.frames.find(k)
+        for i in range(self.frames.end - 1, self.frames.begin - 1, -1):
+            place = self.frames.items[i]
+            row = place * PLACE_WORDS
+            begin = self.frame[row + PLACE_OFFSET]
+            if self.frame[row + PLACE_KIND] == PLACE_MEMORY:
+                register = self.frame[row + PLACE_REGISTER]
+                if not 0 <= register < REGISTERS:
+                    continue
+                base = self.state[register]
+                if self.base_of(base) != FRAME or self.step_of(base):
+                    continue
+                begin += self.offset_of(base)
+            if begin > offset:
+                continue
+            size = self.frame[row + PLACE_PIECE_SIZE]
+            if not size:
+                size = max(self.size_of(place), 1)
+            if offset < begin + size:
+                self.found = place
+                self.within = offset - begin + self.frame[row + PLACE_PIECE]
+                return True
+        return False
+
+    @cython.cfunc
+    @cython.exceptval(-0x7FFFFFFFFFFFFFFF, check=True)
+    def _extent(
+        self, k: cython.Py_ssize_t, offset: cython.longlong, top: cython.longlong, bottom: cython.longlong
+    ) -> cython.longlong:
+        """Where the object that an escaped address leads to ends; ``top`` and ``bottom``: where the stack's and the
+        frame's pointer lead there, as :meth:`in_frame` says."""
+        i: cython.Py_ssize_t
+        end: cython.longlong
+        self.frames.find(k)
+        for i in range(self.frames.begin, self.frames.end):
+            end = self._end_of(self.frames.items[i], offset, top, bottom)
+            if end > offset:
+                return end
+        return offset + EVERYTHING
+
+    @cython.cfunc
+    @cython.exceptval(-0x7FFFFFFFFFFFFFFF, check=True)
+    def _end_of(
+        self, place: cython.Py_ssize_t, offset: cython.longlong, top: cython.longlong, bottom: cython.longlong
+    ) -> cython.longlong:
+        """Where a variable ends that holds an offset; the offset where it does not."""
+        within: cython.longlong = self.within_place(place, offset, top, bottom)
+        return offset if within < 0 else offset - within + self.size_of(place)
+
+    @cython.cfunc
+    @cython.exceptval(-0x7FFFFFFFFFFFFFFF, check=True)
+    def within_place(
+        self, place: cython.Py_ssize_t, offset: cython.longlong, top: cython.longlong, bottom: cython.longlong
+    ) -> cython.longlong:
+        """How far in a variable an offset is, whether or not that is valid; -1 where it does not hold it. ``top`` and
+        ``bottom``: where the stack's and the frame's pointer lead, as :meth:`in_frame` says."""
+        row: cython.Py_ssize_t = place * PLACE_WORDS
+        begin: cython.longlong = self.frame[row + PLACE_OFFSET]
+        register: cython.longlong
+        if self.frame[row + PLACE_KIND] == PLACE_MEMORY:
+            register = self.frame[row + PLACE_REGISTER]
+            if register == self.stack_pointer:
+                begin += top
+            elif register == self.frame_pointer:
+                begin += bottom
+            else:
+                return -1
+        elif self.frame[row + PLACE_KIND] != PLACE_CFA:
+            return -1
+        return offset - begin if begin <= offset < begin + self.size_of(place) else -1
+
+    @cython.cfunc
+    @cython.exceptval(-0x7FFFFFFFFFFFFFFF, check=True)
+    def _latest_end(self, e: cython.Py_ssize_t, top: cython.longlong, bottom: cython.longlong) -> cython.longlong:
+        """Where the object that an escaped address leads to ends at most: its scope has ended, or not begun."""
+        count: cython.Py_ssize_t = len(self.escaped)
+        i: cython.Py_ssize_t
+        place: cython.Py_ssize_t
+        end: cython.longlong
+        offset: cython.longlong
+        if self.ends_top != top or self.ends_bottom != bottom:
+            self.ends_count = 0
+            self.ends_top = top
+            self.ends_bottom = bottom
+        if self.ends_count < count:
+            if len(self.ends) < count:
+                self.ends = longer(self.ends, self.ends_count, 2 * count)
+            for i in range(self.ends_count, count):
+                self.ends[i] = FARTHEST
+            self.ends_count = count
+        if self.ends[e] == FARTHEST:
+            offset = end = self.escaped[e]
+            for place in range(len(self.frame) // PLACE_WORDS):
+                end = max(end, self._end_of(place, offset, top, bottom))
+            self.ends[e] = end if end > offset else offset + EVERYTHING
+        return self.ends[e]
+
+    @cython.cfunc
+    @cython.exceptval(-0x7FFFFFFFFFFFFFFF, check=True)
+    def in_frame(self, register: cython.Py_ssize_t) -> cython.longlong:
+        """How far from the call frame address a register leads; farther than there is anything where that is not
+        known."""
+        value: cython.int = self.state[register]
+        return self.offset_of(value) if self.base_of(value) == FRAME and not self.step_of(value) else FARTHEST
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    def escape(self, value: cython.int) -> cython.int:
+        """The address of a part of the frame goes where others may see it."""
+        offset: Any
+        if value and self.base_of(value) == FRAME:
+            offset = self.offset_of(value)
+            if offset not in self.escaped:
+                self.escaped.append(offset)
+        return 0
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    @cython.locals(i=cython.Py_ssize_t, e=cython.Py_ssize_t, at=cython.longlong, begin=cython.longlong)
+    def lose_escaped(self, k: cython.Py_ssize_t) -> cython.int:
+        """Somebody may have changed what lies behind addresses of the frame."""
+        count: cython.Py_ssize_t = len(self.escaped)
+        segment: cython.Py_ssize_t = self.frames.data[k]
+        top: cython.longlong = self.in_frame(self.stack_pointer)
+        bottom: cython.longlong = self.in_frame(self.frame_pointer)
+        same: cython.bint = self.reach_of == segment and self.reach_count == count
+        if count and not (same and self.reach_top == top and self.reach_bottom == bottom):
+            if not self.reach_count or len(self.reach) < 2 * count:
+                self.reach = zeros("q", 4 * count)
+            for e in range(count):
+                begin = self.escaped[e]
+                self.reach[2 * e] = begin - 7
+                self.reach[2 * e + 1] = self._extent(k, begin, top, bottom)
+                if self.reach[2 * e + 1] - begin >= EVERYTHING:
+                    self.reach[2 * e + 1] = self._latest_end(e, top, bottom)
+            self.reach_of = segment
+            self.reach_top = top
+            self.reach_bottom = bottom
+            self.reach_count = count
+        for i in range(self.slots if count else 0):
+            if not self.state[REGISTERS + i]:
+                continue
+            at = self.slot_key[i] >> 1
+            for e in range(count):
+                if self.reach[2 * e] <= at < self.reach[2 * e + 1]:
+                    self.state[REGISTERS + i] = self._still(at, self.state[REGISTERS + i])
+                    break
+        self._note_stayed(k, top, bottom)
+        return 0
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    def _still(self, offset: cython.longlong, value: cython.int) -> cython.int:
+        """What a slot holds that somebody may have changed: another pointer to the same, if it is known to be one."""
+        if self.base_of(value) != OBJECT:
+            return NOTHING
+        said: Any = self.escaped_as.get(offset)
+        if said is None:
+            self.forgotten.add(offset)
+            return NOTHING
+        graph: Any = self.questions.graph
+        if not said or graph.canonical(self.type_of(said)) != graph.canonical(self.type_of(value)):
+            return NOTHING
+        return cython.cast(cython.int, said)
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    def spoil(self, k: cython.Py_ssize_t, offset: cython.longlong, base: cython.longlong) -> cython.int:
+        """A store somewhere into an array of the frame, through the register ``base``: what that leads to tells which
+        array it is, where the offset does not."""
+        top: cython.longlong = self.in_frame(self.stack_pointer)
+        bottom: cython.longlong = self.in_frame(self.frame_pointer)
+        end: cython.longlong = self._extent(k, offset, top, bottom)
+        other: cython.longlong = self.in_frame(base) if 0 <= base < REGISTERS else FARTHEST
+        at: cython.longlong
+        i: cython.Py_ssize_t
+        if end - offset >= EVERYTHING and base != self.stack_pointer and other != FARTHEST:
+            at = self._extent(k, other, top, bottom)
+            if at - other < EVERYTHING:
+                offset, end = min(offset, other), at
+        for i in range(self.slots):
+            at = self.slot_key[i] >> 1
+            if end - offset >= EVERYTHING or offset - 8 < at < end:
+                self.state[REGISTERS + i] = NOTHING
+        return 0
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    def stop_noting(self) -> cython.int:
+        """What stays in the frame behind calls is not asked any more."""
+        self.stayed = zeros("q", 0)
+        self.stayed_used = MOST_NOTED + 1
+        return 0
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    @cython.locals(i=cython.Py_ssize_t, begin=cython.Py_ssize_t)
+    def _note_stayed(self, k: cython.Py_ssize_t, top: cython.longlong, bottom: cython.longlong) -> cython.int:
+        """Note what is in the frame behind a call."""
+        if self.stayed_used > MOST_NOTED or not self.slots:
+            return 0
+        begin = self.stayed_used
+        if begin == 0 and not self.noting:
+            self.stayed = zeros("q", 256)
+            self.noting = True
+        if begin + STAYED + self.slots > len(self.stayed):
+            self.stayed = longer(self.stayed, begin, 2 * (begin + STAYED + self.slots))
+        at: cython.Py_ssize_t = begin + STAYED
+        for i in range(self.slots):
+            if self.state[REGISTERS + i]:
+                self.stayed[at] = self.slot_key[i] >> 1
+                at += 1
+        if at > begin + STAYED:
+            self.stayed[begin] = k
+            self.stayed[begin + 1] = len(self.escaped)
+            self.stayed[begin + 2] = at - begin - STAYED
+            self.stayed[begin + 3] = top
+            self.stayed[begin + 4] = bottom
+            self.stayed_used = at
+        return 0
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    @cython.locals(
+        at=cython.Py_ssize_t, k=cython.Py_ssize_t, e=cython.Py_ssize_t, i=cython.Py_ssize_t, offset=cython.longlong,
+        begin=cython.longlong, end=cython.longlong,
+    )  # fmt: skip
+    def stayed_too_long(self) -> cython.bint:
+        """Whether an address that escaped later than a call was come to led to what stayed in the frame there."""
+        if self.stayed_used > MOST_NOTED:
+            return True
+        at = 0
+        while at < self.stayed_used:
+            k = self.stayed[at]
+            for e in range(self.stayed[at + 1], len(self.escaped)):
+                begin = self.escaped[e]
+                end = self._extent(k, begin, self.stayed[at + 3], self.stayed[at + 4])
+                if end - begin >= EVERYTHING:
+                    end = self._latest_end(e, self.stayed[at + 3], self.stayed[at + 4])
+                for i in range(at + STAYED, at + STAYED + self.stayed[at + 2]):
+                    offset = self.stayed[i]
+                    if begin - 7 <= offset < end:
+                        return True
+            at += STAYED + self.stayed[at + 2]
+        return False
