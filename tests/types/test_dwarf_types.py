@@ -137,6 +137,8 @@ C_BUILDS = [
     ("gcc", "-O2", "-fdebug-types-section"),
     ("gcc", "-O2", "-gsplit-dwarf"),
     ("gcc", "-O2", "-gdwarf-4", "-gsplit-dwarf"),
+    ("gcc", "-O2", "-gdwarf-4", "-gsplit-dwarf", "-fdebug-types-section"),
+    ("gcc", "-O2", "-gsplit-dwarf", "-fdebug-types-section"),
     ("clang", "-O2"),
     ("clang", "-O0"),
     ("clang", "-O2", "-gdwarf-4"),
@@ -257,7 +259,14 @@ def test_clones_are_not_trusted(build: Build) -> None:
 
 
 @pytest.mark.parametrize(
-    ("compiler", "flags"), [("g++", ("-O2",)), ("g++", ("-O0", "-fdebug-types-section")), ("clang++", ("-O2",))]
+    ("compiler", "flags"),
+    [
+        ("g++", ("-O2",)),
+        ("g++", ("-O0", "-fdebug-types-section")),
+        ("g++", ("-O2", "-gdwarf-4", "-gsplit-dwarf", "-fdebug-types-section")),
+        ("clang++", ("-O2",)),
+        ("clang++", ("-O2", "-gdwarf-4", "-gsplit-dwarf", "-fdebug-types-section")),
+    ],
 )
 class TestCxx:
     def test_bases_are_members(self, build: Build, compiler: str, flags: tuple[str, ...]) -> None:

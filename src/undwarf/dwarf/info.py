@@ -43,6 +43,7 @@ class Info(Declarations):
 
     variable_rows = cython.declare("unsigned long long[::1]")
     known_strings = cython.declare(dict, visibility="readonly")
+    first_number = cython.declare(cython.Py_ssize_t, visibility="readonly")
 
     def __init__(
         self,
@@ -57,9 +58,11 @@ class Info(Declarations):
         code: Any = None,
         max_ranges: int = 1 << 22,
         known_strings: "dict[int, str] | None" = None,
+        first_number: int = 0,
     ) -> None:
         """``known_strings`` are those of `.debug_str` that were read, by offset; whoever reads more adds to them. Those
-        that units number are in it as well, by ``~(unit << 32 | number)``."""
+        that units number are in it as well, by ``~(unit << 32 | number)``. Where units of several sections share it,
+        ``first_number`` is what the first unit here is called."""
         super().__init__(
             data,
             abbrevs,
@@ -73,6 +76,7 @@ class Info(Declarations):
         )
         self.variable_rows = zeros("Q", VARIABLE * 64)
         self.known_strings = {} if known_strings is None else known_strings
+        self.first_number = first_number
 
     def entry(self, unit: int, offset: int, space: Any = None) -> "Entry | None":
         """The entry at an offset of a unit; its tag is 0 for the null entry that ends a list of siblings.
@@ -200,13 +204,13 @@ class Info(Declarations):
         if kind == STRP:
             known = self.known_strings.get(value)
         elif kind == STRX and value >> 32 == 0:
-            known = self.known_strings.get(~(unit << 32 | cython.cast(cython.Py_ssize_t, value)))
+            known = self.known_strings.get(~(unit + self.first_number << 32 | cython.cast(cython.Py_ssize_t, value)))
         elif kind == STRING:
             start = cython.cast("Py_ssize_t", value)
             return _text(self.data, start, start + cython.cast("Py_ssize_t", min(size, MAX_STRING)))
         elif kind < STRING or kind > STRP_ALT:
             return ""
-        return space.file.string(kind, value, unit, space.data) if known is None else known
+        return space.file.string(kind, value, unit + self.first_number, space.data) if known is None else known
 
     def variables(self, unit: int, offset: int, wanted: Any, limit: int) -> Any:
         """What :meth:`entries` finds below a function, as a column of VARIABLE numbers (Q) each: tag, depth, offset,

@@ -107,6 +107,7 @@ class DwarfFile:
             big=self.big,
             types=True,
             known_strings=self._known_strings,
+            first_number=len(self.columns["width"]),
         )
 
     @cached_property
@@ -129,7 +130,8 @@ class DwarfFile:
         return Text(self.section("debug_line_str"))
 
     def string(self, kind: int, value: int, unit: int = -1, place: "memoryview | None" = None) -> str:
-        """The string that an attribute's value (of ``unit``) means; empty where there is none.
+        """The string that an attribute's value (of ``unit``) means; empty where there is none. Units of `.debug_types`
+        are numbered on behind those of `.debug_info`.
 
         ``place`` is the section of a string that stands in place (default: `.debug_info`).
         """
@@ -164,13 +166,19 @@ class DwarfFile:
         """Where in `.debug_str` the string with a number among those of a unit is; -1 for none."""
         known = self._string_tables.get(unit)
         if known is None:
+            number = unit
             columns = self.columns
+            total = len(columns["width"])
+            base: int | None = None
+            if unit < total:
+                base = self.roots.value(unit, Root.STR_OFFSETS_BASE)
+            else:
+                columns, unit = self.types.units(), unit - total
             width = columns["width"][unit]
-            base = self.roots.value(unit, Root.STR_OFFSETS_BASE)
             if base is None:
                 # A split unit has all of the section: behind its header, which DWARF 4 did not have.
                 base = (8 if width == 4 else 16) if columns["version"][unit] >= 5 else 0
-            known = self._string_tables[unit] = base, width
+            known = self._string_tables[number] = base, width
         base, width = known
         at = base + index * width
         table = self._string_offsets

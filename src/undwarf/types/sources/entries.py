@@ -112,7 +112,10 @@ class Space:
     def names_of(self, rows: list[tuple[int, ...]]) -> list[str]:
         """The names of functions or declarations of :attr:`outline`, or of definitions."""
         file = self.file
-        places = [(_STRP, file.string_at(at, unit)) if kind == _STRX else (kind, at) for unit, _die, kind, at in rows]
+        first = self.info.first_number
+        places = [
+            (_STRP, file.string_at(at, unit + first)) if kind == _STRX else (kind, at) for unit, _die, kind, at in rows
+        ]
         # Those of headers' types are in unit after unit.
         known = dict.fromkeys(places, "")
         for wanted, data in (
@@ -140,7 +143,7 @@ class Space:
         Of several the first that is declared where the type itself is.
         """
         kind, at = self.given_names(unit).get(offset, _NOWHERE)
-        return self.file.string(kind, at, unit, self.data) if kind else ""
+        return self._string(kind, at, unit)
 
     def given_names(self, unit: int) -> dict[int, tuple[int, int]]:
         """Class and value of the names that typedefs of a unit give to types without one, by these types' offsets."""
@@ -170,7 +173,10 @@ class Space:
         """The plain name of a row of ``declared``."""
         rows = self.declared(unit)
         kind = rows["kind"][row]
-        return self.file.string(kind, rows["name"][row], unit, self.data) if kind else ""
+        return self._string(kind, rows["name"][row], unit)
+
+    def _string(self, kind: int, value: int, unit: int) -> str:
+        return self.file.string(kind, value, unit + self.info.first_number, self.data) if kind else ""
 
     def qualified(self, unit: int, offset: int, name: str) -> str:
         """A type's name with the namespaces and types it is declared in before it."""
