@@ -5,15 +5,16 @@ Data flow reads the columns; an `Instruction` is only made of those that somebod
 """
 
 from collections.abc import Callable, Iterator
+from typing import Any
+
+import cython
 
 from undwarf.buffers import zeros
 from undwarf.disasm import scan
-from undwarf.disasm.model import NONE, Action, Flow, Instruction, Memory, instruction_of, memory_of
+from undwarf.disasm.model import ACCESSES, NONE, SEGMENTS, Action, Flow, Instruction, Memory
 from undwarf.disasm.templates import (
     BASE,
     DESTINATION,
-    DISPLACED,
-    DISPLACEMENT,
     FIRST_MEMORY,
     FIXED,
     FIXED_ADDRESS,
@@ -21,16 +22,10 @@ from undwarf.disasm.templates import (
     IMMEDIATE,
     IMMEDIATE_RULE,
     INDEX,
-    KEEPS_SIGN,
     MEMORIES,
     MEMORY_WORDS,
-    NEGATED,
-    NEGATED_UNSIGNED,
-    NEGATED_UNSIGNED_SHORT,
     PADDING,
     ROW_WORDS,
-    UNSIGNED,
-    UNSIGNED_SHORT,
     Templates,
 )
 
@@ -42,7 +37,44 @@ TARGETED = 16
 _FLOWS = tuple(Flow)
 _ACTIONS = tuple(Action)
 
+# Words of templates and of their operands as numbers of C, as in undwarf.disasm.templates.
+_ROW_WORDS = cython.declare(cython.Py_ssize_t, 16)
+_ROW_ACTION = cython.declare(cython.Py_ssize_t, 1)
+_ROW_DESTINATION = cython.declare(cython.Py_ssize_t, 2)
+_ROW_LEFT = cython.declare(cython.Py_ssize_t, 3)
+_ROW_RIGHT = cython.declare(cython.Py_ssize_t, 4)
+_ROW_WIDTH = cython.declare(cython.Py_ssize_t, 5)
+_ROW_IMMEDIATE = cython.declare(cython.Py_ssize_t, 6)
+_ROW_RULE = cython.declare(cython.Py_ssize_t, 7)
+_ROW_WRITES = cython.declare(cython.Py_ssize_t, 8)
+_ROW_OPERAND = cython.declare(cython.Py_ssize_t, 10)
+_ROW_OPERANDS = cython.declare(cython.Py_ssize_t, 11)
+_ROW_FLAGS = cython.declare(cython.Py_ssize_t, 12)
+_ROW_READ = cython.declare(cython.Py_ssize_t, 13)
+_ROW_READS = cython.declare(cython.Py_ssize_t, 14)
+_OPERAND_WORDS = cython.declare(cython.Py_ssize_t, 12)
+_OPERAND_BASE = cython.declare(cython.Py_ssize_t, 0)
+_OPERAND_INDEX = cython.declare(cython.Py_ssize_t, 1)
+_OPERAND_SCALE = cython.declare(cython.Py_ssize_t, 2)
+_OPERAND_DISPLACEMENT = cython.declare(cython.Py_ssize_t, 3)
+_OPERAND_DISPLACED = cython.declare(cython.Py_ssize_t, 4)
+_OPERAND_SEGMENT = cython.declare(cython.Py_ssize_t, 5)
+_OPERAND_SIZE = cython.declare(cython.Py_ssize_t, 6)
+_OPERAND_ACCESS = cython.declare(cython.Py_ssize_t, 7)
+_OPERAND_IMPLICIT = cython.declare(cython.Py_ssize_t, 8)
+_OPERAND_WRITEBACK = cython.declare(cython.Py_ssize_t, 9)
+_OPERAND_ELEMENT = cython.declare(cython.Py_ssize_t, 10)
+_OPERAND_FLOATING = cython.declare(cython.Py_ssize_t, 11)
+_NEGATED = cython.declare(cython.longlong, 3)
+_UNSIGNED = cython.declare(cython.longlong, 2)
+_NEGATED_UNSIGNED = cython.declare(cython.longlong, 4)
+_UNSIGNED_SHORT = cython.declare(cython.longlong, 5)
+_NEGATED_UNSIGNED_SHORT = cython.declare(cython.longlong, 6)
+_SIGNED_FLAG = cython.declare(cython.longlong, 4)
+"""KEEPS_SIGN of templates."""
 
+
+@cython.cclass
 class Listing:
     """Instructions of a stretch of code from `address` on.
 
@@ -66,55 +98,92 @@ class Listing:
         (
             self.offsets, self.lengths, self.templates, self.displacements, self.immediates, self.targets, self.flows,
         ) = columns  # fmt: skip
-        self._native = native
-        self._text = text
-        self._made: dict[int, Instruction] = dict(enumerate(made or ()))
-        self._jumps: memoryview | None = None
+        self.begins, self.numbers = self.offsets, self.templates
+        self.registers = table.registers
+        self.seen: Any = None
+        self.native = native
+        self.text = text
+        self.made: dict[int, Instruction] = dict(enumerate(made or ()))
+        self.jumps: memoryview | None = None
 
     def __len__(self) -> int:
         return len(self.offsets)
 
     def __getitem__(self, k: int) -> Instruction:
-        made = self._made.get(k)
+        made = self.made.get(k)
         if made is None:
-            made = self._made[k] = self._describe(k)
+            made = self.made[k] = self._describe(k)
         return made
 
+    @cython.cfunc
+    @cython.returns(Instruction)
+    @cython.locals(
+        k=cython.Py_ssize_t, at=cython.Py_ssize_t, flow=cython.int, rule=cython.longlong, rows="const long long[::1]",
+        made=Instruction, number=cython.longlong,
+    )  # fmt: skip
     def _describe(self, k: int) -> Instruction:
-        at = self.templates[k] * ROW_WORDS
-        (
-            _flow, action, destination, left, right, width, immediate, rule, writes, writes_high, operand, operands,
-            flags, first_read, reads, reads_high,
-        ) = self.table.rows[at : at + ROW_WORDS].tolist()  # fmt: skip
+        if self.seen is not self.table.rows:
+            # There may be more of them now, elsewhere.
+            self.seen = self.table.rows
+            self.rows, self.operands = self.table.rows, self.table.operands
+        rows = self.rows
+        at = self.numbers[k] * _ROW_WORDS
         flow = self.flows[k]
-        if operands == 1:
-            memory: tuple[Memory, ...] = (self._operand(k, operand),)
-        else:
-            memory = tuple([self._operand(k, operand + number) for number in range(operands)]) if operands else ()
-        return instruction_of(
-            self.address + self.offsets[k],
-            self.lengths[k],
-            _FLOWS[flow & 15],
-            self.targets[k] & 0xFFFFFFFFFFFFFFFF if flow & TARGETED else None,
-            _ACTIONS[action],
-            (destination, left, right),
-            immediate if rule == FIXED else _number(rule, self.immediates[k]),
-            width,
-            flags & KEEPS_SIGN != 0,
-            _registers(writes, writes_high, NONE),
-            _registers(reads, reads_high, first_read),
-            memory,
-            self._native,
-            self._text,
-        )
+        made = Instruction.__new__(Instruction)
+        made.address = self.address + self.begins[k]
+        made.size = self.lengths[k]
+        made.flow = _FLOWS[flow & 15]
+        made.target = self.targets[k] & 0xFFFFFFFFFFFFFFFF if flow & TARGETED else None
+        made.action = _ACTIONS[rows[at + _ROW_ACTION]]
+        made.destination, made.left, made.right = (
+            rows[at + _ROW_DESTINATION], rows[at + _ROW_LEFT], rows[at + _ROW_RIGHT],
+        )  # fmt: skip
+        rule, number = rows[at + _ROW_RULE], rows[at + _ROW_IMMEDIATE]
+        made.immediate = _number(rule, self.immediates[k]) if rule else number
+        made.width = rows[at + _ROW_WIDTH]
+        made.signed = rows[at + _ROW_FLAGS] & _SIGNED_FLAG != 0
+        registers = self.registers.get(at)
+        if registers is None:
+            registers = self.registers[at] = (
+                _registers(rows[at + _ROW_WRITES], rows[at + _ROW_WRITES + 1], NONE),
+                _registers(rows[at + _ROW_READS], rows[at + _ROW_READS + 1], rows[at + _ROW_READ]),
+            )
+        made.writes, made.reads = registers
+        made.memory = self._operands(k, rows[at + _ROW_OPERAND], rows[at + _ROW_OPERANDS])
+        made._native = None
+        made._decode, made._text = self.native, self.text
+        return made
 
-    def _operand(self, k: int, number: int) -> Memory:
-        at = number * MEMORY_WORDS
-        words = self.table.operands[at : at + MEMORY_WORDS].tolist()
-        displacement = words[DISPLACEMENT]
-        if words[DISPLACED]:
-            displacement = _wrapped(displacement + self.displacements[k])
-        return memory_of(words, displacement)
+    @cython.cfunc
+    @cython.returns(tuple)
+    @cython.locals(
+        k=cython.Py_ssize_t, first=cython.Py_ssize_t, count=cython.Py_ssize_t, number=cython.Py_ssize_t,
+        m=cython.Py_ssize_t, words="const long long[::1]", made=Memory, displacement=cython.ulonglong,
+    )  # fmt: skip
+    def _operands(self, k: int, first: int, count: int) -> tuple[Memory, ...]:
+        """Operands in memory, by the number of the first of them in the table."""
+        found: tuple[Memory, ...] = ()
+        if not count:
+            return found
+        words = self.operands
+        for number in range(first, first + count):
+            m = number * _OPERAND_WORDS
+            made = Memory.__new__(Memory)
+            made.base, made.index = words[m + _OPERAND_BASE], words[m + _OPERAND_INDEX]
+            made.scale = words[m + _OPERAND_SCALE]
+            displacement = words[m + _OPERAND_DISPLACEMENT]
+            if words[m + _OPERAND_DISPLACED]:
+                displacement += cython.cast(cython.ulonglong, self.displacements[k] & 0xFFFFFFFFFFFFFFFF)
+            made.displacement = cython.cast(cython.longlong, displacement)
+            made.segment = SEGMENTS[words[m + _OPERAND_SEGMENT]]
+            made.size, made.access = words[m + _OPERAND_SIZE], ACCESSES[words[m + _OPERAND_ACCESS]]
+            made.implicit = words[m + _OPERAND_IMPLICIT] != 0
+            made.writeback, made.element = words[m + _OPERAND_WRITEBACK], words[m + _OPERAND_ELEMENT]
+            made.absolute = words[m + _OPERAND_BASE] == words[m + _OPERAND_INDEX] == NONE
+            made.floating = words[m + _OPERAND_FLOATING] != 0
+            made.pre = False
+            found = (*found, made) if found else (made,)
+        return found
 
     def __iter__(self) -> Iterator[Instruction]:
         return (self[k] for k in range(len(self)))
@@ -123,7 +192,7 @@ class Listing:
         """Say where an indirect call leads."""
         self.flows[k] = flow | TARGETED
         self.targets[k] = _wrapped(target)
-        made = self._made.get(k)
+        made = self.made.get(k)
         if made is not None:
             made.flow, made.target = flow, target
 
@@ -167,7 +236,7 @@ class Listing:
         found = {}
         for k in scan.with_flag(self.templates, table.rows, FIXED_ADDRESS):
             row = self.templates[k] * ROW_WORDS
-            operand = self._operand(k, table.rows[row + FIRST_MEMORY])
+            (operand,) = self._operands(k, table.rows[row + FIRST_MEMORY], 1)
             found[k] = table.rows[row + DESTINATION], operand.displacement & 0xFFFFFFFFFFFFFFFF
         return found
 
@@ -185,10 +254,10 @@ class Listing:
     @property
     def _to(self) -> memoryview:
         """By instruction, the number of the one that it jumps to, -1 where there is none here."""
-        if self._jumps is None:
-            self._jumps = zeros("i", len(self.offsets))
-            scan.jumps_to(self.offsets, self.flows, self.targets, self.address, self._jumps)
-        return self._jumps
+        if self.jumps is None:
+            self.jumps = zeros("i", len(self.offsets))
+            scan.jumps_to(self.offsets, self.flows, self.targets, self.address, self.jumps)
+        return self.jumps
 
     def writing(self, register: int) -> list[int]:
         """The instructions that write a register."""
@@ -212,31 +281,28 @@ class Listing:
         return _registers(low, high, NONE)
 
 
-_KNOWN: dict[tuple[int, int, int], tuple[int, ...]] = {}
-
-
 def _registers(low: int, high: int, first: int) -> tuple[int, ...]:
     """The registers of a set as templates have it, one of them before the others."""
-    key = (low, high, first)
-    found = _KNOWN.get(key)
-    if found is None:
-        whole = (low & 0xFFFFFFFFFFFFFFFF) | (high & 0xFFFFFFFFFFFFFFFF) << 64
-        registers = [first] if first != NONE else []
-        while whole:
-            register = (whole & -whole).bit_length() - 1
-            whole &= whole - 1
-            if register != first:
-                registers.append(register)
-        found = _KNOWN[key] = tuple(registers)
-    return found
+    whole = (low & 0xFFFFFFFFFFFFFFFF) | (high & 0xFFFFFFFFFFFFFFFF) << 64
+    registers = [first] if first != NONE else []
+    while whole:
+        register = (whole & -whole).bit_length() - 1
+        whole &= whole - 1
+        if register != first:
+            registers.append(register)
+    return tuple(registers)
 
 
+@cython.cfunc
+@cython.exceptval(-1, check=True)
+@cython.locals(rule=cython.longlong, value=cython.longlong)
+@cython.returns(cython.longlong)
 def _number(rule: int, value: int) -> int:
-    if rule in (UNSIGNED, NEGATED_UNSIGNED):
+    if rule in (_UNSIGNED, _NEGATED_UNSIGNED):
         value &= 0xFFFFFFFF
-    elif rule in (UNSIGNED_SHORT, NEGATED_UNSIGNED_SHORT):
+    elif rule in (_UNSIGNED_SHORT, _NEGATED_UNSIGNED_SHORT):
         value &= 0xFFFF
-    return -value if rule in (NEGATED, NEGATED_UNSIGNED, NEGATED_UNSIGNED_SHORT) else value
+    return -value if rule in (_NEGATED, _NEGATED_UNSIGNED, _NEGATED_UNSIGNED_SHORT) else value
 
 
 def _wrapped(value: int) -> int:

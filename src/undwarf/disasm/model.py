@@ -109,20 +109,6 @@ class Memory:
     floating-point number is read or written.
     """
 
-    base: int = cython.declare(object, visibility="public")
-    index: int = cython.declare(object, visibility="public")
-    scale: int = cython.declare(object, visibility="public")
-    displacement: int = cython.declare(object, visibility="public")
-    segment: str = cython.declare(object, visibility="public")
-    size: int = cython.declare(object, visibility="public")
-    access: str = cython.declare(object, visibility="public")
-    implicit: bool = cython.declare(cython.bint, visibility="public")
-    element: int = cython.declare(object, visibility="public")
-    absolute: bool = cython.declare(cython.bint, visibility="public")
-    floating: bool = cython.declare(cython.bint, visibility="public")
-    writeback: int = cython.declare(object, visibility="public")
-    pre: bool = cython.declare(cython.bint, visibility="public")
-
     def __init__(
         self,
         base: int,
@@ -161,32 +147,14 @@ class Memory:
 class Instruction:
     """One instruction; see the module and :class:`Action`. `text` and `native` are made when asked for."""
 
-    address: int = cython.declare(object, visibility="public")
-    size: int = cython.declare(object, visibility="public")
-    flow: Flow = cython.declare(object, visibility="public")
-    target: int | None = cython.declare(object, visibility="public")
-    memory: tuple[Memory, ...] = cython.declare(object, visibility="public")
-    writes: tuple[int, ...] = cython.declare(object, visibility="public")
-    reads: tuple[int, ...] = cython.declare(object, visibility="public")
-    action: Action = cython.declare(object, visibility="public")
-    destination: int = cython.declare(object, visibility="public")
-    left: int = cython.declare(object, visibility="public")
-    right: int = cython.declare(object, visibility="public")
-    immediate: int = cython.declare(object, visibility="public")
-    width: int = cython.declare(object, visibility="public")
-    signed: bool = cython.declare(cython.bint, visibility="public")
-    _native: object = cython.declare(object, visibility="public")
-    _decode: "Callable[[Instruction], object] | None" = cython.declare(object, visibility="public")
-    _text: Callable[[object], str] | None = cython.declare(object, visibility="public")
-
     def __init__(self, address: int, size: int) -> None:
         self.address = address
         self.size = size
         self.flow = _NEXT
-        self.target = None
-        self.memory = ()
-        self.writes = ()
-        self.reads = ()
+        self.target: int | None = None
+        self.memory: tuple[Memory, ...] = ()
+        self.writes: tuple[int, ...] = ()
+        self.reads: tuple[int, ...] = ()
         self.action = _OTHER
         self.destination = NONE
         self.left = NONE
@@ -194,9 +162,9 @@ class Instruction:
         self.immediate = 0
         self.width = 8
         self.signed = False
-        self._native = None
-        self._decode = None
-        self._text = None
+        self._native: object = None
+        self._decode: Callable[[Instruction], object] | None = None
+        self._text: Callable[[object], str] | None = None
 
     @property
     def native(self) -> object:
@@ -221,48 +189,3 @@ class Instruction:
 
 
 _NEXT, _OTHER = Flow.NEXT, Action.OTHER
-
-
-@cython.locals(made=Memory)
-def memory_of(words: list[int], displacement: int) -> Memory:
-    """The operand that a template's words say (:mod:`undwarf.disasm.templates`), with its displacement."""
-    made = Memory.__new__(Memory)
-    (
-        made.base, made.index, made.scale, _displacement, _displaced, segment, made.size, access, implicit,
-        made.writeback, made.element, floating,
-    ) = words  # fmt: skip
-    made.displacement = displacement
-    made.segment = SEGMENTS[segment]
-    made.access = ACCESSES[access]
-    made.implicit = implicit != 0
-    made.absolute = made.base == NONE and made.index == NONE
-    made.floating = floating != 0
-    made.pre = False
-    return made
-
-
-@cython.locals(made=Instruction)
-def instruction_of(
-    address: int,
-    size: int,
-    flow: Flow,
-    target: int | None,
-    action: Action,
-    registers: tuple[int, int, int],
-    immediate: int,
-    width: int,
-    signed: bool,
-    writes: tuple[int, ...],
-    reads: tuple[int, ...],
-    memory: tuple[Memory, ...],
-    decode: "Callable[[Instruction], object] | None",
-    text: Callable[[object], str] | None,
-) -> Instruction:
-    """An instruction of which all is known; ``registers``: destination, left, right."""
-    made = Instruction.__new__(Instruction)
-    made.address, made.size, made.flow, made.target, made.action = address, size, flow, target, action
-    made.destination, made.left, made.right = registers
-    made.immediate, made.width, made.signed = immediate, width, signed
-    made.writes, made.reads, made.memory = writes, reads, memory
-    made._decode, made._text = decode, text
-    return made

@@ -41,6 +41,8 @@ class Templates:
         self.operands = zeros("q", 512 * MEMORY_WORDS)
         self.count = 0
         self.operand_count = 0
+        self.registers: dict[int, tuple[tuple[int, ...], tuple[int, ...]]] = {}
+        """By where a template begins in `rows`, the registers it writes, and those it reads."""
 
     def reserve(self, templates: int, operands: int) -> tuple[int, int]:
         """The numbers of the first of new templates and of new operands, which are still to be filled."""

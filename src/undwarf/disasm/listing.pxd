@@ -1,0 +1,28 @@
+from undwarf.disasm.model cimport Instruction, Memory
+
+
+cdef class Listing:
+    cdef readonly object address
+    cdef readonly object table
+    cdef readonly object offsets
+    cdef readonly object lengths
+    cdef readonly object templates
+    cdef readonly object displacements
+    cdef readonly object immediates
+    cdef readonly object targets
+    cdef readonly object flows
+    # Two of the columns once more, as memory of C.
+    cdef const unsigned int[::1] begins
+    cdef const unsigned int[::1] numbers
+    # The table's as they were when they were asked last, and what the table knows of registers.
+    cdef object seen
+    cdef const long long[::1] rows
+    cdef const long long[::1] operands
+    cdef dict registers
+    cdef object native
+    cdef object text
+    cdef dict made
+    cdef object jumps
+
+    cdef Instruction _describe(self, Py_ssize_t k)
+    cdef tuple _operands(self, Py_ssize_t k, Py_ssize_t first, Py_ssize_t count)
