@@ -16,7 +16,7 @@ from undwarf.types import resolve
 from undwarf.types.dataflow.flow import FunctionFlow
 from undwarf.types.dataflow.program import Program
 from undwarf.types.dataflow.tracking import Tracker
-from undwarf.types.inference import callers, deciding
+from undwarf.types.inference import callers, function_inference
 from undwarf.types.inference.mentions import Mentions
 from undwarf.types.opening import open_resolver
 from undwarf.types.resolve import Resolver
@@ -87,7 +87,7 @@ def test_what_nothing_is_inferred_of_is_followed_once(program: Path, monkeypatch
             super().__init__(program, flow, low, *rest)
 
     monkeypatch.setattr(callers, "Tracker", Counted)
-    monkeypatch.setattr(deciding, "Tracker", Counted)
+    monkeypatch.setattr(function_inference, "Tracker", Counted)
     monkeypatch.setattr(resolve, "Tracker", Counted)
     assert answers(program, "give") == {"struct node.next"}
     assert len(followed) == 1

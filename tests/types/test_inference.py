@@ -11,7 +11,7 @@ from undwarf.disasm.x86_64 import MACHINE
 from undwarf.types.dataflow.flow import FunctionFlow
 from undwarf.types.dataflow.program import Program
 from undwarf.types.dataflow.values import OBJECT
-from undwarf.types.inference.deciding import Inference
+from undwarf.types.inference.function_inference import Inference
 from undwarf.types.inference.nodes import Node
 from undwarf.types.layouts.embedders import Embedders
 from undwarf.types.layouts.model import Kind, TypeRecord

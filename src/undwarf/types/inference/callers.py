@@ -18,7 +18,7 @@ from undwarf.types.dataflow.tracking import Facts, Tracker
 from undwarf.types.dataflow.values import ADDRESS, FRAME, NUMBER, OBJECT, Value
 from undwarf.types.inference.colleagues import Colleagues
 from undwarf.types.inference.companions import Companions
-from undwarf.types.inference.deciding import Inference
+from undwarf.types.inference.function_inference import Inference
 from undwarf.types.inference.mentions import MOST_SITES, Mentions
 from undwarf.types.inference.nodes import Held
 from undwarf.types.layouts.fitting import Done, fits, nothing_done

@@ -7,8 +7,9 @@ what they are given tells more than what one does: who only closes it may set a 
 
 from collections.abc import Callable
 
-from undwarf.types.inference.deciding import Inference, only_one
+from undwarf.types.inference.function_inference import Inference
 from undwarf.types.inference.mentions import Mentions
+from undwarf.types.inference.structure_matching import only_one
 from undwarf.types.layouts.fitting import fits, nothing_done
 from undwarf.types.layouts.model import VOID, TypeGraph
 from undwarf.types.sources.places import TypeSource

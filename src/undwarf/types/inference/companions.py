@@ -7,7 +7,7 @@ what to call and what to give it. Which of several goes with which is told by ho
 
 from collections.abc import Callable
 
-from undwarf.types.inference.deciding import Inference
+from undwarf.types.inference.function_inference import Inference
 from undwarf.types.layouts.model import Kind, TypeGraph
 from undwarf.types.sources.calling import argument_registers
 from undwarf.types.sources.places import Prototype

@@ -10,7 +10,8 @@ from undwarf.types.dataflow.program import Program
 from undwarf.types.inference.frame_uses import Claim
 from undwarf.types.inference.frame_webs import FrameAccess, webs_of
 from undwarf.types.inference.nodes import Decided, added
-from undwarf.types.inference.variables import Uses, Variables
+from undwarf.types.inference.value_flow import ValueFlow
+from undwarf.types.inference.variables import Variables
 from undwarf.types.inference.webs import Webs
 from undwarf.types.layouts.fitting import fits, nothing_done
 from undwarf.types.layouts.model import VOID, Kind, TypeGraph, TypeRecord
@@ -32,7 +33,7 @@ _SAVED = -16
 
 class FrameObjects:
     """What is in the frame of one function. ``lent``: what functions that are called with the address of something
-    take that for; ``uses`` and ``wholes`` as in :class:`undwarf.types.inference.variables.Variables`."""
+    take that for; ``flow`` and ``wholes`` as in :class:`undwarf.types.inference.variables.Variables`."""
 
     def __init__(
         self,
@@ -42,7 +43,7 @@ class FrameObjects:
         webs: Webs,
         decided: Decided,
         lent: Iterable[Claim],
-        uses: Uses,
+        flow: ValueFlow,
         wholes: Collection[int],
     ) -> None:
         self._program = program
@@ -56,7 +57,7 @@ class FrameObjects:
         """Offsets of what is known by copies of it alone."""
         self._shared: list[Place] = []
         """Objects that have their place for a part of the function only."""
-        self._uses = uses
+        self._flow = flow
         self._wholes = wholes
 
     def places(self) -> list[Place]:
@@ -75,7 +76,7 @@ class FrameObjects:
         objects = self._objects()
         spans = [(offset, offset + graph.size(t)) for offset, t in objects]
         spans += [(place.offset, place.offset + graph.size(place.type)) for place in self._shared]
-        types = Variables(webs, self._decided, spans, self._uses, self._wholes).types()
+        types = Variables(webs, self._decided, spans, self._flow, self._wholes).types()
         slots = {
             node.key[1]: t
             for node, t in types.items()

@@ -3,11 +3,11 @@
 used, and pointers, as it was decided what these lead to."""
 
 from collections.abc import Collection
-from typing import Protocol
 
 from undwarf.types.inference.nodes import Decided, Node
+from undwarf.types.inference.value_flow import ValueFlow
 from undwarf.types.inference.webs import Webs
-from undwarf.types.layouts.fitting import Done, fits
+from undwarf.types.layouts.fitting import fits
 from undwarf.types.layouts.model import VOID, Kind, TypeGraph
 from undwarf.types.sources.program_types import floating_number, integer, structures
 
@@ -19,20 +19,10 @@ _NEAR = 256
 """How far an object may reach of which only the address is known."""
 
 
-class Uses(Protocol):
-    """Tells what is done with values."""
-
-    def reached(self, first: Node) -> list[tuple[Node, int]]:
-        """Where a value goes, and what is added to it on the way."""
-
-    def done(self, first: Node) -> Done:
-        """All that is done behind a value, also where that has gone with a number added."""
-
-
 class Variables:
     """The variables in the frame of one function, and the elements of arrays there.
 
-    ``spans`` are where objects begin and end of which the type is known; ``uses`` tells what is done with a value;
+    ``spans`` are where objects begin and end of which the type is known; ``flow`` tells what is done with a value;
     ``wholes`` are what parameters are known to lead to that begins with what they are declared as.
     """
 
@@ -41,12 +31,12 @@ class Variables:
         webs: Webs,
         decided: Decided,
         spans: list[tuple[int, int]],
-        uses: "Uses",
+        flow: ValueFlow,
         wholes: Collection[int],
     ) -> None:
         self._webs = webs
         self._decided = decided
-        self._uses = uses
+        self._flow = flow
         self._wholes = wholes
         self._graph: TypeGraph = webs.graph
         frame = webs.frame
@@ -150,11 +140,11 @@ class Variables:
         if node.low < 0:
             return VOID
         if graph.is_aggregate(lead):
-            reached = self._uses.reached(node)
+            reached = self._flow.reached(node)
             behind = any(more >= whole and (one.followed or one.elements) for one, more in reached)
             if node.high <= whole and not behind:
                 return VOID if self._may_be_first(node, lead) else lead
-            done = self._uses.done(node)
+            done = self._flow.done(node)
             wholes = {graph.canonical(t): t for one, more in reached if not more for t in self._taken_for(one, lead)}
             if len(wholes) == 1:
                 t = next(iter(wholes.values()))
@@ -185,7 +175,7 @@ class Variables:
         graph = self._graph
         if not node.indexed or node.wholes or not node.touched:
             return False
-        if any(one.confirmed for one, more in self._uses.reached(node) if not more):
+        if any(one.confirmed for one, more in self._flow.reached(node) if not more):
             return False
         found = graph.member_at(t, 0)
         inside = found.containers[1:] if found is not None else ()

@@ -5,7 +5,7 @@ A node stands for the values of one origin: what a register holds when the funct
 instruction makes, what is in a place of an unoptimised function's frame. Nodes that flow into others are their
 sources. What is told of a node: objects it leads to, because it goes where such a pointer is expected (an argument, a
 member, what is returned, the other side of a comparison); types of the numbers it was copied from or to; whether it is
-used as a number with sign. What follows from all that together is decided in `deciding.py`.
+used as a number with sign. What follows from all that together is decided in `pointer_types.py`.
 
 Modules go on from one another: what registers hold (`held_values.py`), what is calculated (`number_uses.py`), loaded
 and stored (`memory_uses.py`), passed and returned (`call_uses.py`), all blocks of a function (here).

@@ -1,0 +1,235 @@
+# cython: language_level=3, annotation_typing=False
+"""What the variables of a function are, where nothing names them: decided from what its values are used as.
+
+Without DWARF the data flow knows parameters, globals, members and what callees return. A pointer that comes from
+elsewhere - from an allocator, from a function without a prototype - is known where it goes: to a parameter, a member, a
+caller (`pointer_types.py`). Objects in the frame (`frame_objects.py`) and numbers (`variables.py`) are told by how they
+are used. What is so found goes back into the data flow, which then knows more, until nothing new is found. Values of
+which two things are told stay unknown.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+
+from undwarf.disasm.x86_operands import RAX
+from undwarf.types.dataflow.flow import FunctionFlow
+from undwarf.types.dataflow.program import Program
+from undwarf.types.dataflow.tracking import Facts, Tracker
+from undwarf.types.dataflow.values import FRAME, OBJECT, Value
+from undwarf.types.inference.frame_objects import FrameObjects
+from undwarf.types.inference.frame_uses import Claim
+from undwarf.types.inference.nodes import Decided, Node
+from undwarf.types.inference.pointer_types import PointerTypes
+from undwarf.types.inference.value_flow import ValueFlow
+from undwarf.types.inference.webs import Webs
+from undwarf.types.layouts.fitting import Done, nothing_done
+from undwarf.types.layouts.model import VOID, TypeGraph
+from undwarf.types.sources.places import GlobalVariable, Prototype
+
+__all__ = ["Inference"]
+
+_ROUNDS = 8
+"""Times a function is followed with what the last time told."""
+
+Taken = Callable[[int, int, Mapping[int, Value | None]], int]
+"""Of a function, a register and what registers hold when it is called."""
+
+
+class Inference:
+    """Follows a function until nothing new is found; its ``tracker`` is the data flow that knows it all.
+
+    ``arguments``: what its callers pass in registers, by what these lead to. ``returned``: what a function that is
+    called returns a pointer to, where its prototype does not say so. ``wholes``: what begins with what its parameters
+    lead to, by register, and is meant; ``bases`` as in `Facts`. ``tracker``: the data flow that knows no more than
+    these, where there is one. ``taken``: what a function that is called uses one of its parameters for, where its
+    prototype does not say so.
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        flow: FunctionFlow,
+        low: int,
+        high: int,
+        prototype: Prototype | None,
+        arguments: dict[int, int],
+        returned: Callable[[int], int] | None = None,
+        wholes: dict[int, int] | None = None,
+        tracker: Tracker | None = None,
+        taken: "Taken | None" = None,
+        bases: dict[int, int] | None = None,
+    ) -> None:
+        self._program = program
+        self._graph: TypeGraph = program.graph
+        self._low, self._high = low, high
+        self._returned = returned
+        self._taken = taken
+        self._lent: set[Claim] = set()
+        self.given = arguments
+        facts = self.facts = Facts(entry=dict(arguments), wholes=dict(wholes or {}), bases=bases or {})
+        self.tracker = tracker if tracker is not None else Tracker(program, flow, low, high, facts)
+        self.webs = Webs(self.tracker, prototype)
+        self._flow = ValueFlow(self.webs)
+        self.entered = {
+            register
+            for register, _t, _piece in (prototype.arguments if prototype is not None and prototype.trusted else ())
+            if self.tracker.known_at_entry(register)
+        }
+        """Registers of parameters of which the prototype says what they lead to."""
+        settled = False
+        for _round in range(_ROUNDS):
+            decided = self._decided()
+            found = self._facts(decided, facts)
+            if not found.adds_to(facts):
+                settled = not self.webs.cells
+                break
+            facts = found
+            self.facts = facts
+            self.release()
+            self.tracker = Tracker(program, flow, low, high, facts)
+            self.webs = Webs(self.tracker, prototype)
+            self._flow = ValueFlow(self.webs)
+        # Of arrays in the frame more is known by now.
+        self.decided = decided if settled else self._decided()
+        self.tracker.others, self.tracker.passed_as = self._around()
+
+    def _around(
+        self,
+    ) -> tuple[Callable[[int, int], tuple[tuple[int, int], ...]], Callable[[int, int], list[tuple[int, int]]]]:
+        """Tells of operands what else is accessed through the same pointer, and as what it is passed."""
+        near = self.webs.others
+        accessed: dict[tuple[int, int], tuple[tuple[int, int], ...]] = {}
+        passed: dict[tuple[int, int], list[tuple[int, int]]] = {}
+        for at in self.webs.beyond:
+            kindred, apart = self.webs.kindred(*at, self._flow.further())
+            accessed[at] = tuple((offset - apart, size) for offset, size in kindred.touched())
+            passed[at] = [(t, place + apart) for t, place in kindred.passed_as(self._graph)]
+        return (
+            lambda k, number: accessed[k, number] if (k, number) in accessed else near(k, number),
+            lambda k, number: passed.get((k, number), []),
+        )
+
+    def _decided(self) -> Decided:
+        return PointerTypes(self._program, self.webs, self._flow).decided()
+
+    def _undescribed(self) -> dict[int, GlobalVariable]:
+        """By address, variables that nothing describes, by what their addresses are passed as first."""
+        found: dict[int, GlobalVariable] = {}
+        for address, t in self.webs.addresses:
+            target = self._graph.target(t)
+            known = self._program.undescribed(address, target) if self._graph.is_aggregate(target) else None
+            if known is not None:
+                found.setdefault(address, known)
+        return found
+
+    def release(self) -> None:
+        """Let go of what is only needed to ask more; `tracker` stays as it is."""
+        self._flow.release()
+        self.webs.release()
+
+    def entry_fits(self, register: int, t: int) -> bool:
+        """Whether all that is accessed behind what a register holds at the function's begin is within a type."""
+        for offset, width in self.done_at_entry(register).touched:
+            located = self.tracker.questions.locate((OBJECT, t, 0, 0, offset), width)
+            if isinstance(located, str) or located.how == "container" or (located.how and offset < 0):
+                return False
+        return True
+
+    def beyond(self) -> "Iterator[tuple[int, int, Done]]":
+        """(register, aggregate, all that is done) of parameters that are used beyond the aggregate they lead to."""
+        graph = self._graph
+        prototype = self.webs.prototype
+        known = dict(self.given)
+        for register, t, piece in prototype.arguments if prototype is not None and prototype.trusted else ():
+            if not piece and graph.is_pointer(t) and register not in known:
+                known[register] = graph.target(t)
+        for register, t in known.items():
+            if not graph.is_aggregate(t) or not graph.size(t):
+                continue
+            done = self.done_at_entry(register)
+            if any(offset >= graph.size(t) for offset, _size in done.touched):
+                yield register, t, done
+
+    def done_at_entry(self, register: int) -> Done:
+        """All that is done behind what a register holds at the function's begin."""
+        node = self.webs.nodes.get(("entry", register, 0))
+        return self._flow.done(node) if node is not None else nothing_done()
+
+    def place_at(self, offset: int) -> tuple[int, int]:
+        """The type of what holds an offset of the frame all the time, and the offset in it; void for unknown."""
+        for place in reversed(self.facts.places):
+            if 0 <= offset - place.offset < self._graph.size(place.type):
+                always = place.low == self._low and place.high == self._high
+                return (place.type, offset - place.offset) if always else (VOID, 0)
+        return VOID, 0
+
+    def _facts(self, decided: Decided, before: Facts) -> Facts:
+        webs = self.webs
+        facts = Facts(
+            dict(before.entry),
+            dict(before.made),
+            dict(before.begin),
+            (),
+            before.wholes,
+            before.bases,
+            set(before.rows),
+            self._undescribed() | before.variables,
+        )
+        if self._returned is not None:
+            for k, target, _values, _sources in webs.calls:
+                node = webs.nodes.get(("made", k, RAX))
+                if node is None or node.copied or k in facts.made or not webs.is_open(target):
+                    continue
+                if (node.followed or node.flows) and node not in decided.leads and node not in decided.conflicting:
+                    t = self._returned(target)
+                    if t:
+                        facts.made[k] = (RAX, t, 0)
+        for node, t in decided.leads.items():
+            kind, at, more = node.key
+            if not 0 <= (at if kind == "entry" else more) < 16:
+                continue
+            if kind == "entry":
+                facts.entry.setdefault(at, t)
+            elif kind == "made":
+                facts.made.setdefault(at, (more, t, 0))
+                size = self._graph.size(t)
+                if node.several and node.allocated == size and self._goes_beyond(node, size):
+                    facts.rows.add(at)
+            elif kind == "in" and node.leads.get(0):
+                facts.begin.setdefault((at, more), t)
+        self._lend()
+        if self._lent or webs.unoptimised or webs.cells or webs.frame.is_used:
+            objects = FrameObjects(
+                self._program,
+                self._low,
+                self._high,
+                webs,
+                decided,
+                self._lent,
+                self._flow,
+                before.wholes.values(),
+            )
+            facts.places = tuple(objects.places())
+        return facts
+
+    def _goes_beyond(self, node: Node, size: int) -> bool:
+        """Whether more than so many bytes behind a value are accessed, at fixed places."""
+        return any(offset + width > size for offset, width in self._flow.done(node).touched)
+
+    def _lend(self) -> None:
+        """Note what functions that are called take objects in the frame for, where no prototype says so."""
+        if self._taken is None:
+            return
+        webs, frame = self.webs, self.webs.frame
+        here = {(claim.k, claim.offset) for claim in frame.claims}
+        for k, target, values, _sources in webs.calls:
+            prototype = self._program.callee(target)
+            known = prototype.arguments if prototype is not None and prototype.trusted else ()
+            told = {register for register, t, _piece in known if self._graph.size(self._graph.target(t))}
+            for register, value in values.items():
+                if value is None or value[0] != FRAME or value[2] or register in told or (k, value[4]) in here:
+                    continue
+                if webs.unoptimised and value[4] in frame.objects:
+                    continue
+                t = self._taken(target, register, values)
+                if t:
+                    self._lent.add(Claim(k, value[4], t, fills=False))

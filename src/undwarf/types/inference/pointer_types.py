@@ -1,0 +1,200 @@
+# cython: language_level=3, annotation_typing=False
+"""What the pointers of a function lead to, decided from where they come from, where they go, and what is done behind
+them. A pointer of which two things are told stays unknown."""
+
+from undwarf.disasm.x86_operands import RDI
+from undwarf.types.dataflow.program import Program
+from undwarf.types.inference.nodes import Decided, Node, added
+from undwarf.types.inference.structure_matching import StructureMatching
+from undwarf.types.inference.value_flow import ValueFlow
+from undwarf.types.inference.webs import Webs
+from undwarf.types.layouts.fitting import is_row
+from undwarf.types.layouts.located import is_member
+from undwarf.types.layouts.model import VOID, TypeGraph
+from undwarf.types.uses.pointed import common_whole, merged
+
+__all__ = ["PointerTypes"]
+
+_PASSES = 8
+"""Steps by which what is told of a node goes on to others."""
+
+
+class PointerTypes:
+    """Decides what the nodes of one function lead to."""
+
+    def __init__(self, program: Program, webs: Webs, flow: ValueFlow) -> None:
+        self._graph: TypeGraph = program.graph
+        self._webs = webs
+        self._flow = flow
+        self._matching = StructureMatching(program, webs, flow)
+
+    def decided(self) -> Decided:
+        """What nodes lead to, told by all of them."""
+        webs, decided = self._webs, Decided()
+        for offset, (stride, node) in webs.cells.items():
+            first = webs.nodes.get(("slot", offset, stride))
+            if first is not None and (first, 0) not in node.sources:
+                # The first element is also accessed without an index.
+                node.sources = added(node.sources, (first, 0))
+                first.sources = added(first.sources, (node, 0))
+            after = webs.filled(offset, stride)
+            if first is not None and after and (after[0], 0) not in node.sources:
+                # An element is of the type that all of them can be.
+                known = [each for one in (node, first, *after) for each in one.known]
+                for one in (node, first, *after):
+                    one.known = known
+                node.sources = added(node.sources, *((one, 0) for one in after))
+                for one in after:
+                    one.sources = added(one.sources, (node, 0))
+        self._returned_in_memory()
+        self._spread(decided)
+        self._matching.by_size_of_allocations(decided)
+        self._matching.by_all_that_is_done(decided)
+        self._matching.arrays_of_pointers(decided)
+        for node, several in webs.unions:
+            # Where it goes else, it may be null.
+            decided.leads.pop(node, None)
+            done = self._flow.done(node)
+            fitting = (
+                [t for t in self._graph.choices(several) if self._matching.may_be(t, done)] if done.touched else []
+            )
+            if len(fitting) == 1:
+                decided.leads[node] = fitting[0]
+        return decided
+
+    def _returned_in_memory(self) -> None:
+        """Tell what a function without a prototype returns in memory, of which it is given the address: what it copies
+        to there as a whole (System V ABI for x86-64, 3.2.3)."""
+        webs = self._webs
+        back = {webs.entry_of(source[0]) if source and not source[1] else -1 for source, _value in webs.returned}
+        if webs.prototype is not None or back != {RDI}:
+            return
+        graph = self._graph
+        entry = webs.node("entry", RDI, 0)
+        for (node, source, apart), parts in webs.moved.items():
+            end = 0
+            for offset, size in sorted(parts):
+                end = max(end, offset + size) if 0 <= offset <= end else end
+            located = (
+                self._webs.tracker.questions.locate((*source, apart), 1) if end and webs.entry_of(node) == RDI else ""
+            )
+            inside = located.field.containers if not isinstance(located, str) else ()
+            for t, left in inside:
+                if not left and graph.is_aggregate(t) and graph.size(t) == end:
+                    entry.lead(0, t)
+                    break
+
+    def _spread(self, decided: Decided) -> None:
+        """Tell of all nodes what they lead to; again of those that know more by it, as long as there are any."""
+        nodes = list(self._webs.nodes.values())
+        into: dict[Node, list[Node]] = {}
+        for node in nodes:
+            for source, more in node.sources:
+                if not more:
+                    into.setdefault(source, []).append(node)
+        flowed: dict[Node, list[int]] = {}
+        changed = set(nodes)
+        for _pass in range(_PASSES):
+            if not changed:
+                break
+            # Those found in a pass and still to come are looked at in that.
+            waiting, changed = changed, set()
+            for node in nodes:
+                if node not in waiting and node not in changed:
+                    continue
+                changed.discard(node)
+                if node in decided.conflicting:
+                    continue
+                before = decided.leads.get(node)
+                told = self._told(node, flowed.get(node, []), decided)
+                if told is None:
+                    decided.conflicting.add(node)
+                    if decided.leads.pop(node, VOID):
+                        changed.update(into.get(node, ()))
+                    continue
+                if not told:
+                    continue
+                if before != told:
+                    decided.leads[node] = told
+                    changed.update(into.get(node, ()))
+                for source, more in node.sources:
+                    if not more and told not in flowed.setdefault(source, []):
+                        flowed[source].append(told)
+                        changed.add(source)
+
+    def _is_more(self, node: Node, decided: Decided) -> bool:
+        """Whether what goes where text is expected only begins with some: other members are used as well."""
+        known = decided.more.get(node)
+        if known is None:
+            done = self._flow.done(node)
+            known = bool(done.pointers or done.floating or any(size > 1 for _offset, size in done.numbers))
+            decided.more[node] = known
+        return known
+
+    def _told(self, node: Node, flowed: list[int], decided: Decided) -> int | None:
+        """What a node leads to; void for unknown, None if it cannot be told."""
+        used = [*node.leads.get(0, ()), *flowed]
+        if not used and node.key[0] == "slot":
+            # Text goes on, wherever in it something leads.
+            used += [t for more, each in node.leads.items() if more for t in each if self._graph.size(t) == 1]
+        if any(self._graph.size(t) == 1 for t in used) and self._is_more(node, decided):
+            used = [t for t in used if self._graph.size(t) != 1]
+        known = [self._stepped(node, each) for each in node.known]
+        whole = node.begun
+        confirmed = node.confirmed
+        for source, more in node.sources:
+            confirmed = confirmed or (source.confirmed and not more)
+            t = decided.leads.get(source)
+            if t is not None and not more:
+                known.append((t,))
+            elif source is not node:
+                whole = False
+        if node.floats:
+            return VOID
+        stored = common_whole(self._graph, known) if known else VOID
+        if known and not stored:
+            return None
+        if node.apart and not known:
+            stored = self._whole_of(node)
+        leads = merged(self._graph, used) if used else VOID
+        if used and not leads:
+            return None
+        graph = self._graph
+        if stored and leads and known:
+            if all(any(graph.canonical(leads) == graph.canonical(t) for t in each) for each in known):
+                return leads
+            if graph.object_at(stored, 0, leads):
+                return stored
+            # Lists end where their head is, which something else may begin with.
+            head = not node.passed and not flowed and graph.object_at(leads, 0, stored)
+            return stored if head else None
+        if stored and (whole or node.key[0] in ("slot", "cells")):
+            if graph.size(stored) == 1 and not (node.followed or confirmed or (node.reckoned and not node.numeric)):
+                # It may be kept as a pointer to anything, which nobody adds to.
+                return VOID
+            return stored
+        return leads
+
+    def _stepped(self, node: Node, known: tuple[int, ...]) -> tuple[int, ...]:
+        """Those of the types that begin somewhere of which an index leads to others, where one does."""
+        if not node.elements or len(known) < 2:
+            return known
+        rows = {(step, at, size) for step, row in node.elements.items() for at, size in row.touched}
+        return tuple(t for t in known if all(is_row(self._graph, t, *one) for one in rows)) or known
+
+    def _whole_of(self, node: Node) -> int:
+        """What pointers to members, less how far these lie within it, lead to."""
+        told = {(self._graph.canonical(t), offset) for t, offset in node.apart}
+        if len(told) > 1 or not node.touched:
+            return VOID
+        t, offset = node.apart[0]
+        embedders = self._webs.tracker.questions.embedders
+        if not embedders.complete:
+            return VOID
+        # What a member's offset is taken from leads to the begin of what has it.
+        found = {
+            self._graph.canonical(whole): whole
+            for whole, begin in embedders.around(t)
+            if begin == -offset and all(is_member(self._graph, whole, at, size) for at, size in node.touched)
+        }
+        return next(iter(found.values())) if len(found) == 1 else VOID

@@ -1,0 +1,220 @@
+# cython: language_level=3, annotation_typing=False
+"""What pointers lead to of which nothing else tells it: the only structure that has the size that was allocated, or in
+which all that is done behind them is done with members."""
+
+from undwarf.disasm.x86_64 import MACHINE
+from undwarf.disasm.x86_operands import RAX
+from undwarf.types.dataflow.program import Program
+from undwarf.types.inference.nodes import Decided, Node
+from undwarf.types.inference.value_flow import ValueFlow
+from undwarf.types.inference.webs import Webs
+from undwarf.types.layouts.fitting import Done, fits, nothing_done
+from undwarf.types.layouts.model import VOID, TypeGraph
+from undwarf.types.sources.calling import is_clone
+from undwarf.types.sources.program_types import structures, structures_by_size
+from undwarf.types.uses.pointed import common_whole
+
+__all__ = ["StructureMatching", "only_one"]
+
+_SIMILAR = 16
+"""Structures with the same members that are looked at."""
+_NEAR = 256
+"""Values of which one is that are looked at."""
+_WORD = 8
+"""Bytes that numbers and pointers take at most."""
+
+
+def _several_kinds(done: Done) -> bool:
+    """Whether numbers of several sizes are accessed, with and without a point, or numbers and pointers."""
+    kinds = {(size, (offset, size) in done.floating, offset in done.pointers) for offset, size in done.touched}
+    return len(kinds | {(size, False, False) for _step, _offset, size in done.rows}) > 1
+
+
+def only_one(graph: TypeGraph, done: Done) -> int:
+    """The one structure, or what several begin with, that has all that is done behind a pointer; void where that is not
+    of several kinds, or fits others as well."""
+    if not _several_kinds(done) or any(size > _WORD for _offset, size in done.touched):
+        return VOID
+    fitting = [t for t in structures(graph) if fits(graph, t, done, merged=True)]
+    if not fitting or len(fitting) > _SIMILAR:
+        return VOID
+    first = min(fitting, key=graph.size)
+    alike = all(graph.canonical(t) == graph.canonical(first) or graph.object_at(t, 0, first) for t in fitting)
+    return first if alike else VOID
+
+
+class StructureMatching:
+    """Matches what is done behind the pointers of one function with the structures of its program."""
+
+    def __init__(self, program: Program, webs: Webs, flow: ValueFlow) -> None:
+        self._program = program
+        self._graph: TypeGraph = program.graph
+        self._webs = webs
+        self._flow = flow
+
+    def by_size_of_allocations(self, decided: Decided) -> None:
+        """Tell what is allocated by its size, where all that is accessed there fits one structure only.
+
+        Members of several sizes must be among it: numbers in a row are no structure. Where it is known what the
+        allocated begins with, that is enough.
+        """
+        graph = self._graph
+        for node in list(self._webs.nodes.values()):
+            if node.element:
+                for source in self._same(node):
+                    source.element = source.element or node.element
+        for node in [node for node in self._webs.nodes.values() if node.allocated or node.rowed or node.element]:
+            begin = decided.leads.get(node, VOID)
+            if node in decided.conflicting or (begin and not graph.size(begin)):
+                continue
+            if begin and not graph.is_aggregate(begin) and graph.size(begin) > 1:
+                continue
+            done = self._flow.done(node)
+            done.touched.difference_update([one for one in done.touched if one[1] > 8])
+            told = self._by_size(node, begin, done) if node.allocated else VOID
+            if not told and (not begin or graph.size(begin) == 1):
+                told = self._by_rows(node, begin, done)
+            if told:
+                decided.leads[node] = told
+
+    def _same(self, node: Node) -> set[Node]:
+        """All of which a node has the value, if that is one."""
+        queue, seen = [node], {node}
+        while queue and len(seen) < _NEAR:
+            for source, more in queue.pop().sources:
+                if not more and source not in seen:
+                    seen.add(source)
+                    queue.append(source)
+        return seen
+
+    def _by_size(self, node: Node, begin: int, done: Done) -> int:
+        """What one allocated object is; void where that is not told, or told already."""
+        graph = self._graph
+        aggregate = bool(begin) and graph.is_aggregate(begin)
+        several = aggregate and not graph.is_link(begin) and self._are_several(node, begin, done)
+        if aggregate and (graph.size(begin) == node.allocated or several):
+            # That, or several of it.
+            return VOID
+        fitting = {
+            graph.canonical(t): t
+            for t in structures_by_size(graph).get(node.allocated, ())
+            if fits(graph, t, done, merged=True) and self._may_begin(t, begin)
+        }
+        enough = aggregate or _several_kinds(done) or node.single
+        return next(iter(fitting.values())) if len(fitting) == 1 and enough else VOID
+
+    def _may_begin(self, t: int, begin: int) -> bool:
+        """Whether a type begins with another one; with bytes also where these are a part of a number of them."""
+        graph = self._graph
+        if not begin or graph.object_at(t, 0, begin):
+            return True
+        found = graph.value_at(t, 0, 1) if graph.size(begin) == 1 else VOID
+        return bool(found) and graph.is_scalar(found)
+
+    def _by_rows(self, node: Node, begin: int, done: Done) -> int:
+        """What several allocated objects are, one behind the other: told by how far they are apart."""
+        graph = self._graph
+        found: dict[int, int] = {}
+        indexed = self._flow.in_rows(node)
+        for size in {node.element, node.rowed, *indexed}:
+            whole = node.element in (0, size) and not node.rowed % max(size, 1) and not node.allocated % max(size, 1)
+            if size <= _WORD or not whole or not (node.element or node.rowed or node.allocated > size):
+                continue
+            rows = indexed.get(size, nothing_done())
+            apart = {offset % size for offset, _width in rows.touched}
+            rows.add(done)
+            rows = rows.wrapped(size)
+            rows.touched.difference_update([one for one in rows.touched if one[1] > 8])
+            # Of numbers in a row optimizers make steps of several as well.
+            plain = node.element == size > 8 or (self._webs.unoptimised and len(apart) > 1)
+            if not rows.touched or not (plain or _several_kinds(rows)):
+                continue
+            for t in structures_by_size(graph).get(size, ()):
+                if fits(graph, t, rows, merged=True) and self._may_begin(t, begin):
+                    found[graph.canonical(t)] = t
+        return next(iter(found.values())) if len(found) == 1 else VOID
+
+    def may_be(self, t: int, done: Done) -> bool:
+        """Whether all that is done behind a pointer may be done with one of a type, or with several numbers."""
+        graph = self._graph
+        if graph.is_aggregate(t):
+            return fits(graph, t, done, merged=True)
+        whole = graph.size(t)
+        return all(size == whole and not offset % whole for offset, size in done.touched)
+
+    def _are_several(self, node: Node, t: int, done: Done) -> bool:
+        """Whether what is allocated may be several of a type, one behind the other."""
+        whole = self._graph.size(t)
+        if node.single or node.allocated % whole:
+            return False
+        return fits(self._graph, t, done.wrapped(whole), merged=True)
+
+    def by_all_that_is_done(self, decided: Decided) -> None:
+        """Tell what pointers to anything, as parameters and as what is returned, lead to, where that is used as members
+        of several sizes, or as numbers with and without a point, and one structure only has all of them."""
+        graph = self._graph
+        prototype = self._webs.prototype
+        anything = {*MACHINE.parameters}
+        if prototype is not None and prototype.trusted:
+            anything = {
+                register for register, t, piece in prototype.arguments if not piece and graph.is_void_pointer(t)
+            }
+        calls = {k for k, target, _values, _sources in self._webs.calls if self._gives_anything(target)}
+        for node in list(self._webs.nodes.values()):
+            kind, at, more = node.key
+            called = kind == "made" and at in calls and more == RAX
+            kept = kind == "made" and bool(node.copied) and all(graph.is_void_pointer(t) for t in node.copied)
+            if not (kind == "entry" and at in anything) and not called and not kept:
+                continue
+            if (
+                node in decided.leads
+                or node in decided.conflicting
+                or not (node.followed or node.flows or node.elements)
+            ):
+                continue
+            done = self._flow.done(node)
+            t = only_one(graph, done)
+            if not t and kept and not done.touched:
+                t = self._by_strides(node)
+            elif t and node.allocated and graph.size(t) != node.allocated:
+                t = VOID
+            if t:
+                decided.leads[node] = t
+
+    def arrays_of_pointers(self, decided: Decided) -> None:
+        """Tell what is allocated as an array of pointers, where all that is stored there by an index are such."""
+        graph = self._graph
+        word = graph.pointer_size
+        for node in [one for one in self._webs.nodes.values() if one.room]:
+            if node in decided.leads or node in decided.conflicting:
+                continue
+            behind = self._flow.reached(node)
+            steps = {size for one, _apart in behind for size in one.elements}
+            behind += [
+                found for one, _apart in behind for row in one.elements.values() for found in self._flow.reached(row)
+            ]
+            touched = {(apart + offset, size) for one, apart in behind for offset, size in one.touched}
+            put = [types for one, apart in behind for offset, types in one.put if not (apart + offset) % word]
+            if steps == {word} and put and all(size == word and not offset % word for offset, size in touched):
+                t = common_whole(graph, put)
+                if t and graph.is_aggregate(t):
+                    decided.leads[node] = graph.pointer_to(t)
+
+    def _by_strides(self, node: Node) -> int:
+        """What objects are behind a pointer to anything, told by how far they are apart and by their members."""
+        graph = self._graph
+        found: dict[int, int] = {}
+        for size, rows in self._flow.in_rows(node).items():
+            if _several_kinds(rows) and all(width <= _WORD for _offset, width in rows.touched):
+                fitting = (t for t in structures_by_size(graph).get(size, ()) if fits(graph, t, rows, merged=True))
+                found.update((graph.canonical(t), t) for t in fitting)
+        return next(iter(found.values())) if len(found) == 1 else VOID
+
+    def _gives_anything(self, target: int) -> bool:
+        """Whether a function of the program returns a pointer to anything."""
+        prototype = self._program.callee(target)
+        if prototype is not None and not prototype.returns and not prototype.parameters:
+            # Of changed copies nothing is said.
+            return is_clone(prototype.name) and self._program.source.function_range(target) is not None
+        returns = prototype.returns if prototype is not None else VOID
+        return self._graph.is_void_pointer(returns)
