@@ -16,8 +16,8 @@ from undwarf.types.dataflow.flow import FunctionFlow
 from undwarf.types.dataflow.program import Program
 from undwarf.types.dataflow.tracking import Facts, Tracker
 from undwarf.types.dataflow.values import ADDRESS, FRAME, NUMBER, OBJECT, Value
-from undwarf.types.inference.colleagues import Colleagues
-from undwarf.types.inference.companions import Companions
+from undwarf.types.inference.callback_contexts import CallbackContexts
+from undwarf.types.inference.dispatch_tables import DispatchTables
 from undwarf.types.inference.function_inference import Inference
 from undwarf.types.inference.mentions import MOST_SITES, Mentions
 from undwarf.types.inference.nodes import Held
@@ -81,8 +81,10 @@ class Callers:
         self._asking: list[int] = []
         self._through: dict[int, list[tuple[int, dict[int, int]]]] = {}
         """By aggregate, calls of members in functions that take a pointer to it."""
-        self._companions = Companions(self._graph, program.source.prototype_at, self._looked_into, self._calls_through)
-        self._colleagues = Colleagues(program.source, self._mentions, self._looked_into)
+        self._contexts = CallbackContexts(
+            self._graph, program.source.prototype_at, self._looked_into, self._calls_through
+        )
+        self._tables = DispatchTables(program.source, self._mentions, self._looked_into)
         self._cut = False
         self._left = elf.limits.callers_followed
 
@@ -104,7 +106,7 @@ class Callers:
             given = self._arguments(low, wanted, prototype, made)
             for register in wanted:
                 if register not in given and register not in made.facts.entry:
-                    t = self._colleagues.given(low, register, made)
+                    t = self._tables.given(low, register, made)
                     given |= {register: t} if t else {}
             self._asking.pop()
             given = {register: t for register, t in given.items() if self._fits_entry(made, register, t)}
@@ -320,7 +322,7 @@ class Callers:
     ) -> None:
         """What is given together with a function's address to somebody who keeps both: what any pointer may be goes to
         the function when that is called."""
-        for to, kept in self._companions.kept_by(target).get(function, ()):
+        for to, kept in self._contexts.kept_by(target).get(function, ()):
             if to in told:
                 told[to].append(self._given(site, values.get(kept), sources.get(kept)))
 
@@ -332,7 +334,7 @@ class Callers:
             located = made.tracker.questions.locate(one.where, 8)
             if isinstance(located, str):
                 continue
-            for to, apart in self._companions.members_beside(located.type, located.offset):
+            for to, apart in self._contexts.members_beside(located.type, located.offset):
                 for other in made.webs.stores if to in told else ():
                     same = other.base is one.base and one.base is not None and other.offset == one.offset + apart
                     there = other.where is not None and other.where == (*one.where[:4], one.where[4] + apart)
@@ -369,7 +371,7 @@ class Callers:
         """What data has in the member beside that which has a function's address."""
         for place in self._mentions.stored.get(low, ()):
             found = self._program.source.global_at(place)
-            for to, apart in self._companions.members_beside(found[0].type, found[1]) if found is not None else ():
+            for to, apart in self._contexts.members_beside(found[0].type, found[1]) if found is not None else ():
                 value = self._moved.get(place + apart, 0)
                 if to in told and value:
                     told[to].append(self._global_at(value))
@@ -472,7 +474,7 @@ class Callers:
             for to, source in given.items():
                 if not source[1] and made.webs.entry_of(source[0]) == register:
                     found.add(self._taken(value[4], to, {}))
-        for function, pairs in self._companions.kept_by(target).items():
+        for function, pairs in self._contexts.kept_by(target).items():
             value = values.get(function)
             for to, kept in pairs:
                 if kept == register and value is not None and value[0] == ADDRESS and not value[2]:

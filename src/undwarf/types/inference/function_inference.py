@@ -100,9 +100,9 @@ class Inference:
         accessed: dict[tuple[int, int], tuple[tuple[int, int], ...]] = {}
         passed: dict[tuple[int, int], list[tuple[int, int]]] = {}
         for at in self.webs.beyond:
-            kindred, apart = self.webs.kindred(*at, self._flow.further())
-            accessed[at] = tuple((offset - apart, size) for offset, size in kindred.touched())
-            passed[at] = [(t, place + apart) for t, place in kindred.passed_as(self._graph)]
+            copies, apart = self.webs.copies(*at, self._flow.further())
+            accessed[at] = tuple((offset - apart, size) for offset, size in copies.touched())
+            passed[at] = [(t, place + apart) for t, place in copies.passed_as(self._graph)]
         return (
             lambda k, number: accessed[k, number] if (k, number) in accessed else near(k, number),
             lambda k, number: passed.get((k, number), []),

@@ -55,9 +55,8 @@ class PointerTypes:
             # Where it goes else, it may be null.
             decided.leads.pop(node, None)
             done = self._flow.done(node)
-            fitting = (
-                [t for t in self._graph.choices(several) if self._matching.may_be(t, done)] if done.touched else []
-            )
+            choices = self._graph.choices(several) if done.touched else ()
+            fitting = [t for t in choices if self._matching.may_be(t, done)]
             if len(fitting) == 1:
                 decided.leads[node] = fitting[0]
         return decided

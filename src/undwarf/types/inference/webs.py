@@ -19,8 +19,8 @@ from undwarf.disasm.x86_properties import calculates, compares, immediate_of, ma
 from undwarf.types.dataflow.tracking import Tracker
 from undwarf.types.dataflow.values import FRAME, NUMBER, OBJECT, Value
 from undwarf.types.inference.call_uses import CallUses
+from undwarf.types.inference.copies import Copies
 from undwarf.types.inference.held_values import GENERAL, REACH
-from undwarf.types.inference.kindred import Kindred
 from undwarf.types.inference.nodes import Held, Node, added
 from undwarf.types.inference.number_uses import OPERANDS
 from undwarf.types.layouts.model import Kind
@@ -296,10 +296,10 @@ class Webs(CallUses):
         if where[2] or (graph.is_aggregate(where[1]) and not 0 <= where[4] < graph.size(where[1])):
             self.beyond.append((k, number))
 
-    def kindred(self, k: int, number: int, further: dict[Node, list[tuple[Node, int]]]) -> tuple[Kindred, int]:
+    def copies(self, k: int, number: int, further: dict[Node, list[tuple[Node, int]]]) -> tuple[Copies, int]:
         """Who has the value of an operand's base, and how far behind that the operand is."""
         node, apart = self._bases[k, number]
-        return Kindred(node, further), apart
+        return Copies(node, further), apart
 
     def with_members(self) -> list[tuple[int, dict[int, int]]]:
         """Calls of what a member leads to, by the type of the function: by register, how far behind that member lies

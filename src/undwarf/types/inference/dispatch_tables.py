@@ -1,5 +1,5 @@
 # cython: language_level=3, annotation_typing=False
-"""What the functions of one table are all given: somebody's `void *`, under one name.
+"""Dispatch tables: what all the functions of one are given as `void *`, under one name.
 
 A table says how one kind of object is dealt with: its functions open, read and close that. What all of them do with
 what they are given tells more than what one does: who only closes it may set a single member.
@@ -14,13 +14,13 @@ from undwarf.types.layouts.fitting import fits, nothing_done
 from undwarf.types.layouts.model import VOID, TypeGraph
 from undwarf.types.sources.places import TypeSource
 
-__all__ = ["Colleagues"]
+__all__ = ["DispatchTables"]
 
 _MOST = 16
 """Functions of the tables that one stands in which are looked into."""
 
 
-class Colleagues:
+class DispatchTables:
     """Finds the functions beside one in tables, and what they take. ``looked_into`` infers the function at an address,
     if it may be looked into."""
 

@@ -1,17 +1,17 @@
 # cython: language_level=3, annotation_typing=False
-"""What else is done with a pointer where it goes on as it is: by whoever has its value on all ways."""
+"""Copies of a pointer, and what else is done with it where these are: with whatever has its value on all ways."""
 
 from collections.abc import Mapping
 
 from undwarf.types.inference.nodes import Node
 from undwarf.types.layouts.model import TypeGraph
 
-__all__ = ["Kindred"]
+__all__ = ["Copies"]
 
 
-class Kindred:
-    """The nodes that have one node's value and no other, and those that it goes into. ``further``: into which nodes
-    others go, and what is added."""
+class Copies:
+    """The nodes that have one node's value and no other, which must be copies, and those that it goes into, which may
+    be. ``further``: into which nodes others go, and what is added."""
 
     def __init__(self, node: Node, further: Mapping[Node, list[tuple[Node, int]]]) -> None:
         before = {node}

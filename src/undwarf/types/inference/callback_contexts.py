@@ -1,5 +1,6 @@
 # cython: language_level=3, annotation_typing=False
-"""What pointers to functions are kept together with, and are given when they are called: somebody's `void *`.
+"""Contexts of callbacks: what pointers to functions are kept together with, and are given when they are called, as
+`void *`.
 
 A function that takes another one's address and a pointer to anything, or an aggregate with a member for each, is told
 what to call and what to give it. Which of several goes with which is told by how they are called.
@@ -7,15 +8,17 @@ what to call and what to give it. Which of several goes with which is told by ho
 
 from collections.abc import Callable
 
+from undwarf.types.dataflow.values import Value
 from undwarf.types.inference.function_inference import Inference
+from undwarf.types.inference.nodes import Node
 from undwarf.types.layouts.model import Kind, TypeGraph
 from undwarf.types.sources.calling import argument_registers
 from undwarf.types.sources.places import Prototype
 
-__all__ = ["Companions"]
+__all__ = ["CallbackContexts"]
 
 
-class Companions:
+class CallbackContexts:
     """Pairs functions and what they are given. ``looked_into`` infers the function at an address, if it may be looked
     into; ``calls_through`` gives the calls of an aggregate's members: (type of the function, by register how far behind
     that member the one lies that is given)."""
@@ -63,19 +66,20 @@ class Companions:
         """The same where that takes several: by where both are stored, and what it is called with there."""
         made = self._looked_into(target)
         found: list[tuple[int, int]] = []
-        for one in made.webs.stores if made is not None else ():
-            if made is None or one.where is None or one.source is None or one.source[1]:
+        if made is None:
+            return found
+        stored: dict[Value, list[Node]] = {}
+        for one in made.webs.stores:
+            if one.where is not None and one.source is not None and not one.source[1]:
+                stored.setdefault(one.where, []).append(one.source[0])
+        entry_of = made.webs.entry_of
+        for where, sources in stored.items():
+            if not any(entry_of(source) == function for source in sources):
                 continue
-            located = (
-                made.tracker.questions.locate(one.where, 8) if made.webs.entry_of(one.source[0]) == function else ""
-            )
+            located = made.tracker.questions.locate(where, 8)
             for to, apart in () if isinstance(located, str) else self.members_beside(located.type, located.offset):
-                for other in made.webs.stores:
-                    if other.where != (*one.where[:4], one.where[4] + apart) or other.source is None or other.source[1]:
-                        continue
-                    register = made.webs.entry_of(other.source[0])
-                    if register in kept:
-                        found.append((to, register))
+                registers = map(entry_of, stored.get((*where[:4], where[4] + apart), ()))
+                found += [(to, register) for register in registers if register in kept]
         return found
 
     def _anything(self, parameters: "tuple[tuple[str, int], ...]", returns: int) -> list[int]:
