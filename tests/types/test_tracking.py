@@ -1433,3 +1433,11 @@ def test_a_jump_behind_restored_registers_leaves_the_function(fake: Fake, touche
     assert touched(code.format("pop %rbx"))[0] == "node.key"
     # As a switch, which may go on anywhere.
     assert touched(code.format("nop"))[0] == "?"
+
+
+def test_a_number_of_few_bytes_that_is_loaded_is_one_to_which_others_are_added(fake: Fake, touched: Touched) -> None:
+    members = (fake.member("first", 0, 64, fake.doubles), fake.member("second", 64, 64, fake.doubles))
+    fake.takes((RDI, fake.graph.add(TypeRecord(Kind.STRUCT, "both", 128, keyword="struct", members=members))))
+    for load in ("movzbl 16(%rsi),%edx", "mov 16(%rsi),%edx", "movzwl -8(%rsp,%rcx,2),%edx"):
+        code = load + "; movzbl 17(%rsi),%eax; shl $2,%rax; lea 8(%rdx,%rax),%rax; mov (%rdi,%rax,8),%rcx; ret"
+        assert touched(code)[-1] == "both.second[]"

@@ -234,12 +234,13 @@ class Memory(StackFrame):
         if not where:
             if size == 8 and self.memory_variable(k, m, more):
                 return self.held(self.frame[self.found * PLACE_WORDS + PLACE_TYPE], self.within, size)
-            return NOTHING
+            return UNKNOWN if size < 8 else NOTHING
         base: cython.longlong = self.base_of(where)
         if base == FRAME:
             return self._load_frame(k, where, size)
         if base in (NUMBER, POISON) or (size != 8 and base != ADDRESS):
-            return NOTHING
+            # So few bytes are a number.
+            return UNKNOWN if size < 8 else NOTHING
         if (
             base == THREAD
             and self.operands[m + OPERAND_SEGMENT]
@@ -323,6 +324,8 @@ class Memory(StackFrame):
         within: cython.longlong = self.within
         step: cython.longlong = self.step_of(where)
         if step:
+            if size < 8:
+                return UNKNOWN
             if not there or size != 8:
                 return NOTHING
             return self.own_name(self.questions.frame_element(place, step, within, size), k)

@@ -248,9 +248,10 @@ class FrameUses:
     def _whole_of(self, where: Value, size: int) -> Piece | None:
         """The innermost aggregate that has several whole members in so many bytes at a place, and how far these are
         in it."""
-        if where[0] not in (OBJECT, ADDRESS):
-            return None
         graph = self.graph
+        if where[0] not in (OBJECT, ADDRESS) or (where[0] == OBJECT and graph.choices(where[1])):
+            # Of several types that a pointer may lead to, one alone may have members so small there.
+            return None
         first, last = self.tracker.questions.locate(where, 1), None
         if not isinstance(first, str):
             last = graph.member_at(first.type, first.offset + size - 1, 1)

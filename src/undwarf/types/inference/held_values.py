@@ -199,5 +199,7 @@ class HeldValues:
                 source[0].passed = True
             elif known and not source[1] and graph.size(target) > graph.size(known[0]):
                 source[0].wholes = added(source[0].wholes, target)
+            elif known and not source[1] and graph.is_aggregate(target) and graph.size(target) < graph.size(known[0]):
+                source[0].firsts = added(source[0].firsts, target)
         elif not source[1] and graph.size(t) == source[2]:
             source[0].copied = added(source[0].copied, t)

@@ -96,6 +96,8 @@ class Node:
     """It leads to as many objects of the size that is allocated, one behind the other, as a call says."""
     wholes: Sequence[int] = cython.declare(object, visibility="public")
     """What begins with what it is known to lead to, where it goes as a pointer to that."""
+    firsts: Sequence[int] = cython.declare(object, visibility="public")
+    """What that which it is known to lead to begins with, where it goes as a pointer to that."""
     apart: Sequence[tuple[int, int]] = cython.declare(object, visibility="public")
     """(type, offset) of places outside of objects that are stored there."""
     indexed: bool = cython.declare(cython.bint, visibility="public")
@@ -149,6 +151,7 @@ class Node:
         self.single = False
         self.several = False
         self.wholes = ()
+        self.firsts = ()
         self.apart = ()
         self.indexed = False
         self.strayed = False

@@ -143,8 +143,11 @@ class Variables:
             reached = self._flow.reached(node)
             behind = any(more >= whole and (one.followed or one.elements) for one, more in reached)
             if node.high <= whole and not behind:
-                return VOID if self._may_be_first(node, lead) else lead
+                return VOID if self._may_be_first(node, lead) else self._as_copied(node, lead)
             done = self._flow.done(node)
+            if not behind and fits(graph, lead, done, merged=True):
+                # It ends in an array without bounds.
+                return lead
             wholes = {graph.canonical(t): t for one, more in reached if not more for t in self._taken_for(one, lead)}
             if len(wholes) == 1:
                 t = next(iter(wholes.values()))
@@ -159,10 +162,40 @@ class Variables:
                 # There are several, one behind the other, or it is cast where more is meant; a variable of which only
                 # that is accessed was made something that begins so.
                 return lead if not larger or any(at < whole for at, _size in node.touched) else VOID
-            return next(iter(larger.values())) if len(larger) == 1 else VOID
+            several = len(node.copied) > 1 and all(self._leads_to(t, lead) for t in node.copied)
+            # What is put there more than once would be cast each time, and may as well be where it is used.
+            return next(iter(larger.values())) if len(larger) == 1 and not several else VOID
         if node.high <= max(whole, 1):
             return lead
         return lead if whole and all(size == whole and not at % whole for at, size in node.touched) else VOID
+
+    def _as_copied(self, node: Node, lead: int) -> int:
+        """What a variable leads to that is a copy of another one, neither of which is ever set again: nobody has two
+        that are the same, so that it leads to what that begins with, if no more is accessed; void for unknown."""
+        graph = self._graph
+        origin = node.origins[0] if len(node.origins) == 1 and node.begun else None
+        if origin is None or origin.key[0] != "slot" or len(origin.origins) != 1 or not origin.begun:
+            return lead
+        if not any(self._leads_to(t, lead) for t in origin.declared):
+            return lead
+        found = graph.member_at(lead, 0)
+        done = self._flow.done(node)
+        ends = [offset + size for offset, size in done.touched] + [offset + size for _by, offset, size in done.rows]
+        inside = [
+            t
+            for t, left in (found.containers[1:] if found is not None else ())
+            if graph.is_aggregate(t) and not left and graph.size(t) < graph.size(lead)
+        ]
+        first = next((t for t in inside if graph.size(t) >= max(ends, default=0)), VOID)
+        told = {graph.canonical(t): t for t in node.firsts}
+        if not first or not (ends or told):
+            return lead
+        return next(iter(told.values())) if {*told} == {graph.canonical(first)} else VOID
+
+    def _leads_to(self, t: int, target: int) -> bool:
+        """Whether a type is a pointer to another one."""
+        graph = self._graph
+        return graph.is_pointer(t) and graph.canonical(graph.target(t)) == graph.canonical(target)
 
     def _taken_for(self, node: Node, t: int) -> list[int]:
         """What begins with a type, where a value goes as a pointer to that."""

@@ -143,6 +143,8 @@ class Webs(CallUses):
                 if slot is not None:
                     slot.floats = slot.floats or bool(operand.floating)
                     slot.read = slot.read or operand.access != "w"
+                    if operand.access == "rw":
+                        slot.origins = added(slot.origins, None)
             elif operand.base != NONE:
                 base = self.read(held, operand.base)
                 if operand.index != NONE:

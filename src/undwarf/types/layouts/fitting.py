@@ -64,13 +64,15 @@ def fits(graph: TypeGraph, t: int, done: Done, *, merged: bool = False) -> bool:
             if floating != ((offset, size) in done.floating) and {(offset, size)} & (done.floating | done.numbers):
                 # What is calculated with has a point, or has none.
                 return False
+            if found is not None and graph.is_pointer(found.type) and graph.size(found.type) != size:
+                # Nobody reads a part of a pointer.
+                return False
         elif (offset, size) in done.numbers or not (merged and _are_members(graph, t, offset, size)):
             return False
     # Several numbers may be copied at once as one with a point, if they have one.
     if not all(is_member(graph, t, *one) or _begins_with_point(graph, t, one[0]) for one in done.floating):
         return False
-    size = graph.pointer_size
-    if not all(offset >= 0 and graph.is_pointer(graph.value_at(t, offset, size)) for offset in done.pointers):
+    if not all(_leads_to_data(graph, t, offset) for offset in done.pointers):
         return False
     if not all(is_row(graph, t, *one) for one in done.rows):
         return False
@@ -117,10 +119,23 @@ def _may_grow(graph: TypeGraph, t: int, offset: int, size: int, by: int) -> bool
 
 def _is_put(graph: TypeGraph, t: int, offset: int, leads: tuple[int, ...]) -> bool:
     """Whether a pointer that leads to one of some types may be put at an offset of a type."""
-    pointer = graph.value_at(t, offset, graph.pointer_size) if offset >= 0 else VOID
-    if not pointer or not graph.is_pointer(pointer):
-        return False
-    target = graph.target(pointer)
-    if graph.kind(graph.strip(target)) == Kind.VOID or graph.size(target) <= 1:
-        return True
-    return any(graph.object_at(one, 0, target) or graph.object_at(target, 0, one) for one in leads)
+    for target in _targets(graph, t, offset):
+        if graph.kind(graph.strip(target)) == Kind.VOID or graph.size(target) <= 1:
+            return True
+        if any(graph.object_at(one, 0, target) or graph.object_at(target, 0, one) for one in leads):
+            return True
+    return False
+
+
+def _leads_to_data(graph: TypeGraph, t: int, offset: int) -> bool:
+    """Whether a pointer at an offset of a type may be one that is read or written through."""
+    return any(graph.kind(graph.strip(target)) != Kind.FUNCTION for target in _targets(graph, t, offset))
+
+
+def _targets(graph: TypeGraph, t: int, offset: int) -> tuple[int, ...]:
+    """What a pointer at an offset of a type may lead to: of the members of a union, what each of them does."""
+    size = graph.pointer_size
+    pointer = graph.value_at(t, offset, size) if offset >= 0 else VOID
+    if graph.is_pointer(pointer):
+        return (graph.target(pointer),)
+    return graph.choices(graph.pointers_at(t, offset, size))
