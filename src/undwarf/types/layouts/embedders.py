@@ -61,6 +61,8 @@ class Embedders:
         """By type, the aggregates around it and where in them it is."""
         self._near: dict[int, list[tuple[int, int]]] = {}
         """What is around a type, of many what goes before others."""
+        self._narrowed: dict[int, dict[int, list[int]]] = {}
+        """What goes before others of what is around a type."""
         self.located: dict[tuple[int, int, int], Located | str] = {}
         """Answers of this function for accesses outside of types."""
 
@@ -107,8 +109,19 @@ class Embedders:
 
     def of(self, t: int) -> list[tuple[int, int]]:
         """(aggregate, offset of the member in it), also through aggregates in between."""
-        found = self._wholes_of(t)
-        return _places(self._only_wanted(found) if self._wanted_only else found)
+        return _places(self.wholes(t))
+
+    def wholes(self, t: int) -> dict[int, list[int]]:
+        """As :meth:`of`, the offsets by aggregate."""
+        return self._narrow(t) if self._wanted_only else self._wholes_of(t)
+
+    def _narrow(self, t: int) -> dict[int, list[int]]:
+        """What goes before others of what is around a type."""
+        canonical = self._graph.canonical(t)
+        known = self._narrowed.get(canonical)
+        if known is None:
+            known = self._narrowed[canonical] = self._only_wanted(self._wholes_of(t))
+        return known
 
     def _wholes_of(self, t: int) -> dict[int, list[int]]:
         if not self.complete:
@@ -162,7 +175,7 @@ class Embedders:
         if near is None:
             found = self._wholes_of(t)
             narrow = self._wanted_only or sum(map(len, found.values())) > _MANY
-            near = self._near[canonical] = _places(self._only_wanted(found) if narrow else found)
+            near = self._near[canonical] = _places(self._narrow(t) if narrow else found)
         return near
 
     def headers(self, t: int) -> list[tuple[int, int]]:

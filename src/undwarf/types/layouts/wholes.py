@@ -63,7 +63,7 @@ def whole_around(
 
 def _in_wholes(graph: TypeGraph, t: int, offset: int, size: int, whole: int, embedders: Embedders) -> Located | str:
     outer = embedders.around(t)
-    if not outer and not embedders.of(t):
+    if not outer and not embedders.wholes(t):
         if not whole:
             return INCOMPLETE
         if embedders.lonely or (offset < 0 and not embedders.whole):
@@ -142,12 +142,14 @@ def covered(graph: TypeGraph, t: int, offset: int, embedders: Embedders) -> bool
     """Whether anything that has a type as its part may reach to an offset of that, with something else there than
     another one of the type, as there is beside it in an array."""
     whole = graph.size(t)
-    for container, at in embedders.of(t):
+    for container, places in embedders.wholes(t).items():
         end = graph.size(container)
-        if not end or goes_on(graph, container) or 0 <= offset + at < end:
-            beside = at + offset - offset % whole if whole else -1
-            if beside < 0 or not graph.object_at(container, beside, t):
-                return True
+        reaches = not end or goes_on(graph, container)
+        for at in places:
+            if reaches or 0 <= offset + at < end:
+                beside = at + offset - offset % whole if whole else -1
+                if beside < 0 or not graph.object_at(container, beside, t):
+                    return True
     return False
 
 

@@ -6,7 +6,8 @@ They answer which whole a pointer to a part may be in: a base class of something
 
 from collections.abc import Callable, Sequence
 
-from undwarf.dwarf.constants import ValueClass
+import cython
+
 from undwarf.types.layouts.embedders import Embedders
 from undwarf.types.sources.entries import ABSTRACT_ORIGIN, NAME, Space
 from undwarf.types.sources.from_dwarf import DwarfSource
@@ -15,16 +16,22 @@ __all__ = ["Neighbours"]
 
 _MADE_UP = "<artificial>"
 """The name of units that stand for no source (gcc -flto)."""
-_AGGREGATES = frozenset((0x13, 0x17, 0x02))
 _MOST_AGGREGATES = 4096
 """Aggregates of a unit that are looked through; of larger units nothing is said."""
-_OUTERMOST = 0xFFFFFFFF
-_SHARED_STRINGS = frozenset((ValueClass.STRP, ValueClass.STRP_ALT))
+# DW_TAG_*
+STRUCTURE = cython.declare(cython.uint, 0x13)
+UNION = cython.declare(cython.uint, 0x17)
+CLASS = cython.declare(cython.uint, 0x02)
+OUTERMOST = cython.declare(cython.uint, 0xFFFFFFFF)
+# What a value is, as undwarf.dwarf.constants.ValueClass has it.
+UNSIGNED = cython.declare(cython.uint, 2)
+STRP = cython.declare(cython.int, 7)
+STRP_ALT = cython.declare(cython.int, 10)
 _KEPT = 64
 _MOST_WHOLES = 4096
 """Aggregates around one type that are looked at."""
 _MOST_ALIASES = 64
-_BASE_CLASS = 1 << 62
+BASE_CLASS = cython.declare(cython.longlong, 1 << 62)
 """Added to the offset of a base class."""
 _C = frozenset((0x01, 0x02, 0x0C, 0x1D, 0x2C, 0x3E))
 _CXX = frozenset((0x04, 0x1A, 0x21, 0x2B, 0x3A))
@@ -83,40 +90,55 @@ class Neighbours:
         origin = entry.reference(ABSTRACT_ORIGIN) if entry is not None else None
         return (space, unit) if origin is None else (origin.space, origin.unit)
 
+    @cython.locals(
+        dies="const unsigned long long[::1]",
+        names="const unsigned long long[::1]",
+        kinds="const unsigned char[::1]",
+        tags="const unsigned int[::1]",
+        parents="const unsigned int[::1]",
+        linkages="const unsigned int[::1]",
+        linkage_kinds="const unsigned int[::1]",
+        k=cython.Py_ssize_t,
+        outer=cython.uint,
+        keys=dict,
+        seen=dict,
+    )
     def _aggregates(self, space: Space, unit: int) -> Sequence[int] | None:
         rows = space.declared(unit)
-        dies = rows["die"]
-        tags, wanted = rows["tag"], _defined(rows)
+        wanted = _defined(rows)
         if len(wanted) > _MOST_AGGREGATES:
             return None
+        dies, names, kinds, tags = rows["die"], rows["name"], rows["kind"], rows["tag"]
+        parents, linkages, linkage_kinds = rows["parent"], rows["linkage"], rows["linkage_kind"]
         # Headers' types are in unit after unit: one of a name, or of a place within one of a name, serves for all.
-        kinds, names, parents = rows["kind"], rows["name"], rows["parent"]
         given_names = space.given_names(unit)
+        number_of_space, types, seen = space.number, self._source.types, self._seen
         keys: dict[int, tuple[object, ...]] = {}
         inside: dict[int, int] = {}
         found: list[int] = []
         for k in wanted:
             outer = parents[k]
             key: tuple[object, ...] | None = None
-            if outer in keys:
-                inside[outer] = inside.get(outer, 0) + 1
-                key = (*keys[outer], inside[outer])
-            elif outer == _OUTERMOST and kinds[k] in _SHARED_STRINGS:
-                key = (space.number, tags[k], kinds[k], names[k])
-            elif outer == _OUTERMOST and not kinds[k]:
+            if outer != OUTERMOST:
+                if outer in keys:
+                    inside[outer] = inside.get(outer, 0) + 1
+                    key = (*keys[outer], inside[outer])
+            elif kinds[k] == STRP or kinds[k] == STRP_ALT:
+                key = (number_of_space, tags[k], kinds[k], names[k])
+            elif not kinds[k]:
                 given = space.given_name(unit, dies[k]) if dies[k] in given_names else ""
                 if given:
                     key = (tags[k], given)
-                elif rows["linkage_kind"][k] == ValueClass.UNSIGNED:
-                    key = (tags[k], rows["linkage"][k])
+                elif linkage_kinds[k] == UNSIGNED:
+                    key = (tags[k], linkages[k])
             number = None
             if key is not None:
                 keys[k] = key
-                number = self._seen.get(key)
+                number = seen.get(key)
             if number is None:
-                number = self._source.types.number(space, dies[k])
+                number = types.number(space, dies[k])
                 if key is not None:
-                    self._seen[key] = number
+                    seen[key] = number
             found.append(number)
         return found
 
@@ -133,10 +155,18 @@ class Neighbours:
         return frozenset(wholes)
 
 
+@cython.locals(
+    tags="const unsigned int[::1]", flags="const unsigned char[::1]", tag=cython.uint, k=cython.Py_ssize_t, found=list
+)
 def _defined(rows: "dict[str, memoryview[int]]") -> list[int]:
     """The rows of the aggregates that a unit defines."""
-    flags = rows["flags"]
-    return [k for k, tag in enumerate(rows["tag"].tolist()) if tag in _AGGREGATES and not flags[k] & 1]
+    tags, flags = rows["tag"], rows["flags"]
+    found: list[int] = []
+    for k in range(tags.shape[0]):
+        tag = tags[k]
+        if (tag == STRUCTURE or tag == UNION or tag == CLASS) and not flags[k] & 1:
+            found.append(k)
+    return found
 
 
 class _Relations:
@@ -156,26 +186,36 @@ class _Relations:
         self.direct.setdefault(part, []).append((whole, offset))
         self._wholes.clear()
 
+    @cython.locals(
+        direct=dict, seen=set, found=dict, queue=list, offset=cython.longlong, at=cython.longlong, below=cython.longlong
+    )
     def wholes(self, part: int, *, bases_only: bool) -> dict[int, list[int]]:
         """By aggregate the offsets, ascending, at which another one lies in it, directly or not."""
         known = self._wholes.get((part, bases_only))
         if known is not None:
             return known
+        direct = self.direct
         found: dict[int, list[int]] = {}
         seen: set[tuple[int, int]] = set()
         queue = [(part, 0)]
         while queue and len(seen) < _MOST_WHOLES:
             inner, below = queue.pop()
-            for whole, offset in self.direct.get(inner, ()):
-                if offset >= _BASE_CLASS:
-                    offset -= _BASE_CLASS
+            for whole, offset in direct.get(inner, ()):
+                if offset >= BASE_CLASS:
+                    offset -= BASE_CLASS
                 elif bases_only:
                     continue
-                one = (whole, offset + below)
+                at = offset + below
+                one = (whole, at)
                 if one not in seen:
                     seen.add(one)
-                    queue.append(one)
-                    found.setdefault(whole, []).append(one[1])
+                    if whole in direct:
+                        queue.append(one)
+                    places = found.get(whole)
+                    if places is None:
+                        found[whole] = [at]
+                    else:
+                        places.append(at)
         for offsets in found.values():
             offsets.sort()
         self._wholes[part, bases_only] = found
@@ -214,6 +254,17 @@ class _UnitParts:
         if order.keys() <= self._relations.known or self._relate(numbers):
             self._order = order
 
+    @cython.locals(
+        dies="const unsigned long long[::1]",
+        wholes="const unsigned long long[::1]",
+        types="const unsigned long long[::1]",
+        offsets="const long long[::1]",
+        k=cython.Py_ssize_t,
+        last=cython.ulonglong,
+        fresh=dict,
+        aliases=dict,
+        number_of=dict,
+    )
     def _relate(self, numbers: Sequence[int]) -> bool:
         """Tell what lies in those of the unit's aggregates that are not known yet; whether that can be told."""
         space, unit, relations = self._space, self._unit, self._relations
@@ -233,17 +284,28 @@ class _UnitParts:
                 relations.known.add(number)
                 name = name or (space.given_name(unit, die) if die in given else "")
                 relations.named.setdefault(name, []).append(number)
-        columns = [column.tolist() for column in embedded]
-        aliases = {die: of for die, of, offset in zip(*columns, strict=True) if offset == -1}
-        for die, of, offset in zip(*columns, strict=True):
-            if offset < 0 or die not in fresh:
+        wholes, types, offsets = embedded
+        aliases: dict[int, int] = {}
+        for k in range(offsets.shape[0]):
+            if offsets[k] == -1:
+                aliases[wholes[k]] = types[k]
+        last, whole = 0, None
+        for k in range(offsets.shape[0]):
+            if offsets[k] < 0:
                 continue
+            if wholes[k] != last:
+                # Members of one are in a row.
+                last = wholes[k]
+                whole = fresh.get(last)
+            if whole is None:
+                continue
+            of = types[k]
             for _hop in range(_MOST_ALIASES):
                 if of not in aliases:
                     break
                 of = aliases[of]
             if of in number_of:
-                relations.add(number_of[of], fresh[die], offset)
+                relations.add(number_of[of], whole, offsets[k])
         return True
 
     def named(self, name: str) -> list[int]:
