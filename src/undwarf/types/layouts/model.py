@@ -370,8 +370,9 @@ class TypeGraph(TypeStore):
         t = self.strip(t)
         record = self.record(t)
         # Headers' types are in unit after unit: looking at all of their members again would load these.
-        key = (record.shape, self.size(t))
-        known = self._layouts.get(key) if record.shape else None
+        shape = record.shape if record.unread is None else record.unread.shape()
+        key = (shape, self.size(t))
+        known = self._layouts.get(key) if shape else None
         if known is not None:
             return known
         found = hash(
@@ -385,7 +386,7 @@ class TypeGraph(TypeStore):
                 self.canonical_name(record.target) if record.target else "",
             )
         )
-        if record.shape and not self._loading:
+        if shape and not self._loading:
             self._layouts[key] = found
         return found
 

@@ -66,6 +66,16 @@ class Member(NamedTuple):
     base: bool = False
 
 
+class Unread(Protocol):
+    """What is not read of an aggregate before it is asked for: most are asked for their names and sizes only."""
+
+    def members(self) -> tuple[Member, ...]:
+        """See :class:`TypeRecord`."""
+
+    def shape(self) -> int:
+        """See :class:`TypeRecord`."""
+
+
 @dataclass(slots=True)
 class TypeRecord:
     """One type as its source says it. ``size`` is -1 where the source does not give it.
@@ -94,6 +104,8 @@ class TypeRecord:
     """Equal for two aggregates whose members have the same names, places and names of types; 0 for not known."""
     holds: int = VOID
     """What the bytes are that an address inside leads to, where its own type does not say (Rust's `RawVec<T>`)."""
+    unread: Unread | None = None
+    """Who tells members and shape; None where they are here."""
 
 
 class Loader(Protocol):

@@ -308,12 +308,13 @@ class TypeStore:
         if found is None:
             found = ()
             if self.is_aggregate(t):
+                record = self.record(t)
                 found = tuple(
                     [
                         member
                         if member[2] >= 0
                         else _as_it_is(Member, (*member[:2], self.size(member[5]), *member[3:]))
-                        for member in self.record(t).members
+                        for member in (record.members if record.unread is None else record.unread.members())
                     ]
                 )
             self._members[t] = found

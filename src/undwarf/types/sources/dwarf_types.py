@@ -333,16 +333,25 @@ class DwarfTypes:
             if whole:
                 return TypeRecord(Kind.TAG, target=whole)
             return TypeRecord(Kind.FORWARD, full, keyword=self._keyword(entry, keyword))
-        members, variants = self._members(entry)
+        language = self.language(entry)
+        if language in C_LANGUAGES or (language in _CXX and not name.startswith(_BUFFERS)):
+            unread = _Unread(self, entry, shaped=language in C_LANGUAGES)
+            return TypeRecord(
+                kind,
+                full,
+                max(_size(entry), -1),
+                keyword="" if given else keyword,
+                by_reference=entry.number(CALLING_CONVENTION) == _PASS_BY_REFERENCE,
+                virtual_bases=self._virtual_bases(entry),
+                unread=unread,
+            )
+        members, variants = self.members(entry)
         if name.startswith(_BUFFERS) and len([one for one in members if not one.base]) == 1:
             held = self._first_parameter(entry)
             storage = next(k for k, one in enumerate(members) if not one.base)
             if held and 0 < self.graph.size(held) <= self.graph.size(members[storage].type):
                 members[storage] = members[storage]._replace(type=held, size=-1)
         holds = self._first_parameter(entry) if name.startswith("RawVec<") else VOID
-        shape = 0
-        if entry.has_children and self.language(entry) in C_LANGUAGES:
-            shape = entry.space.info.shape(entry.unit, entry.behind, _MEMBERS, self.graph.limits.type_members)
         return TypeRecord(
             Kind.VARIANT if variants else kind,
             full,
@@ -352,7 +361,6 @@ class DwarfTypes:
             by_reference=entry.number(CALLING_CONVENTION) == _PASS_BY_REFERENCE,
             virtual_bases=self._virtual_bases(entry),
             holds=holds,
-            shape=shape,
         )
 
     def _virtual_bases(self, entry: Entry) -> tuple[tuple[int, int], ...]:
@@ -374,7 +382,8 @@ class DwarfTypes:
         return VOID
 
     @cython.locals(numbers=dict)
-    def _members(self, entry: Entry) -> tuple[list[Member], bool]:
+    def members(self, entry: Entry) -> tuple[list[Member], bool]:
+        """The members of an aggregate, and whether some are one of several variants."""
         found: list[Member] = []
         variants = False
         space = entry.space
@@ -455,6 +464,34 @@ class DwarfTypes:
         return TypeRecord(
             Kind.ARRAY, size=size if len(counts) < 2 else -1, target=target, count=counts[0] if counts else -1
         )
+
+
+@cython.final
+@cython.cclass
+class _Unread:
+    """An aggregate of C or C++ whose members nobody has asked for so far; ``shaped``: its names are told by entries."""
+
+    _types = cython.declare(DwarfTypes)
+    _entry = cython.declare(object)
+    _shaped = cython.declare(cython.bint)
+
+    def __init__(self, types: DwarfTypes, entry: Entry, *, shaped: bool) -> None:
+        self._types = types
+        self._entry = entry
+        self._shaped = shaped
+
+    def members(self) -> tuple[Member, ...]:
+        """As :class:`TypeRecord` has them."""
+        found, _variants = self._types.members(self._entry)
+        return tuple(found)
+
+    def shape(self) -> int:
+        """A number for what members of a type of C look like; 0 where that is not told."""
+        entry = self._entry
+        if not self._shaped or not entry.has_children:
+            return 0
+        found: int = entry.space.info.shape(entry.unit, entry.behind, _MEMBERS, self._types.graph.limits.type_members)
+        return found
 
 
 def _size(entry: Entry) -> int:

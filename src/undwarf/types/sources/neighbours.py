@@ -164,7 +164,7 @@ def _defined(rows: "dict[str, memoryview[int]]") -> list[int]:
     found: list[int] = []
     for k in range(tags.shape[0]):
         tag = tags[k]
-        if (tag == STRUCTURE or tag == UNION or tag == CLASS) and not flags[k] & 1:
+        if tag in (STRUCTURE, UNION, CLASS) and not flags[k] & 1:
             found.append(k)
     return found
 
