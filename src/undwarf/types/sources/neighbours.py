@@ -162,7 +162,7 @@ def _defined(rows: "dict[str, memoryview[int]]") -> list[int]:
     """The rows of the aggregates that a unit defines."""
     tags, flags = rows["tag"], rows["flags"]
     found: list[int] = []
-    for k in range(tags.shape[0]):
+    for k in range(len(tags)):
         tag = tags[k]
         if tag in (STRUCTURE, UNION, CLASS) and not flags[k] & 1:
             found.append(k)
@@ -286,11 +286,11 @@ class _UnitParts:
                 relations.named.setdefault(name, []).append(number)
         wholes, types, offsets = embedded
         aliases: dict[int, int] = {}
-        for k in range(offsets.shape[0]):
+        for k in range(len(offsets)):
             if offsets[k] == -1:
                 aliases[wholes[k]] = types[k]
         last, whole = 0, None
-        for k in range(offsets.shape[0]):
+        for k in range(len(offsets)):
             if offsets[k] < 0:
                 continue
             if wholes[k] != last:
