@@ -2,6 +2,7 @@
 """What is passed to functions, and returned: by the prototypes of a function and of those it calls, and by what is
 known of the C library."""
 
+from collections.abc import Iterable
 from itertools import pairwise
 
 from undwarf.disasm import NONE, Flow, Instruction
@@ -10,7 +11,7 @@ from undwarf.disasm.x86_operands import RDI, RSI, XMM0
 from undwarf.types.dataflow.tracking import Tracker
 from undwarf.types.dataflow.values import FRAME, NUMBER, OBJECT, Value
 from undwarf.types.inference.frame_uses import GONE, Claim, Piece
-from undwarf.types.inference.memory_uses import MemoryUses
+from undwarf.types.inference.instruction_uses import InstructionUses
 from undwarf.types.inference.nodes import Held, Node, added
 from undwarf.types.layouts.model import VOID, Kind
 from undwarf.types.sources.c_library import ELEMENT_ARRAYS, ELEMENT_SIZES, GIVEN_BACK, SIZED, library_function
@@ -43,7 +44,7 @@ _LONGEST = 64
 """Pointers of an array in the frame that are looked at."""
 
 
-class CallUses(MemoryUses):
+class CallUses(InstructionUses):
     """The part of :class:`undwarf.types.inference.webs.Webs` that is about calls and returns."""
 
     def __init__(self, tracker: Tracker, prototype: Prototype | None) -> None:
@@ -82,100 +83,123 @@ class CallUses(MemoryUses):
     def _call(self, k: int, made: Instruction, held: dict[int, Held | None]) -> None:
         tracker, graph = self.tracker, self.graph
         prototype = tracker.program.callee(made.target) if made.target is not None else None
-        arguments: tuple[tuple[int, int, int], ...] = ()
-        returns = VOID
-        if prototype is not None:
-            arguments = prototype.arguments if prototype.trusted else ()
-            returns = prototype.returns
-        elif made.flow == Flow.INDIRECT_CALL:
-            t = self._function_called(k, made)
-            if t:
-                returns = graph.returns(t)
-                arguments = argument_registers(graph, graph.parameters(t), returns)
-        name = prototype.name.partition("@") if prototype is not None else ("", "@", "")
+        name, at, _version = prototype.name.partition("@") if prototype is not None else ("", "@", "")
+        arguments, returns = self._signature(k, made, prototype)
         text = VOID
         if prototype is not None and not prototype.arguments and not returns:
-            library = library_function(graph, name[0])
-            if library is not None:
-                for register, t in library[1]:
-                    value = tracker.register(register)
-                    if value is None or value[0] != FRAME:
-                        self._used_as(register, self.read(held, register), t)
-                if graph.is_pointer(library[0]):
-                    text = graph.target(library[0])
-                else:
-                    returns = library[0]
-        told = {register for register, _t, _piece in arguments}
+            text, returns = self._library_call(name, held)
         # Where only the address counts, or a function of this program takes what others do.
-        harmless = name[0] in _ONLY_BYTES or (not name[1] and not self.unoptimised)
-        for register in () if harmless else MACHINE.parameters:
-            value = tracker.register(register)
-            if register not in told and value is not None and value[0] == FRAME:
-                self.frame.given.add(value[4])
-        self._sized(name[0], arguments)
+        if name not in _ONLY_BYTES and (at or self.unoptimised):
+            told = {register for register, _t, _piece in arguments}
+            self.frame.given.update(self._offsets_in(one for one in MACHINE.parameters if one not in told))
+        self._sized(name, arguments)
         for register, t, piece in arguments:
-            value = tracker.register(register)
             if graph.is_scalar(t) and not piece:
-                self._passed(register, t, value, held)
+                self._passed(register, t, tracker.register(register), held)
             elif graph.is_aggregate(t):
                 leads = graph.value_at(t, piece, 8)
                 if leads:
                     self._used_as(register, self.read(held, register), leads)
-        top = tracker.register(MACHINE.stack_pointer)
-        if prototype is not None and prototype.trusted and top is not None and top[0] == FRAME and not top[2]:
+        if prototype is not None and prototype.trusted:
+            self._by_value(k, prototype, arguments, returns)
+        if returns and returned_in_memory(graph, returns):
+            value = tracker.register(RDI)
+            if value is not None and value[0] == FRAME and not value[2]:
+                self.frame.note(value[4], returns, fills=True)
+        for offset in self._offsets_in(MACHINE.parameters):
+            self.frame.loose.add((k, offset))
+            self.frame.taken.add(offset)
+        self._note_call(k, made, held)
+        node = self._call_result(k, held, name)
+        if text:
+            node.confirmed = True
+            node.lead(0, text)
+        self._allocated(k, name)
+        changed = tracker.questions.calls.changed(made.target) if made.target is not None else MACHINE.lost_in_calls
+        self._lose(changed, held)
+        # Who knows the code of what returns nothing goes on with what is in the register.
+        if prototype is None or not prototype.trusted or returns or MACHINE.result in changed:
+            held[MACHINE.result] = (node, 0, graph.size(returns) if returns and graph.is_scalar(returns) else 8)
+        if returns:
+            self._returned_by(node, held, returns)
+
+    def _signature(
+        self, k: int, made: Instruction, prototype: Prototype | None
+    ) -> tuple[tuple[tuple[int, int, int], ...], int]:
+        """What a function takes, as far as that is trusted, and what it returns."""
+        if prototype is not None:
+            return prototype.arguments if prototype.trusted else (), prototype.returns
+        t = self._function_called(k, made) if made.flow == Flow.INDIRECT_CALL else VOID
+        if not t:
+            return (), VOID
+        returns = self.graph.returns(t)
+        return argument_registers(self.graph, self.graph.parameters(t), returns), returns
+
+    def _library_call(self, name: str, held: dict[int, Held | None]) -> tuple[int, int]:
+        """What a function of the C library is given is used as what it takes; what it returns a pointer to, and what it
+        returns else."""
+        library = library_function(self.graph, name)
+        if library is None:
+            return VOID, VOID
+        for register, t in library[1]:
+            value = self.tracker.register(register)
+            if value is None or value[0] != FRAME:
+                self._used_as(register, self.read(held, register), t)
+        pointer = self.graph.is_pointer(library[0])
+        return (self.graph.target(library[0]), VOID) if pointer else (VOID, library[0])
+
+    def _offsets_in(self, registers: Iterable[int]) -> list[int]:
+        """The offsets in the frame that some registers lead to."""
+        values = map(self.tracker.register, registers)
+        return [value[4] for value in values if value is not None and value[0] == FRAME]
+
+    def _by_value(
+        self, k: int, prototype: Prototype, arguments: tuple[tuple[int, int, int], ...], returns: int
+    ) -> None:
+        """Note what aggregates are in the frame that are passed by value."""
+        graph, top = self.graph, self.tracker.register(MACHINE.stack_pointer)
+        if top is not None and top[0] == FRAME and not top[2]:
             for offset, t in stack_arguments(graph, prototype.parameters, returns):
                 if graph.is_aggregate(t):
                     self.frame.note(top[4] + offset, t)
                     self.frame.arguments.append(Claim(k, top[4] + offset, t, fills=False))
-        if self.unoptimised and prototype is not None and prototype.trusted:
+        if self.unoptimised:
             vectors = vector_registers(graph, prototype.parameters)
             for register, t, piece in (*arguments, *((XMM0 + n, t, at) for n, t, at in vectors)):
                 came = self.frame.came.get(register)
                 if came is not None and came[1] == _WORD and graph.is_aggregate(t):
                     # What is passed by value is loaded from where it is.
                     self.frame.note(came[0] - piece, t)
-        if returns and returned_in_memory(graph, returns):
-            value = tracker.register(RDI)
-            if value is not None and value[0] == FRAME and not value[2]:
-                self.frame.note(value[4], returns, fills=True)
-        for register in MACHINE.parameters:
-            value = tracker.register(register)
-            if value is not None and value[0] == FRAME:
-                self.frame.loose.add((k, value[4]))
-                self.frame.taken.add(value[4])
+
+    def _note_call(self, k: int, made: Instruction, held: dict[int, Held | None]) -> None:
+        """Note what is called, and what registers of parameters hold."""
+        tracker = self.tracker
         if made.target is not None:
             known = {register: tracker.register(register) for register in (*MACHINE.parameters, 0)}
-            sources = {register: each for register in MACHINE.parameters if (each := self.read(held, register))}
-            self.calls.append((k, made.target, known, sources))
+            self.calls.append((k, made.target, known, self._arguments_held(held)))
         elif made.flow == Flow.INDIRECT_CALL:
             self._given_members(k, made, held)
             callee = self._callee_node(k, made, held)
             if callee is not None:
                 known = {register: tracker.register(register) for register in MACHINE.parameters}
-                sources = {register: each for register in MACHINE.parameters if (each := self.read(held, register))}
-                self.through.append((callee, known, sources))
-        element = self._element(name[0])
+                self.through.append((callee, known, self._arguments_held(held)))
+
+    def _arguments_held(self, held: dict[int, Held | None]) -> dict[int, Held]:
+        return {register: each for register in MACHINE.parameters if (each := self.read(held, register))}
+
+    def _call_result(self, k: int, held: dict[int, Held | None], name: str) -> Node:
+        """The node of what a call returns, with what functions of the C library give back of what they are given."""
+        tracker, graph = self.tracker, self.graph
+        element = self._element(name)
         if element:
-            array = self.read(held, MACHINE.parameters[ELEMENT_ARRAYS.get(name[0], 1)])
+            array = self.read(held, MACHINE.parameters[ELEMENT_ARRAYS.get(name, 1)])
             if array is not None and not array[1]:
                 array[0].element = element
-            self._is_row(name[0], element)
-        back = _GIVEN_BACK.get(name[0])
+            self._is_row(name, element)
+        back = _GIVEN_BACK.get(name)
         returning = self.read(held, back) if back is not None else None
         given = tracker.register(back) if back is not None else None
-        bytes_of = pointed(tracker, tracker.register(RDI)) if name[0] in _WITHIN_TEXT else ()
-        calls = tracker.questions.calls
-        changed = calls.changed(made.target) if made.target is not None else MACHINE.lost_in_calls
-        for register in changed:
-            held[register] = None
-        # Who knows the code of what returns nothing goes on with what is in the register.
-        nothing = prototype is not None and prototype.trusted and not returns and MACHINE.result not in changed
-        kept = {MACHINE.result: held[MACHINE.result]} if nothing and MACHINE.result in held else {}
-        held[MACHINE.result] = None
-        if tracker.has_escaped:
-            self._overwritten((FRAME, 0, 1, 0, 0), 0, held)
-        self._made_of.clear()
-        self.frame.lose_all()
+        bytes_of = pointed(tracker, tracker.register(RDI)) if name in _WITHIN_TEXT else ()
         node = self.node("made", k, MACHINE.result)
         if back is not None:
             if element:
@@ -187,18 +211,24 @@ class CallUses(MemoryUses):
             # Whether it is kept as text is told by who keeps it.
             node.known = added(node.known, bytes_of)
             node.reckoned = True
-        if text:
-            node.confirmed = True
-            node.lead(0, text)
-        self._allocated(k, name[0])
-        held[MACHINE.result] = (node, 0, graph.size(returns) if returns and graph.is_scalar(returns) else 8)
-        if nothing:
-            del held[MACHINE.result]
-            held.update(kept)
-        if returns and graph.is_scalar(returns) and not graph.is_pointer(returns):
+        return node
+
+    def _lose(self, changed: Iterable[int], held: dict[int, Held | None]) -> None:
+        """Registers hold something else behind a call, and the frame may."""
+        for register in changed:
+            held[register] = None
+        if self.tracker.has_escaped:
+            self._overwritten((FRAME, 0, 1, 0, 0), 0, held)
+        self._made_of.clear()
+        self.frame.lose_all()
+
+    def _returned_by(self, node: Node, held: dict[int, Held | None], returns: int) -> None:
+        """A call returns something of a type, in the registers of its parts."""
+        graph = self.graph
+        if graph.is_scalar(returns) and not graph.is_pointer(returns):
             node.copied = added(node.copied, returns)
         counts = {"integer": 0, "sse": 0}
-        for kind, at in returned_parts(graph, returns) if returns else ():
+        for kind, at in returned_parts(graph, returns):
             register = _RETURNED[kind][counts[kind]]
             counts[kind] += 1
             self.frame.pieces[register] = Piece(returns, at)
