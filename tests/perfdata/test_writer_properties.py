@@ -248,12 +248,10 @@ def test_samples_again_with_their_new_chains(fields: int, stack: Any, data: st.D
         samples = reading.records().samples
         assert samples.count == 1
         emitter = Emitter(made)
-        types, registers, nodes, stop = zeros("Q", 1), zeros("I", 1), zeros("I", 1), zeros("B", 1)
-        types[0], registers[0], nodes[0], stop[0] = event.sample_type, 3, node, 2
+        registers, nodes, stop = zeros("I", 1), zeros("I", 1), zeros("B", 1)
+        registers[0], nodes[0], stop[0] = 3, node, 2
         one, skipped = memoryview(bytearray(b"\1")), zeros("B", 256)
-        emitter.rewrite(
-            memoryview(record), samples.position[0], samples, types, registers, nodes, stop, one, skipped, False
-        )
+        emitter.rewrite(memoryview(record), samples.position[0], samples, registers, nodes, stop, one, skipped, False)
     changed = Attr(**{**attr.__dict__, "sample_type": after.sample_type, "regs": 0, "stack": 0})
     assert bytes(emitter.take()) == MAKE.sample(changed, **told, chain=chain, misc=2 | 2 << 8)
 

@@ -76,9 +76,8 @@ class Recorder:
         features.osrelease = os.uname().release
         self._unwinder = self.sampler.unwinder(features)
         self._emitter = Emitter(self._unwinder.stacks)
-        self._types, self._words, self._skipped = zeros("Q", len(events)), zeros("I", len(events)), zeros("B", 256)
+        self._words, self._skipped = zeros("I", len(events)), zeros("B", 256)
         for number, event in enumerate(events):
-            self._types[number] = event.sample_type
             self._words[number] = event.sample_regs_user.bit_count()
         if self.sampler.off_cpu is not None:
             self._blocked = Blocked(self.sampler.settings.off_cpu_least)
@@ -174,7 +173,6 @@ class Recorder:
                 view,
                 position,
                 done.samples,
-                self._types,
                 self._words,
                 done.stack,
                 done.stop,

@@ -171,7 +171,6 @@ class Emitter:
         raw_at="const unsigned short[::1]",
         branch_at="const unsigned short[::1]",
         events="const unsigned short[::1]",
-        types="const unsigned long long[::1]",
         register_words="const unsigned int[::1]",
         stacks="const unsigned int[::1]",
         stops="const unsigned char[::1]",
@@ -179,17 +178,17 @@ class Emitter:
         skipped="const unsigned char[::1]",
     )
     def rewrite(
-        self, view: Any, position: int, samples: Any, types: Any, register_words: Any, stacks: Any, stops: Any,
-        selected: Any, skipped: Any, code_only: bool,
+        self, view: Any, position: int, samples: Any, register_words: Any, stacks: Any, stops: Any, selected: Any,
+        skipped: Any, code_only: bool,
     ) -> bool:  # fmt: skip
         """Copy the records in ``view`` (stream position ``position``) from ``at`` on, samples with their new chains
         and without user registers and stack; False where a record claims a size that it cannot have.
 
-        ``types``: each event's sample_type ('Q'); ``register_words``: user registers in its samples ('I'). ``stacks``
-        and ``stops``: by sample, as the walk gave them. ``skipped`` ('B', by record type below 256) marks records that
-        are left out, samples that are not ``selected`` ('B') are too; with ``code_only``, mappings of data as well.
-        ``at`` then stands at the first record that is not wholly in the view, which may lie behind its end, ``next`` at
-        the first sample that was not met.
+        ``register_words``: user registers in each event's samples ('I'). ``stacks`` and ``stops``: by sample, as the
+        walk gave them. ``skipped`` ('B', by record type below 256) marks records that are left out, samples that are
+        not ``selected`` ('B') are too; with ``code_only``, mappings of data as well. ``at`` then stands at the first
+        record that is not wholly in the view, which may lie behind its end, ``next`` at the first sample that was not
+        met.
         """
         only_code: cython.bint = code_only
         positions = samples.position

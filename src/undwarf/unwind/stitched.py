@@ -132,9 +132,8 @@ def write_stitched(
     """
     events = [stitched_event(event) for event in data.events]
     features = stitched_features(data.features, events, version, data.byte_order == sys.byteorder)
-    types, words = zeros("Q", len(events)), zeros("I", len(events))
+    words = zeros("I", len(events))
     for number, event in enumerate(data.events):
-        types[number] = event.sample_type
         words[number] = event.sample_regs_user.bit_count()
     left_out = zeros("B", 256)
     for kind in _LEFT_OUT:
@@ -155,7 +154,6 @@ def write_stitched(
                     view,
                     position,
                     records.samples,
-                    types,
                     words,
                     walked.stack,
                     walked.stop,

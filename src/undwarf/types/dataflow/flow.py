@@ -79,6 +79,16 @@ class FunctionFlow:
         found: int = self.blocks.of(index)
         return found
 
+    @cached_property
+    def accessed_before(self) -> dict[int, set[tuple[int, int]]]:
+        """By register, (displacement, size) of all that is accessed before what it leads to, without an index."""
+        found: dict[int, set[tuple[int, int]]] = {}
+        for made in self.instructions:
+            for one in made.memory:
+                if one.access and one.index < 0 and one.displacement < 0:
+                    found.setdefault(one.base, set()).add((one.displacement, one.size))
+        return found
+
     def _switch(self, jump: int) -> list[int] | None:
         """What an indirect jump may go on at; None for anything."""
         found = self._jump_table(jump)

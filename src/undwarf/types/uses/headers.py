@@ -52,15 +52,9 @@ def _member(graph: TypeGraph, known: list[tuple[int, int]], offset: int, size: i
 
 def _is_used(tracker: Tracker, known: list[tuple[int, int]], t: int, k: int, number: int) -> bool:
     """Whether another member of a header, which no element is, is accessed through the register of an operand."""
-    instructions, graph = tracker.flow.instructions, tracker.graph
-    base, whole = instructions[k].memory[number].base, graph.size(t)
+    flow, graph = tracker.flow, tracker.graph
+    base, whole = flow.instructions[k].memory[number].base, graph.size(t)
     return any(
-        one.base == base
-        and one.index < 0
-        and one.size > whole
-        and -_FAR <= one.displacement < 0
-        and _member(graph, known, one.displacement, one.size) is not None
-        for at in range(len(instructions))
-        for one in instructions[at].memory
-        if one.access
+        size > whole and offset >= -_FAR and _member(graph, known, offset, size) is not None
+        for offset, size in flow.accessed_before.get(base, ())
     )
