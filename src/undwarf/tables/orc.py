@@ -9,6 +9,7 @@ import os
 from typing import Any
 
 import cython
+from cython.cimports.undwarf.tables.little_endian import number
 
 from undwarf.buffers import zeros
 
@@ -18,20 +19,6 @@ SIGN = cython.declare(cython.ulonglong, 0x80000000)
 LOW_HALF = cython.declare(cython.ulonglong, 0xFFFFFFFF)
 SYMBOL = cython.declare(cython.Py_ssize_t, 24)
 """Bytes of a symbol, and of a relocation with addend, in a 64-bit file."""
-
-
-@cython.cfunc
-@cython.nogil
-@cython.inline
-@cython.exceptval(check=False)
-@cython.locals(base="const unsigned char *", at=cython.Py_ssize_t, value=cython.ulonglong)
-def _number(base: Any, at: cython.Py_ssize_t, size: cython.int) -> cython.ulonglong:
-    """``size`` bytes from ``at`` on, which the caller knows to be inside."""
-    value = 0
-    i: cython.int
-    for i in range(size):
-        value |= cython.cast(cython.ulonglong, base[at + i]) << (8 * i)
-    return value
 
 
 @cython.locals(
@@ -52,7 +39,7 @@ def slot_addresses(data: Any, address: int) -> Any:
     out = made
     with cython.nogil:
         for i in range(count):
-            slot = _number(cython.address(view[4 * i]), 0, 4)
+            slot = number(cython.address(view[4 * i]), 0, 4)
             # Sign-extended; sums wrap as addresses do.
             out[i] = start + 4 * cython.cast(cython.ulonglong, i) + ((slot ^ SIGN) - SIGN)
     return made
@@ -93,14 +80,14 @@ def relocated(data: Any, symbols: Any, places: Any, kind: int, count: int) -> tu
         for i in range(slots):
             out[i] = NOWHERE
         for i in range(relocations.shape[0] // SYMBOL):
-            at = _number(cython.address(relocations[SYMBOL * i]), 0, 8)
-            info = _number(cython.address(relocations[SYMBOL * i]), 8, 8)
+            at = number(cython.address(relocations[SYMBOL * i]), 0, 8)
+            info = number(cython.address(relocations[SYMBOL * i]), 8, 8)
             symbol = info >> 32
             if info & LOW_HALF != wanted or at & 3 or symbol >= symbols_count:
                 damaged += 1
                 continue
             at >>= 2
-            section = _number(cython.address(table[SYMBOL * cython.cast(cython.Py_ssize_t, symbol)]), 6, 2)
+            section = number(cython.address(table[SYMBOL * cython.cast(cython.Py_ssize_t, symbol)]), 6, 2)
             if (
                 at >= cython.cast(cython.ulonglong, slots)
                 or section >= cython.cast(cython.ulonglong, sections.shape[0])
@@ -110,8 +97,8 @@ def relocated(data: Any, symbols: Any, places: Any, kind: int, count: int) -> tu
                 continue
             out[cython.cast(cython.Py_ssize_t, at)] = (
                 sections[cython.cast(cython.Py_ssize_t, section)]
-                + _number(cython.address(table[SYMBOL * cython.cast(cython.Py_ssize_t, symbol)]), 8, 8)
-                + _number(cython.address(relocations[SYMBOL * i]), 16, 8)
+                + number(cython.address(table[SYMBOL * cython.cast(cython.Py_ssize_t, symbol)]), 8, 8)
+                + number(cython.address(relocations[SYMBOL * i]), 16, 8)
             )
     return made, damaged
 
@@ -151,7 +138,7 @@ def numbered(data: Any, size: int, limit: int) -> tuple[Any, Any]:
     # Random, so that no file can be made whose entries all fall into one slot.
     factor = int.from_bytes(os.urandom(8), "little") | 1
     for i in range(count):
-        value = _number(cython.address(view[width * i]), 0, width)
+        value = number(cython.address(view[width * i]), 0, width)
         slot = (value * factor) >> 32 & mask
         while slots[slot] and found[slots[slot] - 1] != value:
             slot = (slot + 1) & mask

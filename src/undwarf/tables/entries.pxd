@@ -1,0 +1,1 @@
+from undwarf.tables.entry_reader cimport EntryReader
