@@ -1,9 +1,22 @@
-"""The program of a module's ``SOURCE``, of which only BTF is there."""
+"""The program of a module's ``SOURCE``, of which only BTF is there; types and code made by hand."""
 
 from pathlib import Path
 
 import pytest
+from fakes import Fake
 from tests.types.btf_programs import built
+from tracked import Touched, touches
+
+
+@pytest.fixture
+def fake() -> Fake:
+    return Fake()
+
+
+@pytest.fixture
+def touched(fake: Fake, tmp_path: Path) -> Touched:
+    """The operands of a piece of code in order: `node.key`, `frame-16`, or `?`."""
+    return touches(fake, tmp_path)
 
 
 @pytest.fixture(scope="module")

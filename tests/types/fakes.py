@@ -153,3 +153,9 @@ def accesses(program: Path, function: str) -> list[Access]:
     flow = resolver.flow_at(low)
     assert flow is not None
     return [one for k in range(len(flow.instructions)) for one in resolver.at(flow.instructions.address_of(k))]
+
+
+def in_union(fake: Fake, *types: int) -> int:
+    """A union of pointers to types."""
+    members = tuple(fake.member(f"m{t}", 0, 8, fake.graph.pointer_to(t)) for t in types)
+    return fake.graph.add(TypeRecord(Kind.UNION, "either", 8, members=members, keyword="union"))

@@ -17,11 +17,6 @@ ENTRY, STORE, END = 0, 4, 8
 """Where two instructions of four bytes, and what follows them, begin."""
 
 
-@pytest.fixture
-def fake() -> Fake:
-    return Fake()
-
-
 def put(fake: Fake, name: str, t: int, low: int, high: int, offset: int = 0) -> None:
     """A variable at 8(%rsp), or so much further."""
     fake.variables.append(Place(name, t, PlaceKind.CFA, -1, offset, low, high))

@@ -26,11 +26,6 @@ Slots = Callable[..., str]
 
 
 @pytest.fixture
-def fake() -> Fake:
-    return Fake()
-
-
-@pytest.fixture
 def slot(fake: Fake, tmp_path: Path) -> Slots:
     """The type of the variable at an offset from the frame pointer."""
 

@@ -17,11 +17,6 @@ from undwarf.types.uses.spills import put_aside
 RDI = 5
 
 
-@pytest.fixture
-def fake() -> Fake:
-    return Fake()
-
-
 def kept(fake: Fake, text: str, where: Path) -> list[str]:
     """What is kept in each place on the stack, operand by operand."""
     code = assemble(text, where)

@@ -1,0 +1,180 @@
+"""What the data flow knows of the stack frame: of what is put aside there, of what others may change who know addresses
+of it, and of room that is made."""
+
+from pathlib import Path
+
+import pytest
+from fakes import Fake, assemble
+from tracked import RDI, RSI, RSP, Touched
+
+from undwarf.disasm.x86_64 import MACHINE
+from undwarf.types.dataflow.flow import FunctionFlow
+from undwarf.types.layouts.model import Kind, TypeRecord
+from undwarf.types.sources.places import Place, PlaceKind, Prototype
+
+
+def test_spills_and_reloads(fake: Fake, touched: Touched) -> None:
+    fake.takes((RDI, fake.node))
+    text = "sub $24,%rsp; mov %rdi,8(%rsp); xor %edi,%edi; mov 8(%rsp),%rax; mov 8(%rax),%rax; add $24,%rsp; ret"
+    assert touched(text) == ["frame-24", "frame-24", "node.key"]
+
+
+@pytest.mark.parametrize(("place", "known"), [("8(%rsp)", "?"), ("16(%rsp)", "node.key")])
+def test_an_address_passed_later_counts_at_calls_before(fake: Fake, touched: Touched, place: str, known: str) -> None:
+    """Of what a later call was given the address, an earlier one may have kept it from the last turn."""
+    fake.takes((RDI, fake.node))
+    text = "sub $40,%rsp; mov %rdi,8(%rsp); call .+99; test %eax,%eax; je 1f; 1: mov 8(%rsp),%rax; mov 8(%rax),%rax"
+    assert touched(f"{text}; lea {place},%rdi; call .+99; ret") == ["frame-40", "frame-40", known]
+
+
+def test_a_slot_written_in_part_is_forgotten(fake: Fake, touched: Touched) -> None:
+    fake.takes((RDI, fake.node))
+    text = "mov %rdi,-8(%rsp); movb $1,-5(%rsp); mov -8(%rsp),%rax; mov 8(%rax),%rax; ret"
+    assert touched(text)[-1] == "?"
+
+
+def test_a_callee_may_change_what_it_has_the_address_of(fake: Fake, touched: Touched) -> None:
+    fake.takes((RSI, fake.node))
+    text = "push %rsi; lea (%rsp),%rdi; call .+0x100; mov (%rsp),%rax; mov 8(%rax),%rax; ret"
+    assert touched(text)[-1] == "?"
+
+
+def test_push_and_pop_keep_values(fake: Fake, touched: Touched) -> None:
+    fake.takes((RDI, fake.node))
+    assert touched("push %rdi; xor %edi,%edi; pop %rbx; mov 8(%rbx),%rax; ret") == ["node.key"]
+
+
+def test_a_pointer_in_the_frame_may_be_advanced_there(fake: Fake, touched: Touched) -> None:
+    fake.takes((RDI, fake.node))
+    code = "mov %rdi, -8(%rsp)\n addq $32, -8(%rsp)\n mov -8(%rsp), %rax\n mov 16(%rax), %ecx\n ret"
+    assert touched(code)[-1] in ("node.hits", "?")
+
+
+def test_characters_in_the_frame_may_be_gone_through_there(fake: Fake, touched: Touched) -> None:
+    text = fake.graph.add(TypeRecord(Kind.STRUCT, "text", 8, keyword="struct"))
+    byte = fake.graph.add(TypeRecord(Kind.INT, "char", 1))
+    fake.graph.record(text).members = (fake.member("of", 0, 8, fake.graph.pointer_to(byte)),)
+    fake.takes((RDI, text))
+    for change in ("sub %rsi,-8(%rsp)", "add %rsi,-8(%rsp)", "subq $3,-8(%rsp)"):
+        code = f"mov (%rdi),%rax; mov %rax,-8(%rsp); {change}; mov -8(%rsp),%rcx; mov (%rcx),%al; ret"
+        assert touched(code)[-1] == "char."
+    # A distance from something is no place there.
+    code = "mov (%rdi),%rax; mov %rsi,-8(%rsp); sub %rax,-8(%rsp); mov -8(%rsp),%rcx; mov (%rcx),%al; ret"
+    assert touched(code)[-1] == "?"
+
+
+def test_what_lies_behind_a_variable_stays_when_its_scope_has_ended(fake: Fake, touched: Touched) -> None:
+    fake.variables.append(Place("n", fake.graph.pointer_to(fake.node), PlaceKind.REGISTER, RDI, 0, 0, 5))
+    fake.variables.append(Place("size", fake.int, PlaceKind.CFA, -1, -20, 10, 12))
+    code = "mov %rdi, -8(%rsp)\n lea -12(%rsp), %rdi\n call *%rbx\n call *%rbx\n mov -8(%rsp), %rax\n"
+    assert touched(code + "mov 8(%rax), %rcx\n ret")[-1] == "node.key"
+    fake.variables.append(Place("other", fake.node, PlaceKind.CFA, -1, -20, 16, 20))
+    assert touched(code + "mov 8(%rax), %rcx\n ret")[-1] == "?"
+
+
+@pytest.mark.parametrize(("room", "told"), [("node", "node.key"), ("item", "?")])
+def test_a_pointer_to_room_in_the_frame_or_to_more_of_the_same(
+    fake: Fake, touched: Touched, room: str, told: str
+) -> None:
+    fake.variables.append(Place("n", fake.graph.pointer_to(fake.node), PlaceKind.REGISTER, RDI, 0, 0, 1))
+    fake.variables.append(Place("room", getattr(fake, room), PlaceKind.CFA, -1, -64, 0, 100))
+    code = "nop\n lea -56(%rsp), %rax\n test %rsi, %rsi\n je 1f\n mov (%rdi), %rax\n 1: mov 8(%rax), %rcx\n ret"
+    assert touched(code)[-1] == told
+
+
+def test_what_may_be_a_pointer_to_the_frame_changes_what_is_there(fake: Fake, touched: Touched) -> None:
+    fake.variables.append(Place("n", fake.graph.pointer_to(fake.node), PlaceKind.REGISTER, RDI, 0, 0, 1))
+    fake.variables.append(Place("room", fake.node, PlaceKind.CFA, -1, -64, 0, 2))
+    code = "nop\n mov %rdi, -56(%rsp)\n lea -56(%rsp), %rax\n test %rsi, %rsi\n je 1f\n mov (%rdi), %rax\n"
+    code += "1: movq $1, (%rax)\n mov -56(%rsp), %rdx\n mov 8(%rdx), %rcx\n ret"
+    assert touched(code)[-1] == "?"
+
+
+@pytest.mark.parametrize(("base", "told"), [("lea -56(%rsp), %rsi", "node.key"), ("lea -96(%rsp), %rsi", "?")])
+def test_what_is_stored_by_an_index_into_a_variable_leaves_the_others_alone(
+    fake: Fake, touched: Touched, base: str, told: str
+) -> None:
+    fake.variables.append(Place("n", fake.graph.pointer_to(fake.node), PlaceKind.REGISTER, RDI, 0, 0, 5))
+    fake.variables.append(Place("room", fake.node, PlaceKind.CFA, -1, -64, 0, 100))
+    # As the end of a copy whose size is not known: eight bytes before where that is added.
+    code = f"mov %rdi, -16(%rsp)\n {base}\n mov %rdx, -8(%rsi,%rcx,8)\n mov -16(%rsp), %rax\n mov 8(%rax), %rcx\n ret"
+    assert touched(code)[-1] == told
+
+
+@pytest.mark.parametrize("made", ["sub %rsi,%rsp", "mov %rsp,%rax; sub %rsi,%rax; mov %rax,%rsp"])
+@pytest.mark.parametrize("room", ["mov %rsp,%rdi", "lea 15(%rsp),%rdi; and $-16,%rdi", "lea (%rsp,%rsi),%rdi"])
+def test_what_is_written_into_room_on_the_stack_leaves_the_frame_alone(
+    fake: Fake, touched: Touched, made: str, room: str
+) -> None:
+    fake.takes((RDI, fake.node))
+    begin = f"push %rbp; mov %rsp,%rbp; sub $32,%rsp; mov %rdi,-8(%rbp); and $-16,%rsi; {made}; {room}"
+    end = "call .+0x100; movq $0,(%rax); mov -8(%rbp),%rdx; mov 8(%rdx),%rcx; leave; ret"
+    assert touched(f"{begin}; mov %rdi,-16(%rbp); {end}")[-2:] == ["frame-24", "node.key"]
+    # What leads into an array of the frame may change what lies behind that.
+    assert touched(f"{begin}; lea -32(%rbp,%rsi),%rdi; {end}")[-2:] == ["frame-24", "?"]
+
+
+def test_room_is_what_its_variable_says(fake: Fake, touched: Touched) -> None:
+    fake.variables = [Place("n", fake.graph.pointer_to(fake.node), PlaceKind.REGISTER, RDI, 0, 11, 100)]
+    code = "push %rbp; mov %rsp,%rbp; and $-16,%rsi; sub %rsi,%rsp; mov %rsp,%rdi; mov %rdx,8(%rdi); leave; ret"
+    assert touched(code) == ["node.key"]
+
+
+def test_what_takes_the_address_of_a_pointer_may_change_it_to_another_one(fake: Fake, touched: Touched) -> None:
+    pointer = fake.graph.pointer_to
+    code = "sub $24,%rsp; mov %rsi,8(%rsp); lea 8(%rsp),%rdi; call 1f; call 2f; mov 8(%rsp),%rax; mov 8(%rax),%rcx"
+    code += "; add $24,%rsp; ret; 1: ret; 2: ret"
+    fake.takes((RSI, fake.link))
+    assert touched(code)[-1] == "?"
+    fake.takes((RDI, pointer(fake.link)), at=0x26)
+    assert touched(code)[-1] == "link.prev"
+    fake.takes((RDI, pointer(fake.node)), at=0x26)
+    assert touched(code)[-1] == "?"
+
+
+@pytest.mark.parametrize("spoiled", [False, True])
+def test_the_address_of_a_jump_table_may_be_put_aside(tmp_path: Path, spoiled: bool) -> None:
+    other = "movl $1,8(%rsp)" if spoiled else "nop"
+    text = "lea 0x1000-7(%rip),%rax; mov %rax,8(%rsp); 1: mov 8(%rsp),%rsi; mov (%rdi),%eax; movslq (%rsi,%rax,4),%rax"
+    code = assemble(f"{text}; add %rsi,%rax; jmp *%rax; 2: {other}; jmp 1b; 3: ret", tmp_path)
+    listing = MACHINE.listing(code, 0)
+    targets = [one.address for one in listing if one.address >= listing[6].next_address]
+    table = b"".join((at - 0x1000).to_bytes(4, "little", signed=True) for at in (targets[0], targets[-1]))
+
+    def read(address: int, size: int) -> bytes | None:
+        return table.ljust(64, b"\0")[address - 0x1000 :][:size] if 0x1000 <= address < 0x1040 else None
+
+    flow = FunctionFlow(listing, MACHINE, read)
+    assert (flow.open, flow.tables) == ((True, set()) if spoiled else (False, {0x1000}))
+
+
+def test_what_is_passed_by_address_is_where_its_register_leads(fake: Fake, touched: Touched) -> None:
+    fake.variables = [Place("by_value", fake.node, PlaceKind.MEMORY, RDI, 0, 0, 3)]
+    assert touched("mov %rdi,%rbx; mov 8(%rbx),%rax; ret") == ["node.key"]
+
+
+def test_where_to_put_what_is_returned_is_known(fake: Fake, touched: Touched) -> None:
+    fake.variables = [Place("n", fake.int, PlaceKind.REGISTER, RSI, 0, 0, 9)]
+    fake.prototypes[0] = Prototype("made", fake.item, (), 0)
+    assert touched("mov %esi,4(%rdi); mov %rdi,%rax; ret") == ["item.flags"]
+
+
+def test_who_knows_a_variable_does_not_change_what_lies_behind_it(fake: Fake, touched: Touched) -> None:
+    code = "sub $56,%rsp; mov %rdi,48(%rsp); lea 8(%rsp),%rdi; call 1f; mov 48(%rsp),%rax; mov 16(%rax),%ecx; ret"
+    node = Place("n", fake.graph.pointer_to(fake.node), PlaceKind.REGISTER, RDI, 0, 0, 9)
+    for t, offset, told in ((fake.item, 8, "node.hits"), (fake.table, 8, "?"), (fake.item, 0, "node.hits")):
+        fake.variables = [node, Place("i", t, PlaceKind.MEMORY, RSP, offset, 0, 99)]
+        assert touched(code + "; 1: ret")[-1] == told
+    fake.variables = [node]
+    assert touched(code + "; 1: ret")[-1] == "?"
+
+
+def test_what_a_pointer_to_the_frame_leads_to_is_there(fake: Fake, touched: Touched) -> None:
+    fake.takes((RDI, fake.node))
+    code = "nop; mov -8(%rsp),%rax; mov 24(%rax),%rcx; ret"
+    fake.variables = [Place("i", fake.graph.pointer_to(fake.item), PlaceKind.CFA_VALUE, -1, -48, 0, 99)]
+    assert touched(code)[-1] == "node.owner"
+    fake.variables = [Place("i", fake.graph.pointer_to(fake.item), PlaceKind.CFA_VALUE, -1, -40, 0, 99)]
+    assert touched(code)[-1] == "?"
+    fake.variables = [Place("i", fake.graph.pointer_to(fake.item), PlaceKind.CFA_VALUE, -1, -48, 40, 99)]
+    assert touched(code)[-1] == "?"

@@ -1,0 +1,478 @@
+"""What an index says of the address of a memory operand: which array it leads into, which member of an element."""
+
+from pathlib import Path
+
+import pytest
+from fakes import Fake, assemble, in_union
+from tracked import RAX, RBX, RCX, RDI, RDX, RSI, Touched
+
+from undwarf.disasm.x86_64 import MACHINE
+from undwarf.types.dataflow.flow import FunctionFlow
+from undwarf.types.dataflow.program import Program
+from undwarf.types.dataflow.tracking import Tracker
+from undwarf.types.layouts.locate import locate
+from undwarf.types.layouts.located import Located
+from undwarf.types.layouts.model import Kind, Member, TypeRecord
+from undwarf.types.sources.places import GlobalVariable, Place, PlaceKind
+from undwarf.types.uses.touched import led_to_by_both
+
+
+def test_steps_of_an_array(fake: Fake, touched: Touched) -> None:
+    fake.takes((RDI, fake.node))
+    text = "movslq %esi,%rsi; shl $5,%rsi; mov 16(%rdi,%rsi),%eax; 1: add $32,%rdi; mov -24(%rdi),%rdx; jne 1b; ret"
+    assert touched(text) == ["node.hits", "node.key"]
+
+
+def test_an_index_multiplied_piece_by_piece(fake: Fake, touched: Touched) -> None:
+    fake.takes((RDI, fake.item))
+    text = "movslq %esi,%rdx; mov %rdx,%rax; shl $2,%rax; add %rdx,%rax; shl $3,%rax; add %rdi,%rax; mov 24(%rax),%rax"
+    assert touched(text) == ["item.value"]
+
+
+def test_a_step_that_no_array_explains(fake: Fake, touched: Touched) -> None:
+    fake.takes((RDI, fake.node))
+    assert touched("mov (%rdi,%rsi),%rax; mov (%rdi,%rsi,8),%rax; ret") == ["?", "?"]
+
+
+def test_an_array_inside(fake: Fake, touched: Touched) -> None:
+    fake.takes((RDI, fake.table))
+    assert touched("mov 8(%rdi,%rsi,8),%rax; mov (%rdi),%rax; ret") == ["table.of[]", "table.n"]
+
+
+def test_an_array_inside_counted_from_one(fake: Fake, touched: Touched) -> None:
+    fake.takes((RDI, fake.table))
+    assert touched("mov 0(%rdi,%rsi,8),%rax; ret") == ["table.of[]"]
+
+
+def test_the_end_of_an_array_is_no_array_where_an_object_goes_on(fake: Fake, touched: Touched) -> None:
+    graph, member = fake.graph, fake.member
+    # As of std::less in a tree of C++: no room for anything.
+    empty = graph.add(TypeRecord(Kind.CLASS, "less", 1))
+    behind = (Member("", 0, 1, 0, 0, empty, base=True), member("count", 8, 8, fake.long))
+    tree = graph.add(TypeRecord(Kind.CLASS, "tree", 16, members=behind))
+    row = graph.add(TypeRecord(Kind.ARRAY, target=fake.node, count=2))
+    members = (member("of", 0, 64, row), member("tree", 64, 16, tree))
+    world = graph.add(TypeRecord(Kind.STRUCT, "world", 80, keyword="struct", members=members))
+    fake.variables = [
+        Place("w", graph.pointer_to(world), PlaceKind.REGISTER, RBX, 0, 0, 100),
+        Place("end", graph.pointer_to(row), PlaceKind.VALUE, RBX, 64, 0, 100),
+    ]
+    assert touched("mov 72(%rbx),%rax; ret") == ["world.tree.count"]
+
+
+def test_the_end_of_an_array_inside_leaves_the_object_known(fake: Fake, touched: Touched) -> None:
+    graph, member = fake.graph, fake.member
+    row = graph.add(TypeRecord(Kind.ARRAY, target=fake.node, count=2))
+    members = (member("of", 0, 64, row), member("count", 64, 8, fake.long), member("item", 72, 40, fake.item))
+    world = graph.add(TypeRecord(Kind.STRUCT, "world", 112, keyword="struct", members=members))
+    fake.variables = [
+        Place("w", graph.pointer_to(world), PlaceKind.REGISTER, RBX, 0, 0, 1),
+        Place("end", graph.pointer_to(fake.node), PlaceKind.VALUE, RBX, 64, 1, 100),
+    ]
+    assert touched("nop; mov 64(%rbx),%rax; mov (%rbx),%rcx; ret") == ["world.count", "world.of[].next"]
+    # Where no such object is before, it is something else.
+    fake.variables[1] = Place("end", graph.pointer_to(fake.node), PlaceKind.VALUE, RBX, 72, 1, 100)
+    assert touched("nop; mov 80(%rbx),%rax; ret") == ["node.key"]
+
+
+def test_an_index_leads_into_the_only_array_of_what_an_object_is_a_part_of(fake: Fake, touched: Touched) -> None:
+    graph, member = fake.graph, fake.member
+    row = graph.add(
+        TypeRecord(Kind.STRUCT, "row", 24, members=(member("a", 0, 8, fake.long), member("b", 8, 8, fake.long)))
+    )
+    rows = graph.add(TypeRecord(Kind.ARRAY, target=row, count=3))
+    members = (member("link", 0, 16, fake.link), member("n", 16, 8, fake.long), member("rows", 24, 72, rows))
+    graph.add(TypeRecord(Kind.STRUCT, "list", 96, keyword="struct", members=members))
+    fake.takes((RDI, fake.link))
+    code = "lea (%rsi,%rsi,2),%rcx; lea (%rdi,%rcx,8),%rdx; mov 24(%rdx),%rax; mov 8(%rdx),%rax; mov 16(%rdx),%rax; ret"
+    # The second counts from one; what lies before the array is no element.
+    assert touched(code, complete=True) == ["list.rows[].a", "list.rows[].b", "?"]
+    assert touched(code) == ["?", "?", "?"]
+
+
+def test_or_of_bits_that_are_clear_is_a_sum(fake: Fake, touched: Touched) -> None:
+    fake.takes((RDI, fake.table))
+    code = "shl $4, %rcx\n or $8, %rcx\n movsd (%rdi,%rcx), %xmm0\n ret"
+    assert touched(code) == ["table.of[]"]
+
+
+def test_an_index_times_itself_and_more_is_no_pointer(fake: Fake, touched: Touched) -> None:
+    fake.takes((RDI, fake.node))
+    code = "movslq (%rsi), %rax\n lea (%rax,%rax,1), %rax\n shl $4, %rax\n mov 8(%rdi,%rax), %rcx\n ret"
+    assert touched(code)[-1] == "node.key"
+
+
+def test_what_is_loaded_by_an_index_is_what_the_only_one_with_such_an_array_leads_to(
+    fake: Fake, touched: Touched
+) -> None:
+    graph = fake.graph
+    array = graph.add(TypeRecord(Kind.ARRAY, target=graph.pointer_to(fake.node)))
+    members = (fake.member("n", 0, 8, fake.long), fake.member("of", 8, 0, array))
+    several = graph.add(TypeRecord(Kind.STRUCT, "several", 8, members=members))
+    fake.takes((RDI, in_union(fake, several, fake.item)))
+    assert touched("mov (%rdi),%rax; mov 8(%rax,%rsi,8),%rcx; mov 16(%rcx),%edx; ret")[-1] == "node.hits"
+    fake.takes((RDI, in_union(fake, fake.table, fake.item)))
+    assert touched("mov (%rdi),%rax; mov 8(%rax,%rsi,8),%rcx; mov 16(%rcx),%edx; ret")[-1] == "?"
+
+
+def test_an_index_that_is_one_of_several_numbers_is_into_the_array_that_is_named(fake: Fake, touched: Touched) -> None:
+    five = fake.graph.add(TypeRecord(Kind.ARRAY, target=fake.long, count=5))
+    members = (fake.member("n", 0, 8, fake.long), fake.member("a", 8, 40, five), fake.member("b", 48, 40, five))
+    fake.takes((RDI, fake.graph.add(TypeRecord(Kind.STRUCT, "tree", 88, keyword="struct", members=members))))
+    read = "movslq %eax,%rcx; {}mov 8(%rdi,%rcx,8),%rax; ret"
+    for one, other in ((4, 5), (5, 4)):
+        choice = f"test %esi,%esi; je 1f; mov ${one},%eax; jmp 2f; 1: mov ${other},%eax; 2: "
+        assert touched(choice + read.format("")) == ["tree.a[]"]
+    # A sum is meant.
+    assert touched(read.format("add $5,%rcx; ")) == ["tree.b[]"]
+
+
+def test_what_both_base_and_index_lead_to_is_there(fake: Fake, tmp_path: Path) -> None:
+    graph = fake.graph
+    char = graph.add(TypeRecord(Kind.INT, "char", 1))
+    code = assemble("movzbl (%rdi,%rcx),%eax; movzbl (%rdi,%rsi),%eax; movzbl (%rdi,%rcx,2),%eax; ret", tmp_path)
+    for index, t in ((RCX, char), (RSI, fake.node)):
+        fake.variables.append(Place("i", graph.pointer_to(t), PlaceKind.REGISTER, index, 0, 0, 99))
+    fake.variables.append(Place("p", graph.pointer_to(char), PlaceKind.REGISTER, RDI, 0, 0, 99))
+    flow = FunctionFlow(MACHINE.listing(code, 0), MACHINE)
+    tracker = Tracker(Program(fake, MACHINE), flow, 0, len(code))
+    said = []
+    for k in range(3):
+        tracker.before(k)
+        said.append(led_to_by_both(tracker, flow.instructions[k].memory[0], 1))
+    assert said == [char, 0, 0]
+
+
+def test_words_of_different_types_one_by_one_are_copied(fake: Fake, touched: Touched) -> None:
+    fake.takes((RDI, fake.node), (RSI, fake.item))
+    copying = "xor %ecx,%ecx; 1: mov (%rdi,%rcx,8),%rax; mov %rax,(%rdx,%rcx,8); inc %rcx; cmp $4,%rcx; jne 1b; ret"
+    assert touched(copying)[0] == "node.next"
+    # Words of one type, of another size, or where nothing is copied to.
+    fake.takes((RDI, fake.link))
+    assert touched(copying)[0] == "?"
+    fake.takes((RDI, fake.node))
+    assert touched(copying.replace("rax", "eax").replace(",8)", ",4)"))[0] == "?"
+    assert touched(copying.replace("mov %rax,(%rdx,%rcx,8); ", ""))[0] == "?"
+
+
+def test_an_address_and_a_carry_is_of_the_same_characters(fake: Fake, touched: Touched) -> None:
+    char = fake.graph.add(TypeRecord(Kind.INT, "char", 1))
+    fake.takes((RDI, char), (RSI, fake.node))
+    assert touched("cmpb $1,(%rdi); sbb $-1,%rdi; cmpb $0,(%rdi); ret") == ["char.", "char."]
+    assert touched("cmpb $1,(%rdi); adc $0,%rdi; cmpb $0,(%rdi); ret") == ["char.", "char."]
+    assert touched("sbb $-1,%rsi; mov 8(%rsi),%rax; ret") == ["?"]
+
+
+def test_a_negative_index_keeps_its_steps(fake: Fake, touched: Touched) -> None:
+    fake.takes((RDI, fake.node))
+    assert touched("shl $5,%rsi; neg %rsi; mov 8(%rdi,%rsi),%rax; ret") == ["node.key"]
+    assert touched("shl $2,%rsi; neg %rsi; mov 8(%rdi,%rsi),%rax; ret") == ["?"]
+    assert touched("neg %rdi; mov 8(%rdi),%rax; ret") == ["?"]
+
+
+def test_an_index_may_be_off_by_whole_elements_only(fake: Fake) -> None:
+    assert isinstance(locate(fake.graph, fake.table, 8, 80, 8), Located)
+    assert isinstance(locate(fake.graph, fake.table, 16, 80, 8), str)
+
+
+def test_what_is_copied_up_to_an_index_is_the_array_at_the_pointer(fake: Fake, touched: Touched) -> None:
+    graph = fake.graph
+    short = graph.add(TypeRecord(Kind.INT, "short int", 2))
+    numbers, pointers = (
+        graph.add(TypeRecord(Kind.ARRAY, target=t, count=4)) for t in (short, graph.pointer_to(fake.node))
+    )
+    members = (fake.member("n", 0, 8, fake.long), fake.member("of", 8, 8, numbers), fake.member("to", 16, 32, pointers))
+    fake.takes((RDI, graph.add(TypeRecord(Kind.STRUCT, "both", 48, keyword="struct", members=members))))
+    assert touched("add $8,%rdi; add %rsi,%rsi; mov -8(%rdi,%rsi),%rax; mov -4(%rdi,%rsi),%eax; ret") == [
+        "both.of[]",
+        "both.of[]",
+    ]
+    assert touched("add $16,%rdi; shl $3,%rsi; mov -8(%rdi,%rsi),%rax; ret") == ["both.to[]"]
+    # Not what is no whole of its elements.
+    assert touched("add $8,%rdi; mov -1(%rdi,%rsi),%al; ret") == ["?"]
+
+
+def test_a_pointer_behind_its_element_is_used_for_elements_counted_from_one(fake: Fake, touched: Touched) -> None:
+    graph = fake.graph
+    numbers = graph.add(TypeRecord(Kind.ARRAY, target=fake.int, count=32))
+    items = graph.add(TypeRecord(Kind.ARRAY, target=fake.item, count=4))
+    members = (fake.member("of", 0, 128, numbers), fake.member("at", 128, 160, items))
+    fake.takes((RDI, graph.add(TypeRecord(Kind.STRUCT, "both", 288, keyword="struct", members=members))))
+    # at[n].value and at[n - 1].value by a pointer to at[n].
+    loop = "add $128,%rdi; 1: mov 24(%rdi),%rax; mov -16(%rdi),%rax; add $40,%rdi; dec %ecx; jne 1b; ret"
+    assert touched(loop) == ["both.at[].value", "both.at[].value"]
+
+
+def test_a_members_offset_and_an_index_of_which_nothing_is_known_are_of_some_element(
+    fake: Fake, touched: Touched
+) -> None:
+    fake.takes((RDI, fake.item))
+    assert touched("mov 24(%rdi,%rsi),%rax; ret") == ["item.value"]
+    assert touched("mov 4(%rdi,%rsi),%eax; ret") == ["item.flags"]
+    # Not what is no member, or scaled, or added to the address itself, as what lies behind an object may be.
+    assert touched("mov 20(%rdi,%rsi),%rax; ret") == ["?"]
+    assert touched("mov 24(%rdi,%rsi,2),%rax; ret") == ["?"]
+    assert touched("mov (%rdi,%rsi),%eax; ret") == ["?"]
+
+
+def test_an_index_beside_a_pointer_that_goes_on_by_several_elements(fake: Fake, touched: Touched) -> None:
+    # struct { long n; item of[]; }, four of them in a turn, and one counted back.
+    graph = fake.graph
+    items = graph.add(TypeRecord(Kind.ARRAY, target=fake.item, count=-1))
+    members = (fake.member("n", 0, 8, fake.long), fake.member("of", 8, 0, items))
+    fake.takes((RDI, graph.add(TypeRecord(Kind.STRUCT, "list", 8, keyword="struct", members=members))))
+    loop = (
+        "add $32,%rdi; lea (%rsi,%rsi,4),%rsi; shl $3,%rsi; 1: mov -40(%rdi,%rsi),%rax; add $160,%rdi; dec %ecx; jne 1b"
+    )
+    assert touched(f"{loop}; ret") == ["list.of[].value"]
+
+
+def test_in_code_at_fixed_addresses_a_table_may_be_the_displacement(fake: Fake, touched: Touched) -> None:
+    rows = fake.graph.add(TypeRecord(Kind.ARRAY, target=fake.item, count=4))
+    fake.globals = [GlobalVariable("rows", rows, 0x404000, 160)]
+    code = "mov %edi,%eax; lea (%rax,%rax,4),%rax; shl $3,%rax; mov 0x404018(%rax),%rcx; ret"
+    assert touched(code, fixed=True) == ["struct item[].[].value"]
+    assert touched(code) == ["?"]
+    assert touched("mov %edi,%eax; lea (%rax,%rax,4),%rax; mov 0x404004(,%rax,8),%ecx; ret", fixed=True) == [
+        "struct item[].[].flags"
+    ]
+
+
+def test_an_index_that_is_known_in_part_does_not_lead_to_the_next_variable(fake: Fake, touched: Touched) -> None:
+    fake.globals = [GlobalVariable("g", fake.table, 0x2000, 72), GlobalVariable("h", fake.doubles, 0x2048, 64)]
+    assert touched("lea 0x2000-7(%rip),%rdi; add $9,%rsi; mov 8(%rdi,%rsi,8),%rax; ret") == ["table.of[]"]
+
+
+def test_a_pointer_that_leaves_a_variable_in_a_loop_is_still_of_that(fake: Fake, touched: Touched) -> None:
+    rows = fake.graph.add(TypeRecord(Kind.ARRAY, target=fake.item, count=4))
+    fake.globals = [GlobalVariable("rows", rows, 0x2000, 160), GlobalVariable("g", fake.node, 0x20A0, 32)]
+    text = "lea 0x2000+120-7(%rip),%rdi; 1: mov -16(%rdi),%rax; add $80,%rdi; cmp %rdi,%rsi; jne 1b; ret"
+    assert touched(text) == ["struct item[].[].value"]
+
+
+def test_counting_back_from_the_begin_of_a_variable_may_be_another(fake: Fake, touched: Touched) -> None:
+    ints = fake.graph.add(TypeRecord(Kind.ARRAY, target=fake.long, count=8))
+    fake.globals = [GlobalVariable("a", fake.doubles, 0x2000, 64), GlobalVariable("b", ints, 0x2040, 64)]
+    assert touched("lea 0x2040-7(%rip),%rdi; mov -8(%rdi,%rsi,8),%rax; ret") == ["?"]
+
+
+def test_steps_that_take_many_small_elements_at_once_are_those_of_the_array_behind(fake: Fake) -> None:
+    graph = fake.graph
+    numbers = graph.add(TypeRecord(Kind.ARRAY, target=fake.int, count=32))
+    items = graph.add(TypeRecord(Kind.ARRAY, target=fake.item, count=4))
+    nodes = graph.add(TypeRecord(Kind.ARRAY, target=fake.node, count=4))
+    both, other = (
+        graph.add(
+            TypeRecord(
+                Kind.STRUCT,
+                name,
+                128 + size,
+                members=(fake.member("of", 0, 128, numbers), fake.member("at", 128, size, behind)),
+            )
+        )
+        for name, size, behind in (("both", 160, items), ("other", 128, nodes))
+    )
+    # at[n - 1].value, and what is no whole member of it.
+    found = locate(graph, both, 40, 128 - 40 + 24, 8)
+    assert isinstance(found, Located)
+    assert (found.offset, found.field.path) == (152, "at[].value")
+    assert locate(graph, both, 40, 128 - 40 + 2, 4) == "index not understood"
+    # Vectors of eight are as long as an element.
+    assert locate(graph, other, 32, 128 - 32 + 8, 8) == "index not understood"
+
+
+def test_an_array_in_an_element_of_an_array(fake: Fake, touched: Touched) -> None:
+    fake.takes((RDI, fake.table))
+    text = "lea (%rsi,%rsi,8),%rax; lea (%rdi,%rax,8),%rdi; add %rdx,%rdx; mov 8(%rdi,%rdx,4),%rax; ret"
+    assert touched(text) == ["table.of[]"]
+
+
+def test_an_index_of_bytes_in_a_row_of_bytes(fake: Fake, touched: Touched) -> None:
+    byte = fake.graph.add(TypeRecord(Kind.CHAR, "byte", 1))
+    table = fake.graph.add(TypeRecord(Kind.ARRAY, target=byte, count=2048))
+    fake.globals = [GlobalVariable("g", table, 0x2000, 2048)]
+    text = "lea 0x2000-7(%rip),%rax; shl $9,%rsi; add %rsi,%rax; movzbl 0x100(%rax,%rdx),%ecx; ret"
+    assert touched(text) == ["byte."]
+
+
+def test_an_index_that_is_first_outside_of_all_arrays_says_nothing(fake: Fake, touched: Touched) -> None:
+    fake.takes((RDI, fake.table))
+    text = "mov $0x18000,%eax; test %edx,%edx; je 1f; mov %rsi,%rax; 1: mov 8(%rdi,%rax,8),%rcx; ret"
+    assert touched(text) == ["table.of[]"]
+    assert touched(text.replace("8(%rdi,%rax,8)", "8(%rdi,%rax,4)")) == ["?"]
+
+
+def test_a_distance_of_elements_may_be_shifted(fake: Fake, touched: Touched) -> None:
+    fake.takes((RDI, fake.item), (RSI, fake.item))
+    assert touched("sub %rdi,%rsi; sar $3,%rsi; mov 24(%rdi,%rsi,8),%rax; ret") == ["item.value"]
+    assert touched("sub %rdi,%rsi; sar $4,%rsi; mov 24(%rdi,%rsi,8),%rax; ret") == ["?"]
+
+
+def test_an_index_that_is_a_condition_is_not_of_the_array_behind(fake: Fake, touched: Touched) -> None:
+    graph, member = fake.graph, fake.member
+    row = graph.add(TypeRecord(Kind.ARRAY, target=fake.long, count=4))
+    members = (member("link", 0, 16, fake.link), member("n", 16, 8, fake.int), member("of", 24, 32, row))
+    tree = graph.add(TypeRecord(Kind.STRUCT, "tree", 56, keyword="struct", members=members))
+    fake.takes((RDI, tree))
+    for made in ("xor %eax,%eax; test %esi,%esi; setle %al", "test %esi,%esi; setle %al; movzbl %al,%eax"):
+        assert touched(f"{made}; mov (%rdi,%rax,8),%rcx; ret") == ["?"]
+    # Any other is.
+    assert touched("mov %esi,%eax; mov (%rdi,%rax,8),%rcx; ret") == ["tree.of[]"]
+
+
+def test_steps_from_object_to_object_and_on_by_one_are_of_the_array_in_each(fake: Fake) -> None:
+    graph = fake.graph
+    byte = graph.add(TypeRecord(Kind.INT, "char", 1))
+    text = graph.add(TypeRecord(Kind.ARRAY, target=byte, count=8))
+    members = (fake.member("id", 0, 8, fake.long), fake.member("text", 8, 8, text))
+    message = graph.add(TypeRecord(Kind.STRUCT, "message", 16, keyword="struct", members=members))
+    found = locate(graph, message, 17, 8, 1)
+    assert isinstance(found, Located)
+    assert (found.field.path, found.how) == ("text[]", "array")
+    # Not what is wider, lies elsewhere, or takes other steps.
+    assert all(isinstance(locate(graph, message, *one), str) for one in ((17, 8, 4), (17, 0, 1), (19, 8, 1)))
+
+
+def test_steps_from_element_to_element_do_not_hide_an_array_inside(fake: Fake, touched: Touched) -> None:
+    fake.takes((RDI, fake.table))
+    inner = "lea 8(%rdi),%rax; 2: mov (%rax),%rcx; add $16,%rax; cmp %rax,%rdx; jne 2b; "
+    assert touched("1: " + inner + "add $72,%rdi; cmp %rdi,%rsi; jne 1b; ret") == ["table.of[]"]
+
+
+def two_arrays(fake: Fake) -> int:
+    """An aggregate with an array of items behind one of as long things, and one of tables' rows."""
+    graph = fake.graph
+    other = graph.add(
+        TypeRecord(Kind.STRUCT, "tile", 40, keyword="struct", members=(fake.member("t", 0, 8, fake.long),))
+    )
+    tiles, items = (graph.add(TypeRecord(Kind.ARRAY, target=t, count=4)) for t in (other, fake.item))
+    members = (fake.member("tiles", 0, 160, tiles), fake.member("items", 160, 160, items))
+    return graph.add(TypeRecord(Kind.STRUCT, "world", 320, keyword="struct", members=members))
+
+
+def test_of_two_arrays_of_the_same_steps_the_one_of_a_pointers_type_counts(fake: Fake, touched: Touched) -> None:
+    fake.takes((RDI, two_arrays(fake)), (RDX, fake.item))
+    index = "lea (%rsi,%rsi,4),%rax; lea 120(%rdi,%rax,8),%rbx; "
+    text = index + "test %esi,%esi; jne 1f; mov %rdx,%rbx; 1: mov 24(%rbx),%rcx; ret"
+    assert touched(text) == ["item.value"]
+    fake.globals = [GlobalVariable("w", two_arrays(fake), 0x2000, 320)]
+    fake.variables = [Place("it", fake.graph.pointer_to(fake.item), PlaceKind.VALUE, RBX, -40, 15, 99)]
+    text = "lea 0x2000-7(%rip),%rax; lea (%rsi,%rsi,4),%rcx; lea (%rax,%rcx,8),%rbx; nop; mov -16(%rbx),%rcx; ret"
+    assert touched(text) == ["item.value"]
+
+
+def test_an_index_within_a_row_of_an_aggregates_array(fake: Fake, touched: Touched) -> None:
+    rows = fake.graph.add(TypeRecord(Kind.ARRAY, target=fake.doubles, count=4))
+    grid = fake.graph.add(
+        TypeRecord(Kind.STRUCT, "grid", 264, keyword="struct", members=(fake.member("at", 8, 256, rows),))
+    )
+    fake.takes((RDI, grid))
+    text = "shl $6,%rsi; add %rsi,%rdi; sub $1,%rdx; mov 8(%rdi,%rdx,8),%rax; ret"
+    assert touched(text) in (["grid.at[][]"], ["double[].[]"])
+
+
+def test_characters_are_not_stepped_over_by_the_size_of_something_else(fake: Fake) -> None:
+    graph = fake.graph
+    character = graph.add(TypeRecord(Kind.INT, "u8", 1))
+    assert not isinstance(locate(graph, character, 8, 0, 8), str)
+    assert not isinstance(locate(graph, character, 3, 0, 1), str)
+    assert not isinstance(locate(graph, character, 64, 0, 16), str)
+    assert locate(graph, character, 80, 0, 16) == "wider than its type"
+    assert locate(graph, character, 80, 0, 8) == "wider than its type"
+    assert locate(graph, character, 80, 0, 1) == "index not understood"
+
+
+def test_a_pointer_beside_an_arrays_elements_stays_where_it_is_counted_from(fake: Fake, touched: Touched) -> None:
+    graph = fake.graph
+    rows = graph.add(TypeRecord(Kind.ARRAY, target=fake.node, count=4))
+    members = (fake.member("n", 0, 8, fake.long), fake.member("of", 8, 128, rows))
+    table = graph.add(TypeRecord(Kind.STRUCT, "nodes", 136, keyword="struct", members=members))
+    # At a multiple of the element's size from the begin of the whole: 8 bytes before an element.
+    code = "mov %esi,%esi; shl $5,%rsi; lea (%rdi,%rsi),%rax; nop; mov 0x18(%rax),%ecx; ret"
+    fake.variables = [
+        Place("t", graph.pointer_to(table), PlaceKind.REGISTER, RDI, 0, 0, 100),
+        Place("e", graph.pointer_to(fake.node), PlaceKind.REGISTER, RAX, 0, 10, 100),
+    ]
+    assert touched(code) == ["nodes.of[].hits"]
+
+
+def test_a_number_from_memory_times_a_size_is_an_index(fake: Fake, touched: Touched) -> None:
+    fake.takes((RDI, fake.node), (RSI, fake.table))
+    assert touched("imul $32,(%rsi),%rax; mov 8(%rdi,%rax),%rcx; ret") == ["table.n", "node.key"]
+
+
+@pytest.fixture
+def rows(fake: Fake) -> int:
+    """`struct rows { int n; struct { int hash; short len, flags; } keys[15]; long vals[15]; void *kids[16]; }`."""
+    graph, member = fake.graph, fake.member
+    short = graph.add(TypeRecord(Kind.INT, "short", 2))
+    parts = member("hash", 0, 4, fake.int), member("len", 4, 2, short), member("flags", 6, 2, short)
+    key = graph.add(TypeRecord(Kind.STRUCT, "key", 8, keyword="struct", members=parts))
+    keys, vals = (graph.add(TypeRecord(Kind.ARRAY, target=t, count=15)) for t in (key, fake.long))
+    kids = graph.add(TypeRecord(Kind.ARRAY, target=graph.pointer_to(fake.node), count=16))
+    members = (
+        member("n", 0, 4, fake.int), member("keys", 4, 120, keys), member("vals", 128, 120, vals),
+        member("kids", 248, 128, kids),
+    )  # fmt: skip
+    return graph.add(TypeRecord(Kind.STRUCT, "rows", 376, keyword="struct", members=members))
+
+
+@pytest.mark.parametrize(
+    ("operand", "said"),
+    [
+        ("-4(%rdi,%rsi,8)", "rows.keys[].hash"),
+        ("-12(%rdi,%rsi,8)", "rows.keys[].hash"),
+        ("0x78(%rdi,%rsi,8)", "rows.vals[]"),
+        ("0x70(%rdi,%rsi,8)", "rows.vals[]"),
+        ("0x88(%rdi,%rsi,8)", "rows.vals[]"),
+        ("0xf8(%rdi,%rsi,8)", "rows.kids[]"),
+        ("0xf0(%rdi,%rsi,8)", "?"),
+    ],
+)
+def test_an_index_counted_from_more_than_0(fake: Fake, touched: Touched, rows: int, operand: str, said: str) -> None:
+    fake.takes((RDI, rows))
+    assert touched(f"movslq %esi,%rsi; mov {operand},%rax; ret") == [said]
+
+
+def test_an_index_less_one_is_in_the_array_of_the_displacement(fake: Fake, touched: Touched, rows: int) -> None:
+    fake.takes((RDI, rows))
+    assert touched("movslq %esi,%rsi; lea -1(%rsi),%rdx; mov 0xf8(%rdi,%rdx,8),%rax; ret") == ["rows.kids[]"]
+
+
+def test_a_loop_from_the_last_element_down_stays_in_its_array(fake: Fake, touched: Touched, rows: int) -> None:
+    fake.takes((RDI, rows))
+    assert touched("mov $14,%eax; 1: mov 0x80(%rdi,%rax,8),%rdx; dec %rax; jns 1b; ret") == ["rows.vals[]"]
+
+
+def test_a_part_of_a_further_element_does_not_hide_the_array(fake: Fake, touched: Touched) -> None:
+    graph = fake.graph
+    fake.variables = [
+        Place("items", graph.pointer_to(fake.item), PlaceKind.REGISTER, RDI, 0, 0, 4),
+        Place("part", graph.pointer_to(fake.link), PlaceKind.VALUE, RDI, 88, 4, 100),
+    ]
+    text = "mov 24(%rdi),%rax; mov 104(%rdi),%rax; ret"
+    assert touched(text, complete=True) == ["item.value", "item.value"]
+
+
+def test_an_index_that_was_added_to_before_is_more_than_the_displacement(fake: Fake, touched: Touched) -> None:
+    items = fake.graph.add(TypeRecord(Kind.ARRAY, target=fake.item, count=3))
+    fake.globals = [
+        GlobalVariable("before", fake.doubles, 0x2000, 64),
+        GlobalVariable("items", items, 0x2040, 120),
+    ]
+    loop = "xor %eax,%eax; 1: add $40,%rax; mov {}(%rax),%rdx; cmp $120,%rax; jne 1b; ret"
+    assert touched(loop.format("0x2040-40+24"), fixed=True) == ["struct item[].[].value"]
+    fake.globals[0] = GlobalVariable("before", fake.doubles, 0x1000, 64)
+    assert touched(loop.format("0x2040-40+24"), fixed=True) == ["struct item[].[].value"]
+
+
+def test_what_is_filled_leads_behind_it(fake: Fake, touched: Touched) -> None:
+    fake.takes((RDI, fake.node), (RSI, fake.item))
+    assert touched("mov $2,%ecx; rep stosq; mov %eax,(%rdi); ret")[-1] == "node.hits"
+    assert touched("mov $3,%ecx; rep movsq; mov (%rsi),%rax; mov (%rdi),%rax; ret")[-2:] == ["item.value", "node.owner"]
+    assert touched("stosq; mov (%rdi,%rcx),%rax; ret")[-1] == "?"
+    assert touched("stosq; mov (%rdi),%rax; ret")[-1] == "node.key"
+    # Whatever lies there is gone, and what lies behind is not.
+    code = "mov %rsi,-8(%rsp); mov %rsi,-24(%rsp); lea -24(%rsp),%rdi; mov $2,%ecx; rep stosq\n"
+    assert touched(code + "mov -24(%rsp),%rax; mov 24(%rax),%rcx; ret")[-1] == "?"
+    assert touched(code + "mov -8(%rsp),%rax; mov 24(%rax),%rcx; ret")[-1] == "item.value"

@@ -1,0 +1,275 @@
+"""What lies beside, behind, before and around an object that an address leads to."""
+
+from pathlib import Path
+
+import pytest
+from fakes import Fake, assemble
+from tracked import RAX, RBX, RDI, RSI, Touched
+
+from undwarf.disasm.x86_64 import MACHINE
+from undwarf.types.dataflow.flow import FunctionFlow
+from undwarf.types.dataflow.program import Program
+from undwarf.types.dataflow.tracking import Tracker
+from undwarf.types.layouts.embedders import Embedders
+from undwarf.types.layouts.locate import locate, one_of_two
+from undwarf.types.layouts.located import Located
+from undwarf.types.layouts.model import Kind, Member, TypeRecord
+from undwarf.types.sources.places import GlobalVariable, Place, PlaceKind
+from undwarf.types.uses.touched import used_in_parts
+
+
+def test_a_negative_offset_is_not_guessed(fake: Fake, touched: Touched) -> None:
+    fake.takes((RDI, fake.link))
+    assert touched("mov -8(%rdi),%eax; mov 16(%rdi),%rax; ret") == ["?", "?"]
+
+
+def test_the_only_aggregate_it_can_be_a_part_of(fake: Fake, touched: Touched) -> None:
+    fake.takes((RDI, fake.link))
+    assert touched("mov -8(%rdi),%eax; mov 16(%rdi),%rax; ret", complete=True) == ["item.id", "item.value"]
+
+
+def test_what_swaps_bytes_leads_to_what_they_are_of(fake: Fake, touched: Touched) -> None:
+    byte = fake.graph.add(TypeRecord(Kind.INT, "u8", 1))
+    array = fake.graph.add(TypeRecord(Kind.ARRAY, target=byte, count=8))
+    name = "core::mem::maybe_uninit::MaybeUninit<[u8; 8]>"
+    bytes_ = fake.graph.add(TypeRecord(Kind.UNION, name, 8, members=(fake.member("value", 0, 8, array),)))
+    fake.variables = [
+        Place("n", fake.graph.pointer_to(fake.node), PlaceKind.REGISTER, RDI, 0, 0, 1),
+        Place("y", fake.graph.pointer_to(bytes_), PlaceKind.REGISTER, RDI, 0, 1, 100),
+    ]
+    assert touched("nop; mov (%rdi),%rdx; mov 8(%rdi),%rax; ret") == ["node.next", "node.key"]
+
+
+def test_bytes_at_an_objects_end_are_not_all_that_lies_behind_it(fake: Fake, touched: Touched) -> None:
+    graph, member = fake.graph, fake.member
+    byte = graph.add(TypeRecord(Kind.INT, "char", 1))
+    data = graph.add(TypeRecord(Kind.ARRAY, target=byte, count=-1))
+    members = (member("length", 0, 8, fake.long), member("data", 8, 0, data))
+    options = graph.add(TypeRecord(Kind.STRUCT, "options", 8, keyword="struct", members=members))
+    placed = Place("o", graph.pointer_to(options), PlaceKind.VALUE, RDI, 8, 0, 100)
+    fake.variables = [placed]
+    assert touched("mov 24(%rdi),%rax; ret") == ["options.data[]"]
+    room = graph.add(TypeRecord(Kind.ARRAY, target=byte, count=16))
+    members = (member("id", 0, 8, fake.long), member("cb", 8, 16, room), member("tail", 24, 8, fake.long))
+    packet = graph.add(TypeRecord(Kind.STRUCT, "packet", 32, keyword="struct", members=members))
+    fake.variables = [Place("p", graph.pointer_to(packet), PlaceKind.REGISTER, RDI, 0, 0, 100), placed]
+    assert touched("mov 24(%rdi),%rax; mov 8(%rdi),%rax; ret") == ["packet.tail", "options.length"]
+
+
+def test_a_number_beside_an_object_is_not_what_a_pointer_leads_to(fake: Fake, touched: Touched) -> None:
+    # The flags of an item, of which the link is a part.
+    fake.variables = [
+        Place("l", fake.graph.pointer_to(fake.link), PlaceKind.REGISTER, RDI, 0, 0, 1),
+        Place("flags", fake.graph.pointer_to(fake.int), PlaceKind.VALUE, RDI, -4, 1, 100),
+    ]
+    code = "nop; mov -4(%rdi),%eax; mov (%rdi),%rdx; lea 8(%rdi),%rcx; mov (%rcx),%rdx; ret"
+    assert touched(code) == ["int.", "link.next", "link.prev"]
+
+
+def test_the_first_of_many_behind_an_object_is_no_further_object(fake: Fake) -> None:
+    """As Rust describes what has a slice at its end."""
+    graph = fake.graph
+    members = (fake.member("n", 0, 16, fake.link), fake.member("of", 16, 16, fake.link))
+    many = graph.add(TypeRecord(Kind.STRUCT, "many", 16, members=members))
+    found = locate(graph, many, 16, 16, 8)
+    assert isinstance(found, str) or found.offset >= 16
+    one = graph.add(TypeRecord(Kind.STRUCT, "one", 16, members=members[:1]))
+    again = locate(graph, one, 16, 16, 8)
+    assert not isinstance(again, str) and again.offset == 0
+
+
+def test_two_globals_of_one_type(fake: Fake, touched: Touched) -> None:
+    fake.globals = [GlobalVariable("a", fake.node, 0x2000, 32), GlobalVariable("b", fake.node, 0x3000, 32)]
+    text = "lea 0x2000-7(%rip),%rax; test %esi,%esi; je 1f; lea 0x3000-18(%rip),%rax; 1: mov 8(%rax),%rax; ret"
+    assert touched(text) == ["node.key"]
+
+
+def test_void_and_code_have_no_members(fake: Fake) -> None:
+    assert isinstance(locate(fake.graph, 0, 0, 0, 8), str)
+
+
+def test_scalars_in_a_row(fake: Fake) -> None:
+    found = locate(fake.graph, fake.double, 0, 24, 8)
+    assert isinstance(found, Located)
+    assert (found.type, found.offset, found.how) == (fake.double, 0, "array")
+
+
+def test_an_access_wider_than_a_scalar(fake: Fake) -> None:
+    assert isinstance(locate(fake.graph, fake.double, 0, 0, 16), Located)
+    assert isinstance(locate(fake.graph, fake.double, 0, 4, 8), str)
+
+
+def test_the_next_of_several_is_no_container_that_nobody_speaks_of(fake: Fake) -> None:
+    graph = fake.graph
+    embedders = Embedders(graph, lambda: [fake.item])
+    assert locate(graph, fake.link, 0, 16, 8, embedders) == locate(graph, fake.item, 0, 24, 8)._replace(how="container")  # type: ignore[union-attr]
+    assert isinstance(locate(graph, fake.link, 0, 16, 8, embedders.preferring(lambda: frozenset())), str)
+    spoken = embedders.preferring(lambda: frozenset((graph.canonical(fake.item),)))
+    found = locate(graph, fake.link, 0, 16, 8, spoken)
+    assert isinstance(found, Located) and found.field.path == "value"
+
+
+def test_before_a_value_lies_what_is_not_known_where_nodes_are_plain_bytes(fake: Fake) -> None:
+    graph = fake.graph
+    assert isinstance(locate(graph, fake.node, 0, -8, 8, Embedders(graph, lambda: [], bases_only=True)), str)
+    assert isinstance(locate(graph, fake.node, 0, -8, 8, Embedders(graph, lambda: [])), Located)
+
+
+def test_behind_what_is_a_part_of_nothing_a_kernel_may_have_anything(fake: Fake) -> None:
+    graph = fake.graph
+    assert isinstance(locate(graph, fake.node, 0, 40, 8, Embedders(graph, lambda: [])), Located)
+    kernels = Embedders(graph, lambda: [], lonely=True)
+    assert isinstance(locate(graph, fake.node, 0, 40, 8, kernels), str)
+    assert isinstance(locate(graph, fake.node, 0, 40, 8, kernels.preferring(lambda: frozenset())), str)
+    assert isinstance(locate(graph, fake.node, 32, 40, 8, kernels), Located)
+
+
+def test_behind_a_link_is_hardly_another_one(fake: Fake, touched: Touched) -> None:
+    graph, to_link = fake.graph, fake.graph.pointer_to(fake.link)
+    members = (fake.member("link", 0, 16, fake.link), fake.member("task", 16, 8, fake.long))
+    waiters = [graph.add(TypeRecord(Kind.STRUCT, n, 24, keyword="struct", members=members)) for n in ("a", "b")]
+    # The head of a list is as far inside of what it is in as a link is large: nothing goes from link to link.
+    fake.variables = [
+        Place("l", to_link, PlaceKind.REGISTER, RDI, 0, 0, 100),
+        Place("head", to_link, PlaceKind.VALUE, RBX, 16, 0, 100),
+    ]
+    embedders = Embedders(graph, lambda: waiters, lonely=True)
+    assert touched("mov 16(%rdi),%rax; mov 8(%rdi),%rax; ret", embedders=embedders) == ["?", "link.prev"]
+
+
+def test_a_member_behind_an_array_is_no_element_of_it(fake: Fake) -> None:
+    members = (
+        fake.member("of", 0, 64, fake.doubles),
+        *(fake.member(n, at, 8, fake.long) for n, at in (("a", 72), ("b", 80))),
+    )
+    t = fake.graph.add(TypeRecord(Kind.STRUCT, "counted", 88, keyword="struct", members=members))
+    assert isinstance(locate(fake.graph, t, 8, 64, 8), Located)
+    assert isinstance(locate(fake.graph, t, 8, 72, 8), str)
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("mov %rsi,(%rdi); mov %ecx,8(%rdi); ret", True),
+        ("mov (%rdi,%rdx),%rax; movw $2,12(%rdi,%rdx); ret", True),
+        ("mov %rsi,(%rdi); mov %rcx,8(%rdi); movb $1,16(%rdi); ret", False),
+        # Text, also where its end comes from a register.
+        ("movq $0x3030755c,(%rdi); mov $0x6230,%ecx; mov %cx,8(%rdi); ret", False),
+        ("mov %rsi,(%rdi); mov %ecx,8(%rdx); ret", False),
+    ],
+)
+def test_numbers_of_different_sizes_are_members_and_no_characters(
+    fake: Fake, tmp_path: Path, text: str, parts: bool
+) -> None:
+    code = assemble(text, tmp_path)
+    flow = FunctionFlow(MACHINE.listing(code, 0), MACHINE)
+    tracker = Tracker(Program(fake, MACHINE), flow, 0, len(code))
+    tracker.before(0)
+    assert used_in_parts(tracker, 0, 0, 8) is parts
+
+
+def test_several_numbers_behind_the_first_are_numbers_too(fake: Fake, touched: Touched) -> None:
+    classes = Embedders(fake.graph, lambda: [fake.item], bases_only=True)
+    char = fake.graph.add(TypeRecord(Kind.INT, "char", 1))
+    fake.takes((RDI, fake.double), (RSI, char))
+    assert touched("movups %xmm0,16(%rdi); movups %xmm0,16(%rsi); ret", embedders=classes) == ["double.", "?"]
+
+
+def test_a_number_behind_a_number_is_one_in_classes_too(fake: Fake, touched: Touched) -> None:
+    classes = Embedders(fake.graph, lambda: [fake.item], bases_only=True)
+    fake.takes((RDI, fake.double), (RSI, fake.node))
+    assert touched("add $8,%rdi; mov (%rdi),%rax; ret", embedders=classes) == ["double."]
+    assert touched("add $32,%rsi; mov 8(%rsi),%rax; ret", embedders=classes) == ["?"]
+
+
+def test_only_a_register_that_leads_to_an_object_is_used_for_the_next(fake: Fake, touched: Touched) -> None:
+    graph = fake.graph
+    values = Embedders(graph, lambda: [], bases_only=True)
+    fake.variables = [Place("node", graph.pointer_to(fake.node), PlaceKind.REGISTER, RDI, 0, 0, 99)]
+    assert touched("mov -24(%rdi),%rax; mov 40(%rdi),%rcx; ret", embedders=values) == ["node.key", "node.key"]
+    fake.variables = [Place("node", graph.pointer_to(fake.node), PlaceKind.VALUE, RDI, 32, 0, 99)]
+    assert touched("mov 8(%rdi),%rax; mov 40(%rdi),%rcx; ret", embedders=values) == ["?", "node.key"]
+
+
+def test_a_pointer_behind_its_element_is_not_used_for_what_lies_before_the_array(fake: Fake, touched: Touched) -> None:
+    graph = fake.graph
+    two = graph.add(
+        TypeRecord(
+            Kind.STRUCT, "two", 128, keyword="struct",
+            members=(fake.member("a", 0, 64, fake.doubles), fake.member("b", 64, 64, fake.doubles)),
+        )
+    )  # fmt: skip
+    fake.globals = [GlobalVariable("g", two, 0x1000, 128)]
+    code = "lea 0x1000(%rip),%rax; 1: mov -8(%rax),%rcx; add $8,%rax; cmp %rax,%rdx; jne 1b; ret"
+    assert touched(code.replace("0x1000", "0x1039")) == ["?"]
+    assert touched(code.replace("0x1000", "0x1041")) == ["two.b[]"]
+
+
+def test_behind_an_array_another_may_have_begun(fake: Fake) -> None:
+    graph = fake.graph
+    rows = [graph.add(TypeRecord(Kind.ARRAY, target=t, count=4)) for t in (fake.node, fake.node)]
+    members = tuple(fake.member("ab"[k], 128 * k, 128, t) for k, t in enumerate(rows))
+    both = graph.add(TypeRecord(Kind.STRUCT, "both", 256, keyword="struct", members=members))
+    assert isinstance(locate(graph, both, 32, 104, 8), str)
+    assert isinstance(locate(graph, both, 32, 72, 8), Located)
+    assert isinstance(locate(graph, both, 32, 136, 8), Located)
+
+
+def test_numbers_behind_a_header_that_begins_with_one(fake: Fake, touched: Touched) -> None:
+    fake.takes((RDI, fake.item))
+    fake.variables = [
+        Place("i", fake.graph.pointer_to(fake.item), PlaceKind.REGISTER, RDI, 0, 0, 100),
+        Place("n", fake.graph.pointer_to(fake.int), PlaceKind.REGISTER, RAX, 0, 4, 100),
+    ]
+    assert touched("lea 40(%rdi),%rax; mov (%rax,%rsi,4),%ecx; ret") == ["int."]
+    assert touched("lea 80(%rdi),%rax; mov (%rax),%ecx; mov 4(%rdi),%ecx; ret") == ["int.", "item.flags"]
+
+
+def test_of_two_members_a_condition_chooses_neither_is_guessed(fake: Fake, touched: Touched) -> None:
+    fake.takes((RDI, fake.link))
+    assert touched("xor %eax,%eax; test %esi,%esi; setle %al; mov (%rdi,%rax,8),%rdi; mov 8(%rdi),%rdi; ret") == [
+        "?",
+        "link.prev",
+    ]
+    fake.takes((RDI, fake.node), (RSI, fake.link))
+    code = "lea 8(%rsi),%rax; test %edx,%edx; je 1f; mov %rsi,%rax; 1: mov (%rax),%rcx; mov 8(%rcx),%rcx; ret"
+    assert touched(code) == ["?", "link.prev"]
+    assert one_of_two(fake.graph, fake.link, 8, 0, 8) == [(fake.link, 0), (fake.link, 8)]
+    assert not one_of_two(fake.graph, fake.item, 8, 24, 8)
+    short = fake.graph.add(TypeRecord(Kind.INT, "short int", 2))
+    members = (fake.member("low", 0, 2, short), fake.member("high", 2, 2, short))
+    both = fake.graph.add(TypeRecord(Kind.STRUCT, "both", 4, keyword="struct", members=members))
+    assert one_of_two(fake.graph, both, 2, 2, 2) == [(both, 0), (both, 2)]
+
+
+def test_a_part_of_the_element_before_an_iterator_leaves_the_iterator_known(fake: Fake, touched: Touched) -> None:
+    fake.takes((RDI, fake.item))
+    fake.variables = [Place("part", fake.graph.pointer_to(fake.link), PlaceKind.VALUE, RDI, -32, 3, 99)]
+    classes = Embedders(fake.graph, lambda: [fake.item, fake.link], bases_only=True)
+    fake.variables.append(Place("it", fake.graph.pointer_to(fake.item), PlaceKind.REGISTER, RDI, 0, 0, 3))
+    assert touched("test %esi,%esi; nop; mov -32(%rdi),%rax; mov -16(%rdi),%rcx; ret", embedders=classes) == [
+        "link.next",
+        "item.value",
+    ]
+
+
+def test_a_neighbour_where_nothing_that_has_the_type_reaches_so_far(fake: Fake) -> None:
+    wholes = Embedders(fake.graph, lambda: [fake.item, fake.node, fake.link])
+    near, far = locate(fake.graph, fake.link, 0, 24, 8, wholes), locate(fake.graph, fake.link, 0, 40, 8, wholes)
+    assert isinstance(near, Located)
+    assert near.type == fake.item
+    assert isinstance(far, Located)
+    assert (far.type, far.offset) == (fake.link, 8)
+
+
+def test_behind_a_base_class_is_what_derives_from_it(fake: Fake, touched: Touched) -> None:
+    graph = fake.graph
+    members = (
+        Member("", 0, 16, 0, 0, fake.link, base=True), fake.member("value", 16, 8, fake.long),
+        fake.member("low", 24, 4, fake.int), fake.member("high", 28, 4, fake.int),
+    )  # fmt: skip
+    derived = graph.add(TypeRecord(Kind.CLASS, "derived", 32, members=members))
+    fake.takes((RDI, fake.link))
+    text = "mov 24(%rdi),%rax; ret"
+    assert touched(text, embedders=Embedders(graph, lambda: [derived], bases_only=True)) == ["?"]
+    assert touched(text, embedders=Embedders(graph, list, bases_only=True)) == ["link.prev"]

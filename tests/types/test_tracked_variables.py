@@ -1,0 +1,268 @@
+"""What variables say of registers and of memory, beside what the data flow knows: where they are, for how long, and of
+which of several types."""
+
+import pytest
+from fakes import Fake, in_union
+from tracked import RAX, RBP, RBX, RDI, RDX, RSI, Touched
+
+from undwarf.types.layouts.model import Kind, TypeRecord
+from undwarf.types.sources.places import Place, PlaceKind
+
+
+def test_a_variable_that_is_a_register_less_a_constant(fake: Fake, touched: Touched) -> None:
+    fake.variables = [Place("it", fake.graph.pointer_to(fake.item), PlaceKind.VALUE, RDI, -8, 0, 100)]
+    assert touched("mov -8(%rdi),%eax; mov 16(%rdi),%rax; mov (%rdi),%rax; ret") == [
+        "item.id",
+        "item.value",
+        "item.link.next",
+    ]
+
+
+def test_what_a_function_object_holds_is_not_the_bytes_it_is_put_into(fake: Fake, touched: Touched) -> None:
+    graph, member = fake.graph, fake.member
+    byte = graph.add(TypeRecord(Kind.INT, "char", 1))
+    room = graph.add(TypeRecord(Kind.ARRAY, target=byte, count=16))
+    members = (member("object", 0, 8, graph.pointer_to(fake.long)), member("data", 0, 16, room))
+    any_data = graph.add(TypeRecord(Kind.UNION, "any", 16, keyword="union", members=members))
+    members = (member("n", 0, 8, graph.pointer_to(fake.item)), member("of", 8, 8, graph.pointer_to(fake.node)))
+    closure = graph.add(TypeRecord(Kind.STRUCT, "closure", 16, keyword="struct", members=members))
+    fake.variables = [
+        Place("f", graph.pointer_to(any_data), PlaceKind.REGISTER, RDI, 0, 0, 100),
+        Place("c", graph.pointer_to(closure), PlaceKind.REGISTER, RDI, 0, 0, 1),
+    ]
+    code = "nop; mov 8(%rdi),%rax; mov 8(%rax),%rax; ret"
+    assert touched(code) == ["closure.of", "node.key"]
+    # What does not fit in there is not there.
+    fake.variables[1] = Place("c", graph.pointer_to(fake.node), PlaceKind.REGISTER, RDI, 0, 0, 1)
+    assert touched(code)[1:] == ["?"]
+
+
+@pytest.mark.parametrize("astray", [False, True])
+def test_a_variable_whose_scope_has_ended_does_not_say_what_is_meant(
+    fake: Fake, touched: Touched, astray: bool
+) -> None:
+    graph, member = fake.graph, fake.member
+    members = (member("lru", 0, 8, fake.long), member("index", 8, 24, fake.long))
+    page = graph.add(TypeRecord(Kind.STRUCT, "page", 32, keyword="struct", members=members))
+    fake.variables = [
+        Place("n", graph.pointer_to(fake.node), PlaceKind.REGISTER, RDI, 0, 0, 100),
+        Place("p", graph.pointer_to(page), PlaceKind.REGISTER, RDI, 0, 0, 100, 0, 0, astray),
+    ]
+    assert touched("mov 8(%rdi),%rax; ret") == ["node.key" if astray else "page.index"]
+
+
+def test_a_variable_whose_scope_has_ended_says_what_is_in_room_for_anything(fake: Fake, touched: Touched) -> None:
+    graph, member = fake.graph, fake.member
+    byte = graph.add(TypeRecord(Kind.INT, "char", 1))
+    room = graph.add(TypeRecord(Kind.ARRAY, target=byte, count=32))
+    members = (member("of", 0, 32, room), member("it", 0, 8, fake.long))
+    any_of = graph.add(TypeRecord(Kind.UNION, "any", 32, keyword="union", members=members))
+    fake.variables = [
+        Place("a", graph.pointer_to(any_of), PlaceKind.REGISTER, RDI, 0, 0, 100),
+        Place("n", graph.pointer_to(fake.node), PlaceKind.REGISTER, RDI, 0, 0, 100, 0, 0, True),
+    ]
+    assert touched("mov 8(%rdi),%rax; ret") == ["node.key"]
+
+
+@pytest.mark.parametrize(
+    ("turned", "astray", "told"), [(0, False, "node.key"), (1, False, "node.key"), (0, True, "any.o")]
+)
+def test_of_a_unions_members_a_variable_says_which_is_meant(
+    fake: Fake, touched: Touched, turned: bool, astray: bool, told: str
+) -> None:
+    graph, member = fake.graph, fake.member
+    first = graph.add(
+        TypeRecord(Kind.STRUCT, "first", 32, keyword="struct", members=(member("other", 8, 8, fake.long),))
+    )
+    members = (member("of", 0, 32, first), member("it", 0, graph.size(fake.node), fake.node))
+    any_of = graph.add(TypeRecord(Kind.UNION, "any", 32, keyword="union", members=members))
+    variables = [
+        Place("a", graph.pointer_to(any_of), PlaceKind.REGISTER, RDI, 0, 0, 100),
+        Place("n", graph.pointer_to(fake.node), PlaceKind.REGISTER, RDI, 0, 0, 100, 0, 0, astray),
+    ]
+    fake.variables = variables[::-1] if turned else variables
+    assert touched("mov 8(%rdi),%rax; ret")[0].startswith(told)
+
+
+def test_a_variable_counts_where_it_is_valid(fake: Fake, touched: Touched) -> None:
+    fake.variables = [Place("n", fake.graph.pointer_to(fake.node), PlaceKind.REGISTER, RDI, 0, 4, 100)]
+    assert touched("mov 8(%rdi),%rax; mov 8(%rdi),%rax; ret") == ["?", "node.key"]
+
+
+def test_an_index_is_no_pointer_whatever_a_variable_says(fake: Fake, touched: Touched) -> None:
+    fake.takes((RDI, fake.node))
+    fake.variables.append(Place("it", fake.graph.pointer_to(fake.node), PlaceKind.REGISTER, RAX, 0, 2, 100))
+    fake.variables.append(Place("p", fake.graph.pointer_to(fake.node), PlaceKind.REGISTER, RDI, 0, 0, 100))
+    code = "xor %eax, %eax\n 1: mov 8(%rdi,%rax), %rcx\n add $32, %rax\n cmp %rsi, %rax\n jne 1b\n ret"
+    assert touched(code) == ["node.key"]
+
+
+def test_what_a_variable_in_memory_is_stored_from_is_what_it_says(fake: Fake, touched: Touched) -> None:
+    to_node = fake.graph.pointer_to(fake.node)
+    fake.variables.append(Place("n", to_node, PlaceKind.CFA, -1, -24, 0, 100))
+    code = "nop\n mov %rdi, -32(%rsp)\n mov %rdi, -16(%rsp)\n mov 8(%rdi), %rax\n"
+    code += "mov -32(%rsp), %rcx\n mov 16(%rcx), %edx\n ret"
+    assert touched(code)[-3:] == ["node.key", "frame-40", "node.hits"]
+
+
+def test_a_first_member_in_the_register_of_an_element_is_the_element(fake: Fake, touched: Touched) -> None:
+    fake.takes((RDI, fake.item))
+    fake.variables.append(Place("p", fake.graph.pointer_to(fake.item), PlaceKind.REGISTER, RDI, 0, 0, 3))
+    fake.variables.append(Place("l", fake.graph.pointer_to(fake.link), PlaceKind.VALUE, RDI, 8, 8, 100))
+    code = "imul $40, %rsi, %rsi\n add %rsi, %rdi\n nop\n mov 24(%rdi), %rax\n ret"
+    assert touched(code) == ["item.value"]
+
+
+def test_variables_that_are_not_followed_count_where_nothing_else_is_known(fake: Fake, touched: Touched) -> None:
+    """In functions that are too large for that, their registers are told for all of their scopes."""
+    node, item = (fake.graph.pointer_to(t) for t in (fake.node, fake.item))
+    always = [
+        Place("n", node, PlaceKind.REGISTER, RDI, 0, 0, 100),
+        Place("i", item, PlaceKind.REGISTER, RBX, 0, 0, 100),
+    ]
+    fake.variables = always
+    first, calls = "mov 24(%rdi),%rbx; mov (%rdi),%rdi", "call .+0x100; call .+0x200"
+    rest = "mov 8(%rdi),%rax; mov 24(%rbx),%rax; ret"
+    assert touched(f"{first}; {calls}; {rest}") == ["node.owner", "node.next", "?", "item.value"]
+    assert touched(f"{calls}; mov %rbp,%rbx; {rest}") == ["?", "item.value"]
+    # What is known is not what a variable says that is there at another time.
+    assert touched("mov (%rdi),%rbx; call .+0x100; call .+0x200; mov 8(%rbx),%rax; ret") == ["node.next", "node.key"]
+    # Nothing shows it in a function that calls nothing.
+    assert touched(f"{first}; {rest}") == ["node.owner", "node.next", "node.key", "item.value"]
+
+
+def test_a_variable_counts_from_the_frame_pointer_s_register_where_that_is_none(fake: Fake, touched: Touched) -> None:
+    pointer = fake.graph.pointer_to(fake.link)
+    fake.variables = [
+        Place("n", fake.int, PlaceKind.MEMORY, RBP, 16, 0, 1),
+        Place("l", pointer, PlaceKind.VALUE, RBP, 8, 1, 99),
+    ]
+    assert touched("nop; mov 16(%rbp),%rax; ret") == ["link.prev"]
+    assert touched("push %rbp; mov %rsp,%rbp; mov -16(%rbp),%rax; ret") == ["frame-32"]
+
+
+def test_a_variable_in_memory_says_what_is_loaded_from_where_it_is(fake: Fake, touched: Touched) -> None:
+    fake.variables = [Place("n", fake.graph.pointer_to(fake.node), PlaceKind.REGISTER, RDI, 0, 0, 99)]
+    code = "mov 8(%rdi),%rax; mov 8(%rax),%rcx; ret"
+    assert touched(code) == ["node.key", "?"]
+    fake.variables.append(Place("l", fake.graph.pointer_to(fake.link), PlaceKind.MEMORY, RDI, 8, 0, 4))
+    assert touched(code) == ["node.key", "link.prev"]
+
+
+def test_which_of_several_a_variable_says_holds_for_copies_of_that_pointer(fake: Fake, touched: Touched) -> None:
+    pointer = fake.graph.pointer_to
+    either = Place("e", pointer(in_union(fake, fake.node, fake.item)), PlaceKind.REGISTER, RDI, 0, 0, 99)
+    fake.variables = [either, Place("n", pointer(fake.node), PlaceKind.REGISTER, RAX, 0, 6, 99)]
+    assert touched("mov (%rdi),%rax; mov %rax,%rbx; nop; mov 8(%rbx),%rcx; ret")[-1] == "node.key"
+    assert touched("mov (%rdi),%rax; mov (%rdi),%rbx; nop; mov 8(%rbx),%rcx; ret")[-1] == "?"
+    # That the first member is a variable says which have one of its type.
+    fake.variables = [either, Place("n", pointer(pointer(fake.node)), PlaceKind.REGISTER, RAX, 0, 6, 99)]
+    assert touched("mov (%rdi),%rax; mov %rax,%rbx; nop; mov 8(%rbx),%rcx; ret")[-1] == "node.key"
+
+
+def test_what_a_variable_says_of_a_value_holds_for_its_copies(fake: Fake, touched: Touched) -> None:
+    fake.variables = [Place("node", fake.graph.pointer_to(fake.node), PlaceKind.REGISTER, RBX, 0, 8, 99)]
+    assert touched("call 1f; mov %rax,%rbx; mov 8(%rax),%rcx; ret; 1: ret") == ["node.key"]
+
+
+def test_a_number_read_from_inside_of_an_object_is_its_member(fake: Fake, touched: Touched) -> None:
+    fake.takes((RDI, fake.item))
+    fake.variables = [Place("n", fake.graph.pointer_to(fake.int), PlaceKind.REGISTER, RAX, 0, 4, 99)]
+    fake.variables += [Place("i", fake.graph.pointer_to(fake.item), PlaceKind.REGISTER, RDI, 0, 0, 4)]
+    assert touched("lea 4(%rdi),%rax; mov (%rax),%ecx; ret") == ["item.flags"]
+
+
+def test_copies_of_an_aligned_address_are_what_a_variable_says(fake: Fake, touched: Touched) -> None:
+    fake.variables = [Place("n", fake.graph.pointer_to(fake.node), PlaceKind.REGISTER, RAX, 0, 10, 99)]
+    assert touched("mov %rdi,%rax; and $-64,%rax; mov %rax,%rcx; mov 8(%rcx),%rdx; ret") == ["node.key"]
+
+
+def test_a_variable_left_at_a_member_of_a_further_element_does_not_count(fake: Fake, touched: Touched) -> None:
+    to = fake.graph.pointer_to(fake.item)
+    loop = "1: mov (%rsi),%rax; add $40,%rsi; dec %ecx; jne 1b; ret"
+    for offset, said in ((64, "item.value"), (80, "item.id"), (120, "item.id")):
+        fake.variables = [Place("v", to, PlaceKind.REGISTER, RDI, 0, 0, 4)]
+        fake.variables += [Place("i", to, PlaceKind.REGISTER, RSI, 0, 4, 99)]
+        assert touched(f"lea {offset}(%rdi),%rsi; {loop}") == [said]
+    fake.variables[0] = Place("v", to, PlaceKind.REGISTER, RDX, 0, 0, 4)
+    assert touched(f"lea 64(%rdi),%rsi; {loop}") == ["item.id"]
+
+
+def test_of_two_variables_of_one_register_the_one_that_holds_the_place_counts(fake: Fake, touched: Touched) -> None:
+    graph = fake.graph
+    fake.variables = [
+        Place("whole", graph.pointer_to(fake.item), PlaceKind.VALUE, RBX, -16, 0, 99),
+        Place("part", graph.pointer_to(fake.link), PlaceKind.VALUE, RBX, -8, 0, 99),
+    ]
+    assert touched("mov -4(%rbx),%rax; mov 8(%rbx),%rcx; ret") == ["item.link.next", "item.value"]
+
+
+def test_what_is_stored_to_a_pointer_is_what_it_leads_to(fake: Fake, touched: Touched) -> None:
+    fake.takes((RDI, fake.node))
+    assert touched("mov %rsi,24(%rdi); mov 24(%rsi),%rax; ret") == ["node.owner", "item.value"]
+    assert touched("mov %rsi,8(%rdi); mov 24(%rsi),%rax; ret") == ["node.key", "?"]
+
+
+def test_what_is_read_before_an_object_that_stands_alone_is_in_what_a_variable_says(
+    fake: Fake, touched: Touched
+) -> None:
+    # struct behind { item *to; node *rest[1]; }, which follows a node.
+    graph = fake.graph
+    rest = graph.add(TypeRecord(Kind.ARRAY, target=graph.pointer_to(fake.node), count=1))
+    members = (fake.member("to", 0, 8, graph.pointer_to(fake.item)), fake.member("rest", 8, 8, rest))
+    behind = graph.add(TypeRecord(Kind.STRUCT, "behind", 16, keyword="struct", members=members))
+    first = Place("first", graph.pointer_to(fake.node), PlaceKind.REGISTER, RDI, 0, 0, 99)
+    second = Place("second", graph.pointer_to(behind), PlaceKind.VALUE, RDI, 32, 0, 99)
+    # 16 bytes apart from each other there would be a pointer to an item at 0.
+    text = "mov (%rdi),%rax; mov 8(%rax),%rcx; mov 32(%rdi),%rdx; mov 24(%rdx),%rcx; ret"
+    fake.variables = [second]
+    assert touched(text)[1] == "?"
+    fake.variables = [first, second]
+    assert touched(text)[1:] == ["node.key", "behind.to", "item.value"]
+
+
+def test_a_pointer_that_is_cast_when_it_is_stored_leads_to_what_the_variable_does(fake: Fake, touched: Touched) -> None:
+    graph = fake.graph
+    rows = Place("rows", graph.pointer_to(fake.double), PlaceKind.REGISTER, RDI, 0, 0, 99)
+    rest = Place("rest", graph.pointer_to(fake.int), PlaceKind.CFA, -1, -16, 0, 99)
+    text = "lea (%rdi,%rsi,8),%rax; mov %rax,-8(%rsp); mov (%rax,%rcx,4),%edx; ret"
+    fake.variables = [rows]
+    assert touched(text) == ["frame-16", "?"]
+    fake.variables = [rows, rest]
+    assert touched(text) == ["frame-16", "int."]
+    # Not what the calculation began with, nor what leads to more than a number.
+    assert touched("mov %rdi,-8(%rsp); mov (%rdi),%rdx; ret") == ["frame-16", "double."]
+    fake.variables = [rows, rest._replace(type=graph.pointer_to(fake.node))]
+    assert touched("lea (%rdi,%rsi,8),%rax; mov %rax,-8(%rsp); mov (%rax),%rdx; ret") == ["frame-16", "double."]
+
+
+def test_a_register_that_is_multiplied_is_no_pointer_whatever_a_variable_says(fake: Fake, touched: Touched) -> None:
+    fake.takes((RDI, fake.table))
+    fake.variables = [
+        Place("it", fake.graph.pointer_to(fake.double), PlaceKind.REGISTER, RSI, 0, 0, 99),
+        Place("of", fake.graph.pointer_to(fake.table), PlaceKind.REGISTER, RDI, 0, 0, 99),
+    ]
+    assert touched("mov 8(%rdi,%rsi,8),%rax; ret") == ["table.of[]"]
+
+
+def test_a_variable_says_which_of_several_pointers_to_pointers_is_meant(fake: Fake, touched: Touched) -> None:
+    texts = fake.graph.pointer_to(fake.item)
+    fake.takes((RDI, in_union(fake, fake.node, texts)))
+    assert touched("mov (%rdi),%rax; mov (%rax),%rcx; ret")[-1] == "?"
+    fake.variables = [Place("texts", fake.graph.pointer_to(texts), PlaceKind.MEMORY, RDI, 0, 0, 99)]
+    assert touched("mov (%rdi),%rax; mov (%rax),%rcx; mov 24(%rcx),%rcx; ret")[-1] == "item.value"
+
+
+def test_a_variable_that_begins_behind_a_load_says_what_was_loaded(fake: Fake, touched: Touched) -> None:
+    fake.variables = [Place("n", fake.graph.pointer_to(fake.node), PlaceKind.CFA, -1, -24, 5, 100)]
+    assert touched("mov -16(%rsp), %rax\n mov 8(%rax), %rcx\n ret") == ["frame-24", "node.key"]
+
+
+def test_a_variable_says_of_what_an_address_was_made(fake: Fake, touched: Touched) -> None:
+    fake.variables = [Place("n", fake.graph.pointer_to(fake.node), PlaceKind.REGISTER, RAX, 0, 4, 100)]
+    assert touched("lea -8(%rdi), %rax\n mov (%rdi), %rcx\n mov (%rax), %rdx\n ret") == ["node.key", "node.next"]
+
+
+def test_a_variable_says_nothing_of_what_an_address_was_made_on_another_way(fake: Fake, touched: Touched) -> None:
+    fake.variables = [Place("n", fake.graph.pointer_to(fake.node), PlaceKind.REGISTER, RAX, 0, 8, 100)]
+    assert touched("test %esi, %esi\n je 1f\n lea -8(%rdi), %rax\n 1: mov (%rdi), %rcx\n ret") == ["?"]

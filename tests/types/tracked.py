@@ -1,0 +1,65 @@
+"""What the data flow knows of the address of each memory operand, on code of a few instructions each."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from fakes import Fake, assemble
+
+from undwarf.disasm import Memory
+from undwarf.disasm.x86_64 import MACHINE
+from undwarf.types.dataflow.flow import FunctionFlow
+from undwarf.types.dataflow.program import Program
+from undwarf.types.dataflow.tracking import Tracker
+from undwarf.types.dataflow.values import FRAME
+from undwarf.types.layouts.embedders import Embedders
+from undwarf.types.uses.touched import touched as what_is_touched
+
+__all__ = ["RAX", "RBP", "RBX", "RCX", "RDI", "RDX", "RSI", "RSP", "Touched", "touches"]
+
+RAX, RDX, RCX, RBX, RSI, RDI, RBP, RSP = range(8)
+
+Touched = Callable[..., list[str]]
+
+
+def touches(fake: Fake, tmp_path: Path) -> Touched:
+    """The operands of a piece of code in order: `node.key`, `frame-16`, or `?`."""
+
+    def run(
+        text: str,
+        *,
+        complete: bool = False,
+        changes: dict[int, frozenset[int]] | None = None,
+        embedders: Embedders | None = None,
+        fixed: bool = False,
+    ) -> list[str]:
+        code = assemble(text, tmp_path)
+        flow = FunctionFlow(MACHINE.listing(code, 0), MACHINE)
+        changed_by = changes.get if changes is not None else None
+        is_data = (lambda address: fake.global_at(address) is not None) if fixed else None
+        program = Program(fake, MACHINE, complete=complete, changed_by=changed_by, is_data=is_data)
+        if embedders is not None:
+            program.embedders_at = lambda _pc: embedders
+        tracker = Tracker(program, flow, 0, len(code))
+        assert tracker.converged
+        found: dict[int, str] = {}
+        for number in range(len(flow.blocks)):
+            for k in tracker.states(number):
+                for at, operand in enumerate(flow.instructions[k].memory):
+                    if operand.access and not operand.implicit:
+                        where = tracker.address_of(k, at)
+                        found[k] = say(fake, tracker, k, operand, where)
+        return [found[k] for k in sorted(found)]
+
+    return run
+
+
+def say(fake: Fake, tracker: Tracker, k: int, operand: Memory, where: object) -> str:
+    if where is None:
+        return "?"
+    assert isinstance(where, tuple)
+    if where[0] == FRAME:
+        return f"frame{where[4]:+d}"
+    located = what_is_touched(tracker, k, operand, where, operand.size)
+    if isinstance(located, str):
+        return "?"
+    return f"{fake.graph.name(located.type) or fake.graph.canonical_name(located.type)}.{located.field.path}"
