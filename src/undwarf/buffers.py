@@ -6,22 +6,24 @@ A column is a memoryview of native C numbers. Kernels take it as a typed buffer;
 """
 
 import mmap
+from array import array
 from typing import Any, Literal
 
 Typecode = Literal["B", "b", "H", "h", "I", "i", "Q", "q"]
 
-LARGE = 1 << 20
+LARGE = 1 << 17
 """From this many bytes on a column is a mapping of its own, which has no pages until they are touched."""
 
 SIZES: dict[Typecode, int] = {"B": 1, "b": 1, "H": 2, "h": 2, "I": 4, "i": 4, "Q": 8, "q": 8}
+_ZERO = {typecode: array(typecode, [0]) for typecode in SIZES}
+"""One zero of each kind: to repeat it is less than half of what a view of bytes as numbers takes."""
 
 
 def zeros(typecode: Typecode, count: int) -> "memoryview[int]":
     """A writable column of ``count`` zeros; ``typecode`` as in :mod:`array` (B H I Q and b h i q)."""
-    size = max(count, 1) * SIZES[typecode]
+    size = count * SIZES[typecode]
     if size < LARGE:
-        column = memoryview(bytearray(size)).cast(typecode)
-        return column if count else column[:0]
+        return memoryview(_ZERO[typecode] * count)
     # No huge pages: columns are made with room to grow, and clearing what is never touched took a tenth of a run, more
     # where free memory is in pieces, and a fifth of its memory.
     mapped = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)

@@ -7,20 +7,25 @@ cdef class StackFrame(RegisterVariables):
     cdef long long[::1] frame
     # The registers that variables in memory are counted from, other than the stack's, as bits.
     cdef unsigned long long placing
+    # Whether any variable is counted from the stack's pointer, and from the frame's.
+    cdef bint by_top
+    cdef bint by_bottom
     # The variable found last, and how far in it.
     cdef Py_ssize_t found
     cdef long long within
 
     cdef list escaped
+    # By escaped address, where in `holders` the variables that hold it begin, valid or not: their number, and where they
+    # end; with where the stack's and the frame's pointer lead to.
+    cdef long long[::1] held_first
+    cdef long long[::1] holders
+    # Where what it leads to begins, less 7, and ends at most; in which segments that ends where, as far as it was asked.
     cdef long long[::1] reach
-    cdef Py_ssize_t reach_of
-    cdef Py_ssize_t reach_count
-    cdef long long reach_top
-    cdef long long reach_bottom
-    cdef long long[::1] ends
-    cdef Py_ssize_t ends_count
-    cdef long long ends_top
-    cdef long long ends_bottom
+    cdef long long[::1] runs
+    cdef Py_ssize_t held_count
+    cdef Py_ssize_t holders_used
+    cdef long long held_top
+    cdef long long held_bottom
     # What was in the frame behind each call: the instruction, how many addresses had escaped, how many places were
     # known, where the stack's and the frame's pointer led to, and these places.
     cdef long long[::1] stayed
@@ -31,12 +36,14 @@ cdef class StackFrame(RegisterVariables):
     # Offsets of pointers that somebody may have changed and of which nothing was said until then.
     cdef set forgotten
 
+    cdef bint _counted_from(self, long long register) except? -1
     cdef long long size_of(self, Py_ssize_t place) except? -1
     cdef bint stack_variable(self, Py_ssize_t k, long long offset) except? -1
     cdef long long _extent(self, Py_ssize_t k, long long offset, long long top, long long bottom) except? -0x7FFFFFFFFFFFFFFF
     cdef long long _end_of(self, Py_ssize_t place, long long offset, long long top, long long bottom) except? -0x7FFFFFFFFFFFFFFF
     cdef long long within_place(self, Py_ssize_t place, long long offset, long long top, long long bottom) except? -0x7FFFFFFFFFFFFFFF
-    cdef long long _latest_end(self, Py_ssize_t e, long long top, long long bottom) except? -0x7FFFFFFFFFFFFFFF
+    cdef int _find_holders(self, long long top, long long bottom) except? -1
+    cdef long long _end_at(self, Py_ssize_t segment, Py_ssize_t e) except? -0x7FFFFFFFFFFFFFFF
     cdef long long in_frame(self, Py_ssize_t register) except? -0x7FFFFFFFFFFFFFFF
     cdef int escape(self, int value) except? -1
     cdef int lose_escaped(self, Py_ssize_t k) except? -1

@@ -36,6 +36,8 @@ STAYED = cython.declare(cython.Py_ssize_t, 5)
 """Words about a call, before those about what stayed there."""
 MOST_NOTED = cython.declare(cython.Py_ssize_t, 1 << 18)
 """Words about what stayed in the frame at calls; where more would be noted, the flow is followed once more."""
+RUN_WORDS = cython.declare(cython.Py_ssize_t, 3)
+"""Words about an escaped address: in which segments, from the first to before the last, what it leads to ends where."""
 FARTHEST = cython.declare(cython.longlong, 1 << 50)
 """From the call frame address, where nothing is."""
 
@@ -53,19 +55,29 @@ class StackFrame(RegisterVariables):
         self.escaped_as: dict[int, int] = {}
         self.forgotten: set[int] = set()
         self.reach = zeros("q", 0)
-        self.reach_of = -1
-        self.reach_count = 0
-        self.reach_top = self.reach_bottom = 0
-        self.ends = zeros("q", 0)
-        self.ends_count = 0
-        self.ends_top = self.ends_bottom = 0
+        self.held_first = zeros("q", 1)
+        self.holders = zeros("q", 64)
+        self.runs = zeros("q", 0)
+        self.held_count = self.holders_used = 0
+        self.held_top = self.held_bottom = 0
         self.stayed_used = 0
         self.noting = False
         self.found = 0
         self.within = 0
         self.frames = Segments(questions.in_frame, listing.offsets, questions.size)
         self.frame = questions.in_frame
+        self.by_top, self.by_bottom = self._counted_from(self.stack_pointer), self._counted_from(self.frame_pointer)
         self.placing = questions.placing
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    @cython.locals(row=cython.Py_ssize_t)
+    def _counted_from(self, register: cython.longlong) -> cython.bint:
+        """Whether the place of any variable is counted from a register."""
+        for row in range(0, len(self.frame), PLACE_WORDS):
+            if self.frame[row + PLACE_KIND] == PLACE_MEMORY and self.frame[row + PLACE_REGISTER] == register:
+                return True
+        return False
 
     @cython.cfunc
     @cython.exceptval(-1)
@@ -159,30 +171,75 @@ class StackFrame(RegisterVariables):
         return offset - begin if begin <= offset < begin + self.size_of(place) else -1
 
     @cython.cfunc
-    @cython.exceptval(-0x7FFFFFFFFFFFFFFF, check=True)
-    def _latest_end(self, e: cython.Py_ssize_t, top: cython.longlong, bottom: cython.longlong) -> cython.longlong:
-        """Where the object that an escaped address leads to ends at most: its scope has ended, or not begun."""
-        count: cython.Py_ssize_t = len(self.escaped)
-        i: cython.Py_ssize_t
-        place: cython.Py_ssize_t
-        end: cython.longlong
-        offset: cython.longlong
-        if self.ends_top != top or self.ends_bottom != bottom:
-            self.ends_count = 0
-            self.ends_top = top
-            self.ends_bottom = bottom
-        if self.ends_count < count:
-            if len(self.ends) < count:
-                self.ends = longer(self.ends, self.ends_count, 2 * count)
-            for i in range(self.ends_count, count):
-                self.ends[i] = FARTHEST
-            self.ends_count = count
-        if self.ends[e] == FARTHEST:
-            offset = end = self.escaped[e]
+    @cython.exceptval(-1)
+    @cython.locals(
+        count=cython.Py_ssize_t, e=cython.Py_ssize_t, place=cython.Py_ssize_t, offset=cython.longlong,
+        within=cython.longlong, latest=cython.longlong,
+    )  # fmt: skip
+    def _find_holders(self, top: cython.longlong, bottom: cython.longlong) -> cython.int:
+        """See to it that it is known which variables hold the addresses that escaped, wherever these are valid."""
+        count = len(self.escaped)
+        if self.held_top != top or self.held_bottom != bottom:
+            self.held_count = self.holders_used = 0
+            self.held_top = top
+            self.held_bottom = bottom
+        if self.held_count == count:
+            return 0
+        if len(self.held_first) <= count:
+            self.held_first = longer(self.held_first, self.held_count + 1, 2 * count + 2)
+            self.reach = longer(self.reach, 2 * self.held_count, 4 * count + 4)
+            self.runs = longer(self.runs, RUN_WORDS * self.held_count, RUN_WORDS * (2 * count + 2))
+        for e in range(self.held_count, count):
+            offset = self.escaped[e]
+            self.held_first[e] = self.holders_used
+            latest = offset
             for place in range(len(self.frame) // PLACE_WORDS):
-                end = max(end, self._end_of(place, offset, top, bottom))
-            self.ends[e] = end if end > offset else offset + EVERYTHING
-        return self.ends[e]
+                within = self.within_place(place, offset, top, bottom)
+                if within < 0:
+                    continue
+                if self.holders_used + 2 > len(self.holders):
+                    self.holders = longer(self.holders, self.holders_used, 2 * self.holders_used)
+                self.holders[self.holders_used] = place
+                self.holders[self.holders_used + 1] = offset - within + self.size_of(place)
+                latest = max(latest, self.holders[self.holders_used + 1])
+                self.holders_used += 2
+            self.held_first[e + 1] = self.holders_used
+            self.reach[2 * e] = offset - 7
+            self.reach[2 * e + 1] = latest if latest > offset else offset + EVERYTHING
+            self.runs[e * RUN_WORDS + 1] = 0
+        self.held_count = count
+        return 0
+
+    @cython.cfunc
+    @cython.exceptval(-0x7FFFFFFFFFFFFFFF, check=True)
+    @cython.locals(
+        i=cython.Py_ssize_t, at=cython.Py_ssize_t, end=cython.longlong, low=cython.longlong, high=cython.longlong,
+        run=cython.Py_ssize_t,
+    )  # fmt: skip
+    def _end_at(self, segment: cython.Py_ssize_t, e: cython.Py_ssize_t) -> cython.longlong:
+        """Where the object that an escaped address leads to ends in a segment, after :meth:`_find_holders`: the one
+        that is valid there; else at most, as its scope has ended or not begun."""
+        run = RUN_WORDS * e
+        if self.runs[run] <= segment < self.runs[run + 1]:
+            return self.runs[run + 2]
+        # In the segments from `low` up to `high` it is the same.
+        low, high = 0, FARTHEST
+        end = self.reach[2 * e + 1]
+        for i in range(self.held_first[e], self.held_first[e + 1], 2):
+            at = self.frames.lows + 2 * cython.cast(cython.Py_ssize_t, self.holders[i])
+            if segment < self.frames.data[at]:
+                high = min(high, cython.cast(cython.longlong, self.frames.data[at]))
+            elif segment >= self.frames.data[at + 1]:
+                low = max(low, cython.cast(cython.longlong, self.frames.data[at + 1]))
+            else:
+                low = max(low, cython.cast(cython.longlong, self.frames.data[at]))
+                high = min(high, cython.cast(cython.longlong, self.frames.data[at + 1]))
+                end = self.holders[i + 1]
+                break
+        self.runs[run] = low
+        self.runs[run + 1] = high
+        self.runs[run + 2] = end
+        return end
 
     @cython.cfunc
     @cython.exceptval(-0x7FFFFFFFFFFFFFFF, check=True)
@@ -210,28 +267,23 @@ class StackFrame(RegisterVariables):
         """Somebody may have changed what lies behind addresses of the frame."""
         count: cython.Py_ssize_t = len(self.escaped)
         segment: cython.Py_ssize_t = self.frames.data[k]
-        top: cython.longlong = self.in_frame(self.stack_pointer)
-        bottom: cython.longlong = self.in_frame(self.frame_pointer)
-        same: cython.bint = self.reach_of == segment and self.reach_count == count
-        if count and not (same and self.reach_top == top and self.reach_bottom == bottom):
-            if not self.reach_count or len(self.reach) < 2 * count:
-                self.reach = zeros("q", 4 * count)
-            for e in range(count):
-                begin = self.escaped[e]
-                self.reach[2 * e] = begin - 7
-                self.reach[2 * e + 1] = self._extent(k, begin, top, bottom)
-                if self.reach[2 * e + 1] - begin >= EVERYTHING:
-                    self.reach[2 * e + 1] = self._latest_end(e, top, bottom)
-            self.reach_of = segment
-            self.reach_top = top
-            self.reach_bottom = bottom
-            self.reach_count = count
+        for i in range(self.slots):
+            if self.state[REGISTERS + i]:
+                break
+        else:
+            # Nothing is there to be changed.
+            return 0
+        # Where no variable is counted from a pointer, it does not matter where that leads.
+        top: cython.longlong = self.in_frame(self.stack_pointer) if self.by_top else 0
+        bottom: cython.longlong = self.in_frame(self.frame_pointer) if self.by_bottom else 0
+        if count:
+            self._find_holders(top, bottom)
         for i in range(self.slots if count else 0):
             if not self.state[REGISTERS + i]:
                 continue
             at = self.slot_key[i] >> 1
             for e in range(count):
-                if self.reach[2 * e] <= at < self.reach[2 * e + 1]:
+                if self.reach[2 * e] <= at < self.reach[2 * e + 1] and at < self._end_at(segment, e):
                     self.state[REGISTERS + i] = self._still(at, self.state[REGISTERS + i])
                     break
         self._note_stayed(k, top, bottom)
@@ -321,11 +373,10 @@ class StackFrame(RegisterVariables):
         at = 0
         while at < self.stayed_used:
             k = self.stayed[at]
+            self._find_holders(self.stayed[at + 3], self.stayed[at + 4])
             for e in range(self.stayed[at + 1], len(self.escaped)):
                 begin = self.escaped[e]
-                end = self._extent(k, begin, self.stayed[at + 3], self.stayed[at + 4])
-                if end - begin >= EVERYTHING:
-                    end = self._latest_end(e, self.stayed[at + 3], self.stayed[at + 4])
+                end = self._end_at(self.frames.data[k], e)
                 for i in range(at + STAYED, at + STAYED + self.stayed[at + 2]):
                     offset = self.stayed[i]
                     if begin - 7 <= offset < end:
