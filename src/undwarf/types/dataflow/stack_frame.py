@@ -262,7 +262,7 @@ class StackFrame(RegisterVariables):
 
     @cython.cfunc
     @cython.exceptval(-1)
-    @cython.locals(i=cython.Py_ssize_t, e=cython.Py_ssize_t, at=cython.longlong, begin=cython.longlong)
+    @cython.locals(i=cython.Py_ssize_t, e=cython.Py_ssize_t, at=cython.longlong)
     def lose_escaped(self, k: cython.Py_ssize_t) -> cython.int:
         """Somebody may have changed what lies behind addresses of the frame."""
         count: cython.Py_ssize_t = len(self.escaped)
