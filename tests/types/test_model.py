@@ -4,6 +4,7 @@ import pytest
 
 from undwarf.limits import Limits
 from undwarf.types import Kind, Member, TypeGraph, TypeRecord
+from undwarf.types.sources import program_types
 from undwarf.types.sources.program_types import structures
 
 
@@ -312,3 +313,22 @@ def test_what_is_asked_for_so_far_are_not_all_structures(graph: TypeGraph) -> No
     first = whole.reserve_many(Known(), 2)
     assert whole.complete
     assert structures(whole) == [first, first + 1]
+
+
+def test_numbers_do_not_depend_on_what_was_looked_at() -> None:
+    """Where types are found one by one, a number is one of C, whoever asks first."""
+    told = []
+    for before in (0, 1):
+        graph = TypeGraph()
+        if before:
+            integer(graph, "short int", 8)
+            integer(graph, "int", 2)
+        found = [program_types.integer(graph, size, signed=True) for size in (2, 4, 8)]
+        found += [program_types.integer(graph, 1, signed=False), program_types.floating_number(graph, 8)]
+        told.append([(graph.name(t), graph.size(t)) for t in found])
+        count = len(graph)
+        program_types.number_types(TypeGraph())
+        assert program_types.integer(graph, 4, signed=True) == found[1] and len(graph) == count
+    assert told[0] == told[1] == [
+        ("short int", 2), ("int", 4), ("long int", 8), ("unsigned char", 1), ("double", 8),
+    ]  # fmt: skip

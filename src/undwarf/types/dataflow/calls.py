@@ -76,7 +76,7 @@ class Calls:
         else:
             returns = prototype.returns
             if not returns and not prototype.parameters and self._in_c:
-                returns = self._of_library(prototype.name.partition("@")[0])
+                returns = returned_number(self._graph, prototype.name.partition("@")[0])
             returned = self._returned(returns) if returns else ()
         same = machine.parameters[1] if self._places_only(prototype) else None
         if prototype.name.partition("@")[0] in GIVEN_BACK and (prototype.returns or not prototype.parameters):
@@ -85,14 +85,6 @@ class Calls:
         if back is not None:
             return False, self.passed(prototype), returned, through, *back
         return False, self.passed(prototype), returned, through, same, None
-
-    def _of_library(self, name: str) -> int:
-        """What a function of the C library that nothing describes returns, made once for the whole program."""
-        known = self._program.library_numbers
-        found = known.get(name)
-        if found is None:
-            found = known[name] = returned_number(self._graph, name)
-        return found
 
     def _given_back(self, prototype: Prototype, target: int) -> tuple[int, int] | None:
         """(register, distance) where a function returns a pointer to what it is given, or to a part of that."""

@@ -64,8 +64,6 @@ class Program:
         self._per_cpu_bases: tuple[int, int, int] | None = None
         self.arrays: dict[tuple[int, int], int] = {}
         """Types of arrays found in frames, by their element's type and how many there are."""
-        self.library_numbers: dict[str, int] = {}
-        """By name of what is called and nothing describes, the pointer to a number that it returns; void for others."""
         self.allocators: dict[int, tuple[int, ...]] = {}
         """By what is called, as far as it was asked, the registers that say how much it allocates."""
         self.own_allocators: dict[int, tuple[int, ...]] = {}

@@ -64,6 +64,7 @@ class TypeStore:
         self._sizes = zeros("q", self._room)
         self._loading = 0
         self._pointers: dict[int, int] = {}
+        self._numbers: dict[tuple[Kind, str, int], int] = {}
         self._open: dict[tuple[int, int], bool] = {}
 
     @property
@@ -92,6 +93,13 @@ class TypeStore:
             return VOID
         self._records.append(record)
         return len(self._records) - 1
+
+    def number(self, kind: Kind, name: str, size: int) -> int:
+        """A number that is known without a description, as those of C are: made once."""
+        found = self._numbers.get((kind, name, size))
+        if found is None:
+            found = self._numbers[kind, name, size] = self.add(TypeRecord(kind, name, size))
+        return found
 
     def reserve(self, loader: Loader, key: int) -> int:
         """A number for a type whose record ``loader`` makes when it is first looked at."""

@@ -5,7 +5,7 @@ POSIX.1-2017 for strdup, strnlen and the like; glibc's errno.h and ctype.h. Only
 numbers are converted when they are passed.
 """
 
-from undwarf.types.layouts.model import VOID, Kind, TypeGraph, TypeRecord
+from undwarf.types.layouts.model import VOID, Kind, TypeGraph
 from undwarf.types.sources.calling import INTEGER_REGISTERS
 from undwarf.types.sources.program_types import number_types
 
@@ -60,7 +60,7 @@ def returned_number(graph: TypeGraph, name: str) -> int:
     if found is None:
         return VOID
     number, size, pointers = found
-    t = graph.add(TypeRecord(Kind.INT, number, size))
+    t = graph.number(Kind.INT, number, size)
     for _pointer in range(pointers):
         t = graph.pointer_to(t)
     return t

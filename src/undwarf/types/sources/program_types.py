@@ -21,15 +21,26 @@ _UNSIGNED = {
 }
 _FLOATS = {4: ("float",), 8: ("double",)}
 _last_sizes: "tuple[TypeGraph, dict[int, list[int]]] | None" = None
+_OF_C = (
+    *((Kind.CHAR if names[0] == "char" else Kind.INT, names[0], size) for size, names in _SIGNED.items()),
+    *((Kind.INT, names[0], size) for size, names in _UNSIGNED.items()),
+    *((Kind.FLOAT, names[0], size) for size, names in _FLOATS.items()),
+)
 _last: "tuple[TypeGraph, dict[tuple[str, Kind], int]] | None" = None
 
 
 def number_types(graph: TypeGraph) -> dict[tuple[str, Kind], int]:
-    """Integers, characters and floating-point numbers by name and kind; those of the last graph are remembered."""
+    """Integers, characters and floating-point numbers by name and kind; those of the last graph are remembered.
+
+    Where not all are known, those of C: which of them were looked at depends on what was asked before, and code of
+    which nothing says what it does was hardly written in anything else.
+    """
     global _last
     if _last is None or _last[0] is not graph:
         found: dict[tuple[str, Kind], int] = {}
-        for t in graph.of_kinds(_KINDS):
+        for kind, name, size in _OF_C if not graph.complete else ():
+            found[name, kind] = graph.number(kind, name, size)
+        for t in graph.of_kinds(_KINDS) if graph.complete else ():
             found.setdefault((graph.name(t), graph.kind(t)), t)
         _last = graph, found
     return _last[1]
