@@ -60,9 +60,11 @@ public:
 template <class T> struct Box { T *first; T value; };
 enum class Color : short { red };
 struct Late : virtual Mixin { int x; };
+struct Deep : virtual Base { int area() const override { return id + 1; } };
 }
 int geo::Shape::count = 1;
 geo::Late late;
+geo::Deep deep;
 __attribute__((noinline)) double total(geo::Shape &s, geo::Box<int> &&b, geo::Color c, geo::Shape copy) {
     return s.w + b.value + (int)c + s.tags + copy.w + late.x;
 }
@@ -290,6 +292,22 @@ class TestCxx:
         found = source.global_at(source.symbols.variables["late"][0])
         assert found is not None
         assert [m.name for m in source.graph.members(found[0].type) if not m.name.startswith("_vptr")] == ["x"]
+
+    def test_types_are_found_by_their_names(self, build: Build, compiler: str, flags: tuple[str, ...]) -> None:
+        source = build(compiler, CXX_SOURCE, *flags)
+        names = {name: source.graph.canonical_name(source.type_named(name)) for name in ("geo::Shape", "Late")}
+        assert names == {"geo::Shape": "class geo::Shape", "Late": "struct geo::Late"}
+
+    def test_thunks_are_given_a_base_of_their_methods_object(
+        self, build: Build, compiler: str, flags: tuple[str, ...]
+    ) -> None:
+        source = build(compiler, CXX_SOURCE, *flags)
+        thunk = source.prototype_at(start_of(source, "_ZTv0_n32_NK3geo4Deep4areaEv"))
+        assert thunk is not None
+        assert thunk.whole is not None
+        [(_register, this, _piece)] = thunk.arguments
+        assert source.graph.canonical_name(source.graph.target(this)) == "struct geo::Base"
+        assert source.graph.canonical_name(thunk.whole[1]) == "struct geo::Deep"
 
     def test_static_members_are_variables(self, build: Build, compiler: str, flags: tuple[str, ...]) -> None:
         source = build(compiler, CXX_SOURCE, *flags)

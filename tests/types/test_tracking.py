@@ -93,6 +93,12 @@ def test_the_difference_of_two_pointers_leads_nowhere(fake: Fake, touched: Touch
     assert touched("sub %rsi,%rdi; mov (%rsi,%rdi),%rax; ret") == ["?"]
 
 
+def test_a_difference_counts_elements_whichever_pointer_is_constant(fake: Fake, touched: Touched) -> None:
+    constant = fake.graph.add(TypeRecord(Kind.CONST, target=fake.node))
+    fake.takes((RDI, fake.node), (RSI, constant), (RDX, fake.node))
+    assert touched("sub %rdx,%rsi; mov 8(%rdi,%rsi),%rax; ret") == ["node.key"]
+
+
 def test_padding_is_no_way_into_what_follows(fake: Fake, touched: Touched) -> None:
     fake.takes((RDI, fake.node))
     text = "test %esi,%esi; jne 2f; ret; nopw 0(%rax,%rax); 2: mov 8(%rdi),%rax; ret"

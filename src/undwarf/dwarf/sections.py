@@ -54,6 +54,10 @@ class DwarfFile:
         """The file that has the type of a signature, where packages keep each in a part of its own; None elsewhere."""
         return None
 
+    def type_signatures(self, _limit: int) -> list[int]:
+        """The signatures that :meth:`type_unit` knows, ``limit`` at most."""
+        return []
+
     def section(self, name: str) -> memoryview:
         """A section by its name without the dot, such as ``debug_info``; empty where it is absent."""
         name = "." + name + (".dwo" if self.split else "")

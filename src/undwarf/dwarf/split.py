@@ -53,6 +53,10 @@ class PackedUnit(DwarfFile):
         made.skeleton = self.skeleton
         return made
 
+    def type_signatures(self, limit: int) -> list[int]:
+        """The signatures of the types in the same package, ``limit`` at most."""
+        return self._types.identities(limit)
+
     @cached_property
     def _types(self) -> "Package":
         return Package(self.elf, index=".debug_tu_index")
@@ -97,6 +101,16 @@ class Package:
                 return self._row(row - 1)
             slot = (slot + step) & (slots - 1)
         return None
+
+    def identities(self, limit: int) -> list[int]:
+        """The ids (or type signatures) of the units, ``limit`` at most."""
+        found: list[int] = []
+        for slot in range(self._slots):
+            if len(found) >= limit:
+                break
+            if self._number(16 + 8 * self._slots + 4 * slot, 4):
+                found.append(self._number(16 + 8 * slot, 8))
+        return found
 
     def _row(self, row: int) -> dict[str, tuple[int, int]] | None:
         if row >= self._units:

@@ -19,6 +19,7 @@ cdef class Sums:
     cdef int _index_again(self, int value, int number) except? -1
     cdef int scaled(self, int value, long long factor) except? -1
     cdef int difference(self, int left, int right) except? -1
+    cdef bint _is_alike(self, int left, int right) except? -1
     cdef int nameless(self, int value) except? -1
     cdef int join(self, int left, int right) except? -1
     cdef int _asked_join(self, int left, int right) except? -1

@@ -242,7 +242,7 @@ class Sums:
         if not left or self.base_of(left) == NUMBER:
             return NOWHERE
         a: cython.longlong = self.base_of(left)
-        if a == self.base_of(right) and (a == ADDRESS or self.type_of(left) == self.type_of(right)):
+        if a == self.base_of(right) and (a == ADDRESS or self._is_alike(left, right)):
             step: cython.longlong = _gcd(self.step_of(left), self.step_of(right))
             if self.base_of(left) == OBJECT:
                 # Two pointers to a type: elements of one array, or it would mean nothing.
@@ -252,6 +252,16 @@ class Sums:
                     step = 1
             return self.values.intern(NUMBER, 0, step, 0, self.offset_of(left) - self.offset_of(right))
         return NOWHERE
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    def _is_alike(self, left: cython.int, right: cython.int) -> cython.bint:
+        """Whether two values lead to one type, be it constant or declared elsewhere."""
+        if self.type_of(left) == self.type_of(right):
+            return True
+        if self.base_of(left) != OBJECT:
+            return False
+        return cython.cast(cython.bint, self.questions.graph.same(self.type_of(left), self.type_of(right)))
 
     @cython.cfunc
     @cython.inline

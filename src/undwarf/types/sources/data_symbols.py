@@ -108,6 +108,20 @@ class DataSymbols:
         return found
 
     @cached_property
+    def _places(self) -> dict[str, int]:
+        found: dict[str, int] = {}
+        for what, value, _size, name in self._rows:
+            if what == _FUNC:
+                # Those of two files are two functions.
+                found[name] = value if found.setdefault(name, value) == value else -1
+        return found
+
+    def function_named(self, name: str) -> int | None:
+        """The address of the only function of a name; None for none, or for several."""
+        found = self._places.get(name, -1)
+        return found if found >= 0 else None
+
+    @cached_property
     def _ranges(self) -> list[tuple[int, int]]:
         return sorted({(value, value + size) for what, value, size, _name in self._rows if what == _FUNC and size})
 

@@ -255,7 +255,7 @@ class DwarfTypes:
             other = space.entry_in(unit, offset)
             if other is None or (other.tag == TAG_ENUM) != (entry.tag == TAG_ENUM):
                 continue
-            if self._full_name(other, name) == full:
+            if self._full_name(other.reference(SPECIFICATION) or other, name) == full:
                 return self.number(space, offset)
         return VOID
 
@@ -268,7 +268,7 @@ class DwarfTypes:
         plain = name.rpartition("::")[2]
         same: dict[tuple[int, int, int], bool] = {}
         typedef = VOID
-        for space in list(self.spaces.all):
+        for space in self.spaces.every:
             for unit in range(space.info.count):
                 rows = space.declared(unit)
                 columns = [rows[column].tolist() for column in ("tag", "kind", "name", "flags", "die")]
@@ -279,19 +279,27 @@ class DwarfTypes:
                     fits = same.get(key)
                     if fits is None:
                         fits = same[key] = space.row_name(unit, k) == plain
-                    if not fits or (plain != name and space.qualified(unit, die, plain) != name):
+                    if not fits or (plain != name and not self._is_called(space, unit, die, plain, name)):
                         continue
                     if tag != TAG_TYPEDEF:
                         return self.number(space, die)
                     typedef = typedef or self.number(space, die)
         return typedef
 
+    def _is_called(self, space: Space, unit: int, die: int, plain: str, name: str) -> bool:
+        """Whether a type has a name with namespaces, where it is or where it was declared."""
+        if space.qualified(unit, die, plain) == name:
+            return True
+        entry = space.entry_in(unit, die)
+        declared = entry.reference(SPECIFICATION) if entry is not None else None
+        return declared is not None and declared.space.qualified(declared.unit, declared.offset, plain) == name
+
     def definitions(self) -> dict[str, list[tuple[Space, int, int]]]:
         """(space, unit, offset) of the types that are defined anywhere, by plain name; found when first needed."""
         found: dict[str, list[tuple[Space, int, int]]] | None = self._definitions
         if found is None:
             found = {}
-            for space in list(self.spaces.all):
+            for space in self.spaces.every:
                 rows = space.info.definitions()
                 for name, (unit, offset, _kind, _at) in zip(space.names_of(rows), rows, strict=True):
                     at = found.setdefault(name, [])

@@ -6,6 +6,7 @@ another: to the supplementary file that dwz made, to type units, from a split fi
 """
 
 from bisect import bisect_right
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
@@ -31,6 +32,8 @@ _STRING, _STRP, _LINE_STRP = int(ValueClass.STRING), int(ValueClass.STRP), int(V
 _STRX, _STRP_ALT = int(ValueClass.STRX), int(ValueClass.STRP_ALT)
 MAX_CHILDREN = 1 << 20
 """Entries gone through below one entry."""
+MAX_TYPE_UNITS = 4096
+"""Units of types in packages that are opened to look for a type by its name."""
 
 _NOWHERE = (0, 0)
 _COLUMN_COST = 300
@@ -207,10 +210,12 @@ class Space:
 
 
 class Spaces:
-    """All spaces of one binary. ``main`` is its `.debug_info`."""
+    """All spaces of one binary. ``main`` is its `.debug_info`, ``all`` are those that were opened; ``source_of`` tells
+    where the entries of a unit of ``file`` are (:meth:`undwarf.dwarf.lines.DebugLines.source_of`)."""
 
-    def __init__(self, file: DwarfFile) -> None:
+    def __init__(self, file: DwarfFile, source_of: "Callable[[int], tuple[DwarfFile, int]] | None" = None) -> None:
         self.file = file
+        self._source_of = source_of
         self.main = Space(self, file, file.info, file.section("debug_info"), 0)
         self.all: list[Space] = [self.main]
         self._of: dict[tuple[int, bool], Space] = {(id(file), False): self.main}
@@ -232,6 +237,43 @@ class Spaces:
             if self._signatures is not None:
                 self._add_signatures(found)
         return found
+
+    @cached_property
+    def program(self) -> list[Space]:
+        """The spaces that units with code and variables are in, those of split files opened."""
+        found = {self.main: None}
+        if self._source_of is not None and len(self.main.data):
+            for unit in self.file.roots.having(Root.DWO_NAME):
+                file, number = self._source_of(unit)
+                if file is not self.file:
+                    space = self.of(file)
+                    self.note_split(space, number, unit)
+                    found[space] = None
+        alternative = self.alternative(self.main)
+        if alternative is not None:
+            found[alternative] = None
+        return list(found)
+
+    @cached_property
+    def every(self) -> list[Space]:
+        """Those of types that have units of their own (of packages ``MAX_TYPE_UNITS``), and those of :attr:`program`.
+
+        GCC's units repeat of such types only what they use, and of methods not the parameters.
+        """
+        left = MAX_TYPE_UNITS
+        packages = set()
+        for space in self.program:
+            if len(space.file.section("debug_types")):
+                self.of(space.file, types=True)
+            package = space.file.elf.path
+            if package not in packages:
+                signatures = space.file.type_signatures(left)
+                packages.add(package)
+                left -= len(signatures)
+                for signature in signatures:
+                    self.signature(signature, space)
+        program = set(self.program)
+        return [*(space for space in self.all if space not in program), *self.program]
 
     def alternative(self, space: Space) -> Space | None:
         """The supplementary file's space."""

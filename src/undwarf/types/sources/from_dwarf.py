@@ -6,7 +6,6 @@ from collections.abc import Iterable, Sequence
 from functools import cached_property
 
 from undwarf.diagnostics import Defects
-from undwarf.dwarf.constants import Root
 from undwarf.dwarf.info import Entry
 from undwarf.dwarf.lines import AltFinder, DebugLines, SplitFinder
 from undwarf.dwarf.sections import DwarfFile
@@ -61,7 +60,7 @@ class DwarfSource:
         self.graph = graph
         self._lines = lines
         self._file = file
-        self._spaces = Spaces(file)
+        self._spaces = Spaces(file, lines.source_of)
         self.types = DwarfTypes(self._spaces, graph)
         self.symbols = DataSymbols(elf)
         self._functions: Kept[tuple[int, int], FunctionScopes] = Kept(file.limits.dwarf_bytes // 4)
@@ -288,7 +287,7 @@ class DwarfSource:
         """A C++ function that calls a method with its object; None for others."""
         plain, virtual = thunk_of(name), virtual_thunk_of(name)
         called = plain or virtual
-        method = self.prototype_named(called[0]) if called is not None else None
+        method = self._method(called[0]) if called is not None else None
         if called is None or method is None or not method.parameters:
             return None
         graph = self.graph
@@ -309,6 +308,13 @@ class DwarfSource:
             name, method.returns, method.parameters, low, arguments=arguments, inside=(first, 0), whole=whole
         )
 
+    def _method(self, name: str) -> "Prototype | None":
+        """What a thunk calls: as a rule its own object file has it as well."""
+        found = self.prototype_named(name)
+        if (found is None or not found.parameters) and (address := self.symbols.function_named(name)) is not None:
+            found = self.prototype_at(address)
+        return found
+
     def _base_of_thunk(self, t: int, method: str) -> int:
         """The virtual base of a class that a method of it is called with: the only one, or the only one that declares a
         method of that name, which differs by the class in its symbol; void where that is not told."""
@@ -326,7 +332,7 @@ class DwarfSource:
     def _declared_functions(self) -> dict[str, tuple[Space, int, int]]:
         """Where functions of each symbol name are declared."""
         found: dict[str, tuple[Space, int, int]] = {}
-        for space in self._all_spaces:
+        for space in self._spaces.every:
             rows = space.outline[1]
             for name, (unit, die, _kind, _at) in zip(space.names_of(rows), rows, strict=True):
                 if name:
@@ -345,27 +351,11 @@ class DwarfSource:
     # Variables at fixed addresses --------------------------------------------------------------------------
 
     @cached_property
-    def _all_spaces(self) -> list[Space]:
-        """The spaces that units of the program are in, those of split files opened."""
-        found = {self._spaces.main: None}
-        if len(self._file.section("debug_info")):
-            for unit in self._file.roots.having(Root.DWO_NAME):
-                file, number = self._lines.source_of(unit)
-                if file is not self._file:
-                    space = self._spaces.of(file)
-                    self._spaces.note_split(space, number, unit)
-                    found[space] = None
-        alternative = self._spaces.alternative(self._spaces.main)
-        if alternative is not None:
-            found[alternative] = None
-        return list(found)
-
-    @cached_property
     def _fixed(self) -> tuple[list[Fixed], list[Fixed]]:
         """Variables in memory, and those of threads, by address."""
         memory: list[Fixed] = []
         thread: list[Fixed] = []
-        for space in self._all_spaces:
+        for space in self._spaces.program:
             for unit, die, place, kind in space.outline[0]:
                 address: int | None = place
                 if kind == 5:
@@ -383,7 +373,7 @@ class DwarfSource:
 
     def type_named(self, name: str) -> int:
         """A structure, union, class, enumeration or typedef by its name; void for none."""
-        return self.types.named(name) if self._all_spaces else VOID
+        return self.types.named(name)
 
     def _parts(self, space: Space, unit: int, die: int) -> list[Fixed]:
         """Where a variable is whose address is computed, or whose pieces are at several."""
@@ -423,7 +413,7 @@ class DwarfSource:
     @cached_property
     def _declared_variables(self) -> dict[str, tuple[Space, int, int]]:
         found: dict[str, tuple[Space, int, int]] = {}
-        for space in self._all_spaces:
+        for space in self._spaces.every:
             rows = space.outline[2]
             for name, (unit, die, _kind, _at) in zip(space.names_of(rows), rows, strict=True):
                 found.setdefault(name, (space, unit, die))
