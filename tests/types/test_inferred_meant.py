@@ -51,12 +51,6 @@ int main(int argc, char **argv)
 
 
 @pytest.fixture(scope="module")
-def plain(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The program without optimization."""
-    return built(tmp_path_factory.mktemp("meant-0"), "-O0", SOURCE)
-
-
-@pytest.fixture(scope="module")
 def optimized(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The program with optimization."""
     return built(tmp_path_factory.mktemp("meant-1"), "-O1", SOURCE)

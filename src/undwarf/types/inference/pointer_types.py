@@ -50,6 +50,7 @@ class PointerTypes:
         self._spread(decided)
         self._matching.by_size_of_allocations(decided)
         self._matching.by_all_that_is_done(decided)
+        self._matching.casts_of_bytes(decided)
         self._matching.arrays_of_pointers(decided)
         for node, several in webs.unions:
             # Where it goes else, it may be null.

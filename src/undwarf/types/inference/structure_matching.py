@@ -20,6 +20,8 @@ _SIMILAR = 16
 """Structures with the same members that are looked at."""
 _NEAR = 256
 """Values of which one is that are looked at."""
+_TOLD = 2
+"""Members that tell what bytes are."""
 _WORD = 8
 """Bytes that numbers and pointers take at most."""
 
@@ -30,12 +32,12 @@ def _several_kinds(done: Done) -> bool:
     return len(kinds | {(size, False, False) for _step, _offset, size in done.rows}) > 1
 
 
-def only_one(graph: TypeGraph, done: Done) -> int:
+def only_one(graph: TypeGraph, done: Done, *, merged: bool = True) -> int:
     """The one structure, or what several begin with, that has all that is done behind a pointer; void where that is not
-    of several kinds, or fits others as well."""
+    of several kinds, or fits others as well. ``merged``: several members may be accessed at once."""
     if not _several_kinds(done) or any(size > _WORD for _offset, size in done.touched):
         return VOID
-    fitting = [t for t in structures(graph) if fits(graph, t, done, merged=True)]
+    fitting = [t for t in structures(graph) if fits(graph, t, done, merged=merged)]
     if not fitting or len(fitting) > _SIMILAR:
         return VOID
     first = min(fitting, key=graph.size)
@@ -180,6 +182,31 @@ class StructureMatching:
                 t = VOID
             if t:
                 decided.leads[node] = t
+
+    def casts_of_bytes(self, decided: Decided) -> None:
+        """Tell what variables in the frame lead to that are given pointers to bytes, or nothing is known of what they
+        are given, and are used as no such: the only structure that has all that is done, and that is what others that
+        are given it expect."""
+        graph = self._graph
+        for node in [one for one in self._webs.nodes.values() if one.key[0] == "slot" and one.followed]:
+            if node.declared or node.floats or not all(self._is_byte(t) for each in node.known for t in each):
+                continue
+            lead = decided.leads.get(node)
+            if lead and not self._is_byte(lead):
+                continue
+            if node in decided.conflicting and not node.known:
+                continue
+            # Behind it may be something else.
+            done = self._flow.done_here(node)
+            if len(done.touched) < _TOLD or all(size == 1 for _offset, size in done.touched):
+                continue
+            t = only_one(graph, done, merged=False)
+            if t and all(graph.object_at(t, 0, one) for each in node.leads.values() for one in each):
+                decided.leads[node] = t
+                decided.conflicting.discard(node)
+
+    def _is_byte(self, t: int) -> bool:
+        return self._graph.is_scalar(t) and self._graph.size(t) == 1
 
     def arrays_of_pointers(self, decided: Decided) -> None:
         """Tell what is allocated as an array of pointers, where all that is stored there by an index are such."""

@@ -27,7 +27,7 @@ class ValueFlow:
         """All that is done behind a value, also where that has gone with a number added."""
         found = nothing_done()
         for node, apart in self.reached(first):
-            found.add(self._done_here(node), apart)
+            found.add(self.done_here(node), apart)
             for size, row in node.elements.items():
                 for inner, more in self.reached(row):
                     found.rows.update((size, apart + more + offset, width) for offset, width in inner.touched)
@@ -59,7 +59,7 @@ class ValueFlow:
             self._further = further
         return self._further
 
-    def _done_here(self, node: Node) -> Done:
+    def done_here(self, node: Node) -> Done:
         """All that is done behind a value where it is."""
         numbers = {*node.numbers}
         pointers = set()

@@ -142,7 +142,8 @@ class Variables:
         if graph.is_aggregate(lead):
             reached = self._flow.reached(node)
             behind = any(more >= whole and (one.followed or one.elements) for one, more in reached)
-            if node.high <= whole and not behind:
+            begins_more = any(graph.size(t) > whole and graph.object_at(t, 0, lead) for t in structures(graph))
+            if node.high <= whole and not (behind and begins_more):
                 return VOID if self._may_be_first(node, lead) else self._as_copied(node, lead)
             done = self._flow.done(node)
             if not behind and fits(graph, lead, done, merged=True):

@@ -29,7 +29,10 @@ class Located(NamedTuple):
 def is_member(graph: TypeGraph, t: int, offset: int, size: int) -> bool:
     """Whether a whole member of a size begins there; of small numbers often less is read than there is."""
     found = graph.member_at(t, offset, size) if offset >= 0 else None
-    return found is not None and not found.offset and (graph.size(found.type) == size or size <= 2)
+    if found is None or found.offset:
+        return False
+    whole = graph.size(found.type)
+    return whole == size or size <= min(whole, 2)
 
 
 def value_of(graph: TypeGraph, found: Located, size: int) -> int:

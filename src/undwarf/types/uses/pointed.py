@@ -35,6 +35,9 @@ def pointed(tracker: Tracker, value: Value | None) -> tuple[int, ...]:
         return ()
     if located is not None and located.how == "container":
         return (located.type,) if not located.offset else ()
+    if located is not None and located.how == "array" and not value[2] and offset > graph.size(t) > graph.pointer_size:
+        # Far behind an object may be anything.
+        return ()
     row = located is not None and not located.offset and (located.how == "array" or graph.is_scalar(located.type))
     if located is None or row:
         begin = graph.target(t) if graph.is_array(t) else t
