@@ -178,3 +178,69 @@ def test_what_a_pointer_to_the_frame_leads_to_is_there(fake: Fake, touched: Touc
     assert touched(code)[-1] == "?"
     fake.variables = [Place("i", fake.graph.pointer_to(fake.item), PlaceKind.CFA_VALUE, -1, -48, 40, 99)]
     assert touched(code)[-1] == "?"
+
+
+@pytest.mark.parametrize(("room", "told"), [("node", "node.key"), ("item", "?")])
+def test_a_condition_chooses_room_in_the_frame_or_another_object(
+    fake: Fake, touched: Touched, room: str, told: str
+) -> None:
+    fake.variables.append(Place("n", fake.graph.pointer_to(fake.node), PlaceKind.REGISTER, RDI, 0, 0, 1))
+    fake.variables.append(Place("room", getattr(fake, room), PlaceKind.CFA, -1, -64, 0, 100))
+    code = "nop\n lea -56(%rsp), %rax\n test %rsi, %rsi\n cmovne %rdi, %rax\n mov 8(%rax), %rcx\n ret"
+    assert touched(code)[-1] == told
+
+
+def test_what_finds_the_address_of_a_pointer_in_a_member_may_change_it_to_another_one(
+    fake: Fake, touched: Touched
+) -> None:
+    graph = fake.graph
+    code = "sub $24,%rsp; mov %rsi,8(%rsp); lea 8(%rsp),%rax; mov %rax,(%rdi); call .+99; mov 8(%rsp),%rax"
+    for kept, told in ((fake.node, "node.key"), (fake.item, "?")):
+        holder = graph.add(TypeRecord(Kind.STRUCT, "holder", 8, keyword="struct"))
+        to_pointer = graph.pointer_to(graph.pointer_to(kept))
+        graph.record(holder).members = (fake.member("indirect", 0, 8, to_pointer),)
+        fake.takes((RDI, holder), (RSI, fake.node))
+        assert touched(f"{code}; mov 8(%rax),%rcx; add $24,%rsp; ret")[-1] == told
+
+
+@pytest.mark.parametrize(("taken", "told"), [("link", "node.key"), ("item", "?"), ("byte", "?")])
+def test_what_is_called_changes_as_much_as_it_takes_to_be_there(
+    fake: Fake, touched: Touched, taken: str, told: str
+) -> None:
+    graph = fake.graph
+    t = graph.add(TypeRecord(Kind.INT, "char", 1)) if taken == "byte" else getattr(fake, taken)
+    fake.takes((RSI, fake.node))
+    code = "sub $40,%rsp; mov %rsi,24(%rsp); lea 8(%rsp),%rdi; call 1f; mov 24(%rsp),%rax; mov 8(%rax),%rcx"
+    code += "; add $40,%rsp; ret; .p2align 6; 1: ret"
+    fake.prototypes[0x40] = Prototype("g", 0, (("of", graph.pointer_to(t)),), 0x40)
+    assert touched(code)[-1] == told
+    # What takes more later may have kept the address.
+    fake.prototypes[0x80] = Prototype("h", 0, (("of", graph.pointer_to(fake.item)),), 0x80)
+    more = code.replace("call 1f", "2: call 1f").replace("add $40", "lea 8(%rsp),%rdi; call 3f; jmp 2b; add $40")
+    assert touched(more + "; .p2align 6; 3: ret")[-1] == "?"
+
+
+@pytest.mark.parametrize(
+    ("name", "code", "told"),
+    [
+        ("memcpy", "lea 8(%rsp),%rdi; mov $16,%edx", "node.key"),
+        ("memcpy", "lea 8(%rsp),%rdi; mov $24,%edx", "?"),
+        ("memcpy", "lea 8(%rsp),%rdi; mov %ecx,%edx", "?"),
+        ("memcpy", "lea 8(%rsp),%rsi; mov $24,%edx", "node.key"),
+        ("other", "lea 8(%rsp),%rcx; mov $24,%edx", "node.key"),
+        ("other", "lea 8(%rsp),%rdx; mov $24,%edi", "?"),
+    ],
+)
+def test_what_copies_changes_as_much_as_it_copies_and_what_is_not_passed_nothing(
+    fake: Fake, touched: Touched, name: str, code: str, told: str
+) -> None:
+    graph = fake.graph
+    fake.takes((RSI, fake.node))
+    anything = graph.pointer_to(graph.add(TypeRecord(Kind.VOID)))
+    parameters = (("to", anything), ("from", anything), ("n", fake.long if name == "memcpy" else anything))
+    fake.prototypes[0x40] = Prototype(name, 0, parameters, 0x40)
+    # Elsewhere something is called that takes two numbers to be there.
+    fake.prototypes[0x80] = Prototype("g", 0, (("of", graph.pointer_to(fake.link)),), 0x80)
+    text = f"sub $40,%rsp; mov %rsi,24(%rsp); {code}; call 1f; mov 24(%rsp),%rax; mov 8(%rax),%rcx; lea 8(%rsp),%rdi"
+    text += "; call 2f; add $40,%rsp; ret; .p2align 6; 1: ret; .p2align 6; 2: ret"
+    assert touched(text)[-1] == told

@@ -273,3 +273,39 @@ def test_behind_a_base_class_is_what_derives_from_it(fake: Fake, touched: Touche
     text = "mov 24(%rdi),%rax; ret"
     assert touched(text, embedders=Embedders(graph, lambda: [derived], bases_only=True)) == ["?"]
     assert touched(text, embedders=Embedders(graph, list, bases_only=True)) == ["link.prev"]
+
+
+def test_beside_a_variable_further_on_lie_characters_where_another_one_is_said_to_be(
+    fake: Fake, touched: Touched
+) -> None:
+    classes = Embedders(fake.graph, lambda: [fake.item], bases_only=True)
+    char = fake.graph.add(TypeRecord(Kind.INT, "char", 1))
+    byte = fake.graph.add(TypeRecord(Kind.INT, "unsigned char", 1))
+    code = "mov %al,1(%rdi); mov %ax,2(%rdi); ret"
+    fake.variables.append(Place("next", fake.graph.pointer_to(byte), PlaceKind.VALUE, RDI, 2, 0, 100))
+    assert touched(code, embedders=classes)[0] == "?"
+    fake.variables.insert(0, Place("first", fake.graph.pointer_to(char), PlaceKind.REGISTER, RDI, 0, 0, 100))
+    assert touched(code, embedders=classes)[0] == "unsigned char."
+
+
+def test_steps_are_of_the_only_one_of_a_unions_structures_that_ends_in_such_an_array(fake: Fake) -> None:
+    graph = fake.graph
+
+    def ending(name: str, element: int) -> int:
+        array = graph.add(TypeRecord(Kind.ARRAY, target=element, count=1))
+        size = graph.size(element)
+        members = (fake.member("n", 0, 8, fake.long), fake.member(name, 8, size, array))
+        return graph.add(TypeRecord(Kind.STRUCT, "ends", 8 + size, members=members, keyword="struct"))
+
+    rows = [ending("links", fake.link), ending("pointers", graph.pointer_to(fake.node))]
+
+    def either(*types: int) -> int:
+        members = tuple(fake.member(f"m{t}", 0, graph.size(t), t) for t in types)
+        return graph.add(TypeRecord(Kind.UNION, "either", 24, members=members, keyword="union"))
+
+    found = locate(graph, either(*rows), 8, 8, 8)
+    assert isinstance(found, Located)
+    assert (found.type, found.offset, found.field.path) == (rows[1], 8, "pointers[]")
+    assert locate(graph, either(rows[0], rows[1], ending("others", graph.pointer_to(fake.item))), 8, 8, 8) == (
+        "index not understood"
+    )

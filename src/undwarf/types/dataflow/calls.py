@@ -7,6 +7,7 @@ from undwarf.disasm import Machine
 from undwarf.types.dataflow.interned import Values
 from undwarf.types.dataflow.program import Program
 from undwarf.types.dataflow.values import OBJECT, value_of_type
+from undwarf.types.layouts.model import Kind
 from undwarf.types.sources.c_library import GIVEN_BACK, returned_number
 from undwarf.types.sources.calling import argument_registers, returned_in_memory
 from undwarf.types.sources.places import Prototype
@@ -18,6 +19,18 @@ REGISTERS = 96
 _ROOM = "*mut u8"
 """What Rust's allocators return, whatever is put there."""
 _PLACEMENT_NEW = frozenset(("operator new", "operator new[]", "_ZnwmPv", "_ZnamPv"))
+
+COUNTED, UNTOUCHED = -1, -2
+"""What is said of room in place of its bytes: as many as a register says; none is changed, and nobody keeps it."""
+_COPIES = {
+    "memcpy": (COUNTED, UNTOUCHED),
+    "memmove": (COUNTED, UNTOUCHED),
+    "memset": (COUNTED,),
+    "memcmp": (UNTOUCHED, UNTOUCHED),
+    "bcmp": (UNTOUCHED, UNTOUCHED),
+}
+"""Functions of the C library that take so many bytes as their third parameter says, and what they do with each."""
+_TRUTHS = frozenset(("bool", "_Bool"))
 
 _TRANSPARENT = frozenset(("__fentry__", "mcount", "_mcount"))
 """What is called and does nothing that the function would notice."""
@@ -108,16 +121,50 @@ class Calls:
     def pointers(self, target: int | None) -> dict[int, int]:
         """By register in which what is called takes the address of a pointer, what such a pointer holds."""
         graph = self._graph
+        return {
+            register: self._values.number(value_of_type(graph, t, 0, 8))
+            for register, t in self._taken(target).items()
+            if graph.is_pointer(t)
+        }
+
+    def rooms(self, target: int | None) -> dict[int, int]:
+        """By register in which what is called takes an address, the bytes of what it takes to be there, 0 where that is
+        not known, COUNTED where another one says it, UNTOUCHED of what is only read and of what it does not take."""
+        prototype = self._program.callee(target & 0xFFFFFFFFFFFFFFFF) if target is not None else None
+        copies = _COPIES.get(prototype.name.partition("@")[0]) if prototype is not None else None
+        if copies is not None:
+            return dict(zip(self._machine.parameters, copies, strict=False))
+        found = {register: self.room(t) for register, t in self._taken(target).items()}
+        if prototype is not None and self._takes_no_more(prototype):
+            taken = {register for register, _t, _piece in self._arguments(prototype)}
+            found |= dict.fromkeys((one for one in self._machine.parameters if one not in taken), UNTOUCHED)
+        return found
+
+    def room(self, t: int) -> int:
+        """The bytes of what the address of a type is given for; 0 where as many as one likes may be meant."""
+        graph = self._graph
+        size = graph.size(t)
+        characters = size == 1 and graph.is_scalar(t) and graph.canonical_name(t) not in _TRUTHS
+        return 0 if characters or graph.kind(graph.strip(t)) == Kind.VOID else size
+
+    def _taken(self, target: int | None) -> dict[int, int]:
+        """By register in which what is called takes a pointer, where that leads."""
+        graph = self._graph
         prototype = self._program.callee(target & 0xFFFFFFFFFFFFFFFF) if target is not None else None
         if prototype is None or not prototype.trusted or self._machine.name != "x86_64":
             return {}
-        arguments = prototype.arguments or argument_registers(graph, prototype.parameters, prototype.returns)
-        taken = {register: graph.target(t) for register, t, piece in arguments if not piece and graph.is_pointer(t)}
-        return {
-            register: self._values.number(value_of_type(self._graph, t, 0, 8))
-            for register, t in taken.items()
-            if graph.is_pointer(t)
-        }
+        arguments = self._arguments(prototype)
+        return {register: graph.target(t) for register, t, piece in arguments if not piece and graph.is_pointer(t)}
+
+    def _arguments(self, prototype: Prototype) -> tuple[tuple[int, int, int], ...]:
+        """(register, type, piece offset) of what a function takes in registers."""
+        return prototype.arguments or argument_registers(self._graph, prototype.parameters, prototype.returns)
+
+    def _takes_no_more(self, prototype: Prototype) -> bool:
+        """Whether a function surely takes nothing but what its parameters say."""
+        known = prototype.trusted and not prototype.variadic and self._machine.name == "x86_64"
+        sized = all(self._graph.size(t) > 0 for _name, t in prototype.parameters)
+        return known and sized and bool(prototype.parameters)
 
     def returns_in_memory(self, prototype: Prototype) -> bool:
         """Whether a function is given the address of what it returns as its first parameter."""

@@ -62,6 +62,10 @@ OPERAND_IMPLICIT = cython.declare(cython.Py_ssize_t, 8)
 OPERAND_WRITEBACK = cython.declare(cython.Py_ssize_t, 9)
 OPERAND_ELEMENT = cython.declare(cython.Py_ssize_t, 10)
 
+# Of room that calls are given, as in undwarf.types.dataflow.calls.
+COUNTED = cython.declare(cython.longlong, -1)
+UNTOUCHED = cython.declare(cython.longlong, -2)
+
 REGISTERS = cython.declare(cython.Py_ssize_t, 96)
 """Registers of a state, by DWARF number; stack slots come behind them."""
 ALIGNED = cython.declare(cython.longlong, 1 << 24)
@@ -288,7 +292,7 @@ class Effects(Results):
 
     @cython.cfunc
     @cython.exceptval(-1)
-    @cython.locals(value=cython.int, register=cython.longlong)
+    @cython.locals(value=cython.int, register=cython.longlong, room=cython.longlong)
     def call(self, k: cython.Py_ssize_t, row: cython.Py_ssize_t, flow: cython.int) -> cython.int:
         """What a call leaves: registers the callee must keep, the stack but what it may have seen, what it returns."""
         target: Any = self.targets[k] if self.flows[k] & 16 else None
@@ -338,7 +342,9 @@ class Effects(Results):
         for register in self.parameters:
             value = self.state[register]
             if value and self.base_of(value) == FRAME:
-                self.escape(value)
+                room = self._room_of(target, register) if flow == CALL else 0
+                if room != UNTOUCHED:
+                    self.escape_as(value, room)
                 if flow == CALL and not self.step_of(value):
                     self._given(target, register, self.offset_of(value))
         self.lose_escaped(k)
@@ -375,6 +381,20 @@ class Effects(Results):
             pointers = self.values.pointers[target] = self.questions.calls.pointers(target)
         self.escaped_as[offset] = pointers.get(register, NOTHING)
         return 0
+
+    @cython.cfunc
+    @cython.exceptval(-0x7FFFFFFFFFFFFFFF, check=True)
+    def _room_of(self, target: Any, register: Any) -> cython.longlong:
+        """Bytes of what is called takes to be where a register leads, or UNTOUCHED; 0 where that is not known."""
+        rooms: Any = self.values.rooms.get(target)
+        if rooms is None:
+            rooms = self.values.rooms[target] = self.questions.calls.rooms(target)
+        room: cython.longlong = rooms.get(register, 0)
+        if room == COUNTED:
+            count: cython.int = self.state[self.parameters[2]]
+            known: cython.bint = count > 0 and self.base_of(count) == NUMBER and not self.step_of(count)
+            return self.offset_of(count) if known and self.offset_of(count) > 0 else 0
+        return room
 
     @cython.cfunc
     def _returned_through(self, value: cython.int) -> Any:

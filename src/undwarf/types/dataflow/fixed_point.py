@@ -31,10 +31,6 @@ OPERAND_INDEX = cython.declare(cython.Py_ssize_t, 1)
 OPERAND_SIZE = cython.declare(cython.Py_ssize_t, 6)
 OPERAND_ACCESS = cython.declare(cython.Py_ssize_t, 7)
 
-# Words of a row that says where a variable is (undwarf.types.dataflow.addresses).
-PLACE_WORDS = cython.declare(cython.Py_ssize_t, 9)
-PLACE_TYPE = cython.declare(cython.Py_ssize_t, 7)
-
 REGISTERS = cython.declare(cython.Py_ssize_t, 96)
 """Registers of a state, by DWARF number; stack slots come behind them."""
 
@@ -99,6 +95,7 @@ class FixedPoint(Effects):
         before: cython.Py_ssize_t
         for _again in range(3):
             before = len(self.escaped)
+            self.grown = False
             self.stayed_used = 0
             self.forgotten.clear()
             if not self._iterate(order, roots, begin):
@@ -106,7 +103,7 @@ class FixedPoint(Effects):
             if any(self.escaped_as.get(offset) for offset in self.forgotten):
                 # It became known too late that there are pointers of which others change what they lead to.
                 continue
-            if len(self.escaped) == before or not self.stayed_too_long():
+            if not self.grown and (len(self.escaped) == before or not self.stayed_too_long()):
                 break
         return True
 
@@ -304,38 +301,11 @@ class FixedPoint(Effects):
                 continue
             met = self.join(known, self.state[begin + i])
             if not met and self.state[begin + i]:
-                met = self._in_frame_or_not(known, self.state[begin + i])
+                met = self.in_frame_or_not(known, self.state[begin + i])
             if met != known:
                 self.pool[first + i] = met
                 changed = True
         return changed
-
-    @cython.cfunc
-    @cython.exceptval(-1)
-    @cython.locals(
-        frame=cython.int, other=cython.int, step=cython.longlong, offset=cython.longlong,
-        within=cython.longlong, top=cython.longlong, bottom=cython.longlong, place=cython.Py_ssize_t,
-    )  # fmt: skip
-    def _in_frame_or_not(self, known: cython.int, value: cython.int) -> cython.int:
-        """What a pointer to a variable in the frame, or to an element of one, and a pointer to another object of its
-        type have in common, as where room for few elements is in the frame and more are allocated."""
-        frame, other = (known, value) if self.base_of(known) == FRAME else (value, known)
-        if self.base_of(frame) != FRAME or self.base_of(other) != OBJECT:
-            return NOTHING
-        offset = self.offset_of(frame)
-        step = self.step_of(frame)
-        top, bottom = self.in_frame(self.stack_pointer), self.in_frame(self.frame_pointer)
-        for place in range(len(self.frame) // PLACE_WORDS):
-            within = self.within_place(place, offset, top, bottom)
-            if within < 0:
-                continue
-            t: Any = self.frame[place * PLACE_WORDS + PLACE_TYPE]
-            found: cython.int = self.questions.shared(t, within, step, self.values.of(other))
-            if found:
-                # From now on it is not seen that it may lead to the frame.
-                self.escape(frame)
-                return found
-        return NOTHING
 
     @cython.ccall
     @cython.exceptval(-1)

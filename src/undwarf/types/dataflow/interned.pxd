@@ -34,6 +34,8 @@ cdef class Values:
     cdef dict taken
     # What pointers hold whose addresses calls take, by what is called and by register.
     cdef dict pointers
+    # Bytes of what calls are given the addresses of, likewise.
+    cdef dict rooms
     # What is lent to one function after the other; None while it is.
     cdef object pool
 

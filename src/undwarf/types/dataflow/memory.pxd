@@ -25,6 +25,7 @@ cdef class Memory(StackFrame):
     cdef int _at_other(self, Py_ssize_t k, Py_ssize_t m, long long more) except? -1
     cdef int _load_frame(self, Py_ssize_t k, int where, long long size) except? -1
     cdef int stores(self, Py_ssize_t k, Py_ssize_t row) except? -1
+    cdef int _escape_to(self, int value, int where, long long size) except? -1
     cdef int _learn_stored(self, Py_ssize_t k, long long register, int where) except? -1
     cdef bint _leads_nowhere(self, int value) except? -1
     cdef int _learn(self, Py_ssize_t k, long long offset, int value) except? -1

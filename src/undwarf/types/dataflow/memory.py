@@ -415,8 +415,26 @@ class Memory(StackFrame):
                 self._learn_stored(k, left, where)
             if base != ADDRESS and base != THREAD and base != PERCPU:
                 if action == STORE and left >= 0:
-                    self.escape(self.get(left))
+                    self._escape_to(self.get(left), where, size)
                 self.lose_escaped(k)
+        return 0
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    def _escape_to(self, value: cython.int, where: cython.int, size: cython.longlong) -> cython.int:
+        """The address of a part of the frame is put where others see it: who takes it from a member that leads to
+        pointers to what is there may change these, but to others of the same."""
+        if not value or self.base_of(value) != FRAME:
+            return 0
+        said: cython.int = self._at(where, 8) if size == 8 and self.base_of(where) == OBJECT else NOTHING
+        leads: cython.bint = self.base_of(said) == OBJECT and not self.step_of(said) and not self.offset_of(said)
+        self.escape_as(value, self.questions.calls.room(self.type_of(said)) if leads else 0)
+        at: cython.Py_ssize_t = self.slot(self.offset_of(value), 8, False)
+        if self.step_of(value) or at < 0 or self.base_of(self.state[at]) != OBJECT:
+            return 0
+        pointer: cython.int = self.held(self.type_of(said), 0, 8) if leads else NOTHING
+        same: cython.bint = self.escaped_as.get(self.offset_of(value), pointer) == pointer
+        self.escaped_as[self.offset_of(value)] = pointer if same else NOTHING
         return 0
 
     @cython.cfunc

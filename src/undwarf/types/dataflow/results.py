@@ -156,7 +156,7 @@ class Results(Memory):
             return left
         if self._is_object(right) and self._is_unflagged(k, self.rows[row + ROW_LEFT], left):
             return right
-        return NOTHING
+        return self.in_frame_or_not(left, right) if left and right else NOTHING
 
     @cython.cfunc
     @cython.exceptval(-1)

@@ -35,6 +35,9 @@ cdef class StackFrame(RegisterVariables):
     cdef dict escaped_as
     # Offsets of pointers that somebody may have changed and of which nothing was said until then.
     cdef set forgotten
+    # By offset of an escaped address, how many bytes others take to be there at most; whether that has become more.
+    cdef dict rooms
+    cdef bint grown
 
     cdef bint _counted_from(self, long long register) except? -1
     cdef long long size_of(self, Py_ssize_t place) except? -1
@@ -46,6 +49,8 @@ cdef class StackFrame(RegisterVariables):
     cdef long long _end_at(self, Py_ssize_t segment, Py_ssize_t e) except? -0x7FFFFFFFFFFFFFFF
     cdef long long in_frame(self, Py_ssize_t register) except? -0x7FFFFFFFFFFFFFFF
     cdef int escape(self, int value) except? -1
+    cdef int escape_as(self, int value, long long room) except? -1
+    cdef int in_frame_or_not(self, int known, int value) except? -1
     cdef int lose_escaped(self, Py_ssize_t k) except? -1
     cdef int _still(self, long long offset, int value) except? -1
     cdef int spoil(self, Py_ssize_t k, long long offset, long long base) except? -1

@@ -23,6 +23,7 @@ PLACE_REGISTER = cython.declare(cython.Py_ssize_t, 3)
 PLACE_OFFSET = cython.declare(cython.Py_ssize_t, 4)
 PLACE_PIECE = cython.declare(cython.Py_ssize_t, 5)
 PLACE_PIECE_SIZE = cython.declare(cython.Py_ssize_t, 6)
+PLACE_TYPE = cython.declare(cython.Py_ssize_t, 7)
 PLACE_SIZE = cython.declare(cython.Py_ssize_t, 8)
 """Bytes of the variable's type; -1 until they are asked for."""
 PLACE_MEMORY = cython.declare(cython.int, 2)
@@ -54,6 +55,8 @@ class StackFrame(RegisterVariables):
         self.escaped: list[int] = []
         self.escaped_as: dict[int, int] = {}
         self.forgotten: set[int] = set()
+        self.rooms: dict[int, int] = {}
+        self.grown = False
         self.reach = zeros("q", 0)
         self.held_first = zeros("q", 1)
         self.holders = zeros("q", 64)
@@ -218,13 +221,17 @@ class StackFrame(RegisterVariables):
     )  # fmt: skip
     def _end_at(self, segment: cython.Py_ssize_t, e: cython.Py_ssize_t) -> cython.longlong:
         """Where the object that an escaped address leads to ends in a segment, after :meth:`_find_holders`: the one
-        that is valid there; else at most, as its scope has ended or not begun."""
+        that is valid there; else where what others take to be there does, or at most, as its scope has ended or not
+        begun."""
         run = RUN_WORDS * e
         if self.runs[run] <= segment < self.runs[run + 1]:
             return self.runs[run + 2]
         # In the segments from `low` up to `high` it is the same.
         low, high = 0, FARTHEST
         end = self.reach[2 * e + 1]
+        room: cython.longlong = self.rooms.get(self.reach[2 * e] + 7, EVERYTHING)
+        if room < EVERYTHING:
+            end = self.reach[2 * e] + 7 + room
         for i in range(self.held_first[e], self.held_first[e + 1], 2):
             at = self.frames.lows + 2 * cython.cast(cython.Py_ssize_t, self.holders[i])
             if segment < self.frames.data[at]:
@@ -259,6 +266,53 @@ class StackFrame(RegisterVariables):
             if offset not in self.escaped:
                 self.escaped.append(offset)
         return 0
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    def escape_as(self, value: cython.int, room: cython.longlong) -> cython.int:
+        """The same where it is known how large what others take to be there is; 0 for any size."""
+        if not value or self.base_of(value) != FRAME:
+            return 0
+        self.escape(value)
+        if self.step_of(value) or not 0 < room < EVERYTHING:
+            room = EVERYTHING
+        offset: Any = self.offset_of(value)
+        known: cython.longlong = self.rooms.get(offset, 0)
+        if room <= known:
+            return 0
+        self.rooms[offset] = room
+        self.grown = self.grown or known > 0
+        e: cython.Py_ssize_t = self.escaped.index(offset)
+        if e < self.held_count:
+            self.runs[e * RUN_WORDS + 1] = 0
+        return 0
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    @cython.locals(
+        frame=cython.int, other=cython.int, step=cython.longlong, offset=cython.longlong,
+        within=cython.longlong, top=cython.longlong, bottom=cython.longlong, place=cython.Py_ssize_t,
+    )  # fmt: skip
+    def in_frame_or_not(self, known: cython.int, value: cython.int) -> cython.int:
+        """What a pointer to a variable in the frame, or to an element of one, and a pointer to another object of its
+        type have in common, as where room for few elements is in the frame and more are allocated."""
+        frame, other = (known, value) if self.base_of(known) == FRAME else (value, known)
+        if self.base_of(frame) != FRAME or self.base_of(other) != OBJECT:
+            return NOTHING
+        offset = self.offset_of(frame)
+        step = self.step_of(frame)
+        top, bottom = self.in_frame(self.stack_pointer), self.in_frame(self.frame_pointer)
+        for place in range(len(self.frame) // PLACE_WORDS):
+            within = self.within_place(place, offset, top, bottom)
+            if within < 0:
+                continue
+            t: Any = self.frame[place * PLACE_WORDS + PLACE_TYPE]
+            found: cython.int = self.questions.shared(t, within, step, self.values.of(other))
+            if found:
+                # From now on it is not seen that it may lead to the frame.
+                self.escape(frame)
+                return found
+        return NOTHING
 
     @cython.cfunc
     @cython.exceptval(-1)

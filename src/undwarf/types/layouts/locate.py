@@ -91,6 +91,9 @@ def locate(
         found = graph.member_at(t, place, size)
         if found is not None:
             return Located(t, place, found, "array")
+    variant = _in_variant(graph, t, step, offset, size)
+    if variant is not None:
+        return variant
     aside = abs(step) - whole
     if whole and 0 < size <= aside and array_at(graph, t, aside, offset) is not None:
         # From one object to the next, and in each of them to the next element of an array.
@@ -100,6 +103,20 @@ def locate(
     if embedders is not None and embedders.whole and abs(step) > graph.pointer_size and offset >= 0 < whole:
         return in_array_around(graph, t, step, offset, size, embedders) or "index not understood"
     return "index not understood"
+
+
+def _in_variant(graph: TypeGraph, t: int, step: int, offset: int, size: int) -> Located | None:
+    """What is touched in the only member of a union that explains the steps, as where several structures end in arrays
+    of their own."""
+    if graph.kind(graph.strip(t)) != Kind.UNION:
+        return None
+    variants = [
+        locate(graph, one.type, step, offset - one.offset, size)
+        for one in graph.members(graph.strip(t))
+        if graph.is_aggregate(one.type)
+    ]
+    found = [one for one in variants if not isinstance(one, str)]
+    return found[0] if len(found) == 1 else None
 
 
 def in_words(graph: TypeGraph, t: int, step: int, offset: int, size: int) -> Located | None:

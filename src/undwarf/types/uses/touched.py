@@ -91,6 +91,8 @@ def touched(tracker: Tracker, k: int, operand: Memory, where: Value, size: int) 
         leads = not covered(graph, where[1], where[4], questions.embedders)
     if leads and base is not None and base[4]:
         leads = not _told(tracker, k, operand.base, base)
+        if not leads and size == whole and _leads_to_number(tracker, k, operand.base, size):
+            return locate(graph, where[1], whole, where[4], size)
         if base[4] > 0:
             # No number is a part of a class that a pointer to it is used for.
             leads = leads and (not questions.embedders.bases_only or (graph.is_scalar(where[1]) and size == whole))
@@ -409,6 +411,13 @@ def _told(tracker: Tracker, k: int, register: int, value: Value) -> bool:
     """Whether a variable says that a register is at some distance from it."""
     pc = tracker.flow.instructions.address_of(k)
     return any(said[4] == value[4] for said in tracker.questions.said_of(register, pc))
+
+
+def _leads_to_number(tracker: Tracker, k: int, register: int, size: int) -> bool:
+    """Whether another variable says that a register leads to a number of a size itself."""
+    graph = tracker.graph
+    said = tracker.questions.said_of(register, tracker.flow.instructions.address_of(k))
+    return any(not one[2] and not one[4] and graph.is_scalar(one[1]) and graph.size(one[1]) == size for one in said)
 
 
 def _in_one_array(tracker: Tracker, operand: Memory, base: Value | None, where: Value, found: Located) -> bool:
