@@ -60,11 +60,13 @@ public:
 template <class T> struct Box { T *first; T value; };
 enum class Color : short { red };
 struct Late : virtual Mixin { int x; };
+struct Outer { struct Inner { int deep; } inner; };
 struct Deep : virtual Base { int area() const override { return id + 1; } };
 }
 int geo::Shape::count = 1;
 geo::Late late;
 geo::Deep deep;
+geo::Outer outer;
 __attribute__((noinline)) double total(geo::Shape &s, geo::Box<int> &&b, geo::Color c, geo::Shape copy) {
     return s.w + b.value + (int)c + s.tags + copy.w + late.x;
 }
@@ -295,8 +297,9 @@ class TestCxx:
 
     def test_types_are_found_by_their_names(self, build: Build, compiler: str, flags: tuple[str, ...]) -> None:
         source = build(compiler, CXX_SOURCE, *flags)
-        names = {name: source.graph.canonical_name(source.type_named(name)) for name in ("geo::Shape", "Late")}
-        assert names == {"geo::Shape": "class geo::Shape", "Late": "struct geo::Late"}
+        names = {name: source.graph.canonical_name(source.type_named(name)) for name in ("geo::Shape", "Late", "Inner")}
+        expected = {"geo::Shape": "class geo::Shape", "Late": "struct geo::Late", "Inner": "struct geo::Outer::Inner"}
+        assert names == expected
 
     def test_thunks_are_given_a_base_of_their_methods_object(
         self, build: Build, compiler: str, flags: tuple[str, ...]

@@ -24,8 +24,8 @@ DECLARATION, ENCODING, EXTERNAL, FRAME_BASE, SPECIFICATION, TYPE, RANGES = 0x3C,
 SIGNATURE, DATA_BIT_OFFSET, LINKAGE_NAME, NORETURN, SIBLING, DISCR = 0x69, 0x6B, 0x6E, 0x87, 0x01, 0x15
 CALLING_CONVENTION, ARTIFICIAL, EXPORT_SYMBOLS = 0x36, 0x34, 0x89
 
-TAG_PACK = 0x4108
-"""DW_TAG_GNU_formal_parameter_pack"""
+TAG_NAMESPACE, TAG_PACK = 0x39, 0x4108
+"""DW_TAG_GNU_formal_parameter_pack is the latter."""
 
 # Members of enumerations are slow to come by.
 _STRING, _STRP, _LINE_STRP = int(ValueClass.STRING), int(ValueClass.STRP), int(ValueClass.LINE_STRP)
@@ -194,12 +194,19 @@ class Space:
                 break
             if rows["flags"][row] & 2:
                 row = self._declaration_of(unit, row)
-            part = self.row_name(unit, row)
+            part = self.row_name(unit, row) or self._name_by_signature(unit, row)
             if part:
                 parts.append(part)
-            elif rows["tag"][row] == 0x39:
+            elif rows["tag"][row] == TAG_NAMESPACE:
                 parts.append("(anonymous namespace)")
         return "::".join(reversed(parts))
+
+    def _name_by_signature(self, unit: int, row: int) -> str:
+        """The name of what a row without one stands for, as Clang writes the types that a type's unit is within."""
+        rows = self.declared(unit)
+        entry = self.entry_in(unit, rows["die"][row]) if rows["tag"][row] != TAG_NAMESPACE else None
+        whole = entry.reference(SIGNATURE) if entry is not None else None
+        return whole.string(NAME) if whole is not None else ""
 
     def _declaration_of(self, unit: int, row: int) -> int:
         """The row of the declaration that a row completes, where it is in the same unit; else the row itself."""
