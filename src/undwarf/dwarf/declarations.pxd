@@ -7,7 +7,6 @@ cdef class Declarations(Functions):
     cdef int place_kind
 
     cdef int declare(self, Py_ssize_t unit, int wanted_kinds) except? -1
-    cdef bint leap_over(self, Py_ssize_t decl) noexcept nogil
     cdef unsigned int declare_entry(
         self, Py_ssize_t decl, int tag, Py_ssize_t die, unsigned int outer, int wanted_kinds
     ) except *

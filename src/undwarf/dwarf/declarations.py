@@ -4,19 +4,16 @@
 from typing import Any
 
 import cython
-from cython.cimports.undwarf.dwarf import attributes, forms, operations, tags
+from cython.cimports.undwarf.dwarf import attributes, forms, operations, tags, walks
 from cython.cimports.undwarf.dwarf.fixed import fixed
 from cython.cimports.undwarf.dwarf.leb128 import leb128
 
 from undwarf.buffers import copied
 from undwarf.dwarf.functions import Functions
 
-NULL_ENTRY = cython.declare(cython.Py_ssize_t, -2)
 NONE = cython.declare(cython.uint, 0xFFFFFFFF)
 INSIDE = cython.declare(cython.uint, 0xFFFFFFFE)
 """In the place of a parent: the entry is in a function."""
-MAX_DEPTH = cython.declare(cython.Py_ssize_t, 1024)
-"""Nesting of entries that is followed."""
 CODE = cython.declare(cython.int, 9)
 TYPES = cython.declare(cython.int, 2)
 ALL = cython.declare(cython.int, 15)
@@ -181,40 +178,31 @@ class Declarations(Functions):
     def declare(self, unit: cython.Py_ssize_t, wanted_kinds: cython.int) -> cython.int:
         """Add what a unit declares to the rows. What entries are in is told by its row where ALL are wanted, else as 0
         for all that has a name. Of a unit of C of which TYPES are wanted, those in functions may be left out."""
-        depth: cython.Py_ssize_t = 0
         decl: cython.Py_ssize_t
-        die: cython.Py_ssize_t
-        first: cython.Py_ssize_t
+        sibling: cython.ulonglong
         outer: cython.uint
         tag: cython.int
+        went: cython.int
         leapt: cython.bint
         plain: cython.int = self.plain(unit)
-        self.at = self.unit_first[unit]
-        self.end = self.unit_end[unit]
+        self.start(unit)
         self.enclosing[0] = NONE
-        while self.at < self.end:
-            if depth:
-                depth = self.pass_others(depth, wanted_kinds, plain != 0, False)
-                if self.at >= self.end:
-                    break
-            die = self.at
-            decl = self.head()
-            if decl == NULL_ENTRY:
-                depth -= 1
-                if depth <= 0:
-                    break
-                continue
-            first = self.at
+        while True:
+            if self.depth:
+                self.pass_others(wanted_kinds, plain != 0, False)
+            decl = self.next_entry()
             if decl < 0:
-                self.damaged += 1
                 break
             tag = self.decl_tag[decl]
-            outer = self.enclosing[depth]
+            outer = self.enclosing[self.depth]
             leapt = False
             if self.decl_declares[decl] & wanted_kinds == 0:
                 if tag == tags.SUBPROGRAM and plain and wanted_kinds == TYPES and self.decl_children[decl]:
                     # Most of a unit is in functions.
-                    leapt = self.leap_over(decl)
+                    sibling = self.pass_to_sibling(decl)
+                    if sibling:
+                        leapt = True
+                        self.at = cython.cast("Py_ssize_t", sibling)
                 else:
                     self.pass_over(decl)
                 if tag == tags.SUBPROGRAM or tag == tags.INLINED_SUBROUTINE or tag == tags.LEXICAL_BLOCK:
@@ -228,45 +216,15 @@ class Declarations(Functions):
                 ):
                     outer = 0
             else:
-                outer = self.declare_entry(decl, tag, die, outer, wanted_kinds)
+                outer = self.declare_entry(decl, tag, self.die, outer, wanted_kinds)
                 if tag == tags.SUBPROGRAM:
                     outer = INSIDE
-            if self.at > self.end:
-                self.damaged += 1
+            went = self.go_on(decl, leapt, plain)
+            if went == walks.NOTHING:
                 break
-            if (
-                self.decl_children[decl]
-                and not leapt
-                and not (depth and self.decl_leap[decl] and self.leap(decl, first, plain))
-            ):
-                depth += 1
-                if depth > MAX_DEPTH:
-                    self.damaged += 1
-                    break
-                self.enclosing[depth] = outer
-            elif depth == 0:
-                break
+            if went == walks.BELOW:
+                self.enclosing[self.depth] = outer
         return 0
-
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def leap_over(self, decl: cython.Py_ssize_t) -> cython.bint:
-        """Step over all values of an entry, and over its children if it says where they end; whether it does."""
-        i: cython.Py_ssize_t
-        sibling: cython.ulonglong = 0
-        for i in range(self.decl_spec[decl], self.decl_spec[decl] + self.decl_count[decl]):
-            if self.spec_attribute[i] == attributes.SIBLING:
-                self.take(i)
-                sibling = self.value if self.value_class == REF else 0
-            else:
-                self.step(i)
-        if self.at > self.end or sibling <= cython.cast(cython.ulonglong, self.at):
-            return False
-        if sibling > cython.cast(cython.ulonglong, self.end):
-            return False
-        self.at = cython.cast("Py_ssize_t", sibling)
-        return True
 
     @cython.cfunc
     @cython.exceptval(check=True)

@@ -4,13 +4,12 @@
 from typing import Any
 
 import cython
-from cython.cimports.undwarf.dwarf import attributes, tags
+from cython.cimports.undwarf.dwarf import attributes, tags, walks
 from cython.cimports.undwarf.dwarf.fixed import fixed
 
 from undwarf.buffers import copied
 from undwarf.dwarf.ranges import Ranges
 
-NULL_ENTRY = cython.declare(cython.Py_ssize_t, -2)
 NONE = cython.declare(cython.uint, 0xFFFFFFFF)
 INSIDE = cython.declare(cython.uint, 0xFFFFFFFE)
 """In the place of a parent: the entry is in a function."""
@@ -19,10 +18,6 @@ INLINED = cython.declare(cython.int, 16)
 """Of what units declare, as undwarf.dwarf.abbreviations has it."""
 OF_MEMBERS = cython.declare(cython.uint, 0x80000000)
 """As undwarf.dwarf.abbreviations has it."""
-MAX_DEPTH = cython.declare(cython.Py_ssize_t, 1024)
-"""Nesting of entries that is followed."""
-MAX_HOPS = cython.declare(cython.int, 32)
-"""References followed from an entry to the one that has its name."""
 
 # What a value is, as undwarf.dwarf.constants.ValueClass has it.
 ADDRESS = cython.declare(cython.int, 1)
@@ -83,53 +78,32 @@ class Functions(Ranges):
     @cython.exceptval(-1)
     def _read_functions(self, unit: cython.Py_ssize_t, inlined: cython.bint) -> cython.int:
         """Make the records and ranges those of a unit's functions."""
-        depth: cython.Py_ssize_t = 0
         decl: cython.Py_ssize_t
-        die: cython.Py_ssize_t
-        first: cython.Py_ssize_t
         outer: cython.uint
-        tag: cython.int
+        went: cython.int
         wanted_kinds: cython.int = FUNCTIONS | INLINED if inlined else FUNCTIONS
         self.list_bytes = 0
         self._reset_records()
         plain: cython.int = self.plain(unit)
-        self.at = self.unit_first[unit]
-        self.end = self.unit_end[unit]
+        self.start(unit)
         # What the children at each depth are enclosed by.
         self.enclosing[0] = NONE
-        while self.at < self.end:
-            if depth:
-                depth = self.pass_others(depth, wanted_kinds, plain != 0, True)
-                if self.at >= self.end:
-                    break
-            die = self.at
-            decl = self.head()
-            if decl == NULL_ENTRY:
-                depth -= 1
-                if depth <= 0:
-                    break
-                continue
-            first = self.at
+        while True:
+            if self.depth:
+                self.pass_others(wanted_kinds, plain != 0, True)
+            decl = self.next_entry()
             if decl < 0:
-                self.damaged += 1
                 break
-            tag = self.decl_tag[decl]
-            outer = self.enclosing[depth]
+            outer = self.enclosing[self.depth]
             if self.decl_declares[decl] & wanted_kinds:
-                outer = self._function(decl, tag, die, outer)
+                outer = self._function(decl, self.decl_tag[decl], self.die, outer)
             else:
                 self.pass_over(decl)
-            if self.at > self.end:
-                self.damaged += 1
+            went = self.go_on(decl, False, plain)
+            if went == walks.NOTHING:
                 break
-            if self.decl_children[decl] and not (depth and self.decl_leap[decl] and self.leap(decl, first, plain)):
-                depth += 1
-                if depth > MAX_DEPTH:
-                    self.damaged += 1
-                    break
-                self.enclosing[depth] = outer
-            elif depth == 0:
-                break
+            if went == walks.BELOW:
+                self.enclosing[self.depth] = outer
         return 0
 
     @cython.cfunc
@@ -143,17 +117,15 @@ class Functions(Ranges):
         children="const unsigned char *",
         sizes="const int *",
     )
-    def pass_others(
-        self, depth: cython.Py_ssize_t, wanted_kinds: cython.int, plain: cython.bint, through: cython.bint
-    ) -> cython.Py_ssize_t:
+    def pass_others(self, wanted_kinds: cython.int, plain: cython.bint, through: cython.bint) -> cython.int:
         """Step over entries from ``at`` on, most of what a unit has, that declare nothing which is wanted and have no
-        children, or say where these end, or are in a function; how deep the next is. What is not whole is left.
+        children, or say where these end, or are in a function. What is not whole is left.
 
         With ``through``, what is in any of them belongs to what this is in."""
         # Bytes are looked at before the end only, which is inside of the section; codes that the table at hand has lead
         # to rows that are. All of this is written nowhere below.
         if self.at >= self.end or self.codes_end == 0 or self.decl_total == 0:
-            return depth
+            return 0
         data = cython.address(self.data[0])
         codes = cython.address(self.code_map[self.codes_at])
         declares = cython.address(self.decl_declares[0])
@@ -161,6 +133,7 @@ class Functions(Ranges):
         sizes = cython.address(self.decl_fixed[0])
         codes_end: cython.ulonglong = min(self.codes_end, 0x4000)
         at: cython.Py_ssize_t = self.at
+        depth: cython.Py_ssize_t = self.depth
         end: cython.Py_ssize_t = min(self.end, self.data.shape[0])
         first: cython.Py_ssize_t
         behind: cython.Py_ssize_t
@@ -206,7 +179,7 @@ class Functions(Ranges):
                     behind = cython.cast("Py_ssize_t", target)
                 elif (
                     (through or self.enclosing[depth] == INSIDE)
-                    and depth < MAX_DEPTH
+                    and depth < walks.MAX_DEPTH
                     and self.decl_tag[decl] != tags.SUBPROGRAM
                 ):
                     self.enclosing[depth + 1] = self.enclosing[depth]
@@ -215,7 +188,8 @@ class Functions(Ranges):
                     break
             at = behind
         self.at = at
-        return depth
+        self.depth = depth
+        return 0
 
     @cython.cfunc
     @cython.exceptval(check=True)
@@ -363,7 +337,7 @@ class Functions(Ranges):
         self.next_class = 0
         self.next_value = 0
         self.name_unit = -1
-        for _hops in range(MAX_HOPS):
+        for _hops in range(walks.MAX_HOPS):
             unit = self.find_unit(at)
             if unit < 0:
                 break

@@ -1,7 +1,7 @@
-from undwarf.dwarf.values cimport Values
+from undwarf.dwarf.entry_walk cimport EntryWalk
 
 
-cdef class Layouts(Values):
+cdef class Layouts(EntryWalk):
     cdef long long size_at(self, unsigned long long offset) except? -2
     cdef long long elements(self) except? -2
     cdef unsigned long long mixed_string(self, unsigned long long mixed) noexcept

@@ -4,10 +4,10 @@
 from typing import Any
 
 import cython
-from cython.cimports.undwarf.dwarf import attributes, tags
+from cython.cimports.undwarf.dwarf import attributes, tags, walks
 
 from undwarf.buffers import doubled, zeros
-from undwarf.dwarf.values import Values
+from undwarf.dwarf.entry_walk import EntryWalk
 
 NULL_ENTRY = cython.declare(cython.Py_ssize_t, -2)
 NONE = cython.declare(cython.uint, 0xFFFFFFFF)
@@ -17,10 +17,6 @@ SPREAD = cython.declare(cython.ulonglong, 0x9E3779B97F4A7C15)
 BYTES = cython.declare(cython.longlong, 1 << 40)
 """Sizes of types up to this are plain."""
 BASE_CLASS = cython.declare(cython.longlong, 1 << 62)
-MAX_DEPTH = cython.declare(cython.Py_ssize_t, 1024)
-"""Nesting of entries that is followed."""
-MAX_HOPS = cython.declare(cython.int, 32)
-"""References followed from an entry to the one that has its name."""
 
 # What a value is, as undwarf.dwarf.constants.ValueClass has it.
 UNSIGNED = cython.declare(cython.int, 2)
@@ -31,7 +27,7 @@ REF = cython.declare(cython.int, 11)
 
 
 @cython.cclass
-class Layouts(Values):
+class Layouts(EntryWalk):
     """Units whose types are looked at in place."""
 
     @cython.cfunc
@@ -49,7 +45,7 @@ class Layouts(Values):
         size: cython.longlong
         count: cython.longlong
         total: cython.longlong = 1
-        for _hop in range(MAX_HOPS):
+        for _hop in range(walks.MAX_HOPS):
             unit = self.find_unit(offset)
             if unit < 0:
                 return -1
@@ -241,7 +237,7 @@ class Layouts(Values):
         name: cython.ulonglong
         given: cython.ulonglong = 0
         declared: cython.ulonglong
-        for _hop in range(MAX_HOPS):
+        for _hop in range(walks.MAX_HOPS):
             unit = self.find_unit(offset)
             if unit < 0 or self.unit_table[unit] == NONE:
                 return 0
@@ -328,14 +324,12 @@ class Layouts(Values):
         types="unsigned long long[::1]",
         offsets="long long[::1]",
         whole_at="unsigned long long[::1]",
-        depth=cython.Py_ssize_t,
         decl=cython.Py_ssize_t,
         i=cython.Py_ssize_t,
         n=cython.Py_ssize_t,
-        die=cython.Py_ssize_t,
-        first=cython.Py_ssize_t,
         outer=cython.ulonglong,
         tag=cython.int,
+        went=cython.int,
         attribute=cython.int,
         of=cython.ulonglong,
         offset=cython.longlong,
@@ -351,26 +345,16 @@ class Layouts(Values):
         wholes = zeros("Q", 256)
         types = zeros("Q", 256)
         offsets = zeros("q", 256)
-        whole_at = zeros("Q", MAX_DEPTH + 2)
+        whole_at = zeros("Q", walks.MAX_DEPTH + 2)
         n = 0
-        depth = 0
         self.enter(unit)
-        self.at = self.unit_first[unit]
-        self.end = self.unit_end[unit]
-        while self.at < self.end:
-            die = self.at
-            decl = self.head()
-            if decl == NULL_ENTRY:
-                depth -= 1
-                if depth <= 0:
-                    break
-                continue
-            first = self.at
+        self.start(unit)
+        while True:
+            decl = self.next_entry()
             if decl < 0:
-                self.damaged += 1
                 break
             tag = self.decl_tag[decl]
-            outer = whole_at[depth]
+            outer = whole_at[self.depth]
             # Members and base classes; typedefs, const, volatile, restrict, atomic.
             if ((tag == tags.MEMBER or tag == tags.INHERITANCE) and outer) or (
                 tag == tags.TYPEDEF
@@ -413,26 +397,21 @@ class Layouts(Values):
                         wholes[n] = outer
                         offsets[n] = offset + (BASE_CLASS if tag == tags.INHERITANCE and offset >= 0 else 0)
                     else:
-                        wholes[n] = die
+                        wholes[n] = self.die
                         offsets[n] = -1
                     n += 1
             else:
                 self.pass_over(decl)
-            if self.at > self.end:
-                self.damaged += 1
+            went = self.go_on(decl, False, False)
+            if went == walks.NOTHING:
                 break
-            if self.decl_children[decl] and not (depth and self.decl_leap[decl] and self.leap(decl, first, False)):
-                depth += 1
-                if depth > MAX_DEPTH:
-                    self.damaged += 1
-                    break
-                # Structures, unions, classes; variants of one belong to it.
-                if tag == tags.STRUCTURE_TYPE or tag == tags.UNION_TYPE or tag == tags.CLASS_TYPE:
-                    whole_at[depth] = die
-                else:
-                    whole_at[depth] = outer if tag == tags.VARIANT_PART or tag == tags.VARIANT else 0
-            elif depth == 0:
-                break
+            if went == walks.BESIDE:
+                continue
+            # Structures, unions, classes; variants of one belong to it.
+            if tag == tags.STRUCTURE_TYPE or tag == tags.UNION_TYPE or tag == tags.CLASS_TYPE:
+                whole_at[self.depth] = self.die
+            else:
+                whole_at[self.depth] = outer if tag == tags.VARIANT_PART or tag == tags.VARIANT else 0
         return memoryview(wholes)[:n], memoryview(types)[:n], memoryview(offsets)[:n]
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import cython
 from cython.cimports.undwarf.dwarf import range_list_entries as entries
 from cython.cimports.undwarf.dwarf import root_places as root
-from cython.cimports.undwarf.dwarf import tags, unit_kinds
+from cython.cimports.undwarf.dwarf import tags, unit_kinds, walks
 
 from undwarf.buffers import copied, doubled, zeros
 from undwarf.dwarf.layouts import Layouts
@@ -18,8 +18,6 @@ ALL_ONES = cython.declare(cython.ulonglong, 0xFFFFFFFFFFFFFFFF)
 LARGE = cython.declare(cython.ulonglong, 0xFFFFFFFFFFFF)
 ROOT = cython.declare(cython.Py_ssize_t, 16)
 """Places kept of each unit's root, as undwarf.dwarf.constants.Root has them."""
-MAX_DEPTH = cython.declare(cython.Py_ssize_t, 1024)
-"""Nesting of entries that is followed."""
 MOST_KEPT = cython.declare(cython.Py_ssize_t, 1 << 16)
 """Records of one unit whose memory is used for the next one again."""
 
@@ -59,7 +57,7 @@ class Ranges(Layouts):
         self.record_total = 0
         self.range_total = 0
         self.range_limit = max_ranges
-        self.enclosing = zeros("I", MAX_DEPTH + 2)
+        self.enclosing = zeros("I", walks.MAX_DEPTH + 2)
         self.record_die = self.range_start = self.range_end = zeros("Q", 0)
         self.range_record = zeros("I", 0)
         self._reset_records()

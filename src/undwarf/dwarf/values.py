@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, cdivision=False, initializedcheck=False
-"""Values of entries' attributes, read or stepped over; the entries below one; roots of units.
+"""Values of entries' attributes, read or stepped over; roots of units.
 
 Sources: DWARF 5, 7.5.6 (forms); GCC's wiki on DebugFission for the forms and attributes that DWARF 4 uses in split
 files; the GNU forms of dwz.
@@ -8,20 +8,15 @@ files; the GNU forms of dwz.
 from typing import Any
 
 import cython
-from cython.cimports.undwarf.dwarf import attributes, forms, tags, unit_kinds
+from cython.cimports.undwarf.dwarf import attributes, forms, unit_kinds
 from cython.cimports.undwarf.dwarf import root_places as root
 from cython.cimports.undwarf.dwarf.fixed import fixed
 
-from undwarf.buffers import doubled, zeros
+from undwarf.buffers import zeros
 from undwarf.dwarf.abbreviations import Abbreviations
 
-NULL_ENTRY = cython.declare(cython.Py_ssize_t, -2)
-OF_MEMBERS = cython.declare(cython.Py_ssize_t, 0x80000000)
-"""As undwarf.dwarf.abbreviations has it."""
 ROOT = cython.declare(cython.Py_ssize_t, 16)
 """Places kept of each unit's root, as undwarf.dwarf.constants.Root has them."""
-MAX_DEPTH = cython.declare(cython.Py_ssize_t, 1024)
-"""Nesting of entries that is followed."""
 
 # What a value is, as undwarf.dwarf.constants.ValueClass has it.
 ADDRESS = cython.declare(cython.int, 1)
@@ -68,9 +63,7 @@ class Values(Abbreviations):
 
     def __init__(self, data: Any, abbrevs: Any, *, big: bool = False, types: bool = False) -> None:
         super().__init__(data, abbrevs, big=big, types=types)
-        self.unit_plain = zeros("B", self.count)
         self.root_of = memoryview(bytes(_ROOT_OF))
-        self.below = zeros("Q", 5 * 64)
 
     @cython.cfunc
     @cython.nogil
@@ -280,130 +273,6 @@ class Values(Abbreviations):
                 else:
                     self.skip(self.spec_form[i])
         return 0
-
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def leap(self, decl: cython.Py_ssize_t, first: cython.Py_ssize_t, members: cython.int) -> cython.bint:
-        """Step over the children of an entry that says where they end (``decl_leap``; members only if these are to be)
-        and whose values, which begin at ``first``, are stepped over. False where that is nowhere behind them."""
-        target: cython.ulonglong
-        where: cython.Py_ssize_t = self.decl_leap[decl]
-        if where & OF_MEMBERS:
-            if not members:
-                return False
-            where ^= OF_MEMBERS
-        target = self.unit_offset[self.unit] + fixed(self.data, first + (where >> 4), where & 15, self.big)
-        if target <= cython.cast(cython.ulonglong, self.at) or target > cython.cast(cython.ulonglong, self.end):
-            return False
-        self.at = cython.cast("Py_ssize_t", target)
-        return True
-
-    @cython.cfunc
-    @cython.exceptval(-1)
-    def plain(self, unit: cython.Py_ssize_t) -> cython.int:
-        """Whether a unit is of C, where nothing but members is declared in a type; it is then the one at hand."""
-        i: cython.Py_ssize_t
-        decl: cython.Py_ssize_t
-        self.enter(unit)
-        if self.unit_plain[unit] == 0:
-            self.unit_plain[unit] = 2
-            self.at = self.unit_first[unit]
-            self.end = self.unit_end[unit]
-            decl = self.head()
-            if decl >= 0:
-                for i in range(self.decl_spec[decl], self.decl_spec[decl] + self.decl_count[decl]):
-                    if self.spec_attribute[i] != attributes.LANGUAGE:
-                        self.step(i)
-                        continue
-                    self.take(i)
-                    # C89, C, C99, C11, C17, C23
-                    if self.value_class and self.value in (0x01, 0x02, 0x0C, 0x1D, 0x2C, 0x3E):
-                        self.unit_plain[unit] = 1
-                    break
-        return self.unit_plain[unit] == 1
-
-    @cython.cfunc
-    @cython.exceptval(-1)
-    @cython.locals(flags="const unsigned char[::1]")
-    def gather(
-        self, unit: cython.Py_ssize_t, offset: cython.Py_ssize_t, wanted: Any, limit: cython.Py_ssize_t
-    ) -> cython.Py_ssize_t:
-        """How many entries there are as :meth:`entries` finds them; five numbers of each go to ``below``: its offset,
-        its abbreviation, where its values begin and end, its depth."""
-        i: cython.Py_ssize_t
-        decl: cython.Py_ssize_t
-        die: cython.Py_ssize_t
-        first: cython.Py_ssize_t
-        total: cython.Py_ssize_t = 0
-        depth: cython.Py_ssize_t = 0
-        skipped: cython.Py_ssize_t = 0
-        sibling: cython.ulonglong
-        tag: cython.int
-        flag: cython.int
-        flags = wanted
-        if flags.shape[0] < 256:
-            return 0
-        self.enter(unit)
-        self.at = offset
-        self.end = self.unit_end[unit]
-        if self.at < cython.cast("Py_ssize_t", self.unit_first[unit]):
-            return 0
-        while self.at < self.end and total < limit:
-            die = self.at
-            decl = self.head()
-            if decl == NULL_ENTRY:
-                if skipped:
-                    skipped -= 1
-                    continue
-                depth -= 1
-                if depth < 0:
-                    break
-                continue
-            if decl < 0:
-                self.damaged += 1
-                break
-            first = self.at
-            tag = self.decl_tag[decl]
-            if tag == tags.GNU_FORMAL_PARAMETER_PACK:
-                tag = 255
-            flag = flags[tag] if tag < 256 and not skipped else 0
-            sibling = 0
-            if flag & 2 or not self.decl_children[decl]:
-                self.pass_over(decl)
-            else:
-                for i in range(self.decl_spec[decl], self.decl_spec[decl] + self.decl_count[decl]):
-                    if self.spec_attribute[i] == attributes.SIBLING:
-                        self.take(i)
-                        if self.value_class == REF:
-                            sibling = self.value
-                    else:
-                        self.step(i)
-            if self.at > self.end:
-                self.damaged += 1
-                break
-            if flag & 1:
-                if 5 * total == len(self.below):
-                    self.below = doubled(self.below, 5 * total)
-                self.below[5 * total] = die
-                self.below[5 * total + 1] = decl
-                self.below[5 * total + 2] = first
-                self.below[5 * total + 3] = self.at
-                self.below[5 * total + 4] = depth
-                total += 1
-            if self.decl_children[decl]:
-                if flag & 2:
-                    depth += 1
-                    if depth > MAX_DEPTH:
-                        self.damaged += 1
-                        break
-                elif sibling > cython.cast(cython.ulonglong, self.at) and sibling <= cython.cast(
-                    cython.ulonglong, self.end
-                ):
-                    self.at = cython.cast("Py_ssize_t", sibling)
-                else:
-                    skipped += 1
-        return total
 
     @cython.locals(class_view="unsigned char[::1]", value_view="unsigned long long[::1]")
     def roots(self) -> tuple[memoryview, memoryview]:
