@@ -368,6 +368,16 @@ class Layouts(EntryWalk):
                 elsewhere = False
                 for i in range(self.decl_spec[decl], self.decl_spec[decl] + self.decl_count[decl]):
                     attribute = self.spec_attribute[i]
+                    if attribute != attributes.TYPE and attribute != attributes.DATA_MEMBER_LOCATION:
+                        # Variables of a class; bit fields.
+                        elsewhere = elsewhere or (
+                            attribute == attributes.EXTERNAL
+                            or attribute == attributes.DECLARATION
+                            or attribute == attributes.CONST_VALUE
+                            or attribute == attributes.BIT_SIZE
+                        )
+                        self.step(i)
+                        continue
                     self.take(i)
                     if self.at > self.end:
                         break
@@ -375,18 +385,10 @@ class Layouts(EntryWalk):
                         if self.value_class != REF:
                             return None
                         of = self.value
-                    elif attribute == attributes.DATA_MEMBER_LOCATION:
+                    else:
                         offset = -2
                         if self.value_class in (UNSIGNED, SIGNED) and self.value < LARGE:
                             offset = cython.cast(cython.longlong, self.value)
-                    elif (
-                        attribute == attributes.EXTERNAL
-                        or attribute == attributes.DECLARATION
-                        or attribute == attributes.CONST_VALUE
-                        or attribute == attributes.BIT_SIZE
-                    ):
-                        # Variables of a class; bit fields.
-                        elsewhere = True
                 if of and not elsewhere:
                     if n == len(wholes):
                         wholes = doubled(wholes, n)

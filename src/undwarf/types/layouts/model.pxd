@@ -6,6 +6,8 @@ cdef class TypeGraph(TypeStore):
     cdef dict _canonical
     cdef dict _alone
     cdef dict _by_layout
+    cdef dict _by_shape
+    cdef dict _shapes
     cdef dict _layouts
     cdef dict _fields
     cdef dict _objects
@@ -13,3 +15,5 @@ cdef class TypeGraph(TypeStore):
     cdef dict _choices
     cdef dict _choice_of
     cdef dict _arrays
+
+    cdef _shape(self, t)

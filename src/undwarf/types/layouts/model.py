@@ -71,6 +71,9 @@ class TypeGraph(TypeStore):
         self._alone: dict[tuple[str, int], int] = {}
         """The type of a name and size, while there is only one; else _SEVERAL."""
         self._by_layout: dict[tuple[str, int, int], int] = {}
+        self._by_shape: dict[tuple[str, int, int], int] = {}
+        """Types by name, size and shape, by which most are told before their layouts are looked at."""
+        self._shapes: dict[int, int] = {}
         self._layouts: dict[tuple[int, int], int] = {}
         """Layouts by shapes and sizes."""
         self._fields: dict[tuple[int, int, int], Field | None] = {}
@@ -370,7 +373,7 @@ class TypeGraph(TypeStore):
         t = self.strip(t)
         record = self.record(t)
         # Headers' types are in unit after unit: looking at all of their members again would load these.
-        shape = record.shape if record.unread is None else record.unread.shape()
+        shape = self._shape(t)
         key = (shape, self.size(t))
         known = self._layouts.get(key) if shape else None
         if known is not None:
@@ -390,6 +393,17 @@ class TypeGraph(TypeStore):
             self._layouts[key] = found
         return found
 
+    def _shape(self, t: int) -> int:
+        """Equal for aggregates that look alike, members and names of their types; 0 where that is not known."""
+        stripped = self.strip(t)
+        found = self._shapes.get(stripped)
+        if found is None:
+            record = self.record(stripped)
+            found = record.shape if record.unread is None else record.unread.shape()
+            if not self._loading:
+                self._shapes[stripped] = found
+        return found
+
     def canonical(self, t: int) -> int:
         """The first type found of this name and layout, for all of them."""
         found = self._canonical.get(t)
@@ -401,10 +415,20 @@ class TypeGraph(TypeStore):
                 # As long as no other has its name, nobody need know what it looks like.
                 self._canonical[t] = found = stripped
                 return found
+            shape = self._shape(stripped)
             if alone != _SEVERAL:
+                if shape and shape == self._shape(alone):
+                    # Those of headers.
+                    self._canonical[t] = alone
+                    return alone
                 self._alone[name, size] = _SEVERAL
                 self._by_layout[name, size, self.layout(alone)] = alone
-            found = self._canonical[t] = self._by_layout.setdefault((name, size, self.layout(t)), stripped)
+            found = self._by_shape.get((name, size, shape)) if shape else None
+            if found is None:
+                found = self._by_layout.setdefault((name, size, self.layout(t)), stripped)
+                if shape:
+                    self._by_shape[name, size, shape] = found
+            self._canonical[t] = found
         return found
 
     def same(self, t: int, other: int) -> bool:

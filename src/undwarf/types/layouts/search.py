@@ -39,8 +39,11 @@ class Shape:
     """Its last member is an array without bounds, or is made of such."""
     hollow = cython.declare(cython.bint)
     """It has no bytes of its own, and arrays without bounds."""
+    in_a_row = cython.declare(cython.bint)
+    """Each member begins where the one before has ended, or behind that, and none is a bit field: at most one holds an
+    offset, the last one that begins there or before."""
 
-    @cython.locals(at=cython.Py_ssize_t)
+    @cython.locals(at=cython.Py_ssize_t, end=cython.longlong)
     def __init__(self, graph: TypeStore, t: int) -> None:
         whole, t = t, graph.strip(t)
         record = graph.record(t)
@@ -51,7 +54,7 @@ class Shape:
         self.members = ()
         self.element = VOID
         self.stride = self.end = 0
-        self.open_end = self.hollow = False
+        self.open_end = self.hollow = self.in_a_row = False
         if self.array:
             stride, count = graph.stride(t), graph.element_count(t)
             self.element, self.stride = record.target, _bounded(stride)
@@ -61,13 +64,37 @@ class Shape:
             self.members = graph.members(t)
             self.rows = zeros("q", _WORDS * len(self.members))
             at = 0
+            end = _LOWEST
+            self.in_a_row = True
             for member in self.members:
                 self.rows[at], self.rows[at + 1] = _bounded(member.offset), _bounded(member.size)
                 self.rows[at + 2], self.rows[at + 3] = _bounded(member.bit_offset), _bounded(member.bit_size)
+                if self.rows[at] < end or self.rows[at + 1] < 0 or self.rows[at + 3]:
+                    self.in_a_row = False
+                end = self.rows[at] + self.rows[at + 1]
                 at += _WORDS
             last = self.members[-1] if self.members else None
             self.open_end = last is not None and not last.size and graph.is_open(last.type)
             self.hollow = last is not None and not self.whole and graph.is_open(whole)
+            self.in_a_row = self.in_a_row and not self.hollow
+
+    @cython.cfunc
+    @cython.returns(cython.Py_ssize_t)
+    @cython.exceptval(check=False)
+    @cython.locals(
+        offset=cython.longlong, low=cython.Py_ssize_t, high=cython.Py_ssize_t, middle=cython.Py_ssize_t
+    )  # fmt: skip
+    def first_at(self, offset: int) -> int:
+        """Of members in a row the one that may hold an offset; that behind the last for none."""
+        low = 0
+        high = len(self.members)
+        while low < high:
+            middle = (low + high) >> 1
+            if self.rows[_WORDS * middle] <= offset:
+                low = middle + 1
+            else:
+                high = middle
+        return low - 1 if low else len(self.members)
 
 
 def _bounded(value: int) -> int:
@@ -127,6 +154,7 @@ class Search:
         bits=cython.longlong,
         k=cython.Py_ssize_t,
         at=cython.Py_ssize_t,
+        begin_at=cython.Py_ssize_t,
         last=cython.Py_ssize_t,
         known=cython.Py_ssize_t,
         found=cython.bint,
@@ -159,7 +187,8 @@ class Search:
             last = len(shape.members) - 1
             first = 8 * offset
             width = 8 * max(self.width, 1)
-            for k in range(last + 1):
+            begin_at = shape.first_at(offset) if shape.in_a_row else 0
+            for k in range(begin_at, last + 1):
                 at = k * _WORDS
                 if shape.rows[at + 3]:
                     bits = shape.rows[at + 2]
@@ -174,6 +203,8 @@ class Search:
                     continue
                 within = offset - shape.rows[at]
                 if within < 0:
+                    if shape.in_a_row:
+                        break
                     continue
                 member = shape.members[k]
                 if (

@@ -8,6 +8,9 @@ from undwarf.types.layouts.embedders import Embedders
 from undwarf.types.layouts.located import INCOMPLETE, Located, is_member
 from undwarf.types.layouts.model import TypeGraph
 
+# Places by the ten thousand: past the named tuple's own way to be made.
+_as_it_is = tuple.__new__
+
 __all__ = ["around", "candidates", "covered", "in_array_around", "whole_around"]
 
 _CANDIDATES = 16
@@ -77,7 +80,7 @@ def _in_wholes(graph: TypeGraph, t: int, offset: int, size: int, whole: int, emb
         place = offset + at
         found = graph.member_at(container, place, size) if place >= 0 else None
         if found is not None and found.offset == 0 and size <= graph.size(found.type):
-            fitting.append(Located(container, place, found, "container"))
+            fitting.append(_as_it_is(Located, (container, place, found, "container")))
     if size == 1 and all(_is_character(graph, one) for one in fitting):
         # Characters are everywhere, and flags are tested in one byte of a number.
         places = [(container, offset + at) for container, at in outer]

@@ -169,6 +169,68 @@ def _defined(rows: "dict[str, memoryview[int]]") -> list[int]:
     return found
 
 
+@cython.final
+@cython.cclass
+class _Around:
+    """What one part lies in: by aggregate the offsets. ``known``: how many relations were looked at."""
+
+    part = cython.declare(object)
+    known = cython.declare(cython.Py_ssize_t)
+    found: dict[int, list[int]] = cython.declare(dict)
+    _seen: set[tuple[int, int]] = cython.declare(set)
+
+    def __init__(self, part: int) -> None:
+        self.part = part
+        self.known = 0
+        self.found = {}
+        self._seen = set()
+
+    @cython.ccall
+    def find(self, direct: dict[int, list[tuple[int, int]]], bases_only: bool) -> None:
+        """Look for all of it."""
+        self.found = {}
+        self._seen = set()
+        self._follow([(self.part, 0)], direct, bases_only)
+
+    @cython.ccall
+    def further(self, added: list[tuple[int, int, int]], bases_only: bool) -> bool:
+        """Look for what is around it by relations of aggregates that were not known before; whether that is all."""
+        if len(self._seen) >= _MOST_WHOLES:
+            return False
+        direct: dict[int, list[tuple[int, int]]] = {}
+        for part, whole, offset in added:
+            direct.setdefault(part, []).append((whole, offset))
+        queue = [(part, at) for part in direct for at in self.found.get(part, ())]
+        self._follow([(self.part, 0), *queue], direct, bases_only)
+        return len(self._seen) < _MOST_WHOLES
+
+    @cython.cfunc
+    @cython.locals(offset=cython.longlong, at=cython.longlong, below=cython.longlong, new=dict)
+    def _follow(self, queue: list[tuple[int, int]], direct: dict[int, list[tuple[int, int]]], bases_only: bool) -> None:
+        new: dict[int, list[int]] = {}
+        while queue and len(self._seen) < _MOST_WHOLES:
+            inner, below = queue.pop()
+            for whole, offset in direct.get(inner, ()):
+                if offset >= BASE_CLASS:
+                    offset -= BASE_CLASS
+                elif bases_only:
+                    continue
+                at = offset + below
+                one = (whole, at)
+                if one not in self._seen:
+                    self._seen.add(one)
+                    if whole in direct:
+                        queue.append(one)
+                    places = new.get(whole)
+                    if places is None:
+                        new[whole] = [at]
+                    else:
+                        places.append(at)
+        for offsets in new.values():
+            offsets.sort()
+        self.found.update(new)
+
+
 class _Relations:
     """What lies in aggregates, by their numbers. Those of headers, which units of C share, are looked at once."""
 
@@ -179,47 +241,26 @@ class _Relations:
         """These by their names, or those a typedef gives them, without what they are declared in."""
         self.direct: dict[int, list[tuple[int, int]]] = {}
         """By part, what it lies in and at which offset."""
-        self._wholes: dict[tuple[int, bool], dict[int, list[int]]] = {}
+        self._added: list[tuple[int, int, int]] = []
+        """What was added: part, whole, offset."""
+        self._wholes: dict[tuple[int, bool], _Around] = {}
 
     def add(self, part: int, whole: int, offset: int) -> None:
-        """``part`` lies in ``whole``."""
+        """``part`` lies in ``whole``, of which nothing was asked before."""
         self.direct.setdefault(part, []).append((whole, offset))
-        self._wholes.clear()
+        self._added.append((part, whole, offset))
 
-    @cython.locals(
-        direct=dict, seen=set, found=dict, queue=list, offset=cython.longlong, at=cython.longlong, below=cython.longlong
-    )
+    @cython.locals(around=_Around)
     def wholes(self, part: int, *, bases_only: bool) -> dict[int, list[int]]:
         """By aggregate the offsets, ascending, at which another one lies in it, directly or not."""
-        known = self._wholes.get((part, bases_only))
-        if known is not None:
-            return known
-        direct = self.direct
-        found: dict[int, list[int]] = {}
-        seen: set[tuple[int, int]] = set()
-        queue = [(part, 0)]
-        while queue and len(seen) < _MOST_WHOLES:
-            inner, below = queue.pop()
-            for whole, offset in direct.get(inner, ()):
-                if offset >= BASE_CLASS:
-                    offset -= BASE_CLASS
-                elif bases_only:
-                    continue
-                at = offset + below
-                one = (whole, at)
-                if one not in seen:
-                    seen.add(one)
-                    if whole in direct:
-                        queue.append(one)
-                    places = found.get(whole)
-                    if places is None:
-                        found[whole] = [at]
-                    else:
-                        places.append(at)
-        for offsets in found.values():
-            offsets.sort()
-        self._wholes[part, bases_only] = found
-        return found
+        around = self._wholes.get((part, bases_only))
+        if around is None:
+            around = self._wholes[part, bases_only] = _Around(part)
+        if around.known < len(self._added):
+            if not around.known or not around.further(self._added[around.known :], bases_only):
+                around.find(self.direct, bases_only)
+            around.known = len(self._added)
+        return around.found
 
 
 class _UnitParts:

@@ -440,7 +440,8 @@ class FunctionScopes:
         at=cython.Py_ssize_t,
         to=cython.Py_ssize_t,
         k=cython.Py_ssize_t,
-        i=cython.Py_ssize_t,
+        row="const unsigned long long *",
+        into="unsigned long long *",
     )
     def _in_order(self) -> int:
         """Bring the places of outer scopes before those of inner ones, each scope's as they were found."""
@@ -452,11 +453,14 @@ class FunctionScopes:
             at += self._scopes[SCOPE * scope + 3]
         ordered = zeros("Q", ROW * self._row_total)
         for k in range(self._row_total):
-            scope = self._rows[ROW * k + 5]
+            row = cython.address(self._rows[ROW * k])
+            scope = row[5]
             to = begins[scope]
             begins[scope] += 1
-            for i in range(ROW):
-                ordered[ROW * to + i] = self._rows[ROW * k + i]
+            # The first and the last word are looked at, and all between are inside.
+            ordered[ROW * to + 5] = row[5]
+            into = cython.address(ordered[ROW * to])
+            into[0], into[1], into[2], into[3], into[4] = row[0], row[1], row[2], row[3], row[4]
         self._rows = ordered
         return 0
 
