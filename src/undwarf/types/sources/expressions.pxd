@@ -20,6 +20,7 @@ cdef class Expressions:
     cdef bint _asked
     cdef object _frame_base
     cdef dict _known
+    cdef list _registers
     cdef long long _reader
     cdef list told
     cdef unsigned long long[::1] rows
@@ -29,6 +30,8 @@ cdef class Expressions:
     cpdef Py_ssize_t add(self, list found) except -1
     cdef list _spots(self, expression, frame_base)
     cdef _read_frame_base(self, entry)
+    cdef Told at(self, Py_ssize_t start, Py_ssize_t size)
     cdef Told of(self, bytes expression)
+    cdef int _number(self, Told told) except -1
     cdef Py_ssize_t read_list(self, int kind, value) except -1
     cdef _read_lists(self)

@@ -23,6 +23,9 @@ _FLAGS = {
 }  # fmt: skip
 # undwarf.dwarf.constants.ValueClass
 LOCLISTX = cython.declare(cython.int, 16)
+# DW_OP_*
+REG0 = cython.declare(cython.int, 0x50)
+REG31 = cython.declare(cython.int, 0x6F)
 
 
 @cython.final
@@ -47,6 +50,8 @@ class Known:
     def __init__(self) -> None:
         self._told: dict[tuple[FrameBase | None, int], dict[bytes, Told]] = {}
         self._readers = 0
+        self.registers: list[Told | None] = [None] * 32
+        """What the expressions tell that are a register's number: half of all."""
 
     def of(self, frame_base: FrameBase | None, address_size: int) -> dict[bytes, Told]:
         """Those that are read with a frame base."""
@@ -84,6 +89,7 @@ class Expressions:
         self.told: list[Told] = []
         self._frame_base = self._read_frame_base(entry)
         self._known = known.of(self._frame_base, self._address_size)
+        self._registers = known.registers
         self._reader = known.next_reader()
 
     def close(self) -> None:
@@ -128,7 +134,23 @@ class Expressions:
             return FrameBase(-1, spot.offset)
         return None
 
-    @cython.locals(told=Told)
+    @cython.locals(told=Told, base="const char *", op=cython.int)
+    def at(self, start: int, size: int) -> Told:
+        """What an expression in ``data`` tells; nothing where it is not all inside."""
+        if not 0 < size <= self.data.shape[0] - start:
+            return self.of(b"")
+        op = self.data[start]
+        if size == 1 and REG0 <= op <= REG31 and self._registers[op - REG0] is not None:
+            told = self._registers[op - REG0]
+            self._number(told)
+            return told
+        # All of it is inside.
+        base = cython.cast("const char *", cython.address(self.data[start]))
+        told = self.of(base[:size])
+        if size == 1 and REG0 <= op <= REG31:
+            self._registers[op - REG0] = told
+        return told
+
     def of(self, expression: bytes) -> Told:
         """What an expression tells; most are written over and over."""
         found: Told | None = self._known.get(expression)
@@ -140,12 +162,16 @@ class Expressions:
             found = Told(without_doubles(places) if len(places) > 1 else places)
             # What an index stands for is each unit's own.
             (self._own if self._asked else self._known)[expression] = found
-        told = found
+        self._number(found)
+        return found
+
+    def _number(self, told: Told) -> int:
+        """Have what an expression tells among those that were met."""
         if told.reader != self._reader:
             told.reader = self._reader
             told.number = len(self.told)
             self.told.append(told)
-        return told
+        return 0
 
     def read_list(self, kind: int, value: int) -> int:
         """How many entries a list has, which are then in ``rows``."""

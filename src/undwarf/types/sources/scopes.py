@@ -254,7 +254,6 @@ class FunctionScopes:
         start=cython.Py_ssize_t,
         size=cython.Py_ssize_t,
         before=cython.Py_ssize_t,
-        base="const char *",
         expression=bytes,
     )
     def _variable(self, entries: Any, row: int, scope: int) -> int:
@@ -277,12 +276,7 @@ class FunctionScopes:
                 if self._expressions.rows[4 * k] < self._expressions.rows[4 * k + 1]:
                     start = self._expressions.rows[4 * k + 2]
                     size = self._expressions.rows[4 * k + 3]
-                    expression = b""
-                    if 0 < size <= self._expressions.data.shape[0] - start:
-                        # All of it is inside.
-                        base = cython.cast("const char *", cython.address(self._expressions.data[start]))
-                        expression = base[:size]
-                    told = self._expressions.of(expression)
+                    told = self._expressions.at(start, size)
                     self._add(scope, variable, told, self._expressions.rows[4 * k], self._expressions.rows[4 * k + 1])
         if self._row_total > before:
             self._variables.append(variable)
