@@ -1,3 +1,4 @@
+# cython: language_level=3, annotation_typing=False
 """The debugging sections of one file, unpacked at first use."""
 
 from functools import cached_property
