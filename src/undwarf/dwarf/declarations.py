@@ -109,11 +109,12 @@ class Declarations(Functions):
         of: cython.Py_ssize_t
         kind: cython.int
         name: cython.ulonglong
+        key: cython.ulonglong
         variables = []
         functions = []
         declarations = []
-        known: set[tuple[int, int]] = set()
-        known_variables: set[tuple[int, int]] = set()
+        known: set[int] = set()
+        known_variables: set[int] = set()
         for unit in range(self.count):
             self._reset_records()
             self.declare(unit, CODE)
@@ -132,7 +133,8 @@ class Declarations(Functions):
                     if kind == 0:
                         continue
                     if kind in (STRP, STRP_ALT):
-                        key = (kind, name)
+                        # Both are below 16, and sections of 2**60 bytes are none.
+                        key = name << 4 | kind
                         if key in known:
                             continue
                         known.add(key)
@@ -145,7 +147,7 @@ class Declarations(Functions):
                     kind = self.record_class[k]
                     name = self.record_origin[k]
                     if kind in (STRP, STRP_ALT):
-                        key = (kind, name)
+                        key = name << 4 | kind
                         if key in known_variables:
                             continue
                         known_variables.add(key)

@@ -194,6 +194,41 @@ class Info(Declarations):
         size = self.size_at(target)
         return text, place, size, target
 
+    def variable(self, offset: int, space: Any) -> "tuple[str, int] | None":
+        """Name of the entry at an offset, and the offset of its type; None where it does not say both, plainly."""
+        i: cython.Py_ssize_t
+        decl: cython.Py_ssize_t
+        attribute: cython.int
+        kind: cython.int = 0
+        name: cython.ulonglong = 0
+        length: cython.ulonglong = 0
+        target: cython.ulonglong = 0
+        unit: cython.Py_ssize_t = self.find_unit(offset)
+        if unit < 0:
+            return None
+        self.enter(unit)
+        self.at = offset
+        self.end = self.unit_end[unit]
+        decl = self.head()
+        if decl < 0:
+            return None
+        for i in range(self.decl_spec[decl], self.decl_spec[decl] + self.decl_count[decl]):
+            attribute = self.spec_attribute[i]
+            if attribute == attributes.NAME:
+                self.take(i)
+                kind = self.value_class
+                name = self.value
+                length = self.value_size
+            elif attribute == attributes.TYPE:
+                self.take(i)
+                target = self.value if self.value_class == REF and self.value < FAR else 0
+            else:
+                self.step(i)
+        if kind == 0 or target == 0 or self.at > self.end:
+            return None
+        text: Any = self.text(kind, name, length, unit, space)
+        return (text, target) if text else None
+
     @cython.cfunc
     def text(
         self, kind: cython.int, value: cython.ulonglong, size: cython.ulonglong, unit: cython.Py_ssize_t, space: Any

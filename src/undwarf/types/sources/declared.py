@@ -56,7 +56,12 @@ class Declared:
             if found is None:
                 if len(self._origins) > _KEPT:
                     self._origins.clear()
-                found = self._origins[origin] = self._described(self._space.entry(origin))
+                plain = self._space.info.variable(origin, self._space)
+                if plain is not None:
+                    found = Variable(plain[0], self._types.number(self._space, plain[1]))
+                else:
+                    found = self._described(self._space.entry(origin))
+                self._origins[origin] = found
             return found
         if entries[row + 5] == REF and entries[row + 7]:
             name: str | None = None

@@ -116,20 +116,36 @@ class Space:
         """The names of functions or declarations of :attr:`outline`, or of definitions."""
         file = self.file
         first = self.info.first_number
-        places = [
-            (_STRP, file.string_at(at, unit + first)) if kind == _STRX else (kind, at) for unit, _die, kind, at in rows
-        ]
-        # Those of headers' types are in unit after unit.
-        known = dict.fromkeys(places, "")
-        for wanted, data in (
-            (_STRP, file.strings),
-            (_LINE_STRP, file.section("debug_line_str")),
-            (_STRING, self.data),
-            (_STRP_ALT, file.alt.strings if file.alt is not None else b""),
-        ):
-            here = [place for place in known if place[0] == wanted]
-            known.update(zip(here, strings_at(data, [at for _kind, at in here]), strict=True))
-        return [known[place] for place in places]
+        found = [""] * len(rows)
+        # Of each class of strings, and of none, where they are and which rows have them: those of headers' types are
+        # in unit after unit.
+        sections: dict[int, dict[int, list[int]]] = {}
+        for number, (unit, _die, kind, at) in enumerate(rows):
+            if kind == _STRX:
+                kind, at = _STRP, file.string_at(at, unit + first)
+            there = sections.get(kind)
+            if there is None:
+                there = sections[kind] = {}
+            same = there.get(at)
+            if same is None:
+                there[at] = [number]
+            else:
+                same.append(number)
+        for kind, there in sections.items():
+            if kind == _STRP:
+                data = file.strings
+            elif kind == _LINE_STRP:
+                data = file.section("debug_line_str")
+            elif kind == _STRING:
+                data = self.data
+            elif kind == _STRP_ALT and file.alt is not None:
+                data = file.alt.strings
+            else:
+                continue
+            for name, same in zip(strings_at(data, list(there)), there.values(), strict=True):
+                for number in same:
+                    found[number] = name
+        return found
 
     def declared(self, unit: int) -> dict[str, memoryview]:
         """What a unit declares (:meth:`undwarf.dwarf.info.Info.declared`), kept for a while."""

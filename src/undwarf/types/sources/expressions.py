@@ -134,21 +134,24 @@ class Expressions:
             return FrameBase(-1, spot.offset)
         return None
 
-    @cython.locals(told=Told, base="const char *", op=cython.int)
+    @cython.locals(told=Told, base="const char *", expression=bytes, register=cython.int)
     def at(self, start: int, size: int) -> Told:
         """What an expression in ``data`` tells; nothing where it is not all inside."""
-        if not 0 < size <= self.data.shape[0] - start:
-            return self.of(b"")
-        op = self.data[start]
-        if size == 1 and REG0 <= op <= REG31 and self._registers[op - REG0] is not None:
-            told = self._registers[op - REG0]
-            self._number(told)
-            return told
-        # All of it is inside.
-        base = cython.cast("const char *", cython.address(self.data[start]))
-        told = self.of(base[:size])
-        if size == 1 and REG0 <= op <= REG31:
-            self._registers[op - REG0] = told
+        expression = b""
+        register = -1
+        if 0 < size <= self.data.shape[0] - start:
+            if size == 1 and REG0 <= self.data[start] <= REG31:
+                register = self.data[start] - REG0
+                found: Told | None = self._registers[register]
+                if found is not None:
+                    self._number(found)
+                    return found
+            # All of it is inside.
+            base = cython.cast("const char *", cython.address(self.data[start]))
+            expression = base[:size]
+        told: Told = self.of(expression)
+        if register >= 0:
+            self._registers[register] = told
         return told
 
     def of(self, expression: bytes) -> Told:
