@@ -6,6 +6,7 @@ from undwarf.types.layouts.embedders import Embedders
 from undwarf.types.layouts.locate import locate
 from undwarf.types.layouts.located import Located
 from undwarf.types.layouts.model import Kind, Member, TypeGraph, TypeRecord
+from undwarf.types.sources.neighbours import _Relations
 
 
 class Parts:
@@ -65,3 +66,22 @@ def test_characters_do_not_tell_a_whole_from_one_with_flags_there(named: bool) -
     assert (told.type if isinstance(told, Located) else 0) == (task if named else 0)
     told = locate(graph, link, 0, 9, 1, one)
     assert isinstance(told, Located) and (told.type, told.field.path) == (pmu, "flags")
+
+
+def test_what_lies_around_a_part_does_not_depend_on_when_units_were_read() -> None:
+    # (part, whole, offset) by unit: 1 lies in 2 and 3, these in 4, which a later unit puts into 5 beside a 1.
+    units = [[(1, 2, 8), (1, 3, 0), (2, 3, 16)], [(2, 4, 0), (3, 4, 32)], [(4, 5, 8), (1, 5, 0), (6, 5, 1 << 62)]]
+    at_once, in_turns = _Relations(), _Relations()
+    for added in units:
+        for one in added:
+            at_once.add(*one)
+            in_turns.add(*one)
+        for part in (1, 2, 3, 4, 6):
+            for bases_only in (False, True):
+                in_turns.wholes(part, bases_only=bases_only)
+    for part in (1, 2, 3, 4, 6):
+        for bases_only in (False, True):
+            found = at_once.wholes(part, bases_only=bases_only)
+            assert in_turns.wholes(part, bases_only=bases_only) == found
+    assert at_once.wholes(1, bases_only=False) == {2: [8], 3: [0, 24], 4: [8, 32, 56], 5: [0, 16, 40, 64]}
+    assert at_once.wholes(6, bases_only=True) == {5: [0]} and not at_once.wholes(1, bases_only=True)

@@ -51,6 +51,25 @@ def test_members_within_members_make_a_path(graph: TypeGraph) -> None:
     ]  # fmt: skip
 
 
+def test_of_many_members_in_a_row_those_with_bytes_are_found(graph: TypeGraph) -> None:
+    word, byte = integer(graph), integer(graph, "char", 1)
+    none = array(graph, word, 0)
+    row = [member("none", 0, none), *(member(f"m{k}", 8 * k, word) for k in range(100)), member("mark", 796, none)]
+    many = struct(graph, "many", 808, *row, member("last", 800, word), member("rest", 804, array(graph, byte, -1)))
+    for k in (0, 1, 50, 99):
+        found = graph.member_at(many, 8 * k + 1, 1)
+        assert found is not None and (found.path, found.offset) == (f"m{k}", 1)
+        gap = graph.member_at(many, 8 * k + 5, 1)
+        assert gap is not None and (gap.path, gap.type) == ("", many)
+    for at, path in ((801, "last"), (804, "rest[]"), (5000, "rest[]")):
+        found = graph.member_at(many, at, 1)
+        assert found is not None and found.path == path
+    # One that reaches over the next is found behind that as well.
+    over = struct(graph, "over", 12, member("all", 0, array(graph, word, 3)), member("one", 4, word))
+    found = graph.member_at(over, 8, 4)
+    assert found is not None and found.path == "all[]"
+
+
 def test_nothing_lies_outside(graph: TypeGraph) -> None:
     word = integer(graph)
     node = struct(graph, "node", 8, member("key", 0, word))
