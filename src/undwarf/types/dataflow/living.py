@@ -49,7 +49,7 @@ class Living:
     """By block, what has a use at its begin."""
     ints = cython.declare("const int[::1]")
     count: cython.Py_ssize_t
-    taken: Any
+    taken = cython.declare(dict)
     questions: Any
     lost: cython.ulonglong
     reads: cython.ulonglong

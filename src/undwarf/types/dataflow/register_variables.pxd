@@ -18,7 +18,11 @@ cdef class RegisterVariables(State):
     cdef long long derived_from
     cdef long long derived_by
 
-    cdef int find_seeds(self, Py_ssize_t k) except? -1
+    # The segment whose variables `seeds` was asked for last.
+    cdef int segment
+
+    cdef int find_seeds(self, int segment) except? -1
+    cdef Py_ssize_t _differing(self, Py_ssize_t i) noexcept
     cdef int _said(self, Py_ssize_t place) except? -1
     cdef int held(self, long long t, long long offset, long long size) except? -1
     cpdef int seed(self, Py_ssize_t k) except? -1

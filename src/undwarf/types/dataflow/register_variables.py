@@ -53,19 +53,17 @@ class RegisterVariables(State):
         self.seeded = questions.seeds
         self.strays = questions.strays
         self.met = zeros("i", 3 * self.seeds.count)
+        self.segment = -1
 
     @cython.cfunc
     @cython.exceptval(-1)
-    @cython.locals(
-        at=cython.Py_ssize_t, i=cython.Py_ssize_t, n=cython.Py_ssize_t, place=cython.Py_ssize_t,
-        segment=cython.Py_ssize_t,
-    )  # fmt: skip
-    def find_seeds(self, k: cython.Py_ssize_t) -> cython.int:
-        """Sets where in `seeds` the variables are that are in registers at an instruction and say what these hold."""
-        segment = self.seeds.data[k]
-        at = self.seeds.firsts + 2 * segment
+    @cython.locals(at=cython.Py_ssize_t, i=cython.Py_ssize_t, n=cython.Py_ssize_t, place=cython.Py_ssize_t)
+    def find_seeds(self, segment: cython.int) -> cython.int:
+        """Sets where in `seeds` the variables are that are in registers in a segment and say what these hold."""
+        self.segment = segment
+        at = self.seeds.firsts + 2 * cython.cast(cython.Py_ssize_t, segment)
         if not self.seeds.data[at]:
-            self.seeds.fill(self.seeds.data[k], at)
+            self.seeds.fill(segment, at)
             n = self.seeds.data[at] - 1
             for i in range(n, self.seeds.data[at + 1]):
                 place = self.seeds.items[i]
@@ -108,6 +106,21 @@ class RegisterVariables(State):
             self.values.held.put(key, found)
         return found
 
+    @cython.cfunc
+    @cython.inline
+    @cython.boundscheck(False)
+    @cython.exceptval(check=False)
+    @cython.locals(place=cython.Py_ssize_t)
+    def _differing(self, i: cython.Py_ssize_t) -> cython.Py_ssize_t:
+        """The first of the variables found last, from one on, whose register does not hold what that says."""
+        # Items are numbers of places, of which those with registers that a state has no room for are left out.
+        while i < self.seeds.end:
+            place = self.seeds.items[i]
+            if self.state[self.seeded[2 * place]] != self.seeded[2 * place + 1]:
+                break
+            i += 1
+        return i
+
     @cython.ccall
     @cython.exceptval(-1)
     def seed(self, k: cython.Py_ssize_t) -> cython.int:
@@ -118,14 +131,21 @@ class RegisterVariables(State):
         value: cython.int
         known: cython.int
         astray: cython.bint
-        segment: cython.int = self.seeds.data[k] + 1
-        self.find_seeds(k)
-        for i in range(self.seeds.begin, self.seeds.end):
+        segment: cython.int = self.seeds.data[k]
+        if segment != self.segment:
+            self.find_seeds(segment)
+        # What was met in a segment is noted with its number and one, so that none is 0.
+        segment += 1
+        i = self.seeds.begin - 1
+        while True:
+            i = self._differing(i + 1)
+            if i >= self.seeds.end:
+                break
             place = cython.cast(cython.Py_ssize_t, self.seeds.items[i])
             register = self.seeded[2 * place]
             value = self.seeded[2 * place + 1]
             known = self.state[register]
-            if known == value or register == self.stack_pointer:
+            if register == self.stack_pointer:
                 continue
             astray = self.strays[place]
             place *= 3

@@ -118,6 +118,7 @@ class Segments:
 
 
 @cython.cfunc
+@cython.boundscheck(False)
 @cython.exceptval(-1)
 @cython.locals(starts="const unsigned int[::1]")
 def _first_from(starts: Any, end: cython.longlong, offset: cython.longlong) -> cython.Py_ssize_t:
@@ -130,6 +131,7 @@ def _first_from(starts: Any, end: cython.longlong, offset: cython.longlong) -> c
         return high + 1
     while low < high:
         middle = (low + high) // 2
+        # Below how many there are.
         if starts[middle] < offset:
             low = middle + 1
         else:
