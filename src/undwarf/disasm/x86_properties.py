@@ -22,6 +22,8 @@ __all__ = [
     "turned_around",
 ]
 
+_BRANCH = Flow.BRANCH
+
 
 _SIGNED_CONDITIONS = frozenset((ConditionCode.L, ConditionCode.GE, ConditionCode.LE, ConditionCode.G))
 _UNSIGNED_CONDITIONS = frozenset((ConditionCode.B, ConditionCode.AE, ConditionCode.BE, ConditionCode.A))
@@ -51,7 +53,7 @@ def fused(before: Instruction, branch: Instruction) -> bool:
     Intel's and AMD's optimization manuals: a compare or simple arithmetic followed by a conditional jump; not with an
     immediate and an address relative to the instruction pointer.
     """
-    if branch.flow != Flow.BRANCH or before.next_address != branch.address:
+    if branch.flow != _BRANCH or before.next_address != branch.address:
         return False
     native = before.native
     if not isinstance(native, Native) or native.mnemonic not in _FUSING:

@@ -24,6 +24,9 @@ from undwarf.types.sources.got import OffsetTable
 from undwarf.types.sources.objects import ObjectFile
 from undwarf.types.sources.places import Prototype, TypeSource
 
+_CALL, _INDIRECT_CALL, _INDIRECT_JUMP = Flow.CALL, Flow.INDIRECT_CALL, Flow.INDIRECT_JUMP
+_POP, _COPY, _LOAD, _PUSH = Action.POP, Action.COPY, Action.LOAD, Action.PUSH
+
 _CFA_REGISTER = 1
 _PT_TLS = 7
 _SMALL = 1024
@@ -122,14 +125,14 @@ class Binary:
         for k in instructions.calls_through_memory():
             target = self.slots.function(instructions.displacements[k])
             if target is not None:
-                instructions.redirect(k, Flow.CALL, target)
-        calls = scan.with_flow(instructions.flows, Flow.INDIRECT_CALL)
+                instructions.redirect(k, _CALL, target)
+        calls = scan.with_flow(instructions.flows, _INDIRECT_CALL)
         # What may be come to from anywhere.
-        anywhere = bool(calls) and bool(scan.with_flow(instructions.flows, Flow.INDIRECT_JUMP))
+        anywhere = bool(calls) and bool(scan.with_flow(instructions.flows, _INDIRECT_JUMP))
         for k in calls:
             target = self._through_register(instructions, k, anywhere)
             if target is not None:
-                instructions.redirect(k, Flow.CALL, target)
+                instructions.redirect(k, _CALL, target)
 
     def _through_register(self, instructions: Listing, k: int, anywhere: bool) -> int | None:
         """The function that an indirect call through a register goes to, where that was loaded from the global offset
@@ -144,18 +147,18 @@ class Binary:
             lost = register in self._machine.lost_in_calls
             if anywhere and not lost:
                 # What is restored is the caller's.
-                written = [one for one in instructions.writing(register) if instructions[one].action != Action.POP]
+                written = [one for one in instructions.writing(register) if instructions[one].action != _POP]
             else:
                 written = instructions.writers(at, register)
             for one in written:
                 source = instructions[one]
                 if lost and (one > at or any(flows[one + 1 : at])):
                     return None
-                if source.action == Action.COPY and source.width == _POINTER and len(seen) < _COPIES:
+                if source.action == _COPY and source.width == _POINTER and len(seen) < _COPIES:
                     if source.left not in seen:
                         seen.add(source.left)
                         queue.append((one, source.left))
-                elif source.action == Action.LOAD and source.memory[0].absolute and not source.memory[0].segment:
+                elif source.action == _LOAD and source.memory[0].absolute and not source.memory[0].segment:
                     slots.add(source.memory[0].displacement)
                 else:
                     return None
@@ -175,7 +178,7 @@ class Binary:
             raw = self.elf.read(slot, 8, writable=True) if slot in self._paravirtual else None
             target = int.from_bytes(raw, "little") if raw is not None else 0
             if target and self.executable(target):
-                instructions.redirect(k, Flow.CALL, target)
+                instructions.redirect(k, _CALL, target)
 
     def frame_rules(self, pcs: Iterable[int]) -> list[tuple[int, int] | None]:
         """(register, offset)s whose sums are the call frame addresses at instructions, by the unwind table."""
@@ -268,12 +271,12 @@ class Binary:
         if code is None or self.stubs.find(address) is not None:
             return None
         listing = machine.listing(code, address)
-        if listing and listing[0].action == Action.PUSH and listing.may_push(self._lost):
+        if listing and listing[0].action == _PUSH and listing.may_push(self._lost):
             kept = put_back(machine, self._read, address) & machine.lost_in_calls
             if kept:
                 return machine.lost_in_calls - kept
         leaving = listing.leaving()
-        if any(flow == Flow.INDIRECT_CALL or (flow == Flow.CALL and target is None) for flow, target in leaving):
+        if any(flow == _INDIRECT_CALL or (flow == _CALL and target is None) for flow, target in leaving):
             return None
         changed = set(listing.written())
         for flow, target in leaving:
@@ -282,9 +285,9 @@ class Binary:
                 if inner is None:
                     return None
                 changed |= inner
-            elif flow == Flow.CALL and target != address:
+            elif flow == _CALL and target != address:
                 return None
-        if any(flow == Flow.INDIRECT_JUMP for flow, _target in leaving) and not self._switches_only(listing):
+        if any(flow == _INDIRECT_JUMP for flow, _target in leaving) and not self._switches_only(listing):
             return None
         return machine.lost_in_calls & changed
 
@@ -294,7 +297,7 @@ class Binary:
         if machine is None:
             return False
         flow = FunctionFlow(listing, machine, self.read_loaded, self.never_returns)
-        jumps = [k for k, one in enumerate(listing.flows.tolist()) if one & 15 == Flow.INDIRECT_JUMP]
+        jumps = [k for k, one in enumerate(listing.flows.tolist()) if one & 15 == _INDIRECT_JUMP]
         return not flow.open and all(flow.blocks.successors(flow.block_of(k)) for k in jumps)
 
     def name_at(self, address: int) -> str:

@@ -32,6 +32,8 @@ from undwarf.types.sources.places import TypeSource
 
 __all__ = ["Access", "Resolver"]
 
+_BRANCH = Flow.BRANCH
+
 _EM_X86_64 = 62
 _KEPT_FUNCTIONS = 256
 _KEPT_DONE = 4
@@ -282,7 +284,7 @@ class Resolver:
         if place is None or not place[1]:
             return None
         instructions, k = place
-        if self._elf.machine != _EM_X86_64 or instructions.flows[k] & 15 != Flow.BRANCH:
+        if self._elf.machine != _EM_X86_64 or instructions.flows[k] & 15 != _BRANCH:
             return None
         if not fused(instructions[k - 1], instructions[k]):
             return None

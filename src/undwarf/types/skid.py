@@ -11,6 +11,8 @@ from undwarf.types.dataflow.flow import FunctionFlow
 
 __all__ = ["late"]
 
+_CALL, _INDIRECT_CALL, _RETURN = Flow.CALL, Flow.INDIRECT_CALL, Flow.RETURN
+
 _LOOK_BACK = 8
 
 
@@ -31,7 +33,7 @@ def late(flow: FunctionFlow, k: int, *, trap_after: bool = False) -> "tuple[int,
     nearest = None
     for at in before:
         made = flow.instructions[at]
-        if made.flow in (Flow.CALL, Flow.INDIRECT_CALL, Flow.RETURN):
+        if made.flow in (_CALL, _INDIRECT_CALL, _RETURN):
             break
         written.update(made.writes)
         loads = any("r" in operand.access and not operand.implicit for operand in made.memory)

@@ -15,6 +15,9 @@ from undwarf.types.dataflow.blocks import Blocks
 
 __all__ = ["FunctionFlow"]
 
+_NEXT = Flow.NEXT
+_POP, _LEAVE, _COPY, _LOAD, _STORE = Action.POP, Action.LEAVE, Action.COPY, Action.LOAD, Action.STORE
+
 _ENDS = (Flow.JUMP, Flow.INDIRECT_JUMP, Flow.RETURN)
 """What is behind these is not come to from them."""
 _LOOK_BACK = 12
@@ -106,16 +109,16 @@ class FunctionFlow:
         register = made.left if made.left >= 0 else (made.reads[0] if made.reads else -1)
         for k in range(jump - 1, max(-1, jump - _LOOK_BACK), -1):
             before = self.instructions[k]
-            if before.flow != Flow.NEXT:
+            if before.flow != _NEXT:
                 break
-            if before.action in (Action.POP, Action.LEAVE):
+            if before.action in (_POP, _LEAVE):
                 # The frame is let go of before the jump.
                 return True
             if register in before.writes:
-                if before.action == Action.COPY:
+                if before.action == _COPY:
                     register = before.left
                     continue
-                return before.action == Action.LOAD and before.memory[0].index < 0
+                return before.action == _LOAD and before.memory[0].index < 0
         return False
 
     def _jump_table(self, jump: int) -> list[int]:
@@ -188,9 +191,9 @@ class FunctionFlow:
         made = self.instructions[k]
         if made.width != 8:
             return []
-        if made.action == Action.COPY:
+        if made.action == _COPY:
             return [(k, made.left)]
-        return self._put_aside.get(_place(made), []) if made.action == Action.LOAD else []
+        return self._put_aside.get(_place(made), []) if made.action == _LOAD else []
 
     @cached_property
     def _put_aside(self) -> dict[tuple[int, int], list[tuple[int, int]]]:
@@ -200,7 +203,7 @@ class FunctionFlow:
         others = set()
         for k, made in enumerate(self.instructions):
             if made.memory and "w" in made.memory[0].access and made.memory[0].base in self._frame:
-                if made.action == Action.STORE and made.left >= 0 and made.memory[0].size == 8:
+                if made.action == _STORE and made.left >= 0 and made.memory[0].size == 8:
                     found.setdefault(_place(made), []).append((k, made.left))
                 else:
                     others.add(_place(made))

@@ -11,6 +11,10 @@ from undwarf.disasm.listing import Listing
 
 __all__ = ["given_back"]
 
+_RETURN, _NEXT, _CALL = Flow.RETURN, Flow.NEXT, Flow.CALL
+_COPY, _ADD, _SUBTRACT, _ADDRESS, _LOAD = Action.COPY, Action.ADD, Action.SUBTRACT, Action.ADDRESS, Action.LOAD
+_PUSH, _POP, _LEAVE, _STORE = Action.PUSH, Action.POP, Action.LEAVE, Action.STORE
+
 _POINTER = 8
 _ON_STACK = -1
 """Stands for the register of what is counted from the stack pointer at the function's begin."""
@@ -26,10 +30,10 @@ def given_back(
     not so for sure. ``callee`` says the same of what it calls."""
     followed = _Followed(machine, callee)
     for made in listing:
-        if made.flow == Flow.RETURN:
+        if made.flow == _RETURN:
             back = followed.held.get(machine.result)
             return back if back is not None and back[0] != _ON_STACK else None
-        if made.flow not in (Flow.NEXT, Flow.CALL) or not followed.goes_on(made):
+        if made.flow not in (_NEXT, _CALL) or not followed.goes_on(made):
             return None
     return None
 
@@ -47,24 +51,24 @@ class _Followed:
 
     def goes_on(self, made: Instruction) -> bool:
         """Carry an instruction out; False where nothing is known behind it."""
-        if made.flow == Flow.CALL:
+        if made.flow == _CALL:
             return self._calls(made)
         action, goes = made.action, None
-        if action == Action.COPY and made.width == _POINTER:
+        if action == _COPY and made.width == _POINTER:
             goes = self.held.get(made.left)
-        elif action in (Action.ADD, Action.SUBTRACT) and made.width == _POINTER and made.right == NONE:
-            goes = _moved(self.held.get(made.left), made.immediate if action == Action.ADD else -made.immediate)
-        elif action == Action.ADDRESS and made.width == _POINTER:
+        elif action in (_ADD, _SUBTRACT) and made.width == _POINTER and made.right == NONE:
+            goes = _moved(self.held.get(made.left), made.immediate if action == _ADD else -made.immediate)
+        elif action == _ADDRESS and made.width == _POINTER:
             goes = self._address(made.memory[0])
-        elif action == Action.LOAD and made.width == _POINTER:
+        elif action == _LOAD and made.width == _POINTER:
             place = self._place(made.memory[0])
             goes = self._kept.get(place) if place is not None else None
-        elif action == Action.PUSH:
+        elif action == _PUSH:
             self._push(self.held.get(made.left) if made.left != NONE else None)
             return True
-        elif action in (Action.POP, Action.LEAVE):
-            pointer = self._machine.frame_pointer if action == Action.LEAVE else made.destination
-            if action == Action.LEAVE:
+        elif action in (_POP, _LEAVE):
+            pointer = self._machine.frame_pointer if action == _LEAVE else made.destination
+            if action == _LEAVE:
                 self.held[self._machine.stack_pointer] = self.held.get(pointer, (NONE, 0))
             goes = self._pop()
             self._set(pointer, goes)
@@ -110,7 +114,7 @@ class _Followed:
             if "w" in operand.access:
                 place = self._place(operand)
                 if place is not None:
-                    whole = made.action == Action.STORE and operand.size == _POINTER and made.left != NONE
+                    whole = made.action == _STORE and operand.size == _POINTER and made.left != NONE
                     self._put(place, operand.size or operand.element, self.held.get(made.left) if whole else None)
 
     def _put(self, at: int, size: int, where: _Where | None) -> None:

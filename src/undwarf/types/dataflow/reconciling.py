@@ -16,6 +16,8 @@ from undwarf.types.layouts.model import Kind, TypeGraph
 
 __all__ = ["Reconciler"]
 
+_UNION = Kind.UNION
+
 _IN_SCOPE = 2
 """Of what is told: by a variable that is in its scope, against one that is not."""
 
@@ -136,7 +138,7 @@ class Reconciler:
     def _is_choice(self, t: int, member: int) -> bool:
         """Whether an aggregate is a member of a union, which others share its place with."""
         graph = self._graph
-        union = graph.kind(graph.strip(t)) == Kind.UNION
+        union = graph.kind(graph.strip(t)) == _UNION
         return union and graph.is_aggregate(member) and graph.object_at(t, 0, member) and not graph.same(t, member)
 
     def _numbers_behind(self, t: int, offset: int, said: int) -> bool:

@@ -44,6 +44,8 @@ __all__ = [
     "with_variable",
 ]
 
+_VOID, _UNION = Kind.VOID, Kind.UNION
+
 NUMBER, FRAME, OBJECT, ADDRESS, PERCPU, THREAD, POISON, VIRTUAL = range(8)
 ANY = 1 << 40
 """The symbol of what any load from a union gives, to which the data flow gives one of its own."""
@@ -65,7 +67,7 @@ def value_of_type(graph: TypeGraph, t: int, offset: int, size: int) -> Value | N
     if not t or not graph.is_pointer(t):
         return None
     target = graph.target(t)
-    if graph.kind(graph.strip(target)) == Kind.VOID:
+    if graph.kind(graph.strip(target)) == _VOID:
         return None
     return (OBJECT, target, 0, 0, 0)
 
@@ -147,7 +149,7 @@ def with_variable(t: int, offset: int, step: int, value: Value, graph: TypeGraph
     first: Value = (OBJECT, value[1], 0, 0, value[4] % whole)
     inside = [*((value[1],) if not first[4] else ()), *_parts(first, graph)]
     for one in inside[:_MOST_PARTS]:
-        if graph.kind(graph.strip(one)) == Kind.UNION:
+        if graph.kind(graph.strip(one)) == _UNION:
             inside += [member.type for member in graph.members(graph.strip(one)) if not member.offset]
     for one in inside:
         size = graph.size(one)

@@ -27,6 +27,9 @@ from undwarf.types.uses.pointed import pointed, scalar_at
 
 __all__ = ["CallUses"]
 
+_INDIRECT_CALL = Flow.INDIRECT_CALL
+_INT, _FUNCTION, _FLOAT = Kind.INT, Kind.FUNCTION, Kind.FLOAT
+
 _RETURNED = {"integer": (0, 1), "sse": (XMM0, XMM0 + 1)}
 """Registers of the parts of what is returned, by their class."""
 _GIVEN_BACK = {**dict.fromkeys(GIVEN_BACK, RDI), "realloc": RDI, "reallocarray": RDI, "bsearch": RSI}
@@ -129,7 +132,7 @@ class CallUses(InstructionUses):
         """What a function takes, as far as that is trusted, and what it returns."""
         if prototype is not None:
             return prototype.arguments if prototype.trusted else (), prototype.returns
-        t = self._function_called(k, made) if made.flow == Flow.INDIRECT_CALL else VOID
+        t = self._function_called(k, made) if made.flow == _INDIRECT_CALL else VOID
         if not t:
             return (), VOID
         returns = self.graph.returns(t)
@@ -177,7 +180,7 @@ class CallUses(InstructionUses):
         if made.target is not None:
             known = {register: tracker.register(register) for register in (*MACHINE.parameters, 0)}
             self.calls.append((k, made.target, known, self._arguments_held(held)))
-        elif made.flow == Flow.INDIRECT_CALL:
+        elif made.flow == _INDIRECT_CALL:
             self._given_members(k, made, held)
             callee = self._callee_node(k, made, held)
             if callee is not None:
@@ -240,7 +243,7 @@ class CallUses(InstructionUses):
         graph, known = self.graph, self.tracker.register
         pairs = [(MACHINE.parameters[one], MACHINE.parameters[size]) for one, size in SIZED.get(name, ())]
         for (register, t, piece), (behind, number, _piece) in pairwise(arguments):
-            if not piece and graph.is_void_pointer(t) and graph.kind(graph.strip(number)) == Kind.INT:
+            if not piece and graph.is_void_pointer(t) and graph.kind(graph.strip(number)) == _INT:
                 pairs.append((register, behind))
         for register, behind in pairs:
             where, size = known(register), known(behind)
@@ -323,7 +326,7 @@ class CallUses(InstructionUses):
         for register in made.reads:
             value = self.tracker.register(register)
             exact = value is not None and value[0] == OBJECT and not value[2] and not value[4]
-            if exact and value is not None and self.graph.kind(self.graph.strip(value[1])) == Kind.FUNCTION:
+            if exact and value is not None and self.graph.kind(self.graph.strip(value[1])) == _FUNCTION:
                 return value[1]
         return VOID
 
@@ -373,7 +376,7 @@ class CallUses(InstructionUses):
             self._used_as(MACHINE.result, result, returns)
 
     def _is_floating(self, t: int) -> bool:
-        return self.graph.kind(self.graph.strip(t)) == Kind.FLOAT
+        return self.graph.kind(self.graph.strip(t)) == _FLOAT
 
     def _returned_numbers(self) -> None:
         """Note of variables that are returned on one of several ways that they are what the function returns."""

@@ -15,6 +15,8 @@ from undwarf.types.uses.pointed import pointed
 
 __all__ = ["GENERAL", "PLACES", "REACH", "HeldValues"]
 
+_INT, _VOID = Kind.INT, Kind.VOID
+
 GENERAL = range(16)
 PLACES = 1 << 20
 """Where numbers of places in the frame, which hold values as registers do, have their zero."""
@@ -146,7 +148,7 @@ class HeldValues:
             return
         leads, graph = self.tracker.register(base), self.graph
         loaded = other[0].copied if other[0].key[0] == "made" and other[2] == 8 else ()
-        numbers = bool(loaded) and all(graph.kind(graph.strip(t)) == Kind.INT for t in loaded)
+        numbers = bool(loaded) and all(graph.kind(graph.strip(t)) == _INT for t in loaded)
         if numbers and leads is not None and leads[0] == OBJECT and graph.size(leads[1]) > 1:
             source[0].strayed = True
 
@@ -187,7 +189,7 @@ class HeldValues:
             return
         if graph.is_pointer(t):
             target = graph.target(t)
-            if graph.kind(graph.strip(target)) == Kind.VOID:
+            if graph.kind(graph.strip(target)) == _VOID:
                 return
             known = pointed(self.tracker, self.tracker.register(register))
             whole = not source[1] or graph.size(target) == 1

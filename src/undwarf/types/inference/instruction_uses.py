@@ -13,6 +13,11 @@ from undwarf.types.uses.pointed import scalar_at
 
 __all__ = ["InstructionUses"]
 
+_MULTIPLY, _SHIFT_LEFT, _STORE, _UPDATE = Action.MULTIPLY, Action.SHIFT_LEFT, Action.STORE, Action.UPDATE
+_COPY, _LOAD, _ADDRESS, _ADD, _SUBTRACT = Action.COPY, Action.LOAD, Action.ADDRESS, Action.ADD, Action.SUBTRACT
+_ADD_MEMORY, _SELECT, _EXTEND, _OTHER = Action.ADD_MEMORY, Action.SELECT, Action.EXTEND, Action.OTHER
+_INT = Kind.INT
+
 _WHOLE = (Action.ADD, Action.SUBTRACT, Action.MULTIPLY, Action.SHIFT_LEFT)
 
 MadeOf = tuple[Node | int, ...]
@@ -29,7 +34,7 @@ class InstructionUses(MemoryUses):
             for register in (made.left, made.right):
                 each = held.get(register)
                 self._whole(each)
-                if each is not None and not each[1] and action in (Action.MULTIPLY, Action.SHIFT_LEFT):
+                if each is not None and not each[1] and action in (_MULTIPLY, _SHIFT_LEFT):
                     each[0].numeric = True
         sign, width = signedness(made, after, plain=self.unoptimised)
         if sign and slot is not None and width == 8 and compares(made) and immediate_of(made):
@@ -37,14 +42,14 @@ class InstructionUses(MemoryUses):
             slot.numeric = True
         if sign:
             self._signs(made, sign, width, held, slot)
-        if action == Action.STORE:
+        if action == _STORE:
             self._stored(k, made, held, slot, frame)
             return
         result, made_of = self._result(k, made, held, slot, frame, width)
         if not made_of and makes_int(made):
             t = integer(self.graph, 4, signed=True)
             made_of = (t,) if t else ()
-        if action == Action.UPDATE and slot is not None and made.left != NONE:
+        if action == _UPDATE and slot is not None and made.left != NONE:
             slot.beside = added(slot.beside, *self._parts(made.left, held, made.memory[0].size))
         self._written(k, made, held, frame, result, made_of)
 
@@ -71,7 +76,7 @@ class InstructionUses(MemoryUses):
 
     def _in_frame(self, made: Instruction, operand: Memory, frame: Value, held: dict[int, Held | None]) -> Node | None:
         """Something in the frame is accessed; its node."""
-        zero = made.action == Action.STORE and made.left == NONE and not made.immediate
+        zero = made.action == _STORE and made.left == NONE and not made.immediate
         if not zero or operand.size != 8:
             self.frame.note_floating(frame, operand)
         slot = self._slot(frame, operand)
@@ -102,9 +107,9 @@ class InstructionUses(MemoryUses):
         offset = base[1] + operand.displacement
         self._bases[k, number] = base[0], offset
         self._note_beyond(k, number)
-        calculated = made.action == Action.UPDATE or bool(calculates(made))
+        calculated = made.action == _UPDATE or bool(calculates(made))
         base[0].follow(offset, operand.size, floating=bool(operand.floating), number=calculated)
-        if made.action == Action.UPDATE and made.left == made.right == NONE:
+        if made.action == _UPDATE and made.left == made.right == NONE:
             base[0].grows(offset, operand.size, made.immediate)
 
     def _result(
@@ -118,33 +123,33 @@ class InstructionUses(MemoryUses):
     ) -> tuple[Held | None, MadeOf]:
         """What an instruction's destination holds, and what that is calculated from."""
         action = made.action
-        if action == Action.COPY:
+        if action == _COPY:
             return self._copied(made, held), self._made_of.get(made.left, ())
-        if action == Action.LOAD:
+        if action == _LOAD:
             return self._loaded(k, made, held, slot, frame), ()
-        if action == Action.ADDRESS:
+        if action == _ADDRESS:
             return self._address(k, made, held)
-        if action in (Action.ADD, Action.SUBTRACT) and made.right == NONE:
+        if action in (_ADD, _SUBTRACT) and made.right == NONE:
             base = self.read(held, made.left)
             if base is None:
                 return None, ()
-            amount = made.immediate if action == Action.ADD else -made.immediate
+            amount = made.immediate if action == _ADD else -made.immediate
             base[0].reckoned = base[0].reckoned or not base[1]
             return ((base[0], base[1] + amount, base[2]) if made.width == 8 else None), (base[0],)
-        if action == Action.ADD and made.width == 8:
+        if action == _ADD and made.width == 8:
             self._strays(held, made.left, made.right)
             self._strays(held, made.right, made.left)
             made_of = self._calculated(made, held, slot, width)
             row = self._row(held, made.left, made.right, 1) or self._row(held, made.right, made.left, 1)
             further = row or self._further(k, made, held)
             return further or self._somewhere(k, made.destination, made.left, made.right), made_of
-        if action == Action.ADD_MEMORY:
+        if action == _ADD_MEMORY:
             self._strays_by_memory(k, made, held)
             made_of = self._calculated(made, held, slot, width)
             return self._further(k, made, held), made_of
-        if action == Action.SELECT and made.width == 8:
+        if action == _SELECT and made.width == 8:
             return self._selected(k, made, held), ()
-        if action == Action.EXTEND and made.signed:
+        if action == _EXTEND and made.signed:
             extended = held.get(made.left)
             if extended is not None and not extended[1] and extended[2] == made.width:
                 extended[0].sign(1)
@@ -211,16 +216,16 @@ class InstructionUses(MemoryUses):
     ) -> None:
         """Registers are written: what the destination holds is known, and where in the frame it comes from."""
         action, destination = made.action, made.destination
-        moved = self.frame.came.get(made.left) if action == Action.COPY and made.width == 8 else None
+        moved = self.frame.came.get(made.left) if action == _COPY and made.width == 8 else None
         for register in made.writes:
             held[register] = None
             self._made_of.pop(register, None)
             self.frame.lose(register)
         if moved is not None:
             self.frame.came[destination] = moved
-        if action == Action.LOAD:
+        if action == _LOAD:
             self.frame.carries(k, destination, made.memory[0].size, frame)
-        elif action == Action.OTHER and made.memory and made.memory[0].size > 8:
+        elif action == _OTHER and made.memory and made.memory[0].size > 8:
             vector = moves_vector(made)
             if vector != NONE and made.memory[0].access == "r":
                 self.frame.carries(k, vector, made.memory[0].size, frame)
@@ -237,7 +242,7 @@ class InstructionUses(MemoryUses):
 
     def _strays_by_memory(self, k: int, made: Instruction, held: dict[int, Held | None]) -> None:
         t = scalar_at(self.tracker, k, 0, 8)
-        number = bool(t) and self.graph.kind(self.graph.strip(t)) == Kind.INT
+        number = bool(t) and self.graph.kind(self.graph.strip(t)) == _INT
         for register in (made.left, made.right) if number else ():
             source, leads = held.get(register), self.tracker.register(register)
             if source is None or source[1] or source[0].key[0] != "slot":

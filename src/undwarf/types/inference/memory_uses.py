@@ -15,6 +15,8 @@ from undwarf.types.uses.pointed import is_either, pointed, scalar_at
 
 __all__ = ["MemoryUses", "Store"]
 
+_FUNCTION, _VOID = Kind.FUNCTION, Kind.VOID
+
 _WORD = 8
 """Bytes that numbers and pointers take at most."""
 _PARAMETER_LIST = "__va_list_tag"
@@ -96,7 +98,7 @@ class MemoryUses(NumberUses):
     def _is_any(self, t: int) -> bool:
         """Whether a type is a pointer to a function or to anything."""
         graph = self.graph
-        return graph.is_pointer(t) and graph.kind(graph.strip(graph.target(t))) in (Kind.FUNCTION, Kind.VOID)
+        return graph.is_pointer(t) and graph.kind(graph.strip(graph.target(t))) in (_FUNCTION, _VOID)
 
     def _moves(self, k: int, register: int, size: int) -> None:
         """What was loaded elsewhere is stored as it is, not in the frame."""

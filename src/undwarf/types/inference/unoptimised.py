@@ -8,6 +8,9 @@ from undwarf.disasm.x86_operands import RBX
 
 __all__ = ["is_unoptimised"]
 
+_NEXT = Flow.NEXT
+_PUSH, _COPY, _LOAD, _STORE, _UPDATE = Action.PUSH, Action.COPY, Action.LOAD, Action.STORE, Action.UPDATE
+
 _FORGETFUL = 1024
 """Instructions that are looked at for what no optimizer does."""
 _PROLOGUE = 32
@@ -19,11 +22,9 @@ def is_unoptimised(instructions: Listing) -> bool:
     copied = kept = False
     for k in range(min(8, len(instructions))):
         made = instructions[k]
-        kept = kept or (made.action == Action.PUSH and made.left not in (MACHINE.frame_pointer, RBX, NONE))
+        kept = kept or (made.action == _PUSH and made.left not in (MACHINE.frame_pointer, RBX, NONE))
         copied = copied or (
-            made.action == Action.COPY
-            and made.destination == MACHINE.frame_pointer
-            and made.left == MACHINE.stack_pointer
+            made.action == _COPY and made.destination == MACHINE.frame_pointer and made.left == MACHINE.stack_pointer
         )
     return copied and (not kept or _loads_again(instructions) or _forgets(instructions))
 
@@ -35,12 +36,12 @@ def _loads_again(instructions: Listing) -> bool:
         made = instructions[k]
         operand = made.memory[0] if made.memory and made.memory[0].base == MACHINE.frame_pointer else None
         place = (operand.displacement, operand.size) if operand is not None else None
-        if made.action == Action.LOAD and place in stored:
+        if made.action == _LOAD and place in stored:
             return True
-        if made.flow != Flow.NEXT:
+        if made.flow != _NEXT:
             break
         stored = {at: register for at, register in stored.items() if register not in made.writes}
-        if place is not None and made.action == Action.STORE and made.left in MACHINE.parameters:
+        if place is not None and made.action == _STORE and made.left in MACHINE.parameters:
             stored[place] = made.left
     return False
 
@@ -55,6 +56,6 @@ def _forgets(instructions: Listing) -> bool:
         place = (operand.displacement, operand.size) if operand is not None and operand.index == NONE else None
         if place is not None and place == before and operand is not None and operand.access != "w":
             found += 1
-        kept = made.action == Action.UPDATE or (made.action == Action.STORE and made.left != NONE)
-        before = place if kept and made.flow == Flow.NEXT else None
+        kept = made.action == _UPDATE or (made.action == _STORE and made.left != NONE)
+        before = place if kept and made.flow == _NEXT else None
     return found > 1

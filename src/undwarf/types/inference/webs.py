@@ -26,6 +26,8 @@ from undwarf.types.sources.places import Prototype
 
 __all__ = ["Webs"]
 
+_CALL, _INDIRECT_CALL, _RETURN, _JUMP = Flow.CALL, Flow.INDIRECT_CALL, Flow.RETURN, Flow.JUMP
+
 _ELEMENTS = 64
 """Elements of an array in the frame that are looked for one by one."""
 _MOST_NODES = 200_000
@@ -97,13 +99,13 @@ class Webs(CallUses):
             made = instructions[k]
             self.frame.at = k
             after = instructions[k + 1] if k + 1 < len(instructions) else None
-            if made.flow in (Flow.CALL, Flow.INDIRECT_CALL):
+            if made.flow in (_CALL, _INDIRECT_CALL):
                 self._call(k, made, held)
                 continue
-            if made.flow == Flow.RETURN:
+            if made.flow == _RETURN:
                 self._return(k, held)
                 continue
-            if made.flow == Flow.JUMP and made.target is not None and tracker.flow.index_of(made.target) is None:
+            if made.flow == _JUMP and made.target is not None and tracker.flow.index_of(made.target) is None:
                 self._call(k, made, held)
                 continue
             self._step(k, made, after, held)

@@ -21,6 +21,12 @@ from undwarf.types.uses.pointer_uses import expected
 
 __all__ = ["allocated"]
 
+_INDIRECT_CALL, _BRANCH, _JUMP, _INDIRECT_JUMP = Flow.INDIRECT_CALL, Flow.BRANCH, Flow.JUMP, Flow.INDIRECT_JUMP
+_RETURN, _STOP, _CALL = Flow.RETURN, Flow.STOP, Flow.CALL
+_STORE, _COPY, _ADD, _ADDRESS, _LOAD = Action.STORE, Action.COPY, Action.ADD, Action.ADDRESS, Action.LOAD
+_INT = Kind.INT
+_MEMORY = PlaceKind.MEMORY
+
 _SIZES = {
     "malloc": (RDI,), "calloc": (RDI, RSI), "aligned_alloc": (RSI,), "realloc": (RSI,),
     "_Znwm": (RDI,), "_Znam": (RDI,), "_ZnwmSt11align_val_t": (RDI,), "_ZnamSt11align_val_t": (RDI,),
@@ -76,7 +82,7 @@ def _calls(tracker: Tracker, known: Mapping[int, tuple[int, ...]]) -> Iterator[t
         target = targets[k]
         if known.get(target, True) and tracker.is_followed(k):
             yield k, target
-    for k in scan.with_flow(instructions.flows, Flow.INDIRECT_CALL):
+    for k in scan.with_flow(instructions.flows, _INDIRECT_CALL):
         made = instructions[k]
         if tracker.is_followed(k) and all(one.implicit for one in made.memory) and made.reads:
             tracker.before(k)
@@ -106,7 +112,7 @@ def _of_program(graph: TypeGraph, prototype: Prototype) -> tuple[int, ...]:
     return tuple(
         register
         for register, t, piece in given
-        if not piece and graph.kind(graph.strip(t)) == Kind.INT and graph.size(t) >= _NUMBER
+        if not piece and graph.kind(graph.strip(t)) == _INT and graph.size(t) >= _NUMBER
     )
 
 
@@ -136,7 +142,7 @@ class _Call:
         for k in range(self._call + 1, min(self._call + 1 + _AHEAD, len(instructions))):
             self._holding.update(arriving.pop(k, {}))
             made = instructions[k]
-            to = made.target if made.flow in (Flow.BRANCH, Flow.JUMP) else None
+            to = made.target if made.flow in (_BRANCH, _JUMP) else None
             target = flow.index_of(to) if to is not None else None
             if target is not None and target > k:
                 # What is jumped over ends the program, as where nothing is left to allocate.
@@ -150,7 +156,7 @@ class _Call:
             self._go_on(k, made)
             if whole != VOID and self._used:
                 return whole, 0
-            if made.flow in (Flow.JUMP, Flow.INDIRECT_JUMP, Flow.RETURN, Flow.STOP):
+            if made.flow in (_JUMP, _INDIRECT_JUMP, _RETURN, _STOP):
                 self._holding = {}
             if not self._holding and not arriving:
                 break
@@ -196,7 +202,7 @@ class _Call:
         ]
         found += self._kept(k)
         pointer, apart = VOID, 0
-        if made.action == Action.STORE and made.left in holding and made.memory[0].size == 8:
+        if made.action == _STORE and made.left in holding and made.memory[0].size == 8:
             apart = holding[made.left]
             tracker.before(k)
             where = tracker.address_of(k, 0)
@@ -206,7 +212,7 @@ class _Call:
             elif where is not None:
                 located = questions.locate(where, 8)
                 pointer = VOID if isinstance(located, str) else graph.value_at(located.type, located.offset, 8)
-        elif made.flow in (Flow.CALL, Flow.JUMP) and made.target is not None and self._leaves(made.target):
+        elif made.flow in (_CALL, _JUMP) and made.target is not None and self._leaves(made.target):
             given = expected(tracker, made.target)
             found += [(graph.target(t), holding[one]) for one, t, piece in given if one in holding and not piece]
             found += self._passed_inside(k, made.target, given)
@@ -240,7 +246,7 @@ class _Call:
         taken = [(register, graph.target(t)) for register, t, piece in given if not piece and graph.is_pointer(t)]
         # Large objects are passed by their address.
         places = [place for scope in tracker.program.source.places(target) for place in scope]
-        by_address = [place for place in places if place.kind == PlaceKind.MEMORY and not place.offset]
+        by_address = [place for place in places if place.kind == _MEMORY and not place.offset]
         taken += [(place.register, place.type) for place in by_address if place.low <= target < place.high]
         tracker.before(k)
         found = []
@@ -269,23 +275,23 @@ class _Call:
             if operand.access and operand.base in holding:
                 tracker.before(k)
                 self._used = self._used or self._is_unknown(tracker.address_of(k, number))
-        if made.flow in (Flow.CALL, Flow.INDIRECT_CALL):
+        if made.flow in (_CALL, _INDIRECT_CALL):
             for register in {*MACHINE.lost_in_calls, RAX}:
                 holding.pop(register, None)
             return
         goes: int | None = None
         to = made.destination
-        if made.action == Action.COPY and made.width == 8:
+        if made.action == _COPY and made.width == 8:
             goes = holding.get(made.left)
-        elif made.action == Action.ADD and made.width == 8 and made.right == NONE and made.left == to:
+        elif made.action == _ADD and made.width == 8 and made.right == NONE and made.left == to:
             goes = holding[to] + made.immediate if to in holding and abs(made.immediate) < _INSIDE else None
-        elif made.action == Action.ADDRESS and made.width == 8 and made.memory[0].index == NONE:
+        elif made.action == _ADDRESS and made.width == 8 and made.memory[0].index == NONE:
             one = made.memory[0]
             near = one.base in holding and abs(one.displacement) < _INSIDE
             goes = holding[one.base] + one.displacement if near else None
-        elif made.action == Action.LOAD and made.width == 8:
+        elif made.action == _LOAD and made.width == 8:
             goes = holding.get(self._frame_offset(k, made, 0))
-        elif made.action == Action.STORE and made.left in holding and made.memory[0].size == 8:
+        elif made.action == _STORE and made.left in holding and made.memory[0].size == 8:
             goes, to = holding[made.left], self._frame_offset(k, made, 0)
         written = [self._frame_offset(k, made, number) for number, one in enumerate(made.memory) if "w" in one.access]
         for gone in (*made.writes, *written):

@@ -12,6 +12,10 @@ from undwarf.types.sources.places import PlaceKind
 
 __all__ = ["read_as"]
 
+_CALL, _INDIRECT_CALL = Flow.CALL, Flow.INDIRECT_CALL
+_LOAD, _STORE = Action.LOAD, Action.STORE
+_REGISTER = PlaceKind.REGISTER
+
 _BEFORE, _BEHIND = 6, 3
 """Instructions in which a pointer is looked for that was loaded from the frame, and in which what is read is stored."""
 
@@ -21,7 +25,7 @@ def read_as(tracker: Tracker, k: int, operand: Memory, size: int) -> int:
     tracker stands before the instruction, and does so afterwards."""
     made = tracker.flow.instructions[k]
     plain = operand.index == NONE and operand.base != NONE and not operand.displacement and not operand.segment
-    if not plain or operand.access != "r" or made.action != Action.LOAD or made.width != size:
+    if not plain or operand.access != "r" or made.action != _LOAD or made.width != size:
         return VOID
     found = VOID
     if _is_void(tracker, k, operand.base):
@@ -38,8 +42,8 @@ def _is_void(tracker: Tracker, k: int, register: int) -> bool:
     first = tracker.flow.blocks.first(tracker.flow.blocks.of(k))
     for at in range(k - 1, max(first, k - _BEFORE) - 1, -1):
         made = instructions[at]
-        if register in made.writes or made.flow in (Flow.CALL, Flow.INDIRECT_CALL):
-            loaded = made.action == Action.LOAD and made.width == 8
+        if register in made.writes or made.flow in (_CALL, _INDIRECT_CALL):
+            loaded = made.action == _LOAD and made.width == 8
             return loaded and tracker.graph.is_void_pointer(_in_frame(tracker, at, 8))
     return False
 
@@ -51,12 +55,12 @@ def _goes_to(tracker: Tracker, k: int, register: int, size: int) -> int:
     for at in range(k + 1, min(k + 1 + _BEHIND, end)):
         made = instructions[at]
         t = _in_register(tracker, at, register)
-        if not t and made.action == Action.STORE and made.left == register and made.memory[0].size == size:
+        if not t and made.action == _STORE and made.left == register and made.memory[0].size == size:
             t = _in_frame(tracker, at, size)
         if t:
             same = tracker.graph.is_scalar(t) and tracker.graph.size(t) == size
             return t if same and not tracker.graph.is_void_pointer(t) else VOID
-        if register in made.writes or made.flow in (Flow.CALL, Flow.INDIRECT_CALL):
+        if register in made.writes or made.flow in (_CALL, _INDIRECT_CALL):
             break
     return VOID
 
@@ -67,7 +71,7 @@ def _in_register(tracker: Tracker, k: int, register: int) -> int:
     found = {
         tracker.graph.canonical(place.type): place.type
         for place in places
-        if place.kind == PlaceKind.REGISTER and place.register == register and not place.piece_size
+        if place.kind == _REGISTER and place.register == register and not place.piece_size
     }
     return next(iter(found.values())) if len(found) == 1 else VOID
 

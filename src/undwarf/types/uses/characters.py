@@ -17,6 +17,8 @@ from undwarf.types.layouts.model import VOID, TypeGraph
 
 __all__ = ["by_sign", "in_a_row", "only_bytes"]
 
+_LOAD, _STORE, _CONSTANT = Action.LOAD, Action.STORE, Action.CONSTANT
+
 _NEAR = 12
 """Instructions before one, and behind it, that are looked at."""
 _SIZES = (2, 4, 8)
@@ -35,9 +37,9 @@ def in_a_row(tracker: Tracker, k: int, number: int, where: Value, size: int) -> 
         return None
     made = tracker.flow.instructions[k]
     found = size >= _SHORTEST and (_is_text(tracker, k, number, size) or _is_hashed(tracker, k, made, size))
-    if not found and made.action == Action.LOAD and made.memory[number].size == size:
+    if not found and made.action == _LOAD and made.memory[number].size == size:
         found = _goes_to_bytes(tracker, k, made.destination, size)
-    elif not found and made.action == Action.STORE and made.left >= 0:
+    elif not found and made.action == _STORE and made.left >= 0:
         found = _comes_from_bytes(tracker, k, made.left, size)
     elif not found and compares(made):
         found = any(_comes_from_bytes(tracker, k, one, size) for one in _compared(made))
@@ -54,11 +56,11 @@ def only_bytes(tracker: Tracker, k: int, number: int, where: Value, size: int) -
     operand = made.memory[number]
     if size not in _SIZES or not _leads_to_bytes(graph, where) or where[2] or where[4] < 0 or operand.access == "rw":
         return None
-    if size == graph.pointer_size and made.action == Action.STORE and made.left >= 0:
+    if size == graph.pointer_size and made.action == _STORE and made.left >= 0:
         value = tracker.register(made.left)
         if value is not None and value[0] != NUMBER:
             return None
-    if made.action == Action.LOAD and operand.size == graph.pointer_size and _leads_on(tracker, k, made.destination):
+    if made.action == _LOAD and operand.size == graph.pointer_size and _leads_on(tracker, k, made.destination):
         return None
     field = graph.member_at(where[1], 0, size)
     return Located(where[1], 0, field, "array") if field is not None else None
@@ -86,7 +88,7 @@ def by_sign(tracker: Tracker, k: int, number: int, where: Value) -> int:
     """Which of several types of bytes is read, by how it becomes a number; void where that does not tell."""
     graph, made = tracker.graph, tracker.flow.instructions[k]
     choices = graph.choices(where[1])
-    extended = made.action == Action.LOAD and made.width >= 4 and made.memory[number].size == 1
+    extended = made.action == _LOAD and made.width >= 4 and made.memory[number].size == 1
     if not extended or not all(graph.is_scalar(one) and graph.size(one) == 1 for one in choices):
         return VOID
     if not made.signed and not _is_number(tracker, k, made.destination):
@@ -127,7 +129,7 @@ def _is_hashed(tracker: Tracker, k: int, made: Instruction, size: int) -> bool:
     """Whether a number of so many bytes that an instruction multiplies, or loads, is multiplied by a large one, and so
     many bytes are kept: nobody counts like that, and what is divided so is made wider."""
     instructions = tracker.flow.instructions
-    if made.action == Action.LOAD:
+    if made.action == _LOAD:
         end = tracker.flow.blocks.end(tracker.flow.blocks.of(k))
         near, register = range(k + 1, min(k + 1 + _NEAR, end)), made.destination
         k = next((at for at in near if register in (*instructions[at].reads, *instructions[at].writes)), k)
@@ -147,7 +149,7 @@ def _constant(tracker: Tracker, k: int, register: int) -> int | None:
     for at in range(k - 1, max(first, k - _NEAR) - 1, -1):
         made = tracker.flow.instructions[at]
         if register in made.writes:
-            return made.immediate if made.action == Action.CONSTANT else None
+            return made.immediate if made.action == _CONSTANT else None
         if made.flow in _CALLS:
             break
     return None
@@ -166,7 +168,7 @@ def _goes_to_bytes(tracker: Tracker, k: int, register: int, size: int) -> bool:
         made = instructions[at]
         if turned_around(made) == (register, size):
             return True
-        if made.action == Action.STORE and made.left == register and made.memory[0].size == size:
+        if made.action == _STORE and made.left == register and made.memory[0].size == size:
             tracker.before(at)
             return _leads_to_bytes(tracker.graph, tracker.address_of(at, 0))
         if register in _compared(made) and compares(made):
@@ -193,7 +195,7 @@ def _comes_from_bytes(tracker: Tracker, k: int, register: int, size: int) -> boo
         made = instructions[at]
         if turned_around(made) == (register, size):
             return True
-        if made.action == Action.LOAD and made.destination == register:
+        if made.action == _LOAD and made.destination == register:
             tracker.before(at)
             return made.memory[0].size == size and _leads_to_bytes(tracker.graph, tracker.address_of(at, 0))
         if register in made.writes or made.flow in _CALLS:

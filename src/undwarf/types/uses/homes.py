@@ -13,6 +13,9 @@ from undwarf.types.sources.places import Place, PlaceKind
 
 __all__ = ["array_behind", "is_extended", "just_as_large", "taken_apart"]
 
+_STORE = Action.STORE
+_REGISTER = PlaceKind.REGISTER
+
 _TURNS = 4
 """Turns of a loop that compilers make one of."""
 
@@ -45,13 +48,13 @@ def just_as_large(
 def _brought_home(tracker: Tracker, k: int, made: Instruction, at: int, size: int) -> tuple[Place, int] | None:
     """The variable in the register that is stored in the frame, if that is where it is elsewhere in the function: it is
     told to be in the register for as long as it is there as well. The tracker stands before instruction ``k``."""
-    if made.action != Action.STORE or made.left < 0:
+    if made.action != _STORE or made.left < 0:
         return None
     questions, graph = tracker.questions, tracker.graph
     held = {
         (place.name, place.type)
         for place in questions.places_at(made.address)
-        if place.kind == PlaceKind.REGISTER and place.register == made.left and not place.piece_size
+        if place.kind == _REGISTER and place.register == made.left and not place.piece_size
     }
     if not any(_is_of(graph, t, size) for _name, t in held):
         return None

@@ -23,6 +23,11 @@ from undwarf.types.uses.pointed import scalar_at
 
 __all__ = ["accessed", "everywhere", "expected", "kept_as", "meant", "one_way_before"]
 
+_ADD_MEMORY, _LOAD, _COPY, _STORE = Action.ADD_MEMORY, Action.LOAD, Action.COPY, Action.STORE
+_ADDRESS = Action.ADDRESS
+_VOID, _FUNCTION = Kind.VOID, Kind.FUNCTION
+_REGISTER = PlaceKind.REGISTER
+
 _NEAR = 48
 """Instructions before one, and behind it, that are looked at."""
 _NEXT = 12
@@ -184,7 +189,7 @@ def everywhere(tracker: Tracker, k: int, where: Value) -> int:
 
 def _is_copied(made: Instruction, operand: Memory) -> bool:
     """Whether what is in memory only goes from or to a register."""
-    read = operand.access == "r" and bool(made.writes) and made.action != Action.ADD_MEMORY
+    read = operand.access == "r" and bool(made.writes) and made.action != _ADD_MEMORY
     return operand.access == "w" or read
 
 
@@ -243,7 +248,7 @@ def _leads_on(tracker: Tracker, t: int, offset: int, after: Uses, indexed: bool,
     if not several and not graph.is_pointer(pointer):
         return False
     for target in several or (graph.target(pointer),):
-        if graph.kind(graph.strip(target)) in (Kind.VOID, Kind.FUNCTION) or not graph.size(target):
+        if graph.kind(graph.strip(target)) in (_VOID, _FUNCTION) or not graph.size(target):
             return True
         if not indexed and any(not _same(graph, target, one) for one in after.leads):
             continue
@@ -296,8 +301,8 @@ def _origin(tracker: Tracker, k: int, register: int) -> tuple[list[int], _Holder
                 if held in tracker.questions.calls.lost:
                     break
             elif held in made.writes:
-                place = _place(tracker, made) if made.action == Action.LOAD and made.width == _POINTER else None
-                if made.action == Action.COPY and made.width == _POINTER:
+                place = _place(tracker, made) if made.action == _LOAD and made.width == _POINTER else None
+                if made.action == _COPY and made.width == _POINTER:
                     held = made.left
                 elif place is not None:
                     held = place
@@ -305,7 +310,7 @@ def _origin(tracker: Tracker, k: int, register: int) -> tuple[list[int], _Holder
                     break
         elif made.flow not in _CALLS and held[0] in made.writes:
             break
-        elif _place(tracker, made) == held and made.action == Action.STORE and made.left != NONE:
+        elif _place(tracker, made) == held and made.action == _STORE and made.left != NONE:
             held = made.left
         elif _writes_over(made, held):
             break
@@ -372,15 +377,15 @@ def _done(tracker: Tracker, at: int, held: set[_Holder], uses: Uses, *, told: bo
             leads = operand.base in held or (operand.scale == 1 and operand.index in held)
             if leads and operand.size == operand.scale:
                 uses.indexed.add((operand.displacement, operand.size))
-                if made.action == Action.LOAD and made.width == operand.size == _POINTER and made.destination != NONE:
+                if made.action == _LOAD and made.width == operand.size == _POINTER and made.destination != NONE:
                     uses.rows.append(Loaded(at, operand.displacement, made.destination, False))
             continue
         if operand.base not in held:
             continue
-        adds = made.action == Action.ADD_MEMORY
+        adds = made.action == _ADD_MEMORY
         size = operand.size or operand.element
         uses.touched.add(Touched(operand.displacement, size, _is_copied(made, operand)))
-        if (made.action == Action.LOAD or adds) and made.width == size == _POINTER and made.destination != NONE:
+        if (made.action == _LOAD or adds) and made.width == size == _POINTER and made.destination != NONE:
             uses.loaded.append(Loaded(at, operand.displacement, made.destination, adds))
     if made.flow in _CALLS:
         _passed(tracker, made, held, uses)
@@ -388,15 +393,15 @@ def _done(tracker: Tracker, at: int, held: set[_Holder], uses: Uses, *, told: bo
         held.difference_update(tracker.questions.calls.lost)
         return
     goes: _Holder | None = None
-    if made.action == Action.ADDRESS and made.memory[0].base in held and made.memory[0].index != NONE:
+    if made.action == _ADDRESS and made.memory[0].base in held and made.memory[0].index != NONE:
         counted = tracker.register(made.memory[0].index)
         if counted is not None and counted[0] == NUMBER and counted[2]:
             uses.strides.add(abs(counted[2]) * made.memory[0].scale)
     place = _place(tracker, made)
-    from_place = made.action == Action.LOAD and place in held
-    if (from_place or (made.action == Action.COPY and made.left in held)) and made.width == _POINTER:
+    from_place = made.action == _LOAD and place in held
+    if (from_place or (made.action == _COPY and made.left in held)) and made.width == _POINTER:
         goes = made.destination
-    elif made.action == Action.STORE and made.left in held and made.memory[0].size == _POINTER:
+    elif made.action == _STORE and made.left in held and made.memory[0].size == _POINTER:
         goes = place
         t = scalar_at(tracker, at, 0, _POINTER) if place is None else VOID
         if graph.is_pointer(t):
@@ -444,7 +449,7 @@ def expected(tracker: Tracker, target: int) -> tuple[tuple[int, int, int], ...]:
     found = tuple(
         (place.register, place.type, place.piece_offset or place.piece_size)
         for place in places
-        if place.kind == PlaceKind.REGISTER and place.low <= target < place.high
+        if place.kind == _REGISTER and place.low <= target < place.high
     )
     if found or not prototype.external or program.machine.name != "x86_64":
         return found

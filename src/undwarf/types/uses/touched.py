@@ -30,6 +30,9 @@ __all__ = [
     "used_in_parts",
 ]
 
+_EXTEND, _STORE = Action.EXTEND, Action.STORE
+_VALUE, _REGISTER, _CFA_VALUE, _MEMORY = PlaceKind.VALUE, PlaceKind.REGISTER, PlaceKind.CFA_VALUE, PlaceKind.MEMORY
+
 SEVERAL = "in one of two arrays"
 """Why it is not known what is touched by an index that may count from more than none."""
 _OUTSIDE = "outside of the type"
@@ -177,12 +180,12 @@ def in_pointed(tracker: Tracker, k: int, offset: int, size: int) -> Located | No
         if place.piece_size or not graph.is_pointer(place.type):
             continue
         at = place.offset
-        if place.kind in (PlaceKind.VALUE, PlaceKind.REGISTER):
+        if place.kind in (_VALUE, _REGISTER):
             base = tracker.register(place.register)
             if base is None or base[0] != FRAME or base[2]:
                 continue
-            at = base[4] + (place.offset if place.kind == PlaceKind.VALUE else 0)
-        elif place.kind != PlaceKind.CFA_VALUE:
+            at = base[4] + (place.offset if place.kind == _VALUE else 0)
+        elif place.kind != _CFA_VALUE:
             continue
         t = graph.unwrapped(graph.target(place.type))
         whole = graph.size(t)
@@ -200,7 +203,7 @@ def in_array(tracker: Tracker, k: int, operand: Memory, size: int) -> Located | 
         return None
     pc = tracker.flow.instructions.address_of(k)
     for place in reversed(tracker.questions.frame_places_at(pc)):
-        at_base = place.kind == PlaceKind.MEMORY and place.register == operand.base
+        at_base = place.kind == _MEMORY and place.register == operand.base
         if at_base and tracker.graph.is_array(place.type) and place.offset == operand.displacement:
             found = locate(tracker.graph, place.type, tracker.graph.stride(place.type), 0, size)
             return None if isinstance(found, str) else found
@@ -258,7 +261,7 @@ def _by_condition(tracker: Tracker, k: int, operand: Memory) -> bool:
     for at in range(k - 1, max(first, k - _PARTS) - 1, -1) if register != NONE else ():
         made = instructions[at]
         if register in made.writes:
-            if made.action != Action.EXTEND:
+            if made.action != _EXTEND:
                 return condition_in(made) == register
             register = made.left
     return False
@@ -332,7 +335,7 @@ def _just_widened(tracker: Tracker, k: int, register: int) -> bool:
     first = tracker.flow.blocks.first(tracker.flow.blocks.of(k))
     for at in range(k - 1, max(first, k - _PARTS) - 1, -1):
         if register in instructions[at].writes:
-            return instructions[at].action == Action.EXTEND
+            return instructions[at].action == _EXTEND
     return False
 
 
@@ -388,8 +391,8 @@ def _overlap(tracker: Tracker, k: int, operand: Memory) -> bool:
 def _writes_constant(tracker: Tracker, k: int) -> bool:
     """Whether an instruction stores a number that is always the same."""
     made = tracker.flow.instructions[k]
-    if made.action != Action.STORE or made.left == NONE:
-        return made.action == Action.STORE
+    if made.action != _STORE or made.left == NONE:
+        return made.action == _STORE
     tracker.before(k)
     value = tracker.register(made.left)
     return value is not None and value[0] == NUMBER and not value[2]
