@@ -309,3 +309,38 @@ def test_steps_are_of_the_only_one_of_a_unions_structures_that_ends_in_such_an_a
     assert locate(graph, either(rows[0], rows[1], ending("others", graph.pointer_to(fake.item))), 8, 8, 8) == (
         "index not understood"
     )
+
+
+def test_an_index_from_where_a_variable_is_said_to_lead_is_of_the_characters_there(
+    fake: Fake, touched: Touched
+) -> None:
+    char = fake.graph.add(TypeRecord(Kind.INT, "char", 1))
+    fake.variables.append(Place("n", fake.graph.pointer_to(fake.node), PlaceKind.REGISTER, RDI, 0, 0, 100))
+    codes = ("movb $0,32(%rdi,%rsi); ret", "lea 32(%rdi),%rax; movzbl (%rax,%rsi),%ecx; ret")
+    for code in codes:
+        assert touched(code)[-1] == "?"
+    fake.variables.append(Place("text", fake.graph.pointer_to(char), PlaceKind.VALUE, RDI, 32, 0, 100))
+    fake.variables.reverse()
+    for code in codes:
+        assert touched(code)[-1] == "char."
+    # Not from elsewhere, nor of wider ones.
+    assert touched("movb $0,40(%rdi,%rsi); movl $0,32(%rdi,%rsi); movl $0,32(%rdi,%rsi,4); ret") == ["?", "?", "?"]
+
+
+def test_parts_of_numbers_are_gone_through_in_a_long_array_only(fake: Fake) -> None:
+    graph = fake.graph
+
+    def table(element: int, count: int, begin: int = 0) -> int:
+        array = graph.add(TypeRecord(Kind.ARRAY, target=element, count=count))
+        whole = graph.size(element) * count
+        members = (fake.member("of", begin, whole, array), fake.member("n", begin + whole, 8, fake.long))
+        return graph.add(TypeRecord(Kind.STRUCT, "table", begin + whole + 8, members=members, keyword="struct"))
+
+    found = locate(graph, table(fake.int, 64), 2, 0, 2)
+    assert isinstance(found, Located) and (found.field.path, found.offset) == ("of[]", 0)
+    pointers = graph.pointer_to(fake.node)
+    for t, step, size in (
+        (table(fake.int, 4), 2, 2), (table(fake.int, 64), 1, 2), (table(fake.int, 64), 1, 1),
+        (table(pointers, 64), 4, 4), (table(fake.item, 64), 2, 2), (table(fake.int, 64, 8), 2, 2),
+    ):  # fmt: skip
+        assert locate(graph, t, step, 0, size) == "index not understood"

@@ -6,7 +6,7 @@ one, or where a variable says that its base register leads; else the answer says
 """
 
 from undwarf.disasm import NONE, Instruction, Memory
-from undwarf.disasm.x86_properties import leaves_alone
+from undwarf.disasm.x86_properties import immediate_of, leaves_alone
 from undwarf.types.access import Access, access
 from undwarf.types.binary import Binary
 from undwarf.types.dataflow.tracking import Tracker
@@ -31,6 +31,7 @@ from undwarf.types.uses.touched import (
     in_array,
     in_pointed,
     in_room,
+    in_said_array,
     in_variable,
     led_to_by_both,
     touched,
@@ -109,7 +110,7 @@ class Operands:
         elif not isinstance(located, str) and self._otherwise_used(tracker, k, number, where, located, size):
             if self._told_there(tracker, k, number, where, size):
                 return self._by_register(tracker, k, made, number, operand, size)
-            located = "used as something else as well"
+            located = in_said_array(tracker, k, operand, size) or "used as something else as well"
         if isinstance(located, str) or located.how or self._is_byte(located):
             located = made_of_same(tracker, k, operand, size) or located
             if not isinstance(located, str) and located.how == "array" and not where[2]:
@@ -120,7 +121,13 @@ class Operands:
                 located = only_bytes(tracker, k, number, where, size) or located
         if where[4] < 0:
             located = in_header(tracker, k, number, where, size) or located
-        if not isinstance(located, str) and operand.access == "w" and self._is_inside_pointer(located, size):
+        clears = size >= _HALF * 2 and immediate_of(made) == 0
+        if (
+            not isinstance(located, str)
+            and operand.access == "w"
+            and not clears
+            and self._is_inside_pointer(located, size)
+        ):
             located = "used as something else as well"
         if isinstance(located, str):
             together = self._together(tracker, k, operand, number, where, size)
@@ -230,7 +237,8 @@ class Operands:
         return None if isinstance(located, str) else located
 
     def _is_inside_pointer(self, located: Located, size: int) -> bool:
-        """Whether an access is of the inner bytes of a pointer: nobody writes a part of an address."""
+        """Whether an access is of the inner bytes of a pointer: nobody writes a part of an address, unless all that is
+        there is cleared, by stores as wide as they may be."""
         graph, field = self._graph, located.field
         return 0 < field.offset < graph.pointer_size - size + 1 <= graph.pointer_size and graph.is_pointer(field.type)
 
@@ -309,7 +317,9 @@ class Operands:
         if operand.index == NONE or operand.scale < size or not is_of_smaller(self._graph, place.type, size):
             located = locate(self._graph, place.type, where[2], offset, whole if wider else size)
         if isinstance(located, str) and where[2]:
-            located = copied(tracker, k, operand, place.type, offset, size) or located
+            other = copied(tracker, k, operand, place.type, offset, size)
+            # Or another variable goes through the bytes of this one.
+            located = other or in_variable(tracker, k, operand, size) or located
         how = "variable" if tracker.has_variables else "frame"
         return self._typed(made, operand, size, located, how)
 

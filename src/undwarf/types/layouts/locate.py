@@ -29,6 +29,8 @@ __all__ = ["in_words", "locate", "one_of_two"]
 
 _APART = 64
 """Bytes at most between two members of which a condition chooses one."""
+_MANY = 16
+"""Numbers of an array that is hardly anything but a table."""
 _WORDS, _CHARACTERS = 8, 64
 """Words of characters (a power of two), and characters, that a loop goes through in one turn at most."""
 
@@ -91,6 +93,9 @@ def locate(
         found = graph.member_at(t, place, size)
         if found is not None:
             return Located(t, place, found, "array")
+    part = _in_parts(graph, t, step, offset, size)
+    if part is not None:
+        return part
     variant = _in_variant(graph, t, step, offset, size)
     if variant is not None:
         return variant
@@ -103,6 +108,21 @@ def locate(
     if embedders is not None and embedders.whole and abs(step) > graph.pointer_size and offset >= 0 < whole:
         return in_array_around(graph, t, step, offset, size, embedders) or "index not understood"
     return "index not understood"
+
+
+def _in_parts(graph: TypeGraph, t: int, step: int, offset: int, size: int) -> Located | None:
+    """A part of a number of a long array, from whose begin on parts are gone through one by one, as tables of small
+    numbers are kept in room for large ones."""
+    if size != abs(step) or not 1 < size < graph.pointer_size or not graph.is_aggregate(t):
+        return None
+    for at, stride, total in graph.arrays(t):
+        if at != offset or stride % size or stride <= size or total < _MANY * stride:
+            continue
+        element, found = graph.member_at(t, at, stride), graph.member_at(t, at, size)
+        whole = element is not None and graph.is_scalar(element.type) and graph.size(element.type) == stride
+        if whole and found is not None and not graph.is_pointer(found.type):
+            return Located(t, at, found, "array")
+    return None
 
 
 def _in_variant(graph: TypeGraph, t: int, step: int, offset: int, size: int) -> Located | None:

@@ -24,6 +24,7 @@ __all__ = [
     "in_array",
     "in_pointed",
     "in_room",
+    "in_said_array",
     "in_variable",
     "led_to_by_both",
     "touched",
@@ -64,7 +65,8 @@ def touched(tracker: Tracker, k: int, operand: Memory, where: Value, size: int) 
         of = questions.variable_of(where) if where[0] == ADDRESS else (where[1], where[4])
         words = copied(tracker, k, operand, *of, size) if of is not None and isinstance(found, str) else None
         other = words or in_variable(tracker, k, operand, size) or _of_element(tracker, operand, base, size)
-        return other or _by_any_index(tracker, operand, where, size) or "index not understood"
+        other = other or _by_any_index(tracker, operand, where, size) or in_said_array(tracker, k, operand, size)
+        return other or "index not understood"
     whole = graph.size(where[1])
     outside = found if isinstance(found, str) or found.how == "container" else None
     if outside is not None and _next_of_several(tracker, k, operand, where):
@@ -414,6 +416,26 @@ def _told(tracker: Tracker, k: int, register: int, value: Value) -> bool:
     """Whether a variable says that a register is at some distance from it."""
     pc = tracker.flow.instructions.address_of(k)
     return any(said[4] == value[4] for said in tracker.questions.said_of(register, pc))
+
+
+def in_said_array(tracker: Tracker, k: int, operand: Memory, size: int) -> Located | None:
+    """One of the characters that a variable is said to lead to, where an operand without its index is there: of text
+    inside of something else, as behind its header."""
+    graph = tracker.graph
+    base = tracker.register(operand.base) if operand.base != NONE else None
+    if base is None or base[0] != OBJECT or base[2] or operand.index == NONE or size != 1 or operand.scale != 1:
+        return None
+    pc = tracker.flow.instructions.address_of(k)
+    for register in range(_GENERAL):
+        held = tracker.register(register)
+        if held is None or held[:4] != base[:4]:
+            continue
+        for value in tracker.questions.said_of(register, pc):
+            begins = value[4] + operand.displacement + base[4] - held[4] == 0
+            if begins and not value[2] and graph.is_scalar(value[1]) and graph.size(value[1]) == size:
+                field = graph.member_at(value[1], 0, size)
+                return Located(value[1], 0, field, "array") if field is not None else None
+    return None
 
 
 def _leads_to_number(tracker: Tracker, k: int, register: int, size: int) -> bool:
