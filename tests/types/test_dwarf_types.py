@@ -547,6 +547,8 @@ def test_equal_members_in_two_units_have_one_shape_and_others_another(tmp_path: 
     for name, (old, new) in changes.items():
         text = f"{members.replace(old, new)}\nlong use_{name}(struct t *t) {{ return (long)t->p; }}\n"
         (tmp_path / f"{name}.c").write_text(text + ("int main(void) { return 0; }" if name == "b" else ""))
+    # What is only declared is called the same.
+    members = members.replace("struct in { word x; };", "struct in;")
     (tmp_path / "f.c").write_text(f"#include <stddef.h>\n{members}\nlong use_f(struct t *t) {{ return (long)t->p; }}")
     subprocess.run(["gcc", "-g", "-o", "p", *(f"{name}.c" for name in "bcdef")], check=True, cwd=tmp_path)
     source = DwarfSource.open(ElfFile.open(tmp_path / "p"))

@@ -236,7 +236,6 @@ class Layouts(EntryWalk):
         target: cython.ulonglong
         name: cython.ulonglong
         given: cython.ulonglong = 0
-        declared: cython.ulonglong
         for _hop in range(walks.MAX_HOPS):
             unit = self.find_unit(offset)
             if unit < 0 or self.unit_table[unit] == NONE:
@@ -249,13 +248,11 @@ class Layouts(EntryWalk):
             tag = self.decl_tag[decl]
             target = 0
             name = 0
-            declared = 0
             for i in range(self.decl_spec[decl], self.decl_spec[decl] + self.decl_count[decl]):
                 attribute = self.spec_attribute[i]
                 if (
                     attribute == attributes.NAME
                     or attribute == attributes.TYPE
-                    or attribute == attributes.DECLARATION
                     or attribute == attributes.SIGNATURE
                     or attribute == attributes.SPECIFICATION
                 ):
@@ -266,8 +263,6 @@ class Layouts(EntryWalk):
                             return 0
                     elif attribute == attributes.TYPE and self.value_class == REF:
                         target = self.value
-                    elif attribute == attributes.DECLARATION:
-                        declared = self.value
                     else:
                         return 0
                 else:
@@ -287,8 +282,8 @@ class Layouts(EntryWalk):
                 or tag == tags.STRUCTURE_TYPE
                 or tag == tags.UNION_TYPE
             ):
-                # One that has no name goes by the typedef that led to it.
-                return _mixed(_mixed(_mixed(mixed, tag), declared), name if name else given)
+                # One that has no name goes by the typedef that led to it; what is only declared by its name as well.
+                return _mixed(_mixed(mixed, tag), name if name else given)
             elif tag == tags.SUBROUTINE_TYPE:
                 return _mixed(mixed, tag)
             elif tag == tags.ARRAY_TYPE:

@@ -1,9 +1,16 @@
 cdef class Told:
     cdef readonly list spots
     cdef readonly bytes flags
-    cdef tuple words
+    cdef bint worded
+    cdef long long kind
+    cdef long long register
+    cdef long long offset
+    cdef long long piece
+    cdef long long size
     cdef long long reader
     cdef readonly Py_ssize_t number
+
+    cdef int put_in_words(self) except -1
 
 
 cdef class Expressions:

@@ -11,6 +11,7 @@ from undwarf.types.sources.dwarf_types import DwarfTypes
 from undwarf.types.sources.entries import FRAME_BASE
 from undwarf.types.sources.location_lists import Lists
 from undwarf.types.sources.locations import FrameBase, Spot, spots
+from undwarf.types.sources.place_table import words_of
 from undwarf.types.sources.places import PlaceKind
 
 __all__ = ["Expressions", "Known", "Told", "without_doubles"]
@@ -32,15 +33,25 @@ REG31 = cython.declare(cython.int, 0x6F)
 @cython.cclass
 class Told:
     """What one expression tells: its spots, and in a byte of each what matters of its kind. ``reader`` and ``number``:
-    what it is called by the function read last."""
+    what it is called by the function read last; ``kind`` and what follows: what rows of places say of the first spot,
+    once ``worded``."""
 
     def __init__(self, found: list[Spot]) -> None:
         self.spots = found
-        self.words: Any = None
-        """What rows of places say of the first spot (:func:`undwarf.types.sources.place_table.words_of`)."""
+        self.worded = False
+        self.kind = self.register = self.offset = self.piece = self.size = 0
         self.flags = bytes(_FLAGS.get(spot.kind, 0) | 8 * spot.indirect for spot in found)
         self.reader = -1
         self.number = -1
+
+    def put_in_words(self) -> int:
+        """Have what rows of places say of the first spot."""
+        spot = self.spots[0]
+        self.kind, self.register, self.offset, self.piece, self.size = words_of(
+            spot[0], spot[1], spot[2], spot[3], spot[4]
+        )
+        self.worded = True
+        return 0
 
 
 class Known:

@@ -520,18 +520,23 @@ class FunctionScopes:
             told = self._expressions.told[self._rows[ROW * k + 2]]
             variable = self._variables[self._rows[ROW * k + 4]]
             which = self._rows[ROW * k + 3]
-            words = told.words if which == 0 else None
-            if words is None:
-                words = words_of(*told.spots[which][:5])
-                if which == 0:
-                    told.words = words
             rows[at] = self._distance(self._rows[ROW * k], first, last)
             rows[at + 1] = self._distance(self._rows[ROW * k + 1], first, last)
-            rows[at + 2] = words[0]
-            rows[at + 3] = words[1]
-            rows[at + 4] = words[2]
-            rows[at + 5] = words[3]
-            rows[at + 6] = words[4]
+            if which == 0:
+                if not told.worded:
+                    told.put_in_words()
+                rows[at + 2] = told.kind
+                rows[at + 3] = told.register
+                rows[at + 4] = told.offset
+                rows[at + 5] = told.piece
+                rows[at + 6] = told.size
+            else:
+                words = words_of(*told.spots[which][:5])
+                rows[at + 2] = words[0]
+                rows[at + 3] = words[1]
+                rows[at + 4] = words[2]
+                rows[at + 5] = words[3]
+                rows[at + 6] = words[4]
             rows[at + 7] = variable.type
             rows[at + 8] = -1
             if rows[at + 2] == AT_REGISTER:
