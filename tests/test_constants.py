@@ -1,7 +1,8 @@
 """Numbers that compiled modules repeat, since each has them in C: they are what their source says, everywhere.
 
-A compiled module that took them from another one would read them from memory at each use; so a package's modules
-declare the ones they need, and this sees to it that none of them drifts.
+A compiled module that took them from another one would read them from memory at each use; so they are enumerations of a
+`.pxd`, which the C compiler knows, or a package's modules declare the ones they need. This sees to it that none of them
+drifts.
 """
 
 import ast
@@ -14,17 +15,21 @@ from pathlib import Path
 import pytest
 
 import undwarf
+from undwarf.disasm import templates
 from undwarf.disasm.model import Action, Flow
 from undwarf.dwarf.constants import Root, UnitKind
 from undwarf.perfdata import columns, sample_columns
 from undwarf.perfdata.records import RecordType, SampleField, SidebandKind
 from undwarf.types.dataflow import values
+from undwarf.types.sources.place_table import WORDS
+from undwarf.types.sources.places import PlaceKind
 from undwarf.unwind.stop import Provenance, StopReason
 
 ROOT = Path(undwarf.__file__).parent
 ENUMERATED = re.compile(r"^    ([A-Z][A-Z_0-9]*) = (\w+)$", re.MULTILINE)
 DECLARED = re.compile(r"^([A-Z][A-Z_0-9]*) = cython\.declare\((.*)\)$", re.MULTILINE)
-BASES = {name: getattr(values, name) for name in ("NUMBER", "FRAME", "OBJECT", "ADDRESS", "PERCPU", "THREAD", "POISON")}
+_BASES = ("NUMBER", "FRAME", "OBJECT", "ADDRESS", "PERCPU", "THREAD", "POISON", "VIRTUAL")
+BASES = {name: getattr(values, name) for name in _BASES}
 ARITHMETIC = re.compile(r"[0-9a-fA-FxX<>|+*() -]+")
 
 
@@ -51,9 +56,8 @@ def test_a_name_is_one_number_in_all_modules_of_a_package(package: str) -> None:
     assert disagreeing(declared(package)) == {}
 
 
-def test_words_of_rows_are_the_same_for_all_who_follow_values() -> None:
-    words = ("ROW_", "OPERAND_", "PLACE_", "MULTIPLIER", "REGISTERS")
-    assert disagreeing(one for one in declared("types") if one[1].startswith(words)) == {}
+def test_numbers_are_the_same_for_all_who_follow_values() -> None:
+    assert disagreeing(one for one in declared("types") if one[1].startswith(("MULTIPLIER", "REGISTERS"))) == {}
 
 
 @pytest.mark.parametrize(("prefix", "source"), [("STOP_", StopReason), ("FROM_", Provenance)])
@@ -63,15 +67,31 @@ def test_reasons_and_provenances_are_those_of_the_enumeration(prefix: str, sourc
     assert [(name, number) for name, number in met if source[name] != number] == []
 
 
-def test_actions_flows_and_bases_are_those_of_their_source() -> None:
-    met = list(declared("types"))
-    following = {path for path, name, _number in met if name == "ROW_WORDS"}
-    told: dict[str, set[int]] = {}
-    for name, number in (*Action.__members__.items(), *Flow.__members__.items(), *BASES.items()):
-        told.setdefault(name, set()).add(int(number))
-    checked = [(path.name, name, number) for path, name, number in met if path in following and name in told]
-    assert {"effects.py", "branches.py", "living.py"} <= {one[0] for one in checked}
-    assert [one for one in checked if one[2] not in told[one[1]]] == []
+def enumerated(name: str) -> dict[str, int]:
+    """The numbers that a declaration for compiled modules gives to names."""
+    return {name: int(number, 0) for name, number in ENUMERATED.findall((ROOT / f"{name}.pxd").read_text())}
+
+
+def test_bases_of_values_are_those_of_their_source() -> None:
+    assert enumerated("types/dataflow/bases") == BASES
+
+
+def test_words_of_templates_are_those_of_their_source() -> None:
+    called = {"RULE": "IMMEDIATE_RULE", "OPERAND": "FIRST_MEMORY", "OPERANDS": "MEMORIES", "READ": "FIRST_READ"}
+    words = {name: number for name, number in enumerated("disasm/template_words").items() if name != "OPERAND_WORDS"}
+    assert enumerated("disasm/template_words")["OPERAND_WORDS"] == templates.MEMORY_WORDS
+    assert words.pop("ROW_WORDS") == templates.ROW_WORDS == len([name for name in words if name.startswith("ROW_")])
+    for name, number in words.items():
+        plain = name.partition("_")[2]
+        assert number == getattr(templates, called.get(plain, plain)), name
+
+
+def test_words_of_places_are_those_of_their_source() -> None:
+    words = enumerated("types/dataflow/place_words")
+    kinds = {"PLACE_IN_REGISTER": PlaceKind.REGISTER, "PLACE_MEMORY": PlaceKind.MEMORY, "PLACE_CFA": PlaceKind.CFA}
+    assert {name: words.pop(name) for name in kinds} == kinds
+    assert words.pop("PLACE_WORDS") == WORDS == len(words)
+    assert sorted(words.values()) == [*range(WORDS)]
 
 
 def test_columns_of_samples_are_numbered_in_their_order() -> None:
@@ -86,6 +106,8 @@ def test_columns_of_samples_are_numbered_in_their_order() -> None:
         ("perfdata/sample_fields", SampleField),
         ("perfdata/record_types", RecordType),
         ("perfdata/sideband_kinds", SidebandKind),
+        ("disasm/actions", Action),
+        ("disasm/flows", Flow),
         ("dwarf/root_places", Root),
         ("dwarf/unit_kinds", UnitKind),
     ],
@@ -93,8 +115,7 @@ def test_columns_of_samples_are_numbered_in_their_order() -> None:
 def test_numbers_for_compiled_modules_are_those_of_the_enumeration(
     name: str, source: type[IntEnum] | type[IntFlag]
 ) -> None:
-    numbers = ENUMERATED.findall((ROOT / f"{name}.pxd").read_text())
-    assert {name: int(number, 0) for name, number in numbers} == {one.name: int(one) for one in source}
+    assert enumerated(name) == {one.name: int(one) for one in source}
 
 
 def test_enumerations_for_compiled_modules_are_those_of_the_modules_beside_them() -> None:

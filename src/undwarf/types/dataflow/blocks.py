@@ -4,22 +4,15 @@
 from typing import Any
 
 import cython
+from cython.cimports.undwarf.disasm.flows import BRANCH, CALL, INDIRECT_CALL, INDIRECT_JUMP, JUMP, NEXT, STOP
+from cython.cimports.undwarf.disasm.template_words import ROW_FLAGS as FLAGS
+from cython.cimports.undwarf.disasm.template_words import ROW_WORDS
 
 from undwarf.buffers import zeros
 from undwarf.disasm.scan import jumps_to
 
-# Flows and their bit, as in undwarf.disasm.
-NEXT = cython.declare(cython.int, 0)
-JUMP = cython.declare(cython.int, 1)
-BRANCH = cython.declare(cython.int, 2)
-INDIRECT_JUMP = cython.declare(cython.int, 3)
-CALL = cython.declare(cython.int, 4)
-INDIRECT_CALL = cython.declare(cython.int, 5)
-STOP = cython.declare(cython.int, 7)
+# Bits of flows and of templates' flags, as in undwarf.disasm.
 TARGETED = cython.declare(cython.int, 16)
-# Words of templates, as in undwarf.disasm.templates.
-ROW_WORDS = cython.declare(cython.Py_ssize_t, 16)
-FLAGS = cython.declare(cython.Py_ssize_t, 12)
 PADDING = cython.declare(cython.longlong, 1)
 
 # How an instruction is left: to the next one, not at all, to its target, there or to the next one, as a list says.

@@ -4,25 +4,12 @@
 from typing import Any
 
 import cython
+from cython.cimports.undwarf.disasm.actions import ADDRESS as LEA
+from cython.cimports.undwarf.disasm.actions import COPY, IF_NOT_ZERO, IF_ZERO, LOAD, STORE, TEST
+from cython.cimports.undwarf.disasm.flows import BRANCH
+from cython.cimports.undwarf.disasm.template_words import ROW_ACTION, ROW_LEFT, ROW_WIDTH, ROW_WORDS, ROW_WRITES
 
 from undwarf.buffers import zeros
-
-# undwarf.disasm.model.Flow and Action
-BRANCH = cython.declare(cython.int, 2)
-COPY = cython.declare(cython.int, 1)
-LOAD = cython.declare(cython.int, 3)
-STORE = cython.declare(cython.int, 4)
-LEA = cython.declare(cython.int, 5)
-TEST = cython.declare(cython.int, 25)
-IF_ZERO = cython.declare(cython.int, 26)
-IF_NOT_ZERO = cython.declare(cython.int, 27)
-
-# Words of templates, as in undwarf.disasm.listing.
-ROW_WORDS = cython.declare(cython.Py_ssize_t, 16)
-ROW_ACTION = cython.declare(cython.Py_ssize_t, 1)
-ROW_LEFT = cython.declare(cython.Py_ssize_t, 3)
-ROW_WIDTH = cython.declare(cython.Py_ssize_t, 5)
-ROW_WRITES = cython.declare(cython.Py_ssize_t, 8)
 
 NEAR = cython.declare(cython.Py_ssize_t, 6)
 """Instructions before a branch in which the test is looked for that it depends on."""

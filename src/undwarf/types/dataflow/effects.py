@@ -15,52 +15,31 @@ becomes, or in :meth:`Effects.apply` if it changes more than that.
 from typing import Any
 
 import cython
+from cython.cimports.undwarf.disasm.actions import COPY, EXCHANGE, LEAVE, LOAD_PAIR, OTHER, POP, PUSH, REPEAT, UPDATE
+from cython.cimports.undwarf.disasm.flows import CALL, INDIRECT_CALL
+from cython.cimports.undwarf.disasm.template_words import (
+    OPERAND_BASE,
+    OPERAND_ELEMENT,
+    OPERAND_IMPLICIT,
+    OPERAND_SIZE,
+    OPERAND_WORDS,
+    OPERAND_WRITEBACK,
+    ROW_ACTION,
+    ROW_DESTINATION,
+    ROW_LEFT,
+    ROW_OPERAND,
+    ROW_OPERANDS,
+    ROW_READ,
+    ROW_RIGHT,
+    ROW_WORDS,
+    ROW_WRITES,
+)
+from cython.cimports.undwarf.types.dataflow.bases import ADDRESS, FRAME, NUMBER, OBJECT
+from cython.cimports.undwarf.types.dataflow.known_values import NOTHING, NULL, UNKNOWN
 
 from undwarf.buffers import zeros
 from undwarf.types.dataflow.interned import Values
 from undwarf.types.dataflow.results import Results
-
-NOTHING = cython.declare(cython.int, 0)
-UNKNOWN = cython.declare(cython.int, 1)
-NULL = cython.declare(cython.int, 2)
-
-# Bases of values, as in undwarf.types.dataflow.values.
-NUMBER = cython.declare(cython.int, 0)
-FRAME = cython.declare(cython.int, 1)
-OBJECT = cython.declare(cython.int, 2)
-ADDRESS = cython.declare(cython.int, 3)
-
-# undwarf.disasm.model.Flow
-CALL = cython.declare(cython.int, 4)
-INDIRECT_CALL = cython.declare(cython.int, 5)
-
-# undwarf.disasm.model.Action
-OTHER = cython.declare(cython.int, 0)
-COPY = cython.declare(cython.int, 1)
-EXCHANGE = cython.declare(cython.int, 13)
-PUSH = cython.declare(cython.int, 14)
-POP = cython.declare(cython.int, 15)
-LEAVE = cython.declare(cython.int, 16)
-LOAD_PAIR = cython.declare(cython.int, 18)
-UPDATE = cython.declare(cython.int, 21)
-REPEAT = cython.declare(cython.int, 24)
-
-# Words of templates and of their operands, as in undwarf.disasm.listing.
-ROW_WORDS = cython.declare(cython.Py_ssize_t, 16)
-ROW_ACTION = cython.declare(cython.Py_ssize_t, 1)
-ROW_DESTINATION = cython.declare(cython.Py_ssize_t, 2)
-ROW_LEFT = cython.declare(cython.Py_ssize_t, 3)
-ROW_RIGHT = cython.declare(cython.Py_ssize_t, 4)
-ROW_WRITES = cython.declare(cython.Py_ssize_t, 8)
-ROW_OPERAND = cython.declare(cython.Py_ssize_t, 10)
-ROW_OPERANDS = cython.declare(cython.Py_ssize_t, 11)
-ROW_READ = cython.declare(cython.Py_ssize_t, 13)
-OPERAND_WORDS = cython.declare(cython.Py_ssize_t, 12)
-OPERAND_BASE = cython.declare(cython.Py_ssize_t, 0)
-OPERAND_SIZE = cython.declare(cython.Py_ssize_t, 6)
-OPERAND_IMPLICIT = cython.declare(cython.Py_ssize_t, 8)
-OPERAND_WRITEBACK = cython.declare(cython.Py_ssize_t, 9)
-OPERAND_ELEMENT = cython.declare(cython.Py_ssize_t, 10)
 
 # Of room that calls are given, as in undwarf.types.dataflow.calls.
 COUNTED = cython.declare(cython.longlong, -1)

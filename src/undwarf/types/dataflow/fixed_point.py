@@ -4,32 +4,26 @@
 from typing import Any
 
 import cython
+from cython.cimports.undwarf.disasm.template_words import (
+    OPERAND_ACCESS,
+    OPERAND_BASE,
+    OPERAND_INDEX,
+    OPERAND_SIZE,
+    OPERAND_WORDS,
+    ROW_DESTINATION,
+    ROW_OPERAND,
+    ROW_OPERANDS,
+    ROW_RIGHT,
+    ROW_WORDS,
+)
+from cython.cimports.undwarf.types.dataflow.bases import FRAME, NUMBER, OBJECT
+from cython.cimports.undwarf.types.dataflow.known_values import NOTHING, NULL
 
 from undwarf.buffers import copied, longer, zeros
 from undwarf.types.dataflow.branches import zero_behind
 from undwarf.types.dataflow.effects import Effects
 from undwarf.types.dataflow.interned import Values
 from undwarf.types.dataflow.living import Living
-
-NOTHING = cython.declare(cython.int, 0)
-NULL = cython.declare(cython.int, 2)
-
-# Bases of values, as in undwarf.types.dataflow.values.
-NUMBER = cython.declare(cython.int, 0)
-FRAME = cython.declare(cython.int, 1)
-OBJECT = cython.declare(cython.int, 2)
-
-# Words of templates and of their operands, as in undwarf.disasm.listing.
-ROW_WORDS = cython.declare(cython.Py_ssize_t, 16)
-ROW_DESTINATION = cython.declare(cython.Py_ssize_t, 2)
-ROW_RIGHT = cython.declare(cython.Py_ssize_t, 4)
-ROW_OPERAND = cython.declare(cython.Py_ssize_t, 10)
-ROW_OPERANDS = cython.declare(cython.Py_ssize_t, 11)
-OPERAND_WORDS = cython.declare(cython.Py_ssize_t, 12)
-OPERAND_BASE = cython.declare(cython.Py_ssize_t, 0)
-OPERAND_INDEX = cython.declare(cython.Py_ssize_t, 1)
-OPERAND_SIZE = cython.declare(cython.Py_ssize_t, 6)
-OPERAND_ACCESS = cython.declare(cython.Py_ssize_t, 7)
 
 REGISTERS = cython.declare(cython.Py_ssize_t, 96)
 """Registers of a state, by DWARF number; stack slots come behind them."""

@@ -7,15 +7,10 @@ A value is five numbers, which `undwarf.types.dataflow.values` explains; 0 is th
 from typing import Any
 
 import cython
+from cython.cimports.undwarf.types.dataflow.bases import NUMBER, POISON
+from cython.cimports.undwarf.types.dataflow.known_values import NOTHING, NOWHERE
 
 from undwarf.buffers import longer, zeros
-
-NOTHING = cython.declare(cython.int, 0)
-NOWHERE = cython.declare(cython.int, 3)
-
-# Bases of values, as in undwarf.types.dataflow.values.
-NUMBER = cython.declare(cython.int, 0)
-POISON = cython.declare(cython.int, 6)
 
 MOST_VALUES = cython.declare(cython.Py_ssize_t, 4 << 20)
 """Values that are told apart; past them all new ones are unknown."""

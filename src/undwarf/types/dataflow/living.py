@@ -8,23 +8,16 @@ that a callee may change has anybody to look at what this one does.
 from typing import Any
 
 import cython
+from cython.cimports.undwarf.disasm.flows import CALL, INDIRECT_CALL
+from cython.cimports.undwarf.disasm.template_words import ROW_READS as READS
+from cython.cimports.undwarf.disasm.template_words import ROW_WORDS
+from cython.cimports.undwarf.disasm.template_words import ROW_WRITES as WRITES
+from cython.cimports.undwarf.types.dataflow.place_words import PLACE_HIGH, PLACE_LOW, PLACE_REGISTER, PLACE_WORDS
 
 from undwarf.buffers import zeros
 
-# Flows and their bit, as in undwarf.disasm.
-CALL = cython.declare(cython.int, 4)
-INDIRECT_CALL = cython.declare(cython.int, 5)
 TARGETED = cython.declare(cython.int, 16)
-# Words of templates, as in undwarf.disasm.templates.
-ROW_WORDS = cython.declare(cython.Py_ssize_t, 16)
-WRITES = cython.declare(cython.Py_ssize_t, 8)
-READS = cython.declare(cython.Py_ssize_t, 14)
-# Words of a row that says where a variable is (undwarf.types.dataflow.addresses).
-PLACE_WORDS = cython.declare(cython.Py_ssize_t, 9)
-PLACE_LOW = cython.declare(cython.Py_ssize_t, 0)
-PLACE_HIGH = cython.declare(cython.Py_ssize_t, 1)
-PLACE_REGISTER = cython.declare(cython.Py_ssize_t, 3)
-
+"""Bit of the column of flows, as in undwarf.disasm.listing."""
 ALL = cython.declare(cython.ulonglong, 0xFFFFFFFFFFFFFFFF)
 
 

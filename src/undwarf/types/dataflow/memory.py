@@ -4,55 +4,40 @@
 from typing import Any
 
 import cython
+from cython.cimports.undwarf.disasm.actions import STORE, STORE_PAIR, UPDATE
+from cython.cimports.undwarf.disasm.template_words import (
+    OPERAND_ACCESS,
+    OPERAND_BASE,
+    OPERAND_DISPLACED,
+    OPERAND_DISPLACEMENT,
+    OPERAND_INDEX,
+    OPERAND_SCALE,
+    OPERAND_SEGMENT,
+    OPERAND_SIZE,
+    OPERAND_WORDS,
+    ROW_ACTION,
+    ROW_IMMEDIATE,
+    ROW_LEFT,
+    ROW_OPERAND,
+    ROW_OPERANDS,
+    ROW_RIGHT,
+    ROW_RULE,
+)
+from cython.cimports.undwarf.types.dataflow.bases import ADDRESS, FRAME, NUMBER, OBJECT, PERCPU, POISON, THREAD
+from cython.cimports.undwarf.types.dataflow.known_values import NOTHING, NULL, UNKNOWN
+from cython.cimports.undwarf.types.dataflow.place_words import (
+    PLACE_KIND,
+    PLACE_MEMORY,
+    PLACE_OFFSET,
+    PLACE_PIECE,
+    PLACE_PIECE_SIZE,
+    PLACE_REGISTER,
+    PLACE_TYPE,
+    PLACE_WORDS,
+)
 
 from undwarf.types.dataflow.interned import Own, Values
 from undwarf.types.dataflow.stack_frame import StackFrame
-
-NOTHING = cython.declare(cython.int, 0)
-UNKNOWN = cython.declare(cython.int, 1)
-NULL = cython.declare(cython.int, 2)
-
-# Bases of values, as in undwarf.types.dataflow.values.
-NUMBER = cython.declare(cython.int, 0)
-FRAME = cython.declare(cython.int, 1)
-OBJECT = cython.declare(cython.int, 2)
-ADDRESS = cython.declare(cython.int, 3)
-PERCPU = cython.declare(cython.int, 4)
-THREAD = cython.declare(cython.int, 5)
-POISON = cython.declare(cython.int, 6)
-
-# undwarf.disasm.model.Action
-STORE = cython.declare(cython.int, 4)
-STORE_PAIR = cython.declare(cython.int, 19)
-UPDATE = cython.declare(cython.int, 21)
-
-# Words of templates and of their operands, as in undwarf.disasm.listing.
-ROW_ACTION = cython.declare(cython.Py_ssize_t, 1)
-ROW_LEFT = cython.declare(cython.Py_ssize_t, 3)
-ROW_RIGHT = cython.declare(cython.Py_ssize_t, 4)
-ROW_IMMEDIATE = cython.declare(cython.Py_ssize_t, 6)
-ROW_RULE = cython.declare(cython.Py_ssize_t, 7)
-ROW_OPERAND = cython.declare(cython.Py_ssize_t, 10)
-ROW_OPERANDS = cython.declare(cython.Py_ssize_t, 11)
-OPERAND_WORDS = cython.declare(cython.Py_ssize_t, 12)
-OPERAND_BASE = cython.declare(cython.Py_ssize_t, 0)
-OPERAND_INDEX = cython.declare(cython.Py_ssize_t, 1)
-OPERAND_SCALE = cython.declare(cython.Py_ssize_t, 2)
-OPERAND_DISPLACEMENT = cython.declare(cython.Py_ssize_t, 3)
-OPERAND_DISPLACED = cython.declare(cython.Py_ssize_t, 4)
-OPERAND_SEGMENT = cython.declare(cython.Py_ssize_t, 5)
-OPERAND_SIZE = cython.declare(cython.Py_ssize_t, 6)
-OPERAND_ACCESS = cython.declare(cython.Py_ssize_t, 7)
-
-# Words of a row that says where a variable is (undwarf.types.dataflow.addresses).
-PLACE_WORDS = cython.declare(cython.Py_ssize_t, 9)
-PLACE_KIND = cython.declare(cython.Py_ssize_t, 2)
-PLACE_REGISTER = cython.declare(cython.Py_ssize_t, 3)
-PLACE_OFFSET = cython.declare(cython.Py_ssize_t, 4)
-PLACE_PIECE = cython.declare(cython.Py_ssize_t, 5)
-PLACE_PIECE_SIZE = cython.declare(cython.Py_ssize_t, 6)
-PLACE_TYPE = cython.declare(cython.Py_ssize_t, 7)
-PLACE_MEMORY = cython.declare(cython.int, 2)
 
 ANY = cython.declare(cython.longlong, 1 << 40)
 """The symbol of what any load from a union gives, as in undwarf.types.dataflow.values."""

@@ -4,31 +4,26 @@
 from typing import Any
 
 import cython
+from cython.cimports.undwarf.types.dataflow.bases import ADDRESS, FRAME, NUMBER, OBJECT
+from cython.cimports.undwarf.types.dataflow.known_values import NOTHING, NULL
+from cython.cimports.undwarf.types.dataflow.place_words import (
+    PLACE_IN_REGISTER,
+    PLACE_KIND,
+    PLACE_PIECE,
+    PLACE_PIECE_SIZE,
+    PLACE_REGISTER,
+    PLACE_TYPE,
+    PLACE_WORDS,
+)
 
 from undwarf.buffers import zeros
 from undwarf.types.dataflow.interned import Own, Values
 from undwarf.types.dataflow.segments import Segments
 from undwarf.types.dataflow.state import State
 
-NOTHING = cython.declare(cython.int, 0)
-NULL = cython.declare(cython.int, 2)
 UNASKED = cython.declare(cython.int, -1)
 """Of a variable, until what it says is asked for."""
 
-# Bases of values, as in undwarf.types.dataflow.values.
-NUMBER = cython.declare(cython.int, 0)
-FRAME = cython.declare(cython.int, 1)
-OBJECT = cython.declare(cython.int, 2)
-ADDRESS = cython.declare(cython.int, 3)
-
-# Words of a row that says where a variable is (undwarf.types.dataflow.addresses).
-PLACE_WORDS = cython.declare(cython.Py_ssize_t, 9)
-PLACE_KIND = cython.declare(cython.Py_ssize_t, 2)
-PLACE_REGISTER = cython.declare(cython.Py_ssize_t, 3)
-PLACE_PIECE = cython.declare(cython.Py_ssize_t, 5)
-PLACE_PIECE_SIZE = cython.declare(cython.Py_ssize_t, 6)
-PLACE_TYPE = cython.declare(cython.Py_ssize_t, 7)
-PLACE_IN_REGISTER = cython.declare(cython.int, 1)
 
 REGISTERS = cython.declare(cython.Py_ssize_t, 96)
 """Registers of a state, by DWARF number; stack slots come behind them."""

@@ -2,51 +2,43 @@
 """What instructions give: the new values of their destinations."""
 
 import cython
+from cython.cimports.undwarf.disasm.actions import (
+    ADD,
+    ADD_MEMORY,
+    AND,
+    CARRY,
+    CONSTANT,
+    COPY,
+    EXTEND,
+    LOAD,
+    MULTIPLY,
+    OR,
+    SELECT,
+    SHIFT_LEFT,
+    SHIFT_RIGHT,
+    STORE,
+    STORE_PAIR,
+    SUBTRACT,
+)
+from cython.cimports.undwarf.disasm.actions import ADDRESS as LEA
+from cython.cimports.undwarf.disasm.template_words import (
+    OPERAND_BASE,
+    OPERAND_INDEX,
+    OPERAND_SEGMENT,
+    OPERAND_SIZE,
+    OPERAND_WORDS,
+    ROW_ACTION,
+    ROW_DESTINATION,
+    ROW_LEFT,
+    ROW_OPERAND,
+    ROW_RIGHT,
+    ROW_WIDTH,
+    ROW_WORDS,
+)
+from cython.cimports.undwarf.types.dataflow.bases import ADDRESS, FRAME, NUMBER, OBJECT
+from cython.cimports.undwarf.types.dataflow.known_values import NOTHING, NULL, UNKNOWN
 
 from undwarf.types.dataflow.memory import Memory
-
-NOTHING = cython.declare(cython.int, 0)
-UNKNOWN = cython.declare(cython.int, 1)
-NULL = cython.declare(cython.int, 2)
-
-# Bases of values, as in undwarf.types.dataflow.values.
-NUMBER = cython.declare(cython.int, 0)
-FRAME = cython.declare(cython.int, 1)
-OBJECT = cython.declare(cython.int, 2)
-ADDRESS = cython.declare(cython.int, 3)
-
-# undwarf.disasm.model.Action
-COPY = cython.declare(cython.int, 1)
-CONSTANT = cython.declare(cython.int, 2)
-LOAD = cython.declare(cython.int, 3)
-STORE = cython.declare(cython.int, 4)
-LEA = cython.declare(cython.int, 5)
-ADD = cython.declare(cython.int, 6)
-SUBTRACT = cython.declare(cython.int, 7)
-MULTIPLY = cython.declare(cython.int, 8)
-SHIFT_LEFT = cython.declare(cython.int, 9)
-AND = cython.declare(cython.int, 10)
-EXTEND = cython.declare(cython.int, 11)
-SELECT = cython.declare(cython.int, 12)
-ADD_MEMORY = cython.declare(cython.int, 17)
-STORE_PAIR = cython.declare(cython.int, 19)
-OR = cython.declare(cython.int, 20)
-SHIFT_RIGHT = cython.declare(cython.int, 22)
-CARRY = cython.declare(cython.int, 23)
-
-# Words of templates and of their operands, as in undwarf.disasm.listing.
-ROW_WORDS = cython.declare(cython.Py_ssize_t, 16)
-ROW_ACTION = cython.declare(cython.Py_ssize_t, 1)
-ROW_DESTINATION = cython.declare(cython.Py_ssize_t, 2)
-ROW_LEFT = cython.declare(cython.Py_ssize_t, 3)
-ROW_RIGHT = cython.declare(cython.Py_ssize_t, 4)
-ROW_WIDTH = cython.declare(cython.Py_ssize_t, 5)
-ROW_OPERAND = cython.declare(cython.Py_ssize_t, 10)
-OPERAND_WORDS = cython.declare(cython.Py_ssize_t, 12)
-OPERAND_BASE = cython.declare(cython.Py_ssize_t, 0)
-OPERAND_INDEX = cython.declare(cython.Py_ssize_t, 1)
-OPERAND_SEGMENT = cython.declare(cython.Py_ssize_t, 5)
-OPERAND_SIZE = cython.declare(cython.Py_ssize_t, 6)
 
 NEAR = cython.declare(cython.Py_ssize_t, 4)
 """Instructions before one that are looked at for what made its operand."""

@@ -4,13 +4,9 @@
 from typing import Any
 
 import cython
+from cython.cimports.undwarf.types.dataflow.place_words import PLACE_HIGH, PLACE_LOW, PLACE_WORDS
 
 from undwarf.buffers import longer, zeros
-
-# Words of a row that says where a variable is (undwarf.types.dataflow.addresses).
-PLACE_WORDS = cython.declare(cython.Py_ssize_t, 9)
-PLACE_LOW = cython.declare(cython.Py_ssize_t, 0)
-PLACE_HIGH = cython.declare(cython.Py_ssize_t, 1)
 
 MOST_AT_ONCE = cython.declare(cython.Py_ssize_t, 1024)
 """Variables valid at one instruction that are looked at: the innermost ones."""

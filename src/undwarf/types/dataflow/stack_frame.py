@@ -4,30 +4,25 @@
 from typing import Any
 
 import cython
+from cython.cimports.undwarf.types.dataflow.bases import FRAME, OBJECT
+from cython.cimports.undwarf.types.dataflow.known_values import NOTHING
+from cython.cimports.undwarf.types.dataflow.place_words import (
+    PLACE_CFA,
+    PLACE_KIND,
+    PLACE_MEMORY,
+    PLACE_OFFSET,
+    PLACE_PIECE,
+    PLACE_PIECE_SIZE,
+    PLACE_REGISTER,
+    PLACE_SIZE,
+    PLACE_TYPE,
+    PLACE_WORDS,
+)
 
 from undwarf.buffers import longer, zeros
 from undwarf.types.dataflow.interned import Values
 from undwarf.types.dataflow.register_variables import RegisterVariables
 from undwarf.types.dataflow.segments import Segments
-
-NOTHING = cython.declare(cython.int, 0)
-
-# Bases of values, as in undwarf.types.dataflow.values.
-FRAME = cython.declare(cython.int, 1)
-OBJECT = cython.declare(cython.int, 2)
-
-# Words of a row that says where a variable is (undwarf.types.dataflow.addresses).
-PLACE_WORDS = cython.declare(cython.Py_ssize_t, 9)
-PLACE_KIND = cython.declare(cython.Py_ssize_t, 2)
-PLACE_REGISTER = cython.declare(cython.Py_ssize_t, 3)
-PLACE_OFFSET = cython.declare(cython.Py_ssize_t, 4)
-PLACE_PIECE = cython.declare(cython.Py_ssize_t, 5)
-PLACE_PIECE_SIZE = cython.declare(cython.Py_ssize_t, 6)
-PLACE_TYPE = cython.declare(cython.Py_ssize_t, 7)
-PLACE_SIZE = cython.declare(cython.Py_ssize_t, 8)
-"""Bytes of the variable's type; -1 until they are asked for."""
-PLACE_MEMORY = cython.declare(cython.int, 2)
-PLACE_CFA = cython.declare(cython.int, 3)
 
 REGISTERS = cython.declare(cython.Py_ssize_t, 96)
 """Registers of a state, by DWARF number; stack slots come behind them."""

@@ -4,15 +4,12 @@
 from typing import Any
 
 import cython
+from cython.cimports.undwarf.types.dataflow.bases import NUMBER
+from cython.cimports.undwarf.types.dataflow.known_values import NOTHING
 
 from undwarf.buffers import longer, zeros
 from undwarf.types.dataflow.interned import Values
 from undwarf.types.dataflow.sums import Sums
-
-NOTHING = cython.declare(cython.int, 0)
-
-# Bases of values, as in undwarf.types.dataflow.values.
-NUMBER = cython.declare(cython.int, 0)
 
 REGISTERS = cython.declare(cython.Py_ssize_t, 96)
 """Registers of a state, by DWARF number; stack slots come behind them."""

@@ -8,22 +8,10 @@ What only types can answer - where a pointer's next element is, what two types h
 from typing import Any
 
 import cython
+from cython.cimports.undwarf.types.dataflow.bases import ADDRESS, NUMBER, OBJECT, PERCPU, POISON, VIRTUAL
+from cython.cimports.undwarf.types.dataflow.known_values import NOTHING, NOWHERE, NULL, UNKNOWN
 
 from undwarf.types.dataflow.interned import Values
-
-NOTHING = cython.declare(cython.int, 0)
-UNKNOWN = cython.declare(cython.int, 1)
-NULL = cython.declare(cython.int, 2)
-NOWHERE = cython.declare(cython.int, 3)
-"""Numbers of values: none, any number, the number 0, an address of nothing."""
-
-# Bases of values, as in undwarf.types.dataflow.values.
-NUMBER = cython.declare(cython.int, 0)
-OBJECT = cython.declare(cython.int, 2)
-ADDRESS = cython.declare(cython.int, 3)
-PERCPU = cython.declare(cython.int, 4)
-POISON = cython.declare(cython.int, 6)
-VIRTUAL = cython.declare(cython.int, 7)
 
 LARGEST = cython.declare(cython.longlong, 1 << 62)
 """Offsets and steps at least this large say nothing."""

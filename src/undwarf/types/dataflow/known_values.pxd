@@ -1,0 +1,6 @@
+# Numbers of values that are always there: none, any number, the number 0, an address of nothing.
+cdef enum:
+    NOTHING = 0
+    UNKNOWN = 1
+    NULL = 2
+    NOWHERE = 3
