@@ -17,7 +17,7 @@ import pytest
 import undwarf
 from undwarf.disasm import templates
 from undwarf.disasm.model import Action, Flow
-from undwarf.dwarf.constants import Root, UnitKind
+from undwarf.dwarf.constants import Root, UnitKind, ValueClass
 from undwarf.perfdata import columns, sample_columns
 from undwarf.perfdata.records import RecordType, SampleField, SidebandKind
 from undwarf.types.dataflow import values
@@ -110,6 +110,7 @@ def test_columns_of_samples_are_numbered_in_their_order() -> None:
         ("disasm/flows", Flow),
         ("dwarf/root_places", Root),
         ("dwarf/unit_kinds", UnitKind),
+        ("dwarf/value_classes", ValueClass),
     ],
 )
 def test_numbers_for_compiled_modules_are_those_of_the_enumeration(

@@ -7,6 +7,7 @@ import cython
 from cython.cimports.undwarf.dwarf import attributes, forms, operations, tags, walks
 from cython.cimports.undwarf.dwarf.fixed import fixed
 from cython.cimports.undwarf.dwarf.leb128 import leb128
+from cython.cimports.undwarf.dwarf.value_classes import BLOCK, REF, STRP, STRP_ALT, UNSIGNED
 
 from undwarf.buffers import copied
 from undwarf.dwarf.functions import Functions
@@ -26,13 +27,6 @@ TYPING = cython.declare(cython.int, 4)
 TELLING_APART = cython.declare(cython.int, 8)
 """What attributes say, by ``spec_told``: names, where they come from, that there is more elsewhere; where a variable
 is; the type of a typedef; what tells types without a name from each other."""
-
-# What a value is, as undwarf.dwarf.constants.ValueClass has it.
-UNSIGNED = cython.declare(cython.int, 2)
-BLOCK = cython.declare(cython.int, 5)
-STRP = cython.declare(cython.int, 7)
-STRP_ALT = cython.declare(cython.int, 10)
-REF = cython.declare(cython.int, 11)
 
 
 @cython.locals(

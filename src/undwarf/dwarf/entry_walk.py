@@ -9,6 +9,7 @@ from typing import Any
 import cython
 from cython.cimports.undwarf.dwarf import attributes, tags, walks
 from cython.cimports.undwarf.dwarf.fixed import fixed
+from cython.cimports.undwarf.dwarf.value_classes import REF
 
 from undwarf.buffers import doubled, zeros
 from undwarf.dwarf.values import Values
@@ -16,8 +17,6 @@ from undwarf.dwarf.values import Values
 NULL_ENTRY = cython.declare(cython.Py_ssize_t, -2)
 OF_MEMBERS = cython.declare(cython.Py_ssize_t, 0x80000000)
 """As undwarf.dwarf.abbreviations has it."""
-REF = cython.declare(cython.int, 11)
-"""As undwarf.dwarf.constants.ValueClass has it."""
 
 
 @cython.cclass

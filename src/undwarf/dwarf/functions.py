@@ -6,6 +6,7 @@ from typing import Any
 import cython
 from cython.cimports.undwarf.dwarf import attributes, tags, walks
 from cython.cimports.undwarf.dwarf.fixed import fixed
+from cython.cimports.undwarf.dwarf.value_classes import ADDRESS, ADDRX, REF, REF_ALT, REF_SIG8, STRP
 
 from undwarf.buffers import copied
 from undwarf.dwarf.ranges import Ranges
@@ -18,14 +19,6 @@ INLINED = cython.declare(cython.int, 16)
 """Of what units declare, as undwarf.dwarf.abbreviations has it."""
 OF_MEMBERS = cython.declare(cython.uint, 0x80000000)
 """As undwarf.dwarf.abbreviations has it."""
-
-# What a value is, as undwarf.dwarf.constants.ValueClass has it.
-ADDRESS = cython.declare(cython.int, 1)
-STRP = cython.declare(cython.int, 7)
-REF = cython.declare(cython.int, 11)
-REF_ALT = cython.declare(cython.int, 12)
-REF_SIG8 = cython.declare(cython.int, 13)
-ADDRX = cython.declare(cython.int, 15)
 
 
 @cython.cclass

@@ -12,6 +12,18 @@ from typing import Any
 
 import cython
 from cython.cimports.undwarf.dwarf import attributes, tags
+from cython.cimports.undwarf.dwarf.value_classes import (
+    BLOCK,
+    REF,
+    REF_ALT,
+    REF_SIG8,
+    SIGNED,
+    STRING,
+    STRP,
+    STRP_ALT,
+    STRX,
+    UNSIGNED,
+)
 
 from undwarf.buffers import with_room, zeros
 from undwarf.dwarf.declarations import Declarations
@@ -22,18 +34,6 @@ VARIABLE = cython.declare(cython.Py_ssize_t, 12)
 """Numbers of each row of :meth:`Info.variables`."""
 MAX_STRING = cython.declare(cython.Py_ssize_t, 1 << 16)
 """Bytes of a name that are looked at."""
-
-# What a value is, as undwarf.dwarf.constants.ValueClass has it.
-UNSIGNED = cython.declare(cython.int, 2)
-SIGNED = cython.declare(cython.int, 3)
-BLOCK = cython.declare(cython.int, 5)
-STRING = cython.declare(cython.int, 6)
-STRP = cython.declare(cython.int, 7)
-STRX = cython.declare(cython.int, 9)
-STRP_ALT = cython.declare(cython.int, 10)
-REF = cython.declare(cython.int, 11)
-REF_ALT = cython.declare(cython.int, 12)
-REF_SIG8 = cython.declare(cython.int, 13)
 
 
 @cython.final

@@ -5,6 +5,7 @@ from typing import Any
 
 import cython
 from cython.cimports.undwarf.dwarf import attributes, tags, walks
+from cython.cimports.undwarf.dwarf.value_classes import REF, SIGNED, STRING, STRP, UNSIGNED
 
 from undwarf.buffers import doubled, zeros
 from undwarf.dwarf.entry_walk import EntryWalk
@@ -17,13 +18,6 @@ SPREAD = cython.declare(cython.ulonglong, 0x9E3779B97F4A7C15)
 BYTES = cython.declare(cython.longlong, 1 << 40)
 """Sizes of types up to this are plain."""
 BASE_CLASS = cython.declare(cython.longlong, 1 << 62)
-
-# What a value is, as undwarf.dwarf.constants.ValueClass has it.
-UNSIGNED = cython.declare(cython.int, 2)
-SIGNED = cython.declare(cython.int, 3)
-STRING = cython.declare(cython.int, 6)
-STRP = cython.declare(cython.int, 7)
-REF = cython.declare(cython.int, 11)
 
 
 @cython.cclass

@@ -10,6 +10,7 @@ import cython
 from cython.cimports.undwarf.dwarf import range_list_entries as entries
 from cython.cimports.undwarf.dwarf import root_places as root
 from cython.cimports.undwarf.dwarf import tags, unit_kinds, walks
+from cython.cimports.undwarf.dwarf.value_classes import ADDRESS, ADDRX, RNGLISTX
 
 from undwarf.buffers import copied, doubled, zeros
 from undwarf.dwarf.layouts import Layouts
@@ -20,11 +21,6 @@ ROOT = cython.declare(cython.Py_ssize_t, 16)
 """Places kept of each unit's root, as undwarf.dwarf.constants.Root has them."""
 MOST_KEPT = cython.declare(cython.Py_ssize_t, 1 << 16)
 """Records of one unit whose memory is used for the next one again."""
-
-# What a value is, as undwarf.dwarf.constants.ValueClass has it.
-ADDRESS = cython.declare(cython.int, 1)
-ADDRX = cython.declare(cython.int, 15)
-RNGLISTX = cython.declare(cython.int, 17)
 
 
 @cython.cclass

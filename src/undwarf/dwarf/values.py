@@ -11,32 +11,32 @@ import cython
 from cython.cimports.undwarf.dwarf import attributes, forms, unit_kinds
 from cython.cimports.undwarf.dwarf import root_places as root
 from cython.cimports.undwarf.dwarf.fixed import fixed
+from cython.cimports.undwarf.dwarf.value_classes import (
+    ADDRESS,
+    ADDRX,
+    BLOCK,
+    DATA16,
+    FLAG,
+    LINE_STRP,
+    LOCLISTX,
+    REF,
+    REF_ALT,
+    REF_SIG8,
+    RNGLISTX,
+    SEC_OFFSET,
+    SIGNED,
+    STRING,
+    STRP,
+    STRP_ALT,
+    STRX,
+    UNSIGNED,
+)
 
 from undwarf.buffers import zeros
 from undwarf.dwarf.abbreviations import Abbreviations
 
 ROOT = cython.declare(cython.Py_ssize_t, 16)
 """Places kept of each unit's root, as undwarf.dwarf.constants.Root has them."""
-
-# What a value is, as undwarf.dwarf.constants.ValueClass has it.
-ADDRESS = cython.declare(cython.int, 1)
-UNSIGNED = cython.declare(cython.int, 2)
-SIGNED = cython.declare(cython.int, 3)
-FLAG = cython.declare(cython.int, 4)
-BLOCK = cython.declare(cython.int, 5)
-STRING = cython.declare(cython.int, 6)
-STRP = cython.declare(cython.int, 7)
-LINE_STRP = cython.declare(cython.int, 8)
-STRX = cython.declare(cython.int, 9)
-STRP_ALT = cython.declare(cython.int, 10)
-REF = cython.declare(cython.int, 11)
-REF_ALT = cython.declare(cython.int, 12)
-REF_SIG8 = cython.declare(cython.int, 13)
-SEC_OFFSET = cython.declare(cython.int, 14)
-ADDRX = cython.declare(cython.int, 15)
-LOCLISTX = cython.declare(cython.int, 16)
-RNGLISTX = cython.declare(cython.int, 17)
-DATA16 = cython.declare(cython.int, 18)
 
 # Places of a root's attributes; 255 for those that are not kept.
 _ROOT_OF = bytearray(b"\xff" * 0x80)

@@ -4,6 +4,7 @@
 from typing import Any
 
 import cython
+from cython.cimports.undwarf.dwarf.value_classes import REF, STRP, STRX
 
 from undwarf.dwarf.info import Entry
 from undwarf.types.layouts.model import VOID
@@ -15,11 +16,6 @@ __all__ = ["Declared", "Variable"]
 
 _KEPT = 1 << 16
 """Variables that are kept for the functions looked at next."""
-
-# undwarf.dwarf.constants.ValueClass
-STRP = cython.declare(cython.int, 7)
-STRX = cython.declare(cython.int, 9)
-REF = cython.declare(cython.int, 11)
 
 
 @cython.final

@@ -4,6 +4,7 @@
 from typing import Any
 
 import cython
+from cython.cimports.undwarf.dwarf.value_classes import LOCLISTX
 
 from undwarf.dwarf.constants import Root
 from undwarf.dwarf.info import Entry
@@ -22,8 +23,6 @@ _FLAGS = {
     PlaceKind.REGISTER: 1, PlaceKind.VALUE: 1, PlaceKind.MEMORY: 2, PlaceKind.CFA: 2, PlaceKind.CONSTANT: 4,
     PlaceKind.CFA_VALUE: 2,
 }  # fmt: skip
-# undwarf.dwarf.constants.ValueClass
-LOCLISTX = cython.declare(cython.int, 16)
 # DW_OP_*
 REG0 = cython.declare(cython.int, 0x50)
 REG31 = cython.declare(cython.int, 0x6F)

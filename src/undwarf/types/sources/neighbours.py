@@ -7,6 +7,7 @@ They answer which whole a pointer to a part may be in: a base class of something
 from collections.abc import Callable, Sequence
 
 import cython
+from cython.cimports.undwarf.dwarf.value_classes import STRP, STRP_ALT, UNSIGNED
 
 from undwarf.types.layouts.embedders import Embedders
 from undwarf.types.sources.entries import ABSTRACT_ORIGIN, NAME, Space
@@ -23,10 +24,6 @@ STRUCTURE = cython.declare(cython.uint, 0x13)
 UNION = cython.declare(cython.uint, 0x17)
 CLASS = cython.declare(cython.uint, 0x02)
 OUTERMOST = cython.declare(cython.uint, 0xFFFFFFFF)
-# What a value is, as undwarf.dwarf.constants.ValueClass has it.
-UNSIGNED = cython.declare(cython.uint, 2)
-STRP = cython.declare(cython.int, 7)
-STRP_ALT = cython.declare(cython.int, 10)
 _KEPT = 64
 _MOST_WHOLES = 4096
 """Aggregates around one type that are looked at."""

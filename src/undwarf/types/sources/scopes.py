@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 import cython
+from cython.cimports.undwarf.dwarf.value_classes import ADDRESS, ADDRX, BLOCK, LOCLISTX, SEC_OFFSET, UNSIGNED
 
 from undwarf.buffers import longer, zeros
 from undwarf.dwarf.info import Entry
@@ -33,13 +34,6 @@ MAX_PLACES = 200_000
 _PLACE_COST, _SCOPE_COST = 100, 50
 """Bytes, about, that a place of a variable takes, and a scope."""
 
-# undwarf.dwarf.constants.ValueClass
-ADDRESS = cython.declare(cython.int, 1)
-UNSIGNED = cython.declare(cython.int, 2)
-BLOCK = cython.declare(cython.int, 5)
-SEC_OFFSET = cython.declare(cython.int, 14)
-ADDRX = cython.declare(cython.int, 15)
-LOCLISTX = cython.declare(cython.int, 16)
 ENTRY = cython.declare(cython.Py_ssize_t, 12)
 """Numbers of each row of :meth:`undwarf.dwarf.info.Info.variables`."""
 PLACE_WORDS = cython.declare(cython.Py_ssize_t, WORDS)
