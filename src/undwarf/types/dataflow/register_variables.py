@@ -24,7 +24,6 @@ from undwarf.types.dataflow.state import State
 UNASKED = cython.declare(cython.int, -1)
 """Of a variable, until what it says is asked for."""
 
-
 REGISTERS = cython.declare(cython.Py_ssize_t, 96)
 """Registers of a state, by DWARF number; stack slots come behind them."""
 TOLD = cython.declare(cython.ulonglong, 1 << 31)
