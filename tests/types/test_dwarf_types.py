@@ -58,6 +58,7 @@ public:
     double w; static int count; int area() const override { return (int)w; }
 };
 template <class T> struct Box { T *first; T value; };
+struct Crate { Box<Mixin> held; Box<Mixin (*)(Box<Mixin> &)> packs; Box<geo::Box<Mixin>> twice; };
 enum class Color : short { red };
 struct Late : virtual Mixin { int x; };
 struct Outer { struct Inner { int deep; } inner; };
@@ -67,8 +68,9 @@ int geo::Shape::count = 1;
 geo::Late late;
 geo::Deep deep;
 geo::Outer outer;
+geo::Crate crate;
 __attribute__((noinline)) double total(geo::Shape &s, geo::Box<int> &&b, geo::Color c, geo::Shape copy) {
-    return s.w + b.value + (int)c + s.tags + copy.w + late.x;
+    return s.w + b.value + (int)c + s.tags + copy.w + late.x + crate.held.value.tags;
 }
 int main(int argc, char **) {
     geo::Shape s{}; geo::Box<int> b{&argc, argc};
@@ -289,6 +291,19 @@ class TestCxx:
         assert source.graph.canonical_name(parameter(source, "_Z5total", "b")) == "struct geo::Box<int>&&"
         assert source.graph.canonical_name(parameter(source, "_Z5total", "c")) == "enum geo::Color"
 
+    @pytest.mark.parametrize(
+        "name", ["Box<geo::Mixin>", "geo::Box<geo::Mixin>", "geo::Box<geo::Box<geo::Mixin> >", "Mixin", "geo::Mixin"]
+    )
+    def test_they_are_found_by_names_with_those_of_others(
+        self, build: Build, compiler: str, flags: tuple[str, ...], name: str
+    ) -> None:
+        source = build(compiler, CXX_SOURCE, *flags)
+        # gcc and clang write the names of templates of templates differently.
+        found = [source.type_named(one) for one in {name, name.replace("> >", ">>")}]
+        told = {source.graph.canonical_name(t).replace("> >", ">>") for t in found if t}
+        assert told == {"struct geo::" + name.removeprefix("geo::").replace("> >", ">>")}
+        assert not source.type_named(f"other::{name}")
+
     def test_a_virtual_base_is_nowhere(self, build: Build, compiler: str, flags: tuple[str, ...]) -> None:
         source = build(compiler, CXX_SOURCE, *flags)
         found = source.global_at(source.symbols.variables["late"][0])
@@ -321,6 +336,14 @@ class TestCxx:
 
 
 class TestRust:
+    def test_types_are_found_by_names_with_those_of_others(self, build: Build) -> None:
+        source = build("rustc", RUST_SOURCE, "-O")
+        # Their own module is called as the file is.
+        name = source.graph.canonical_name(source.graph.target(parameter(source, "4walk17h", "n")))
+        name = f"core::option::Option<alloc::boxed::Box<{name}, alloc::alloc::Global>>"
+        assert source.graph.canonical_name(source.type_named(name)) == name
+        assert source.type_named(name.removeprefix("core::option::"))
+
     def test_a_slice_is_in_two_registers(self, build: Build) -> None:
         source = build("rustc", RUST_SOURCE, "-O")
         graph = source.graph

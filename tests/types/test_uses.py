@@ -176,15 +176,22 @@ def test_a_variable_that_is_there_later_says_what_it_is(fake: Fake, tmp_path: Pa
 @pytest.mark.parametrize(
     ("text", "names"),
     [
-        # Another way says which one it is.
-        ("mov (%rdi),%rax; jrcxz 1f; mov 16(%rax),%edx; ret; 1: mov 8(%rax),%rcx; ret", ["node", "node"]),
-        # It is the same pointer from the stack, but another one that is loaded once more.
-        ("mov (%rdi),%rax; mov %rax,-8(%rsp); jrcxz 1f; mov 16(%rax),%edx; ret; 1: mov -8(%rsp),%rsi; mov 8(%rsi),%rcx",
+        # Who comes there may have come from where it is told, or goes on to there.
+        ("mov (%rdi),%rax; jrcxz 1f; mov 16(%rax),%edx; 1: mov 8(%rax),%rcx; ret", ["node", "node"]),
+        ("mov (%rdi),%rax; mov 8(%rax),%rcx; jrcxz 1f; dec %ecx; jz 1f; ret; 1: mov 16(%rax),%edx; ret",
          ["node", "node"]),
-        ("mov (%rdi),%rax; jrcxz 1f; mov 16(%rax),%edx; ret; 1: mov (%rdi),%rsi; mov 8(%rsi),%rcx; ret", ["node", "?"]),
-        # One way takes it for one, the other for another.
+        ("mov (%rdi),%rax; 1: mov 8(%rax),%rcx; dec %esi; jz 2f; dec %edx; jz 1b; ret; 2: mov 16(%rax),%edx; jmp 1b",
+         ["node", "node"]),
+        # From there it is loaded once more.
+        ("1: mov (%rdi),%rax; jrcxz 2f; mov 16(%rax),%edx; jmp 1b; 2: mov 8(%rax),%rcx; ret", ["node", "?"]),
+        # It is the same pointer from the stack, but another one that is loaded once more.
+        ("mov (%rdi),%rax; mov %rax,-8(%rsp); jrcxz 1f; mov 16(%rax),%edx; 1: mov -8(%rsp),%rsi; mov 8(%rsi),%rcx",
+         ["node", "node"]),
+        ("mov (%rdi),%rax; jrcxz 1f; mov 16(%rax),%edx; 1: mov (%rdi),%rsi; mov 8(%rsi),%rcx; ret", ["node", "?"]),
+        # Another way says nothing: a union holds one thing here and another one there.
+        ("mov (%rdi),%rax; jrcxz 1f; mov 16(%rax),%edx; ret; 1: mov 8(%rax),%rcx; ret", ["node", "?"]),
         ("mov (%rdi),%rax; jrcxz 1f; mov 16(%rax),%edx; ret; 1: mov 8(%rax),%rcx; mov 32(%rax),%rcx; ret",
-         ["?", "?", "?"]),
+         ["node", "item", "item"]),
     ],
 )  # fmt: skip
 def test_all_that_a_function_does_with_a_pointer_tells(fake: Fake, tmp_path: Path, text: str, names: list[str]) -> None:

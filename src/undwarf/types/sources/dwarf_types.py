@@ -265,7 +265,7 @@ class DwarfTypes:
         Where only a typedef has the name, what that stands for; void for none.
         """
         wanted = frozenset((TAG_STRUCT, TAG_UNION, TAG_CLASS, TAG_ENUM, TAG_INTERFACE, TAG_TYPEDEF))
-        plain = name.rpartition("::")[2]
+        plain = _own_name(name)
         same: dict[tuple[int, int, int], bool] = {}
         typedef = VOID
         for space in self.spaces.every:
@@ -524,6 +524,23 @@ def _count(subrange: Entry) -> int:
         return 0
     count = upper - (subrange.number(LOWER_BOUND) or 0) + 1
     return count if 0 <= count < 1 << 62 else -1
+
+
+@cython.cfunc
+def _own_name(name: str) -> str:
+    """A type's name without the namespaces it is in; those of what it is a template of stay, as they do in DWARF."""
+    depth: cython.int = 0
+    at: cython.Py_ssize_t
+    for at in range(len(name) - 1, 0, -1):
+        letter = name[at]
+        if letter in ">)]}":
+            # Not the arrow of a function's type.
+            depth += letter != ">" or name[at - 1] != "-"
+        elif letter in "<([{":
+            depth -= 1
+        elif letter == ":" and name[at - 1] == ":" and not depth:
+            return name[at + 1 :]
+    return name
 
 
 @cython.cfunc

@@ -7,7 +7,7 @@ it - on the only way to the instruction, and behind it up to where other ways jo
 one of them may be used like that.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from undwarf.disasm import NONE, Action, Flow, Instruction, Memory
@@ -168,12 +168,19 @@ def accessed(
 
 def everywhere(tracker: Tracker, k: int, where: Value) -> int:
     """The type of the object that a pointer loaded from a union leads to, if that is the only one with which all that
-    is done with this pointer in the whole function may be done; void where that cannot be told. The tracker stands
-    before instruction ``k``, and does so afterwards."""
+    is done with this pointer in the whole function may be done; void where that cannot be told. What is done where
+    nobody comes who comes to ``k`` after the load says nothing: there the union holds something else. The tracker
+    stands before instruction ``k``, and does so afterwards."""
     graph = tracker.graph
     if not where[3] or where[2] or not graph.choices(where[1]):
         return VOID
     through = tracker.through_unions.get(where[3], ())
+    if through:
+        blocks = tracker.flow.blocks
+        load, here = blocks.of(where[3] - 1), blocks.of(k)
+        together = _reached(here, load, blocks.successors, onwards=load != here or where[3] <= k)
+        together |= _reached(here, load, blocks.predecessors, onwards=load != here or where[3] > k)
+        through = [one for one in through if blocks.of(one[1]) in together]
     touched: set[Touched] = set()
     choices = {graph.canonical(t): t for t in graph.choices(where[1])}
     for several, at, number, offset in through:
@@ -185,6 +192,18 @@ def everywhere(tracker: Tracker, k: int, where: Value) -> int:
     found = [t for t in choices.values() if all(_may_touch(graph, t, 0, one.offset, one) for one in touched)]
     tracker.before(k)
     return found[0] if len(found) == 1 else VOID
+
+
+def _reached(number: int, last: int, ways: Callable[[int], list[int]], *, onwards: bool) -> set[int]:
+    """A block and those that ways lead to from it, if they lead onwards, without going through ``last``."""
+    found = {number}
+    queue = ways(number) if onwards else []
+    while queue:
+        one = queue.pop()
+        if one not in found:
+            found.add(one)
+            queue += ways(one) if one != last else ()
+    return found
 
 
 def _is_copied(made: Instruction, operand: Memory) -> bool:

@@ -53,6 +53,9 @@ def touched(tracker: Tracker, k: int, operand: Memory, where: Value, size: int) 
     """The member at an address, or why it is not known. The tracker stands before instruction ``k``."""
     questions, graph = tracker.questions, tracker.graph
     found = questions.locate(where, size)
+    if isinstance(found, str) and graph.choices(where[1]):
+        # What says that it is one of several types is no type that anything is in.
+        return found
     base = tracker.register(operand.base) if operand.base != NONE else None
     if where[2]:
         tail = _tail(tracker, operand, base, where, size)
