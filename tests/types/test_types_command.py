@@ -11,6 +11,7 @@ from click.testing import CliRunner
 
 from undwarf.cli.main import undwarf
 from undwarf.types.sources.calling import thunk_of, virtual_thunk_of
+from undwarf.views.unwind_rows import Binary
 
 LIST = """
 #include <stdlib.h>
@@ -58,6 +59,30 @@ def answers(binary: Path, name: str) -> list[dict[str, Any]]:
     assert result.exit_code == 0, result.output
     found: list[dict[str, Any]] = json.loads(result.stdout)
     return [one for one in found if one["access"]]
+
+
+@pytest.mark.parametrize("place", ["program.debug", ".debug/program.debug"])
+@pytest.mark.parametrize("named", ["program", "./program", "../here/program", "link"])
+def test_the_debug_file_beside_a_program_is_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str, named: str
+) -> None:
+    (tmp_path / "here").mkdir()
+    binary = build(tmp_path / "here", LIST, "list.c", "-O2", "-Wl,--build-id=none")
+    if shutil.which("objcopy") is None:
+        pytest.skip("no objcopy")
+    start, size = function_of(binary, "walk")
+    debug = tmp_path / "here" / place
+    debug.parent.mkdir(exist_ok=True)
+    for command in (["--only-keep-debug", binary, debug], ["--strip-all", f"--add-gnu-debuglink={debug}", binary]):
+        subprocess.run(["objcopy", *command], check=True, capture_output=True)
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "link").symlink_to(binary)
+    monkeypatch.chdir(tmp_path / ("elsewhere" if named == "link" else "here"))
+    addresses = ",".join(f"{at:x}" for at in range(start, start + size))
+    result = CliRunner().invoke(undwarf, ["types", "--binary", named, "--at", addresses, "--json"])
+    assert result.exit_code == 0, result.output
+    assert "struct node" in {one["type"] for one in json.loads(result.stdout)}
+    assert Binary.open(named).debug_elf() is not None
 
 
 @pytest.mark.parametrize("compiler", ["gcc", "clang"])
@@ -319,6 +344,44 @@ def test_a_thunk_is_given_a_virtual_base_of_its_object(tmp_path: Path, compiler:
         (one["type"], one["field"]) for one in told
     }
     assert all(one["type"] for one in told)
+
+
+ONE_TYPE_A_UNIT = """
+#include <list>
+#include <vector>
+struct animal { int legs = 4; virtual ~animal() {} virtual int step(int n) { legs += n; return legs; } };
+struct eater { double energy = 1; virtual ~eater() {} virtual bool eat(int n) { energy += n; return energy > 3; } };
+struct wolf : animal, eater { long kills = 0; bool eat(int n) override { kills++; energy += n; return kills > legs; } };
+struct herd { std::list<wolf *> all; std::vector<int> seen; };
+extern "C" __attribute__((noinline)) long hunt(herd *h, int n) {
+    long sum = 0;
+    for (wolf *w : h->all) { sum += w->kills; h->seen.push_back(n); w->legs--; }
+    return sum;
+}
+extern "C" __attribute__((noinline)) long derived(eater *e) { return static_cast<wolf *>(e)->legs; }
+int main(int argc, char **) {
+    herd h; wolf *w = new wolf; h.all.push_back(w); eater *e = w;
+    return hunt(&h, argc) + e->eat(argc) + derived(e) + h.seen[0];
+}
+"""
+
+
+@pytest.mark.parametrize("version", ["-gdwarf-4", "-gdwarf-5"])
+def test_what_units_of_one_type_say_is_what_others_would(tmp_path: Path, version: str) -> None:
+    told = []
+    for flags in ((), ("-fdebug-types-section",)):
+        binary = build(tmp_path, ONE_TYPE_A_UNIT, "wolf.cpp", "-O2", version, *flags, compiler="g++")
+        names = subprocess.run(["nm", binary], check=True, capture_output=True, text=True).stdout
+        grown = next(line.split()[2] for line in names.splitlines() if "_M_realloc_insert" in line)
+        functions = ("hunt", "derived", "_ZThn16_N4wolf3eatEi", "_ZN4wolf3eatEi", grown)
+        told.append(
+            {name: [(one["insn"], one["type"], one["field"]) for one in answers(binary, name)] for name in functions}
+        )
+    whole, apart = told
+    assert ("struct wolf", "kills") in {one[1:] for one in whole["_ZThn16_N4wolf3eatEi"]}
+    assert ("struct wolf", "legs") in {one[1:] for one in whole["derived"]}
+    for name in whole:
+        assert apart[name] == whole[name]
 
 
 TWO_BASES = """

@@ -1,6 +1,7 @@
 """``undwarf types``"""
 
 import io
+import os
 import sys
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -274,15 +275,17 @@ def _resolver(binary: str, btf: str, options: dict[str, Any], *, code: bool = Tr
     from undwarf.types.opening import btf_of, open_resolver
 
     elf = open_binary(binary)
+    # What belongs to it lies beside where it really is, as recordings name it.
+    place = os.path.realpath(binary)
     finder = Finder(options["symfs"] or "", (*options["debug_dirs"], "/usr/lib/debug"))
-    debug = None if btf or elf.section(".debug_info") is not None else finder.debug_file(elf, binary)
+    debug = None if btf or elf.section(".debug_info") is not None else finder.debug_file(elf, place)
     found = open_resolver(
         elf,
         debug,
         btf=btf,
         btf_base=btf_of(open_binary(options["vmlinux"])) if options.get("vmlinux") else None,
-        find_alt=lambda file: finder.alt_file(file, binary),
-        find_split=lambda name, directory, _identity: finder.split_files(name, directory, elf, binary),
+        find_alt=lambda file: finder.alt_file(file, place),
+        find_split=lambda name, directory, _identity: finder.split_files(name, directory, elf, place, debug),
     )
     if found is None:
         raise NothingUsable(

@@ -1,5 +1,6 @@
 """The rows of an unwind table as commands show them: adjacent equal ones merged, rules in words."""
 
+import os
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
@@ -47,7 +48,7 @@ class Binary:
 
     def debug_elf(self) -> ElfFile | None:
         """The separate debug file."""
-        return Finder().debug_file(self.elf, self.path)
+        return Finder().debug_file(self.elf, os.path.realpath(self.path))
 
     def table(self, source: str | None) -> UnwindTable:
         """The whole table from a source or a list of them, ``"cfi,sframe"``."""

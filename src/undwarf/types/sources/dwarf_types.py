@@ -152,6 +152,9 @@ class DwarfTypes:
 
     def spoken_of(self, t: int) -> list[int]:
         """Types that a class names inside of itself: its typedefs and the parameters of its template."""
+        if t and self.graph.kind(t) == Kind.TAG:
+            # Declared there, and described in a unit of its own.
+            t = self.graph.strip(t)
         at = bisect_left(self._given, t)
         if not t or at >= len(self._given) or self._given[at] != t:
             return []

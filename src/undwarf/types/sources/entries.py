@@ -245,6 +245,7 @@ class Spaces:
         self.declared: Kept[tuple[int, int], dict[str, memoryview]] = Kept(file.limits.dwarf_bytes // 2)
         """What units declare, by space and unit; few at a time."""
         self._signatures: dict[int, tuple[Space, int]] | None = None
+        self._type_units: dict[int, list[tuple[Space, int]]] = {}
         self._split: dict[tuple[int, int], int] = {}
         self._tables: dict[tuple[int, int], tuple[memoryview, int, int, Any]] = {}
         """Of each unit that was asked about: the section of addresses, where its own begin, their size and order."""
@@ -297,6 +298,21 @@ class Spaces:
                     self.signature(signature, space)
         program = set(self.program)
         return [*(space for space in self.all if space not in program), *self.program]
+
+    def type_units(self, space: Space) -> list[tuple[Space, int]]:
+        """The units of a space's file that have one type for all others (-fdebug-types-section)."""
+        found = self._type_units.get(space.number)
+        if found is None:
+            spaces = [space]
+            if len(space.file.section("debug_types")):
+                spaces.append(self.of(space.file, types=True))
+            found = self._type_units[space.number] = [
+                (one, unit)
+                for one in spaces
+                for unit, kind in enumerate(one.columns["kind"])
+                if kind in (UnitKind.TYPE, UnitKind.SPLIT_TYPE)
+            ]
+        return found
 
     def alternative(self, space: Space) -> Space | None:
         """The supplementary file's space."""

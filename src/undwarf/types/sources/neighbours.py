@@ -46,6 +46,8 @@ class Neighbours:
         self._seen: dict[tuple[object, ...], int] = {}
         self._relations = _Relations()
         """Of all units of C."""
+        self._shared: dict[int, list[int]] = {}
+        """What is in units of types, by space, as far as that was looked at."""
 
     def embedders(self, pc: int) -> Embedders:
         """What has what as a member, among the types of the unit of an address; the function's own types first."""
@@ -62,13 +64,15 @@ class Neighbours:
             language = space.language(unit)
             # Elsewhere what is declared in something has a number of its own in each unit.
             relations = self._relations if language in _C else _Relations()
+            apart = bool(space.spaces.type_units(space))
+            parts = _UnitParts(source, space, unit, lambda: self._aggregates(space, unit), relations)
             found = self._units[key] = Embedders(
                 source.graph,
-                lambda: self._aggregates(space, unit),
+                lambda: self._with_type_units(space, unit) if apart else self._aggregates(space, unit),
                 bases_only=language in _CXX,
                 wanted_only=language not in _CXX and language not in _C,
                 lonely=self._lonely,
-                parts=_UnitParts(source, space, unit, lambda: self._aggregates(space, unit), relations),
+                parts=None if apart else parts,
             )
         return found.preferring(lambda: self._mentioned(pc))
 
@@ -86,6 +90,19 @@ class Neighbours:
         entry = space.entry_in(unit, offset) if made else None
         origin = entry.reference(ABSTRACT_ORIGIN) if entry is not None else None
         return (space, unit) if origin is None else (origin.space, origin.unit)
+
+    def _with_type_units(self, space: Space, unit: int) -> Sequence[int] | None:
+        """The aggregates of a unit, and those that units of types have for all."""
+        shared = self._shared.get(space.number)
+        if shared is None:
+            shared = self._shared[space.number] = []
+            for other, number in space.spaces.type_units(space):
+                found = self._aggregates(other, number)
+                if found is None or len(shared) > _MOST_AGGREGATES:
+                    break
+                shared += found
+        own = self._aggregates(space, unit)
+        return None if own is None or len(shared) > _MOST_AGGREGATES else [*shared, *own]
 
     @cython.locals(
         dies="const unsigned long long[::1]",
