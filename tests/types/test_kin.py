@@ -119,3 +119,18 @@ def test_several_members_at_once_begin_with_a_whole_one() -> None:
     assert found is not None and (found.type, found.field.path) == (wide, "first")
     assert kin.locate(base, 10, 4) is None
     assert kin.locate(base, 12, 8) is None
+
+
+def test_what_a_function_speaks_of_is_asked_once() -> None:
+    graph, base, node, _other, _further = build()
+    asked = []
+
+    def mentioned() -> tuple[list[int], list[int]]:
+        asked.append(1)
+        return [node], []
+
+    kin = Kin(graph, mentioned)
+    assert kin.locate(base, 8, 4) is not None
+    assert not kin.beginning_with(base)
+    assert kin.locate(base, 16, 4) is None
+    assert len(asked) == 1

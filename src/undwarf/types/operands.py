@@ -17,7 +17,7 @@ from undwarf.types.layouts.located import INCOMPLETE, WIDER, Located, is_member
 from undwarf.types.layouts.model import VOID, Kind
 from undwarf.types.layouts.virtual import is_method_table
 from undwarf.types.layouts.wholes import candidates, whole_around
-from undwarf.types.sources.places import PlaceKind, TypeSource
+from undwarf.types.sources.places import TypeSource
 from undwarf.types.uses.aliases import made_of_same
 from undwarf.types.uses.casts import read_as
 from undwarf.types.uses.characters import by_sign, in_a_row, only_bytes
@@ -274,11 +274,11 @@ class Operands:
         return graph.size(where[1]) == 1 < size == graph.size(place.type) and not offset and graph.is_scalar(place.type)
 
     def _provenance(self, tracker: Tracker, k: int, operand: Memory, where: Value) -> str:
-        for place in tracker.questions.places_at(tracker.flow.instructions.address_of(k)):
-            if place.register == operand.base and place.kind in (PlaceKind.REGISTER, PlaceKind.VALUE):
-                target = self._graph.target(place.type) if self._graph.is_pointer(place.type) else VOID
-                if target and self._graph.canonical(target) == self._graph.canonical(where[1]):
-                    return "variable"
+        graph = self._graph
+        for t in tracker.questions.types_in(operand.base, tracker.flow.instructions.address_of(k)):
+            target = graph.target(t) if graph.is_pointer(t) else VOID
+            if target and graph.canonical(target) == graph.canonical(where[1]):
+                return "variable"
         return "tracking"
 
     def _on_frame(

@@ -421,6 +421,10 @@ class Questions:
         """Variables that have a place at an address of the function, the outermost scope's first."""
         return self.places.valid_at(pc - self._low)
 
+    def types_in(self, register: int, pc: int) -> list[int]:
+        """The types of variables of which a register holds the value at an address, or what that is counted from."""
+        return self.places.types_in(register, pc - self._low)
+
     def walks(self, t: int) -> bool:
         """Whether a variable goes from one object of a type to the next beside it somewhere in the function."""
         graph = self.graph

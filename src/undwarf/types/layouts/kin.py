@@ -26,10 +26,16 @@ class Kin:
 
     def __init__(self, graph: TypeGraph, mentioned: Callable[[], Iterable[Iterable[int]]]) -> None:
         self._graph = graph
-        self._mentioned = mentioned
+        self._asked = mentioned
+        self._known: list[list[int]] | None = None
         self._derived: list[_Derived] | None = None
         self._located: dict[tuple[int, int, int], Located | None] = {}
         self._first_in: dict[int, list[int]] | None = None
+
+    def _mentioned(self) -> list[list[int]]:
+        if self._known is None:
+            self._known = [list(group) for group in self._asked()]
+        return self._known
 
     def beginning_with(self, t: int) -> list[int]:
         """The aggregates without bases that begin with a member of an aggregate's type, and go on behind it."""

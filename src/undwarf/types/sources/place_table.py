@@ -61,6 +61,24 @@ class PlaceTable(Sequence[Place]):
         found = [n for n in range(len(rows) // _WORDS) if rows[_WORDS * n] <= offset < rows[_WORDS * n + 1]]
         return [self[n] for n in found]
 
+    @cython.boundscheck(False)
+    @cython.wraparound(False)
+    @cython.locals(
+        rows="const long long[::1]", n=cython.Py_ssize_t, offset=cython.longlong, wanted=cython.longlong,
+        kind=cython.longlong,
+    )  # fmt: skip
+    def types_in(self, register: int, at: int) -> list[int]:
+        """The types of those of which a register holds the value, or what it is counted from, in their order."""
+        rows, offset, wanted = self.rows, at, register
+        found = []
+        # As many as there are whole rows.
+        for n in range(0, len(rows) - _WORDS + 1, _WORDS):
+            if rows[n + 3] == wanted and rows[n] <= offset < rows[n + 1]:
+                kind = rows[n + 2]
+                if kind in (_IN_REGISTER, _VALUE):
+                    found.append(rows[n + 7])
+        return found
+
 
 @cython.locals(
     rows="long long[::1]", strays="unsigned char[::1]", at=cython.Py_ssize_t, n=cython.Py_ssize_t, fields=tuple,
