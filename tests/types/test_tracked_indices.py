@@ -256,6 +256,23 @@ def test_counting_back_from_the_begin_of_a_variable_may_be_another(fake: Fake, t
     assert touched("lea 0x2040-7(%rip),%rdi; mov -8(%rdi,%rsi,8),%rax; ret") == ["?"]
 
 
+@pytest.mark.parametrize("start", [0x2008, 0x2010])
+def test_what_steps_of_a_variable_s_size_lead_to_is_no_next_one_of_it(fake: Fake, touched: Touched, start: int) -> None:
+    # It begins one element before the array that it goes through, in what lies there.
+    members = tuple(fake.member(name, at, 8, fake.long) for name, at in (("a", 0), ("b", 8), ("c", 16), ("d", 24)))
+    before = fake.graph.add(TypeRecord(Kind.STRUCT, "before", 32, members=members))
+    rows = fake.graph.add(TypeRecord(Kind.ARRAY, target=fake.node, count=4))
+    text = f"lea {start:#x}-7(%rip),%rdi; 1: mov 40(%rdi),%rax; add $32,%rdi; cmp %rdi,%rsi; jne 1b; ret"
+    fake.globals = [GlobalVariable("g", before, 0x2000, 32), GlobalVariable("rows", rows, start + 32, 128)]
+    assert touched(text) == ["struct node[].[].key"]
+    # Neither is it one of another variable that is no array, or of one with other elements.
+    for other in (fake.item, fake.graph.add(TypeRecord(Kind.ARRAY, target=fake.item, count=4))):
+        fake.globals = [GlobalVariable("g", before, 0x2000, 32), GlobalVariable("h", other, start + 32, 160)]
+        assert touched(text) == ["?"]
+    # What is read of the variable itself is there.
+    assert touched(text.replace("40(%rdi)", "8(%rdi)")) == [f"before.{'abcd'[(start - 0x2000) // 8 + 1]}"]
+
+
 def test_steps_that_take_many_small_elements_at_once_are_those_of_the_array_behind(fake: Fake) -> None:
     graph = fake.graph
     numbers = graph.add(TypeRecord(Kind.ARRAY, target=fake.int, count=32))

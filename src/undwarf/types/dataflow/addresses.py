@@ -365,7 +365,8 @@ class Questions:
         """(type, offset in it) of the global variable that an address leads to, give or take its steps.
 
         It is the one that the address was first of: with an index of which only part is known the sum may be in its
-        neighbour. The begin of a variable may be the end of the one before.
+        neighbour. The begin of a variable may be the end of the one before; and what is no array has nothing behind it
+        that steps lead to, as where a pointer goes before the one it is for.
         """
         there = self.global_at(value[4])
         if not value[2] or value[1] == value[4]:
@@ -376,6 +377,11 @@ class Questions:
         offset = value[4] - value[1] + first[1]
         if offset < 0 and not first[1] and there is not None:
             return there[:2]
+        graph = self.graph
+        whole = graph.size(first[0])
+        if not 0 <= offset < whole and whole > 0 and not value[2] % whole and not graph.is_array(first[0]):
+            stride = graph.stride(there[0]) if there is not None and graph.is_array(there[0]) else 0
+            return there[:2] if there is not None and stride > 0 and not value[2] % stride else None
         return first[0], offset
 
     def element(self, value: Value) -> Value:
