@@ -97,6 +97,15 @@ def test_members_of_a_list_are_found(tmp_path: Path, compiler: str, level: str) 
     assert not unknown
 
 
+@pytest.mark.parametrize("compiler", ["gcc", "clang"])
+def test_where_only_lines_are_described_there_are_no_types(tmp_path: Path, compiler: str) -> None:
+    binary = build(tmp_path, LIST, "list.c", "-O2", "-g1", compiler=compiler)
+    found = [one for one in answers(binary, "walk") if one["how"] not in ("stack", "spill")]
+    assert not any(one["type"] for one in found)
+    # Global variables are known by their addresses.
+    assert {one["reason"] for one in found} - {"no variable at this address"} == {"no types for this function"}
+
+
 def test_of_the_members_of_a_bit_field_all_are_named(tmp_path: Path) -> None:
     binary = build(tmp_path, LIST, "list.c", "-O2")
     stored = [one for one in answers(binary, "walk") if one["field"].startswith("tail[]")]

@@ -9,6 +9,7 @@ from undwarf.diagnostics import Defects
 from undwarf.dwarf.info import Entry
 from undwarf.dwarf.lines import AltFinder, DebugLines, SplitFinder
 from undwarf.dwarf.sections import DwarfFile
+from undwarf.dwarf.tags import NAMESPACE, SUBPROGRAM, VARIABLE
 from undwarf.elf import ElfFile
 from undwarf.elf.headers import ET_REL
 from undwarf.limits import DEFAULT, Limits
@@ -46,6 +47,9 @@ MAX_RELATED_DEPTH = 5
 
 _ASSEMBLERS = frozenset((0x31, 0x8001))
 """DW_LANG_* of what has no types: DW_LANG_Assembly, DW_LANG_Mips_Assembler."""
+
+_NO_TYPES = frozenset((NAMESPACE, SUBPROGRAM, VARIABLE))
+"""What units declare even if they say no types."""
 
 FunctionRanges = tuple[list[int], list[int], list[int], Space, int, int]
 """Starts, ends and entries of a unit's functions, where their entries are, the unit's number there, its low address."""
@@ -175,12 +179,13 @@ class DwarfSource:
         return starts[k], ends[k]
 
     def describes(self, pc: int) -> bool:
-        """Whether a unit of a language that has types tells of the function that holds ``pc``."""
+        """Whether a unit that has types tells of the function that holds ``pc``: none by an assembler, and none where
+        only lines and functions are described (-g1)."""
         place = self._place(pc)
         if place is None:
             return False
         (_starts, _ends, _dies, space, number, _base), _k, _unit = place
-        return space.language(number) not in _ASSEMBLERS
+        return space.language(number) not in _ASSEMBLERS and not _NO_TYPES.issuperset(space.declared(number)["tag"])
 
     def places(self, pc: int) -> list[list[Place]]:
         """The variables that have a place at ``pc``, by scope, the innermost first."""
