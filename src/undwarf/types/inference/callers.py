@@ -21,6 +21,7 @@ from undwarf.types.inference.dispatch_tables import DispatchTables
 from undwarf.types.inference.function_inference import Inference
 from undwarf.types.inference.mentions import MOST_SITES, Mentions
 from undwarf.types.inference.nodes import Held
+from undwarf.types.inference.private_members import PrivateMembers
 from undwarf.types.layouts.fitting import Done, fits, nothing_done
 from undwarf.types.layouts.model import VOID, Kind
 from undwarf.types.sources.c_library import ELEMENT_SIZES
@@ -85,6 +86,7 @@ class Callers:
             self._graph, program.source.prototype_at, self._looked_into, self._calls_through
         )
         self._tables = DispatchTables(program.source, self._mentions, self._looked_into)
+        self._private = PrivateMembers(self._graph, self._tables.beside, self._looked_into)
         self._cut = False
         self._left = elf.limits.callers_followed
 
@@ -113,11 +115,25 @@ class Callers:
             if given:
                 made.release()
                 made = Inference(self._program, flow, low, high, prototype, given, self._returned, taken=self._taken)
+        self._asking.append(low)
+        loaded = self._private.loaded(low, made) if len(self._asking) <= _DEEP else {}
+        self._asking.pop()
         wholes, bases = self._wholes(low, made)
-        if wholes:
+        if wholes or loaded:
             made.release()
             made = Inference(
-                self._program, flow, low, high, prototype, made.given, self._returned, wholes, None, self._taken, bases
+                self._program,
+                flow,
+                low,
+                high,
+                prototype,
+                made.given,
+                self._returned,
+                wholes,
+                None,
+                self._taken,
+                bases,
+                loaded,
             )
         cut, self._cut = self._cut, outer or self._cut
         (self._partial.add if cut and self._asking else self._partial.discard)(low)

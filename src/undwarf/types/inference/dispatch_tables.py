@@ -33,10 +33,10 @@ class DispatchTables:
     def given(self, low: int, register: int, made: Inference) -> int:
         """What a parameter of a function leads to that may lead to anything; void where that is not known."""
         name = self._anything(low).get(register, "")
-        beside = self._beside(low) if name else []
+        beside = self.beside(low) if name else []
         done, told = nothing_done(), dict[int, int]()
         done.add(made.done_at_entry(register))
-        for other in beside if len(beside) <= _MOST else ():
+        for other in beside:
             for parameter, its in self._anything(other).items():
                 inferred = self._looked_into(other) if its == name else None
                 if inferred is not None:
@@ -48,8 +48,8 @@ class DispatchTables:
             return t if fits(self._graph, t, made.done_at_entry(register), merged=True) else VOID
         return only_one(self._graph, done) if beside and not told else VOID
 
-    def _beside(self, low: int) -> list[int]:
-        """The other functions whose addresses are in the same objects as a function's."""
+    def beside(self, low: int) -> list[int]:
+        """The other functions whose addresses are in the same objects as a function's; none of very many."""
         graph = self._graph
         found: dict[int, None] = {}
         for place in self._mentions.stored.get(low, ()):
@@ -63,7 +63,7 @@ class DispatchTables:
             for at, function in self._mentions.placed(begin, begin + graph.size(t)):
                 if function != low and not (at - begin) % graph.pointer_size:
                     found[function] = None
-        return list(found)
+        return list(found) if len(found) <= _MOST else []
 
     def _anything(self, low: int) -> dict[int, str]:
         """By register, the names of a function's parameters that are pointers to anything."""

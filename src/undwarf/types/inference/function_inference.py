@@ -41,7 +41,7 @@ class Inference:
     called returns a pointer to, where its prototype does not say so. ``wholes``: what begins with what its parameters
     lead to, by register, and is meant; ``bases`` as in `Facts`. ``tracker``: the data flow that knows no more than
     these, where there is one. ``taken``: what a function that is called uses one of its parameters for, where its
-    prototype does not say so.
+    prototype does not say so. ``loaded``: by instruction, (register, type, 0) of what is known of what it loads.
     """
 
     def __init__(
@@ -57,6 +57,7 @@ class Inference:
         tracker: Tracker | None = None,
         taken: "Taken | None" = None,
         bases: dict[int, int] | None = None,
+        loaded: dict[int, tuple[int, int, int]] | None = None,
     ) -> None:
         self._program = program
         self._graph: TypeGraph = program.graph
@@ -65,7 +66,10 @@ class Inference:
         self._taken = taken
         self._lent: set[Claim] = set()
         self.given = arguments
-        facts = self.facts = Facts(entry=dict(arguments), wholes=dict(wholes or {}), bases=bases or {})
+        self.loaded = loaded or {}
+        facts = self.facts = Facts(
+            entry=dict(arguments), made=dict(self.loaded), wholes=dict(wholes or {}), bases=bases or {}
+        )
         self.tracker = tracker if tracker is not None else Tracker(program, flow, low, high, facts)
         self.webs = Webs(self.tracker, prototype)
         self._flow = ValueFlow(self.webs)
@@ -148,6 +152,10 @@ class Inference:
             done = self.done_at_entry(register)
             if any(offset >= graph.size(t) for offset, _size in done.touched):
                 yield register, t, done
+
+    def done(self, node: Node) -> Done:
+        """All that is done behind a value."""
+        return self._flow.done(node)
 
     def done_at_entry(self, register: int) -> Done:
         """All that is done behind what a register holds at the function's begin."""
