@@ -18,6 +18,8 @@ _COPY, _LOAD, _ADDRESS, _ADD, _SUBTRACT = Action.COPY, Action.LOAD, Action.ADDRE
 _ADD_MEMORY, _SELECT, _EXTEND, _OTHER = Action.ADD_MEMORY, Action.SELECT, Action.EXTEND, Action.OTHER
 _INT = Kind.INT
 
+_FEW = 2
+"""Bytes of which less than there is may be read, but hardly written."""
 _WHOLE = (Action.ADD, Action.SUBTRACT, Action.MULTIPLY, Action.SHIFT_LEFT)
 
 MadeOf = tuple[Node | int, ...]
@@ -109,6 +111,8 @@ class InstructionUses(MemoryUses):
         self._note_beyond(k, number)
         calculated = made.action == _UPDATE or bool(calculates(made))
         base[0].follow(offset, operand.size, floating=bool(operand.floating), number=calculated)
+        if made.action == _STORE and operand.size <= _FEW and (made.left != NONE or made.immediate):
+            base[0].stores(offset, operand.size)
         if made.action == _UPDATE and made.left == made.right == NONE:
             base[0].grows(offset, operand.size, made.immediate)
 

@@ -72,6 +72,8 @@ class Node:
     """(offset, size) of those of them that are calculated with where they are."""
     grown: Set[tuple[int, int, int]] = cython.declare(object, visibility="public")
     """(offset, size, number) of what grows by a number behind it."""
+    stored: Set[tuple[int, int]] = cython.declare(object, visibility="public")
+    """(offset, size) of what is stored behind it with few bytes, and is not nothing."""
     put: Set[tuple[int, tuple[int, ...]]] = cython.declare(object, visibility="public")
     """(offset, types) of pointers that are stored behind it, by what these lead to."""
     allocated: int = cython.declare(object, visibility="public")
@@ -139,6 +141,7 @@ class Node:
         self.floating = _NO_SET
         self.numbers = _NO_SET
         self.grown = _NO_SET
+        self.stored = _NO_SET
         self.put = _NO_SET
         self.allocated = 0
         self.room = False
@@ -191,6 +194,10 @@ class Node:
     def grows(self, offset: int, size: int, by: int) -> None:
         """What is so far behind it grows by a number where it is."""
         self.grown = _with(self.grown, (offset, size, by))
+
+    def stores(self, offset: int, size: int) -> None:
+        """Few bytes are stored so far behind it, and not to set them to nothing."""
+        self.stored = _with(self.stored, (offset, size))
 
     def puts(self, offset: int, types: tuple[int, ...]) -> None:
         """A pointer that leads to one of some types is stored so far behind it."""

@@ -66,8 +66,7 @@ class PointerTypes:
         """Tell what a function without a prototype returns in memory, of which it is given the address: what it copies
         to there as a whole (System V ABI for x86-64, 3.2.3)."""
         webs = self._webs
-        back = {webs.entry_of(source[0]) if source and not source[1] else -1 for source, _value in webs.returned}
-        if webs.prototype is not None or back != {RDI}:
+        if not webs.returns_in_memory():
             return
         graph = self._graph
         entry = webs.node("entry", RDI, 0)

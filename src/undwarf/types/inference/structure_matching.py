@@ -3,7 +3,7 @@
 which all that is done behind them is done with members."""
 
 from undwarf.disasm.x86_64 import MACHINE
-from undwarf.disasm.x86_operands import RAX
+from undwarf.disasm.x86_operands import RAX, RDI
 from undwarf.types.dataflow.program import Program
 from undwarf.types.inference.nodes import Decided, Node
 from undwarf.types.inference.value_flow import ValueFlow
@@ -32,10 +32,11 @@ def _several_kinds(done: Done) -> bool:
     return len(kinds | {(size, False, False) for _step, _offset, size in done.rows}) > 1
 
 
-def only_one(graph: TypeGraph, done: Done, *, merged: bool = True) -> int:
+def only_one(graph: TypeGraph, done: Done, *, merged: bool = True, wide: bool = False) -> int:
     """The one structure, or what several begin with, that has all that is done behind a pointer; void where that is not
-    of several kinds, or fits others as well. ``merged``: several members may be accessed at once."""
-    if not _several_kinds(done) or any(size > _WORD for _offset, size in done.touched):
+    of several kinds, or fits others as well. ``merged``: several members may be accessed at once; ``wide``:
+    with more bytes than a word has, as nobody does who only copies what is there."""
+    if not _several_kinds(done) or (not wide and any(size > _WORD for _offset, size in done.touched)):
         return VOID
     fitting = [t for t in structures(graph) if fits(graph, t, done, merged=merged)]
     if not fitting or len(fitting) > _SIMILAR:
@@ -175,7 +176,7 @@ class StructureMatching:
             ):
                 continue
             done = self._flow.done(node)
-            t = only_one(graph, done)
+            t = only_one(graph, done, wide=node.key[:2] == ("entry", RDI) and self._webs.returns_in_memory())
             if not t and kept and not done.touched:
                 t = self._by_strides(node)
             elif t and node.allocated and graph.size(t) != node.allocated:

@@ -78,6 +78,7 @@ class ValueFlow:
             pointers,
             set(),
             cast("set[tuple[int, int, int]]", node.grown),
+            cast("set[tuple[int, int]]", node.stored),
         )
 
     def in_rows(self, first: Node) -> dict[int, Done]:

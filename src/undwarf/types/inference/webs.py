@@ -16,6 +16,7 @@ from collections.abc import Callable
 from functools import partial
 
 from undwarf.disasm import Flow
+from undwarf.disasm.x86_operands import RDI
 from undwarf.types.dataflow.tracking import Tracker
 from undwarf.types.dataflow.values import Value
 from undwarf.types.inference.call_uses import CallUses
@@ -152,6 +153,12 @@ class Webs(CallUses):
                     seen.add(source)
                     queue.append(source)
         return found.pop() if len(found) == 1 else None
+
+    def returns_in_memory(self) -> bool:
+        """Whether a function without a prototype gives back the address that it is given first: of what it returns, as
+        a rule (System V ABI for x86-64, 3.2.3)."""
+        back = {self.entry_of(source[0]) if source and not source[1] else -1 for source, _value in self.returned}
+        return self.prototype is None and back == {RDI}
 
     def entry_of(self, node: Node) -> int:
         """The register of the parameter that a node is; -1 where it is something else too."""

@@ -16,7 +16,8 @@ _ADDED = 4
 class Done(NamedTuple):
     """(offset, size) of what is accessed behind a pointer, of those that are one number with a point, and of those that
     are calculated with; (offset, what it may lead to) of pointers that are put there; offsets of those used; (step,
-    offset, size) of what an index tells of; (offset, size, number) of what grows by a number."""
+    offset, size) of what an index tells of; (offset, size, number) of what grows by a number; (offset, size) of what
+    is stored with few bytes."""
 
     touched: set[tuple[int, int]]
     floating: set[tuple[int, int]]
@@ -25,6 +26,7 @@ class Done(NamedTuple):
     pointers: set[int]
     rows: set[tuple[int, int, int]]
     grown: set[tuple[int, int, int]]
+    stored: set[tuple[int, int]]
 
     def wrapped(self, size: int) -> "Done":
         """The same in one of several objects of a size, one behind the other."""
@@ -36,6 +38,7 @@ class Done(NamedTuple):
             {offset % size for offset in self.pointers},
             {(step, offset % size, width) for step, offset, width in self.rows if step != size},
             {(offset % size, width, by) for offset, width, by in self.grown},
+            {(offset % size, width) for offset, width in self.stored},
         )
 
     def add(self, other: "Done", apart: int = 0) -> None:
@@ -47,11 +50,12 @@ class Done(NamedTuple):
         self.pointers.update(apart + offset for offset in other.pointers)
         self.rows.update((step, apart + offset, width) for step, offset, width in other.rows)
         self.grown.update((apart + offset, width, by) for offset, width, by in other.grown)
+        self.stored.update((apart + offset, width) for offset, width in other.stored)
 
 
 def nothing_done() -> Done:
     """Nothing, to be added to."""
-    return Done(set(), set(), set(), set(), set(), set(), set())
+    return Done(set(), set(), set(), set(), set(), set(), set(), set())
 
 
 def fits(graph: TypeGraph, t: int, done: Done, *, merged: bool = False) -> bool:
@@ -71,6 +75,8 @@ def fits(graph: TypeGraph, t: int, done: Done, *, merged: bool = False) -> bool:
             return False
     # Several numbers may be copied at once as one with a point, if they have one.
     if not all(is_member(graph, t, *one) or _begins_with_point(graph, t, one[0]) for one in done.floating):
+        return False
+    if any(_is_part(graph, t, *one) for one in done.stored):
         return False
     if not all(_leads_to_data(graph, t, offset) for offset in done.pointers):
         return False
@@ -125,6 +131,13 @@ def _is_put(graph: TypeGraph, t: int, offset: int, leads: tuple[int, ...]) -> bo
         if any(graph.object_at(one, 0, target) or graph.object_at(target, 0, one) for one in leads):
             return True
     return False
+
+
+def _is_part(graph: TypeGraph, t: int, offset: int, size: int) -> bool:
+    """Whether so many bytes are less than a number, of which nobody stores a part; of bit fields there may be one."""
+    found = graph.member_at(t, offset, size) if offset >= 0 else None
+    whole = graph.size(found.type) if found is not None and not found.offset else 0
+    return size < whole and bool(graph.value_at(t, offset, whole))
 
 
 def _leads_to_data(graph: TypeGraph, t: int, offset: int) -> bool:
