@@ -482,20 +482,29 @@ class Callers:
         t = made.facts.entry.get(register, VOID)
         if t:
             return t if self._graph.is_aggregate(t) else VOID
-        found: set[int] = set()
-        for node, _known, given in made.webs.through:
-            value = values.get(made.webs.entry_of(node))
-            if value is None or value[0] != ADDRESS or value[2]:
-                continue
-            for to, source in given.items():
-                if not source[1] and made.webs.entry_of(source[0]) == register:
-                    found.add(self._taken(value[4], to, {}))
-        for function, pairs in self._contexts.kept_by(target).items():
-            value = values.get(function)
-            for to, kept in pairs:
-                if kept == register and value is not None and value[0] == ADDRESS and not value[2]:
-                    found.add(self._taken(value[4], to, {}))
+        # What asks for others lets go of what was only told in part, of this function as well.
+        given_on = [
+            (value[4], to)
+            for node, _known, given in made.webs.through
+            if (value := values.get(made.webs.entry_of(node))) is not None and value[0] == ADDRESS and not value[2]
+            for to, source in given.items()
+            if not source[1] and made.webs.entry_of(source[0]) == register
+        ]
+        given_on += [
+            (value[4], to)
+            for function, pairs in self._contexts.kept_by(target).items()
+            if (value := values.get(function)) is not None and value[0] == ADDRESS and not value[2]
+            for to, kept in pairs
+            if kept == register
+        ]
+        found = {self._taken(function, to, {}) for function, to in given_on if self._takes(function, to)}
         return found.pop() if len(found) == 1 else VOID
+
+    def _takes(self, function: int, register: int) -> bool:
+        """Whether a function may have a parameter in a register."""
+        prototype = self._program.source.prototype_at(function)
+        known = prototype.arguments if prototype is not None and prototype.trusted else ((register, VOID, 0),)
+        return any(register == one for one, _t, _piece in known)
 
     def _common(self, told: list[tuple[int, ...]]) -> int:
         """The largest whole that all lead to; not what different aggregates happen to begin with."""

@@ -1,0 +1,35 @@
+"""What is told of a program's functions of which only BTF is there, whichever of them are asked about first."""
+
+from pathlib import Path
+
+from tests.types.btf_programs import accesses, accesses_of
+from undwarf.elf import ElfFile
+from undwarf.types.opening import open_resolver
+from undwarf.types.resolve import Resolver
+
+SOURCE = r"""
+#define NOINLINE __attribute__((noinline, noclone))
+typedef int (*visit)(int, void *);
+struct tree { struct tree *left, *right; int key; };
+struct sum { long total; int n, most; };
+struct row { int at; int *all; };
+NOINLINE int each(struct tree *t, visit f, void *data)
+{ int n = 0; while (t) { n += each(t->left, f, data) + f(t->key, data); t = t->right; } return n; }
+static int add(int v, void *data) { struct sum *s = data; s->total += v; s->n++; if (v > s->most) s->most = v; return 1; }
+static int fill(int v, void *data) { struct row *r = data; r->all[r->at++] = v; return 0; }
+int main(int argc, char **argv)
+{ struct tree two = { 0, 0, argc }, one = { &two, 0, 3 }; struct sum s = { 0 }; int all[4]; struct row r = { 0, all };
+  int n = each(&one, add, &s) + each(&one, fill, &r);
+  return n + s.total + s.most + s.n + all[1]; }
+"""
+
+
+def test_answers_do_not_depend_on_which_function_was_asked_about_first(plain: Path) -> None:
+    alone = [(one.address, one.type, one.field, one.how) for one in accesses(plain, "main")]
+    assert "struct sum" in {t for _address, t, _field, _how in alone}
+    for first in ("each", "add", "fill"):
+        resolver = open_resolver(ElfFile.open(plain))
+        assert isinstance(resolver, Resolver)
+        accesses_of(resolver, first)
+        after = [(one.address, one.type, one.field, one.how) for one in accesses_of(resolver, "main")]
+        assert after == alone
