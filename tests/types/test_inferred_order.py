@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from tests.types.btf_programs import accesses, accesses_of
+
 from undwarf.elf import ElfFile
 from undwarf.types.opening import open_resolver
 from undwarf.types.resolve import Resolver
@@ -15,7 +16,8 @@ struct sum { long total; int n, most; };
 struct row { int at; int *all; };
 NOINLINE int each(struct tree *t, visit f, void *data)
 { int n = 0; while (t) { n += each(t->left, f, data) + f(t->key, data); t = t->right; } return n; }
-static int add(int v, void *data) { struct sum *s = data; s->total += v; s->n++; if (v > s->most) s->most = v; return 1; }
+static int add(int v, void *data)
+{ struct sum *s = data; s->total += v; s->n++; if (v > s->most) s->most = v; return 1; }
 static int fill(int v, void *data) { struct row *r = data; r->all[r->at++] = v; return 0; }
 int main(int argc, char **argv)
 { struct tree two = { 0, 0, argc }, one = { &two, 0, 3 }; struct sum s = { 0 }; int all[4]; struct row r = { 0, all };

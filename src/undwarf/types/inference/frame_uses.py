@@ -9,6 +9,7 @@ from undwarf.disasm.x86_64 import MACHINE
 from undwarf.types.dataflow.tracking import Tracker
 from undwarf.types.dataflow.values import ADDRESS, FRAME, OBJECT, Value
 from undwarf.types.inference.frame_webs import FrameAccess
+from undwarf.types.inference.nodes import Node
 from undwarf.types.layouts.model import VOID, TypeGraph
 from undwarf.types.uses.pointed import scalar_at
 
@@ -107,10 +108,13 @@ class FrameUses:
         """(offset, other offset, size) of what is copied from one place in the frame to another, and the instructions
         that load and store it."""
 
+        self.homes: dict[tuple[int, int], list[tuple[int, Node | None]]] = {}
+        """By (offset, size), what is stored in the frame of optimised code, and by which instructions."""
+
     @property
     def is_used(self) -> bool:
         """Whether anything is told of what lies there."""
-        return bool(self.objects or self.places or self.floating or self.rows or self.sizes)
+        return bool(self.objects or self.places or self.floating or self.rows or self.sizes or self.homes)
 
     def lose(self, register: int) -> None:
         """A register is written: what it held is no part of anything any more."""

@@ -124,6 +124,10 @@ class MemoryUses(NumberUses):
                 slot.begun = slot.begun and size < 8
             return
         source = self.read(held, register)
+        if frame is not None and not frame[2] and not self.unoptimised:
+            self.frame.homes.setdefault((frame[4], size), []).append(
+                (k, source[0] if source is not None and not source[1] else None)
+            )
         if size == _WORD and self.unoptimised:
             self.frame.pair(k, register, frame)
         if self.frame.copy(k, register, size, frame):

@@ -1,0 +1,32 @@
+"""What is told of programs of which only BTF is there: of parameters that optimised code puts into the frame."""
+
+from pathlib import Path
+
+from tests.types.btf_programs import answers
+
+SOURCE = r"""
+#define NOINLINE __attribute__((noinline, noclone))
+struct board { unsigned men[2]; int side; }; struct table { struct board *of; long hits; };
+NOINLINE int made(struct board *b, int n) { b->men[n & 1] ^= n; b->side ^= 1; return b->side + n; }
+NOINLINE int searched(struct table *t, struct board *b, int depth, int low, int high)
+{ int best = low, sum = 0;
+  if (!depth) return made(b, high);
+  for (int i = 0; i < 4; i++)
+  { int a = made(b, i), c = made(b, a), d = made(b, c + depth), e = made(b, d ^ low), f = made(b, e - high);
+    sum += a * c + d * e + f * depth; best += searched(t, b, depth - 1, sum, best) + high * a + low * c;
+    t->hits += best + d + e + f; }
+  return best + sum; }
+NOINLINE int changed(int n, int m)
+{ int sum = 0; volatile int kept = n; for (int i = 0; i < 3; i++) { kept += m; sum += kept; } return sum; }
+int main(int argc, char **argv)
+{ struct board b = { { 1, 2 }, 0 }; struct table t = { &b, 0 };
+  return searched(&t, &b, 2, argc, 5) + changed(argc, 2); }
+"""
+
+
+def test_a_parameter_that_is_put_into_the_frame_is_a_variable_there(optimized: Path) -> None:
+    assert "int" in answers(optimized, "searched", "frame")
+
+
+def test_what_is_changed_where_it_is_kept_is_not_known_as_the_parameter(optimized: Path) -> None:
+    assert not answers(optimized, "changed", "frame")
