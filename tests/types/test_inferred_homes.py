@@ -1,4 +1,5 @@
-"""What is told of programs of which only BTF is there: of parameters that optimised code puts into the frame."""
+"""What is told of programs of which only BTF is there: of parameters and pointers that optimised code puts into the
+frame."""
 
 from pathlib import Path
 
@@ -6,7 +7,8 @@ from tests.types.btf_programs import answers
 
 SOURCE = r"""
 #define NOINLINE __attribute__((noinline, noclone))
-struct board { unsigned men[2]; int side; }; struct table { struct board *of; long hits; };
+struct board { unsigned men[2]; int side; };
+struct table { struct board *of; long hits; int (*turn)(struct board *, int); };
 NOINLINE int made(struct board *b, int n) { b->men[n & 1] ^= n; b->side ^= 1; return b->side + n; }
 NOINLINE int searched(struct table *t, struct board *b, int depth, int low, int high)
 { int best = low, sum = 0;
@@ -18,9 +20,16 @@ NOINLINE int searched(struct table *t, struct board *b, int depth, int low, int 
   return best + sum; }
 NOINLINE int changed(int n, int m)
 { int sum = 0; volatile int kept = n; for (int i = 0; i < 3; i++) { kept += m; sum += kept; } return sum; }
+NOINLINE struct board *fresh(struct table *t) { struct board *b = t->of; t->hits++; return b; }
+NOINLINE int kept(struct table *t, int n)
+{ struct board *b = fresh(t); int (*f)(struct board *, int) = t->turn;
+  int sum = 0, a = f(b, 1), c = f(b, a), d = f(b, c), e = f(b, d);
+  for (int i = 0; i < n; i++) { int g = f(t->of, a + i), h = f(t->of, g + c); sum += g * c + h * d + e * i; d ^= h; }
+  return sum + b->side + f(b, a + c + d + e); }
 int main(int argc, char **argv)
-{ struct board b = { { 1, 2 }, 0 }; struct table t = { &b, 0 };
-  return searched(&t, &b, 2, argc, 5) + changed(argc, 2); }
+{ struct board b = { { 1, 2 }, 0 }; struct table t = { &b, 0, made };
+  return searched(&t, &b, 2, argc, 5) + changed(argc, 2) +
+    kept(&t, argc); }
 """
 
 
@@ -30,3 +39,7 @@ def test_a_parameter_that_is_put_into_the_frame_is_a_variable_there(optimized: P
 
 def test_what_is_changed_where_it_is_kept_is_not_known_as_the_parameter(optimized: Path) -> None:
     assert not answers(optimized, "changed", "frame")
+
+
+def test_a_pointer_that_is_put_into_the_frame_is_one_there(optimized: Path) -> None:
+    assert "struct board*" in answers(optimized, "kept", "frame")

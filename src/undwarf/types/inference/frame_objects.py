@@ -7,9 +7,9 @@ from itertools import product
 
 from undwarf.disasm import Flow
 from undwarf.types.dataflow.program import Program
-from undwarf.types.inference.frame_uses import Claim
+from undwarf.types.inference.frame_uses import Claim, Home
 from undwarf.types.inference.frame_webs import FrameAccess, webs_of
-from undwarf.types.inference.nodes import Decided, Node, added
+from undwarf.types.inference.nodes import Decided, added
 from undwarf.types.inference.value_flow import ValueFlow
 from undwarf.types.inference.variables import Variables
 from undwarf.types.inference.webs import Webs
@@ -119,14 +119,11 @@ class FrameObjects:
         always = [Place("", t, PlaceKind.CFA, -1, offset, self._low, self._high) for offset, t in found]
         return [*always, *self._shared]
 
-    def _home(self, offset: int, size: int, stored: "list[tuple[int, Node | None]]") -> int:
-        """The type of the parameter that optimised code puts where it stays, if nothing else is ever there and it is
-        read again; void for others."""
-        graph, webs, frame = self._graph, self._webs, self._frame
-        registers = {webs.entry_of(node) if node is not None else -1 for _k, node in stored}
-        entry = webs.nodes.get(("entry", registers.pop(), 0)) if len(registers) == 1 else None
-        declared = {graph.canonical(t): t for t in entry.declared if graph.size(t) == size} if entry is not None else {}
-        by = {k for k, _node in stored}
+    def _home(self, offset: int, size: int, stored: list[Home]) -> int:
+        """The type of the parameter that optimised code puts where it stays, or of the pointer, if nothing else is ever
+        there and it is read again; void for others."""
+        webs, frame = self._webs, self._frame
+        by = {one.k for one in stored}
         there = [one for one in frame.accesses if one.begin < offset + size and offset < one.end]
         only = all(
             (one.begin, one.end) == (offset, offset + size)
@@ -135,10 +132,19 @@ class FrameObjects:
         )
         others = {*frame.taken, *frame.given, *frame.stored, *frame.kept, *(at for _k, at in frame.loose)}
         read = any(one.access == "r" for one in there)
-        if len(declared) != 1 or not only or not read or any(offset - _NEAR < at < offset + size for at in others):
+        if not only or not read or any(offset - _NEAR < at < offset + size for at in others):
             return VOID
-        t = next(iter(declared.values()))
-        return t if graph.is_scalar(t) else VOID
+        registers = {webs.entry_of(one.node) if one.node is not None else -1 for one in stored}
+        entry = webs.nodes.get(("entry", registers.pop(), 0)) if len(registers) == 1 else None
+        if entry is not None and entry.declared:
+            return self._only([t for t in entry.declared if self._graph.size(t) == size and self._graph.is_scalar(t)])
+        leads = self._only([one.leads for one in stored])
+        return self._graph.pointer_to(leads) if leads and self._graph.is_aggregate(leads) else VOID
+
+    def _only(self, types: list[int]) -> int:
+        """What all of some types are; void where they differ."""
+        different = {self._graph.canonical(t) for t in types}
+        return types[0] if len(different) == 1 else VOID
 
     def _objects(self) -> list[tuple[int, int]]:
         """Where aggregates begin, and which these are."""

@@ -13,7 +13,7 @@ from undwarf.types.inference.nodes import Node
 from undwarf.types.layouts.model import VOID, TypeGraph
 from undwarf.types.uses.pointed import scalar_at
 
-__all__ = ["GONE", "Claim", "FrameUses", "Piece"]
+__all__ = ["GONE", "Claim", "FrameUses", "Home", "Piece"]
 
 _COPIED = (8, 16, 32)
 """Bytes that are copied at a time."""
@@ -45,6 +45,14 @@ class Claim(NamedTuple):
     offset: int
     type: int
     fills: bool
+
+
+class Home(NamedTuple):
+    """What an instruction stores in the frame of optimised code: whose value, and what that leads to exactly."""
+
+    k: int
+    node: "Node | None"
+    leads: int
 
 
 class FrameUses:
@@ -108,8 +116,8 @@ class FrameUses:
         """(offset, other offset, size) of what is copied from one place in the frame to another, and the instructions
         that load and store it."""
 
-        self.homes: dict[tuple[int, int], list[tuple[int, Node | None]]] = {}
-        """By (offset, size), what is stored in the frame of optimised code, and by which instructions."""
+        self.homes: dict[tuple[int, int], list[Home]] = {}
+        """By (offset, size), what is stored in the frame of optimised code."""
 
     @property
     def is_used(self) -> bool:

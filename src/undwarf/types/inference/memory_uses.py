@@ -6,12 +6,13 @@ from typing import NamedTuple
 from undwarf.disasm import NONE, Instruction
 from undwarf.types.dataflow.tracking import Tracker
 from undwarf.types.dataflow.values import ADDRESS, FRAME, OBJECT, Value
+from undwarf.types.inference.frame_uses import Home
 from undwarf.types.inference.held_values import PLACES, REACH
 from undwarf.types.inference.nodes import Held, Node, added
 from undwarf.types.inference.number_uses import NumberUses
 from undwarf.types.layouts.model import VOID, Kind
 from undwarf.types.sources.places import Prototype
-from undwarf.types.uses.pointed import is_either, pointed, scalar_at
+from undwarf.types.uses.pointed import exactly, is_either, pointed, scalar_at
 
 __all__ = ["MemoryUses", "Store"]
 
@@ -125,9 +126,9 @@ class MemoryUses(NumberUses):
             return
         source = self.read(held, register)
         if frame is not None and not frame[2] and not self.unoptimised:
-            self.frame.homes.setdefault((frame[4], size), []).append(
-                (k, source[0] if source is not None and not source[1] else None)
-            )
+            leads = exactly(self.tracker, self.tracker.register(register)) if size == _WORD else ()
+            node = source[0] if source is not None and not source[1] else None
+            self.frame.homes.setdefault((frame[4], size), []).append(Home(k, node, leads[0] if leads else VOID))
         if size == _WORD and self.unoptimised:
             self.frame.pair(k, register, frame)
         if self.frame.copy(k, register, size, frame):
