@@ -76,7 +76,9 @@ class Segments:
         self.end = self.data[at + 1]
         return 0
 
+    # Items are numbers of places, each with two words from `lows` on; `_room` sees to it that there is room for more.
     @cython.cfunc
+    @cython.boundscheck(False)
     @cython.exceptval(-1)
     def fill(self, segment: cython.int, at: cython.Py_ssize_t) -> cython.int:
         """Look for the places of a segment among those of its neighbours."""
