@@ -78,6 +78,23 @@ int main(int argc, char **) {
 }
 """
 
+TEMPLATES_SOURCE = r"""
+#include <cstddef>
+namespace ns {
+struct Key { int k; };
+template <class T, std::size_t N> struct Few {
+    T first[N]; template <class U> struct In { U of; T both; }; In<T *> in;
+};
+template <bool B, class... P> struct Many { int n; };
+template <template <class> class C> struct Of { C<int> c; };
+template <class F> struct Call { F *f; };
+template <class T> struct One { T one; };
+}
+ns::Few<const ns::Key *, 3> few; ns::Many<true, int, ns::Key> many; ns::Of<ns::One> of;
+ns::Call<int(const ns::Key &)> call;
+int main() { return few.in.both != nullptr; }
+"""
+
 RUST_SOURCE = r"""
 pub struct Node { key: u64, next: Option<Box<Node>>, tag: u8 }
 pub enum Shape { Circle(f64), Rect { w: f64, h: f64 }, Nothing }
@@ -114,7 +131,9 @@ def build(tmp_path_factory: pytest.TempPathFactory) -> Build:
             tool = shutil.which(compiler) or shutil.which(str(Path.home() / ".cargo/bin" / compiler))
             if tool is None:
                 pytest.skip(f"no {compiler}")
-            suffix = {C_SOURCE: "c", SIZES_SOURCE: "c", CXX_SOURCE: "cc", RUST_SOURCE: "rs"}[source]
+            suffix = {C_SOURCE: "c", SIZES_SOURCE: "c", CXX_SOURCE: "cc", TEMPLATES_SOURCE: "cc", RUST_SOURCE: "rs"}[
+                source
+            ]
             text = place / f"p{len(made)}.{suffix}"
             text.write_text(source)
             made[key] = text.with_suffix("")
@@ -333,6 +352,29 @@ class TestCxx:
         found = source.global_at(address)
         assert found is not None
         assert (found[0].name, source.graph.canonical_name(found[0].type)) == ("count", "int")
+
+
+@pytest.mark.parametrize("flags", [(), ("-gsimple-template-names",)])
+def test_templates_are_called_as_their_parameters_say(build: Build, flags: tuple[str, ...]) -> None:
+    try:
+        source = build("clang++", TEMPLATES_SOURCE, "-O0", *flags)
+    except subprocess.CalledProcessError:
+        pytest.skip("this clang does not know the option")
+    graph = source.graph
+    found = {}
+    for name in ("few", "many", "of", "call"):
+        held = source.global_at(source.symbols.variables[name][0])
+        assert held is not None
+        found[name] = graph.canonical_name(held[0].type)
+        if name == "few":
+            found["in"] = graph.canonical_name(graph.members(held[0].type)[1].type)
+    assert found == {
+        "few": "struct ns::Few<const ns::Key *, 3UL>",
+        "in": "struct ns::Few<const ns::Key *, 3UL>::In<const ns::Key **>",
+        "many": "struct ns::Many<true, int, ns::Key>",
+        "of": "struct ns::Of<ns::One>",
+        "call": "struct ns::Call<int (const ns::Key &)>",
+    }
 
 
 class TestRust:

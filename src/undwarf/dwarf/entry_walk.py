@@ -173,8 +173,8 @@ class EntryWalk(Values):
                 break
             deepest = min(deepest, self.depth)
             tag = self.decl_tag[decl]
-            if tag == tags.GNU_FORMAL_PARAMETER_PACK:
-                tag = 255
+            if tag >= tags.GNU_TEMPLATE_TEMPLATE_PARAM and tag <= tags.GNU_FORMAL_PARAMETER_PACK:
+                tag = 253 + tag - tags.GNU_TEMPLATE_TEMPLATE_PARAM
             flag = flags[tag] if tag < 256 and self.depth == deepest else 0
             sibling = 0
             if flag & 2 or not self.decl_children[decl]:

@@ -111,8 +111,9 @@ class Info(Declarations):
     def entries(self, unit: int, offset: int, wanted: Any, limit: int, space: Any = None) -> "list[Entry]":
         """Entries below one whose first child is at an offset, in their order, at most ``limit``.
 
-        ``wanted`` says by tag (0 to 254) which count: 1 wanted, 2 their children as well (``depth`` one more); what is
-        below others is stepped over. Place 255 is that of DW_TAG_GNU_formal_parameter_pack.
+        ``wanted`` says by tag (0 to 252) which count: 1 wanted, 2 their children as well (``depth`` one more); what is
+        below others is stepped over. Places 253 to 255 are those of DW_TAG_GNU_template_template_param,
+        DW_TAG_GNU_template_parameter_pack and DW_TAG_GNU_formal_parameter_pack.
         """
         total: cython.Py_ssize_t = self.gather(unit, offset, wanted, limit)
         number: cython.Py_ssize_t = unit

@@ -39,6 +39,7 @@ from undwarf.types.sources.entries import (
     tags_of,
 )
 from undwarf.types.sources.reader import Reader
+from undwarf.types.sources.template_names import TAG_TYPE_PARAMETER, TemplateNames
 
 TAG_ARRAY, TAG_CLASS, TAG_ENUM, TAG_POINTER, TAG_REFERENCE, TAG_STRUCT = 0x01, 0x02, 0x04, 0x0F, 0x10, 0x13
 TAG_SUBROUTINE, TAG_TYPEDEF, TAG_UNION, TAG_INHERITANCE, TAG_SUBRANGE, TAG_BASE = 0x15, 0x16, 0x17, 0x1C, 0x21, 0x24
@@ -50,7 +51,7 @@ TAG_MEMBER, TAG_PARAMETER, TAG_ELLIPSIS, TAG_VARIANT, TAG_VARIANT_PART, TAG_INTE
     0x33,
     0x38,
 )
-TAG_SUBPROGRAM, TAG_RVALUE_REFERENCE, TAG_TYPE_PARAMETER = 0x2E, 0x42, 0x2F
+TAG_SUBPROGRAM, TAG_RVALUE_REFERENCE = 0x2E, 0x42
 
 _THROUGH = {
     TAG_TYPEDEF: Kind.TYPEDEF, 0x43: Kind.TYPEDEF, 0x26: Kind.CONST, 0x35: Kind.VOLATILE, 0x37: Kind.RESTRICT,
@@ -98,6 +99,7 @@ class DwarfTypes:
     _leading = cython.declare(dict)
     _definitions = cython.declare(object)
     _main = cython.declare(object)
+    _templates = cython.declare(object)
 
     def __init__(self, spaces: Spaces, graph: TypeGraph) -> None:
         self.spaces = spaces
@@ -108,6 +110,8 @@ class DwarfTypes:
         self._leading = {}
         self._definitions = None
         self._main = None
+        self._templates = TemplateNames(graph, self.of)
+        spaces.whole_name = self._whole_name
 
     # Numbers -----------------------------------------------------------------------------------------------
 
@@ -245,6 +249,10 @@ class DwarfTypes:
         full: str = entry.space.qualified(entry.unit, entry.offset, name)
         return full
 
+    def _whole_name(self, entry: Entry, name: str) -> str:
+        whole: str = self._templates.whole(entry, name) if self.language(entry) in _CXX else name
+        return whole
+
     def _keyword(self, entry: Entry, keyword: str) -> str:
         language = self.language(entry)
         return keyword if language in C_LANGUAGES or language in _CXX else ""
@@ -254,11 +262,13 @@ class DwarfTypes:
         by_signature = entry.reference(SIGNATURE)
         if by_signature is not None:
             return self.number(by_signature.space, by_signature.offset)
-        for space, unit, offset in self.definitions().get(name, ()):
+        known = self.definitions()
+        written = name if name in known else name.partition("<")[0]
+        for space, unit, offset in known.get(written, ()):
             other = space.entry_in(unit, offset)
             if other is None or (other.tag == TAG_ENUM) != (entry.tag == TAG_ENUM):
                 continue
-            if self._full_name(other.reference(SPECIFICATION) or other, name) == full:
+            if self._full_name(other.reference(SPECIFICATION) or other, self._whole_name(other, written)) == full:
                 return self.number(space, offset)
         return VOID
 
@@ -337,6 +347,9 @@ class DwarfTypes:
         if further is not None:
             # It was declared where it belongs, and is described elsewhere.
             named, name = further, name or further.string(NAME)
+        language = self.language(entry)
+        if language in _CXX:
+            name = self._templates.whole(entry, name)
         given = "" if name else entry.space.given_name(entry.unit, entry.offset)
         full = self._full_name(named, name or given)
         if entry.flag(DECLARATION) or entry.kind(SIGNATURE):
@@ -344,7 +357,6 @@ class DwarfTypes:
             if whole:
                 return TypeRecord(Kind.TAG, target=whole)
             return TypeRecord(Kind.FORWARD, full, keyword=self._keyword(entry, keyword))
-        language = self.language(entry)
         if language in C_LANGUAGES or (language in _CXX and not name.startswith(_BUFFERS)):
             unread = _Unread(self, entry, shaped=language in C_LANGUAGES)
             return TypeRecord(

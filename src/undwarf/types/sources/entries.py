@@ -22,10 +22,12 @@ NAME, LOCATION, BYTE_SIZE, BIT_OFFSET, BIT_SIZE, LOW_PC, HIGH_PC = 0x03, 0x02, 0
 CONST_VALUE, LOWER_BOUND, UPPER_BOUND, ABSTRACT_ORIGIN, COUNT, DATA_MEMBER_LOCATION = 0x1C, 0x22, 0x2F, 0x31, 0x37, 0x38
 DECLARATION, ENCODING, EXTERNAL, FRAME_BASE, SPECIFICATION, TYPE, RANGES = 0x3C, 0x3E, 0x3F, 0x40, 0x47, 0x49, 0x55
 SIGNATURE, DATA_BIT_OFFSET, LINKAGE_NAME, NORETURN, SIBLING, DISCR = 0x69, 0x6B, 0x6E, 0x87, 0x01, 0x15
-CALLING_CONVENTION, ARTIFICIAL, EXPORT_SYMBOLS = 0x36, 0x34, 0x89
+CALLING_CONVENTION, ARTIFICIAL, EXPORT_SYMBOLS, TEMPLATE_NAME = 0x36, 0x34, 0x89, 0x2110
 
 TAG_NAMESPACE, TAG_PACK = 0x39, 0x4108
 """DW_TAG_GNU_formal_parameter_pack is the latter."""
+_APART = {TAG_PACK: 255, 0x4107: 254, 0x4106: 253}
+"""Places of tags past 255 among :func:`tags_of`: of packs, of packs of templates, and of templates (DW_TAG_GNU_*)."""
 
 # Members of enumerations are slow to come by.
 _STRING, _STRP, _LINE_STRP = int(ValueClass.STRING), int(ValueClass.STRP), int(ValueClass.LINE_STRP)
@@ -45,7 +47,7 @@ def tags_of(*wanted: int, into: tuple[int, ...] = ()) -> bytes:
     looked at too."""
     flags = bytearray(256)
     for tag in (*wanted, *into):
-        flags[255 if tag == TAG_PACK else tag] = 3 if tag in into else 1
+        flags[_APART.get(tag, tag)] = 3 if tag in into else 1
     return bytes(flags)
 
 
@@ -211,6 +213,9 @@ class Space:
             if rows["flags"][row] & 2:
                 row = self._declaration_of(unit, row)
             part = self.row_name(unit, row) or self._name_by_signature(unit, row)
+            if rows["tag"][row] != TAG_NAMESPACE and "<" not in part and self.spaces.whole_name is not None:
+                entry = self.entry_in(unit, rows["die"][row])
+                part = self.spaces.whole_name(entry, part) if entry is not None else part
             if part:
                 parts.append(part)
             elif rows["tag"][row] == TAG_NAMESPACE:
@@ -239,6 +244,8 @@ class Spaces:
     def __init__(self, file: DwarfFile, source_of: "Callable[[int], tuple[DwarfFile, int]] | None" = None) -> None:
         self.file = file
         self._source_of = source_of
+        self.whole_name: Callable[[Entry, str], str] | None = None
+        """What a type is called with its template's arguments (:mod:`undwarf.types.sources.template_names`)."""
         self.main = Space(self, file, file.info, file.section("debug_info"), 0)
         self.all: list[Space] = [self.main]
         self._of: dict[tuple[int, bool], Space] = {(id(file), False): self.main}

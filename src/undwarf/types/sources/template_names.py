@@ -1,0 +1,93 @@
+# cython: language_level=3, annotation_typing=False
+"""Arguments of templates that compilers leave out of the names of types.
+
+Clang does with `-gsimple-template-names`: what is called `vector` there has its parameters before its members, and
+their names are put together again. GCC and Clang as a rule write `vector<int>`, with the parameters behind or before.
+"""
+
+import re
+from collections.abc import Callable
+
+from undwarf.dwarf.info import Entry
+from undwarf.types.layouts.model import TypeGraph
+from undwarf.types.layouts.records import THROUGH, Kind
+from undwarf.types.sources.entries import CONST_VALUE, TEMPLATE_NAME, tags_of
+
+__all__ = ["TAG_TYPE_PARAMETER", "TemplateNames"]
+
+TAG_TYPE_PARAMETER, TAG_VALUE_PARAMETER, TAG_TEMPLATE_PARAMETER, TAG_PARAMETER_PACK = 0x2F, 0x30, 0x4106, 0x4107
+_FIRST = frozenset((TAG_TYPE_PARAMETER, TAG_VALUE_PARAMETER, TAG_TEMPLATE_PARAMETER, TAG_PARAMETER_PACK))
+_TOP = tags_of(TAG_TYPE_PARAMETER, TAG_VALUE_PARAMETER, TAG_TEMPLATE_PARAMETER, into=(TAG_PARAMETER_PACK,))
+_KEYWORD = re.compile(r"\b(?:struct|class|union|enum) ")
+_QUALIFIERS = {Kind.CONST: "const", Kind.VOLATILE: "volatile"}
+_SUFFIXES = {"unsigned int": "U", "long": "L", "unsigned long": "UL", "long long": "LL", "unsigned long long": "ULL"}
+_MAX_DEPTH = 8
+_MAX_HOPS = 64
+_MAX_ARGUMENTS = 32
+_MAX_NAME = 4096
+
+
+class TemplateNames:
+    """Puts names together; ``type_of`` gives the number of the type that an entry refers to."""
+
+    def __init__(self, graph: TypeGraph, type_of: Callable[[Entry], int]) -> None:
+        self._graph = graph
+        self._type_of = type_of
+        self._depth = 0
+
+    def whole(self, entry: Entry, name: str) -> str:
+        """The name of an aggregate of C++ with its template's arguments; as it is where it has them, or is no template.
+
+        Of what nests deeper than eight templates, or has more than 32 arguments, the rest is ``...``.
+        """
+        if not name or "<" in name or not entry.has_children:
+            return name
+        first = entry.space.entry_in(entry.unit, entry.behind)
+        if first is None or first.tag not in _FIRST:
+            return name
+        if self._depth >= _MAX_DEPTH:
+            return f"{name}<...>"
+        self._depth += 1
+        try:
+            parameters = entry.space.children(entry, _TOP)
+            parts = [self._argument(one) for one in parameters[:_MAX_ARGUMENTS] if one.tag != TAG_PARAMETER_PACK]
+        finally:
+            self._depth -= 1
+        if len(parameters) > _MAX_ARGUMENTS:
+            parts.append("...")
+        arguments = ", ".join(parts)[:_MAX_NAME]
+        return f"{name}<{arguments}{' ' if arguments.endswith('>') else ''}>"
+
+    def _argument(self, parameter: Entry) -> str:
+        if parameter.tag == TAG_TEMPLATE_PARAMETER:
+            return parameter.string(TEMPLATE_NAME)
+        spelled = self._spelled(self._type_of(parameter))
+        if parameter.tag == TAG_TYPE_PARAMETER:
+            return spelled
+        value = parameter.number(CONST_VALUE)
+        if value is None:
+            return f"({spelled})"
+        if spelled == "bool":
+            return "true" if value else "false"
+        return f"{value}{_SUFFIXES.get(spelled, '')}"
+
+    def _spelled(self, t: int, depth: int = 0) -> str:
+        """A type as C++ and Clang write it, ``const Node *``: what differs only by this is of templates of its own."""
+        graph = self._graph
+        record = graph.record(t)
+        if depth >= _MAX_HOPS:
+            return "?"
+        if record.kind in (Kind.POINTER, Kind.REFERENCE):
+            inner = self._spelled(record.target, depth + 1)
+            mark = "*" if record.kind == Kind.POINTER else record.name or "&"
+            return f"{inner}{mark}" if inner.endswith("*") else f"{inner} {mark}"
+        if record.kind in _QUALIFIERS:
+            inner = self._spelled(record.target, depth + 1)
+            word = _QUALIFIERS[record.kind]
+            return f"{inner}{word}" if inner.endswith(("*", "&")) else f"{word} {inner}"
+        if record.kind == Kind.FUNCTION:
+            parameters = [self._spelled(given, depth + 1) for _name, given in record.parameters[:_MAX_ARGUMENTS]]
+            return f"{self._spelled(record.target, depth + 1)} ({', '.join(parameters)})"
+        if record.kind in THROUGH and graph.name(graph.strip(t)):
+            return self._spelled(record.target, depth + 1)
+        return _KEYWORD.sub("", graph.canonical_name(t))
