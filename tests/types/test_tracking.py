@@ -230,3 +230,13 @@ def test_a_number_of_few_bytes_that_is_loaded_is_one_to_which_others_are_added(f
     for load in ("movzbl 16(%rsi),%edx", "mov 16(%rsi),%edx", "movzwl -8(%rsp,%rcx,2),%edx"):
         code = load + "; movzbl 17(%rsi),%eax; shl $2,%rax; lea 8(%rdx,%rax),%rax; mov (%rdi,%rax,8),%rcx; ret"
         assert touched(code)[-1] == "both.second[]"
+
+
+def test_what_is_only_accessed_where_it_is_something_is_known_in_a_loop_that_begins_with_nothing(
+    fake: Fake, touched: Touched
+) -> None:
+    fake.takes((RDI, fake.node))
+    code = "xor %ebx,%ebx; 1: test %rbx,%rbx; je 2f; mov (%rbx),%rax; nop; test %esi,%esi; je 2f; mov 8(%rax),%rcx"
+    assert touched(f"{code}; 2: mov %rdi,%rbx; dec %esi; jne 1b; ret") == ["node.next", "node.key"]
+    # Nothing but nothing: code that nobody comes to.
+    assert touched(f"{code}; 2: dec %esi; jne 1b; ret") == ["?", "?"]

@@ -227,6 +227,9 @@ class FixedPoint(Effects):
                 zero = self.zeros[number]
                 if zero >= 0 and zero & 1 == i - self.following_first[number]:
                     changed = self._merge_zero(following, zero >> 1)
+                elif zero >= 0 and self.state[zero >> 1] == NULL:
+                    # It is nothing so far, as at a loop's begin, and nobody goes there.
+                    continue
                 else:
                     changed = self._merge(following)
                 if changed:
