@@ -166,7 +166,8 @@ class Living:
                 calls[used] = k
                 returned[used] = self.writes
                 used += 1
-        for at in range(0, len(rows) - PLACE_WORDS + 1, PLACE_WORDS):
+        for k in range(len(rows) // PLACE_WORDS):
+            at = k * PLACE_WORDS
             register = rows[at + PLACE_REGISTER]
             if not 0 <= register < 64 or not self.lost >> register & 1:
                 continue

@@ -69,10 +69,11 @@ class StackFrame(RegisterVariables):
 
     @cython.cfunc
     @cython.exceptval(-1)
-    @cython.locals(row=cython.Py_ssize_t)
+    @cython.locals(place=cython.Py_ssize_t, row=cython.Py_ssize_t)
     def _counted_from(self, register: cython.longlong) -> cython.bint:
         """Whether the place of any variable is counted from a register."""
-        for row in range(0, len(self.frame), PLACE_WORDS):
+        for place in range(len(self.frame) // PLACE_WORDS):
+            row = place * PLACE_WORDS
             if self.frame[row + PLACE_KIND] == PLACE_MEMORY and self.frame[row + PLACE_REGISTER] == register:
                 return True
         return False

@@ -64,15 +64,16 @@ class PlaceTable(Sequence[Place]):
     @cython.boundscheck(False)
     @cython.wraparound(False)
     @cython.locals(
-        rows="const long long[::1]", n=cython.Py_ssize_t, offset=cython.longlong, wanted=cython.longlong,
-        kind=cython.longlong,
+        rows="const long long[::1]", place=cython.Py_ssize_t, n=cython.Py_ssize_t, offset=cython.longlong,
+        wanted=cython.longlong, kind=cython.longlong,
     )  # fmt: skip
     def types_in(self, register: int, at: int) -> list[int]:
         """The types of those of which a register holds the value, or what it is counted from, in their order."""
         rows, offset, wanted = self.rows, at, register
         found = []
         # As many as there are whole rows.
-        for n in range(0, len(rows) - _WORDS + 1, _WORDS):
+        for place in range(len(rows) // _WORDS):
+            n = place * _WORDS
             if rows[n + 3] == wanted and rows[n] <= offset < rows[n + 1]:
                 kind = rows[n + 2]
                 if kind in (_IN_REGISTER, _VALUE):

@@ -194,6 +194,7 @@ class FunctionScopes:
     @cython.exceptval(-1)
     @cython.locals(
         entries="const unsigned long long[::1]",
+        n=cython.Py_ssize_t,
         row=cython.Py_ssize_t,
         depth=cython.Py_ssize_t,
         tag=cython.int,
@@ -204,7 +205,8 @@ class FunctionScopes:
     def _walk(self, entries: Any) -> int:
         # What the entries at each depth are declared in.
         inside = [0]
-        for row in range(0, entries.shape[0], ENTRY):
+        for n in range(entries.shape[0] // ENTRY):
+            row = n * ENTRY
             tag = cython.cast(cython.int, entries[row])
             depth = cython.cast(cython.Py_ssize_t, entries[row + 1])
             if depth + 1 < len(inside):
