@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from fakes import Fake, assemble
+from fakes import Fake, assemble, in_union
 
 from undwarf.disasm.x86_64 import MACHINE
 from undwarf.types.dataflow.flow import FunctionFlow
@@ -188,13 +188,37 @@ def test_a_variable_that_is_there_later_says_what_it_is(fake: Fake, tmp_path: Pa
         ("mov (%rdi),%rax; mov %rax,-8(%rsp); jrcxz 1f; mov 16(%rax),%edx; 1: mov -8(%rsp),%rsi; mov 8(%rsi),%rcx",
          ["node", "node"]),
         ("mov (%rdi),%rax; jrcxz 1f; mov 16(%rax),%edx; 1: mov (%rdi),%rsi; mov 8(%rsi),%rcx; ret", ["node", "?"]),
-        # Another way says nothing: a union holds one thing here and another one there.
-        ("mov (%rdi),%rax; jrcxz 1f; mov 16(%rax),%edx; ret; 1: mov 8(%rax),%rcx; ret", ["node", "?"]),
+        # Another way says which one it is.
+        ("mov (%rdi),%rax; jrcxz 1f; mov 16(%rax),%edx; ret; 1: mov 8(%rax),%rcx; ret", ["node", "node"]),
         ("mov (%rdi),%rax; jrcxz 1f; mov 16(%rax),%edx; ret; 1: mov 8(%rax),%rcx; mov 32(%rax),%rcx; ret",
          ["node", "item", "item"]),
     ],
 )  # fmt: skip
 def test_all_that_a_function_does_with_a_pointer_tells(fake: Fake, tmp_path: Path, text: str, names: list[str]) -> None:
+    assert told(fake, text, tmp_path, whole=True) == names
+
+
+@pytest.mark.parametrize(
+    ("asked", "names"),
+    [
+        # Nothing of the object, or of what the pointer leads to, says what the union holds: the same on all ways.
+        ("cmpl $3,%ecx", ["large", "large"]),
+        ("cmpq $3,8(%rsi)", ["large", "large"]),
+        ("cmpl $3,8(%rdi)", ["large", "?"]),
+        ("cmpl $3,(%rax)", ["large", "large", "?"]),
+    ],
+)
+def test_a_way_says_nothing_of_another_that_a_tag_chooses(
+    fake: Fake, tmp_path: Path, asked: str, names: list[str]
+) -> None:
+    graph = fake.graph
+    number = graph.add(TypeRecord(Kind.INT, "int", 4))
+    first, eighth, last = (fake.member(f"at{offset}", offset, 4, number) for offset in (0, 8, 24))
+    small = graph.add(TypeRecord(Kind.STRUCT, "small", 16, members=(first, eighth)))
+    large = graph.add(TypeRecord(Kind.STRUCT, "large", 32, members=(first, eighth, last)))
+    both = fake.member("to", 0, 8, in_union(fake, small, large))
+    fake.takes((RDI, graph.add(TypeRecord(Kind.STRUCT, "holder", 16, members=(both, eighth)))), (RSI, fake.node))
+    text = f"mov (%rdi),%rax; {asked}; je 1f; mov 24(%rax),%edx; ret; 1: mov 8(%rax),%ecx; ret"
     assert told(fake, text, tmp_path, whole=True) == names
 
 

@@ -232,6 +232,24 @@ class Tracker:
         self._block = -1
         return found
 
+    @cached_property
+    def numbers_read(self) -> frozenset[int]:
+        """The types, as their canonical ones, of objects of which numbers are read anywhere in the function."""
+        graph = self.questions.graph
+        instructions = self.flow.instructions
+        found = set()
+        self._follow_all()
+        for number in range(self.flow.blocks.count):
+            for k in self.states(number):
+                for n, operand in enumerate(instructions[k].memory):
+                    where = self.address_of(k, n) if "r" in operand.access else None
+                    if where is None or where[0] != OBJECT or where[2] or graph.choices(where[1]):
+                        continue
+                    member = graph.member_at(where[1], where[4], operand.size)
+                    if member is not None and graph.is_scalar(member.type) and not graph.is_pointer(member.type):
+                        found.add(graph.canonical(where[1]))
+        return frozenset(found)
+
     def before(self, k: int) -> None:
         """Make known what holds before an instruction; quick for ascending ones of a block."""
         number = self.flow.block_of(k)

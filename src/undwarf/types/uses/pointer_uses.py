@@ -7,7 +7,7 @@ it - on the only way to the instruction, and behind it up to where other ways jo
 one of them may be used like that.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from undwarf.disasm import NONE, Action, Flow, Instruction, Memory
@@ -35,7 +35,8 @@ _NEXT = 12
 _DEEP = 2
 """How far what is loaded through what is loaded is followed."""
 _CALLS = (Flow.CALL, Flow.INDIRECT_CALL)
-_POINTER = 8
+_POINTER, _TAG = 8, 4
+"""Bytes of a pointer, and at most of a number that says what something is."""
 _FAR = 32
 """Bytes behind a pointer to a number where nobody means one of its neighbours by a number."""
 _SEVERAL = 2
@@ -168,9 +169,13 @@ def accessed(
 
 def everywhere(tracker: Tracker, k: int, where: Value) -> int:
     """The type of the object that a pointer loaded from a union leads to, if that is the only one with which all that
-    is done with this pointer in the whole function may be done; void where that cannot be told. What is done where
-    nobody comes who comes to ``k`` after the load says nothing: there the union holds something else. The tracker
-    stands before instruction ``k``, and does so afterwards."""
+    is done with this pointer may be done; void where that cannot be told. The tracker stands before instruction ``k``,
+    and does so afterwards.
+
+    What is done where nobody comes who comes to ``k`` after the load says nothing as long as something in the object
+    may say what the union holds there. Where the function asks nothing of it, it holds the same on all ways, until it
+    is loaded once more.
+    """
     graph = tracker.graph
     if not where[3] or where[2] or not graph.choices(where[1]):
         return VOID
@@ -180,7 +185,33 @@ def everywhere(tracker: Tracker, k: int, where: Value) -> int:
         load, here = blocks.of(where[3] - 1), blocks.of(k)
         together = _reached(here, load, blocks.successors, onwards=load != here or where[3] <= k)
         together |= _reached(here, load, blocks.predecessors, onwards=load != here or where[3] > k)
-        through = [one for one in through if blocks.of(one[1]) in together]
+        near = [one for one in through if blocks.of(one[1]) in together]
+        found = _only_one(tracker, where, near)
+        if found == VOID and len(near) < len(through):
+            again = any(load in _reached(one, load, blocks.successors, onwards=True) for one in blocks.successors(load))
+            if not again and not _is_asked(tracker, where[3] - 1, near):
+                found = _only_one(tracker, where, through)
+    else:
+        found = _only_one(tracker, where, through)
+    tracker.before(k)
+    return found
+
+
+def _is_asked(tracker: Tracker, load: int, through: Iterable[tuple[int, int, int, int]]) -> bool:
+    """Whether the function reads numbers of the object with the union that a pointer is loaded from, or the first of
+    what the pointer leads to: one may say what the union holds."""
+    instructions = tracker.flow.instructions
+    tracker.before(load)
+    holder = tracker.address_of(load, 0) if instructions[load].memory else None
+    if holder is None or holder[0] != OBJECT or tracker.graph.canonical(holder[1]) in tracker.numbers_read:
+        return True
+    first = [instructions[at].memory[number] for _t, at, number, offset in through if not offset]
+    return any("r" in operand.access and operand.size <= _TAG for operand in first)
+
+
+def _only_one(tracker: Tracker, where: Value, through: Iterable[tuple[int, int, int, int]]) -> int:
+    """The only type of those that a pointer from a union may lead to with which all of some accesses may be made."""
+    graph = tracker.graph
     touched: set[Touched] = set()
     choices = {graph.canonical(t): t for t in graph.choices(where[1])}
     for several, at, number, offset in through:
@@ -190,7 +221,6 @@ def everywhere(tracker: Tracker, k: int, where: Value) -> int:
         operand = made.memory[number]
         touched.add(Touched(offset, operand.size or operand.element, _is_copied(made, operand)))
     found = [t for t in choices.values() if all(_may_touch(graph, t, 0, one.offset, one) for one in touched)]
-    tracker.before(k)
     return found[0] if len(found) == 1 else VOID
 
 
