@@ -376,7 +376,7 @@ def test_debugging_information_is_unpacked_ahead_up_to_a_limit(
     file = store[numbers[0]].elf
     assert file is not None
     if asks:
-        use.debuginfod = SimpleNamespace()  # type: ignore[assignment]
+        monkeypatch.setattr(use, "debuginfod", SimpleNamespace())
     unpacked: list[str] = []
     unpack = ElfFile._unpacked
     monkeypatch.setattr(ElfFile, "_unpacked", lambda self, one: unpacked.append(one.name) or unpack(self, one))

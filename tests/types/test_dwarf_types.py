@@ -213,7 +213,9 @@ def test_bit_fields_unions_and_a_flexible_array(c_program: DwarfSource) -> None:
     data = graph.member_at(packet, graph.size(packet) + 8, 8)
     assert data is not None
     assert data.path == "data[]"
-    assert graph.name(graph.strip(graph.member_at(packet, 4, 4).type)) in ("unsigned int", "float")  # type: ignore[union-attr]
+    shared = graph.member_at(packet, 4, 4)
+    assert shared is not None
+    assert graph.name(graph.strip(shared.type)) in ("unsigned int", "float")
 
 
 def test_globals_are_found_by_address(c_program: DwarfSource) -> None:

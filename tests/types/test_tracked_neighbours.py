@@ -102,7 +102,9 @@ def test_an_access_wider_than_a_scalar(fake: Fake) -> None:
 def test_the_next_of_several_is_no_container_that_nobody_speaks_of(fake: Fake) -> None:
     graph = fake.graph
     embedders = Embedders(graph, lambda: [fake.item])
-    assert locate(graph, fake.link, 0, 16, 8, embedders) == locate(graph, fake.item, 0, 24, 8)._replace(how="container")  # type: ignore[union-attr]
+    within = locate(graph, fake.item, 0, 24, 8)
+    assert isinstance(within, Located)
+    assert locate(graph, fake.link, 0, 16, 8, embedders) == within._replace(how="container")
     assert isinstance(locate(graph, fake.link, 0, 16, 8, embedders.preferring(lambda: frozenset())), str)
     spoken = embedders.preferring(lambda: frozenset((graph.canonical(fake.item),)))
     found = locate(graph, fake.link, 0, 16, 8, spoken)
