@@ -8,26 +8,27 @@ and some functions of the C library call what they are given with what they are 
 """
 
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from undwarf.disasm.x86_64 import MACHINE
 from undwarf.elf import ElfFile
 from undwarf.types.dataflow.flow import FunctionFlow
 from undwarf.types.dataflow.program import Program
 from undwarf.types.dataflow.tracking import Facts, Tracker
-from undwarf.types.dataflow.values import ADDRESS, FRAME, NUMBER, OBJECT, Value
+from undwarf.types.dataflow.values import ADDRESS, FRAME, NUMBER, Value
 from undwarf.types.inference.callback_contexts import CallbackContexts
+from undwarf.types.inference.derived_structures import DerivedStructures
 from undwarf.types.inference.dispatch_tables import DispatchTables
 from undwarf.types.inference.function_inference import Inference
 from undwarf.types.inference.mentions import MOST_SITES, Mentions
 from undwarf.types.inference.nodes import Held
 from undwarf.types.inference.private_members import PrivateMembers
-from undwarf.types.layouts.fitting import Done, fits, nothing_done
+from undwarf.types.layouts.fitting import fits, nothing_done
 from undwarf.types.layouts.model import VOID, Kind
 from undwarf.types.sources.c_library import ELEMENT_SIZES
 from undwarf.types.sources.calling import argument_registers
 from undwarf.types.sources.places import Prototype
-from undwarf.types.sources.program_types import structures, structures_by_size
+from undwarf.types.sources.program_types import structures_by_size
 from undwarf.types.uses.allocations import allocated
 from undwarf.types.uses.pointed import pointed
 
@@ -87,6 +88,9 @@ class Callers:
         )
         self._tables = DispatchTables(program.source, self._mentions, self._looked_into)
         self._private = PrivateMembers(self._graph, self._tables.beside, self._looked_into)
+        self._derived = DerivedStructures(
+            self._graph, program.source.global_at, self._mentions, self._inferred, self._given
+        )
         self._cut = False
         self._left = elf.limits.callers_followed
 
@@ -111,14 +115,14 @@ class Callers:
                     t = self._tables.given(low, register, made)
                     given |= {register: t} if t else {}
             self._asking.pop()
-            given = {register: t for register, t in given.items() if self._fits_entry(made, register, t)}
+            given = {register: t for register, t in given.items() if self._derived.fits_entry(made, register, t)}
             if given:
                 made.release()
                 made = Inference(self._program, flow, low, high, prototype, given, self._returned, taken=self._taken)
         self._asking.append(low)
         loaded = self._private.loaded(low, made) if len(self._asking) <= _DEEP else {}
         self._asking.pop()
-        wholes, bases = self._wholes(low, made)
+        wholes, bases = self._derived.meant(low, made)
         if wholes or loaded:
             made.release()
             made = Inference(
@@ -165,6 +169,18 @@ class Callers:
             return None
         self._left -= 1
         return self.infer(*found)
+
+    def _inferred(self, low: int, sites: list[int]) -> Iterator[Inference]:
+        """What is inferred of functions, for one that asks; of each only until the next is taken."""
+        if len(sites) > MOST_SITES or len(self._asking) > _DEEP:
+            self._cut = True
+            return
+        self._asking.append(low)
+        for site in sites:
+            made = self._other(site) if site not in self._asking else None
+            if made is not None:
+                yield made
+        self._asking.pop()
 
     def _looked_into(self, low: int) -> Inference | None:
         """The same, unless it waits for an answer itself, or too many do."""
@@ -514,79 +530,6 @@ class Callers:
         if t and not graph.is_aggregate(t) and any(graph.is_aggregate(one[0]) for one in told):
             return VOID
         return t
-
-    # Tables of functions -----------------------------------------------------------------------------------
-
-    def _wholes(self, low: int, made: Inference) -> tuple[dict[int, int], dict[int, int]]:
-        """By register, what begins with what a function takes and is meant: of a function in a table of such, the
-        objects that have that table; else the only thing that has all that is accessed. And by that thing what it
-        begins with: it may be something else as long as no more than this is accessed."""
-        graph = self._graph
-        found: dict[int, int] = {}
-        bases: dict[int, int] = {}
-        for register, base, done in made.beyond():
-            fitting = self._beginning_with(base, done)
-            if len(fitting) > 1:
-                having = {graph.canonical(t) for t in self._having_table_of(low, base)}
-                fitting = {canonical: t for canonical, t in fitting.items() if canonical in having}
-            if len(fitting) == 1:
-                found[register] = t = next(iter(fitting.values()))
-                if not self._mentions.stored.get(low):
-                    bases[t] = base
-        return found, bases
-
-    def _fits_entry(self, made: Inference, register: int, t: int) -> bool:
-        """Whether what is done behind a parameter is within a type, or something that begins with it."""
-        if made.entry_fits(register, t):
-            return True
-        done = made.done_at_entry(register)
-        return self._graph.is_aggregate(t) and bool(self._beginning_with(t, done))
-
-    def _beginning_with(self, t: int, done: Done) -> dict[int, int]:
-        """By canonical type, what is larger than an aggregate, begins with it, and has all that is accessed."""
-        graph = self._graph
-        return {
-            graph.canonical(one): one
-            for one in structures(graph)
-            if graph.size(one) > graph.size(t) and graph.object_at(one, 0, t) and fits(graph, one, done, merged=True)
-        }
-
-    def _having_table_of(self, low: int, base: int) -> list[int]:
-        """What begins with a type and is given the address of a table that has a function's address."""
-        found: dict[int, None] = {}
-        for place in self._mentions.stored.get(low, ()):
-            table = self._program.source.global_at(place)
-            if table is None:
-                continue
-            start = table[0].address
-            sites = self._mentions.speaking_of(start)
-            if len(sites) > MOST_SITES or len(self._asking) > _DEEP:
-                self._cut = True
-                continue
-            self._asking.append(low)
-            for site in sites:
-                made = self._other(site) if site not in self._asking else None
-                if made is not None:
-                    found.update(dict.fromkeys(self._given_table(made, start, base)))
-            self._asking.pop()
-        return list(found)
-
-    def _given_table(self, made: Inference, table: int, base: int) -> list[int]:
-        """What begins with a type and is given the address of a table in one function, itself or by one it calls."""
-        graph = self._graph
-        found: list[int] = []
-        for one in made.webs.stores:
-            if one.value is None or one.value[0] != ADDRESS or one.value[4] != table:
-                continue
-            if one.base is not None and one.base in made.decided.leads:
-                found.append(made.decided.leads[one.base])
-            elif one.where is not None and one.where[0] == OBJECT:
-                found.append(one.where[1])
-        for _k, _target, values, sources in made.webs.calls:
-            if any(value is not None and value[0] == ADDRESS and value[4] == table for value in values.values()):
-                for register in MACHINE.parameters:
-                    found += self._given(made, values.get(register), sources.get(register))[:1]
-        return [t for t in found if graph.size(t) > graph.size(base) and graph.object_at(t, 0, base)]
 
     def _member_at(self, place: int) -> int:
         found = self._program.source.global_at(place)
