@@ -23,12 +23,12 @@ from undwarf.types.inference.function_inference import Inference
 from undwarf.types.inference.mentions import MOST_SITES, Mentions
 from undwarf.types.inference.nodes import Held
 from undwarf.types.inference.private_members import PrivateMembers
-from undwarf.types.layouts.fitting import fits, nothing_done
+from undwarf.types.inference.structure_matching import of_size
+from undwarf.types.layouts.fitting import nothing_done
 from undwarf.types.layouts.model import VOID, Kind
 from undwarf.types.sources.c_library import ELEMENT_SIZES
 from undwarf.types.sources.calling import argument_registers
 from undwarf.types.sources.places import Prototype
-from undwarf.types.sources.program_types import structures_by_size
 from undwarf.types.uses.allocations import allocated
 from undwarf.types.uses.pointed import pointed
 
@@ -236,19 +236,11 @@ class Callers:
 
     def _of_size(self, sizes: dict[int, set[int]], made: Inference) -> int:
         """The only structure of the size of what some registers lead to that has all that is accessed there."""
-        graph = self._graph
         done = nothing_done()
         for register in sizes:
             done.add(made.done_at_entry(register))
         all_sizes = set().union(*sizes.values())
-        size = all_sizes.pop() if len(all_sizes) == 1 else 0
-        if size <= graph.pointer_size or not done.touched:
-            # That may be a number or a pointer.
-            return VOID
-        fitting = {
-            graph.canonical(t): t for t in structures_by_size(graph).get(size, ()) if fits(graph, t, done, merged=True)
-        }
-        return next(iter(fitting.values())) if len(fitting) == 1 else VOID
+        return of_size(self._graph, all_sizes.pop(), done) if len(all_sizes) == 1 else VOID
 
     def _at_site(
         self,

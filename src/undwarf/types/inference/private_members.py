@@ -9,10 +9,9 @@ from collections.abc import Callable
 
 from undwarf.types.inference.function_inference import Inference
 from undwarf.types.inference.nodes import Node
-from undwarf.types.inference.structure_matching import only_one
-from undwarf.types.layouts.fitting import Done, fits, nothing_done
+from undwarf.types.inference.structure_matching import of_size, only_one
+from undwarf.types.layouts.fitting import fits, nothing_done
 from undwarf.types.layouts.model import VOID, TypeGraph
-from undwarf.types.sources.program_types import structures_by_size
 from undwarf.types.uses.pointed import pointed
 
 __all__ = ["PrivateMembers"]
@@ -65,18 +64,10 @@ class PrivateMembers:
             self._stored(at, one, told, sizes)
         if len(told) > 1 or len(sizes) > 1:
             return VOID
-        for t in told.values():
+        if told:
+            [t] = told.values()
             return t if fits(graph, t, done, merged=True) else VOID
-        return self._of_size(sizes.pop(), done) if sizes else only_one(graph, done)
-
-    def _of_size(self, size: int, done: Done) -> int:
-        fitting = {
-            self._graph.canonical(t): t
-            for t in structures_by_size(self._graph).get(size, ())
-            if fits(self._graph, t, done, merged=True)
-        }
-        several = size > self._graph.pointer_size and bool(done.touched)
-        return next(iter(fitting.values())) if len(fitting) == 1 and several else VOID
+        return of_size(graph, sizes.pop(), done) if sizes else only_one(graph, done)
 
     def _stored(self, at: _Member, one: Inference, told: dict[int, int], sizes: set[int]) -> None:
         """Add what a function stores in a member: what that leads to, or of how many bytes it is."""

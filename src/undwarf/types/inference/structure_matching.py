@@ -46,6 +46,17 @@ def only_one(graph: TypeGraph, done: Done, *, merged: bool = True, wide: bool = 
     return first if alike else VOID
 
 
+def of_size(graph: TypeGraph, size: int, done: Done) -> int:
+    """The only structure of a size that has all that is done behind a pointer; void where that is not told, or the size
+    may be that of a number or a pointer."""
+    if size <= graph.pointer_size or not done.touched:
+        return VOID
+    fitting = {
+        graph.canonical(t): t for t in structures_by_size(graph).get(size, ()) if fits(graph, t, done, merged=True)
+    }
+    return next(iter(fitting.values())) if len(fitting) == 1 else VOID
+
+
 class StructureMatching:
     """Matches what is done behind the pointers of one function with the structures of its program."""
 
