@@ -9,20 +9,17 @@ from typing import TYPE_CHECKING, BinaryIO, Literal
 
 from undwarf.diagnostics import Defects
 from undwarf.errors import UsageError
-from undwarf.images import Finder, ImageStore
+from undwarf.images import Finder, ImageKind, ImageStore
 from undwarf.images.containers import Containers
+from undwarf.images.kinds import kind_of_name
 from undwarf.limits import DEFAULT, Limits
 from undwarf.perfdata import EventAttr, Features, PerfData, Records, open_perf_data
 from undwarf.profile import model
 from undwarf.profile.build import Progress, Spaces, build_profile, comms_of, name_frames, replay_spaces
 from undwarf.profile.filters import Filters, select
-from undwarf.profile.given_text import image_name, with_given_text
-from undwarf.profile.jit import with_jit_code
 from undwarf.symbols.resolver import Resolver, ResolverOptions
-from undwarf.tables.sources import UNWIND_ORDER, parse_order
-from undwarf.tables.store import Store
 from undwarf.unwind.machines import machine_of
-from undwarf.unwind.sources import Sources
+from undwarf.unwind.places import Places
 from undwarf.unwind.unwinder import walk_samples
 
 if TYPE_CHECKING:
@@ -31,6 +28,7 @@ if TYPE_CHECKING:
     from undwarf.symbols.inlines import ImageLines
     from undwarf.tables.text_ranges import TextRanges
     from undwarf.types.images import ImageTypes
+    from undwarf.unwind.sources import Sources
     from undwarf.unwind.stitched import Stitched
     from undwarf.views.selection import Weight
     from undwarf.views.tree import CallTree
@@ -98,16 +96,19 @@ class Recording:
         options: ResolverOptions,
         limits: Limits,
         unwind: "str | Sequence[str]" = "auto",
-        tables: Store | None = None,
+        cache: bool = False,
     ) -> None:
-        parse_order(unwind, UNWIND_ORDER)
+        if unwind != "auto":
+            from undwarf.tables.sources import UNWIND_ORDER, parse_order
+
+            parse_order(unwind, UNWIND_ORDER)
         self.data = data
         self._unwind = unwind
         self._given: dict[int, TextRanges] = {}
         self._finder = finder
         self._options = options
         self._limits = limits
-        self._tables = tables
+        self._cache = cache
         self.memory: Callable[[int, int, int], bytes | None] | None = None
         """Reads memory as it was at a sample, beside its stack dump: (number of the sample, start, end) to bytes from
         start on, or None."""
@@ -138,6 +139,10 @@ class Recording:
         return self._with_given(self.data.records())
 
     def _with_given(self, records: Records) -> Records:
+        if not self._given:
+            return records
+        from undwarf.profile.given_text import with_given_text
+
         return with_given_text(records, self._given, self.data.defects)
 
     def add_text(self, pid: int, start: int, end: int, section: "bytes | memoryview", address: int) -> None:
@@ -157,7 +162,12 @@ class Recording:
     @cached_property
     def spaces(self) -> Spaces:
         """The address spaces of all processes over time."""
-        return replay_spaces(with_jit_code(self.data, self.records, self.images))
+        records = self.records
+        if ImageKind.JITDUMP in map(kind_of_name, records.names):
+            from undwarf.profile.jit import with_jit_code
+
+            records = with_jit_code(self.data, records, self.images)
+        return replay_spaces(records)
 
     @cached_property
     def images(self) -> ImageStore:
@@ -181,7 +191,7 @@ class Recording:
         from undwarf.types.answers import answer_files
         from undwarf.types.images import ImageTypes
 
-        kept = answer_files(self._limits) if self._tables is not None else None
+        kept = answer_files(self._limits) if self._cache else None
         return ImageTypes(self.images, self._limits, self.data.defects, lambda: self.records, kept)
 
     @cached_property
@@ -198,12 +208,22 @@ class Recording:
         return frozenset(watching), frozenset(exact - watching)
 
     @cached_property
-    def sources(self) -> Sources:
+    def sources(self) -> "Sources":
         """Unwind tables by image."""
+        # Where callers are left out no tables are needed, and their modules are a tenth of all that are loaded.
+        from undwarf.profile.given_text import image_name
+        from undwarf.tables.store import Store
+        from undwarf.unwind.sources import Sources
+
         given = {image_name(pid): ranges for pid, ranges in self._given.items()}
         machine = machine_of(self.header.arch)
         keys = self.spaces.replay.keys()
-        return Sources(self.images, keys, self._unwind, self._tables, self._limits, given, machine)
+        kept = Store.from_environment(self._limits, self.data.defects) if self._cache else None
+        return Sources(self.images, keys, self._unwind, kept, self._limits, given, machine)
+
+    def _places(self) -> Places:
+        """Images without their unwind tables."""
+        return Places(self.images, self.spaces.replay.keys(), machine_of(self.header.arch))
 
     def profile(
         self,
@@ -217,6 +237,7 @@ class Recording:
         names: bool = True,
         inline: bool = True,
         lines: bool | None = None,
+        callers: bool = True,
         progress: Progress | None = None,
     ) -> Profile:
         """Unwind and name all samples, or those that pass ``filters``.
@@ -226,8 +247,10 @@ class Recording:
         debuggers print it, else what it is looked up by, which is one less. ``max_stack``: user frames of a stack at
         most. ``names``: without, all functions are unknown (see :meth:`name`). ``inline``: inlined functions become
         frames of their own. ``lines``: frames have their source lines (default: as ``inline``); inlined functions
-        alone are found in less time.
+        alone are found in less time. ``callers``: without, user stacks have one frame, and no unwind tables are read.
         """
+        if not callers:
+            max_stack = 1
         limits = self._limits if max_stack is None else replace(self._limits, max_frames=max(1, max_stack))
         if progress is not None and "records" not in self.__dict__:
             show = progress
@@ -238,7 +261,7 @@ class Recording:
             self.records,
             self.spaces,
             self.images,
-            self.sources,
+            self.sources if callers else self._places(),
             self._options,
             filters=filters,
             limits=limits,
@@ -252,6 +275,7 @@ class Recording:
             progress=progress,
             memory=self.memory,
             returns=returns,
+            callers=callers,
         )
         return Profile._of(made)
 
@@ -377,5 +401,4 @@ def open_recording(
         limits=limits,
         defects=data.defects,
     )
-    tables = Store.from_environment(limits, data.defects) if cache else None
-    return Recording(data, finder, ResolverOptions(), limits, unwind, tables)
+    return Recording(data, finder, ResolverOptions(), limits, unwind, cache)

@@ -28,3 +28,11 @@ def test_stacks_are_whole_or_cut_at_the_limit(whole: Stacks, limit: int) -> None
     # The dumps are short, so that some stacks end before.
     expected = [(StopReason.DEPTH, names[:limit]) if len(names) > limit else (stop, names) for stop, names in whole]
     assert stacks(limit) == expected
+
+
+def test_innermost_frames_are_the_same_without_callers_and_need_no_tables(whole: Stacks) -> None:
+    with undwarf.open(FOLDER / "words.data", symfs=FOLDER, cache=False) as recording:
+        profile = recording.profile(callers=False, inline=False)
+        found = [tuple(frame.name for frame in sample.stack) for sample in profile.samples]
+        assert "sources" not in recording.__dict__
+    assert found == [names[:1] for _stop, names in whole]

@@ -305,7 +305,7 @@ class Job:
         made = self.recording.profile(
             filters=self.filters,
             jobs=self._options["jobs"],
-            max_stack=1,
+            callers=False,
             names=names,
             inline=False,
             progress=self._progress,

@@ -24,8 +24,8 @@ from undwarf.profile.model import (
 )
 from undwarf.spaces.replay import Replay
 from undwarf.symbols.resolver import UNKNOWN, Resolver, ResolverOptions
+from undwarf.unwind.places import Places
 from undwarf.unwind.remap import remap
-from undwarf.unwind.sources import Sources
 from undwarf.unwind.unwinder import Memory, Walked, walk_samples
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def build_profile(
     records: Records,
     spaces: Spaces,
     store: ImageStore,
-    sources: Sources,
+    sources: Places,
     options: ResolverOptions,
     *,
     filters: Filters | None = None,
@@ -74,6 +74,7 @@ def build_profile(
     progress: Progress | None = None,
     memory: Memory | None = None,
     returns: bool = False,
+    callers: bool = True,
 ) -> Profile:
     """Unwind and name the samples that pass the filters; without ``names`` all functions are unknown.
 
@@ -81,7 +82,8 @@ def build_profile(
     of callers return addresses with ``returns``.
     ``lines_of`` opens an image's debugging information; without it there are no source lines and no inlined functions.
     ``inline`` makes inlined functions frames of their own; without ``lines`` that is all that is read of it.
-    ``memory`` reads what lies behind a stack dump.
+    ``memory`` reads what lies behind a stack dump. Without ``callers`` dumps give one frame each, and
+    ``sources`` need no tables.
     """
     comms, comm_of = comms_of(records, spaces.comm_of)
     chosen, order = select(filters, records, data.events, comms, comm_of, by_time)
@@ -100,6 +102,7 @@ def build_profile(
         progress=step,
         memory=memory,
         returns=returns,
+        callers=callers,
     )
     if walked.damaged:
         data.defects.add("sample that does not fit its record", data.path, walked.damaged)

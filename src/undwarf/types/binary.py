@@ -5,6 +5,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterable
 from functools import cache
+from typing import TYPE_CHECKING
 
 from undwarf.disasm import NONE, Action, Flow, Machine, scan
 from undwarf.disasm.listing import Listing
@@ -14,8 +15,6 @@ from undwarf.symbols.elf_symbols import symbols_of_elf
 from undwarf.symbols.plt import Stubs
 from undwarf.symbols.table import SymbolTable
 from undwarf.tables.code.returning import is_known
-from undwarf.tables.model import NO_RULE, UnwindTable
-from undwarf.tables.rule_set import RuleSet
 from undwarf.types.dataflow.flow import FunctionFlow
 from undwarf.types.dataflow.given_back import given_back
 from undwarf.types.dataflow.put_back import put_back
@@ -23,6 +22,9 @@ from undwarf.types.layouts.model import VOID
 from undwarf.types.sources.got import OffsetTable
 from undwarf.types.sources.objects import ObjectFile
 from undwarf.types.sources.places import Prototype, TypeSource
+
+if TYPE_CHECKING:
+    from undwarf.tables.model import UnwindTable
 
 _CALL, _INDIRECT_CALL, _INDIRECT_JUMP = Flow.CALL, Flow.INDIRECT_CALL, Flow.INDIRECT_JUMP
 _POP, _COPY, _LOAD, _PUSH = Action.POP, Action.COPY, Action.LOAD, Action.PUSH
@@ -74,7 +76,6 @@ class Binary:
         self.symbols = symbols_of_elf(elf) if symbols is None else symbols
         self.stubs = Stubs(elf, self.symbols)
         self.slots = OffsetTable(elf)
-        self._rules = RuleSet(elf.limits)
         self._table: UnwindTable | None = None
         self._last_rows: tuple[int, int, list[int], memoryview] = (0, 0, [], memoryview(b""))
         self._last_row: tuple[int, int, tuple[int, int] | None] = (0, 0, None)
@@ -192,10 +193,18 @@ class Binary:
             found.append(rule)
         return found
 
-    def _frame_rule(self, pc: int) -> tuple[int, int] | None:
+    def _unwind_table(self) -> "UnwindTable":
         if self._table is None:
-            self._table = UnwindTable.from_elf(self.elf, rules=self._rules, debug_elf=lambda: self._debug)
-        functions = self._table.functions
+            # Its modules are thirty, and many programs' frames are found without.
+            from undwarf.tables.model import NO_RULE, RuleSet, UnwindTable
+
+            rules = RuleSet(self.elf.limits)
+            self._table = UnwindTable.from_elf(self.elf, rules=rules, debug_elf=lambda: self._debug)
+            self._cfas[NO_RULE] = None
+        return self._table
+
+    def _frame_rule(self, pc: int) -> tuple[int, int] | None:
+        functions = self._unwind_table().functions
         start, end, addresses, rules = self._last_rows
         if not start <= pc < end:
             # Asked for all blocks of one function, then for those of another.
@@ -216,10 +225,8 @@ class Binary:
 
     def _cfa(self, rule: int) -> tuple[int, int] | None:
         """(register, offset) of a rule whose call frame address is their sum."""
-        if rule == NO_RULE:
-            return None
         if rule not in self._cfas:
-            kind, register, offset = self._rules.words(rule)[:3]
+            kind, register, offset = self._unwind_table().rules.words(rule)[:3]
             self._cfas[rule] = (register, offset) if kind == _CFA_REGISTER else None
         return self._cfas[rule]
 

@@ -6,12 +6,15 @@ the walker takes the columns anew after each call, since those that grow are rep
 """
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import cython
 
 from undwarf.buffers import longer, zeros
-from undwarf.tables.model import Functions, UnwindTable
-from undwarf.unwind.sources import NO_MORE, Sources
+from undwarf.unwind.places import NO_MORE, Places
+
+if TYPE_CHECKING:
+    from undwarf.tables.model import Functions, UnwindTable
 
 Column = memoryview
 
@@ -19,7 +22,7 @@ Column = memoryview
 class Loaded:
     """Segments and rows of images, and their tables' functions.
 
-    By image: ``state`` (0 until it is loaded, else as :mod:`undwarf.unwind.sources` says), ``entry`` (the address where
+    By image: ``state`` (0 until it is loaded, else as :mod:`undwarf.unwind.places` says), ``entry`` (the address where
     a program starts), ``first_segment`` and ``segments``, ``open``: 1 while its table has sources that were not
     consulted. By segment: ``segment_offset`` and ``segment_end`` in the file, ``segment_address``. By row:
     ``row_address`` and ``row_rule``.
@@ -33,7 +36,7 @@ class Loaded:
     (:class:`undwarf.tables.model.RuleSet`), registers by the machine's places; they have every rule that a row names.
     """
 
-    def __init__(self, sources: Sources, images: int) -> None:
+    def __init__(self, sources: Places, images: int) -> None:
         self._sources = sources
         make = sources.machine.placed_rules
         self._placed = make() if make is not None else None
@@ -59,20 +62,26 @@ class Loaded:
         self.row_address: Column = zeros("Q", 16384)
         self.row_rule: Column = zeros("I", 16384)
         self._row_total = 0
+        self.rules: Column = zeros("i", 0)
+        self._expressions = 0
+        self.expression_bytes: Column = zeros("B", 0)
+        self.expression_offsets: Column = zeros("I", 0)
         self.see_rules()
 
     def see_rules(self) -> None:
         """Take the rules as they are now; what another thread adds meanwhile is seen next time."""
         rules = self._sources.rules
+        if rules is None:
+            return
         if self._placed is None:
-            self.rules: Column = rules.rules
+            self.rules = rules.rules
         else:
             # The count first: the words never have fewer rules than it says.
             count = rules.count
             self.rules = self._placed.follow(rules.rules, count)
         self._expressions = rules.expressions.count
-        self.expression_bytes: Column = rules.expression_bytes
-        self.expression_offsets: Column = rules.expression_offsets
+        self.expression_bytes = rules.expression_bytes
+        self.expression_offsets = rules.expression_offsets
 
     def load(self, image: int) -> None:
         """Load an image: its segments, and its table if it has one."""
@@ -129,7 +138,7 @@ class Loaded:
                 if places[place] == 0:
                     self._take(image, other)
             known = self._sources.rules
-            if (
+            if known is not None and (
                 self._placed is not None
                 or known.rules is not self.rules
                 or known.expressions.count != self._expressions

@@ -1,6 +1,5 @@
 """What the walk asks for when it meets an image for the first time; shared by all walking threads."""
 
-import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING
@@ -15,17 +14,10 @@ from undwarf.tables.model import RuleSet, UnwindTable
 from undwarf.tables.sources import FRAME_POINTERS, UNWIND_ORDER, parse_order
 from undwarf.tables.store import NO_DEBUG, NOT_ASKED, Key, Store, fingerprint, key_of
 from undwarf.unwind.machines import X86_64, Machine
+from undwarf.unwind.places import ANONYMOUS, HAS_TABLE, UNUSABLE, Loaded, Places
 
 if TYPE_CHECKING:
     from undwarf.tables.text_ranges import TextRanges
-
-HAS_TABLE = 1
-UNUSABLE = 2
-NO_MORE = 3
-ANONYMOUS = 4
-
-Segments = list[tuple[int, int, int]]
-Loaded = tuple[int, Segments, UnwindTable | None, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +29,7 @@ class _Kept:
     stored_mark: bytes | None
 
 
-class Sources:
+class Sources(Places):
     """Images and unwind tables by image number, each made once.
 
     ``keys`` are the recording's (name index, identity index) by image number. ``order`` names the kinds of unwind
@@ -47,6 +39,8 @@ class Sources:
     describes is not analysed, which may take seconds. Calls come with the GIL held.
     Raises UsageError for an unknown kind.
     """
+
+    rules: RuleSet
 
     def __init__(
         self,
@@ -59,44 +53,17 @@ class Sources:
         machine: Machine = X86_64,
         patient: bool = True,
     ) -> None:
-        self.machine = machine
-        """The machine whose code this is."""
+        super().__init__(store, keys, machine)
         kinds = parse_order(order, UNWIND_ORDER)
         self.frame_pointers = FRAME_POINTERS in kinds
         self._order = tuple(kind for kind in kinds if kind != FRAME_POINTERS)
         self.rules = RuleSet(limits)
-        self.lock = threading.RLock()
-        """Held while a table is changed."""
-        self._store = store
-        self._keys = keys
         self._disk = disk
         self._given = given or {}
         self._patient = patient
         self._limits = limits
         self._kept: dict[Key, _Kept] = {}
-        self._loaded: dict[int, Loaded] = {}
         self._tables: dict[int, UnwindTable] = {}
-        self._kernel = 0xFFFFFFFF
-        self._searched = 0
-
-    def image(self, number: int) -> Image:
-        """The image with this number."""
-        return self._store.image(self._keys[number])
-
-    def kernel_image(self) -> int:
-        """The number of the kernel's image, 0xffffffff if the recording maps none."""
-        while self._kernel == 0xFFFFFFFF and self._searched < len(self._keys):
-            if self.image(self._searched).kind is ImageKind.KERNEL:
-                self._kernel = self._searched
-            self._searched += 1
-        return self._kernel
-
-    def load(self, number: int) -> Loaded:
-        """State, loadable segments as (file offset, bytes, address), unwind table and entry address of an image."""
-        loaded = self._loaded.get(number)
-        if loaded is None:
-            loaded = self._loaded[number] = self._load(self.image(number))
-        return loaded
 
     def _load(self, image: Image) -> Loaded:
         if image.name in self._given and "sframe" in self._order:

@@ -10,8 +10,8 @@ from undwarf.lazy_dataclasses import dataclass
 from undwarf.limits import DEFAULT, Limits
 from undwarf.perfdata import PerfData, Records
 from undwarf.spaces.replay import Replay
+from undwarf.unwind.places import Places
 from undwarf.unwind.remap import remap
-from undwarf.unwind.sources import Sources
 from undwarf.unwind.walk import Walker
 
 WINDOW = 8 << 20
@@ -124,7 +124,7 @@ def walk_samples(
     replay: Replay,
     space_of: memoryview,
     kernel_of: memoryview,
-    sources: Sources,
+    sources: Places,
     selected: memoryview,
     *,
     limits: Limits = DEFAULT,
@@ -133,11 +133,13 @@ def walk_samples(
     progress: Progress | None = None,
     memory: Memory | None = None,
     returns: bool = False,
+    callers: bool = True,
 ) -> Walked:
     """Walk the samples for which ``selected`` is not 0.
 
     With ``runtime``, frames keep the absolute address they ran at; with ``returns`` callers'
-    are return addresses. ``progress`` is told samples done and in all.
+    are return addresses. ``progress`` is told samples done and in all. Without ``callers``
+    dumps give one frame each, and ``sources`` need no tables.
     """
     later = later_chains(data, records)
     count = len(records.samples.position)
@@ -166,6 +168,8 @@ def walk_samples(
             walker.see_live(memory)
         if returns:
             walker.show_returns()
+        if not callers:
+            walker.stop_at_innermost()
         if later is not None:
             walker.set_later(later.at, later.count, later.addresses)
         if data.stitched:

@@ -11,6 +11,8 @@ cdef class UserFrames(Steps):
     cdef int stop
     cdef unsigned int stop_image
     cdef bint ended_at_zero
+    # Whether callers are left out.
+    cdef bint innermost_only
     # The last whole stack: states from the root inwards, and where its dump lies in the window.
     cdef unsigned long long[::1] memo
     cdef Py_ssize_t memo_count

@@ -62,6 +62,7 @@ class UserFrames(Steps):
     ) -> None:
         super().__init__(source, spaces, image_count, limits, runtime, kernel_image)
         self.max_chain = limits.max_chain
+        self.innermost_only = False
         self.chain = zeros("I", self.max_frames + self.max_chain + 8)
         self.memo = zeros("Q", STATE * (self.max_frames + 1))
         self.memo_count = 0
@@ -123,6 +124,9 @@ class UserFrames(Steps):
             self.chain[count] = self.found_frame
             count += 1
             depth += 1
+            if self.innermost_only:
+                reason = STOP_DEPTH
+                break
             sp = self.regs[RSP]
             if nowhere:
                 self.regs[RIP] = self.back

@@ -106,6 +106,10 @@ class Walker(SampledChains):
         """Keep return addresses as the absolute addresses of callers, not what they are looked up by."""
         self.returns = True
 
+    def stop_at_innermost(self) -> None:
+        """Give of each dump the innermost frame only, for which no rule is asked."""
+        self.innermost_only = True
+
     def take_over(self, other: Walker) -> None:  # noqa: F821 - the class itself, which Cython knows here
         """Go on with the stacks and the counts of a walker that had room for fewer images."""
         self.stacks = other.stacks

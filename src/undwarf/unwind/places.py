@@ -1,0 +1,77 @@
+"""Images as a walk meets them, by number: what their addresses are, without unwind tables.
+
+This is all that is needed of them where only innermost frames are wanted.
+"""
+
+import threading
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from undwarf.images import Image, ImageKind, ImageStore
+from undwarf.unwind.machines import X86_64, Machine
+
+if TYPE_CHECKING:
+    from undwarf.tables.model import UnwindTable
+    from undwarf.tables.rule_set import RuleSet
+
+HAS_TABLE = 1
+UNUSABLE = 2
+NO_MORE = 3
+ANONYMOUS = 4
+
+Segments = list[tuple[int, int, int]]
+Loaded = tuple[int, Segments, "UnwindTable | None", int]
+
+
+class Places:
+    """Images by image number. ``keys`` are the recording's (name index, identity index) by that number.
+
+    Calls come with the GIL held.
+    """
+
+    rules: "RuleSet | None" = None
+    """The rules of all tables."""
+    frame_pointers = False
+    """Whether the walk steps by the frame pointer where there is no rule."""
+
+    def __init__(self, store: ImageStore, keys: Sequence[tuple[int, int]], machine: Machine = X86_64) -> None:
+        self.machine = machine
+        """The machine whose code this is."""
+        self.lock = threading.RLock()
+        """Held while a table is changed."""
+        self._store = store
+        self._keys = keys
+        self._loaded: dict[int, Loaded] = {}
+        self._kernel = 0xFFFFFFFF
+        self._searched = 0
+
+    def image(self, number: int) -> Image:
+        """The image with this number."""
+        return self._store.image(self._keys[number])
+
+    def kernel_image(self) -> int:
+        """The number of the kernel's image, 0xffffffff if the recording maps none."""
+        while self._kernel == 0xFFFFFFFF and self._searched < len(self._keys):
+            if self.image(self._searched).kind is ImageKind.KERNEL:
+                self._kernel = self._searched
+            self._searched += 1
+        return self._kernel
+
+    def load(self, number: int) -> Loaded:
+        """State, loadable segments as (file offset, bytes, address), unwind table and entry address of an image."""
+        loaded = self._loaded.get(number)
+        if loaded is None:
+            loaded = self._loaded[number] = self._load(self.image(number))
+        return loaded
+
+    def _load(self, image: Image) -> Loaded:
+        if image.kind in (ImageKind.ANON, ImageKind.JIT, ImageKind.BPF):
+            return ANONYMOUS, [], None, 0
+        if image.kind is ImageKind.JITDUMP:
+            # Just-in-time compiled code: its addresses are offsets in the dump.
+            dump = image.jitdump
+            return UNUSABLE, [(0, len(dump.data), 0)] if dump is not None else [], None, 0
+        elf = None if image.kind is ImageKind.MODULE else image.elf
+        if elf is None or elf.machine != self.machine.elf_machine:
+            return UNUSABLE, [], None, 0
+        return UNUSABLE, [(offset, size, address) for offset, size, address, _flags in image.load_segments()], None, 0
