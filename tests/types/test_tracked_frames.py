@@ -244,3 +244,37 @@ def test_what_copies_changes_as_much_as_it_copies_and_what_is_not_passed_nothing
     text = f"sub $40,%rsp; mov %rsi,24(%rsp); {code}; call 1f; mov 24(%rsp),%rax; mov 8(%rax),%rcx; lea 8(%rsp),%rdi"
     text += "; call 2f; add $40,%rsp; ret; .p2align 6; 1: ret; .p2align 6; 2: ret"
     assert touched(text)[-1] == told
+
+
+@pytest.mark.parametrize(
+    ("used", "told"), [("mov %esi,(%rdx)", "node.key"), ("mov %rdx,(%rdi)", "?"), ("lea 8(%rdx),%rcx", "?")]
+)
+def test_an_address_by_which_arguments_are_stored_goes_nowhere(
+    fake: Fake, touched: Touched, used: str, told: str
+) -> None:
+    fake.takes((RDI, fake.node))
+    code = f"sub $40,%rsp; mov %rdi,24(%rsp); mov %rsp,%rdx; {used}; mov %edi,%edx; call .+99; mov 24(%rsp),%rax"
+    assert touched(f"{code}; mov 8(%rax),%rcx; add $40,%rsp; ret")[-1] == told
+
+
+@pytest.mark.parametrize(
+    ("kept", "other", "told"),
+    [
+        ("long", "mov %rdi, %rax", "long int."),
+        ("node", "lea 8(%rdi), %rax", "long int."),
+        ("node", "lea 8(%rdi,%rsi,8), %rax", "?"),
+        ("node", "mov %rdi, %rax", "?"),
+        ("item", "lea 8(%rdi), %rax", "?"),
+    ],
+)
+def test_a_place_without_a_name_holds_what_the_pointer_to_it_leads_to_otherwise(
+    fake: Fake, touched: Touched, kept: str, other: str, told: str
+) -> None:
+    """If that is a number or pointer; what an object begins with may be meant for the whole of it."""
+    said = fake.graph.pointer_to(getattr(fake, kept))
+    fake.variables.append(Place("n", said, PlaceKind.REGISTER, RDI, 0, 0, 1))
+    code = f"nop\n lea -56(%rsp), %rax\n test %rsi, %rsi\n je 1f\n {other}\n 1: mov (%rax), %rcx\n ret"
+    assert touched(code)[-1] == told
+    # Where a variable is, that says what is there.
+    fake.variables.append(Place("room", fake.double, PlaceKind.CFA, -1, -64, 0, 100))
+    assert touched(code)[-1] == "?"

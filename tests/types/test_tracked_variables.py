@@ -6,7 +6,7 @@ from fakes import Fake, in_union
 from tracked import RAX, RBP, RBX, RDI, RDX, RSI, Touched
 
 from undwarf.types.layouts.model import Kind, TypeRecord
-from undwarf.types.sources.places import Place, PlaceKind
+from undwarf.types.sources.places import Place, PlaceKind, Prototype
 
 
 def test_a_variable_that_is_a_register_less_a_constant(fake: Fake, touched: Touched) -> None:
@@ -266,3 +266,25 @@ def test_a_variable_says_of_what_an_address_was_made(fake: Fake, touched: Touche
 def test_a_variable_says_nothing_of_what_an_address_was_made_on_another_way(fake: Fake, touched: Touched) -> None:
     fake.variables = [Place("n", fake.graph.pointer_to(fake.node), PlaceKind.REGISTER, RAX, 0, 8, 100)]
     assert touched("test %esi, %esi\n je 1f\n lea -8(%rdi), %rax\n 1: mov (%rdi), %rcx\n ret") == ["?"]
+
+
+@pytest.mark.parametrize(
+    ("kept", "walk", "read", "told"),
+    [
+        ("node", "", "8(%rbx),%rax", "node.key"),
+        ("char", "", "(%rbx),%al", "?"),
+        ("char", "2: cmpb $0,(%rbx); lea 1(%rbx),%rbx; jne 2b", "(%rbx),%al", "char."),
+    ],
+)
+def test_what_may_be_a_pointer_to_void_is_what_it_is_otherwise(
+    fake: Fake, touched: Touched, kept: str, walk: str, read: str, told: str
+) -> None:
+    """One to bytes may be kept for anything, unless these are gone through."""
+    graph = fake.graph
+    char = graph.add(TypeRecord(Kind.CHAR, "char", 1, signed=True))
+    t = char if kept == "char" else fake.node
+    fake.variables = [Place("n", graph.pointer_to(t), PlaceKind.REGISTER, RBX, 0, 0, 1)]
+    code = f"nop; {walk}; test %rsi,%rsi; je 1f; call 3f; mov %rax,%rbx; 1: mov {read}; ret; .p2align 6; 3: ret"
+    for returned, known in ((graph.pointer_to(graph.add(TypeRecord(Kind.VOID))), told), (fake.long, "?")):
+        fake.prototypes[0x40] = Prototype("make", returned, (), 0x40)
+        assert touched(code)[-1] == known

@@ -27,6 +27,7 @@ from undwarf.types.dataflow.values import (
     THREAD,
     VIRTUAL,
     Value,
+    alone,
     join,
     value_of_type,
     with_variable,
@@ -183,6 +184,10 @@ class Questions:
         if found is None:
             found = self._shared[key] = self.values.number(with_variable(t, offset, step, value, self.graph))
         return found
+
+    def scalar(self, value: Value) -> int:
+        """A pointer to a number or pointer, or to one inside of something, as one to that alone; 0 where it is none."""
+        return self.values.number(alone(value, self.graph))
 
     def pointed(self, k: int, offset: int) -> int:
         """What a pointer is loaded from at an offset from the call frame address where nothing is said to be: a member

@@ -6,7 +6,7 @@ from functools import cache
 from undwarf.disasm import Machine
 from undwarf.types.dataflow.interned import Values
 from undwarf.types.dataflow.program import Program
-from undwarf.types.dataflow.values import OBJECT, value_of_type
+from undwarf.types.dataflow.values import ANYWHERE, OBJECT, value_of_type
 from undwarf.types.layouts.model import Kind
 from undwarf.types.sources.c_library import GIVEN_BACK, returned_number
 from undwarf.types.sources.calling import argument_registers, returned_in_memory
@@ -209,7 +209,7 @@ class Calls:
         if graph.record(t).name == _ROOM:
             return ()
         if graph.is_scalar(t):
-            value = value_of_type(self._graph, t, 0, 8)
+            value = ANYWHERE if graph.is_void_pointer(t) else value_of_type(self._graph, t, 0, 8)
             return ((machine.result, self._values.number(value)),) if value is not None else ()
         size = graph.size(t)
         if size > 16 or graph.record(graph.strip(t)).by_reference:

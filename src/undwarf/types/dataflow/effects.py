@@ -305,7 +305,7 @@ class Effects(Results):
                 if behind is not None:
                     value = self.moved(value, behind)
                     for register, said in returned:
-                        if register == self.result_register and said:
+                        if register == self.result_register and self.base_of(said) == OBJECT:
                             value = self.reconcile(value, said, register, False)
                 returned = ((self.result_register, value),)
             for register, said in passed:

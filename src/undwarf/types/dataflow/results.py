@@ -21,6 +21,7 @@ from cython.cimports.undwarf.disasm.actions import (
     SUBTRACT,
 )
 from cython.cimports.undwarf.disasm.actions import ADDRESS as LEA
+from cython.cimports.undwarf.disasm.flows import NEXT
 from cython.cimports.undwarf.disasm.template_words import (
     OPERAND_BASE,
     OPERAND_INDEX,
@@ -29,11 +30,15 @@ from cython.cimports.undwarf.disasm.template_words import (
     OPERAND_WORDS,
     ROW_ACTION,
     ROW_DESTINATION,
+    ROW_FLOW,
     ROW_LEFT,
     ROW_OPERAND,
+    ROW_OPERANDS,
+    ROW_READS,
     ROW_RIGHT,
     ROW_WIDTH,
     ROW_WORDS,
+    ROW_WRITES,
 )
 from cython.cimports.undwarf.types.dataflow.bases import ADDRESS, FRAME, NUMBER, OBJECT
 from cython.cimports.undwarf.types.dataflow.known_values import NOTHING, NULL, UNKNOWN
@@ -42,6 +47,8 @@ from undwarf.types.dataflow.memory import Memory
 
 NEAR = cython.declare(cython.Py_ssize_t, 4)
 """Instructions before one that are looked at for what made its operand."""
+SOON = cython.declare(cython.Py_ssize_t, 6)
+"""Instructions behind one that are looked at for what is done with an address it makes."""
 LARGEST = cython.declare(cython.longlong, 1 << 62)
 """Offsets and steps at least this large say nothing."""
 ALIGNED = cython.declare(cython.longlong, 1 << 24)
@@ -80,7 +87,7 @@ class Results(Memory):
                 self._note_derived(k, row, m)
             if left and width < 8 and self.base_of(left) != NUMBER and self.base_of(left) != ADDRESS:
                 return NOTHING
-            self._note_escape(row, left)
+            self._note_escape(k, row, left)
             return left
         register = self.rows[row + ROW_RIGHT]
         if action == ADD_MEMORY:
@@ -205,7 +212,7 @@ class Results(Memory):
         if width < 8:
             return value if self.base_of(value) == ADDRESS else NOTHING
         if register != self.stack_pointer or not self._makes_room(k, self.rows[row + ROW_DESTINATION]):
-            self._note_escape(row, value)
+            self._note_escape(k, row, value)
         return value
 
     @cython.cfunc
@@ -224,12 +231,36 @@ class Results(Memory):
 
     @cython.cfunc
     @cython.exceptval(-1)
-    def _note_escape(self, row: cython.Py_ssize_t, value: cython.int) -> cython.int:
+    def _note_escape(self, k: cython.Py_ssize_t, row: cython.Py_ssize_t, value: cython.int) -> cython.int:
         """The address of a part of the frame goes to a register that others may see."""
         register: cython.longlong = self.rows[row + ROW_DESTINATION]
-        if register != self.stack_pointer and register != self.frame_pointer:
+        if register == self.stack_pointer or register == self.frame_pointer or self.base_of(value) != FRAME:
+            return 0
+        if not self._only_stores(k, register):
             self.escape(value)
         return 0
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    @cython.locals(at=cython.Py_ssize_t, row=cython.Py_ssize_t, m=cython.Py_ssize_t, bit=cython.ulonglong)
+    def _only_stores(self, k: cython.Py_ssize_t, register: cython.longlong) -> cython.bint:
+        """Whether what an instruction puts into a register is only where some of the next ones store something else,
+        until it is gone: as arguments are put where the stack ends."""
+        if not 0 <= register < 64:
+            return False
+        bit = cython.cast(cython.ulonglong, 1) << register
+        for at in range(k + 1, min(k + 1 + SOON, self.count)):
+            row = self.templates[at] * ROW_WORDS
+            if self.rows[row + ROW_FLOW] != NEXT:
+                break
+            if cython.cast(cython.ulonglong, self.rows[row + ROW_READS]) & bit:
+                m = self.rows[row + ROW_OPERAND] * OPERAND_WORDS
+                stores = self.rows[row + ROW_ACTION] == STORE and self.rows[row + ROW_OPERANDS] == 1
+                if not stores or self.rows[row + ROW_LEFT] == register or self.operands[m + OPERAND_INDEX] == register:
+                    break
+            if cython.cast(cython.ulonglong, self.rows[row + ROW_WRITES]) & bit:
+                return True
+        return False
 
     @cython.cfunc
     @cython.exceptval(-1)

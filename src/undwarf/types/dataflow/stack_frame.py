@@ -291,23 +291,29 @@ class StackFrame(RegisterVariables):
     )  # fmt: skip
     def in_frame_or_not(self, known: cython.int, value: cython.int) -> cython.int:
         """What a pointer to a variable in the frame, or to an element of one, and a pointer to another object of its
-        type have in common, as where room for few elements is in the frame and more are allocated."""
+        type have in common, as where room for few elements is in the frame and more are allocated; or to a place that
+        no variable names, and to a number or pointer: one variable holds either, and leads to such."""
         frame, other = (known, value) if self.base_of(known) == FRAME else (value, known)
         if self.base_of(frame) != FRAME or self.base_of(other) != OBJECT:
             return NOTHING
         offset = self.offset_of(frame)
         step = self.step_of(frame)
+        named: cython.bint = False
         top, bottom = self.in_frame(self.stack_pointer), self.in_frame(self.frame_pointer)
         for place in range(len(self.frame) // PLACE_WORDS):
             within = self.within_place(place, offset, top, bottom)
             if within < 0:
                 continue
+            named = True
             t: Any = self.frame[place * PLACE_WORDS + PLACE_TYPE]
             found: cython.int = self.questions.shared(t, within, step, self.values.of(other))
             if found:
                 # From now on it is not seen that it may lead to the frame.
                 self.escape(frame)
                 return found
+        if not named and not step and self.questions.has_variables:
+            self.escape(frame)
+            return cython.cast(cython.int, self.questions.scalar(self.values.of(other)))
         return NOTHING
 
     @cython.cfunc

@@ -22,5 +22,6 @@ cdef class Sums:
     cdef bint _is_alike(self, int left, int right) except? -1
     cdef int nameless(self, int value) except? -1
     cdef int join(self, int left, int right) except? -1
+    cdef bint _is_typed_for(self, int value, int other) except? -1
     cdef int _asked_join(self, int left, int right) except? -1
     cdef bint is_several(self, int value) except? -1

@@ -13,6 +13,8 @@ from cython.cimports.undwarf.types.dataflow.known_values import NOTHING, NOWHERE
 
 from undwarf.types.dataflow.interned import Values
 
+TO_VOID = cython.declare(cython.longlong, 1)
+"""In place of the type of a number that is a pointer to void."""
 LARGEST = cython.declare(cython.longlong, 1 << 62)
 """Offsets and steps at least this large say nothing."""
 
@@ -288,13 +290,32 @@ class Sums:
             if a == OBJECT and step != self.step_of(left) and (self.step_of(left) or self.step_of(right)):
                 # Steps from one element of an array to the next may not matter.
                 return self._asked_join(left, right)
+            if a == NUMBER and self.type_of(left) != self.type_of(right):
+                # A null pointer is never what is accessed.
+                if left == NULL or right == NULL:
+                    return right if left == NULL else left
+                return self.values.intern(a, 0, step, 0, self.offset_of(left))
             return self.values.intern(a, self.type_of(left), step, 0, self.offset_of(left))
-        # A null pointer is never what is accessed.
         if left == NULL and (b in (OBJECT, ADDRESS)):
             return right
         if right == NULL and (a in (OBJECT, ADDRESS)):
             return left
+        if b == OBJECT and self._is_typed_for(right, left):
+            return right
+        if a == OBJECT and self._is_typed_for(left, right):
+            return left
         return NOTHING
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    def _is_typed_for(self, value: cython.int, other: cython.int) -> cython.bint:
+        """Whether the other value is a pointer to void, and what a variable that holds either is of the type of the one
+        that leads to an object. Those to bytes that nobody goes through may be kept for anything as well."""
+        if self.base_of(other) != NUMBER or self.type_of(other) != TO_VOID:
+            return False
+        if self.step_of(other) != 1 or self.offset_of(other) or not self.questions.has_variables:
+            return False
+        return bool(self.step_of(value) or self.questions.graph.size(self.type_of(value)) != 1)
 
     @cython.cfunc
     @cython.exceptval(-1)

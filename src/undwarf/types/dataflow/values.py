@@ -4,7 +4,7 @@
 A value is a tuple (base, type, step, symbol, offset). The base says what the rest is counted from:
 
 ======== ==================================================================================================
-NUMBER   zero: an integer
+NUMBER   zero: an integer; of `type` 1 one that is a pointer to void, of which no more is known
 FRAME    the call frame address
 OBJECT   the begin of an object of `type`
 ADDRESS  zero, and the sum is an address of the program (a global); `type` is the address it was first
@@ -31,6 +31,7 @@ from undwarf.types.layouts.model import VOID, Kind, TypeGraph
 __all__ = [
     "ADDRESS",
     "ANY",
+    "ANYWHERE",
     "FRAME",
     "NUMBER",
     "OBJECT",
@@ -39,6 +40,7 @@ __all__ = [
     "THREAD",
     "VIRTUAL",
     "Value",
+    "alone",
     "join",
     "value_of_type",
     "with_variable",
@@ -56,6 +58,8 @@ _MOST_PARTS = 16
 """Parts of what two pointers may share whose own parts are looked at."""
 NULL: Value = (NUMBER, 0, 0, 0, 0)
 NOWHERE: Value = (POISON, 0, 1, 0, 0)
+ANYWHERE: Value = (NUMBER, 1, 1, 0, 0)
+"""A pointer to void."""
 
 
 def value_of_type(graph: TypeGraph, t: int, offset: int, size: int) -> Value | None:
@@ -156,6 +160,19 @@ def with_variable(t: int, offset: int, step: int, value: Value, graph: TypeGraph
         if size > 0 and not step % size and graph.object_at(t, offset, one):
             return (OBJECT, one, size if step or value[2] or value[4] else 0, 0, 0)
     return None
+
+
+def alone(value: Value, graph: TypeGraph) -> Value | None:
+    """A pointer to a number or pointer, or to one inside of an object behind its begin, as one to that alone.
+
+    A pointer to the begin of an object may be meant for the whole of it.
+    """
+    if value[0] != OBJECT or value[2] or value[3]:
+        return None
+    if graph.is_scalar(value[1]):
+        return value if not value[4] else None
+    parts = _parts(value, graph) if value[4] > 0 else []
+    return (OBJECT, parts[0], 0, 0, 0) if parts and graph.is_scalar(parts[0]) else None
 
 
 def _unflagged(left: Value, right: Value, graph: TypeGraph) -> Value | None:
