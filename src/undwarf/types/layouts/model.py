@@ -169,9 +169,11 @@ class TypeGraph(TypeStore):
         if len(search.found) == 1:
             alone: Field = search.found[0][1]
             return alone
-        _score, best = max(search.found, key=_score_of)
-        paths = tuple(dict.fromkeys(one.path for _score, one in search.found))
-        return Field(best.path, best.type, best.offset, best.begin, best.size, paths, best.containers)
+        most, best = max(search.found, key=_score_of)
+        # Where a member is, padding of another one and bases without bytes are nothing that could be meant.
+        paths = tuple(dict.fromkeys(one.path for score, one in search.found if score or not most))
+        several = paths if len(paths) > 1 else ()
+        return Field(best.path, best.type, best.offset, best.begin, best.size, several, best.containers)
 
     def value_at(self, t: int, offset: int, size: int) -> int:
         """The type of a value of ``size`` bytes read at ``offset`` of a type; void where that is not one whole scalar.
