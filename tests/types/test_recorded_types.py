@@ -191,7 +191,7 @@ def test_what_touches_no_memory_is_apart_and_with_skid_inferred(tmp_path: Path, 
         assert "confidence" in text
     page = tmp_path / "types.html"
     run("--skid", "--html", page, data)
-    assert "100.00 % inferred" in page.read_text()
+    assert "100.00% inferred" in page.read_text()
     assert "confidence" in page.read_text()
 
 
@@ -411,5 +411,5 @@ def test_a_page_draws_the_types(tmp_path: Path) -> None:
     assert "<h2 id=t0-0>struct wide</h2>" in text
     assert text.count("<div class=bytes") == 3
     assert text.count("<div") == text.count("</div>")
-    assert "hot +0, 8 bytes, 100.0 %" in text
+    assert "hot +0, 8 bytes, 100.0%" in text
     assert "<script" not in text

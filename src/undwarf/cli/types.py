@@ -2,6 +2,7 @@
 
 import io
 import os
+import shutil
 import sys
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -100,6 +101,7 @@ def command(
         return
     if addresses or btf:
         raise UsageError("--at and --btf go with --binary", "", "undwarf types --binary ./program --at 1500")
+    _check_together(page is not None, as_json, code, type_name is not None)
     shared = {key: options.pop(key) for key in SHARED}
     shared["file"] = shared["also_file"] or shared["file"]
     with Job(shared) as job:
@@ -107,6 +109,15 @@ def command(
             _page(job, page, type_name, skid, weight)
             return
         _report(job, type_name, code, skid, percent_limit, rows, weight, as_json)
+
+
+def _check_together(page: bool, as_json: bool, code: bool, drawn: bool) -> None:
+    """Nothing that was asked for is left out silently."""
+    if page and (as_json or code):
+        other = "--json" if as_json else "--code"
+        raise UsageError(f"--html and {other} do not go together", "the page is all there is then", "give one of them")
+    if code and drawn:
+        raise UsageError("--code and --type do not go together", "", "--type draws one type, --code lists instructions")
 
 
 def _report(
@@ -121,25 +132,30 @@ def _report(
 ) -> None:
     """The numbers of a recording."""
     from undwarf.outputs import types as text
+    from undwarf.outputs import types_drawn as drawn
     from undwarf.outputs.paint import wants_colour
+    from undwarf.outputs.types_numbers import TypesOptions
 
     if as_json:
         from undwarf.outputs import types_json
+    if code:
+        from undwarf.outputs.types_code import write_code
 
     read = _Read(job, skid, weight, names=code)
     colour = wants_colour(sys.stdout)
+    width = shutil.get_terminal_size((120, 40)).columns if sys.stdout.isatty() else None
     exact = job.recording.event_kinds[1]
     events = []
     names: set[str] = set()
     for k, (event, name, found) in enumerate(read.events()):
-        shown = text.TypesOptions(percent_limit, rows, colour, job.recording.path, skid, event in exact)
+        shown = TypesOptions(percent_limit, rows, colour, job.recording.path, skid, event in exact, width)
         if type_name is not None:
-            find = text.find_type if k == read.last and not names else text.known_type
+            find = drawn.find_type if k == read.last and not names else drawn.known_type
             called = read.called(type_name)
             row = find(found, type_name, called)
             if row is None:
                 continue
-            if text.plain_name(row.name) != text.plain_name(type_name) and row.name not in called():
+            if drawn.plain_name(row.name) != drawn.plain_name(type_name) and row.name not in called():
                 part = f"{row.name} is the hottest type with {type_name!r} in its name"
                 click.echo(printable(part), err=True)
             names.add(row.name)
@@ -148,19 +164,19 @@ def _report(
                 continue
             if read.last:
                 sys.stdout.write(f"{printable(name)}: ")
-            text.write_type(found, row, sys.stdout, shown)
+            drawn.write_type(found, row, sys.stdout, shown)
             continue
         if as_json:
             events.append(types_json.as_dict(found, name, code=code))
             continue
         if k:
             sys.stdout.write("\n")
-        (text.write_code if code else text.write)(found, name, sys.stdout, shown)
+        (write_code if code else text.write)(found, name, sys.stdout, shown)
     if as_json:
         report = {"file": job.recording.path, "weight": weight, "events": events}
         types_json.write({**report, "sharing": types_json.sharing_as_dict(read.clashes)}, sys.stdout)
     elif not code:
-        text.write_sharing(read.clashes, sys.stdout, text.TypesOptions(colour=colour), names or None)
+        text.write_sharing(read.clashes, sys.stdout, TypesOptions(colour=colour), names or None)
 
 
 class _Read:
@@ -194,7 +210,7 @@ class _Read:
 
     def called(self, name: str) -> "Callable[[], frozenset[str]]":
         """What asks the binaries which types a name stands for."""
-        from undwarf.outputs.types import plain_name
+        from undwarf.outputs.types_drawn import plain_name
 
         return cache(lambda: self._touched.named(plain_name(name)))
 
@@ -212,7 +228,7 @@ def _page(job: Job, target: str, type_name: str | None, skid: bool, weight: "Wei
     """Types as a page."""
     from pathlib import Path
 
-    from undwarf.outputs import types as text
+    from undwarf.outputs import types_drawn as drawn
     from undwarf.outputs.types_page import write
     from undwarf.outputs.whole_file import whole_file
 
@@ -221,23 +237,25 @@ def _page(job: Job, target: str, type_name: str | None, skid: bool, weight: "Wei
     wanted = None
     if type_name is not None:
         called = read.called(type_name)
-        rows = (text.known_type(data, type_name, called) for _name, data in found)
-        wanted = next((row for row in rows if row is not None), None) or text.find_type(found[0][1], type_name, called)
+        rows = (drawn.known_type(data, type_name, called) for _name, data in found)
+        wanted = next((row for row in rows if row is not None), None) or drawn.find_type(found[0][1], type_name, called)
     made = io.StringIO()
     write(found, read.clashes, job.recording.path, wanted, made)
+    text = made.getvalue().encode()
     try:
         with whole_file(Path(target)) as sink:
-            sink.write(made.getvalue().encode())
+            sink.write(text)
     except OSError as error:
         raise UsageError(f"cannot write {target}", error.strerror or str(error), "choose another --html") from error
-    click.echo(f"wrote {printable(target)}: open it in a browser", err=True)
+    click.echo(f"wrote {printable(target)} ({len(text) / 1024:,.0f} KiB): open it in a browser", err=True)
 
 
 def _draw(binary: str | None, name: str, btf: str, as_json: bool, options: dict[str, Any]) -> None:
     """A type of a binary or of BTF, without samples."""
-    from undwarf.outputs import types as text
+    from undwarf.outputs import types_drawn as drawn
     from undwarf.outputs import types_json
     from undwarf.outputs.paint import wants_colour
+    from undwarf.outputs.types_numbers import TypesOptions
     from undwarf.views.datatypes import DataTypes, TypeRow
 
     if binary is None:
@@ -245,17 +263,21 @@ def _draw(binary: str | None, name: str, btf: str, as_json: bool, options: dict[
         from undwarf.types.sources.btf import BtfTypes
 
         types = BtfTypes(open_btf_with_base(btf))
-        graph, number = types.graph, types.named(text.plain_name(name))
+        graph, number = types.graph, types.named(drawn.plain_name(name))
     else:
         source = _resolver(binary, btf, options, code=False).source
-        graph, number = source.graph, source.type_named(text.plain_name(name))
+        graph, number = source.graph, source.type_named(drawn.plain_name(name))
     if not number:
-        raise UsageError(f"no type named {name!r} in {binary or btf}")
+        raise UsageError(
+            f"no type named {name!r} in {binary or btf}",
+            "names are whole here, with their namespaces",
+            "undwarf types FILE lists the types that a recording's samples touch",
+        )
     row = TypeRow(graph.canonical_name(number), graph.size(number), lambda: (graph, graph.strip(number)))
     if as_json:
         types_json.write(types_json.type_as_dict(DataTypes(), row), sys.stdout)
     else:
-        text.write_type(DataTypes(), row, sys.stdout, text.TypesOptions(colour=wants_colour(sys.stdout)))
+        drawn.write_type(DataTypes(), row, sys.stdout, TypesOptions(colour=wants_colour(sys.stdout)))
 
 
 def _answer(binary: str, addresses: tuple[int, ...], btf: str, as_json: bool, options: dict[str, Any]) -> None:

@@ -21,7 +21,7 @@ def write(accesses: Iterable[Access], sink: TextIO) -> None:
     for access in accesses:
         what = access.reason
         if access.type is not None:
-            what = f"{access.type} +{access.offset:#x}" + (f" ({access.field})" if access.field else "")
+            what = f"{access.type} +{access.offset}" + (f" ({access.field})" if access.field else "")
         if access.candidates:
             what += f" [{', '.join(access.candidates)}]"
         sink.write(f"{access.address:#10x} {access.access:>2} {printable(what):<48} {access.how:<9} {access.insn}\n")

@@ -4,6 +4,7 @@ from typing import TextIO
 
 from undwarf.lazy_dataclasses import dataclass
 from undwarf.outputs.escape import printable
+from undwarf.outputs.hidden_rows import hidden_text
 from undwarf.outputs.paint import Paint, cells, fit, pad
 from undwarf.outputs.signatures import shorten
 from undwarf.profile.model import Profile
@@ -154,9 +155,8 @@ def _write_table(flat: Hot, sink: TextIO, options: ReportOptions, paint: Paint) 
         sink.write("  ".join(line).rstrip() + "\n")
     hidden = len(rows) - len(shown)
     if hidden > 0:
-        cut = options.rows and len(shown) == options.rows
-        way = "--rows 0" if cut else f"below {options.percent_limit:g} %: --percent-limit 0"
-        sink.write(paint.dim(f"and {hidden:,} more ({way} shows them)") + "\n")
+        cut = bool(options.rows) and len(shown) == options.rows
+        sink.write(paint.dim(hidden_text(hidden, options.percent_limit, cut=cut)) + "\n")
 
 
 def _texts(flat: Hot, row: Row) -> list[str]:

@@ -9,7 +9,7 @@ from undwarf.views.sharing import LINE, Sharing
 
 __all__ = [
     "SHARING_TITLES", "SPREAD_TITLE", "clash_advice", "clash_parties", "clash_place", "inferred_text",
-    "spread_advice", "spread_functions", "unread_text", "untyped_advice", "untyped_text",
+    "spread_advice", "spread_functions", "typed_text", "unread_text", "untyped_advice", "untyped_text",
 ]  # fmt: skip
 
 SHARING_TITLES = {
@@ -27,18 +27,27 @@ _ADVICE = {
 """What helps, by the reason why nothing is told of a file."""
 
 
-def inferred_text(counts: Counts) -> str:
-    """How much of a weight was only inferred, and with which confidence; empty for nothing."""
+def inferred_text(counts: Counts, *, spelled: bool = False) -> str:
+    """How much of a weight was only inferred, and of that weight with which confidence; empty for nothing. ``spelled``:
+    says as well that it is confidence which is high or low, for where nothing around does."""
     if not counts.inferred:
         return ""
     whole = counts.weight or 1
-    text = f"{100 * counts.inferred / whole:.0f}% of it inferred"
+    text = f"{100 * counts.inferred / whole:.0f}% inferred"
     high, low = 100 * counts.consumed / whole, 100 * (counts.inferred - counts.consumed) / whole
-    if low < 0.5:
-        return f"{text}, confidence high"
-    if high < 0.5:
-        return f"{text}, confidence low"
-    return f"{text}, confidence high for {high:.0f}%, low for {low:.0f}%"
+    sure = "high" if low < 0.5 else "low" if high < 0.5 else f"high {high:.0f}%, low {low:.0f}%"
+    return f"{text} ({'confidence ' * spelled}{sure})"
+
+
+def typed_text(found: DataTypes) -> str:
+    """What stands beside the share that has a type: how much of the whole was only inferred, and how surely."""
+    if not found.inferred:
+        return "typed"
+    total = found.total or 1
+    whole, high, low = (
+        f"{100 * part / total:.2f}%" for part in (found.inferred, found.consumed, found.inferred - found.consumed)
+    )
+    return f"typed; {whole} inferred (confidence high {high}, low {low})"
 
 
 def untyped_text(found: DataTypes, reason: str) -> str:

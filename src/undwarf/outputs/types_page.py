@@ -13,6 +13,7 @@ from undwarf.outputs.types_findings import (
     inferred_text,
     spread_advice,
     spread_functions,
+    typed_text,
     unread_text,
     untyped_advice,
     untyped_text,
@@ -51,6 +52,7 @@ td.name,th.name{text-align:left}
 td.name{font-family:ui-monospace,monospace}
 .finding{margin:.6em 0;padding-left:.8em;border-left:3px solid var(--line)}
 pre{font:12px/1.45 ui-monospace,monospace;margin:.2em 0;overflow-x:auto}
+.part{padding-left:2.5em}
 .dim{color:var(--dim)}
 .warn{color:var(--warn)}
 """
@@ -77,7 +79,7 @@ def write(
             sink.write(
                 "<p class=dim>Each row below is a cache line of 64 bytes, warmer where more of the type's weight "
             )
-            sink.write("is; hatched bytes are holes.</p>\n")
+            sink.write("is; hatched bytes are holes. Shares of members are of their type's weight.</p>\n")
         for name, row in zip(names, rows, strict=False):
             _type(row, name, data, sink)
         if len(rows) > _MOST_TYPES:
@@ -92,18 +94,13 @@ def _shares(data: DataTypes, sink: TextIO) -> None:
 
     def row(weight: int, what: str, kind: str = "") -> None:
         mark = f' class="name {kind}"' if kind else " class=name"
-        sink.write(f"<tr><td>{100 * weight / total:.2f} %<td{mark}>{escape(printable(what))}\n")
+        sink.write(f"<tr><td>{100 * weight / total:.2f}%<td{mark}>{escape(printable(what))}\n")
 
     sink.write(f"<p class=dim>{data.samples:,} samples</p>\n<div class=wide><table>\n")
     row(data.total - others, "at instructions that touch the program's data, of which")
-    note = ""
-    if data.inferred:
-        note = (
-            f" ({100 * data.inferred / total:.2f} % inferred: {100 * data.consumed / total:.2f} % with high confidence)"
-        )
-    row(data.typed, "typed" + note)
+    row(data.typed, typed_text(data), "part")
     for reason, weight in sorted(data.unknown.items(), key=lambda one: -one[1]):
-        row(weight, untyped_text(data, reason), "warn")
+        row(weight, untyped_text(data, reason), "part warn")
     for reason, weight in sorted(data.outside.items(), key=lambda one: -one[1]):
         row(weight, reason, "dim")
     for reason, weight in sorted(data.unread.items(), key=lambda one: -one[1]):
@@ -120,8 +117,8 @@ def _overview(rows: list[TypeRow], names: list[str], data: DataTypes, sink: Text
     sink.write(f"<div class=wide><table><tr><th>Weight{inferred}<th>Samples<th>Bytes<th class=name>Type\n")
     for name, row in zip(names, rows, strict=False):
         share = row.counts.weight / total
-        sink.write(f'<tr><td style="{_heat(share)}">{100 * share:.2f} %')
-        sink.write(f"<td>{100 * row.counts.inferred / total:.2f} %" if data.inferred else "")
+        sink.write(f'<tr><td style="{_heat(share)}">{100 * share:.2f}%')
+        sink.write(f"<td>{100 * row.counts.inferred / total:.2f}%" if data.inferred else "")
         sink.write(f"<td>{row.counts.samples:,}<td>{row.size:,}")
         sink.write(f'<td class=name><a href="#{name}">{escape(printable(row.name))}</a>\n')
     sink.write("</table></div>\n")
@@ -137,8 +134,8 @@ def _type(row: TypeRow, name: str, data: DataTypes, sink: TextIO) -> None:
     total, whole = data.total or 1, row.counts.weight or 1
     samples = f"{row.counts.samples:,} sample{'' if row.counts.samples == 1 else 's'}"
     sink.write(f"<h2 id={name}>{escape(printable(row.name))}</h2>\n<p class=dim>{row.size:,} bytes, ")
-    inferred = inferred_text(row.counts)
-    sink.write(f"{100 * row.counts.weight / total:.2f} % of the weight, {samples}")
+    inferred = inferred_text(row.counts, spelled=True)
+    sink.write(f"{100 * row.counts.weight / total:.2f}% of the weight, {samples}")
     sink.write(f"; {inferred}</p>\n" if inferred else "</p>\n")
     drawn = layout(row)
     leaves = _leaves(drawn)
@@ -156,16 +153,17 @@ def _type(row: TypeRow, name: str, data: DataTypes, sink: TextIO) -> None:
         if counts is None:
             continue
         share = counts.weight / whole
+        name = one.path + one.bits + (f" or {', '.join(one.others[:3])}" if one.others else "")
         sink.write(
-            f'<tr><td style="{_heat(share)}">{100 * share:.2f} %<td>{100 * counts.loads / whole:.2f} %'
-            f"<td>{100 * counts.stores / whole:.2f} %{_recorded(counts, data)}<td>{one.offset}<td>{one.size}"
-            f"<td class=name>{escape(printable(one.path + one.bits))}<td class=name>{escape(printable(one.type))}"
+            f'<tr><td style="{_heat(share)}">{100 * share:.2f}%<td>{100 * counts.loads / whole:.2f}%'
+            f"<td>{100 * counts.stores / whole:.2f}%{_recorded(counts, data)}<td>{one.offset}<td>{one.size}"
+            f"<td class=name>{escape(printable(name))}<td class=name>{escape(printable(one.type))}"
             f'<td class="name dim">{inferred_text(counts)}\n'
         )
     rest = sum(one.counts.weight for one in row.fields.values() if not one.field)
     if rest:
         empty = "<td>" * (4 + data.has_latency + data.has_sources)
-        sink.write(f"<tr><td>{100 * rest / whole:.2f} %{empty}<td class=name>(no member)<td><td>\n")
+        sink.write(f"<tr><td>{100 * rest / whole:.2f}%{empty}<td class=name>(no member)<td><td>\n")
     sink.write("</table></div>\n")
 
 
@@ -178,16 +176,16 @@ def _recorded(counts: Counts, data: DataTypes) -> str:
     if data.has_sources:
         memory = counts.memory
         levels = ", ".join(
-            f"{name} {100 * weight / memory.known:.0f} %"
+            f"{name} {100 * weight / memory.known:.0f}%"
             for name, weight in sorted(memory.levels.items(), key=lambda one: (-one[1], one[0]))
         )
-        missed = f"{100 * memory.missed / memory.known:.2f} %" if memory.known else ""
+        missed = f"{100 * memory.missed / memory.known:.2f}%" if memory.known else ""
         text += f'<td title="{escape(levels, quote=True)}">{missed}'
     return text
 
 
 def _finding(share: float, name: str, note: str, lines: list[str], advice: list[str], sink: TextIO) -> None:
-    sink.write(f"<div class=finding><p><b>{100 * share:.2f} % {escape(printable(name))}</b> ")
+    sink.write(f"<div class=finding><p><b>{100 * share:.2f}% {escape(printable(name))}</b> ")
     sink.write(f"<span class=dim>{escape(note)}</span></p>\n<pre>")
     sink.write("\n".join(escape(line) for line in lines) + "</pre>\n")
     for text in advice:
@@ -212,18 +210,19 @@ def _findings(data: DataTypes, wanted: TypeRow | None, sink: TextIO) -> None:
     if far:
         sink.write(f"<h3>{SPREAD_TITLE}</h3>\n")
     for two in far[:_MOST_TYPES]:
-        members = [f"{100 * share:3.0f} % +{offset:<5} {printable(name)}" for name, offset, share in two.members]
+        members = [f"{100 * share:3.0f}% +{offset:<5} {printable(name)}" for name, offset, share in two.members]
         note = f"lines {', '.join(str(line) for line in two.lines)}"
         lines = [*members, spread_functions(two)]
         _finding(two.weight / (data.total or 1), two.type, note, lines, [spread_advice(two)], sink)
 
 
 def _leaves(drawn: list[LayoutLine]) -> list[LayoutLine]:
-    """The lines that nothing is opened below, in order of offset."""
+    """The lines that nothing is opened below, in order of offset; arrays as a whole."""
+    following = [*drawn[1:], None]
     return [
         one
-        for k, one in enumerate(drawn)
-        if one.kind == "hole" or k + 1 == len(drawn) or drawn[k + 1].depth <= one.depth
+        for one, below in zip(drawn, following, strict=True)
+        if not one.within_array and (below is None or below.depth <= one.depth or below.within_array)
     ]
 
 
@@ -251,13 +250,13 @@ def _bytes(row: TypeRow, leaves: list[LayoutLine], whole: int, sink: TextIO) -> 
             )
         elif begin == cells[0][0]:
             sink.write(f"<div class=bytes><b>+{begin - begin % LINE}</b>")
-        share = one.counts.weight / whole if one.counts is not None else 0.0
+        share = one.weight / whole
         name = escape(printable(one.path or "hole"), quote=True)
         kind = " class=hole" if one.kind == "hole" else ""
         text = escape(printable(one.name)) if one.kind != "hole" else ""
         sink.write(
             f'<span{kind} style="grid-column:{begin % LINE + 2}/{(stop - 1) % LINE + 3};{_heat(share)}"'
-            f' title="{name} +{one.offset}, {one.size} bytes, {100 * share:.1f} %">{text}</span>'
+            f' title="{name} +{one.offset}, {one.size} bytes, {100 * share:.1f}%">{text}</span>'
         )
     if cells:
         sink.write("</div>\n")

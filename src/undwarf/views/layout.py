@@ -16,7 +16,12 @@ _MOST_STEPS = 20_000
 
 @dataclass(slots=True)
 class LayoutLine:
-    """One line of a drawn type: a member, an opened aggregate, a hole. `bits` names a bit field's place."""
+    """One line of a drawn type: a member, an opened aggregate, a hole. `bits` names a bit field's place.
+
+    `count` are an array's elements (0: unknown, or no array). Its element's members are below it once, with the weights
+    of all elements, and `within_array`. `others` are the members that lie at the same place, of which any may be meant.
+    `weight` is that of all that lies there, the members of elements included.
+    """
 
     kind: str
     offset: int
@@ -27,42 +32,74 @@ class LayoutLine:
     path: str = ""
     bits: str = ""
     counts: Counts | None = None
+    count: int = 0
+    within_array: bool = False
+    others: tuple[str, ...] = ()
+    weight: int = 0
 
 
 def layout(row: TypeRow) -> list[LayoutLine]:
     """A type's members in order of offset, those of inner aggregates below them; holes where nothing is."""
-    drawn: list[LayoutLine] = []
-    steps = [_MOST_STEPS]
-    _open(*row.find(), 0, "", 0, drawn, steps)
-    _charge(drawn, row)
-    return drawn
+    graph, t = row.find()
+    drawn = _Drawing(graph, row)
+    drawn.open(t, 0, "", 0, within_array=False)
+    _charge(drawn.lines, row)
+    return drawn.lines
 
 
-def _open(
-    graph: TypeGraph, t: int, begin: int, path: str, depth: int, drawn: list[LayoutLine], steps: list[int]
-) -> None:
-    members = sorted(graph.members(t), key=lambda one: (one.bit_offset, one.bit_size))
-    at = begin
-    union = len({member.offset for member in members}) < len(members) and not any(one.bit_size for one in members)
-    for member in members:
-        steps[0] -= 1
-        if steps[0] < 0 or len(drawn) >= _MOST_LINES:
-            return
-        offset = begin + member.offset
-        if offset > at and not member.bit_size:
-            drawn.append(LayoutLine("hole", at, offset - at, depth, "", ""))
-        inner = path if member.base or not member.name else f"{path}.{member.name}" if path else member.name
-        bits = f":{member.bit_size}" if member.bit_size else ""
-        of = graph.canonical_name(member.type)
-        name = member.name or ("" if not member.base else "(base)")
-        drawn.append(LayoutLine("member", offset, member.size, depth, name, of, inner, bits))
-        if graph.is_aggregate(member.type) and not member.bit_size and depth < _DEEPEST:
-            _open(graph, member.type, offset, inner, depth + 1, drawn, steps)
-        end = begin + (member.bit_offset + member.bit_size + 7) // 8 if member.bit_size else offset + member.size
-        at = max(at, end)
-    whole = begin + graph.size(t)
-    if members and not union and at < whole:
-        drawn.append(LayoutLine("hole", at, whole - at, depth, "", ""))
+class _Drawing:
+    """The lines of a type, as it is opened. Of arrays the elements are opened that samples touch members of."""
+
+    def __init__(self, graph: TypeGraph, row: TypeRow) -> None:
+        self.lines: list[LayoutLine] = []
+        self._graph = graph
+        self._steps = _MOST_STEPS
+        parts = [one.field.split(".") for one in row.fields.values()]
+        self._touched = {".".join(names[:count]) for names in parts for count in range(1, len(names))}
+
+    def open(self, t: int, begin: int, path: str, depth: int, *, within_array: bool) -> None:
+        """Add the members of an aggregate, and the holes between them."""
+        graph = self._graph
+        members = sorted(graph.members(t), key=lambda one: (one.bit_offset, one.bit_size))
+        at = begin
+        union = len({member.offset for member in members}) < len(members) and not any(one.bit_size for one in members)
+        for member in members:
+            self._steps -= 1
+            if self._steps < 0 or len(self.lines) >= _MOST_LINES:
+                return
+            if member.base and member.size <= 1 and not graph.members(member.type):
+                # What is inherited of a class without members takes no room.
+                continue
+            offset = begin + member.offset
+            if offset > at and not member.bit_size:
+                self._hole(at, offset, depth, within_array)
+            inner = path if member.base or not member.name else f"{path}.{member.name}" if path else member.name
+            bits = f":{member.bit_size}" if member.bit_size else ""
+            of = graph.canonical_name(member.type)
+            name = member.name or ("" if not member.base else "(base)")
+            line = LayoutLine("member", offset, member.size, depth, name, of, inner, bits, within_array=within_array)
+            self.lines.append(line)
+            if not member.bit_size and depth < _DEEPEST:
+                self._open_member(line, graph.strip(member.type))
+            end = begin + (member.bit_offset + member.bit_size + 7) // 8 if member.bit_size else offset + member.size
+            at = max(at, end)
+        whole = begin + graph.size(t)
+        if members and not union and at < whole:
+            self._hole(at, whole, depth, within_array)
+
+    def _hole(self, begin: int, end: int, depth: int, within_array: bool) -> None:
+        self.lines.append(LayoutLine("hole", begin, end - begin, depth, "", "", within_array=within_array))
+
+    def _open_member(self, line: LayoutLine, t: int) -> None:
+        """What a member consists of: its own members, those of an array's element."""
+        graph, path = self._graph, line.path
+        if graph.is_array(t):
+            line.count = max(0, graph.element_count(t))
+            while graph.is_array(t):
+                t, path = graph.strip(graph.target(t)), path + "[]"
+        within = line.within_array or path != line.path
+        if graph.is_aggregate(t) and (path == line.path or path in self._touched):
+            self.open(t, line.offset, path, line.depth + 1, within_array=within)
 
 
 def _charge(drawn: list[LayoutLine], row: TypeRow) -> None:
@@ -85,6 +122,10 @@ def _charge(drawn: list[LayoutLine], row: TypeRow) -> None:
         if found.counts is None:
             found.counts = Counts()
         found.counts.add(one.counts)
+        outer = by_path.get(one.field.partition("[")[0], found) if found.within_array else found
+        outer.weight += one.counts.weight
+        if found.path == one.field:
+            found.others = tuple(dict.fromkeys((*found.others, *(two for two in one.candidates if two != one.field))))
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,131 @@
+"""One type drawn for people: members with offsets and sizes, holes, cache lines; and which type a name stands for."""
+
+from collections.abc import Callable
+from typing import TextIO
+
+from undwarf.errors import UsageError
+from undwarf.outputs.escape import printable
+from undwarf.outputs.paint import Paint
+from undwarf.outputs.signatures import shorten
+from undwarf.outputs.types import write_spread
+from undwarf.outputs.types_findings import inferred_text
+from undwarf.outputs.types_numbers import Columns, TypesOptions, inferred_note, levels, share_text
+from undwarf.views.datatypes import DataTypes, TypeRow
+from undwarf.views.layout import LayoutLine, layout
+from undwarf.views.sharing import LINE
+
+__all__ = ["find_type", "known_type", "plain_name", "write_type"]
+
+_LOOKED_AT, _MOST_NAMED, _NAME_ROOM = 2000, 5, 60
+
+
+def find_type(found: DataTypes, name: str, called: Callable[[], frozenset[str]] = frozenset) -> TypeRow:
+    """The hottest type of a name, given whole, without ``struct``, as a typedef or in part. ``called``: the names of
+    the types that it is a typedef of. Raises UsageError if no sample touches it."""
+    row = known_type(found, name, called)
+    if row is not None:
+        return row
+    raise UsageError(
+        f"no sample touches a type named {name!r}", _touched_types(found, name),
+        "undwarf types lists what is touched; --binary ELF --type NAME draws what is not",
+    )  # fmt: skip
+
+
+def _touched_types(found: DataTypes, name: str) -> str:
+    """What a name may have been meant for: the types most like it, else the hottest."""
+    from difflib import get_close_matches
+
+    by_end = {_end(row.name): row.name for row in reversed(found.types[:_LOOKED_AT])}
+    like = get_close_matches(_end(name), by_end, _MOST_NAMED)
+    names = [by_end[one] for one in like] or [row.name for row in found.types[:_MOST_NAMED]]
+    if not names:
+        return "nothing that samples touch has a known type"
+    return f"there is {', '.join(shorten(one, _NAME_ROOM) for one in names)}"
+
+
+def _end(name: str) -> str:
+    """A name as it may be mistyped: without keyword, namespaces and capitals."""
+    return plain_name(name).rpartition("::")[2].lower()
+
+
+def known_type(found: DataTypes, name: str, called: Callable[[], frozenset[str]] = frozenset) -> TypeRow | None:
+    """As :func:`find_type`, None if no sample touches it."""
+    wanted = plain_name(name)
+    for row in found.types:
+        if row.name == name or plain_name(row.name) == wanted:
+            return row
+    aliased = called()
+    if aliased:
+        return next((row for row in found.types if row.name in aliased), None)
+    return next((row for row in found.types if wanted in row.name), None)
+
+
+def plain_name(name: str) -> str:
+    """A type's name without the keyword before it."""
+    for keyword in ("struct ", "class ", "union ", "enum "):
+        name = name.removeprefix(keyword)
+    return name.strip()
+
+
+def write_type(found: DataTypes, row: TypeRow, sink: TextIO, options: TypesOptions) -> None:
+    """One type drawn: members with offsets and sizes, holes, cache lines, and each member's numbers where there are
+    samples."""
+    paint = Paint(options.colour)
+    weighed = found.samples > 0
+    columns = Columns(found, weighed=weighed)
+    _write_title(found, row, sink, options)
+    head = columns.head() + (" " if weighed else "")
+    sink.write(paint.bold(f"{head}{'Offset':>7} {'Size':>6}  Member") + "\n")
+    before = -1
+    drawn = layout(row)
+    of_type = row.counts.weight or 1
+    blank = columns.width + 1 if weighed else 0
+    for one in drawn:
+        line = one.offset // LINE
+        if line != before and row.size > LINE:
+            weight = sum(each.counts.weight for each in row.fields.values() if each.offset // LINE == line)
+            share = f", {share_text(weight, of_type).strip()}" if weighed else ""
+            rule = f"── cache line {line}{share} "
+            sink.write(paint.dim(f"{'':{max(blank - 1, 0)}} {rule:─<48}") + "\n")
+        before = line
+        indent = "  " * one.depth
+        if one.kind == "hole":
+            sink.write(paint.warn(f"{'':{blank}}{one.offset:7} {one.size:6}  {indent}(hole)") + "\n")
+            continue
+        counts = one.counts
+        numbers = columns.numbers(counts, of_type, paint) + " " if counts is not None else " " * blank
+        text = f"{one.offset:7} {one.size:6}  {indent}{_member(one)}"
+        note = inferred_note(counts) if counts is not None else ""
+        of = options.fitted(_type(one), " " * blank, text, "  ", note)
+        sink.write(f"{numbers}{text}{paint.dim(f'  {of}{note}')}\n")
+        if counts is not None and counts.memory.known:
+            sink.write(paint.dim(f"{'':{blank}}{'':16}{indent}  {levels(counts)}") + "\n")
+    rest = sum(one.counts.weight for one in row.fields.values() if not one.field)
+    if weighed and (not drawn or rest):
+        sink.write(f"{share_text(rest, of_type)} {'':{columns.width - 7}}of the whole, or of what has no name\n")
+    write_spread(found, sink, paint, row.name)
+
+
+def _write_title(found: DataTypes, row: TypeRow, sink: TextIO, options: TypesOptions) -> None:
+    paint = Paint(options.colour)
+    lines = -(-row.size // LINE)
+    sink.write(paint.bold(printable(row.name)))
+    sink.write(f"  {row.size:,} bytes, {lines:,} cache line{'s' if lines != 1 else ''}")
+    if found.samples:
+        sink.write(f", {share_text(row.counts.weight, found.total or 1).strip()} of the weight")
+        inferred = inferred_text(row.counts, spelled=True)
+        sink.write(paint.dim((f", {inferred}" if inferred else "") + "; shares below are of that"))
+    sink.write("\n")
+
+
+def _member(one: LayoutLine) -> str:
+    """A member's name, and those of others that may be meant as well."""
+    others = [printable(path.rpartition(".")[2]) for path in one.others[:3]]
+    also = f"  or {', '.join(others)}" if others else ""
+    return f"{printable(one.name)}{one.bits}{also}" or "(nameless)"
+
+
+def _type(one: LayoutLine) -> str:
+    """A member's type; of an array with the number of its elements."""
+    name = printable(one.type)
+    return f"{name.removesuffix('[]')}[{one.count}]" if one.count and not name.endswith("[][]") else name

@@ -1,0 +1,92 @@
+"""Shares and columns of numbers that stand before types, members and instructions in the terminal."""
+
+from undwarf.lazy_dataclasses import dataclass
+from undwarf.outputs.escape import printable
+from undwarf.outputs.paint import Paint, cells
+from undwarf.outputs.signatures import shorten
+from undwarf.outputs.types_findings import inferred_text
+from undwarf.views.datatypes import Counts, DataTypes
+
+__all__ = ["Columns", "TypesOptions", "inferred_note", "levels", "share_text"]
+
+_LEAST_NAME = 16
+"""Columns of a type's or function's name that are left on however narrow a terminal."""
+
+
+@dataclass(frozen=True, slots=True)
+class TypesOptions:
+    """What is shown: rows from ``percent_limit`` percent of the whole on, ``rows`` at most (0: all). ``width`` in
+    columns; None: names are not cut."""
+
+    percent_limit: float = 0.5
+    rows: int = 0
+    colour: bool = False
+    path: str = ""
+    skid: bool = False
+    precise: bool = False
+    """Samples stop at the access itself: nothing is to be gained by looking before it."""
+    width: int | None = None
+
+    def fitted(self, name: str, *others: str) -> str:
+        """A name that leaves room for what else is in its line."""
+        if self.width is None:
+            return name
+        return shorten(name, max(_LEAST_NAME, self.width - sum(map(cells, others))))
+
+
+def share_text(part: int, whole: int) -> str:
+    """A share in its column."""
+    return f"{100 * part / whole if whole else 0:6.2f}%"
+
+
+def inferred_note(counts: Counts) -> str:
+    """What follows a row of which something was only inferred."""
+    text = inferred_text(counts)
+    return f"  {text}" if text else ""
+
+
+class Columns:
+    """The columns of numbers before a type or member: those that the recording has."""
+
+    def __init__(self, found: DataTypes, *, weighed: bool = True) -> None:
+        self._weighed = weighed
+        self._latency = weighed and found.has_latency
+        self._sources = weighed and found.has_sources
+        self.width = (23 if weighed else 0) + 9 * self._latency + 8 * self._sources
+
+    def head(self) -> str:
+        """Their titles."""
+        text = f"{'Weight':>7} {'Loads':>7} {'Stores':>7}" if self._weighed else ""
+        text += f" {'Latency':>8}" if self._latency else ""
+        return text + (f" {'Missed':>7}" if self._sources else "")
+
+    def numbers(self, counts: Counts, total: int, paint: Paint) -> str:
+        """Shares of ``total``; the mean latency; of the accesses whose place is known those that the nearest cache
+        did not have."""
+        share = counts.weight / total
+        text = paint.share(share, share_text(counts.weight, total))
+        text += f" {share_text(counts.loads, total)} {share_text(counts.stores, total)}"
+        if self._latency:
+            text += f" {counts.mean_latency:8.1f}" if counts.timed else f" {'':8}"
+        if self._sources:
+            memory = counts.memory
+            text += f" {share_text(memory.missed, memory.known)}" if memory.known else f" {'':7}"
+        return text
+
+
+def levels(counts: Counts) -> str:
+    """Where the data was found, most weight first; how much came from other cpus or missed the TLB, on which pages."""
+    memory = counts.memory
+    parts = [
+        f"{printable(name)} {100 * weight / memory.known:.0f}%"
+        for name, weight in sorted(memory.levels.items(), key=lambda one: (-one[1], one[0]))[:4]
+    ]
+    if len(memory.levels) > 4:
+        parts.append("...")
+    if memory.others:
+        parts.append(f"from another cpu's cache {100 * memory.others / memory.known:.0f}%")
+    if memory.tlb_missed:
+        parts.append(f"TLB missed {100 * memory.tlb_missed / memory.known:.0f}%")
+    if memory.pages:
+        parts.append(f"pages {', '.join(sorted(memory.pages, key=lambda name: -memory.pages[name])[:3])}")
+    return ", ".join(parts)

@@ -1,0 +1,190 @@
+"""How data types are shown: lists, drawings, instructions, pages; what is said where nothing is shown."""
+
+import io
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+from test_recorded_types import place, recording
+from test_types_command import build
+
+from undwarf.cli.main import undwarf
+from undwarf.errors import UsageError
+from undwarf.outputs import types as listed
+from undwarf.outputs import types_code, types_drawn, types_findings
+from undwarf.outputs.types_numbers import TypesOptions
+from undwarf.types.access import Access
+from undwarf.types.layouts.model import VOID, TypeGraph
+from undwarf.types.layouts.records import Kind, Member, TypeRecord
+from undwarf.views.datatypes import Counts, DataTypes, FieldRow, InstructionRow, TypeRow
+
+LONG = "struct std::__detail::_Hash_node<std::pair<long unsigned int const, market::Order*>, false>"
+QUEUES = """
+struct queue { long head, taken; };
+struct server { char name[80]; unsigned open : 1, busy : 1; struct queue queues[3]; };
+struct server one;
+__attribute__((noinline)) void take(struct server *s, long k) { s->queues[k].taken++; }
+__attribute__((noinline)) int open(struct server *s) { return s->open; }
+int main(int argc, char **argv) { take(&one, argc); return open(&one); }
+"""
+
+
+def counts(weight: int, *, inferred: int = 0, consumed: int = 0) -> Counts:
+    return Counts(weight=weight, samples=weight, loads=weight, inferred=inferred, consumed=consumed)
+
+
+def data(*rows: TypeRow, instructions: tuple[InstructionRow, ...] = ()) -> DataTypes:
+    total = sum(row.counts.weight for row in rows)
+    whole = Counts()
+    for row in rows:
+        whole.add(row.counts)
+    return DataTypes(
+        total, total, total, whole.inferred, whole.consumed, types=list(rows), instructions=list(instructions)
+    )
+
+
+def row(name: str, made: Counts, **members: Counts) -> TypeRow:
+    fields = {(8 * k, field): FieldRow(8 * k, field, 8, one) for k, (field, one) in enumerate(members.items())}
+    return TypeRow(name, 24, lambda: (TypeGraph(), VOID), made, fields)
+
+
+def shown(found: DataTypes, write: Callable[..., None] = listed.write, **options: object) -> list[str]:
+    sink = io.StringIO()
+    write(found, "cycles", sink, TypesOptions(path="perf.data", **options))  # type: ignore[arg-type]
+    return sink.getvalue().splitlines()
+
+
+def call(*arguments: object) -> Result:
+    return CliRunner().invoke(undwarf, ["types", *map(str, arguments)])
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> tuple[Path, Path]:
+    """(program, recording) with samples at a member of an array's element and at bit fields."""
+    binary = build(tmp_path, QUEUES, "queues.c", "-O1")
+    taken = place(binary, "take", "struct server", "queues[].taken", "rw")
+    opened = place(binary, "open", "struct server", "open", "r")
+    return binary, recording(tmp_path, binary, [(taken, 0, 3), (opened, 0, 1)])
+
+
+def test_how_much_is_inferred_is_told_in_few_words() -> None:
+    assert types_findings.inferred_text(counts(100)) == ""
+    assert types_findings.inferred_text(counts(100, inferred=84, consumed=84)) == "84% inferred (high)"
+    assert types_findings.inferred_text(counts(100, inferred=61)) == "61% inferred (low)"
+    assert types_findings.inferred_text(counts(100, inferred=27, consumed=25)) == "27% inferred (high 25%, low 2%)"
+    assert types_findings.inferred_text(counts(9, inferred=9), spelled=True) == "100% inferred (confidence low)"
+    found = data(row("struct a", counts(200, inferred=54, consumed=50)))
+    assert types_findings.typed_text(found) == "typed; 27.00% inferred (confidence high 25.00%, low 2.00%)"
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"percent_limit": 10.0}, "and 2 more types (below 10 %: --percent-limit 0 shows them)"),
+        ({"percent_limit": 0.0, "rows": 1}, "and 2 more types (--rows 0 shows them)"),
+        ({"percent_limit": 0.0, "rows": 2}, "and 1 more type (--rows 0 shows them)"),
+    ],
+)
+def test_the_option_that_shows_hidden_types_is_named(options: dict[str, object], said: str) -> None:
+    found = data(row("struct a", counts(980)), row("struct b", counts(15)), row("struct c", counts(5)))
+    assert shown(found, **options)[-1] == said
+
+
+def test_hidden_members_are_counted() -> None:
+    found = data(row("struct a", counts(10_002), hot=counts(10_000), cold=counts(1), never=counts(1)))
+    assert shown(found)[-1].strip() == "and 2 more members"
+
+
+@pytest.mark.parametrize("width", [80, 100, 160])
+def test_a_list_fits_the_terminal(width: int) -> None:
+    found = data(row(LONG, counts(100, inferred=98, consumed=41), first=counts(100)))
+    lines = shown(found, width=width)
+    assert max(map(len, lines)) <= max(width, 85)
+    assert any("struct std" in line and "98% inferred (high 41%, low 57%)" in line for line in lines)
+    assert any(LONG in line for line in shown(found))
+
+
+def instruction(field: str) -> InstructionRow:
+    access = Access(0x1B79, "mov 8(%r14),%rsi", "r", LONG, 8, field, 8, "tracking", (), "")
+    return InstructionRow("market::find(unsigned long) const", "/usr/bin/market", access, counts(100))
+
+
+def test_an_instruction_keeps_its_member_and_file_where_its_type_is_long() -> None:
+    found = data(row(LONG, counts(100)), instructions=(instruction("_M_storage.first"),))
+    for width in (None, 120):
+        (line,) = (one for one in shown(found, types_code.write_code, width=width) if "0x1b79" in one)
+        assert "+8 (_M_storage.first)" in line
+        assert line.split()[-1] == "market"
+        assert width is None or len(line) <= width
+
+
+def test_a_drawing_opens_an_arrays_element_once_and_counts_elements(server: tuple[Path, Path]) -> None:
+    text = call("--type", "server", server[1]).stdout
+    lines = [line.split() for line in text.splitlines()]
+    assert ["80", "4", "open:1", "or", "busy", "unsigned", "int"] in [line[3:] for line in lines if len(line) > 9]
+    assert any(line[-2:] == ["queues", "struct"] or line[-3:] == ["queues", "struct", "queue[3]"] for line in lines)
+    (taken,) = (line for line in lines if "taken" in line)
+    assert taken[0] == "75.00%"
+    assert sum("head" in line for line in lines) == 1
+    assert any("char[80]" in line for line in lines)
+    assert "; shares below are of that" in text.splitlines()[0]
+
+
+def test_arrays_are_not_opened_where_nothing_is_touched_in_them(server: tuple[Path, Path]) -> None:
+    lines = call("--binary", server[0], "--type", "server").stdout.splitlines()
+    assert any("queues  struct queue[3]" in line for line in lines)
+    assert not any("taken" in line for line in lines)
+
+
+def test_a_page_draws_arrays_whole(server: tuple[Path, Path], tmp_path: Path) -> None:
+    page = tmp_path / "types.html"
+    done = call("--html", page, server[1])
+    assert done.exit_code == 0, done.output
+    assert "KiB): open it in a browser" in done.stderr
+    text = page.read_text()
+    # 48 bytes of queues from +88 on: in the lines at +64 and +128.
+    assert text.count('title="queues +88, 48 bytes, 75.0%"') == 2
+    assert "open:1 or busy" in text
+    assert "queues[].taken" in text
+
+
+def test_a_base_without_members_takes_no_room_and_is_no_candidate() -> None:
+    graph = TypeGraph()
+    number = graph.add(TypeRecord(Kind.INT, "long", 8))
+    empty = graph.add(TypeRecord(Kind.STRUCT, "tag", 1))
+    members = (Member("", 0, 1, 0, 0, empty, True), Member("first", 0, 8, 0, 0, number))
+    t = graph.add(TypeRecord(Kind.STRUCT, "pair", 8, members=members))
+    found = graph.member_at(t, 0, 8)
+    assert found is not None
+    assert (found.path, found.candidates) == ("first", ())
+    sink = io.StringIO()
+    types_drawn.write_type(DataTypes(), TypeRow("struct pair", 8, lambda: (graph, t)), sink, TypesOptions())
+    assert [line.split() for line in sink.getvalue().splitlines()[2:]] == [["0", "8", "first", "long"]]
+
+
+def test_a_mistyped_name_is_answered_with_what_is_like_it() -> None:
+    found = data(row("struct queue", counts(9)), row("struct market::Order", counts(1)))
+    with pytest.raises(UsageError) as raised:
+        types_drawn.find_type(found, "Odrer")
+    assert raised.value.why == "there is struct market::Order"
+    with pytest.raises(UsageError) as raised:
+        types_drawn.find_type(found, "nothing of the kind")
+    assert raised.value.why == "there is struct queue, struct market::Order"
+    with pytest.raises(UsageError) as raised:
+        types_drawn.find_type(data(), "queue")
+    assert raised.value.why == "nothing that samples touch has a known type"
+
+
+@pytest.mark.parametrize(("way", "other"), [("--html", "--json"), ("--html", "--code"), ("--type", "--code")])
+def test_what_would_be_left_out_is_told(server: tuple[Path, Path], tmp_path: Path, way: str, other: str) -> None:
+    page = tmp_path / "page.html"
+    done = call(way, page if way == "--html" else "server", other, server[1])
+    assert isinstance(done.exception, UsageError)
+    assert "do not go together" in done.exception.what
+    assert not page.exists()
+
+
+def test_an_offset_is_a_decimal_number_for_single_instructions_too(server: tuple[Path, Path]) -> None:
+    at = place(server[0], "open", "struct server", "open", "r")
+    assert "struct server +80 (open) [open, busy]" in call("--binary", server[0], "--at", f"{at:x}").stdout
