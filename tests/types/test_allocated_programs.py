@@ -67,12 +67,17 @@ NOINLINE long through(int kind)
   __asm__ volatile("" ::: EVERYTHING); void *v = ((void *(*)(unsigned long))call)(sizeof(struct item));
   ((struct item *)v)->kind = kind; ((struct item *)v)->weight = 3; __asm__ volatile("" ::: EVERYTHING);
   return taken(v); }
+struct crate { long serial; struct item what; long pad; int code; };
+NOINLINE long rowed(struct crate *c, int kind)
+{ void *v = malloc(3 * sizeof(struct item)); __asm__ volatile("" ::: EVERYTHING);
+  ((struct item *)v)[1].kind = kind; ((struct item *)v)->weight = 3; __asm__ volatile("" ::: EVERYTHING);
+  return taken(v) + c->serial; }
 int main(int argc, char **argv)
 { struct entry one = { 0, 0, 1 }; struct lru l = { &one, &one, argc, 3 };
   struct tree leaf = { argc - 1 }, t = { 1, &leaf, &leaf }; struct code code[9];
   struct list all = { code }; gather(&all, &t);
   return used(&l, argc) + put_aside(argc) + copied(argc) + *(long *)boxed(argc) +
-    through(argc) + (long)made(3) + counted(argc) + plain(argc) + all.n; }
+    through(argc) + rowed(&(struct crate){ argc }, argc) + (long)made(3) + counted(argc) + plain(argc) + all.n; }
 """
 COMPILERS = [("gcc", "-O1"), ("gcc", "-O2"), ("clang", "-O1"), ("clang", "-O2")]
 
@@ -132,10 +137,17 @@ def test_a_variable_in_the_frame_may_begin_behind_the_store(tmp_path: Path, name
     behind = flow.instructions.address_of(4)
     fake.variables = [Place("p", fake.graph.pointer_to(fake.node), PlaceKind.CFA, -1, -32, behind, len(code))]
     program = Program(fake, MACHINE, callee=lambda _address: Prototype(name, 0, ()))
-    assert allocated(Tracker(program, flow, 0, len(code))) == {1: (0, fake.node, 0)}
+    # Room for two of 32 bytes.
+    assert allocated(Tracker(program, flow, 0, len(code))) == {1: (0, fake.graph.array_of(fake.node, 2), 0)}
     fake.variables = [Place("p", fake.graph.pointer_to(fake.item), PlaceKind.CFA, -1, -32, behind, len(code))]
     assert not allocated(Tracker(program, flow, 0, len(code)))
 
 
 def test_what_is_called_may_be_in_a_register(program: Path) -> None:
     assert told(program, "through") >= {"struct item.weight", "struct item.kind"}
+
+
+def test_behind_the_first_of_several_is_the_next_one(program: Path) -> None:
+    found = told(program, "rowed")
+    assert found >= {"struct item.weight", "struct item.kind", "struct crate.serial"}
+    assert not found & {"struct crate.code", "struct crate.what.kind", "?"}

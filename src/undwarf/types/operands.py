@@ -21,6 +21,7 @@ from undwarf.types.sources.places import TypeSource
 from undwarf.types.uses.aliases import made_of_same
 from undwarf.types.uses.casts import read_as
 from undwarf.types.uses.characters import by_sign, in_a_row, only_bytes
+from undwarf.types.uses.dispatches import table_at
 from undwarf.types.uses.headers import in_header
 from undwarf.types.uses.homes import array_behind, is_extended, just_as_large, taken_apart
 from undwarf.types.uses.pointer_uses import accessed, everywhere, kept_as, meant
@@ -99,6 +100,8 @@ class Operands:
             t = meant(tracker, k, operand, where, size) or everywhere(tracker, k, where)
             t = t or by_sign(tracker, k, number, where)
             located = locate(self._graph, t, where[2], where[4], size) if t else located
+        if isinstance(located, str):
+            located = table_at(tracker, k, where, size) or located
         base = tracker.facts.bases.get(where[1], VOID)
         if base and not where[2] and where[4] + size <= self._graph.size(base):
             located = locate(self._graph, base, 0, where[4], size)

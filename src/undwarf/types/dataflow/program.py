@@ -62,8 +62,6 @@ class Program:
         self.embedders_at: Callable[[int], Embedders] = embedders_at or (lambda _pc: whole)
         self.kernel = kernel
         self._per_cpu_bases: tuple[int, int, int] | None = None
-        self.arrays: dict[tuple[int, int], int] = {}
-        """Types of arrays found in frames, by their element's type and how many there are."""
         self.allocators: dict[int, tuple[int, ...]] = {}
         """By what is called, as far as it was asked, the registers that say how much it allocates."""
         self.own_allocators: dict[int, tuple[int, ...]] = {}

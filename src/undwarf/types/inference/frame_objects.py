@@ -14,7 +14,7 @@ from undwarf.types.inference.value_flow import ValueFlow
 from undwarf.types.inference.variables import Variables
 from undwarf.types.inference.webs import Webs
 from undwarf.types.layouts.fitting import fits, nothing_done
-from undwarf.types.layouts.model import VOID, Kind, TypeGraph, TypeRecord
+from undwarf.types.layouts.model import VOID, TypeGraph
 from undwarf.types.sources.places import Place, PlaceKind
 from undwarf.types.sources.program_types import floating_number, structures_by_size
 from undwarf.types.uses.pointed import common_whole, merged
@@ -101,12 +101,12 @@ class FrameObjects:
                 # An index that counts from one or more leads from before an array into it.
                 before = not webs.unoptimised and offset not in frame.exact and offset not in frame.taken
                 if end - offset >= stride and not (before and end == offset + stride and end in frame.taken):
-                    found.append((offset, self._array(t, (end - offset) // stride)))
+                    found.append((offset, self._graph.array_of(t, (end - offset) // stride)))
         found += [(offset, t) for offset, t in frame.places.items()]
         for offset, count in frame.rows:
             t = self._of_row(offset, count)
             if t and not any(low < offset + 8 * count and offset < high for low, high in spans):
-                found.append((offset, self._array(graph.pointer_to(t), count)))
+                found.append((offset, self._graph.array_of(graph.pointer_to(t), count)))
         for offset, size in frame.floating.items() if not webs.unoptimised else ():
             t = floating_number(graph, size)
             if t and not any(low < offset + size and offset < high for low, high in spans):
@@ -432,10 +432,3 @@ class FrameObjects:
     def _differs(self, t: int, other: int | None) -> bool:
         """Whether elements that are accessed behind those of an array may be of another one."""
         return not other or self._graph.canonical(other) != self._graph.canonical(t)
-
-    def _array(self, element: int, count: int) -> int:
-        arrays = self._program.arrays
-        made = arrays.get((element, count))
-        if made is None:
-            made = arrays[element, count] = self._graph.add(TypeRecord(Kind.ARRAY, target=element, count=count))
-        return made

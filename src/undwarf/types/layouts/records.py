@@ -102,6 +102,8 @@ class TypeRecord:
     """(offset in the table of virtual functions, type) of the bases whose place only the object says."""
     shape: int = 0
     """Equal for two aggregates whose members have the same names, places and names of types; 0 for not known."""
+    dynamic: bool = False
+    """A C++ class that is only declared: it may have virtual functions."""
     holds: int = VOID
     """What the bytes are that an address inside leads to, where its own type does not say (Rust's `RawVec<T>`)."""
     unread: Unread | None = None

@@ -15,6 +15,7 @@ cdef class TypeStore:
     cdef Py_ssize_t _room
     cdef int _loading
     cdef dict _pointers
+    cdef dict _made_arrays
     cdef dict _numbers
     # By type and how deep it is looked for, whether it is open.
     cdef dict _open

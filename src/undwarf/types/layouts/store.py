@@ -64,6 +64,7 @@ class TypeStore:
         self._sizes = zeros("q", self._room)
         self._loading = 0
         self._pointers: dict[int, int] = {}
+        self._made_arrays: dict[tuple[int, int], int] = {}
         self._numbers: dict[tuple[Kind, str, int], int] = {}
         self._open: dict[tuple[int, int], bool] = {}
 
@@ -172,6 +173,13 @@ class TypeStore:
         found = self._pointers.get(t)
         if found is None:
             found = self._pointers[t] = self.add(TypeRecord(Kind.POINTER, size=self.pointer_size, target=t))
+        return found
+
+    def array_of(self, t: int, count: int) -> int:
+        """The type of an array of ``t``, made where it is needed."""
+        found = self._made_arrays.get((t, count))
+        if found is None:
+            found = self._made_arrays[t, count] = self.add(TypeRecord(Kind.ARRAY, target=t, count=count))
         return found
 
     # Asking ------------------------------------------------------------------------------------------------

@@ -356,7 +356,8 @@ class DwarfTypes:
             whole = self._defined_elsewhere(entry, name, full)
             if whole:
                 return TypeRecord(Kind.TAG, target=whole)
-            return TypeRecord(Kind.FORWARD, full, keyword=self._keyword(entry, keyword))
+            dynamic = language in _CXX and entry.tag != TAG_UNION
+            return TypeRecord(Kind.FORWARD, full, keyword=self._keyword(entry, keyword), dynamic=dynamic)
         if language in C_LANGUAGES or (language in _CXX and not name.startswith(_BUFFERS)):
             unread = _Unread(self, entry, shaped=language in C_LANGUAGES)
             return TypeRecord(

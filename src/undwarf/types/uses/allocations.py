@@ -55,7 +55,8 @@ _LOST = sum(1 << register for register in MACHINE.lost_in_calls if register < 64
 
 def allocated(tracker: Tracker, *, own: bool = False) -> dict[int, tuple[int, int, int]]:
     """By call, (register, type that what is there leads to, how far before that), where something is accessed before a
-    variable says so.
+    variable says so. Several aggregates one behind the other are an array of them: what lies behind the first one is
+    the next, and nothing that has one as its part.
 
     ``own``: of functions of the program that return a pointer to anything, not of those that all programs have.
     """
@@ -67,9 +68,10 @@ def allocated(tracker: Tracker, *, own: bool = False) -> dict[int, tuple[int, in
         if sizes is None:
             sizes = known[target] = _sizes(tracker, target, own=own)
         if sizes:
-            t, begin = _Call(tracker, k, sizes).leads()
+            call = _Call(tracker, k, sizes)
+            t, begin = call.leads()
             if t:
-                found[k] = RAX, t, begin
+                found[k] = RAX, call.array_of(t) if not begin else t, begin
     return found
 
 
@@ -166,6 +168,16 @@ class _Call:
             inside = self._made(), 0
         return inside if self._used else (VOID, 0)
 
+    def array_of(self, t: int) -> int:
+        """An array of aggregates where it is known that there is room for more than one; else the type itself."""
+        whole, room = self._graph.size(t), self._room()
+        several = room > whole and not room % whole and self._graph.is_aggregate(t)
+        return self._graph.array_of(t, room // whole) if several else t
+
+    def _room(self) -> int:
+        """How many bytes are allocated; 0 where that is not known."""
+        return prod(value[4] if value is not None and value[:3] == (NUMBER, 0, 0) else 0 for value in self._sizes)
+
     def _may_be_used(self) -> bool:
         """Whether anything is accessed of which nothing is known, through what may be the returned pointer: mostly a
         variable says what that leads to, and no more need be asked."""
@@ -184,8 +196,7 @@ class _Call:
             target = graph.target(t) if graph.is_pointer(t) else VOID
             whole = graph.size(target)
             if whole > 1 and graph.is_aggregate(target):
-                known = [value[4] if value is not None and value[:3] == (NUMBER, 0, 0) else 0 for value in self._sizes]
-                return target if prod(known) == whole else VOID
+                return target if self._room() == whole else VOID
         return VOID
 
     def _told(self, k: int, made: Instruction) -> list[tuple[int, int]]:
