@@ -14,6 +14,7 @@ from undwarf.types.answers import Answer, KeptAnswers
 from undwarf.types.undescribed import UndescribedCode, unread
 from undwarf.views.both_ends import both_ends
 from undwarf.views.grouping import look_up, sums
+from undwarf.views.stop_kinds import StopKind, part_by_kind
 
 if TYPE_CHECKING:
     from undwarf.types.resolve import Resolver
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Touch", "touch"]
 
+_AT, _LATE, _BEHIND = StopKind
 _MOST_DESCRIBED = 256 << 20
 """Bytes of debugging information of all files above which there is one process only: each may read all of it."""
 
@@ -73,12 +75,13 @@ def touch(
     ``resolver_of`` gives for an image and an address in it the resolver, or code that nothing tells types of, and the
     address in the file, or why there is neither. ``skid``: instructions without a memory operand are
     charged to the load they wait for; ``breakpoints`` and ``exact`` are numbers of events that stop behind the access,
-    and of those that do not skid (all samples of a recording are taken for what most of its events are). ``fork``,
+    and of those that do not skid: a frame at which both stopped becomes two (:func:`part_by_kind`). ``fork``,
     asked when work has begun, gives where defects are counted if a second process may do a part of it, else None.
     ``answers_of`` gives for an image, and what is asked of its instructions, the answers of earlier runs.
     ``read_ahead`` is told of which images something will be asked, where there may be a second process or thread; what
     it returns is called before there is a second process.
     """
+    kinds = part_by_kind(profile, breakpoints, exact) if skid else bytes(len(profile.frames))
     frames = profile.frames
     leaves = look_up(profile.samples.stack, profile.stacks.frame)
     counts = sums(leaves, None, len(frames))
@@ -86,27 +89,33 @@ def touch(
     wanted.sort(key=lambda number: (frames.image[number], frames.address[number]))
     column = zeros("I", len(frames))
     column[:] = memoryview(b"\xff\xff\xff\xff" * len(frames)).cast("I") if len(frames) else column
-    events = set(profile.samples.columns.event.tolist()) if skid else set()
-    trap_after = bool(events) and events <= breakpoints
-    infer = skid and not (events and events <= exact)
     made = Touch(column, [], [], *(bytearray(len(frames)) for _flag in range(3)))
-    entries: dict[tuple[int, int], int] = {}
+    entries: dict[_Place, int] = {}
     for number in wanted:
-        column[number] = entries.setdefault((frames.image[number], frames.address[number]), len(entries))
+        place = _Place(frames.image[number], frames.address[number], kinds[number])
+        column[number] = entries.setdefault(place, len(entries))
     places = list(entries)
-    kept = _Kept(places, lambda image: answers_of(image, f"{infer:d}{trap_after:d}"))
+    kept = _Kept(places, lambda image, kind: answers_of(image, f"{kind != _AT:d}{kind == _BEHIND:d}"))
     rest = [k for k in range(len(places)) if k not in kept.found]
-    resolved = _resolve_all([places[k] for k in rest], resolver_of, infer, trap_after, progress, fork, read_ahead)
+    resolved = _resolve_all([places[k] for k in rest], resolver_of, progress, fork, read_ahead)
     fresh = dict(zip(rest, resolved, strict=True))
     kept.keep(fresh)
     found = [fresh[k] if k in fresh else kept.found[k] for k in range(len(places))]
     made.accesses = [one.access for one in found]
-    for place, one in zip(places, found, strict=True):
-        made.resolvers.append(partial(_opened, resolver_of, *place) if one.resolved else None)
+    for (image, address, _kind), one in zip(places, found, strict=True):
+        made.resolvers.append(partial(_opened, resolver_of, image, address) if one.resolved else None)
     for number in wanted:
         one = found[column[number]]
         made.inferred[number], made.consumed[number], made.intact[number] = one.inferred, one.consumed, one.intact
     return made
+
+
+class _Place(NamedTuple):
+    """An instruction that samples stopped at, and of which kind they are."""
+
+    image: int
+    address: int
+    kind: int
 
 
 class _Found(NamedTuple):
@@ -129,13 +138,14 @@ def _opened(resolver_of: "ResolverOf", image: int, address: int) -> "Resolver":
 class _Kept:
     """What earlier runs found out about places, by their number."""
 
-    def __init__(self, places: list[tuple[int, int]], answers_of: Callable[[int], KeptAnswers | None]) -> None:
+    def __init__(self, places: list[_Place], answers_of: Callable[[int, int], KeptAnswers | None]) -> None:
         self._places = places
-        self._of_image = {image: answers_of(image) for image in dict(places) if image != NONE}
+        asked = dict.fromkeys((place.image, place.kind) for place in places if place.image != NONE)
+        self._of_image = {(image, kind): answers_of(image, kind) for image, kind in asked}
         self.found: dict[int, _Found] = {}
-        for k, (image, address) in enumerate(places):
-            answers = self._of_image.get(image)
-            known = answers.known.get(address) if answers is not None else None
+        for k, place in enumerate(places):
+            answers = self._of_image.get((place.image, place.kind))
+            known = answers.known.get(place.address) if answers is not None else None
             if known is not None:
                 self.found[k] = _Found(known.access, True, known.inferred, known.consumed, known.intact)
 
@@ -143,14 +153,14 @@ class _Kept:
         """Keep further answers for later runs."""
         if all(kept is None for kept in self._of_image.values()):
             return
-        more: dict[int, dict[int, Answer]] = {}
+        more: dict[tuple[int, int], dict[int, Answer]] = {}
         for k, one in fresh.items():
-            image, address = self._places[k]
+            image, address, kind = self._places[k]
             if one.resolved:
-                more.setdefault(image, {})[address] = Answer(one.access, one.inferred, one.consumed, one.intact)
+                more.setdefault((image, kind), {})[address] = Answer(one.access, one.inferred, one.consumed, one.intact)
         written = None
-        for image, answers in more.items():
-            kept = self._of_image[image]
+        for asked, answers in more.items():
+            kept = self._of_image[asked]
             if kept is not None and kept.keep(answers):
                 written = kept
         if written is not None:
@@ -159,27 +169,25 @@ class _Kept:
 
 
 def _resolve_all(
-    places: list[tuple[int, int]],
+    places: list[_Place],
     resolver_of: "ResolverOf",
-    infer: bool,
-    trap_after: bool,
     progress: Callable[[str, int, int], None] | None,
     fork: Callable[[], Defects | None],
     read_ahead: Callable[[Iterable[int]], Callable[[], None]],
 ) -> list[_Found]:
     """What the instructions at all places touch, in this process and where that is worth it in a second one."""
     alone = fork() is None
-    images = dict.fromkeys(image for image, _address in places if image != NONE)
+    images = dict.fromkeys(image for image, _address, _kind in places if image != NONE)
     wait = read_ahead(images) if not alone else None
     # Files are opened, and what is said of that, before the processes part.
-    opened = [resolver_of(image, address) if image != NONE else "code of no file" for image, address in places]
+    opened = [resolver_of(image, address) if image != NONE else "code of no file" for image, address, _kind in places]
     found: dict[int, _Found] = {}
     asked: list[tuple[int, Resolver, int]] = []
     for k, place in enumerate(opened):
         if isinstance(place, str):
-            found[k] = _untold(unread(places[k][1], place))
+            found[k] = _untold(unread(places[k].address, place))
         elif isinstance(place[0], UndescribedCode):
-            found[k] = _untold(place[0].at(place[1], late=infer))
+            found[k] = _untold(place[0].at(place[1], late=places[k].kind != _AT))
         else:
             asked.append((k, place[0], place[1]))
     addresses: dict[Resolver, list[int]] = {}
@@ -191,8 +199,8 @@ def _resolve_all(
     before: dict[tuple[str, str], int] = {}
 
     def work(number: int) -> _Found:
-        _k, resolver, address = asked[number]
-        return _one(resolver, address, infer, trap_after)
+        k, resolver, address = asked[number]
+        return _one(resolver, address, places[k].kind)
 
     def ready() -> bool:
         nonlocal defects
@@ -245,10 +253,10 @@ def _untold(access: Access) -> _Found:
     return _Found(access, False, False, False, True)
 
 
-def _one(resolver: "Resolver", address: int, infer: bool, trap_after: bool) -> _Found:
+def _one(resolver: "Resolver", address: int, kind: int) -> _Found:
     access = resolver.sampled(address)
-    if infer and (trap_after or access.how == "none"):
-        late = resolver.producer(address, trap_after=trap_after)
+    if kind == _BEHIND or (kind == _LATE and access.how == "none"):
+        late = resolver.producer(address, trap_after=kind == _BEHIND)
         if late is not None:
             return _Found(late[0], True, True, late[1], late[2])
     return _Found(access, True, False, False, True)

@@ -1,0 +1,86 @@
+"""Recordings of several events whose samples stop at different places: at the access, late, behind it."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+from test_recorded_memory import memory_recording
+from test_recorded_types import place
+from test_types_command import build
+
+from perfdata.build import IDENTIFIER, PLAIN, Attr
+from undwarf.cli.main import undwarf
+
+SERVE = """
+struct stats { long count; };
+struct request { long kind; };
+__attribute__((noinline))
+long serve(struct stats *s, struct request *r) { long k = r->kind; s->count = 7; return k * 3; }
+int main(int argc, char **argv) { struct stats s; struct request r = {argc}; return (int)serve(&s, &r) + (int)s.count; }
+"""
+TIMER = Attr(sample_type=PLAIN | IDENTIFIER, type=1, config=0, ids=[7], size=128)
+BREAKPOINT = Attr(sample_type=PLAIN | IDENTIFIER, type=5, ids=[8], size=128)
+CYCLES = Attr(sample_type=PLAIN | IDENTIFIER, type=0, ids=[8], size=128)
+EXACT = 2 | 1 << 14
+
+
+@pytest.fixture
+def behind(tmp_path: Path) -> tuple[Path, int]:
+    """(program, address right behind the store to the count): what is computed there needs the request's kind."""
+    binary = build(tmp_path, SERVE, "serve.c", "-O1")
+    store = place(binary, "serve", "struct stats", "count", "w")
+    load = place(binary, "serve", "struct request", "kind", "r")
+    after = [one for one in answers_at(binary, range(store + 1, store + 12)) if "begin" not in one["reason"]]
+    if load > store or after[0]["reason"] != "no memory access":
+        pytest.skip("the compiler made something else of it")
+    return binary, int(after[0]["address"], 16)
+
+
+def answers_at(binary: Path, addresses: range) -> list[dict[str, Any]]:
+    text = ",".join(f"{one:x}" for one in addresses)
+    found: list[dict[str, Any]] = json.loads(
+        CliRunner().invoke(undwarf, ["types", "--binary", str(binary), "--at", text, "--json"]).stdout
+    )
+    return found
+
+
+def members(event: dict[str, Any]) -> list[tuple[str, str, int, int]]:
+    return [
+        (row["type"], one["field"], one["samples"], one["inferred"]) for row in event["types"] for one in row["fields"]
+    ]
+
+
+def test_samples_of_a_breakpoint_and_of_a_timer_at_one_instruction_are_told_apart(
+    behind: tuple[Path, int], tmp_path: Path
+) -> None:
+    binary, after = behind
+    samples = [{"ip": after, "ident": ident, "misc": 2} for ident in (7, 8, 7, 8, 8)]
+    data = memory_recording(tmp_path, binary, samples, TIMER, BREAKPOINT)
+    report = json.loads(CliRunner().invoke(undwarf, ["types", "--json", "--skid", str(data)]).stdout)
+    timer, breakpoint = report["events"]
+    assert members(timer) == [("struct request", "kind", 2, 2000)]
+    assert members(breakpoint) == [("struct stats", "count", 3, 3000)]
+    again = json.loads(CliRunner().invoke(undwarf, ["types", "--json", "--skid", str(data)]).stdout)
+    assert again == report
+    text = CliRunner().invoke(undwarf, ["report", "-g", "none", "--json", "-s", "typeoff", "--skid", str(data)]).stdout
+    rows = [{row["typeoff"]: row["self"] for row in event["rows"]} for event in json.loads(text)["events"]]
+    assert rows == [
+        {"struct request +0 (kind) [inferred]": 2000},
+        {"struct stats +0 (count) [inferred]": 3000},
+    ]
+    folded = CliRunner().invoke(undwarf, ["fold", "--root", "none", "--by", "type", "--skid", str(data)]).stdout
+    assert sorted(folded.splitlines()) == [
+        "struct request [inferred];.kind;serve 2",
+        "struct stats [inferred];.count;serve 3",
+    ]
+
+
+def test_nothing_is_inferred_of_exact_samples_beside_others(behind: tuple[Path, int], tmp_path: Path) -> None:
+    binary, after = behind
+    samples = [{"ip": after, "ident": 7, "misc": 2}, {"ip": after, "ident": 8, "misc": EXACT}]
+    data = memory_recording(tmp_path, binary, samples, TIMER, CYCLES)
+    timer, exact = json.loads(CliRunner().invoke(undwarf, ["types", "--json", "--skid", str(data)]).stdout)["events"]
+    assert members(timer) == [("struct request", "kind", 1, 1000)]
+    assert (exact["types"], exact["no_data"]) == ([], {"no memory access": 1000})
