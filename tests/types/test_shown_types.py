@@ -1,6 +1,8 @@
 """How data types are shown: lists, drawings, instructions, pages; what is said where nothing is shown."""
 
 import io
+import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,12 +14,13 @@ from test_types_command import build
 from undwarf.cli.main import undwarf
 from undwarf.errors import UsageError
 from undwarf.outputs import types as listed
-from undwarf.outputs import types_code, types_drawn, types_findings
+from undwarf.outputs import types_code, types_drawn, types_findings, types_page
 from undwarf.outputs.types_numbers import TypesOptions
 from undwarf.types.access import Access
 from undwarf.types.layouts.model import VOID, TypeGraph
 from undwarf.types.layouts.records import Kind, Member, TypeRecord
 from undwarf.views.datatypes import Counts, DataTypes, FieldRow, InstructionRow, TypeRow
+from undwarf.views.sharing import Clashes
 
 LONG = "struct std::__detail::_Hash_node<std::pair<long unsigned int const, market::Order*>, false>"
 QUEUES = """
@@ -147,6 +150,50 @@ def test_a_page_draws_arrays_whole(server: tuple[Path, Path], tmp_path: Path) ->
     assert text.count('title="queues +88, 48 bytes, 75.0%"') == 2
     assert "open:1 or busy" in text
     assert "queues[].taken" in text
+
+
+def test_a_page_shows_types_without_members() -> None:
+    sink = io.StringIO()
+    found = data(row("long int", counts(3)), row("struct a", counts(1), b=counts(1)))
+    types_page.write([("cycles", found)], Clashes("period", 4, []), "perf.data", None, set(), sink)
+    assert "75.00% of the weight" in sink.getvalue()
+    assert sink.getvalue().count("<h2") == 2
+
+
+def test_list_and_page_say_what_helps_where_samples_touch_nothing(tmp_path: Path) -> None:
+    binary = build(tmp_path, QUEUES, "queues.c", "-O1")
+    taken = place(binary, "take", "struct server", "queues[].taken", "rw")
+    said = "events that are not precise stop behind the access: see --skid"
+    page = tmp_path / "page.html"
+    for behind in (False, True):
+        after = taken
+        while behind and (after == taken or not no_access(binary, after)):
+            after += 1
+        made = recording(tmp_path, binary, [(after, 0, 2)])
+        assert (said in call(made).stdout) == behind
+        call("--html", page, made)
+        assert (said in page.read_text()) == behind
+        call("--html", page, "--skid", made)
+        assert said not in page.read_text()
+
+
+def no_access(binary: Path, address: int) -> bool:
+    return "no memory access" in call("--binary", binary, "--at", f"{address:x}").stdout
+
+
+def test_types_in_a_flame_graph_are_no_unknown_code(server: tuple[Path, Path], tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    done = CliRunner().invoke(undwarf, ["flamegraph", "--by", "type", "-o", str(page), str(server[1])])
+    assert done.exit_code == 0, done.output
+    made = json.loads(re.search(r"{\"title.*}", page.read_text())[0])  # type: ignore[index]
+    kinds = {
+        (name, made["kinds"][kind], dso)
+        for name, kind, dso in zip(made["name"], made["kind"], made["dso"], strict=True)
+    }
+    assert kinds == {
+        ("struct server", "data type", ""), (".queues[].taken", "data type", ""), (".open", "data type", ""),
+        ("take", "program", "program"), ("open", "program", "program"),
+    }  # fmt: skip
 
 
 def test_a_base_without_members_takes_no_room_and_is_no_candidate() -> None:

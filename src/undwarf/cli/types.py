@@ -233,14 +233,18 @@ def _page(job: Job, target: str, type_name: str | None, skid: bool, weight: "Wei
     from undwarf.outputs.whole_file import whole_file
 
     read = _Read(job, skid, weight)
-    found = [(name, data) for _event, name, data in read.events()]
+    found, late = [], set()
+    for event, name, data in read.events():
+        found.append((name, data))
+        if not skid and event not in job.recording.event_kinds[1]:
+            late.add(name)
     wanted = None
     if type_name is not None:
         called = read.called(type_name)
         rows = (drawn.known_type(data, type_name, called) for _name, data in found)
         wanted = next((row for row in rows if row is not None), None) or drawn.find_type(found[0][1], type_name, called)
     made = io.StringIO()
-    write(found, read.clashes, job.recording.path, wanted, made)
+    write(found, read.clashes, job.recording.path, wanted, late, made)
     text = made.getvalue().encode()
     try:
         with whole_file(Path(target)) as sink:

@@ -11,12 +11,13 @@ from undwarf.lazy_dataclasses import dataclass
 from undwarf.outputs.escape import printable
 from undwarf.profile.model import NONE, ImageInfo, Profile
 from undwarf.views.grouping import Pairs, look_up, sums
-from undwarf.views.labels import function_label, is_kernel, kind_of, short_dso
+from undwarf.views.labels import UNKNOWN, function_label, is_kernel, kind_of, short_dso
 from undwarf.views.stack_tree import collapse
 from undwarf.views.wholeness import wholeness
 
-KINDS = ("program", "library", "kernel", "compiled at run time", "unknown")
+KINDS = ("program", "library", "kernel", "compiled at run time", "unknown", "data type")
 """What a frame's colour and pattern stand for."""
+_DATA_TYPE = KINDS.index("data type")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,12 +30,13 @@ class FlamegraphOptions:
 
 def _kind(name: str, image: ImageInfo | None) -> int:
     if image is None:
-        return 4
+        # What is named but of no file is no code: a data type, with --by type.
+        return 4 if name == UNKNOWN else _DATA_TYPE
     if is_kernel(image):
         return 2
     if kind_of(image) in ("ANON", "JIT"):
         return 3
-    if name == "[unknown]":
+    if name == UNKNOWN:
         return 4
     base = image.path.rsplit("/", 1)[-1]
     return 1 if ".so" in base or kind_of(image) == "VDSO" else 0
@@ -57,7 +59,9 @@ def page_data(profile: Profile, options: FlamegraphOptions) -> dict[str, Any]:
     for i, name in enumerate(functions.name):
         number = functions.image[i]
         image = profile.images[number] if number != NONE else None
-        key = (function_label(name, image), short_dso(image) if image is not None else "[unknown]", _kind(name, image))
+        kind = _kind(name, image)
+        file = short_dso(image) if image is not None else "" if kind == _DATA_TYPE else UNKNOWN
+        key = (name if kind == _DATA_TYPE else function_label(name, image), file, kind)
         of_function[i] = numbers.setdefault(key, len(numbers))
     node_of, parent, entity = collapse(
         profile.stacks.parent, profile.stacks.frame, look_up(profile.frames.function, of_function)

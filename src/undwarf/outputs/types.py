@@ -45,9 +45,7 @@ def write_head(found: DataTypes, name: str, sink: TextIO, options: TypesOptions)
         sink.write(paint.dim(f"{share_text(weight, total)} {reason}\n"))
     for reason, weight in sorted(found.unread.items(), key=lambda one: -one[1]):
         sink.write(f"{share_text(weight, total)} {paint.warn(printable(unread_text(found, reason)))}\n")
-    if found.outside.get("no memory access", 0) > 0.25 * total and not (options.skid or options.precise):
-        sink.write(paint.dim("  → events that are not precise stop behind the access: see --skid\n"))
-    for advice in untyped_advice(found):
+    for advice in untyped_advice(found, late=not (options.skid or options.precise)):
         sink.write(paint.dim(f"  → {advice}\n"))
 
 

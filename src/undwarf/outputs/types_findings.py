@@ -25,6 +25,7 @@ _ADVICE = {
     "file not found": "give the recorded machine's files with --symfs",
 }
 """What helps, by the reason why nothing is told of a file."""
+_LATE_ADVICE = "events that are not precise stop behind the access: see --skid"
 
 
 def inferred_text(counts: Counts, *, spelled: bool = False) -> str:
@@ -69,9 +70,11 @@ def _with_files(found: DataTypes, reason: str) -> str:
     return f"{reason} ({', '.join(names[:_MOST_FILES])}{more})"
 
 
-def untyped_advice(found: DataTypes) -> list[str]:
-    """What to do about whole files of which nothing is told."""
-    return [advice for reason, advice in _ADVICE.items() if reason in found.untold]
+def untyped_advice(found: DataTypes, *, late: bool) -> list[str]:
+    """What to do about samples that stopped where no memory is touched (``late``: they may be about what is before),
+    and about whole files of which nothing is told."""
+    made = [_LATE_ADVICE] if late and found.outside.get("no memory access", 0) > 0.25 * (found.total or 1) else []
+    return made + [advice for reason, advice in _ADVICE.items() if reason in found.untold]
 
 
 def clash_place(one: Sharing) -> str:

@@ -59,9 +59,14 @@ pre{font:12px/1.45 ui-monospace,monospace;margin:.2em 0;overflow-x:auto}
 
 
 def write(
-    found: list[tuple[str, DataTypes]], clashes: Clashes, path: str, wanted: TypeRow | None, sink: TextIO
+    found: list[tuple[str, DataTypes]],
+    clashes: Clashes,
+    path: str,
+    wanted: TypeRow | None,
+    late: set[str],
+    sink: TextIO,
 ) -> None:
-    """The page for all events, or for one type of them."""
+    """The page for all events, or for one type of them. Samples of ``late`` events may be about what is before."""
     title = escape(printable(path))
     sink.write(f"<!DOCTYPE html>\n<html lang=en><meta charset=utf-8><title>Data types: {title}</title>")
     sink.write('<meta name=viewport content="width=device-width,initial-scale=1">')
@@ -69,7 +74,7 @@ def write(
     _sharing(clashes, wanted, sink)
     for number, (event, data) in enumerate(found):
         sink.write(f"<h3>{escape(printable(event))}</h3>\n")
-        _shares(data, sink)
+        _shares(data, event in late, sink)
         rows = [row for row in data.types if wanted is None or row.name == wanted.name]
         names = [f"t{number}-{place}" for place in range(min(len(rows), _MOST_TYPES))]
         if len(names) > 1:
@@ -87,7 +92,7 @@ def write(
     sink.write("</html>\n")
 
 
-def _shares(data: DataTypes, sink: TextIO) -> None:
+def _shares(data: DataTypes, late: bool, sink: TextIO) -> None:
     """What of the weight is typed; what is not, by reason; what touches no data of the program."""
     total = data.total or 1
     others = sum(data.outside.values()) + sum(data.unread.values())
@@ -106,7 +111,7 @@ def _shares(data: DataTypes, sink: TextIO) -> None:
     for reason, weight in sorted(data.unread.items(), key=lambda one: -one[1]):
         row(weight, unread_text(data, reason), "warn")
     sink.write("</table></div>\n")
-    for advice in untyped_advice(data):
+    for advice in untyped_advice(data, late=late):
         sink.write(f"<p class=dim>→ {escape(advice)}\n")
 
 
@@ -221,7 +226,7 @@ def _leaves(drawn: list[LayoutLine]) -> list[LayoutLine]:
     following = [*drawn[1:], None]
     return [
         one
-        for one, below in zip(drawn, following, strict=True)
+        for one, below in zip(drawn, following, strict=False)
         if not one.within_array and (below is None or below.depth <= one.depth or below.within_array)
     ]
 

@@ -21,8 +21,8 @@
   let drawn = [];
   // Okabe and Ito's colours, told apart with any kind of colour vision; patterns say the same without colour.
   const palette = {
-    light: ["#56b4e9", "#7fc8a9", "#e69f00", "#cc79a7", "#c9ccd0"],
-    dark: ["#2f7fb3", "#2a7d5f", "#a86f00", "#94517a", "#5d6369"],
+    light: ["#56b4e9", "#7fc8a9", "#e69f00", "#cc79a7", "#c9ccd0", "#f0e442"],
+    dark: ["#2f7fb3", "#2a7d5f", "#a86f00", "#94517a", "#5d6369", "#7a7010"],
   };
 
   function rooted(parents, entities) {
@@ -181,6 +181,7 @@
     if (kind === 2) { brush.beginPath(); for (const x of [-8, 0, 8]) { brush.moveTo(x, 8); brush.lineTo(x + 8, 0); } brush.stroke(); }
     else if (kind === 4) { brush.fillRect(1, 1, 2, 2); brush.fillRect(5, 5, 2, 2); }
     else if (kind === 3) { brush.fillRect(0, 6, 8, 1); brush.fillRect(0, 2, 8, 1); }
+    else if (kind === 5) { brush.fillRect(2, 0, 1, 8); brush.fillRect(6, 0, 1, 8); }
     const made = kind >= 2 ? pen.createPattern(tile, "repeat") : null;
     patterns.set(key, made);
     return made;
