@@ -9,6 +9,8 @@
 
 from importlib import import_module
 
+from undwarf import importing
+
 # The module of this name takes longer to import than all of ours: a program that is interrupted meanwhile shows where.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
     from undwarf.tables.model import Rule, UnwindTable
     from undwarf.unwind.stop import Provenance, StopReason
     from undwarf.views.tree import CallTree, TreeNode
+
+importing.install()
 
 __version__ = "0.1.0"
 

@@ -1,7 +1,7 @@
 """``inspect`` when somebody asks it for something.
 
-It is imported by click and by ``dataclasses``, and with it all that is known of Python's syntax and byte code: more than
-click itself. What click asks it for is to tidy texts, and whether a default is a function.
+It is imported by click and by ``dataclasses``, and with it all that is known of Python's syntax and byte code. What
+click asks it for is to tidy texts, and whether a default is a function.
 """
 
 import sys
