@@ -344,7 +344,7 @@ class Binary:
             if self.symbols is not None and machine is not None and not isinstance(self.elf, ObjectFile):
                 starts, ends = self.symbols.ranges()
                 for one in self.elf.sections:
-                    code = self._read(one.address, one.size) if one.flags & SHF_EXECINSTR and one.size else None
+                    code = self.elf.read(one.address, one.size) if one.flags & SHF_EXECINSTR and one.size else None
                     if code is not None:
                         self._last_called |= scan.last_calls(code, one.address, starts, ends, machine.name != "x86_64")
         return address in self._last_called

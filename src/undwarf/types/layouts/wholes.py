@@ -75,6 +75,10 @@ def _in_wholes(graph: TypeGraph, t: int, offset: int, size: int, whole: int, emb
         return _beside(graph, t, offset, size, whole)
     if whole and embedders.whole and not embedders.lonely and not covered(graph, t, offset, embedders):
         return _beside(graph, t, offset, size, whole)
+    # It may as well be the next of several: only a container that the function has a variable of.
+    next_of_several = embedders.speaks and bool(whole) and offset >= whole
+    if next_of_several and size > 1 and _at_several(graph, t, offset, size, outer, embedders.wanted()):
+        return "outside of the type"
     fitting: list[Located] = []
     for container, at in outer:
         place = offset + at
@@ -95,8 +99,7 @@ def _in_wholes(graph: TypeGraph, t: int, offset: int, size: int, whole: int, emb
         if whole_members or (whole and offset >= whole and not embedders.speaks):
             # It may be the next of several: then something else is read than there is in the container.
             fitting = whole_members
-    if embedders.speaks and whole and offset >= whole:
-        # It may as well be the next of several: only a container that the function has a variable of.
+    if next_of_several:
         wanted = embedders.wanted()
         fitting = [one for one in fitting if graph.canonical(one.type) in wanted]
     # Of containers in containers the innermost that fits says enough.
@@ -113,6 +116,32 @@ def _in_wholes(graph: TypeGraph, t: int, offset: int, size: int, whole: int, emb
     if len(names) > 1 and all(_within(graph, one, fitting[0]) for one in fitting[1:]):
         return fitting[0]
     return "outside of the type"
+
+
+def _at_several(
+    graph: TypeGraph, t: int, offset: int, size: int, outer: "list[tuple[int, int]]", wanted: "frozenset[int]"
+) -> bool:
+    """Whether an access behind a part fits into two of the places where that lies in wanted containers, not both in one
+    object, and at any place something else is there than another one of the part.
+
+    Then no container is told whatever the others are: what begins all objects of a program lies in hundreds of places.
+    """
+    first: Located | None = None
+    differ = other_there = False
+    for container, at in sorted(outer, key=lambda one: graph.size(one[0])):
+        found = graph.member_at(container, offset + at, size)
+        if found is None or found.offset or size > graph.size(found.type):
+            continue
+        one = _as_it_is(Located, (container, offset + at, found, "container"))
+        other_there = other_there or not _beside_there(graph, t, one, offset)
+        if (size == 2 or graph.size(found.type) == size) and graph.canonical(container) in wanted:
+            if first is None:
+                first = one
+            else:
+                differ = differ or not _within(graph, one, first)
+        if differ and other_there:
+            return True
+    return False
 
 
 def _may_be(graph: TypeGraph, t: int, offset: int, size: int) -> bool:
