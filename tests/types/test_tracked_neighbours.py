@@ -346,3 +346,28 @@ def test_parts_of_numbers_are_gone_through_in_a_long_array_only(fake: Fake) -> N
         (table(pointers, 64), 4, 4), (table(fake.item, 64), 2, 2), (table(fake.int, 64, 8), 2, 2),
     ):  # fmt: skip
         assert locate(graph, t, step, 0, size) == "index not understood"
+
+
+def test_a_part_at_several_places_of_what_is_spoken_of_is_at_none_of_them(fake: Fake) -> None:
+    graph = fake.graph
+    twice = graph.add(TypeRecord(Kind.STRUCT, "twice", 64, keyword="struct"))
+    graph.record(twice).members = (
+        fake.member("first", 0, 16, fake.link),
+        fake.member("value", 16, 8, fake.long),
+        fake.member("second", 24, 16, fake.link),
+        fake.member("other", 40, 8, fake.long),
+        fake.member("third", 48, 16, fake.link),
+    )
+    embedders = Embedders(graph, lambda: [fake.item, twice])
+    spoken = embedders.preferring(lambda: frozenset((graph.canonical(twice),)))
+    assert isinstance(locate(graph, fake.link, 0, 16, 8, spoken), str)
+    # Within an outer one of the same it is at the same place.
+    inner = graph.add(TypeRecord(Kind.STRUCT, "inner", 24, keyword="struct"))
+    graph.record(inner).members = (fake.member("link", 0, 16, fake.link), fake.member("value", 16, 8, fake.long))
+    outer = graph.add(TypeRecord(Kind.STRUCT, "outer", 40, keyword="struct"))
+    graph.record(outer).members = (fake.member("id", 0, 8, fake.long), fake.member("inner", 8, 24, inner))
+    both = Embedders(graph, lambda: [inner, outer]).preferring(
+        lambda: frozenset((graph.canonical(inner), graph.canonical(outer)))
+    )
+    found = locate(graph, fake.link, 0, 16, 8, both)
+    assert isinstance(found, Located) and (found.type, found.field.path) == (inner, "value")

@@ -10,7 +10,8 @@ import cython
 
 from undwarf.buffers import zeros
 
-NONE = 0xFFFFFFFF
+NONE = cython.declare(cython.uint, 0xFFFFFFFF)
+"""A number of C: a literal of this size inside an expression would be a Python number."""
 
 
 @cython.cclass
@@ -128,7 +129,7 @@ class Pairs:
         out = result
         index: cython.Py_ssize_t
         for index in range(self.count):
-            out[index] = cython.cast("unsigned int", self.pairs[index] & 0xFFFFFFFF)
+            out[index] = cython.cast("unsigned int", self.pairs[index] & NONE)
         return result
 
 
@@ -143,7 +144,7 @@ def look_up(column: Any, table: Any) -> Any:
     index: cython.Py_ssize_t
     for index in range(n):
         at = column[index]
-        out[index] = 0xFFFFFFFF if at == 0xFFFFFFFF else table[at]
+        out[index] = NONE if at == NONE else table[at]
     return result
 
 
@@ -185,11 +186,11 @@ def sums(groups: Any, weights: Any, count: int) -> Any:
     index: cython.Py_ssize_t
     if weights is None:
         for index in range(groups_n):
-            if groups[index] != 0xFFFFFFFF:
+            if groups[index] != NONE:
                 out[groups[index]] += 1
         return result
     for index in range(groups_n):
-        if groups[index] != 0xFFFFFFFF:
+        if groups[index] != NONE:
             out[groups[index]] += weights[index]
     return result
 
@@ -289,14 +290,14 @@ def without_none(column: Any, instead: int) -> Any:
     n: cython.Py_ssize_t = column.shape[0]
     index: cython.Py_ssize_t
     for index in range(n):
-        if column[index] == 0xFFFFFFFF:
+        if column[index] == NONE:
             break
     else:
         return column
     result = zeros("I", n)
     out = result
     for index in range(n):
-        out[index] = instead if column[index] == 0xFFFFFFFF else column[index]
+        out[index] = instead if column[index] == NONE else column[index]
     return result
 
 
@@ -312,5 +313,5 @@ def halves(column: Any, shift: int = 0) -> tuple[memoryview, memoryview]:
     index: cython.Py_ssize_t
     for index in range(n):
         first[index] = cython.cast("unsigned int", (column[index] >> low) >> 32)
-        second[index] = cython.cast("unsigned int", (column[index] >> low) & 0xFFFFFFFF)
+        second[index] = cython.cast("unsigned int", (column[index] >> low) & NONE)
     return high, rest
