@@ -15,5 +15,6 @@ cdef class TypeGraph(TypeStore):
     cdef dict _choices
     cdef dict _choice_of
     cdef dict _arrays
+    cdef dict _given
 
     cdef _shape(self, t)

@@ -38,6 +38,7 @@ _score_of = itemgetter(0)
 _MOST_CHOICES = 32
 """Types that a pointer may lead to, of which its use has to tell one."""
 
+_TYPEDEFS = frozenset((Kind.TYPEDEF,))
 _WRAPPERS = (
     "core::mem::maybe_uninit::MaybeUninit<",
     "core::mem::manually_drop::ManuallyDrop<",
@@ -82,6 +83,8 @@ class TypeGraph(TypeStore):
         self._choices: dict[int, tuple[int, ...]] = {}
         self._choice_of: dict[tuple[int, ...], int] = {}
         self._arrays: dict[int, list[tuple[int, int, int]]] = {}
+        self._given: dict[int, str] | None = None
+        """By type the first typedef that leads right to it."""
 
     def alignment(self, t: int) -> int:
         """Of what the address of an object is a multiple: its largest scalar's size, at most 8, if all lie evenly."""
@@ -312,6 +315,17 @@ class TypeGraph(TypeStore):
             )
         return known
 
+    def only_object_of(self, t: int, offset: int, size: int) -> int:
+        """The only aggregate of so many bytes that begins at an offset of a type; void for none and several."""
+        search = Search(self, t, offset, 0)
+        found = {
+            self.canonical(inner): inner
+            for _score, one in search.found
+            for inner, left in one.containers
+            if not left and self.is_aggregate(inner) and self.size(inner) == size
+        }
+        return next(iter(found.values())) if len(found) == 1 else VOID
+
     def unwrapped(self, t: int) -> int:
         """The aggregate or array that one of Rust's wrappers holds which say that it may not be there yet, or is not
         dropped; the type itself where it is no such wrapper, or holds a scalar."""
@@ -367,8 +381,20 @@ class TypeGraph(TypeStore):
             return record.name or "void"
         name = record.name
         if not name:
+            given = given or self._given_name(t)
             return given or (f"{record.keyword} (anonymous)" if record.keyword else "(anonymous)")
         return f"{record.keyword} {name}" if record.keyword else name
+
+    def _given_name(self, t: int) -> str:
+        """The first typedef of a type without a name, where all types are known: what is reached otherwise than through
+        that, as what a member lies in, is the same type."""
+        if self._given is None:
+            self._given = {}
+            for one in self.of_kinds(_TYPEDEFS) if self.complete else ():
+                record = self.record(one)
+                self._given.setdefault(record.target, record.name)
+        found: str = self._given.get(t, "")
+        return found
 
     def layout(self, t: int) -> int:
         """A number for what a type looks like, members and their types by name: equal for equal layouts."""
