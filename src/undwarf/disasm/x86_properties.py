@@ -11,6 +11,7 @@ __all__ = [
     "calculates",
     "compares",
     "condition_in",
+    "copies_vector",
     "fused",
     "immediate_of",
     "leaves_alone",
@@ -43,6 +44,14 @@ _VECTOR_MOVES = frozenset(
         *(Mnemonic.VMOVAPS, Mnemonic.VMOVUPS, Mnemonic.VMOVAPD, Mnemonic.VMOVUPD, Mnemonic.VMOVDQA, Mnemonic.VMOVDQU),
     )
 )
+_NUMBER_MOVES = frozenset(
+    (
+        *(Mnemonic.MOVSS, Mnemonic.MOVSD, Mnemonic.MOVLPS, Mnemonic.MOVLPD),
+        *(Mnemonic.VMOVSS, Mnemonic.VMOVSD, Mnemonic.VMOVLPS, Mnemonic.VMOVLPD),
+    )
+)
+_HALVES = frozenset((Mnemonic.MOVLPS, Mnemonic.MOVLPD, Mnemonic.VMOVLPS, Mnemonic.VMOVLPD))
+"""They leave the upper half of the register alone, where they load."""
 _MULTIPLYING = frozenset((Mnemonic.IMUL, Mnemonic.NEG, Mnemonic.NOT))
 _FUSING = frozenset((Mnemonic.CMP, Mnemonic.TEST, Mnemonic.ADD, Mnemonic.SUB, Mnemonic.AND, Mnemonic.INC, Mnemonic.DEC))
 
@@ -117,14 +126,29 @@ def _operand_width(native: Native, operand: int) -> int:
 
 
 def moves_vector(made: Instruction) -> int:
-    """The vector register that is loaded as it is in memory, or stored; -1 for all else."""
+    """The vector register that is loaded as it is in memory, or stored, its lowest number alone or all of it; -1 for
+    all else."""
     native = made.native
-    if not isinstance(native, Native) or native.mnemonic not in _VECTOR_MOVES or native.op_count != 2:
+    if not isinstance(native, Native) or native.op_count != 2:
+        return NONE
+    if native.mnemonic not in _VECTOR_MOVES and native.mnemonic not in _NUMBER_MOVES:
+        return NONE
+    if native.mnemonic in _HALVES and native.op_kind(0) == OpKind.REGISTER:
         return NONE
     for operand in range(2):
         if native.op_kind(operand) == OpKind.REGISTER and native.op_kind(1 - operand) == OpKind.MEMORY:
             return NUMBER[native.op_register(operand)]
     return NONE
+
+
+def copies_vector(made: Instruction) -> tuple[int, int]:
+    """(the vector register that becomes a copy of another one, that other one); NONE for all else."""
+    native = made.native
+    if not isinstance(native, Native) or native.mnemonic not in _VECTOR_MOVES or native.op_count != 2:
+        return NONE, NONE
+    if native.op_kind(0) != OpKind.REGISTER or native.op_kind(1) != OpKind.REGISTER:
+        return NONE, NONE
+    return NUMBER[native.op_register(0)], NUMBER[native.op_register(1)]
 
 
 def leaves_alone(made: Instruction) -> bool:

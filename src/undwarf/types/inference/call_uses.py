@@ -360,6 +360,8 @@ class CallUses(InstructionUses):
             part = held.get(register)
             if part is not None and part[0].key[0] == "slot" and part[0].key[2] == 8 and not part[1]:
                 self.frame.note(part[0].key[1] - at, returns)
+            elif kind == "sse" and came is not None and self.unoptimised:
+                self.frame.note(came[0] - at, returns)
         place = places[0] if len(places) > 1 and len(set(places)) == 1 and self.graph.is_aggregate(returns) else None
         if place is not None and not self.unoptimised:
             # Both parts are loaded from where it is, in what was the frame.

@@ -10,7 +10,7 @@ from undwarf.types.dataflow.tracking import Tracker
 from undwarf.types.dataflow.values import ADDRESS, FRAME, OBJECT, Value
 from undwarf.types.inference.frame_webs import FrameAccess
 from undwarf.types.inference.nodes import Node
-from undwarf.types.layouts.model import VOID, TypeGraph
+from undwarf.types.layouts.model import VOID, Kind, TypeGraph
 from undwarf.types.uses.pointed import scalar_at
 
 __all__ = ["GONE", "Claim", "FrameUses", "Home", "Piece"]
@@ -19,10 +19,15 @@ _COPIED = (8, 16, 32)
 """Bytes that are copied at a time."""
 _SMALL = (2, 4)
 """Bytes that are copied at a time where they are all of a structure."""
+_UNION = Kind.UNION
 _RETURN_ADDRESS = -8
 """Where a function's own frame ends."""
 _ALIGNED = 1 << 24
 """How far below the frame, as `effects.py` counts, what lies behind a stack pointer that was aligned begins."""
+_MOST_WORDS = 512
+"""Copies from and to the frame of one function that are remembered."""
+_LARGE = 4096
+"""Bytes of an aggregate that are looked at one by one."""
 _RED_ZONE = 128
 """Bytes below the stack pointer that functions which call nothing may use (System V ABI for x86-64, 3.2.2)."""
 GONE = 1 << 20
@@ -32,10 +37,13 @@ _WORD = 8
 
 
 class Piece(NamedTuple):
-    """A part of an aggregate that is returned or passed in registers."""
+    """A part of an aggregate, of so many bytes, that is returned or passed in registers, or loaded from where that
+    is."""
 
     type: int
     offset: int
+    size: int = 8
+    whole: "Value | None" = None
 
 
 class Claim(NamedTuple):
@@ -53,6 +61,13 @@ class Home(NamedTuple):
     k: int
     node: "Node | None"
     leads: int
+
+
+class _Copied(NamedTuple):
+    """An aggregate that is copied, and which of its bytes are not."""
+
+    type: int
+    missing: set[int]
 
 
 class FrameUses:
@@ -115,7 +130,14 @@ class FrameUses:
         self.copies: list[tuple[int, int, int, int, int]] = []
         """(offset, other offset, size) of what is copied from one place in the frame to another, and the instructions
         that load and store it."""
-
+        self._put_aside: dict[int, Piece] = {}
+        """By offset, the part of an aggregate that is there."""
+        self._parts: dict[tuple[int, int, Value | None], _Copied] = {}
+        """By offset, type, and where else it is, aggregates of which parts are copied to or from there."""
+        self._words: list[tuple[int, Value, int]] = []
+        """(offset, where else, size) of all that is copied there or from there."""
+        self._loaded: dict[int, tuple[Value, int]] = {}
+        """By register of unoptimised code, where it was loaded that is not in the frame, and how many bytes."""
         self.homes: dict[tuple[int, int], list[Home]] = {}
         """By (offset, size), what is stored in the frame of optimised code."""
 
@@ -124,17 +146,25 @@ class FrameUses:
         """Whether anything is told of what lies there."""
         return bool(self.objects or self.places or self.floating or self.rows or self.sizes or self.homes)
 
+    @property
+    def holds_parts(self) -> bool:
+        """Whether any register holds what was loaded from the frame, or a part of an aggregate."""
+        return bool(self.pieces or self.came)
+
     def lose(self, register: int) -> None:
         """A register is written: what it held is no part of anything any more."""
         self.pieces.pop(register, None)
         self.came.pop(register, None)
         self.elsewhere.pop(register, None)
+        self._loaded.pop(register, None)
 
     def lose_all(self) -> None:
         """Of no register is known where it was loaded."""
         self.pieces.clear()
         self.came.clear()
         self.elsewhere.clear()
+        self._loaded.clear()
+        self._put_aside.clear()
 
     def place(self, k: int, number: int, operand: Memory) -> Value | None:
         """Where in the frame an operand is; None for elsewhere."""
@@ -187,35 +217,93 @@ class FrameUses:
             if offset in self.floating and offset + self.floating[offset] > where[4]:
                 del self.floating[offset]
 
+    def _bytes_of_members(self, t: int) -> set[int]:
+        """The bytes of an aggregate that are copied with it: nobody need copy what lies between members."""
+        graph = self.graph
+        members = ((at, graph.member_at(t, at, 1)) for at in range(min(graph.size(t), _LARGE)))
+        return {at for at, member in members if member is not None and not graph.is_aggregate(member.type)}
+
     def carries(self, k: int, register: int, size: int, frame: Value | None) -> None:
         """A register holds bytes that were loaded, which may be copied as they are."""
         if frame is None:
             part = self._several(k, size)
             if part is not None:
                 self.pieces[register] = part
-            where = self.tracker.address_of(k, 0) if size in _COPIED else None
-            if where is not None:
+            where = self.tracker.address_of(k, 0) if size in _COPIED or self.unoptimised else None
+            if where is not None and size in _COPIED:
                 self.elsewhere[register] = where, size
+            if where is not None:
+                self._loaded[register] = where, size
         elif not frame[2]:
             self.came[register] = frame[4], size, k
+            part = self._put_aside.get(frame[4])
+            if part is not None and self.unoptimised:
+                self.pieces[register] = part
 
     def copy(self, k: int, register: int, size: int, frame: Value | None) -> bool:
         """Bytes that were loaded are stored; whether they are a part of an aggregate that goes into the frame."""
         piece = self.pieces.get(register)
         came = self.came.get(register)
         if frame is not None and not frame[2]:
+            self._put_aside.pop(frame[4], None)
+            word = self._loaded.get(register)
+            if word is not None and word[1] == size and self.unoptimised:
+                self._note_copied(frame[4], word[0], size)
             if piece is not None:
-                self.note(frame[4] - piece.offset, piece.type, _RED_ZONE)
-                return True
+                self._put_aside[frame[4]] = piece
+                return self._note_part(frame[4], piece, size)
             if came is not None and came[1] == size:
                 self.copied.add(came[:2])
                 self.copies.append((came[0], frame[4], size, came[2], k))
         elif frame is None and came is not None and came[1] == size:
+            where = self.tracker.address_of(k, 0) if self.unoptimised else None
+            if where is not None:
+                self._note_copied(came[0], where, size)
             part = self._several(k, size)
             if part is not None:
                 self.copied.add(came[:2])
-                self.note(came[0] - part.offset, part.type, _RED_ZONE)
+                self._note_part(came[0], part, size)
         return False
+
+    def _note_part(self, offset: int, part: Piece, size: int) -> bool:
+        """So many bytes at an offset of the frame are a part of an aggregate; whether that is there. Unoptimised code
+        copies it all, or what is copied is another one: a member of it, or one that has a member in common."""
+        begin = offset - part.offset
+        if not self.unoptimised:
+            self.note(begin, part.type, _RED_ZONE)
+            return True
+        key = begin, self.graph.canonical(part.type), part.whole
+        copied = self._parts.get(key)
+        if copied is None:
+            copied = self._parts[key] = _Copied(part.type, self._bytes_of_members(part.type))
+            for at, where, width in self._words:
+                self._cover(key, copied, at, where, width)
+        copied.missing.difference_update(range(part.offset, part.offset + min(size, part.size)))
+        return self._is_whole(begin, copied)
+
+    def _note_copied(self, offset: int, where: Value, size: int) -> None:
+        """So many bytes at an offset of the frame are copied from elsewhere, or to there."""
+        if len(self._words) < _MOST_WORDS:
+            self._words.append((offset, where, size))
+        for key, copied in self._parts.items():
+            if copied.missing and self._cover(key, copied, offset, where, size):
+                self._is_whole(key[0], copied)
+
+    def _cover(
+        self, key: "tuple[int, int, Value | None]", copied: "_Copied", offset: int, where: Value, size: int
+    ) -> bool:
+        """Whether bytes at an offset of the frame are copied as parts of the same aggregate."""
+        begin, _type, whole = key
+        if whole is None or where[:4] != whole[:4] or where[4] - whole[4] != offset - begin:
+            return False
+        copied.missing.difference_update(range(offset - begin, offset - begin + size))
+        return True
+
+    def _is_whole(self, begin: int, copied: "_Copied") -> bool:
+        """Whether all of an aggregate is copied; it is in the frame then."""
+        if not copied.missing:
+            self.note(begin, copied.type, _RED_ZONE)
+        return not copied.missing
 
     def pair(self, k: int, register: int, frame: Value | None) -> None:
         """A word is stored: who stores two words that lie next to each other so that they do again copies what is
@@ -238,7 +326,7 @@ class FrameUses:
         inside, outside = (first, to) if first[0] == FRAME else (to, first)
         part = self._whole_of(outside, 2 * _WORD)
         if part is not None and not inside[2]:
-            self.note(inside[4] - part.offset, part.type)
+            self._note_part(inside[4], part, 2 * _WORD)
 
     def _several(self, k: int, size: int) -> Piece | None:
         """The part of an aggregate that is loaded or stored, where it is several members: only who copies it all does
@@ -278,5 +366,11 @@ class FrameUses:
                 if graph.canonical(t) == graph.canonical(first.type):
                     # Which may have its name from a typedef.
                     t = first.type
-                return Piece(t, left) if graph.is_aggregate(t) else None
+                if graph.kind(graph.strip(t)) == _UNION and graph.size(t) != size:
+                    # One of its members, if there is one so large.
+                    only = graph.only_object_of(t, left, size)
+                    if only:
+                        return Piece(only, 0, size, where)
+                begin: Value = (*where[:4], where[4] - left)
+                return Piece(t, left, size, begin) if graph.is_aggregate(t) else None
         return None

@@ -2,7 +2,15 @@
 """What one instruction does with values: those that its operands are counted from, and those that it makes."""
 
 from undwarf.disasm import NONE, Action, Instruction, Memory
-from undwarf.disasm.x86_properties import calculates, compares, immediate_of, makes_int, moves_vector, signedness
+from undwarf.disasm.x86_properties import (
+    calculates,
+    compares,
+    copies_vector,
+    immediate_of,
+    makes_int,
+    moves_vector,
+    signedness,
+)
 from undwarf.types.dataflow.values import FRAME, NUMBER, OBJECT, Value
 from undwarf.types.inference.memory_uses import MemoryUses
 from undwarf.types.inference.nodes import Held, Node, added
@@ -20,6 +28,8 @@ _INT = Kind.INT
 
 _FEW = 2
 """Bytes of which less than there is may be read, but hardly written."""
+_SMALLEST = 4
+"""Bytes that vector registers are loaded with at least."""
 _WHOLE = (Action.ADD, Action.SUBTRACT, Action.MULTIPLY, Action.SHIFT_LEFT)
 
 MadeOf = tuple[Node | int, ...]
@@ -53,6 +63,8 @@ class InstructionUses(MemoryUses):
             made_of = (t,) if t else ()
         if action == _UPDATE and slot is not None and made.left != NONE:
             slot.beside = added(slot.beside, *self._parts(made.left, held, made.memory[0].size))
+        if action == _UPDATE and slot is not None and made.left == made.right == NONE and made.immediate:
+            slot.step(made.immediate)
         self._written(k, made, held, frame, result, made_of)
 
     def _operands(self, k: int, made: Instruction, held: dict[int, Held | None]) -> tuple[Node | None, Value | None]:
@@ -220,16 +232,22 @@ class InstructionUses(MemoryUses):
     ) -> None:
         """Registers are written: what the destination holds is known, and where in the frame it comes from."""
         action, destination = made.action, made.destination
-        moved = self.frame.came.get(made.left) if action == _COPY and made.width == 8 else None
+        copied, original = (destination, made.left) if action == _COPY else (NONE, NONE)
+        if action == _OTHER and not made.memory and self.frame.holds_parts:
+            copied, original = copies_vector(made)
+        moved = self.frame.came.get(original) if copied != NONE and (made.width == 8 or action == _OTHER) else None
+        part = self.frame.pieces.get(original) if copied != NONE else None
         for register in made.writes:
             held[register] = None
             self._made_of.pop(register, None)
             self.frame.lose(register)
         if moved is not None:
-            self.frame.came[destination] = moved
+            self.frame.came[copied] = moved
+        if part is not None:
+            self.frame.pieces[copied] = part if made.width != _SMALLEST else part._replace(size=_SMALLEST)
         if action == _LOAD:
             self.frame.carries(k, destination, made.memory[0].size, frame)
-        elif action == _OTHER and made.memory and made.memory[0].size > 8:
+        elif action == _OTHER and made.memory and made.memory[0].size >= _SMALLEST:
             vector = moves_vector(made)
             if vector != NONE and made.memory[0].access == "r":
                 self.frame.carries(k, vector, made.memory[0].size, frame)

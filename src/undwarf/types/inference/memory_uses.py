@@ -159,6 +159,8 @@ class MemoryUses(NumberUses):
                 else:
                     slot.copied = added(slot.copied, *source[0].declared)
             if size == 8:
+                if source is not None and source[0] is slot and source[1]:
+                    slot.step(source[1])
                 self._flows(slot, source, self.tracker.register(register))
             elif source is not None and not source[1] and source[2] == size:
                 slot.sources = added(slot.sources, (source[0], 0))

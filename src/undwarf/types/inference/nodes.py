@@ -86,6 +86,8 @@ class Node:
     """Bytes of one of several objects it leads to, where a call says so."""
     elements: "Mapping[int, Node]" = cython.declare(object, visibility="public")
     """By how many bytes, what is so many times that behind it."""
+    steps: Set[int] = cython.declare(object, visibility="public")
+    """By how many bytes it is moved on."""
     loads: "Sequence[tuple[int, int, Node]]" = cython.declare(object, visibility="public")
     """(offset, size, what is loaded there) behind it."""
     passed: bool = cython.declare(cython.bint, visibility="public")
@@ -148,6 +150,7 @@ class Node:
         self.rowed = 0
         self.element = 0
         self.elements = _NO_MAPPING
+        self.steps = _NO_SET
         self.loads = ()
         self.reckoned = False
         self.passed = False
@@ -202,6 +205,10 @@ class Node:
     def puts(self, offset: int, types: tuple[int, ...]) -> None:
         """A pointer that leads to one of some types is stored so far behind it."""
         self.put = _with(self.put, (offset, types))
+
+    def step(self, by: int) -> None:
+        """It is moved on by so many bytes, or back."""
+        self.steps = _with(self.steps, abs(by))
 
     def row(self, size: int, row: "Node") -> None:
         """Something else is a multiple of so many bytes behind it."""

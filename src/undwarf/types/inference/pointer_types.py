@@ -11,7 +11,7 @@ from undwarf.types.inference.webs import Webs
 from undwarf.types.layouts.fitting import is_row
 from undwarf.types.layouts.located import is_member
 from undwarf.types.layouts.model import VOID, TypeGraph
-from undwarf.types.uses.pointed import common_whole, merged
+from undwarf.types.uses.pointed import begins_with, common_whole, merged
 
 __all__ = ["PointerTypes"]
 
@@ -159,11 +159,16 @@ class PointerTypes:
         if used and not leads:
             return None
         graph = self._graph
+        if leads and graph.is_scalar(leads) and graph.size(leads) > 1 and not self._in_rows(node, leads):
+            # It is the first member of something.
+            leads = VOID
         if stored and leads and known:
             if all(any(graph.canonical(leads) == graph.canonical(t) for t in each) for each in known):
                 return leads
             if graph.object_at(stored, 0, leads):
                 return stored
+            if graph.is_scalar(stored) and begins_with(graph, leads, stored):
+                return leads
             # Lists end where their head is, which something else may begin with.
             head = not node.passed and not flowed and graph.object_at(leads, 0, stored)
             return stored if head else None
@@ -174,10 +179,21 @@ class PointerTypes:
             return stored
         return leads
 
+    def _in_rows(self, node: Node, t: int) -> bool:
+        """Whether all that is accessed behind a value is of numbers or pointers of a type, one behind the other."""
+        whole = self._graph.size(t)
+        touched = self._flow.done(node).touched
+        return all(not size % whole and not offset % whole for offset, size in touched)
+
     def _stepped(self, node: Node, known: tuple[int, ...]) -> tuple[int, ...]:
         """Those of the types that begin somewhere of which an index leads to others, where one does."""
-        if not node.elements or len(known) < 2:
+        if not (node.elements or node.steps) or len(known) < 2:
             return known
+        sizes = [(t, max(self._graph.size(t), 1)) for t in known] if node.steps else []
+        exact = tuple(t for t, size in sizes if all(not step % size for step in node.steps))
+        if exact:
+            # From one to the next.
+            known = exact
         rows = {(step, at, size) for step, row in node.elements.items() for at, size in row.touched}
         return tuple(t for t in known if all(is_row(self._graph, t, *one) for one in rows)) or known
 

@@ -92,7 +92,8 @@ def is_row(graph: TypeGraph, t: int, step: int, offset: int, size: int) -> bool:
     number added."""
     whole = graph.size(t)
     if whole and not step % whole:
-        return is_member(graph, t, offset % whole, size) or _are_members(graph, t, offset % whole, size)
+        at = offset % whole
+        return is_member(graph, t, at, size) or _are_members(graph, t, at, size) or _to_next(graph, t, at, size)
     apart = _ADDED * step
     return any(
         not step % stride and size <= stride and at - apart <= offset < at + max(total, stride) + apart
@@ -105,6 +106,13 @@ def _are_members(graph: TypeGraph, t: int, offset: int, size: int) -> bool:
     first = graph.member_at(t, offset, 1) if offset >= 0 else None
     last = graph.member_at(t, offset + size - 1, 1) if first is not None else None
     return first is not None and not first.offset and last is not None and last.offset == graph.size(last.type) - 1
+
+
+def _to_next(graph: TypeGraph, t: int, offset: int, size: int) -> bool:
+    """Whether a number and what lies between that and the next member are so many bytes, which are copied at once."""
+    first = graph.member_at(t, offset, 1)
+    last = graph.member_at(t, offset + size - 1, 1) if first is not None and not first.offset else None
+    return last is not None and graph.is_aggregate(last.type)
 
 
 def _begins_with_point(graph: TypeGraph, t: int, offset: int) -> bool:

@@ -8,7 +8,7 @@ from undwarf.types.dataflow.values import ADDRESS, OBJECT, Value
 from undwarf.types.layouts.located import Located
 from undwarf.types.layouts.model import VOID, Field, Kind, TypeGraph
 
-__all__ = ["common_whole", "exactly", "is_either", "merged", "pointed", "scalar_at"]
+__all__ = ["begins_with", "common_whole", "exactly", "is_either", "merged", "pointed", "scalar_at"]
 
 
 def pointed(tracker: Tracker, value: Value | None) -> tuple[int, ...]:
@@ -120,12 +120,20 @@ def merged(graph: TypeGraph, types: Iterable[int]) -> int:
     if len(kept) == 1:
         return next(iter(kept.values()))
     for whole in kept.values():
-        if all(whole == t or graph.object_at(whole, 0, t) for t in kept.values()):
+        if all(whole == t or begins_with(graph, whole, t) for t in kept.values()):
             return whole
     for part in kept.values():
         if all(part == t or graph.object_at(t, 0, part) for t in kept.values()):
             return part
     return VOID
+
+
+def begins_with(graph: TypeGraph, whole: int, t: int) -> bool:
+    """Whether the address of an aggregate is that of an object, or a number or pointer, of a type as well."""
+    if graph.object_at(whole, 0, t):
+        return True
+    first = graph.value_at(whole, 0, graph.size(t)) if graph.is_aggregate(whole) and graph.is_scalar(t) else VOID
+    return bool(first) and graph.canonical(first) == graph.canonical(t)
 
 
 def common_whole(graph: TypeGraph, known: list[tuple[int, ...]]) -> int:
