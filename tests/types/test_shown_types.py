@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from click.shell_completion import BashComplete
 from click.testing import CliRunner, Result
 from test_recorded_types import place, recording
 from test_types_command import build
@@ -194,6 +195,28 @@ def test_types_in_a_flame_graph_are_no_unknown_code(server: tuple[Path, Path], t
         ("struct server", "data type", ""), (".queues[].taken", "data type", ""), (".open", "data type", ""),
         ("take", "program", "program"), ("open", "program", "program"),
     }  # fmt: skip
+
+
+def completed(*words: str) -> list[str]:
+    made = BashComplete(undwarf, {}, "undwarf", "_UNDWARF_COMPLETE")
+    return [one.value for one in made.get_completions(["types", *words[:-1]], words[-1])]
+
+
+def test_a_shell_completes_types_that_an_earlier_run_found(
+    server: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = str(server[1])
+    monkeypatch.setenv("UNDWARF_CACHE_DIR", str(tmp_path / "cache"))
+    assert completed(data, "--type", "") == []
+    call(data)
+    assert completed(data, "--type", "") == ["server"]
+    assert completed("-i", data, "--type", "s") == ["server"]
+    assert completed(data, "--type", "x") == []
+    monkeypatch.chdir(tmp_path)
+    assert completed("--type", "") == ["server"]
+    for broken in ("nothing.data", str(server[0])):
+        assert completed(broken, "--type", "") == []
+    assert completed("--binary", str(server[0]), "--type", "") == []
 
 
 def test_a_base_without_members_takes_no_room_and_is_no_candidate() -> None:

@@ -36,6 +36,12 @@ def _addresses(_context: click.Context, _parameter: click.Parameter, value: str 
     return found
 
 
+def _complete_type(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
+    from undwarf.cli.type_names import complete
+
+    return complete(context, parameter, incomplete)
+
+
 def _shared(command: Any) -> Any:
     for option in reversed(OPTIONS):
         command = option(command)
@@ -56,7 +62,14 @@ Examples:
   undwarf types --binary ./vmlinux --type task_struct
   undwarf types --btf /sys/kernel/btf/vmlinux --type task_struct""",
 )
-@click.option("--type", "type_name", metavar="NAME", default=None, help="Draw this type: members, holes, cache lines.")
+@click.option(
+    "--type",
+    "type_name",
+    metavar="NAME",
+    default=None,
+    shell_complete=_complete_type,
+    help="Draw this type: members, holes, cache lines.",
+)
 @click.option("--code", is_flag=True, help="Instructions by weight, each with what it touches.")
 @click.option(
     "--skid",
