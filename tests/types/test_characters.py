@@ -53,6 +53,9 @@ NOINLINE unsigned every_fifth(const unsigned char *p, long n)
 NOINLINE void cleared(struct page *p, int n)
 { __asm__ volatile("" : "+S"(p)); n += p->n; unsigned char *to = p->data; __asm__ volatile("" : "+S"(to));
   memcpy(to, &n, 4); }
+NOINLINE int answered(struct page *p, struct page **first)
+{ unsigned char *from = p->data; __asm__ volatile("" : "+S"(from)); unsigned short n; memcpy(&n, from, 2);
+  __asm__ volatile("" : "+S"(first) : "r"(n)); *first = p; return n; }
 NOINLINE char *other(struct page *p) { p->n++; return p->text; }
 NOINLINE unsigned either(struct page *p)
 { unsigned n = *(p->n > 3 ? (other(p), (const unsigned char *)p->text) : p->data); return n * 3 + (n > 127); }
@@ -61,6 +64,7 @@ int main(int argc, char **argv)
   counts(&p); keeps(&p, &q); chained(&q); header(&p, argc, 2); argc += hashed(&p) + every_fifth(p.data, argc);
   argc += before(&p) + follows(&p) + scattered(&p) + tenth(&p); write_four(&p, argc); write_text(&p);
   copied(&p, &q); counted(&p, argc); alike(&p, &q); number(&p, argc); cleared(&q, argc);
+  struct page *first = 0; argc += answered(&p, &first);
   return read_four(&p) + is_text(&p) + either(&q); }
 """
 COMPILERS = [("gcc", "-O1"), ("gcc", "-O2"), ("clang", "-O1"), ("clang", "-O2")]
@@ -116,6 +120,10 @@ def test_members_of_what_is_kept_in_bytes_are_no_bytes(program: Path) -> None:
 
 def test_members_behind_what_a_register_held_before_say_nothing_of_the_bytes_behind_it(program: Path) -> None:
     assert told(program, "cleared", 4) == {"unsigned char", "struct page"}
+
+
+def test_a_pointer_that_is_stored_behind_what_a_register_holds_later_says_nothing_of_bytes(program: Path) -> None:
+    assert told(program, "answered", 2) == {"unsigned char"}
 
 
 def test_bytes_that_are_compared_with_bytes_stay_bytes(program: Path) -> None:

@@ -278,3 +278,31 @@ def test_a_place_without_a_name_holds_what_the_pointer_to_it_leads_to_otherwise(
     # Where a variable is, that says what is there.
     fake.variables.append(Place("room", fake.double, PlaceKind.CFA, -1, -64, 0, 100))
     assert touched(code)[-1] == "?"
+
+
+@pytest.mark.parametrize(("offset", "told"), [(24, "node.key"), (16, "?"), (32, "?")])
+def test_what_the_caller_put_on_the_stack_is_there_until_it_is_changed(
+    fake: Fake, touched: Touched, offset: int, told: str
+) -> None:
+    """A variable that is told to be there at any time says what it is; who knows the frame does not change it."""
+    graph = fake.graph
+    fake.prototypes[0] = Prototype("f", 0, (*(("n", fake.long),) * 7, ("of", graph.pointer_to(fake.node))), 0)
+    fake.variables = [
+        Place("of", graph.pointer_to(fake.node), PlaceKind.MEMORY, RSP, offset, 1, 3),
+        Place("n", fake.long, PlaceKind.REGISTER, RDI, 0, 0, 1),
+    ]
+    for store, known in (("nop", told), ("mov %rdi,24(%rsp)", "?")):
+        code = f"push %rbx; nop; nop; lea -8(%rsp),%rdi; call *%rbx; {store}; mov 24(%rsp),%rax; mov 8(%rax),%rcx; ret"
+        assert touched(code, rule=lambda pc: (RSP, 16 if pc else 8))[-1] == known
+
+
+@pytest.mark.parametrize(("taken", "told"), [("link", "node.key"), ("item", "?")])
+def test_what_is_called_changes_as_much_as_it_takes_to_be_there_on_the_stack(
+    fake: Fake, touched: Touched, taken: str, told: str
+) -> None:
+    graph = fake.graph
+    fake.takes((RSI, fake.node))
+    parameters = (*(("n", fake.long),) * 6, ("of", graph.pointer_to(getattr(fake, taken))))
+    fake.prototypes[0x40] = Prototype("g", 0, parameters, 0x40)
+    code = "sub $40,%rsp; mov %rsi,24(%rsp); lea 8(%rsp),%rax; push %rax; call 1f; mov 32(%rsp),%rax; mov 8(%rax),%rcx"
+    assert touched(f"{code}; add $48,%rsp; ret; .p2align 6; 1: ret")[-1] == told

@@ -213,6 +213,18 @@ def test_a_members_offset_and_an_index_of_which_nothing_is_known_are_of_some_ele
     assert touched("mov 20(%rdi,%rsi),%rax; ret") == ["?"]
     assert touched("mov 24(%rdi,%rsi,2),%rax; ret") == ["?"]
     assert touched("mov (%rdi,%rsi),%eax; ret") == ["?"]
+    # Or before the first one.
+    assert touched("neg %rsi; mov 24(%rdi,%rsi),%rax; ret") == ["item.value"]
+
+
+def test_an_index_whose_steps_leave_an_array_is_the_one_it_is_first(fake: Fake, touched: Touched) -> None:
+    loop = "xor %ecx,%ecx; 1: mov {}(%rdi,%rcx),%rax; add ${},%rcx; jne 1b; ret"
+    graph = fake.graph
+    longs = graph.add(TypeRecord(Kind.ARRAY, target=fake.long, count=4))
+    members = (fake.member("n", 0, 8, fake.long), fake.member("of", 8, 32, longs), fake.member("m", 40, 8, fake.long))
+    fake.takes((RDI, graph.add(TypeRecord(Kind.STRUCT, "few", 48, keyword="struct", members=members))))
+    for offset, step, told in ((8, 32, "few.of[]"), (32, 64, "few.of[]"), (40, 64, "?"), (8, 36, "?"), (0, 32, "?")):
+        assert touched(loop.format(offset, step)) == [told]
 
 
 def test_an_index_beside_a_pointer_that_goes_on_by_several_elements(fake: Fake, touched: Touched) -> None:

@@ -38,7 +38,7 @@ from undwarf.types.layouts.locate import locate
 from undwarf.types.layouts.located import Located
 from undwarf.types.layouts.model import VOID
 from undwarf.types.layouts.virtual import is_method_table, virtual_base
-from undwarf.types.sources.calling import argument_registers
+from undwarf.types.sources.calling import argument_registers, stack_arguments
 from undwarf.types.sources.place_table import WORDS, sorted_places, table_of
 from undwarf.types.sources.places import GlobalVariable, Place, PlaceKind, Prototype
 
@@ -220,6 +220,26 @@ class Questions:
             return []
         given = argument_registers(self.graph, prototype.parameters, prototype.returns)
         return [(register, value_of_type(self.graph, t, piece, 8)) for register, t, piece in given]
+
+    @cython.locals(rows="const long long[::1]", at=cython.Py_ssize_t)
+    def given_on_stack(self, prototype: Prototype | None) -> list[tuple[int, int]]:
+        """(offset from the call frame address, number of the value) of the pointers that the caller puts on the stack
+        for the function, where variables are told to be at any time: until something is stored there, they are."""
+        if prototype is None or self._machine.name != "x86_64":
+            return []
+        given = {offset for offset, _t in stack_arguments(self.graph, prototype.parameters, prototype.returns)}
+        rows, found = self.in_frame, dict[int, set[int]]()
+        for at in range(0, len(rows) if given else 0, _WORDS):
+            counted = rows[at + 2] == _MEMORY and rows[at + 3] == self._machine.stack_pointer
+            if (not counted and rows[at + 2] != _CFA) or rows[at + 5] or rows[at + 6]:
+                continue
+            offset = rows[at + 4]
+            if counted:
+                rule = self.program.frame_rules([self._low + rows[at]])[0]
+                offset -= rule[1] if rule is not None and rule[0] == self._machine.stack_pointer else offset + 1
+            if offset in given:
+                found.setdefault(offset, set()).add(self.held(rows[at + 7], 0, 8))
+        return [(offset, next(iter(said))) for offset, said in found.items() if len(said) == 1]
 
     @cython.locals(rows="long long[::1]", at=cython.Py_ssize_t)
     def _begins_placed(self) -> bool:

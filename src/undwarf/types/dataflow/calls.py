@@ -9,7 +9,7 @@ from undwarf.types.dataflow.program import Program
 from undwarf.types.dataflow.values import ANYWHERE, OBJECT, value_of_type
 from undwarf.types.layouts.model import Kind
 from undwarf.types.sources.c_library import GIVEN_BACK, returned_number
-from undwarf.types.sources.calling import argument_registers, returned_in_memory
+from undwarf.types.sources.calling import argument_registers, returned_in_memory, stack_arguments
 from undwarf.types.sources.places import Prototype
 
 __all__ = ["REGISTERS", "Calls", "Returned"]
@@ -139,6 +139,15 @@ class Calls:
             taken = {register for register, _t, _piece in self._arguments(prototype)}
             found |= dict.fromkeys((one for one in self._machine.parameters if one not in taken), UNTOUCHED)
         return found
+
+    def stack_rooms(self, target: int | None) -> tuple[tuple[int, int], ...]:
+        """(distance from the stack's end, bytes of what is there) of the addresses that what is called takes there."""
+        graph = self._graph
+        prototype = self._program.callee(target & 0xFFFFFFFFFFFFFFFF) if target is not None else None
+        if prototype is None or not self._takes_no_more(prototype):
+            return ()
+        given = stack_arguments(graph, prototype.parameters, prototype.returns)
+        return tuple((offset, self.room(graph.target(t))) for offset, t in given if graph.is_pointer(t))
 
     def room(self, t: int) -> int:
         """The bytes of what the address of a type is given for; 0 where as many as one likes may be meant."""

@@ -24,6 +24,7 @@ cdef class Effects(Results):
     cdef int _on_stack(self, Py_ssize_t k, Py_ssize_t row, long long action) except? -1
     cdef int call(self, Py_ssize_t k, Py_ssize_t row, int flow) except? -1
     cdef int _given(self, object target, object register, long long offset) except? -1
+    cdef int _given_on_stack(self, object target) except? -1
     cdef int _called(self, Py_ssize_t k, Py_ssize_t row) except? -1
     cdef long long _room_of(self, object target, object register) except? -0x7FFFFFFFFFFFFFFF
     cdef object _returned_through(self, int value)

@@ -326,6 +326,8 @@ class Effects(Results):
                     self.escape_as(value, room)
                 if flow == CALL and not self.step_of(value):
                     self._given(target, register, self.offset_of(value))
+        if flow == CALL and self.escaped:
+            self._given_on_stack(target)
         self.lose_escaped(k)
         self._lose(low, 0)
         if self.top > 64:
@@ -359,6 +361,23 @@ class Effects(Results):
         if pointers is None:
             pointers = self.values.pointers[target] = self.questions.calls.pointers(target)
         self.escaped_as[offset] = pointers.get(register, NOTHING)
+        return 0
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    def _given_on_stack(self, target: Any) -> cython.int:
+        """Addresses of the frame are given to what is called where the stack ends."""
+        at: cython.Py_ssize_t
+        top: cython.int = self.state[self.stack_pointer]
+        given: Any = self.values.stack_rooms.get(target)
+        if given is None:
+            given = self.values.stack_rooms[target] = self.questions.calls.stack_rooms(target)
+        if not given or self.base_of(top) != FRAME or self.step_of(top):
+            return 0
+        for offset, room in given:
+            at = self.slot(self.offset_of(top) + offset, 8, False)
+            if at >= 0:
+                self.escape_as(self.state[at], room)
         return 0
 
     @cython.cfunc

@@ -49,6 +49,7 @@ class FixedPoint(Effects):
     """By block, which register is 0 behind it (:mod:`undwarf.types.dataflow.branches`)."""
     open: cython.bint
     listing: Any
+    on_stack: Any
     visits: cython.longlong
     most_words: cython.Py_ssize_t
 
@@ -58,6 +59,12 @@ class FixedPoint(Effects):
         self.most_words = limits.flow_words
         self.open = False
         self.listing = listing
+        self.on_stack: Any = ()
+
+    def given_on_stack(self, values: Any) -> None:
+        """Tell what is in the frame at the function's begin: offsets from the call frame address, and numbers of
+        values."""
+        self.on_stack = values
 
     def solve(self, blocks: Any, order: Any) -> bool:
         """Follow the flow to a fixed point through the blocks of an order; whether there was one. What leads to one of
@@ -181,6 +188,8 @@ class FixedPoint(Effects):
                 if roots[number] == 2:
                     for register, value in begin:
                         self.state[register] = self.values.number(value)
+                    for offset, value in self.on_stack:
+                        self.put(offset, 8, value)
                 self._keep(number)
                 queued[i] = 1
                 lowest = min(lowest, i)

@@ -36,6 +36,8 @@ cdef class Values:
     cdef dict pointers
     # Bytes of what calls are given the addresses of, likewise.
     cdef dict rooms
+    # The same of what is given on the stack.
+    cdef dict stack_rooms
     # What is lent to one function after the other; None while it is.
     cdef object pool
 

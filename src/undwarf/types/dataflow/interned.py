@@ -90,6 +90,7 @@ class Values:
         self.taken: dict[int, Any] = {}
         self.pointers: dict[int, dict[int, int]] = {}
         self.rooms: dict[int, dict[int, int]] = {}
+        self.stack_rooms: dict[int, tuple[tuple[int, int], ...]] = {}
         self.pool: Any = None
         self.intern(NUMBER, 0, 1, 0, 0)
         self.intern(NUMBER, 0, 0, 0, 0)

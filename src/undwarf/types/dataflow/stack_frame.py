@@ -205,6 +205,9 @@ class StackFrame(RegisterVariables):
             self.held_first[e + 1] = self.holders_used
             self.reach[2 * e] = offset - 7
             self.reach[2 * e + 1] = latest if latest > offset else offset + EVERYTHING
+            if offset < 0:
+                # No object lies in this frame and in that of the caller.
+                self.reach[2 * e + 1] = min(self.reach[2 * e + 1], 0)
             self.runs[e * RUN_WORDS + 1] = 0
         self.held_count = count
         return 0

@@ -172,6 +172,7 @@ class Tracker:
             if rule is not None:
                 ints[2 * count + number], offsets[number] = rule
         begin = self._at_entry(low)
+        self._states.given_on_stack(self.questions.given_on_stack(program.source.prototype_at(low)))
         return self._states.solve((column, count, blocks.total, ruled, blocks.roots, flow.open, begin), order)
 
     def _at_entry(self, low: int) -> list[tuple[int, Value | None]]:

@@ -68,6 +68,7 @@ def touched(tracker: Tracker, k: int, operand: Memory, where: Value, size: int) 
         of = questions.variable_of(where) if where[0] == ADDRESS else (where[1], where[4])
         words = copied(tracker, k, operand, *of, size) if of is not None and isinstance(found, str) else None
         other = words or in_variable(tracker, k, operand, size) or _of_element(tracker, operand, base, size)
+        other = other or _at_first_turn(tracker, operand, base, where, size)
         other = other or _by_any_index(tracker, operand, where, size) or in_said_array(tracker, k, operand, size)
         return other or "index not understood"
     whole = graph.size(where[1])
@@ -367,15 +368,17 @@ def _is_beside(operand: Memory, other: Memory) -> bool:
 
 
 def _leads_elsewhere(tracker: Tracker, k: int, at: int, register: int) -> bool:
-    """Whether a register that is set anew between two instructions leads to an object at the second, whose members are
-    not those of what it leads to at the first."""
+    """Whether a register that is set anew between two instructions leads to an object at the second, or to a pointer,
+    and not to the bytes that it leads to at the first."""
     instructions = tracker.flow.instructions
     between = range(at, k) if at < k else range(k, at)
     if not any(register in instructions[one].writes for one in between):
         return False
     tracker.before(at)
     value = tracker.register(register)
-    return value is not None and value[0] == OBJECT and tracker.graph.is_aggregate(value[1])
+    if value is None or value[0] != OBJECT:
+        return False
+    return tracker.graph.is_aggregate(value[1]) or tracker.graph.is_pointer(value[1])
 
 
 def _overlap(tracker: Tracker, k: int, operand: Memory) -> bool:
@@ -470,11 +473,26 @@ def _of_element(tracker: Tracker, operand: Memory, base: Value | None, size: int
     if base is None or base[0] != OBJECT or base[2] or base[4] or operand.scale != 1 or not graph.is_aggregate(base[1]):
         return None
     index = tracker.register(operand.index) if operand.index != NONE else None
-    if operand.index == NONE or (index is not None and (index[0] != NUMBER or index[2] != 1 or index[4])):
+    if operand.index == NONE or (index is not None and (index[0] != NUMBER or abs(index[2]) != 1 or index[4])):
         return None
     offset = operand.displacement
     found = graph.member_at(base[1], offset, size) if offset > 0 and is_member(graph, base[1], offset, size) else None
     return Located(base[1], offset, found, "array") if found is not None else None
+
+
+def _at_first_turn(tracker: Tracker, operand: Memory, base: Value | None, where: Value, size: int) -> Located | None:
+    """An element of an array inside of an object that is counted from by an index whose steps leave the array: it is
+    none but the one that it is first, of a loop that has turns for more than there is."""
+    graph, index = tracker.graph, tracker.register(operand.index) if operand.index != NONE else None
+    if index is None or index[0] != NUMBER or index[4] or base is None or base[0] != OBJECT or base[2]:
+        return None
+    step = abs(index[2] * operand.scale)
+    low, high = where[4], where[4] + size
+    inside = [by for at, by, total in graph.arrays(where[1]) if at <= low and high <= at + total <= at + step]
+    if step != abs(where[2]) or not inside or any(step % by for by in inside):
+        return None
+    found = graph.member_at(where[1], low, size)
+    return Located(where[1], low, found, "array") if found is not None else None
 
 
 def _tail(tracker: Tracker, operand: Memory, base: Value | None, where: Value, size: int) -> Located | None:
