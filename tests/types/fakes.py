@@ -80,6 +80,10 @@ class Fake:
         """Nothing is inlined."""
         return []
 
+    def made_for(self, pc: int) -> list[int]:
+        """It is no template."""
+        return []
+
     def related(self, pc: int) -> list[list[int]]:
         return []
 

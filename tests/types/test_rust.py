@@ -12,14 +12,17 @@ import pytest
 from click.testing import CliRunner
 
 from undwarf.cli.main import undwarf
+from undwarf.types.access import Access
 from undwarf.types.dataflow.tracking import Tracker
 from undwarf.types.layouts.arrays import is_of_smaller
 from undwarf.types.layouts.model import Kind, Member, TypeGraph, TypeRecord
+from undwarf.types.merged import is_merged, of_any
 from undwarf.types.sources.places import Place, PlaceKind
 from undwarf.types.uses.homes import taken_apart
 
 SOURCE = """
 use std::collections::BTreeMap;
+#[derive(Clone, Copy)]
 pub struct Point { pub x: f64, pub id: u32, pub tag: u16 }
 #[no_mangle] #[inline(never)]
 pub fn points(n: u32) -> Vec<Point> { (0..n).map(|i| Point { x: 1.0, id: i, tag: 2 }).collect() }
@@ -36,7 +39,22 @@ pub fn four(n: u32) -> Vec<Point> {
     vec![Point { x: 1.0, id: n, tag: 2 }, Point { x: 2.0, id: 2, tag: n as u16 },
          Point { x: 3.0, id: n, tag: 3 }, Point { x: 4.0, id: 4, tag: n as u16 }]
 }
-fn main() { println!("{} {} {}", points(9).len(), ends(40), four(3).len()); }
+pub struct Cell { pub row: u64, pub at: u64 }
+#[no_mangle] #[inline(never)]
+pub fn grown(n: u64, points: &mut Vec<Point>, cells: &mut Vec<Cell>) {
+    for i in 0..n {
+        points.push(Point { x: 1.0, id: i as u32, tag: 2 });
+        cells.push(Cell { row: i, at: n });
+    }
+}
+#[inline(never)]
+pub fn pushed<T: Copy>(to: &mut Vec<T>, one: T) { if to.len() < to.capacity() { to.push(one) } }
+fn main() {
+    let (mut some, mut others) = (points(9), Vec::new());
+    grown(5, &mut some, &mut others);
+    pushed(&mut some, Point { x: 0.0, id: 3, tag: 1 });
+    println!("{} {} {} {}", some.len(), ends(40), four(3).len(), others.len());
+}
 """
 
 
@@ -136,3 +154,45 @@ def test_what_is_allocated_is_what_a_vector_holds(tmp_path: Path) -> None:
     told = {one["type"] for one in found if one["how"] not in ("stack", "spill")}
     assert any(t and t.endswith("Point") for t in told)
     assert None not in told
+
+
+def test_what_was_made_for_several_types_is_told_without_them(tmp_path: Path) -> None:
+    said = [one for one in answers(tmp_path, "2", "grow_one", "17h") if one["type"] is not None]
+    assert {one["field"] for one in said} >= {"cap.__0"}
+    assert not any("Point" in one["type"] or "Cell" in one["type"] for one in said)
+
+
+@pytest.mark.parametrize(
+    ("names", "merged"),
+    [
+        ([b"_ZN3vec4grow17h0123456789abcdefE"], False),
+        ([b"_ZN3vec4grow17h0123456789abcdefE", b"_ZN3vec4grow17h0123456789abcdeaE"], True),
+        ([b"_ZN3vec4grow17h0123456789abcdefE", b"grow"], False),
+        ([b"_ZN1AC1Ev", b"_ZN1AC2Ev"], False),
+        ([b"_RNvMs3_4RawVecPaE4grow", b"_RNvMs3_4RawVecPhE4grow"], True),
+    ],
+)
+def test_merged_functions_have_several_symbols_of_rust(names: list[bytes], merged: bool) -> None:
+    assert is_merged(names) == merged
+
+
+def test_what_a_generic_function_does_with_its_types_is_told_of_them(tmp_path: Path) -> None:
+    said = answers(tmp_path, "2", "pushed", "17h")
+    assert any(one["field"] == "len" and "Vec<made::Point" in str(one["type"]) for one in said)
+
+
+def test_a_merged_functions_own_types_are_not_told() -> None:
+    graph = TypeGraph()
+    number = graph.add(TypeRecord(Kind.INT, "u64", 8, keyword=""))
+    inner = graph.add(TypeRecord(Kind.STRUCT, "Inner", 8, members=(Member("cap", 0, 8, 0, 0, number),)))
+    given = graph.add(TypeRecord(Kind.STRUCT, "Point", 8, members=(Member("x", 0, 8, 0, 0, number),)))
+    members = (Member("inner", 8, 8, 64, 0, inner), Member("held", 0, 8, 0, 0, given))
+    whole = graph.add(TypeRecord(Kind.STRUCT, "Vec<Point>", 16, members=members))
+
+    def told(t: int, name: str, offset: int) -> tuple[str | None, int | None, str]:
+        one = of_any(graph, Access(0, "", "r", name, offset, "", 8, "variable", type_number=t), [given])
+        return one.type, one.offset, one.field
+
+    assert told(whole, "Vec<Point>", 8) == ("Inner", 0, "cap")
+    assert told(whole, "Vec<Point>", 0) == (None, None, "")
+    assert told(inner, "Inner", 0) == ("Inner", 0, "")

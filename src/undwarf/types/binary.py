@@ -324,6 +324,11 @@ class Binary:
             return ""
         return self.symbols.names_at(number)[0].decode("utf-8", "backslashreplace")
 
+    def names_of(self, address: int) -> list[bytes]:
+        """All symbols that a function has."""
+        number = self.symbols.find(address) if self.symbols is not None else None
+        return self.symbols.names_at(number) if self.symbols is not None and number is not None else []
+
     def never_returns(self, address: int) -> bool:
         """Whether a call of what begins at an address is the last thing a function does."""
         found = self._endless.get(address)

@@ -24,11 +24,12 @@ from undwarf.types.dataflow.values import ADDRESS
 from undwarf.types.dataflow.ways import KernelWays
 from undwarf.types.inference.callers import Callers, follow
 from undwarf.types.layouts.embedders import Embedders
+from undwarf.types.merged import SHORT, depends, is_merged, is_of_rust, of_any
 from undwarf.types.operands import NOTHING_KNOWN, Operands
 from undwarf.types.skid import late
 from undwarf.types.sources.data_symbols import DataSymbols
 from undwarf.types.sources.objects import APART, ELSEWHERE, ObjectFile
-from undwarf.types.sources.places import TypeSource
+from undwarf.types.sources.places import PlaceKind, TypeSource
 
 __all__ = ["Access", "Resolver"]
 
@@ -55,6 +56,8 @@ class _Function:
         self.flow = flow
         self.tracker = tracker
         self.inferred = inferred
+        self.made_for: list[int] = []
+        """What the function was made for, if it was made for other types as well."""
         self.answers: dict[int, list[Access]] = {}
         self.left: set[int] | None = None
 
@@ -152,10 +155,28 @@ class Resolver:
         flow, low, high = found
         made = self._followed(flow, low, high)
         made.left = set(self._asked(low, high)) or None
+        if made.tracker.has_variables:
+            made.made_for = self._merged(made)
         self._let_go()
         self._functions[low] = made
         self._ranges.insert(bisect_right(self._ranges, (low, high)), (low, high))
         return made
+
+    def _merged(self, function: _Function) -> list[int]:
+        """What a function was made for, if it is, or may well be, the same as others that were made for other types."""
+        names = self.binary.names_of(function.low)
+        if not is_of_rust(names):
+            return []
+        made_for = self.source.made_for(function.low)
+        if not made_for or is_merged(names):
+            return made_for
+        count = len(function.flow.instructions)
+        # What is not optimised has its parameters in the frame, and is not compared with others.
+        kept = {place.kind for scope in self.source.places(function.low) for place in scope}
+        if count > SHORT or PlaceKind.REGISTER not in kept:
+            return []
+        answers = (one for k in range(count) for one in self._answer(function, k))
+        return [] if depends(self.graph, answers, made_for) else made_for
 
     def _let_go(self) -> None:
         """Forget functions of which nothing more will be asked, but the last of them; and the one that was asked about
@@ -264,7 +285,10 @@ class Resolver:
             return [nothing(address, "", "not the begin of an instruction")]
         found = function.answers.get(index)
         if found is None:
-            found = function.answers[index] = self._answer(function, index)
+            found = self._answer(function, index)
+            if function.made_for:
+                found = [of_any(self.graph, one, function.made_for) for one in found]
+            function.answers[index] = found
         return found
 
     def sampled(self, address: int) -> Access:

@@ -179,6 +179,17 @@ class DwarfTypes:
             found = self._leading[t] = self.graph.is_pointer(t) or not self.graph.is_scalar(t)
         return bool(found)
 
+    def made_for(self, entry: Entry) -> list[int]:
+        """The types that a function was made for, as its entry says, or what that specifies."""
+        found: list[int] = []
+        for _hop in range(8):
+            found = [self.of(child) for child in entry.space.children(entry, _TYPE_PARAMETERS)]
+            further = entry.reference(ABSTRACT_ORIGIN) or entry.reference(SPECIFICATION)
+            if found or further is None:
+                break
+            entry = further
+        return found
+
     def language(self, entry: Entry) -> int:
         """DW_LANG_* of an entry's unit."""
         key = (entry.space.number, entry.unit)

@@ -95,6 +95,10 @@ class BtfSource:
         """Nothing: BTF does not say what is inlined."""
         return []
 
+    def made_for(self, pc: int) -> list[int]:
+        """Nothing: BTF knows of no templates."""
+        return []
+
     def related(self, pc: int) -> list[list[int]]:
         """Nothing: BTF does not say what a function's variables are, nor does it know of bases."""
         return []

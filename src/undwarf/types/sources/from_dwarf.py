@@ -205,6 +205,11 @@ class DwarfSource:
         function = self._scopes(pc)
         return function.returned_at(pc) if function is not None else []
 
+    def made_for(self, pc: int) -> list[int]:
+        """The types that a generic function was made for."""
+        function = self._scopes(pc)
+        return self.types.made_for(function.entry) if function is not None else []
+
     def types_of_variables(self, pc: int) -> Iterable[int]:
         """Types of the variables and parameters of a function, those of what is inlined in it too."""
         function = self._scopes(pc)

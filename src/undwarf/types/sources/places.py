@@ -105,6 +105,9 @@ class TypeSource(Protocol):
         """The types that the functions return which are inlined at ``pc``, void for none, the innermost first; then
         that of the function itself."""
 
+    def made_for(self, pc: int) -> list[int]:
+        """The types that the function that holds ``pc`` was made for, of a generic one or of a template."""
+
     def related(self, pc: int) -> list[list[int]]:
         """Aggregates the function that holds ``pc`` speaks of, in groups, those nearest to its variables first."""
 
