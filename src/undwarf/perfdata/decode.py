@@ -3,7 +3,7 @@
 
 The caller hands in windows of the record stream (native byte order, nothing compressed). Of what a :class:`Decoder` is
 made is in modules of their own, each of which goes on from the one before: columns (`columns.py`), samples
-(`sample_records.py`), other records (`side_records.py`).
+(`sample_events.py`, `read_counters.py`, `sample_records.py`), other records (`side_records.py`).
 """
 
 from typing import Any

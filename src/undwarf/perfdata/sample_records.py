@@ -1,11 +1,10 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, cdivision=False, initializedcheck=False
-"""Samples: the event that each is of, its fields, the counters that are read with it.
+"""Samples: their fields.
 
 Only the header, the sizes and the small fields are touched, never the stack bytes: on a recording of gigabytes the page
 faults are the cost. Field order: ``perf_output_sample`` in ``kernel/events/core.c``.
 """
 
-import os
 from typing import Any
 
 import cython
@@ -13,152 +12,21 @@ from cython.cimports.undwarf.perfdata import sample_columns as columns
 from cython.cimports.undwarf.perfdata import sample_fields as fields
 from cython.cimports.undwarf.perfdata.native import u32, u64
 
-from undwarf.buffers import zeros
-from undwarf.perfdata.columns import Columns
+from undwarf.perfdata.read_counters import ReadCounters
 
 # Bits of `read_format` and `branch_sample_type` (include/uapi/linux/perf_event.h).
-READ_ID = cython.declare(cython.ulonglong, 4)
 READ_GROUP = cython.declare(cython.ulonglong, 8)
 BRANCH_HW_INDEX = cython.declare(cython.ulonglong, 1 << 17)
 BRANCH_COUNTERS = cython.declare(cython.ulonglong, 1 << 19)
 
 
 @cython.cclass
-class SampleRecords(Columns):
+class SampleRecords(ReadCounters):
     """Decodes one sample at a time into a row of its own, or into one for each counter that was read with it."""
-
-    _events: Any
-    _places: Any
-    _ids: Any
-    _read_ids: Any
 
     def __init__(self, max_samples: int) -> None:
         super().__init__(max_samples)
-        self._events = zeros("Q", 0)
-        self._event_count = 0
-        self._timed = False
-        self._single = False
-        self._places = zeros("Q", 0)
-        self._ids = zeros("Q", 0)
-        self._owners = zeros("I", 0)
-        self._splits = False
-        self._room = 1
-        self._read_ids = zeros("Q", 64)
-        self._read_threads = zeros("I", 64)
-        self._read_values = zeros("Q", 64)
-        self._read_count = 0
-        self.unordered = self.unknown_ids = self.bad_stacks = 0
-        self.new_segment()
-
-    def new_segment(self) -> None:
-        """Rounds start anew: another file of a directory is another writer."""
-        self._next_flush = 0
-        self._newest = 0
-        self._flushed = 0
-
-    # -- events -------------------------------------------------------------------------------------------------
-
-    @cython.locals(ids="const unsigned long long[::1]", owners="const unsigned int[::1]")
-    def set_events(self, table: Any, places: Any, ids: Any, owners: Any, wanted_words: int, wanted_shorts: int) -> None:
-        """Say how samples of each event look, and which event an id means.
-
-        ``table``: EVENT_WORDS words ('Q') an event, see ``events.decoder_table``. ``places``: the distinct
-        offsets ('Q') of the id in a sample. ``ids`` ('Q') and their event numbers ``owners`` ('I').
-        ``wanted_words`` and ``wanted_shorts``: bit masks of the SAMPLE_WORDS and SAMPLE_SHORTS that get written.
-        """
-        self._wanted_words |= wanted_words
-        self._wanted_shorts |= wanted_shorts
-        self._events = table
-        self._event_count = self._events.shape[0] // columns.EVENT_WORDS
-        self._single = self._event_count == 1
-        self._timed = False
-        row: cython.Py_ssize_t
-        for row in range(0, self._event_count * columns.EVENT_WORDS, columns.EVENT_WORDS):
-            if self._events[row + columns.EVENT_FIELDS] & fields.TIME:
-                self._timed = True
-            if self._is_split(row):
-                self._splits = True
-        self._places = places
-        n: cython.Py_ssize_t = ids.shape[0]
-        bits: cython.int = 4
-        while (cython.cast(cython.Py_ssize_t, 1) << bits) < 2 * n + 2:
-            bits += 1
-        self._ids = zeros("Q", 1 << bits)
-        self._owners = zeros("I", 1 << bits)
-        # A random odd factor: ids cannot be chosen to meet in one slot.
-        self._id_factor = int.from_bytes(os.urandom(8), "little") | 1
-        self._id_shift = 64 - bits
-        self._last_id = 0
-        self._last_owner = 0
-        mask: cython.ulonglong = (1 << bits) - 1
-        at: cython.ulonglong
-        i: cython.Py_ssize_t
-        for i in range(n):
-            at = (ids[i] * self._id_factor) >> self._id_shift
-            while self._owners[at] != 0 and self._ids[at] != ids[i]:
-                at = (at + 1) & mask
-            if self._owners[at] == 0:
-                self._ids[at] = ids[i]
-                self._owners[at] = owners[i] + 1
-
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(-1)
-    def _owner(self, identifier: cython.ulonglong) -> cython.int:
-        """The event number + 1 of an id; 0 for an unknown one. Id 0 is the first event's."""
-        if identifier == 0:
-            return 1
-        if identifier == self._last_id:
-            return self._last_owner
-        mask: cython.ulonglong = self._ids.shape[0] - 1
-        at: cython.ulonglong = (identifier * self._id_factor) >> self._id_shift
-        while self._owners[at] != 0:
-            if self._ids[at] == identifier:
-                self._last_id = identifier
-                self._last_owner = cython.cast(cython.int, self._owners[at])
-                return self._last_owner
-            at = (at + 1) & mask
-        return 0
-
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(-1)
-    @cython.locals(data="const unsigned char *")
-    def _sample_event(self, data: Any, end: cython.Py_ssize_t, at: cython.Py_ssize_t) -> cython.int:
-        """The event number + 1 of the sample at ``at``; 0 when its id is unknown."""
-        i: cython.Py_ssize_t
-        row: cython.Py_ssize_t
-        place: cython.Py_ssize_t
-        owner: cython.int
-        if self._single:
-            return 1
-        if self._places.shape[0] == 0:
-            return 1 if self._event_count > 0 else 0
-        # Events of one recording agree on the place; where they do not, an id only counts at its event's own.
-        for i in range(self._places.shape[0]):
-            place = cython.cast(cython.Py_ssize_t, self._places[i])
-            if at + place + 8 > end:
-                continue
-            owner = self._owner(u64(data, end, at + place))
-            row = (owner - 1) * columns.EVENT_WORDS
-            if owner > 0 and cython.cast(cython.Py_ssize_t, self._events[row + columns.EVENT_ID_AT]) == place:
-                return owner
-        return 0
-
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def _effective(self, time: cython.ulonglong) -> cython.ulonglong:
-        """When a record counts as delivered: its time; without one, what the last round had flushed."""
-        if time == 0 or ~time == 0:
-            return self._flushed
-        if time > self._newest:
-            self._newest = time
-        if time < self._flushed:
-            self.unordered += 1
-        return time
-
-    # -- fields -------------------------------------------------------------------------------------------------
+        self.bad_stacks = 0
 
     @cython.cfunc
     @cython.nogil
@@ -194,7 +62,7 @@ class SampleRecords(Columns):
             self._h[columns.SHORT_EVENT * self._capacity + n] = cython.cast(cython.ushort, owner - 1)
         self._h[columns.SHORT_MISC * self._capacity + n] = cython.cast(cython.ushort, misc)
         self.samples = n + 1
-        if self._is_split(row):
+        if self._splits and self._is_split(row):
             self._split(data, end, at + self._h[columns.SHORT_READ_AT * self._capacity + n], row, n)
         return 0
 
@@ -452,141 +320,3 @@ class SampleRecords(Columns):
                 return -1
             p += 8 + cython.cast(cython.Py_ssize_t, count)
         return p
-
-    # -- counters -----------------------------------------------------------------------------------------------
-
-    @cython.final
-    @cython.cfunc
-    @cython.nogil
-    @cython.inline
-    @cython.exceptval(-1)
-    def _is_split(self, row: cython.Py_ssize_t) -> cython.bint:
-        """Whether samples of the event at ``row`` have counters with ids."""
-        form: cython.ulonglong = self._events[row + columns.EVENT_READ_FORMAT]
-        kind: cython.ulonglong = self._events[row + columns.EVENT_FIELDS]
-        return (kind & fields.READ) != 0 and (form & READ_ID) != 0
-
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(-1)
-    @cython.locals(data="const unsigned char *")
-    def _split(
-        self, data: Any, end: cython.Py_ssize_t, read: cython.Py_ssize_t, row: cython.Py_ssize_t, n: cython.Py_ssize_t
-    ) -> cython.int:
-        """Make of sample ``n``, the last one, a sample for each counter that was read with it and has counted since it
-        was last read, with what it counted as the period: what perf makes of it (tools/perf/util/session.c,
-        deliver_sample_group). ``read`` is where the counters begin.
-        """
-        form: cython.ulonglong = self._events[row + columns.EVENT_READ_FORMAT]
-        values: cython.Py_ssize_t = 1
-        step: cython.Py_ssize_t = 8 * cython.cast(cython.Py_ssize_t, self._events[row + columns.EVENT_VALUE_WORDS])
-        p: cython.Py_ssize_t = read
-        cap: cython.Py_ssize_t = self._capacity
-        tid: cython.int = self._i[columns.INT_TID * cap + n]
-        thread: cython.uint = cython.cast(cython.uint, tid) if self._events[row + columns.EVENT_BY_THREAD] else 0
-        identifier: cython.ulonglong
-        period: cython.ulonglong
-        made: cython.Py_ssize_t = n
-        owner: cython.int
-        _k: cython.Py_ssize_t
-        if form & READ_GROUP:
-            values = cython.cast(cython.Py_ssize_t, u64(data, end, p))
-            p += 8 + 8 * cython.cast(cython.Py_ssize_t, self._events[row + columns.EVENT_READ_TIMES])
-            # A group has each event once.
-            if values > self._event_count:
-                values = self._event_count
-            if values > (self._room - 1):
-                values = self._room - 1
-        else:
-            # The times stand between the value and its id.
-            step = 8 * cython.cast(cython.Py_ssize_t, self._events[row + columns.EVENT_READ_TIMES])
-        for _k in range(values):
-            identifier = u64(data, end, p + 8 if form & READ_GROUP else p + 8 + step)
-            owner = self._owner(identifier) if identifier != 0 else 0
-            if owner > 0:
-                period = self._counted(identifier, thread, u64(data, end, p))
-                if period != 0:
-                    if made != n:
-                        self.copy_row(n, made)
-                    self._q[columns.WORD_PERIOD * cap + made] = period
-                    self._h[columns.SHORT_EVENT * cap + made] = cython.cast(cython.ushort, owner - 1)
-                    self._q[columns.WORD_ID * cap + made] = identifier
-                    if (
-                        self._events[(owner - 1) * columns.EVENT_WORDS + columns.EVENT_REGS_USER]
-                        != self._events[row + columns.EVENT_REGS_USER]
-                    ):
-                        # Its event does not say the registers of this sample.
-                        self._h[columns.SHORT_REGS_AT * cap + made] = 0
-                    made += 1
-            else:
-                self.unknown_ids += 1
-            p += step
-        if made == n:
-            self.clear_row(n)
-        self.samples = made
-        return 0
-
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def _read_slot(self, identifier: cython.ulonglong, thread: cython.uint) -> cython.Py_ssize_t:
-        """Where a counter's last value is, or belongs: the slot is free if its id is 0."""
-        mask: cython.ulonglong = self._read_ids.shape[0] - 1
-        at: cython.ulonglong = ((identifier + thread * self._id_factor) * self._id_factor) >> 20 & mask
-        while self._read_ids[at] != 0 and not (self._read_ids[at] == identifier and self._read_threads[at] == thread):
-            at = (at + 1) & mask
-        return at
-
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def _counted(self, identifier: cython.ulonglong, thread: cython.uint, value: cython.ulonglong) -> cython.ulonglong:
-        """What a counter has counted since it was last read."""
-        at: cython.Py_ssize_t
-        before: cython.ulonglong
-        if 2 * (self._read_count + 1) > self._read_ids.shape[0]:
-            with cython.gil:
-                self._grow_reads()
-        at = self._read_slot(identifier, thread)
-        if self._read_ids[at] == 0:
-            self._read_ids[at] = identifier
-            self._read_threads[at] = thread
-            self._read_count += 1
-        before = self._read_values[at]
-        self._read_values[at] = value
-        return value - before
-
-    @cython.cfunc
-    @cython.locals(
-        ids="unsigned long long[::1]", threads="unsigned int[::1]", values="unsigned long long[::1]", at="Py_ssize_t"
-    )
-    def _grow_reads(self) -> cython.int:
-        """Double the table of counters."""
-        ids = self._read_ids
-        threads = self._read_threads
-        values = self._read_values
-        size: cython.Py_ssize_t = ids.shape[0]
-        self._read_ids = zeros("Q", 2 * size)
-        self._read_threads = zeros("I", 2 * size)
-        self._read_values = zeros("Q", 2 * size)
-        i: cython.Py_ssize_t
-        for i in range(size):
-            if ids[i] != 0:
-                at = self._read_slot(ids[i], threads[i])
-                self._read_ids[at] = ids[i]
-                self._read_threads[at] = threads[i]
-                self._read_values[at] = values[i]
-        return 0
-
-    @cython.locals(counts="unsigned long long[::1]")
-    def events_used(self) -> list[int]:
-        """Samples of each event."""
-        n: cython.Py_ssize_t
-        used = zeros("Q", self._event_count + 1)
-        counts = used
-        if self._event_count == 1:
-            return [self.samples]
-        with cython.nogil:
-            for n in range(self.samples):
-                counts[self._h[columns.SHORT_EVENT * self._capacity + n]] += 1
-        return list(used[: self._event_count])
