@@ -26,6 +26,41 @@ print(code, [name for name in {HEAVY!r} if name in sys.modules], file=sys.stderr
     assert done.stderr.strip() == "0 []"
 
 
+RECORDING = Path(__file__).parent.parent.parent / "examples" / "recording"
+UNUSED = {
+    "types --json": (
+        "ast", "dis", "undwarf.outputs.types", "undwarf.profile.jit", "undwarf.tables.store",
+        "undwarf.types.dataflow.ways", "undwarf.types.skid", "undwarf.unwind.aarch64", "undwarf.unwind.sources",
+    ),
+    "types": ("ast", "dis", "json", "undwarf.unwind.aarch64", "undwarf.unwind.sources"),
+    "report": ("ast", "dis", "undwarf.types.resolve", "undwarf.unwind.aarch64"),
+    "fold": ("ast", "dis", "undwarf.types", "undwarf.unwind.aarch64"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("command", "modules", "all_modules", "files"),
+    [("types --json", 265, 410, 18), ("types", 270, 410, 18), ("report", 175, 305, 12), ("fold", 170, 300, 13)],
+)
+def test_what_a_command_does_not_need_is_not_loaded(command: str, modules: int, all_modules: int, files: int) -> None:
+    arguments = [*command.split(), "--no-cache", "--symfs", str(RECORDING), str(RECORDING / "words.data")]
+    code = f"""
+import sys
+sys.argv = ["/bin/undwarf", *{arguments!r}]
+from undwarf.cli.main import run
+assert run(sys.argv[1:]) == 0
+ours = [one for name, one in sys.modules.items() if name.startswith("undwarf")]
+print([name for name in {UNUSED[command]!r} if name in sys.modules], file=sys.stderr)
+files = {{one.__file__ for one in ours if one.__file__.endswith(".so")}}
+print(len(ours), len(sys.modules), len(files), file=sys.stderr)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+    unused, counts = done.stderr.splitlines()[-2:]
+    assert unused == "[]"
+    found = tuple(map(int, counts.split()))
+    assert all(count <= most for count, most in zip(found, (modules, all_modules, files), strict=True)), found
+
+
 def test_help_names_every_command(undwarf: Run) -> None:
     done = undwarf("--help")
     assert done.returncode == 0

@@ -211,6 +211,16 @@ class Number(click.FloatRange):
         return number
 
 
+def terminal_width() -> int | None:
+    """The columns of the terminal that is written to; None for files and pipes."""
+    if not sys.stdout.isatty():
+        return None
+    # With it all kinds of archives are loaded.
+    import shutil
+
+    return shutil.get_terminal_size((120, 40)).columns
+
+
 class Job:
     """One command's run on one recording."""
 

@@ -1,12 +1,11 @@
 """``undwarf report``"""
 
-import shutil
 import sys
 from typing import TYPE_CHECKING
 
 import click
 
-from undwarf.cli.common import SKID, Job, Number, recording_command, talk
+from undwarf.cli.common import SKID, Job, Number, recording_command, talk, terminal_width
 from undwarf.errors import UsageError
 
 if TYPE_CHECKING:
@@ -128,7 +127,7 @@ def command(
         weight=weight,
         show_samples=show_nr_samples,
         colour=wants_colour(sys.stdout),
-        width=shutil.get_terminal_size((120, 40)).columns if sys.stdout.isatty() else None,
+        width=terminal_width(),
         dump=job.stack_dump,
         lost=recording.records.lost,
         path=recording.path,
@@ -155,7 +154,7 @@ def _show_source(job: Job, function: str, weight: "Weight", asm: bool, as_json: 
         weight=weight,
         path=recording.path,
         colour=wants_colour(sys.stdout),
-        width=shutil.get_terminal_size((120, 40)).columns if sys.stdout.isatty() else None,
+        width=terminal_width(),
         source_bytes=DEFAULT.source_bytes,
     )
     (write_json if as_json else write)(profile, sys.stdout, options, code)

@@ -2,14 +2,13 @@
 
 import io
 import os
-import shutil
 import sys
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from undwarf.cli.common import OPTIONS, SHARED, Job, Number
+from undwarf.cli.common import OPTIONS, SHARED, Job, Number, terminal_width
 from undwarf.errors import NothingUsable, UsageError
 from undwarf.outputs.escape import printable
 
@@ -121,6 +120,9 @@ def command(
         if page is not None:
             _page(job, page, type_name, skid, weight)
             return
+        if as_json and type_name is None:
+            _numbers(job, code, skid, weight)
+            return
         _report(job, type_name, code, skid, percent_limit, rows, weight, as_json)
 
 
@@ -133,6 +135,21 @@ def _check_together(page: bool, as_json: bool, code: bool, drawn: bool) -> None:
         raise UsageError("--code and --type do not go together", "", "--type draws one type, --code lists instructions")
 
 
+def _numbers(job: Job, code: bool, skid: bool, weight: "Weight") -> None:
+    """All numbers of a recording, for machines: what writes text is not needed."""
+    from undwarf.outputs import types_json
+
+    read = _Read(job, skid, weight, names=code)
+    _write_numbers(job, read, weight, [types_json.as_dict(found, name, code=code) for _, name, found in read.events()])
+
+
+def _write_numbers(job: Job, read: "_Read", weight: "Weight", events: list[dict[str, Any]]) -> None:
+    from undwarf.outputs import types_json
+
+    report = {"file": job.recording.path, "weight": weight, "events": events}
+    types_json.write({**report, "sharing": types_json.sharing_as_dict(read.clashes)}, sys.stdout)
+
+
 def _report(
     job: Job,
     type_name: str | None,
@@ -143,7 +160,7 @@ def _report(
     weight: "Weight",
     as_json: bool,
 ) -> None:
-    """The numbers of a recording."""
+    """The types of a recording, or one of them, drawn or in numbers."""
     from undwarf.outputs import types as text
     from undwarf.outputs import types_drawn as drawn
     from undwarf.outputs.paint import wants_colour
@@ -156,7 +173,7 @@ def _report(
 
     read = _Read(job, skid, weight, names=code)
     colour = wants_colour(sys.stdout)
-    width = shutil.get_terminal_size((120, 40)).columns if sys.stdout.isatty() else None
+    width = terminal_width()
     exact = job.recording.event_kinds[1]
     events = []
     names: set[str] = set()
@@ -179,15 +196,11 @@ def _report(
                 sys.stdout.write(f"{printable(name)}: ")
             drawn.write_type(found, row, sys.stdout, shown)
             continue
-        if as_json:
-            events.append(types_json.as_dict(found, name, code=code))
-            continue
         if k:
             sys.stdout.write("\n")
         (write_code if code else text.write)(found, name, sys.stdout, shown)
     if as_json:
-        report = {"file": job.recording.path, "weight": weight, "events": events}
-        types_json.write({**report, "sharing": types_json.sharing_as_dict(read.clashes)}, sys.stdout)
+        _write_numbers(job, read, weight, events)
     elif not code:
         text.write_sharing(read.clashes, sys.stdout, TypesOptions(colour=colour), names or None)
 

@@ -9,6 +9,7 @@ from bisect import bisect_left, bisect_right
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from undwarf.disasm import Flow, Machine, machine_of
 from undwarf.disasm.listing import Listing
@@ -21,15 +22,16 @@ from undwarf.types.dataflow.flow import FunctionFlow
 from undwarf.types.dataflow.program import Program
 from undwarf.types.dataflow.tracking import Tracker
 from undwarf.types.dataflow.values import ADDRESS
-from undwarf.types.dataflow.ways import KernelWays
 from undwarf.types.inference.callers import Callers, follow
 from undwarf.types.layouts.embedders import Embedders
 from undwarf.types.merged import SHORT, depends, is_merged, is_of_rust, of_any
 from undwarf.types.operands import NOTHING_KNOWN, Operands
-from undwarf.types.skid import late
 from undwarf.types.sources.data_symbols import DataSymbols
 from undwarf.types.sources.objects import APART, ELSEWHERE, ObjectFile
 from undwarf.types.sources.places import PlaceKind, TypeSource
+
+if TYPE_CHECKING:
+    from undwarf.types.dataflow.ways import KernelWays
 
 __all__ = ["Access", "Resolver"]
 
@@ -101,7 +103,11 @@ class Resolver:
         linked = not isinstance(elf, ObjectFile)
         self._operands = Operands(self.binary, source, kernel=kernel, linked=linked)
         self._kernel = kernel
-        self._ways = KernelWays(elf, self.binary.symbols) if kernel and elf.machine == _EM_X86_64 else None
+        self._ways: "KernelWays | None" = None  # noqa: UP037
+        if kernel and elf.machine == _EM_X86_64:
+            from undwarf.types.dataflow.ways import KernelWays
+
+            self._ways = KernelWays(elf, self.binary.symbols)
         if machine is not None:
             symbols = getattr(source, "symbols", None)
             self.program = Program(
@@ -327,6 +333,8 @@ class Resolver:
         instructions, k = place
         if flow is None:
             return None
+        from undwarf.types.skid import late
+
         found = late(flow, k, trap_after=trap_after)
         if found is None:
             return None

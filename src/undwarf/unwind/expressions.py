@@ -7,7 +7,6 @@ import cython
 from cython.cimports.undwarf.dwarf import operations
 from cython.cimports.undwarf.dwarf.leb128 import leb128
 
-from undwarf.unwind.aarch64.registers import LINK, PLACE_OF_DWARF
 from undwarf.unwind.machines import AARCH64
 from undwarf.unwind.memory import Memory
 
@@ -46,6 +45,8 @@ class Expressions(Memory):
         for i in range(64):
             self.place_of[i] = i
         if source.machine is AARCH64:
+            from undwarf.unwind.aarch64.registers import LINK, PLACE_OF_DWARF
+
             self.address_bits = (cython.cast(cython.ulonglong, 1) << 48) - 1
             self.link = LINK
             for i in range(64):

@@ -1,63 +1,72 @@
-"""The machines whose stacks can be walked: one package each, with modules of the same names."""
+"""The machines whose stacks can be walked: one package each, with modules of the same names, imported when they are
+needed."""
 
 from collections.abc import Callable
-from types import ModuleType
-from typing import Protocol, cast
+from functools import cache
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Protocol
 
 from undwarf.lazy_dataclasses import dataclass
-from undwarf.unwind.aarch64 import calls as aarch64_calls
-from undwarf.unwind.aarch64 import registers as aarch64_registers
-from undwarf.unwind.aarch64.rules import PlacedRules
-from undwarf.unwind.x86_64 import calls as x86_64_calls
-from undwarf.unwind.x86_64 import registers as x86_64_registers
+
+if TYPE_CHECKING:
+    from undwarf.unwind.aarch64.rules import PlacedRules
+
+    class Registers(Protocol):
+        """Which registers are sampled and kept."""
+
+        def slots(self, mask: int) -> bytes:
+            """Where in a sample's register words the register of each of the walk's 17 places stands; 255: nowhere."""
+
+    class Calls(Protocol):
+        """Instructions that call and return."""
+
+        LONGEST: int
+        RETURN_LONGEST: int
+
+        def ends_with_call(self, code: bytes) -> bool:
+            """Whether a call instruction ends where these bytes do."""
+
+        def is_return(self, code: bytes) -> bool:
+            """Whether code starts with a return instruction that takes its address from the stack."""
 
 
-class Registers(Protocol):
-    """Which registers are sampled and kept."""
-
-    ELF_MACHINE: int
-    MACHINES: tuple[str, ...]
-
-    def slots(self, mask: int) -> bytes:
-        """Where in a sample's register words the register of each of the walk's 17 places stands; 255: nowhere."""
-
-
-class Calls(Protocol):
-    """Instructions that call and return."""
-
-    LONGEST: int
-    RETURN_LONGEST: int
-
-    def ends_with_call(self, code: bytes) -> bool:
-        """Whether a call instruction ends where these bytes do."""
-
-    def is_return(self, code: bytes) -> bool:
-        """Whether code starts with a return instruction that takes its address from the stack."""
+@cache
+def _module(package: str, name: str) -> Any:
+    return import_module(f"undwarf.unwind.{package}.{name}")
 
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """One machine."""
+    """One machine: its package here, its number in ELF headers, and what recordings call it (the ARCH feature)."""
 
-    registers: Registers
-    calls: Calls
-    placed_rules: Callable[[], PlacedRules] | None = None
-    """Makes what gives rules by the walk's places; None where these are the DWARF numbers."""
+    package: str
+    elf_machine: int
+    names: tuple[str, ...]
+    places_rules: bool = False
+    """Whether rules have its registers by other numbers than the walk's places."""
 
     @property
-    def elf_machine(self) -> int:
-        """Its number in ELF headers."""
-        return self.registers.ELF_MACHINE
+    def registers(self) -> "Registers":
+        """Which registers are sampled and kept."""
+        found: Registers = _module(self.package, "registers")
+        return found
+
+    @property
+    def calls(self) -> "Calls":
+        """Instructions that call and return."""
+        found: Calls = _module(self.package, "calls")
+        return found
+
+    @property
+    def placed_rules(self) -> "Callable[[], PlacedRules] | None":
+        """Makes what gives rules by the walk's places; None where these are the DWARF numbers."""
+        return _module(self.package, "rules").PlacedRules if self.places_rules else None
 
 
-def _machine(registers: ModuleType, calls: ModuleType, rules: Callable[[], PlacedRules] | None = None) -> Machine:
-    return Machine(cast(Registers, registers), cast(Calls, calls), rules)
-
-
-X86_64 = _machine(x86_64_registers, x86_64_calls)
-AARCH64 = _machine(aarch64_registers, aarch64_calls, PlacedRules)
+X86_64 = Machine("x86_64", 62, ("x86_64", "amd64"))
+AARCH64 = Machine("aarch64", 183, ("aarch64", "arm64"), places_rules=True)
 
 
 def machine_of(architecture: str | None) -> Machine:
     """The machine that a recording's header names; x86-64 if it names none, or one that cannot be walked."""
-    return next((one for one in (X86_64, AARCH64) if architecture in one.registers.MACHINES), X86_64)
+    return AARCH64 if architecture in AARCH64.names else X86_64

@@ -12,9 +12,9 @@ from undwarf.lazy_dataclasses import dataclass
 from undwarf.perfdata import EventAttr, PerfData, SampleField
 from undwarf.profile.data_lines import operand_addresses
 from undwarf.profile.model import NONE, Column, Profile
+from undwarf.unwind.machines import X86_64
 from undwarf.unwind.unwinder import windows
 from undwarf.unwind.x86_64.registers import DWARF_OF_PERF
-from undwarf.unwind.x86_64.registers import MACHINES as X86_64
 from undwarf.views.grouping import Pairs, look_up, widen
 from undwarf.views.touch import Touch
 
@@ -122,7 +122,7 @@ def _signed(value: int) -> int:
 
 def _slots(mask: int, machine: str) -> bytes:
     """Where in an event's register words each DWARF register is; 255 for nowhere."""
-    numbers: Sequence[int | None] = DWARF_OF_PERF if machine in X86_64 else range(_AARCH64_REGISTERS)
+    numbers: Sequence[int | None] = DWARF_OF_PERF if machine in X86_64.names else range(_AARCH64_REGISTERS)
     found = bytearray(b"\xff" * _SLOTS)
     word = 0
     for bit in range(64):

@@ -4,12 +4,15 @@
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from undwarf.buffers import zeros
-from undwarf.disasm.references import References
 from undwarf.elf import ElfFile
 from undwarf.elf.headers import SHF_EXECINSTR
 from undwarf.types.dataflow.program import Program
+
+if TYPE_CHECKING:
+    from undwarf.disasm.references import References
 
 __all__ = ["MOST_SITES", "Mentions"]
 
@@ -79,7 +82,7 @@ class Mentions:
         return column
 
     @cached_property
-    def _references(self) -> list[References]:
+    def _references(self) -> "list[References]":
         """By section, what its code says of functions."""
         return self._scanned(self._starts)
 
@@ -98,11 +101,13 @@ class Mentions:
         return column
 
     @cached_property
-    def _table_references(self) -> list[References]:
+    def _table_references(self) -> "list[References]":
         """By section, what its code says of such variables."""
         return self._scanned(self._tables)
 
-    def _scanned(self, starts: "memoryview[int]") -> list[References]:
+    def _scanned(self, starts: "memoryview[int]") -> "list[References]":
+        from undwarf.disasm.references import References
+
         found: list[References] = []
         left = self._elf.limits.call_scan_bytes
         for section in self._elf.sections:

@@ -8,11 +8,6 @@ gives back too (3, 12 to 15), by which equal states are known again.
 Sources: enum perf_event_arm_regs (arch/arm64/include/uapi/asm/perf_regs.h); DWARF for the Arm 64-bit Architecture, 4.1.
 """
 
-MACHINES = ("aarch64", "arm64")
-"""Values of the recording's ARCH feature this module serves."""
-
-ELF_MACHINE = 183
-
 COUNT = 17
 
 LINK = 8

@@ -3,11 +3,6 @@
 Sources: enum perf_event_x86_regs (arch/x86/include/uapi/asm/perf_regs.h) and the x86-64 System V ABI, figure 3.36.
 """
 
-MACHINES = ("x86_64", "amd64")
-"""Values of the recording's ARCH feature this module serves."""
-
-ELF_MACHINE = 62
-
 COUNT = 17
 """DWARF registers the walk keeps: rax, rdx, rcx, rbx, rsi, rdi, rbp, rsp, r8 to r15 and the return address."""
 
