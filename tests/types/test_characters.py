@@ -27,6 +27,15 @@ NOINLINE unsigned read_four(struct page *p) { return four(p->data) + 1; }
 NOINLINE void write_four(struct page *p, unsigned n) { n = __builtin_bswap32(n); memcpy(p->data, &n, 4); }
 NOINLINE void write_text(struct page *p) { memcpy(p->text, "unistr('", 8); }
 NOINLINE int is_text(struct page *p) { return memcmp(p->data, "SQLite f", 8) == 0; }
+NOINLINE int is_header(struct page *p)
+{ unsigned char *of = p->data; __asm__ volatile("" : "+S"(of)); unsigned n; unsigned short m;
+  memcpy(&n, of, 4); __asm__ volatile("" : "+r"(n)); memcpy(&m, of + 4, 2); __asm__ volatile("" : "+r"(m));
+  return (n ^ 0x694c5153) | (m ^ 0x6574); }
+NOINLINE unsigned long chosen(struct page *p)
+{ unsigned char *of = p->data; unsigned short a; unsigned long b;
+  __asm__ volatile("" : "+S"(of));
+  if (p->n & 1) { memcpy(&a, of, 2); __asm__ volatile("" : "+r"(a)); return a * 5; }
+  memcpy(&b, of + 8, 8); __asm__ volatile("" : "+r"(b)); return b * 5; }
 NOINLINE void copied(struct page *to, struct page *from) { memcpy(to->data, from->data, 4); }
 NOINLINE int alike(struct page *one, struct page *other)
 { unsigned a, b; memcpy(&a, one->data, 4); memcpy(&b, other->data, 4); return a == b; }
@@ -65,6 +74,7 @@ int main(int argc, char **argv)
   argc += before(&p) + follows(&p) + scattered(&p) + tenth(&p); write_four(&p, argc); write_text(&p);
   copied(&p, &q); counted(&p, argc); alike(&p, &q); number(&p, argc); cleared(&q, argc);
   struct page *first = 0; argc += answered(&p, &first);
+  argc += is_header(&p) + chosen(&p);
   return read_four(&p) + is_text(&p) + either(&q); }
 """
 COMPILERS = [("gcc", "-O1"), ("gcc", "-O2"), ("clang", "-O1"), ("clang", "-O2")]
@@ -89,6 +99,16 @@ def test_a_number_whose_bytes_are_turned_around_is_bytes(program: Path) -> None:
 def test_text_that_is_stored_or_compared_is_characters(program: Path) -> None:
     assert "char" in told(program, "write_text", 8)
     assert None not in told(program, "write_text", 8) | told(program, "is_text", 8)
+
+
+def test_text_whose_comparisons_are_made_one_is_characters(program: Path) -> None:
+    assert told(program, "is_header", 4) <= {"unsigned char", "unsigned int"}
+
+
+def test_numbers_on_different_ways_are_no_members(program: Path) -> None:
+    # The numbers have places as variables of GCC's.
+    assert told(program, "chosen", 2) <= {"unsigned char", "short unsigned int"}
+    assert told(program, "chosen", 8) <= {"struct page", "unsigned char", "long unsigned int"}
 
 
 def test_bytes_that_go_where_bytes_are_stay_bytes(program: Path) -> None:

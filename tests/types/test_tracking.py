@@ -240,3 +240,22 @@ def test_what_is_only_accessed_where_it_is_something_is_known_in_a_loop_that_beg
     assert touched(f"{code}; 2: mov %rdi,%rbx; dec %esi; jne 1b; ret") == ["node.next", "node.key"]
     # Nothing but nothing: code that nobody comes to.
     assert touched(f"{code}; 2: dec %esi; jne 1b; ret") == ["?", "?"]
+
+
+@pytest.mark.parametrize(
+    ("step", "told"), [("", "long int."), ("lea (%rsi,%rsi,4),%rsi; lea (%rdi,%rsi,8),%rdi;", "long int.")]
+)
+def test_text_in_a_union_or_where_that_leads_is_text(fake: Fake, touched: Touched, step: str, told: str) -> None:
+    """One of several types that an object begins with is what both are that one pointer leads to."""
+    graph, member = fake.graph, fake.member
+    to_long, to_item = graph.pointer_to(fake.long), graph.pointer_to(fake.item)
+    parts = (member("n", 0, 8, fake.long), member("at", 0, 8, to_long), member("item", 0, 8, to_item))
+    inner = graph.add(TypeRecord(Kind.UNION, "u", 8, keyword="union", members=parts))
+    members = (
+        member("u", 0, 8, inner),
+        member("rest", 8, 32, graph.add(TypeRecord(Kind.ARRAY, target=fake.int, count=8))),
+    )
+    fake.takes((RDI, graph.add(TypeRecord(Kind.STRUCT, "value", 40, keyword="struct", members=members))))
+    assert touched(f"{step} test %rcx,%rcx; je 1f; mov (%rdi),%rdi; 1: mov (%rdi),%rax; ret")[-1] == told
+    # An item would be as good where the object begins with one.
+    assert touched(f"{step} test %rcx,%rcx; je 1f; mov (%rdi),%rdi; 1: mov 8(%rdi),%rax; ret")[-1] != "item.link.next"

@@ -258,3 +258,20 @@ def test_numbers_of_several_sizes_are_told_by_the_size(fake: Fake, tmp_path: Pat
     )
     fake.takes((RDI, same))
     assert told(fake, text, tmp_path) == []
+
+
+def test_elements_are_those_with_all_that_is_there_and_seldom_held_in_lists(fake: Fake, tmp_path: Path) -> None:
+    graph, member = fake.graph, fake.member
+    entry, leading, plain = (graph.add(TypeRecord(Kind.STRUCT, name, 16, keyword="struct")) for name in "elp")
+    graph.record(entry).members = (member("n", 0, 8, fake.long), member("next", 8, 8, graph.pointer_to(entry)))
+    graph.record(leading).members = (member("n", 0, 8, fake.long), member("at", 8, 8, graph.pointer_to(fake.long)))
+    graph.record(plain).members = (member("n", 0, 8, fake.long), member("m", 8, 8, fake.long))
+    text = "mov (%rdi),%rax; shl $4,%rcx; {} mov (%rax,%rcx),%rdx; ret"
+    for types, more, names in (
+        ((entry, plain), "", ["p"]),
+        ((leading, plain), "", ["?"]),
+        # Nobody reads a byte of a pointer.
+        ((leading, plain), "mov 15(%rax,%rcx),%sil;", ["p", "p"]),
+    ):
+        fake.takes((RDI, in_union(fake, *types)))
+        assert told(fake, text.format(more), tmp_path) == names

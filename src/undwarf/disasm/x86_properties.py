@@ -12,6 +12,7 @@ __all__ = [
     "compares",
     "condition_in",
     "copies_vector",
+    "differs",
     "fused",
     "immediate_of",
     "leaves_alone",
@@ -208,6 +209,11 @@ def multiplies(made: Instruction) -> int:
 def compares(made: Instruction) -> bool:
     """Two numbers are compared."""
     return isinstance(made.native, Native) and made.native.mnemonic == Mnemonic.CMP
+
+
+def differs(made: Instruction) -> bool:
+    """The bits in which two numbers differ are kept, as where several comparisons are made one."""
+    return isinstance(made.native, Native) and made.native.mnemonic == Mnemonic.XOR
 
 
 def calculates(made: Instruction) -> int:

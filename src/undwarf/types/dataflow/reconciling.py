@@ -70,7 +70,7 @@ class Reconciler:
             return said
         graph = self._graph
         if graph.choices(known[1]):
-            return self._chosen(known, said) or said
+            return self._before_bytes(known, said) or self._chosen(known, said) or said
         if self._unfollowed:
             return known
         if graph.same(known[1], said[1]):
@@ -146,6 +146,15 @@ class Reconciler:
         the first member of another one, though that may be one as well."""
         whole = self._graph.size(t)
         return offset >= whole > 0 and not offset % whole and self._graph.is_scalar(said)
+
+    def _before_bytes(self, known: Value, said: Value) -> Value | None:
+        """The one of several types behind which a variable says that bytes are, as text behind its header."""
+        graph = self._graph
+        bytes_behind = graph.is_scalar(said[1]) and graph.size(said[1]) == 1 and not said[2] and said[4] < 0
+        if not bytes_behind or known[2] or known[4]:
+            return None
+        found = [t for t in graph.choices(known[1]) if graph.size(t) == -said[4]]
+        return (OBJECT, found[0], 0, 0, 0) if len(found) == 1 else None
 
     def _chosen(self, known: Value, said: Value) -> Value | None:
         """Those of several types that have a pointer where a variable says one is."""

@@ -86,6 +86,7 @@ def join(left: Value | None, right: Value | None, graph: TypeGraph) -> Value | N
         if left[0] == OBJECT and not graph.same(left[1], right[1]):
             return (
                 _unflagged(left, right, graph)
+                or _beginning(left, right, graph)
                 or _or_bytes(left, right, graph)
                 or _nested(left, right, graph)
                 or _shared(left, right, graph)
@@ -182,6 +183,19 @@ def _unflagged(left: Value, right: Value, graph: TypeGraph) -> Value | None:
         flags = graph.choices(other[1]) and not other[2] and -graph.pointer_size < other[4] < 0
         if flags and not graph.choices(one[1]) and graph.is_aggregate(one[1]) and not one[2] and not one[4]:
             return (OBJECT, one[1], 0, 0, 0)
+    return None
+
+
+def _beginning(left: Value, right: Value, graph: TypeGraph) -> Value | None:
+    """A pointer to one of several types and one to an object: as the only one of them that the object begins with, as
+    text that is kept in a union itself or elsewhere, if it is long."""
+    for one, whole in ((left, right), (right, left)):
+        size = graph.size(whole[1])
+        exact = size > 0 and not whole[2] % size and not one[2] and not one[4] and not graph.choices(whole[1])
+        several = graph.choices(one[1]) if exact else ()
+        found = [t for t in several if graph.object_at(whole[1], whole[4] % size, t)]
+        if len(found) == 1 and not graph.same(found[0], whole[1]):
+            return (OBJECT, found[0], 0, 0, 0)
     return None
 
 

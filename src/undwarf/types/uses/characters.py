@@ -9,7 +9,7 @@ pointed to.
 """
 
 from undwarf.disasm import Action, Flow, Instruction
-from undwarf.disasm.x86_properties import bytes_read, compares, immediate_of, multiplies, turned_around
+from undwarf.disasm.x86_properties import bytes_read, compares, differs, immediate_of, multiplies, turned_around
 from undwarf.types.dataflow.tracking import Tracker
 from undwarf.types.dataflow.values import NUMBER, OBJECT, Value
 from undwarf.types.layouts.located import Located
@@ -120,9 +120,22 @@ def _is_text(tracker: Tracker, k: int, number: int, size: int) -> bool:
     """Whether what is compared with bytes, or stored there, is always the same characters."""
     made = tracker.flow.instructions[k]
     operand = made.memory[number]
+    if made.action == _LOAD and made.destination not in (operand.base, operand.index):
+        k = _next_with(tracker, k, made.destination)
+        made = tracker.flow.instructions[k]
+        if made.memory or not (compares(made) or differs(made)):
+            return False
     values = [immediate_of(made)]
     values += [_constant(tracker, k, one) for one in made.reads if one not in (operand.base, operand.index)]
     return any(_are_characters(one, size) for one in values if one is not None)
+
+
+def _next_with(tracker: Tracker, k: int, register: int) -> int:
+    """The next instruction near another one, and in its block, that reads or writes a register; that one itself where
+    there is none."""
+    instructions = tracker.flow.instructions
+    near = range(k + 1, min(k + 1 + _NEAR, tracker.flow.blocks.end(tracker.flow.blocks.of(k))))
+    return next((at for at in near if register in (*instructions[at].reads, *instructions[at].writes)), k)
 
 
 def _is_hashed(tracker: Tracker, k: int, made: Instruction, size: int) -> bool:
@@ -130,9 +143,7 @@ def _is_hashed(tracker: Tracker, k: int, made: Instruction, size: int) -> bool:
     many bytes are kept: nobody counts like that, and what is divided so is made wider."""
     instructions = tracker.flow.instructions
     if made.action == _LOAD:
-        end = tracker.flow.blocks.end(tracker.flow.blocks.of(k))
-        near, register = range(k + 1, min(k + 1 + _NEAR, end)), made.destination
-        k = next((at for at in near if register in (*instructions[at].reads, *instructions[at].writes)), k)
+        k = _next_with(tracker, k, made.destination)
         made = instructions[k]
     if multiplies(made) != size:
         return False

@@ -106,6 +106,11 @@ def meant(tracker: Tracker, k: int, operand: Memory, where: Value, size: int) ->
         found = [t for t in found if _fits(tracker, t, uses, base[4], base[2], _DEEP)]
         just = [t for t in found if where[2] and _has_steps(graph, t, abs(where[2]))]
         found = just or found
+        if where[2] and len(found) > 1:
+            rows = [Touched(offset, each, copied=True) for offset, each in uses.indexed]
+            found = [t for t in found if all(_may_touch(graph, t, where[2], one.offset, one) for one in rows)]
+            # What is held in lists is seldom in an array as well.
+            found = [t for t in found if not _leads_to_next(graph, t)] or found
         found = [t for t in found if where[2] or where[4] < _FAR or not graph.is_scalar(t)] or found
         if not base[4] and not base[2]:
             found = [t for t in found if all(_same(graph, t, one) for one in known.values())]
@@ -266,6 +271,12 @@ def _fits(tracker: Tracker, t: int, uses: Uses, shift: int, step: int, deep: int
 def _has_steps(graph: TypeGraph, t: int, step: int) -> bool:
     """Whether objects of a type, or elements of an array in it, are so far apart."""
     return graph.size(t) == step or (graph.is_aggregate(t) and any(by == step for _at, by, _total in graph.arrays(t)))
+
+
+def _leads_to_next(graph: TypeGraph, t: int) -> bool:
+    """Whether a structure has a pointer to another one of its type."""
+    canonical = graph.canonical(t)
+    return any(graph.canonical(graph.target(one.type)) == canonical for one in graph.members(t))
 
 
 def _place_in(graph: TypeGraph, t: int, step: int, offset: int, size: int) -> Located | None:

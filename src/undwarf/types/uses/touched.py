@@ -7,7 +7,7 @@ is said of it, decides.
 
 from collections import Counter
 
-from undwarf.disasm import NONE, Action, Memory
+from undwarf.disasm import NONE, Action, Flow, Memory
 from undwarf.disasm.x86_properties import condition_in
 from undwarf.types.dataflow.tracking import Tracker
 from undwarf.types.dataflow.values import ADDRESS, FRAME, NUMBER, OBJECT, Value
@@ -38,6 +38,7 @@ SEVERAL = "in one of two arrays"
 """Why it is not known what is touched by an index that may count from more than none."""
 _OUTSIDE = "outside of the type"
 _LEADING = (OBJECT, ADDRESS)
+_LEAVING = (Flow.JUMP, Flow.INDIRECT_JUMP, Flow.RETURN, Flow.STOP)
 _SHORT, _TURNS, _NEAR = 3, 3, 64
 """Elements of an array from which on its last one is hardly meant by an index and a number; turns of a loop that
 compilers make one of; instructions in which the others of these are looked for."""
@@ -354,7 +355,7 @@ def used_in_parts(tracker: Tracker, k: int, number: int, size: int) -> bool:
     sizes, differs = set(), False
     for at in range(max(0, k - _PARTS), min(k + _PARTS, len(instructions))):
         for one in instructions[at].memory:
-            if _is_beside(operand, one) and not _leads_elsewhere(tracker, k, at, one.base):
+            if _is_beside(operand, one) and _goes_on(tracker, k, at) and not _leads_elsewhere(tracker, k, at, one.base):
                 sizes.add(one.size)
                 differs = differs or not _writes_constant(tracker, at)
     tracker.before(k)
@@ -365,6 +366,12 @@ def _is_beside(operand: Memory, other: Memory) -> bool:
     """Whether an operand is a number behind the same registers as another one."""
     same = (other.base, other.index, other.scale) == (operand.base, operand.index, operand.scale)
     return same and bool(other.access) and 1 < other.size <= 8
+
+
+def _goes_on(tracker: Tracker, k: int, at: int) -> bool:
+    """Whether no jump or return is between two instructions, so that one may lead to the other."""
+    instructions = tracker.flow.instructions
+    return not any(instructions[one].flow in _LEAVING for one in range(min(at, k), max(at, k)))
 
 
 def _leads_elsewhere(tracker: Tracker, k: int, at: int, register: int) -> bool:
