@@ -11,7 +11,7 @@ from undwarf.disasm.x86_64 import MACHINE
 from undwarf.types.dataflow.flow import FunctionFlow
 from undwarf.types.dataflow.program import Program
 from undwarf.types.dataflow.values import OBJECT
-from undwarf.types.inference.function_inference import Inference
+from undwarf.types.inference.function_inference import FunctionBody, Inference
 from undwarf.types.inference.nodes import Node
 from undwarf.types.layouts.embedders import Embedders
 from undwarf.types.layouts.model import Kind, TypeRecord
@@ -38,7 +38,9 @@ def slot(fake: Fake, tmp_path: Path) -> Slots:
         )  # fmt: skip
         code = assemble(FRAME + text + END, tmp_path)
         flow = FunctionFlow(MACHINE.listing(code, 0), MACHINE)
-        tracker = Inference(Program(fake, MACHINE, complete=True), flow, 0, len(code), fake.prototypes[0], {}).tracker
+        tracker = Inference(
+            Program(fake, MACHINE, complete=True), FunctionBody(flow, 0, len(code), fake.prototypes[0])
+        ).tracker
         tracker.before(0)
         found = tracker.stack_variable(0, offset - 16)
         if found is None:
@@ -160,7 +162,7 @@ def inferred(fake: Fake, tmp_path: Path) -> Callable[..., str]:
         for k, (_name, taken) in enumerate(callees):
             fake.takes(*taken, at=at + k)
         flow = FunctionFlow(MACHINE.listing(code[:at], 0), MACHINE)
-        tracker = Inference(Program(fake, MACHINE), flow, 0, at, None, {}).tracker
+        tracker = Inference(Program(fake, MACHINE), FunctionBody(flow, 0, at, None)).tracker
         answer = "?"
         for k in range(len(flow.instructions)):
             for number, operand in enumerate(flow.instructions[k].memory):
@@ -248,7 +250,7 @@ def test_what_is_done_with_is_gone_without_a_search_for_cycles(fake: Fake, tmp_p
     gc.disable()
     try:
         before = nodes()
-        made = Inference(Program(fake, MACHINE, complete=True), flow, 0, len(code), None, {})
+        made = Inference(Program(fake, MACHINE, complete=True), FunctionBody(flow, 0, len(code), None))
         assert nodes() > before
         made.release()
         del made

@@ -19,7 +19,7 @@ from undwarf.types.dataflow.values import ADDRESS, FRAME, NUMBER, Value
 from undwarf.types.inference.callback_contexts import CallbackContexts
 from undwarf.types.inference.derived_structures import DerivedStructures
 from undwarf.types.inference.dispatch_tables import DispatchTables
-from undwarf.types.inference.function_inference import Inference
+from undwarf.types.inference.function_inference import FromOutside, FunctionBody, Inference
 from undwarf.types.inference.mentions import MOST_SITES, Mentions
 from undwarf.types.inference.nodes import Held
 from undwarf.types.inference.private_members import PrivateMembers
@@ -105,7 +105,8 @@ class Callers:
             self._forget()
         prototype = self._program.source.prototype_at(low)
         outer, self._cut = self._cut, False
-        made = Inference(self._program, flow, low, high, prototype, {}, self._returned, None, tracker, self._taken)
+        body = FunctionBody(flow, low, high, prototype)
+        made = Inference(self._program, body, callees=self, tracker=tracker)
         wanted = self._wanted(made, prototype)
         if wanted:
             self._asking.append(low)
@@ -118,27 +119,14 @@ class Callers:
             given = {register: t for register, t in given.items() if self._derived.fits_entry(made, register, t)}
             if given:
                 made.release()
-                made = Inference(self._program, flow, low, high, prototype, given, self._returned, taken=self._taken)
+                made = Inference(self._program, body, FromOutside(given), self)
         self._asking.append(low)
         loaded = self._private.loaded(low, made) if len(self._asking) <= _DEEP else {}
         self._asking.pop()
         wholes, bases = self._derived.meant(low, made)
         if wholes or loaded:
             made.release()
-            made = Inference(
-                self._program,
-                flow,
-                low,
-                high,
-                prototype,
-                made.given,
-                self._returned,
-                wholes,
-                None,
-                self._taken,
-                bases,
-                loaded,
-            )
+            made = Inference(self._program, body, FromOutside(made.given, wholes, bases, loaded), self)
         cut, self._cut = self._cut, outer or self._cut
         (self._partial.add if cut and self._asking else self._partial.discard)(low)
         self._kept[low] = made
@@ -352,18 +340,22 @@ class Callers:
 
     def _stored_with(self, low: int, made: Inference, told: dict[int, Told]) -> None:
         """What a function stores in the member beside that in which it stores another one's address."""
-        for one in made.webs.stores:
+        stores = made.webs.stores
+        places: dict[object, list[int]] = {}
+        for one in stores:
             if one.value is None or one.value[0] != ADDRESS or one.value[4] != low or one.where is None:
                 continue
             located = made.tracker.questions.locate(one.where, 8)
             if isinstance(located, str):
                 continue
+            for number, other in enumerate(stores) if not places else ():
+                places.setdefault(other.where, []).append(number)
+                places.setdefault((other.base, other.offset), []).append(number)
             for to, apart in self._contexts.members_beside(located.type, located.offset):
-                for other in made.webs.stores if to in told else ():
-                    same = other.base is one.base and one.base is not None and other.offset == one.offset + apart
-                    there = other.where is not None and other.where == (*one.where[:4], one.where[4] + apart)
-                    if same or there:
-                        told[to].append(self._given(made, other.value, other.source))
+                there = places.get((*one.where[:4], one.where[4] + apart), ())
+                same = places.get((one.base, one.offset + apart), ()) if one.base is not None else ()
+                for number in sorted({*there, *same}) if to in told else ():
+                    told[to].append(self._given(made, stores[number].value, stores[number].source))
 
     def _calls_through(self, t: int) -> list[tuple[int, dict[int, int]]]:
         """All calls of members in functions that take a pointer to an aggregate; none where these are many."""
@@ -451,7 +443,7 @@ class Callers:
             if known and graph.canonical(known) != graph.canonical(target):
                 declared[register] = VOID
 
-    def _returned(self, target: int) -> int:
+    def returned(self, target: int) -> int:
         """What a function without a prototype returns a pointer to; void where that is not known."""
         if target not in self._functions:
             return VOID
@@ -472,7 +464,7 @@ class Callers:
             told.append(self._given(made, value, source))
         return self._common(told) if told and all(told) else VOID
 
-    def _taken(self, target: int, register: int, values: "Mapping[int, Value | None]") -> int:
+    def taken(self, target: int, register: int, values: "Mapping[int, Value | None]") -> int:
         """What a function takes one of its parameters for, itself or one that it is given and calls with it; void where
         that is not known."""
         if target not in self._functions:
@@ -505,7 +497,7 @@ class Callers:
             for to, kept in pairs
             if kept == register
         ]
-        found = {self._taken(function, to, {}) for function, to in given_on if self._takes(function, to)}
+        found = {self.taken(function, to, {}) for function, to in given_on if self._takes(function, to)}
         return found.pop() if len(found) == 1 else VOID
 
     def _takes(self, function: int, register: int) -> bool:

@@ -9,6 +9,7 @@ which two things are told stay unknown.
 """
 
 from collections.abc import Callable, Iterator, Mapping
+from typing import NamedTuple, Protocol
 
 from undwarf.disasm.x86_operands import RAX
 from undwarf.types.dataflow.flow import FunctionFlow
@@ -25,50 +26,71 @@ from undwarf.types.layouts.fitting import Done, nothing_done
 from undwarf.types.layouts.model import VOID, TypeGraph
 from undwarf.types.sources.places import GlobalVariable, Prototype
 
-__all__ = ["Inference"]
+__all__ = ["Callees", "FromOutside", "FunctionBody", "Inference"]
 
 _ROUNDS = 8
 """Times a function is followed with what the last time told."""
 
-Taken = Callable[[int, int, Mapping[int, Value | None]], int]
-"""Of a function, a register and what registers hold when it is called."""
+
+class Callees(Protocol):
+    """Who tells of functions that are called what no prototype says."""
+
+    def returned(self, target: int) -> int:
+        """What a function returns a pointer to; void where that is not known."""
+
+    def taken(self, target: int, register: int, values: Mapping[int, Value | None]) -> int:
+        """What a function takes one of its parameters for; void where that is not known. ``values``: what registers
+        hold when it is called."""
+
+
+class FunctionBody(NamedTuple):
+    """A function: its code, where that begins and ends, and what is said of its parameters."""
+
+    flow: FunctionFlow
+    low: int
+    high: int
+    prototype: Prototype | None
+
+
+class FromOutside(NamedTuple):
+    """What is known of a function from others.
+
+    ``arguments``: what its callers pass in registers, by what these lead to. ``wholes``: what begins with what its
+    parameters lead to, by register, and is meant; ``bases`` as in `Facts`. ``loaded``: by instruction, (register, type,
+    0) of what is known of what it loads.
+    """
+
+    arguments: Mapping[int, int] = {}
+    wholes: Mapping[int, int] = {}
+    bases: Mapping[int, int] = {}
+    loaded: Mapping[int, tuple[int, int, int]] = {}
 
 
 class Inference:
     """Follows a function until nothing new is found; its ``tracker`` is the data flow that knows it all.
 
-    ``arguments``: what its callers pass in registers, by what these lead to. ``returned``: what a function that is
-    called returns a pointer to, where its prototype does not say so. ``wholes``: what begins with what its parameters
-    lead to, by register, and is meant; ``bases`` as in `Facts`. ``tracker``: the data flow that knows no more than
-    these, where there is one. ``taken``: what a function that is called uses one of its parameters for, where its
-    prototype does not say so. ``loaded``: by instruction, (register, type, 0) of what is known of what it loads.
+    ``callees`` is asked of functions that are called, if given. ``tracker``: the data flow that knows no more than what
+    is known from outside, where there is one.
     """
 
     def __init__(
         self,
         program: Program,
-        flow: FunctionFlow,
-        low: int,
-        high: int,
-        prototype: Prototype | None,
-        arguments: dict[int, int],
-        returned: Callable[[int], int] | None = None,
-        wholes: dict[int, int] | None = None,
+        body: FunctionBody,
+        known: FromOutside = FromOutside(),  # noqa: B008
+        callees: Callees | None = None,
         tracker: Tracker | None = None,
-        taken: "Taken | None" = None,
-        bases: dict[int, int] | None = None,
-        loaded: dict[int, tuple[int, int, int]] | None = None,
     ) -> None:
+        flow, low, high, prototype = body
         self._program = program
         self._graph: TypeGraph = program.graph
         self._low, self._high = low, high
-        self._returned = returned
-        self._taken = taken
+        self._callees = callees
         self._lent: set[Claim] = set()
-        self.given = arguments
-        self.loaded = loaded or {}
+        self.given = known.arguments
+        self.loaded = known.loaded
         facts = self.facts = Facts(
-            entry=dict(arguments), made=dict(self.loaded), wholes=dict(wholes or {}), bases=bases or {}
+            entry=dict(known.arguments), made=dict(known.loaded), wholes=dict(known.wholes), bases=dict(known.bases)
         )
         self.tracker = tracker if tracker is not None else Tracker(program, flow, low, high, facts)
         self.webs = Webs(self.tracker, prototype)
@@ -182,13 +204,13 @@ class Inference:
             set(before.rows),
             self._undescribed() | before.variables,
         )
-        if self._returned is not None:
+        if self._callees is not None:
             for k, target, _values, _sources in webs.calls:
                 node = webs.nodes.get(("made", k, RAX))
                 if node is None or node.copied or k in facts.made or not webs.is_open(target):
                     continue
                 if (node.followed or node.flows) and node not in decided.leads and node not in decided.conflicting:
-                    t = self._returned(target)
+                    t = self._callees.returned(target)
                     if t:
                         facts.made[k] = (RAX, t, 0)
         for node, t in decided.leads.items():
@@ -225,7 +247,7 @@ class Inference:
 
     def _lend(self) -> None:
         """Note what functions that are called take objects in the frame for, where no prototype says so."""
-        if self._taken is None:
+        if self._callees is None:
             return
         webs, frame = self.webs, self.webs.frame
         here = {(claim.k, claim.offset) for claim in frame.claims}
@@ -238,6 +260,6 @@ class Inference:
                     continue
                 if webs.unoptimised and value[4] in frame.objects:
                     continue
-                t = self._taken(target, register, values)
+                t = self._callees.taken(target, register, values)
                 if t:
                     self._lent.add(Claim(k, value[4], t, fills=False))
