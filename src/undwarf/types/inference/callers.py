@@ -20,17 +20,16 @@ from undwarf.types.inference.callback_contexts import CallbackContexts
 from undwarf.types.inference.derived_structures import DerivedStructures
 from undwarf.types.inference.dispatch_tables import DispatchTables
 from undwarf.types.inference.function_inference import FromOutside, FunctionBody, Inference
+from undwarf.types.inference.given_types import as_declared, begins, given_types, in_common
 from undwarf.types.inference.mentions import MOST_SITES, Mentions
 from undwarf.types.inference.nodes import Held
 from undwarf.types.inference.private_members import PrivateMembers
 from undwarf.types.inference.structure_matching import of_size
 from undwarf.types.layouts.fitting import nothing_done
-from undwarf.types.layouts.model import VOID, Kind
+from undwarf.types.layouts.model import VOID
 from undwarf.types.sources.c_library import ELEMENT_SIZES
-from undwarf.types.sources.calling import argument_registers
 from undwarf.types.sources.places import Prototype
 from undwarf.types.uses.allocations import allocated
-from undwarf.types.uses.pointed import pointed
 
 __all__ = ["Callers"]
 
@@ -88,9 +87,7 @@ class Callers:
         )
         self._tables = DispatchTables(program.source, self._mentions, self._looked_into)
         self._private = PrivateMembers(self._graph, self._tables.beside, self._looked_into)
-        self._derived = DerivedStructures(
-            self._graph, program.source.global_at, self._mentions, self._inferred, self._given
-        )
+        self._derived = DerivedStructures(self._graph, program.source.global_at, self._mentions, self._inferred)
         self._cut = False
         self._left = elf.limits.callers_followed
 
@@ -198,7 +195,7 @@ class Callers:
             self._cut = True
             return {}
         for place in self._mentions.stored.get(low, ()):
-            self._as_declared(self._member_at(place), declared)
+            as_declared(self._graph, self._member_at(place), declared)
         self._placed_with(low, told)
         for site in sites:
             self._at_site(low, site, told, declared, sizes)
@@ -213,7 +210,7 @@ class Callers:
             # What takes any pointer may get another one where it is not known.
             if not known or (prototype is not None and prototype.trusted and len(known) < len(each)):
                 continue
-            t = self._common(known)
+            t = in_common(self._graph, known)
             if t:
                 found[register] = t
         if sizes and not any(known for register in sizes for known in told[register]):
@@ -249,12 +246,12 @@ class Callers:
             return
         for address, t in made.webs.addresses:
             if address == low:
-                self._as_declared(t, declared)
+                as_declared(self._graph, t, declared)
         self._stored_with(low, made, told)
         for _k, target, values, sources in made.webs.calls:
             if target == low:
                 for register, each in told.items():
-                    each.append(self._given(made, values.get(register), sources.get(register)))
+                    each.append(given_types(made, values.get(register), sources.get(register)))
                 continue
             self._called_back(low, target, made, values, sources, told)
             callee = self._program.callee(target)
@@ -269,7 +266,7 @@ class Callers:
                 register = MACHINE.parameters[n]
                 if register in told:
                     source_register = MACHINE.parameters[source]
-                    given = self._given(made, values.get(source_register), sources.get(source_register))
+                    given = given_types(made, values.get(source_register), sources.get(source_register))
                     if n in size[1]:
                         # Of what begins there, one element.
                         given = tuple(t for t in given if self._graph.size(t) == size[0])
@@ -315,10 +312,10 @@ class Callers:
             for register, each in told.items():
                 source = given.get(register)
                 outer = made.webs.entry_of(source[0]) if source is not None and not source[1] else -1
-                found = self._given(made, known.get(register), source)
+                found = given_types(made, known.get(register), source)
                 if not found and outer >= 0:
                     # It goes on with what it was given itself.
-                    found = self._given(site, values.get(outer), sources.get(outer))
+                    found = given_types(site, values.get(outer), sources.get(outer))
                 each.append(found)
         if not called:
             self._kept_with(passed[0], target, site, values, sources, told)
@@ -336,7 +333,7 @@ class Callers:
         the function when that is called."""
         for to, kept in self._contexts.kept_by(target).get(function, ()):
             if to in told:
-                told[to].append(self._given(site, values.get(kept), sources.get(kept)))
+                told[to].append(given_types(site, values.get(kept), sources.get(kept)))
 
     def _stored_with(self, low: int, made: Inference, told: dict[int, Told]) -> None:
         """What a function stores in the member beside that in which it stores another one's address."""
@@ -355,7 +352,7 @@ class Callers:
                 there = places.get((*one.where[:4], one.where[4] + apart), ())
                 same = places.get((one.base, one.offset + apart), ()) if one.base is not None else ()
                 for number in sorted({*there, *same}) if to in told else ():
-                    told[to].append(self._given(made, stores[number].value, stores[number].source))
+                    told[to].append(given_types(made, stores[number].value, stores[number].source))
 
     def _calls_through(self, t: int) -> list[tuple[int, dict[int, int]]]:
         """All calls of members in functions that take a pointer to an aggregate; none where these are many."""
@@ -395,53 +392,7 @@ class Callers:
     def _global_at(self, address: int) -> tuple[int, ...]:
         """Types of which one begins at an address of data."""
         found = self._program.source.global_at(address)
-        return self._begins(found[0].type, found[1]) if found is not None else ()
-
-    def _begins(self, t: int, offset: int) -> tuple[int, ...]:
-        """Types of which one begins at an offset of a type, the largest first; none for void."""
-        if not t:
-            return ()
-        graph = self._graph
-        inside = graph.member_at(t, offset)
-        containers = inside.containers if inside is not None else ()
-        leaf = ((inside.type, inside.offset),) if inside is not None and graph.is_pointer(inside.type) else ()
-        return tuple(
-            dict.fromkeys(
-                one for one, left in ((t, offset), *containers, *leaf) if not left and not graph.is_array(one)
-            )
-        )
-
-    def _given(self, made: Inference, value: Value | None, source: "Held | None") -> tuple[int, ...]:
-        """Types of which one begins where an argument leads to; empty for unknown."""
-        known = pointed(made.tracker, value)
-        if known:
-            return known
-        if value is not None and value[0] == FRAME and not value[2]:
-            t, offset = made.place_at(value[4])
-            # A number may be the first of several: what an optimizer keeps there with a point, and what is given where
-            # anything is taken.
-            graph, webs = self._graph, made.webs
-            kind = graph.kind(graph.strip(t))
-            alone = kind != Kind.FLOAT if not webs.unoptimised else value[4] not in webs.frame.given
-            return self._begins(t, offset) if alone or graph.is_pointer(t) or not graph.is_scalar(t) else ()
-        if source is not None and not source[1]:
-            t = made.decided.leads.get(source[0], VOID)
-            return (t,) if t else ()
-        return ()
-
-    def _as_declared(self, t: int, declared: dict[int, int]) -> None:
-        """The parameters of a pointer to a function; of one that several such say, what all say."""
-        graph = self._graph
-        returns = graph.returns(t)
-        for register, parameter, piece in argument_registers(graph, graph.parameters(t), returns):
-            if piece or not graph.is_pointer(parameter):
-                continue
-            target = graph.target(parameter)
-            if graph.kind(graph.strip(target)) == Kind.VOID:
-                continue
-            known = declared.setdefault(register, target)
-            if known and graph.canonical(known) != graph.canonical(target):
-                declared[register] = VOID
+        return begins(self._graph, found[0].type, found[1]) if found is not None else ()
 
     def returned(self, target: int) -> int:
         """What a function without a prototype returns a pointer to; void where that is not known."""
@@ -461,8 +412,8 @@ class Callers:
                 continue
             if value is not None and (value[2] or (value[0] == FRAME)):
                 return VOID
-            told.append(self._given(made, value, source))
-        return self._common(told) if told and all(told) else VOID
+            told.append(given_types(made, value, source))
+        return in_common(self._graph, told) if told and all(told) else VOID
 
     def taken(self, target: int, register: int, values: "Mapping[int, Value | None]") -> int:
         """What a function takes one of its parameters for, itself or one that it is given and calls with it; void where
@@ -505,15 +456,6 @@ class Callers:
         prototype = self._program.source.prototype_at(function)
         known = prototype.arguments if prototype is not None and prototype.trusted else ((register, VOID, 0),)
         return any(register == one for one, _t, _piece in known)
-
-    def _common(self, told: list[tuple[int, ...]]) -> int:
-        """The largest whole that all lead to; not what different aggregates happen to begin with."""
-        graph = self._graph
-        common = set.intersection(*({graph.canonical(t) for t in one} for one in told))
-        t = next((t for t in told[0] if graph.canonical(t) in common), VOID)
-        if t and not graph.is_aggregate(t) and any(graph.is_aggregate(one[0]) for one in told):
-            return VOID
-        return t
 
     def _member_at(self, place: int) -> int:
         found = self._program.source.global_at(place)

@@ -7,10 +7,10 @@ The function may be in a table that objects of one kind have; or only one of the
 from collections.abc import Callable, Iterator
 
 from undwarf.disasm.x86_64 import MACHINE
-from undwarf.types.dataflow.values import ADDRESS, OBJECT, Value
+from undwarf.types.dataflow.values import ADDRESS, OBJECT
 from undwarf.types.inference.function_inference import Inference
+from undwarf.types.inference.given_types import given_types
 from undwarf.types.inference.mentions import Mentions
-from undwarf.types.inference.nodes import Held
 from undwarf.types.layouts.fitting import Done, fits
 from undwarf.types.layouts.model import TypeGraph
 from undwarf.types.sources.places import GlobalVariable
@@ -20,8 +20,7 @@ __all__ = ["DerivedStructures"]
 
 
 class DerivedStructures:
-    """``inferred`` gives for a function what is inferred of others, one after the other; ``given`` the types that begin
-    where a value leads."""
+    """``inferred`` gives for a function what is inferred of others, one after the other."""
 
     def __init__(
         self,
@@ -29,13 +28,11 @@ class DerivedStructures:
         global_at: "Callable[[int], tuple[GlobalVariable, int] | None]",
         mentions: Mentions,
         inferred: Callable[[int, list[int]], Iterator[Inference]],
-        given: "Callable[[Inference, Value | None, Held | None], tuple[int, ...]]",
     ) -> None:
         self._graph = graph
         self._global_at = global_at
         self._mentions = mentions
         self._inferred = inferred
-        self._given = given
 
     def meant(self, low: int, made: Inference) -> tuple[dict[int, int], dict[int, int]]:
         """By register, what begins with what a function takes and is meant: of a function in a table of such, the
@@ -96,5 +93,5 @@ class DerivedStructures:
         for _k, _target, values, sources in made.webs.calls:
             if any(value is not None and value[0] == ADDRESS and value[4] == table for value in values.values()):
                 for register in MACHINE.parameters:
-                    found += self._given(made, values.get(register), sources.get(register))[:1]
+                    found += given_types(made, values.get(register), sources.get(register))[:1]
         return [t for t in found if graph.size(t) > graph.size(base) and graph.object_at(t, 0, base)]
