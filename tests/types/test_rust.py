@@ -16,7 +16,7 @@ from undwarf.types.access import Access
 from undwarf.types.dataflow.tracking import Tracker
 from undwarf.types.layouts.arrays import is_of_smaller
 from undwarf.types.layouts.model import Kind, Member, TypeGraph, TypeRecord
-from undwarf.types.merged import is_merged, of_any
+from undwarf.types.merged import depends, is_merged, of_any
 from undwarf.types.sources.places import Place, PlaceKind
 from undwarf.types.uses.homes import taken_apart
 
@@ -196,3 +196,15 @@ def test_a_merged_functions_own_types_are_not_told() -> None:
     assert told(whole, "Vec<Point>", 8) == ("Inner", 0, "cap")
     assert told(whole, "Vec<Point>", 0) == (None, None, "")
     assert told(inner, "Inner", 0) == ("Inner", 0, "")
+
+
+def test_a_function_that_touches_what_it_was_made_for_depends_on_it() -> None:
+    graph = TypeGraph()
+    number = graph.add(TypeRecord(Kind.INT, "u64", 8, keyword=""))
+    inner = graph.add(TypeRecord(Kind.STRUCT, "Inner", 8, members=(Member("cap", 0, 8, 0, 0, number),)))
+    given = graph.add(TypeRecord(Kind.STRUCT, "Handle", 8, members=(Member("inner", 0, 8, 0, 0, inner),)))
+    whole = graph.add(TypeRecord(Kind.STRUCT, "Raw<Handle>", 8, members=(Member("inner", 0, 8, 0, 0, inner),)))
+    of_given = Access(0, "", "r", "Handle", 0, "inner.cap", 8, "variable", type_number=given)
+    of_generic = Access(0, "", "r", "Raw<Handle>", 0, "inner.cap", 8, "variable", type_number=whole)
+    assert depends(graph, [of_generic, of_given], [given])
+    assert not depends(graph, [of_generic], [given])

@@ -33,9 +33,19 @@ def is_merged(names: list[bytes]) -> bool:
 
 
 def depends(graph: TypeGraph, answers: Iterable[Access], made_for: Sequence[int]) -> bool:
-    """Whether a function's code needs to know what it was made for: something that it touches is a part of that. Else
-    there is hardly more than one such function for all types of a size."""
-    return any(one.type is not None and of_any(graph, one, made_for).type is None for one in answers)
+    """Whether a function's code needs to know what it was made for: it touches that, or something that is told of
+    nothing else. Else there is hardly more than one such function for all types of a size."""
+    given = {graph.canonical(t) for t in made_for}
+    for one in answers:
+        if one.type is None or one.offset is None:
+            continue
+        found = graph.member_at(one.type_number, one.offset, one.size)
+        parts = [t for t, _offset in found.containers] if found is not None else []
+        if any(graph.canonical(t) in given for t in (one.type_number, *parts)):
+            return True
+        if of_any(graph, one, made_for).type is None:
+            return True
+    return False
 
 
 def of_any(graph: TypeGraph, one: Access, made_for: Sequence[int]) -> Access:
