@@ -501,6 +501,10 @@ def test_what_is_filled_leads_behind_it(fake: Fake, touched: Touched) -> None:
     assert touched("mov $3,%ecx; rep movsq; mov (%rsi),%rax; mov (%rdi),%rax; ret")[-2:] == ["item.value", "node.owner"]
     assert touched("stosq; mov (%rdi,%rcx),%rax; ret")[-1] == "?"
     assert touched("stosq; mov (%rdi),%rax; ret")[-1] == "node.key"
+    # The first word of what is cleared is cleared apart, the others from the next border of a word on.
+    fake.globals = [GlobalVariable("items", fake.graph.array_of(fake.item, 3), 0x2040, 120)]
+    code = "mov $0x2043,%edi; add $8,%rdi; and $-8,%rdi; mov $2,%ecx; rep stosq; ret"
+    assert touched(code, fixed=True) == ["struct item[].[].link.next"]
     # Whatever lies there is gone, and what lies behind is not.
     code = "mov %rsi,-8(%rsp); mov %rsi,-24(%rsp); lea -24(%rsp),%rdi; mov $2,%ecx; rep stosq\n"
     assert touched(code + "mov -24(%rsp),%rax; mov 24(%rax),%rcx; ret")[-1] == "?"

@@ -243,6 +243,17 @@ def test_a_character_is_not_far_behind_a_pointer_to_one(fake: Fake, tmp_path: Pa
     assert told(fake, "mov (%rdi),%rax; movzbl 8(%rax),%edx; ret", tmp_path) == ["?"]
 
 
+def test_what_lies_between_members_is_copied_with_them(fake: Fake, tmp_path: Path) -> None:
+    graph = fake.graph
+    byte, number = graph.add(TypeRecord(Kind.CHAR, "char", 1)), graph.add(TypeRecord(Kind.INT, "long", 8))
+    tagged = (fake.member("tag", 0, 1, byte), fake.member("flags", 1, 1, byte), fake.member("value", 8, 8, number))
+    value = graph.add(TypeRecord(Kind.STRUCT, "value", 16, members=tagged))
+    fake.takes((RDI, in_union(fake, value, byte)))
+    copied = "mov (%rdi),%rax; mov {},%rdx; mov %rdx,16(%rsp); mov {},%rdx; mov %rdx,24(%rsp); ret"
+    assert told(fake, copied.format("(%rax)", "8(%rax)"), tmp_path) == ["value", "value"]
+    assert told(fake, copied.format("1(%rax)", "8(%rax)"), tmp_path) == ["?", "?"]
+
+
 def test_numbers_of_several_sizes_are_told_by_the_size(fake: Fake, tmp_path: Path) -> None:
     graph = fake.graph
     short = graph.add(TypeRecord(Kind.INT, "short", 2))

@@ -308,6 +308,9 @@ class Results(Memory):
                 self.forget(-k - 1)
                 return self.values.intern(NUMBER, 0, lowest, -k - 1, 0)
             return self.values.intern(NUMBER, 0, max(lowest, 1), 0, 0) if mask else NULL
+        if self.base_of(left) == ADDRESS and width == 8 and -16 <= mask < 0 and not self.step_of(left):
+            # Sections are loaded with the alignment that they have in the file.
+            return self.moved(left, (self.offset_of(left) & mask) - self.offset_of(left))
         if self.base_of(left) == OBJECT and -16 <= mask < 0:
             if not self.offset_of(left) and not self.step_of(left):
                 # Flags in a pointer's low bits.

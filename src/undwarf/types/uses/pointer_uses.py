@@ -333,7 +333,10 @@ def _may_touch(graph: TypeGraph, t: int, step: int, offset: int, done: Touched) 
             return not found.offset and done.size == found.size
         return not found.offset or done.size <= 2
     last = graph.member_at(place.type, place.offset + done.size - 1, 1)
-    return done.copied and not found.offset and last is not None and last.offset == graph.size(last.type) - 1
+    if not done.copied or found.offset or last is None:
+        return False
+    # Copies are of the bytes between two members, too.
+    return graph.is_aggregate(last.type) or last.offset == graph.size(last.type) - 1
 
 
 # Instructions around -------------------------------------------------------------------------------------------------
