@@ -25,6 +25,7 @@ from undwarf.types.uses.dispatches import table_at
 from undwarf.types.uses.headers import in_header
 from undwarf.types.uses.homes import array_behind, is_extended, just_as_large, taken_apart
 from undwarf.types.uses.pointer_uses import accessed, everywhere, kept_as, meant
+from undwarf.types.uses.said_parts import in_whole_of_parts
 from undwarf.types.uses.spills import put_aside
 from undwarf.types.uses.touched import (
     SEVERAL,
@@ -132,6 +133,8 @@ class Operands:
             and self._is_inside_pointer(located, size)
         ):
             located = "used as something else as well"
+        if isinstance(located, str) and tracker.has_variables:
+            located = in_whole_of_parts(tracker, k, operand, where, size) or located
         if isinstance(located, str):
             together = self._together(tracker, k, operand, number, where, size)
             if together is None:

@@ -452,6 +452,10 @@ class Questions:
         """Variables that have a place at an address of the function, the outermost scope's first."""
         return self.places.valid_at(pc - self._low)
 
+    def counted_from(self, register: int) -> list[int]:
+        """The addresses from which on variables are said to be at, or to be, what a register holds and some bytes."""
+        return [self._low + at for at in self.places.counted_from(register)]
+
     def types_in(self, register: int, pc: int) -> list[int]:
         """The types of variables of which a register holds the value at an address, or what that is counted from."""
         return self.places.types_in(register, pc - self._low)

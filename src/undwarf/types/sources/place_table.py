@@ -80,6 +80,14 @@ class PlaceTable(Sequence[Place]):
                     found.append(rows[n + 7])
         return found
 
+    @cython.locals(rows="const long long[::1]", n=cython.Py_ssize_t, wanted=cython.longlong)
+    def counted_from(self, register: int) -> list[int]:
+        """Where those begin to be valid, behind the function's begin, that are counted from what a register holds."""
+        rows, wanted = self.rows, register
+        count = len(rows) // _WORDS
+        found = {rows[_WORDS * n] for n in range(count) if rows[_WORDS * n + 3] == wanted and rows[_WORDS * n + 4]}
+        return sorted(found)
+
 
 @cython.locals(
     rows="long long[::1]", strays="unsigned char[::1]", at=cython.Py_ssize_t, n=cython.Py_ssize_t, fields=tuple,
