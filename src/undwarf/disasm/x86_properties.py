@@ -29,6 +29,9 @@ _BRANCH = Flow.BRANCH
 
 _SIGNED_CONDITIONS = frozenset((ConditionCode.L, ConditionCode.GE, ConditionCode.LE, ConditionCode.G))
 _UNSIGNED_CONDITIONS = frozenset((ConditionCode.B, ConditionCode.AE, ConditionCode.BE, ConditionCode.A))
+_SIGN = frozenset((ConditionCode.S, ConditionCode.NS))
+_INT = 4
+"""Bytes of numbers whose highest bit is hardly a flag."""
 _SIGNED = frozenset((Mnemonic.SAR, Mnemonic.IDIV))
 _UNSIGNED = frozenset((Mnemonic.SHR, Mnemonic.DIV, Mnemonic.MUL))
 _FROM_INTEGERS = frozenset((Mnemonic.CVTSI2SD, Mnemonic.CVTSI2SS, Mnemonic.VCVTSI2SD, Mnemonic.VCVTSI2SS))
@@ -78,7 +81,8 @@ def signedness(made: Instruction, after: Instruction | None, *, plain: bool = Fa
     """(1 for numbers with sign, -1 for those without, 0 where nothing says; bytes of the operands).
 
     What an instruction takes its operands for, or a comparison by what depends on it. A comparison without sign against
-    an immediate says nothing: compilers test two bounds at once that way. ``plain``: they do not with eight bytes.
+    an immediate says nothing: compilers test two bounds at once that way. ``plain``: they do not with eight bytes, and
+    ask for the sign of what has one.
     """
     native = made.native
     if not isinstance(native, Native) or not native.op_count:
@@ -97,6 +101,8 @@ def signedness(made: Instruction, after: Instruction | None, *, plain: bool = Fa
         return 0, width
     condition = after.native.condition_code if isinstance(after.native, Native) else ConditionCode.NONE
     if condition in _SIGNED_CONDITIONS:
+        return 1, width
+    if plain and condition in _SIGN and width >= _INT:
         return 1, width
     exact = native.op_kind(1) not in IMMEDIATES or (plain and width == 8)
     if mnemonic == Mnemonic.CMP and condition in _UNSIGNED_CONDITIONS and exact:

@@ -103,6 +103,8 @@ class Operands:
             located = locate(self._graph, t, where[2], where[4], size) if t else located
         if isinstance(located, str):
             located = table_at(tracker, k, where, size) or located
+        if operand.floating and not isinstance(located, str) and located.how == "container":
+            located = self._with_point(where, located, size)
         base = tracker.facts.bases.get(where[1], VOID)
         if base and not where[2] and where[4] + size <= self._graph.size(base):
             located = locate(self._graph, base, 0, where[4], size)
@@ -145,6 +147,19 @@ class Operands:
             return access(made, operand, size, how="table", reason="table of functions")
         how = located.how if located.how == "container" else self._provenance(tracker, k, operand, where)
         return self._typed(made, operand, size, located, how)
+
+    def _with_point(self, where: Value, located: Located, size: int) -> Located | str:
+        """A number with a point beside an object: in what that is a part of, if such a number is there, else in the
+        next of several objects, or the one before."""
+        graph = self._graph
+        if graph.kind(graph.strip(located.field.type)) == Kind.FLOAT:
+            return located
+        place = where[4] % max(graph.size(where[1]), 1)
+        found = graph.member_at(where[1], place, size)
+        if found is None or found.offset or graph.size(found.type) != size:
+            return "used as something else as well"
+        floats = [graph.kind(graph.strip(one)) == Kind.FLOAT for one in graph.scalars_at(where[1], place, size)]
+        return Located(where[1], place, found, "array") if any(floats) else "used as something else as well"
 
     def _together(
         self, tracker: Tracker, k: int, operand: Memory, number: int, where: Value, size: int

@@ -191,6 +191,8 @@ class HeldValues:
             target = graph.target(t)
             if graph.kind(graph.strip(target)) == _VOID:
                 return
+            if source[0].key[0] == "slot" and graph.is_aggregate(target):
+                source[0].goes_as(source[1], target)
             known = pointed(self.tracker, self.tracker.register(register))
             whole = not source[1] or graph.size(target) == 1
             if whole and any(graph.canonical(one) == graph.canonical(target) for one in known):

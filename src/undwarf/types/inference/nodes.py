@@ -102,6 +102,8 @@ class Node:
     """What begins with what it is known to lead to, where it goes as a pointer to that."""
     firsts: Sequence[int] = cython.declare(object, visibility="public")
     """What that which it is known to lead to begins with, where it goes as a pointer to that."""
+    goes: Set[tuple[int, int]] = cython.declare(object, visibility="public")
+    """(bytes added, type) of all that a variable goes as a pointer to, whatever is known of it."""
     apart: Sequence[tuple[int, int]] = cython.declare(object, visibility="public")
     """(type, offset) of places outside of objects that are stored there."""
     indexed: bool = cython.declare(cython.bint, visibility="public")
@@ -158,6 +160,7 @@ class Node:
         self.several = False
         self.wholes = ()
         self.firsts = ()
+        self.goes = _NO_SET
         self.apart = ()
         self.indexed = False
         self.strayed = False
@@ -209,6 +212,10 @@ class Node:
     def step(self, by: int) -> None:
         """It is moved on by so many bytes, or back."""
         self.steps = _with(self.steps, abs(by))
+
+    def goes_as(self, offset: int, t: int) -> None:
+        """It goes, with so much added, where a pointer to a type is expected."""
+        self.goes = _with(self.goes, (offset, t))
 
     def row(self, size: int, row: "Node") -> None:
         """Something else is a multiple of so many bytes behind it."""

@@ -26,7 +26,10 @@ def is_unoptimised(instructions: Listing) -> bool:
         copied = copied or (
             made.action == _COPY and made.destination == MACHINE.frame_pointer and made.left == MACHINE.stack_pointer
         )
-    return copied and (not kept or _loads_again(instructions) or _forgets(instructions))
+    if not copied or not kept or _loads_again(instructions):
+        return copied
+    forgotten = _forgotten(instructions)
+    return forgotten > 1 or (forgotten == 1 and _puts_first_parameter(instructions))
 
 
 def _loads_again(instructions: Listing) -> bool:
@@ -46,8 +49,22 @@ def _loads_again(instructions: Listing) -> bool:
     return False
 
 
-def _forgets(instructions: Listing) -> bool:
-    """What was just stored in the frame, or changed there, is read by the next instruction, several times."""
+def _puts_first_parameter(instructions: Listing) -> bool:
+    """The first that is stored in the frame is the first parameter, whatever else is to be done before it is used."""
+    for k in range(min(_PROLOGUE, len(instructions))):
+        made = instructions[k]
+        if made.memory and made.action != _PUSH:
+            operand = made.memory[0]
+            return (
+                made.action == _STORE and operand.base == MACHINE.frame_pointer and made.left == MACHINE.parameters[0]
+            )
+        if made.flow != _NEXT:
+            break
+    return False
+
+
+def _forgotten(instructions: Listing) -> int:
+    """How often what was just stored in the frame, or changed there, is read by the next instruction."""
     found = 0
     before: tuple[int, int] | None = None
     for k in range(min(_FORGETFUL, len(instructions))):
@@ -58,4 +75,4 @@ def _forgets(instructions: Listing) -> bool:
             found += 1
         kept = made.action == _UPDATE or (made.action == _STORE and made.left != NONE)
         before = place if kept and made.flow == _NEXT else None
-    return found > 1
+    return found

@@ -87,7 +87,7 @@ class Variables:
         if lead and (node.numeric or 1 in node.signs or node.strayed):
             # Where bytes are counted from, it is a pointer to these.
             return VOID
-        if lead and (node.followed or node.flows):
+        if lead and (node.followed or node.flows or node.goes):
             lead = self._meant(node, lead)
             if not lead:
                 return VOID
@@ -126,7 +126,7 @@ class Variables:
                 return VOID
             return integer(graph, size, signed=signed)
         if node.signs or copied:
-            return only if not node.signs else VOID
+            return only if not node.signs and not self._goes_otherwise(node, only) else VOID
         summed = {self._is_signed(t) for t in node.summed if graph.size(t) == size}
         if len(summed) != 1 or None in summed or self._meets_unsigned(node):
             return VOID
@@ -142,8 +142,13 @@ class Variables:
         if graph.is_aggregate(lead):
             reached = self._flow.reached(node)
             behind = any(more >= whole and (one.followed or one.elements) for one, more in reached)
+            parts = node.goes
+            behind = behind or any(at and at + graph.size(t) > whole for at, t in parts)
             begins_more = any(graph.size(t) > whole and graph.object_at(t, 0, lead) for t in structures(graph))
             if node.high <= whole and not (behind and begins_more):
+                if not node.touched and any(graph.size(t) > whole for at, t in parts if not at):
+                    # Nobody has a variable for what is only cast, unless it may be several.
+                    return self._only(lead, [t for at, t in parts if not at])
                 return VOID if self._may_be_first(node, lead) else self._as_copied(node, lead)
             done = self._flow.done(node)
             if not behind and fits(graph, lead, done, merged=True):
@@ -158,6 +163,7 @@ class Variables:
                 graph.canonical(t): t
                 for t in self._wholes or structures(graph)
                 if graph.size(t) > whole and graph.object_at(t, 0, lead) and fits(graph, t, done, merged=True)
+                if all(graph.object_at(t, at, part) for at, part in parts)
             }
             if not behind and not graph.is_link(lead) and fits(graph, lead, done.wrapped(whole), merged=True):
                 # There are several, one behind the other, or it is cast where more is meant; a variable of which only
@@ -169,6 +175,13 @@ class Variables:
         if node.high <= max(whole, 1):
             return lead
         return lead if whole and all(size == whole and not at % whole for at, size in node.touched) else VOID
+
+    def _only(self, lead: int, goes: list[int]) -> int:
+        """What begins with what a variable is given, and is meant wherever that goes; void where this is not told."""
+        graph = self._graph
+        told = {graph.canonical(t): t for t in goes}
+        t = next(iter(told.values()))
+        return t if len(told) == 1 and graph.object_at(t, 0, lead) else VOID
 
     def _as_copied(self, node: Node, lead: int) -> int:
         """What a variable leads to that is a copy of another one, neither of which is ever set again: nobody has two
@@ -248,6 +261,19 @@ class Variables:
         if told != {True} or self._meets_unsigned(node):
             return VOID
         return integer(graph, size, signed=True)
+
+    def _goes_otherwise(self, node: Node, t: int) -> bool:
+        """Whether a number goes into another variable, of which is known that it has a sign where a type has none, or
+        the other way round: either of the two may be where it is converted."""
+        graph = self._graph
+        signed = self._is_signed(t) if t else None
+        for to, more in self._flow.further().get(node, ()) if signed is not None else ():
+            if more or to.key[0] != "slot" or to.key[2] != node.key[2]:
+                continue
+            types = {self._is_signed(one) for one in (*to.declared, *to.copied) if graph.size(one) == node.key[2]}
+            if types == {not signed}:
+                return True
+        return False
 
     def _meets_unsigned(self, node: Node) -> bool:
         """Whether a number is calculated or compared with one of its size that has no sign."""

@@ -200,6 +200,11 @@ class TypeGraph(TypeStore):
             found = leaf
         return found
 
+    def scalars_at(self, t: int, offset: int, size: int) -> list[int]:
+        """The numbers and pointers of ``size`` bytes at ``offset`` of a type: of members of a union all of them."""
+        search = Search(self, t, offset, size)
+        return [one.type for score, one in search.found if score >= 4 and self.is_scalar(one.type)]
+
     def is_mixed(self, t: int, offset: int, size: int) -> bool:
         """Whether members of a union are there with ``size`` bytes of which some are pointers and others numbers."""
         search = Search(self, t, offset, size)

@@ -1,0 +1,85 @@
+"""What is told of programs of which only BTF is there by where a variable goes, by its sign, by a number's point."""
+
+from pathlib import Path
+
+import pytest
+from tests.types.btf_programs import answers, built, touched
+
+SOURCE = r"""
+#include <stdlib.h>
+#define NOINLINE __attribute__((noinline, noclone))
+typedef struct { int kind; unsigned char marked; void *next; } object;
+typedef struct { object head; short length; char text[6]; } string;
+typedef struct { object head; void (*call)(int); int arity; long calls; } native;
+typedef struct { int kind; union { double number; object *object; int truth; } as; } value;
+typedef struct { object *at; } place;
+typedef struct { string *key; value kept; } entry;
+typedef struct { value all[16], *top; entry named[4]; } stack;
+struct sink { void (*note)(struct sink *, double); struct sink *next; };
+struct sums { double low, high; long n; };
+struct summing { struct sink base; struct sums sums; };
+struct counting { struct sink base; long n; };
+NOINLINE int length(const string *s) { return s->length; }
+NOINLINE int both(const string *a, const string *b) { return a->length + b->length; }
+NOINLINE int joined(const place *v) { string *a = (string *)v->at, *b = (string *)v[1].at;
+  if (!a || !b) return 0; return both(a, b) + both(b, a); }
+NOINLINE int either(const place *v) { object *o = v->at; if (o->kind == 1) return length((string *)o); return 0; }
+NOINLINE object *made(size_t n) { object *o = calloc(1, n); o->kind = 2; return o; }
+NOINLINE void push(stack *s, value v) { *s->top++ = v; }
+NOINLINE value of(void *o) { value v = { 2, { .object = (object *)o } }; return v; }
+NOINLINE int defined(stack *s, void (*call)(int), int arity)
+{ native *n = (native *)made(sizeof *n); n->call = call; n->arity = arity; push(s, of(n)); return arity; }
+NOINLINE void sum(struct sums *s, double x) { s->n++; s->high += x; }
+NOINLINE void summed(struct sink *self, double x) { struct summing *s = (struct summing *)self; sum(&s->sums, x); }
+NOINLINE void counted(struct sink *self, double x) { struct counting *c = (struct counting *)self; c->n++; }
+NOINLINE double negative(stack *s) { value *top = s->top; top[-1].as.number = -top[-1].as.number;
+  return top[-1].as.number; }
+NOINLINE int found(const unsigned *blocks, int n) { int at = n > 3 ? (int)blocks[1] : -1; if (at < 0) return 9;
+  return blocks[at & 1]; }
+static void nothing(int n) { (void)n; }
+int main(int argc, char **argv)
+{ static stack s; static place v[2]; static struct summing a = { { summed } };
+  static struct counting c = { { counted } };
+  static string text; static unsigned blocks[4]; s.top = s.all + argc; v[0].at = v[1].at = &text.head;
+  a.base.next = &c.base; for (struct sink *k = &a.base; k; k = k->next) k->note(k, argc);
+  return joined(v) + either(v) + defined(&s, nothing, argc) + (s.named[0].key != 0) + (int)negative(&s)
+    + found(blocks, argc); }
+"""
+
+
+@pytest.fixture(scope="module")
+def optimized(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The program with optimization."""
+    return built(tmp_path_factory.mktemp("by-2"), "-O2", SOURCE)
+
+
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The program without optimization."""
+    return built(tmp_path_factory.mktemp("by-0"), "-O0", SOURCE)
+
+
+def test_a_variable_that_is_only_cast_is_what_it_goes_as(plain: Path) -> None:
+    assert answers(plain, "joined", "frame") == {"place*", "string*"}
+    assert "string*" not in answers(plain, "either", "frame")
+
+
+def test_a_variable_of_which_a_part_further_on_is_given_away_is_larger(plain: Path) -> None:
+    assert answers(plain, "summed", "frame") == {"struct sink*", "struct summing*", "double"}
+    assert touched(plain, "summed", "frame").count("struct sink*") == 2
+
+
+def test_code_that_saves_registers_and_forgets_what_it_stored_is_not_optimized(plain: Path) -> None:
+    assert "object*" not in answers(plain, "defined", "frame")
+    assert {"native.call", "native.arity"} <= answers(plain, "defined")
+
+
+def test_a_number_with_a_point_is_in_no_pointer_around_an_object(optimized: Path, plain: Path) -> None:
+    for program in (optimized, plain):
+        told = answers(program, "negative")
+        assert "value.as.number" in told
+        assert not {one for one in told if one.startswith("entry")}
+
+
+def test_what_is_asked_for_its_sign_has_one(plain: Path) -> None:
+    assert answers(plain, "found", "frame") == {"unsigned int*", "int"}
