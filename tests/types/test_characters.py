@@ -31,11 +31,19 @@ NOINLINE int is_header(struct page *p)
 { unsigned char *of = p->data; __asm__ volatile("" : "+S"(of)); unsigned n; unsigned short m;
   memcpy(&n, of, 4); __asm__ volatile("" : "+r"(n)); memcpy(&m, of + 4, 2); __asm__ volatile("" : "+r"(m));
   return (n ^ 0x694c5153) | (m ^ 0x6574); }
-NOINLINE unsigned long chosen(struct page *p)
-{ unsigned char *of = p->data; unsigned short a; unsigned long b;
-  __asm__ volatile("" : "+S"(of));
-  if (p->n & 1) { memcpy(&a, of, 2); __asm__ volatile("" : "+r"(a)); return a * 5; }
-  memcpy(&b, of + 8, 8); __asm__ volatile("" : "+r"(b)); return b * 5; }
+NOINLINE int kept(struct page *p, long i)
+{ struct page *of; if (i < 0) return 1;
+  memcpy(&of, p->data + i, 8); memset(p->data + i, 0, 8); if (!of) return 0; return of->n++; }
+NOINLINE unsigned long chosen(struct page *p, long i)
+{ unsigned char *of = p->data; long at = i; unsigned short a; unsigned long b;
+  if (p->n & 1) { __asm__ volatile("" : "+S"(of), "+D"(at)); memcpy(&a, of + at, 2);
+    __asm__ volatile("" : "+r"(a)); return a * 5; }
+  __asm__ volatile("" : "+S"(of), "+D"(at)); memcpy(&b, of + at, 8); __asm__ volatile("" : "+r"(b)); return b * 5; }
+NOINLINE unsigned long parted(struct page *p, long i)
+{ unsigned char *of = p->data; long at = i; unsigned short a; unsigned long b;
+  if (p->n & 1) { __asm__ volatile("" : "+S"(of), "+D"(at)); memcpy(&a, of + at, 2);
+    __asm__ volatile("" : "+r"(a)); return a * 5; }
+  __asm__ volatile("" : "+S"(of), "+D"(at)); memcpy(&b, of + at + 8, 8); __asm__ volatile("" : "+r"(b)); return b * 5; }
 NOINLINE void copied(struct page *to, struct page *from) { memcpy(to->data, from->data, 4); }
 NOINLINE int alike(struct page *one, struct page *other)
 { unsigned a, b; memcpy(&a, one->data, 4); memcpy(&b, other->data, 4); return a == b; }
@@ -74,7 +82,7 @@ int main(int argc, char **argv)
   argc += before(&p) + follows(&p) + scattered(&p) + tenth(&p); write_four(&p, argc); write_text(&p);
   copied(&p, &q); counted(&p, argc); alike(&p, &q); number(&p, argc); cleared(&q, argc);
   struct page *first = 0; argc += answered(&p, &first);
-  argc += is_header(&p) + chosen(&p);
+  argc += is_header(&p) + kept(&p, -argc) + chosen(&p, argc) + parted(&p, argc);
   return read_four(&p) + is_text(&p) + either(&q); }
 """
 COMPILERS = [("gcc", "-O1"), ("gcc", "-O2"), ("clang", "-O1"), ("clang", "-O2")]
@@ -105,10 +113,11 @@ def test_text_whose_comparisons_are_made_one_is_characters(program: Path) -> Non
     assert told(program, "is_header", 4) <= {"unsigned char", "unsigned int"}
 
 
-def test_numbers_on_different_ways_are_no_members(program: Path) -> None:
+def test_numbers_at_one_place_on_different_ways_are_no_members(program: Path) -> None:
     # The numbers have places as variables of GCC's.
     assert told(program, "chosen", 2) <= {"unsigned char", "short unsigned int"}
     assert told(program, "chosen", 8) <= {"struct page", "unsigned char", "long unsigned int"}
+    assert None in told(program, "parted", 8)
 
 
 def test_bytes_that_go_where_bytes_are_stay_bytes(program: Path) -> None:
@@ -140,6 +149,10 @@ def test_members_of_what_is_kept_in_bytes_are_no_bytes(program: Path) -> None:
 
 def test_members_behind_what_a_register_held_before_say_nothing_of_the_bytes_behind_it(program: Path) -> None:
     assert told(program, "cleared", 4) == {"unsigned char", "struct page"}
+
+
+def test_what_leads_on_where_it_is_not_nothing_is_no_bytes(program: Path) -> None:
+    assert told(program, "kept", 8) == {"struct page", None}
 
 
 def test_a_pointer_that_is_stored_behind_what_a_register_holds_later_says_nothing_of_bytes(program: Path) -> None:

@@ -20,7 +20,7 @@ from undwarf.types.layouts.wholes import candidates, whole_around
 from undwarf.types.sources.places import TypeSource
 from undwarf.types.uses.aliases import made_of_same
 from undwarf.types.uses.casts import read_as
-from undwarf.types.uses.characters import by_sign, in_a_row, only_bytes
+from undwarf.types.uses.characters import by_sign, in_a_row, leads_on, only_bytes
 from undwarf.types.uses.dispatches import table_at
 from undwarf.types.uses.headers import in_header
 from undwarf.types.uses.homes import array_behind, is_extended, just_as_large, taken_apart
@@ -206,6 +206,8 @@ class Operands:
             return True
         characters = graph.is_scalar(located.type) and graph.size(located.type) == 1
         if characters and 1 < size < _VECTOR and used_in_parts(tracker, k, number, size):
+            return True
+        if characters and leads_on(tracker, k, number):
             return True
         many = size >= _VECTOR and characters
         if where[2] or not (many or located.how in ("array", "container")):

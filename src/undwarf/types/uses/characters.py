@@ -8,14 +8,14 @@ so too where nothing says otherwise: that the number leads somewhere, is changed
 pointed to.
 """
 
-from undwarf.disasm import Action, Flow, Instruction
+from undwarf.disasm import Action, Flow, Instruction, Memory
 from undwarf.disasm.x86_properties import bytes_read, compares, differs, immediate_of, multiplies, turned_around
 from undwarf.types.dataflow.tracking import Tracker
 from undwarf.types.dataflow.values import NUMBER, OBJECT, Value
 from undwarf.types.layouts.located import Located
 from undwarf.types.layouts.model import VOID, TypeGraph
 
-__all__ = ["by_sign", "in_a_row", "only_bytes"]
+__all__ = ["by_sign", "in_a_row", "leads_on", "only_bytes"]
 
 _LOAD, _STORE, _CONSTANT = Action.LOAD, Action.STORE, Action.CONSTANT
 
@@ -24,6 +24,8 @@ _NEAR = 12
 _SIZES = (2, 4, 8)
 _SHORTEST = 4
 """Characters that are no number."""
+_BESIDE = 4
+"""The same of what is loaded from the same place."""
 _LARGE = 1 << 20
 """What numbers are multiplied by to scatter them."""
 _CALLS = (Flow.CALL, Flow.INDIRECT_CALL)
@@ -60,28 +62,59 @@ def only_bytes(tracker: Tracker, k: int, number: int, where: Value, size: int) -
         value = tracker.register(made.left)
         if value is not None and value[0] != NUMBER:
             return None
-    if made.action == _LOAD and operand.size == graph.pointer_size and _leads_on(tracker, k, made.destination):
+    if leads_on(tracker, k, number):
         return None
     field = graph.member_at(where[1], 0, size)
     return Located(where[1], 0, field, "array") if field is not None else None
 
 
-def _leads_on(tracker: Tracker, k: int, register: int) -> bool:
+def leads_on(tracker: Tracker, k: int, number: int) -> bool:
+    """Whether what an operand holds leads somewhere: it is loaded there, or right before or behind, and used as an
+    address or put where one is kept. The tracker stands before instruction ``k``, and does so afterwards."""
+    instructions, blocks = tracker.flow.instructions, tracker.flow.blocks
+    operand = instructions[k].memory[number]
+    if operand.size != tracker.graph.pointer_size:
+        return False
+    first, end = blocks.first(blocks.of(k)), blocks.end(blocks.of(k))
+    for at in range(max(first, k - _BESIDE), min(end, k + 1 + _BESIDE)):
+        made = instructions[at]
+        if made.action == _LOAD and any(_is_same(operand, one) for one in made.memory):
+            between = range(at, k) if at < k else range(k, at)
+            kept = not any({operand.base, operand.index} & set(instructions[one].writes) for one in between)
+            if kept and _is_address(tracker, at, made.destination):
+                tracker.before(k)
+                return True
+    tracker.before(k)
+    return False
+
+
+def _is_same(operand: Memory, other: Memory) -> bool:
+    return (operand.base, operand.index, operand.scale, operand.displacement, operand.size) == (
+        other.base, other.index, other.scale, other.displacement, other.size,
+    )  # fmt: skip
+
+
+def _is_address(tracker: Tracker, k: int, register: int) -> bool:
     """Whether what is loaded into a register is used as an address behind an instruction, or goes where one is kept."""
-    instructions = tracker.flow.instructions
-    end = tracker.flow.blocks.end(tracker.flow.blocks.of(k))
-    found = False
-    for at in range(k + 1, min(k + 1 + _NEAR, end)):
+    instructions, blocks = tracker.flow.instructions, tracker.flow.blocks
+    number = blocks.of(k)
+    for at in range(k + 1, min(k + 1 + _NEAR, len(instructions))):
+        if at == blocks.end(number):
+            if blocks.predecessors(blocks.of(at)) != [number]:
+                break
+            # Where it is not nothing.
+            number = blocks.of(at)
         made = instructions[at]
         tracker.before(at)
         value = tracker.register(register)
-        found = any(one.base == register for one in made.memory if one.access)
-        # The member that it went into said so.
-        found = found or (value is not None and value[0] != NUMBER)
-        if found or register in made.writes or made.flow in _CALLS:
+        if any(one.base == register for one in made.memory if one.access):
+            return True
+        if value is not None and value[0] != NUMBER:
+            # The member that it went into said so.
+            return True
+        if register in made.writes or made.flow in _CALLS:
             break
-    tracker.before(k)
-    return found
+    return False
 
 
 def by_sign(tracker: Tracker, k: int, number: int, where: Value) -> int:

@@ -348,14 +348,16 @@ def _just_widened(tracker: Tracker, k: int, register: int) -> bool:
 
 def used_in_parts(tracker: Tracker, k: int, number: int, size: int) -> bool:
     """Whether near an access of several characters at once numbers of another size are behind the same registers, as
-    the members of an object are. Not if all are constants, as text is written, or some are parts of others. The tracker
-    stands before instruction ``k``, and does so afterwards."""
+    the members of an object are. Not if all are constants, as text is written, or some are parts of others, as where a
+    size is asked for first. The tracker stands before instruction ``k``, and does so afterwards."""
     instructions = tracker.flow.instructions
     operand = instructions[k].memory[number]
     sizes, differs = set(), False
     for at in range(max(0, k - _PARTS), min(k + _PARTS, len(instructions))):
         for one in instructions[at].memory:
-            if _is_beside(operand, one) and _goes_on(tracker, k, at) and not _leads_elsewhere(tracker, k, at, one.base):
+            if not _is_beside(operand, one) or _leads_elsewhere(tracker, k, at, one.base):
+                continue
+            if not _is_another(tracker, k, operand, at, one):
                 sizes.add(one.size)
                 differs = differs or not _writes_constant(tracker, at)
     tracker.before(k)
@@ -368,10 +370,14 @@ def _is_beside(operand: Memory, other: Memory) -> bool:
     return same and bool(other.access) and 1 < other.size <= 8
 
 
-def _goes_on(tracker: Tracker, k: int, at: int) -> bool:
-    """Whether no jump or return is between two instructions, so that one may lead to the other."""
+def _is_another(tracker: Tracker, k: int, operand: Memory, at: int, other: Memory) -> bool:
+    """Whether no way is straight from one of two operands to the other, and they are of one place, or of what their
+    base leads to once it is set anew."""
     instructions = tracker.flow.instructions
-    return not any(instructions[one].flow in _LEAVING for one in range(min(at, k), max(at, k)))
+    between = [instructions[one] for one in range(min(at, k), max(at, k))]
+    if not any(one.flow in _LEAVING for one in between):
+        return False
+    return other.displacement == operand.displacement or any(operand.base in one.writes for one in between)
 
 
 def _leads_elsewhere(tracker: Tracker, k: int, at: int, register: int) -> bool:
