@@ -7,8 +7,9 @@ variables are.
 """
 
 from undwarf.dwarf.info import Entry
+from undwarf.dwarf.tags import STRUCTURE_TYPE
 from undwarf.types.layouts.model import VOID
-from undwarf.types.sources.dwarf_types import TAG_STRUCT, DwarfTypes
+from undwarf.types.sources.dwarf_types import DwarfTypes
 from undwarf.types.sources.entries import ABSTRACT_ORIGIN, SPECIFICATION, name_of_entry
 
 __all__ = ["environment_of"]
@@ -29,7 +30,7 @@ def environment_of(types: DwarfTypes, entry: Entry) -> int:
             rows = space.declared(unit)
             parents, tags = rows["parent"].tolist(), rows["tag"]
             for k, parent in enumerate(parents):
-                if parent == parents[row] and tags[k] == TAG_STRUCT and space.row_name(unit, k) == wanted:
+                if parent == parents[row] and tags[k] == STRUCTURE_TYPE and space.row_name(unit, k) == wanted:
                     return types.number(space, rows["die"][k])
         further = entry.reference(ABSTRACT_ORIGIN) or entry.reference(SPECIFICATION)
         if further is None:

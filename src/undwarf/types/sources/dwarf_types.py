@@ -8,11 +8,12 @@ DWARF 2 and 3, DW_AT_bit_offset counts from the most significant bit of the stor
 from bisect import bisect_left
 
 import cython
-from cython.cimports.undwarf.dwarf import operations
+from cython.cimports.undwarf.dwarf import operations, tags
 
 from undwarf.dwarf.constants import ValueClass
 from undwarf.dwarf.info import Entry
 from undwarf.types.layouts.model import DISCRIMINANT, VOID, Kind, Member, TypeGraph, TypeRecord
+from undwarf.types.sources.definitions import Definitions
 from undwarf.types.sources.entries import (
     ABSTRACT_ORIGIN,
     ARTIFICIAL,
@@ -41,25 +42,15 @@ from undwarf.types.sources.entries import (
 from undwarf.types.sources.reader import Reader
 from undwarf.types.sources.template_names import TAG_TYPE_PARAMETER, TemplateNames
 
-TAG_ARRAY, TAG_CLASS, TAG_ENUM, TAG_POINTER, TAG_REFERENCE, TAG_STRUCT = 0x01, 0x02, 0x04, 0x0F, 0x10, 0x13
-TAG_SUBROUTINE, TAG_TYPEDEF, TAG_UNION, TAG_INHERITANCE, TAG_SUBRANGE, TAG_BASE = 0x15, 0x16, 0x17, 0x1C, 0x21, 0x24
-TAG_MEMBER, TAG_PARAMETER, TAG_ELLIPSIS, TAG_VARIANT, TAG_VARIANT_PART, TAG_INTERFACE = (
-    0x0D,
-    0x05,
-    0x18,
-    0x19,
-    0x33,
-    0x38,
-)
-TAG_SUBPROGRAM, TAG_RVALUE_REFERENCE = 0x2E, 0x42
-
 _THROUGH = {
-    TAG_TYPEDEF: Kind.TYPEDEF, 0x43: Kind.TYPEDEF, 0x26: Kind.CONST, 0x35: Kind.VOLATILE, 0x37: Kind.RESTRICT,
-    0x47: Kind.ATOMIC, 0x2D: Kind.TAG, 0x40: Kind.TAG, 0x46: Kind.TAG, 0x4B: Kind.CONST, TAG_SUBRANGE: Kind.TYPEDEF,
+    tags.TYPEDEF: Kind.TYPEDEF, tags.TEMPLATE_ALIAS: Kind.TYPEDEF, tags.SUBRANGE_TYPE: Kind.TYPEDEF,
+    tags.CONST_TYPE: Kind.CONST, tags.IMMUTABLE_TYPE: Kind.CONST, tags.VOLATILE_TYPE: Kind.VOLATILE,
+    tags.RESTRICT_TYPE: Kind.RESTRICT, tags.ATOMIC_TYPE: Kind.ATOMIC, tags.PACKED_TYPE: Kind.TAG,
+    tags.SHARED_TYPE: Kind.TAG, tags.DYNAMIC_TYPE: Kind.TAG,
 }  # fmt: skip
 _AGGREGATES = {
-    TAG_STRUCT: (Kind.STRUCT, "struct"), TAG_CLASS: (Kind.CLASS, "class"), TAG_UNION: (Kind.UNION, "union"),
-    TAG_INTERFACE: (Kind.CLASS, "class"),
+    tags.STRUCTURE_TYPE: (Kind.STRUCT, "struct"), tags.CLASS_TYPE: (Kind.CLASS, "class"),
+    tags.UNION_TYPE: (Kind.UNION, "union"), tags.INTERFACE_TYPE: (Kind.CLASS, "class"),
 }  # fmt: skip
 _BASES = {0x02: Kind.BOOL, 0x04: Kind.FLOAT, 0x03: Kind.FLOAT, 0x06: Kind.CHAR, 0x08: Kind.CHAR, 0x10: Kind.CHAR}
 _SIGNED_ENCODINGS = frozenset((0x05, 0x06, 0x0D))
@@ -69,13 +60,13 @@ C_LANGUAGES = frozenset((0x01, 0x02, 0x0C, 0x1D, 0x2C, 0x3E, 0x10, 0x8001))
 _CXX = frozenset((0x04, 0x1A, 0x21, 0x2B, 0x3A, 0x11))
 """DW_LANG_* of C++; these and C say ``struct`` before a structure's name."""
 _SPOKEN_OF, _PARAMETERS = (
-    tags_of(TAG_TYPEDEF, TAG_TYPE_PARAMETER),
-    tags_of(TAG_PARAMETER, TAG_ELLIPSIS, into=(TAG_PACK,)),
+    tags_of(tags.TYPEDEF, TAG_TYPE_PARAMETER),
+    tags_of(tags.FORMAL_PARAMETER, tags.UNSPECIFIED_PARAMETERS, into=(TAG_PACK,)),
 )
-_INHERITANCE = tags_of(TAG_INHERITANCE)
-_TYPE_PARAMETERS, _MEMBER = tags_of(TAG_TYPE_PARAMETER), tags_of(TAG_MEMBER)
-_MEMBERS, _VARIANTS = tags_of(TAG_MEMBER, TAG_INHERITANCE, TAG_VARIANT_PART), tags_of(TAG_VARIANT, TAG_MEMBER)
-_DIMENSIONS = tags_of(TAG_SUBRANGE, TAG_ENUM)
+_INHERITANCE = tags_of(tags.INHERITANCE)
+_TYPE_PARAMETERS, _MEMBER = tags_of(TAG_TYPE_PARAMETER), tags_of(tags.MEMBER)
+_MEMBERS, _VARIANTS = tags_of(tags.MEMBER, tags.INHERITANCE, tags.VARIANT_PART), tags_of(tags.VARIANT, tags.MEMBER)
+_DIMENSIONS = tags_of(tags.SUBRANGE_TYPE, tags.ENUMERATION_TYPE)
 _PASS_BY_REFERENCE = 4
 _BLOCK = int(ValueClass.BLOCK)
 # Members by the ten thousand: past the named tuple's own way to be made.
@@ -108,7 +99,7 @@ class DwarfTypes:
         self._given = []
         self._languages = {}
         self._leading = {}
-        self._definitions = None
+        self._definitions = Definitions(spaces, self._called)
         self._main = None
         self._templates = TemplateNames(graph, self.of)
         spaces.whole_name = self._whole_name
@@ -218,26 +209,26 @@ class DwarfTypes:
         tag = entry.tag
         name = entry.string(NAME)
         if tag in _THROUGH:
-            if tag == TAG_TYPEDEF:
+            if tag == tags.TYPEDEF:
                 name = self._full_name(entry, name)
             return TypeRecord(_THROUGH[tag], name, target=self.of(entry))
-        if tag in (TAG_POINTER, TAG_REFERENCE, TAG_RVALUE_REFERENCE):
+        if tag in (tags.POINTER_TYPE, tags.REFERENCE_TYPE, tags.RVALUE_REFERENCE_TYPE):
             size = _size(entry)
             size = size if size > 0 else space.columns["address"][entry.unit]
-            if tag == TAG_POINTER:
+            if tag == tags.POINTER_TYPE:
                 return TypeRecord(Kind.POINTER, name, size, self.of(entry))
-            return TypeRecord(Kind.REFERENCE, "&&" if tag == TAG_RVALUE_REFERENCE else "&", size, self.of(entry))
-        if tag == TAG_BASE:
+            return TypeRecord(Kind.REFERENCE, "&&" if tag == tags.RVALUE_REFERENCE_TYPE else "&", size, self.of(entry))
+        if tag == tags.BASE_TYPE:
             encoding = entry.number(ENCODING) or 0
             kind = _BASES.get(encoding, Kind.INT)
             return TypeRecord(kind, name, _size(entry), signed=encoding in _SIGNED_ENCODINGS)
         if tag in _AGGREGATES:
             return self._aggregate(entry, name)
-        if tag == TAG_ARRAY:
+        if tag == tags.ARRAY_TYPE:
             return self._array(entry)
-        if tag == TAG_ENUM:
+        if tag == tags.ENUMERATION_TYPE:
             return self._enumeration(entry, name)
-        if tag in (TAG_SUBROUTINE, TAG_SUBPROGRAM):
+        if tag in (tags.SUBROUTINE_TYPE, tags.SUBPROGRAM):
             parameters, variadic = self.parameters(entry)
             return TypeRecord(Kind.FUNCTION, name, target=self.of(entry), parameters=parameters, variadic=variadic)
         return TypeRecord(Kind.OTHER, name, _size(entry))
@@ -248,9 +239,9 @@ class DwarfTypes:
         variadic = False
         for child in entry.space.children(entry, _PARAMETERS)[: self.graph.limits.type_members]:
             # Those that stand for one in the source are in a pack of their own.
-            if child.tag == TAG_PARAMETER:
+            if child.tag == tags.FORMAL_PARAMETER:
                 found.append((child.string(NAME), self.of(child)))
-            elif child.tag == TAG_ELLIPSIS:
+            elif child.tag == tags.UNSPECIFIED_PARAMETERS:
                 variadic = True
         return tuple(found), variadic
 
@@ -264,6 +255,10 @@ class DwarfTypes:
         whole: str = self._templates.whole(entry, name) if self.language(entry) in _CXX else name
         return whole
 
+    def _called(self, entry: Entry, written: str) -> str:
+        """The whole name of a type, with its namespaces, of the one that its definition is written with."""
+        return self._full_name(entry.reference(SPECIFICATION) or entry, self._whole_name(entry, written))
+
     def _keyword(self, entry: Entry, keyword: str) -> str:
         language = self.language(entry)
         return keyword if language in C_LANGUAGES or language in _CXX else ""
@@ -273,65 +268,14 @@ class DwarfTypes:
         by_signature = entry.reference(SIGNATURE)
         if by_signature is not None:
             return self.number(by_signature.space, by_signature.offset)
-        known = self.definitions()
-        written = name if name in known else name.partition("<")[0]
-        for space, unit, offset in known.get(written, ()):
-            other = space.entry_in(unit, offset)
-            if other is None or (other.tag == TAG_ENUM) != (entry.tag == TAG_ENUM):
-                continue
-            if self._full_name(other.reference(SPECIFICATION) or other, self._whole_name(other, written)) == full:
-                return self.number(space, offset)
-        return VOID
+        found = self._definitions.of(entry, name, full)
+        return self.number(*found) if found is not None else VOID
 
     def named(self, name: str) -> int:
-        """A type by its name, written with the namespaces it is in or without: the first that is defined, unit by unit.
-
-        Where only a typedef has the name, what that stands for; void for none.
-        """
-        wanted = frozenset((TAG_STRUCT, TAG_UNION, TAG_CLASS, TAG_ENUM, TAG_INTERFACE, TAG_TYPEDEF))
-        plain = _own_name(name)
-        same: dict[tuple[int, int, int], bool] = {}
-        typedef = VOID
-        for space in self.spaces.every:
-            for unit in range(space.info.count):
-                rows = space.declared(unit)
-                columns = [rows[column].tolist() for column in ("tag", "kind", "name", "flags", "die")]
-                for k, (tag, kind, text, flags, die) in enumerate(zip(*columns, strict=True)):
-                    if tag not in wanted or flags & 1 or not kind:
-                        continue
-                    key = (space.number, kind, text)
-                    fits = same.get(key)
-                    if fits is None:
-                        fits = same[key] = space.row_name(unit, k) == plain
-                    if not fits or (plain != name and not self._is_called(space, unit, die, plain, name)):
-                        continue
-                    if tag != TAG_TYPEDEF:
-                        return self.number(space, die)
-                    typedef = typedef or self.number(space, die)
-        return typedef
-
-    def _is_called(self, space: Space, unit: int, die: int, plain: str, name: str) -> bool:
-        """Whether a type has a name with namespaces, where it is or where it was declared."""
-        if space.qualified(unit, die, plain) == name:
-            return True
-        entry = space.entry_in(unit, die)
-        declared = entry.reference(SPECIFICATION) if entry is not None else None
-        return declared is not None and declared.space.qualified(declared.unit, declared.offset, plain) == name
-
-    def definitions(self) -> dict[str, list[tuple[Space, int, int]]]:
-        """(space, unit, offset) of the types that are defined anywhere, by plain name; found when first needed."""
-        found: dict[str, list[tuple[Space, int, int]]] | None = self._definitions
-        if found is None:
-            found = {}
-            for space in self.spaces.every:
-                rows = space.info.definitions()
-                for name, (unit, offset, _kind, _at) in zip(space.names_of(rows), rows, strict=True):
-                    at = found.setdefault(name, [])
-                    if len(at) < 16:
-                        at.append((space, unit, offset))
-                space.file.elf.release(unpacked=False)
-            self._definitions = found
-        return found
+        """A type by its name, written with the namespaces it is in or without; void for none. See
+        :meth:`Definitions.named`."""
+        found = self._definitions.named(name)
+        return self.number(*found) if found is not None else VOID
 
     def _enumeration(self, entry: Entry, name: str) -> TypeRecord:
         named = entry
@@ -367,7 +311,7 @@ class DwarfTypes:
             whole = self._defined_elsewhere(entry, name, full)
             if whole:
                 return TypeRecord(Kind.TAG, target=whole)
-            dynamic = language in _CXX and entry.tag != TAG_UNION
+            dynamic = language in _CXX and entry.tag != tags.UNION_TYPE
             return TypeRecord(Kind.FORWARD, full, keyword=self._keyword(entry, keyword), dynamic=dynamic)
         if language in C_LANGUAGES or (language in _CXX and not name.startswith(_BUFFERS)):
             unread = _Unread(self, entry, shaped=language in C_LANGUAGES)
@@ -434,14 +378,14 @@ class DwarfTypes:
                 if t is None:
                     t = self.number(space, place)
                 found.append(_as_it_is(Member, (name, at, size, 8 * at, 0, t, False)))
-            elif child.tag in (TAG_MEMBER, TAG_INHERITANCE):
+            elif child.tag in (tags.MEMBER, tags.INHERITANCE):
                 member = self._member(child)
                 if member is not None:
                     found.append(member)
             else:
                 variants = True
                 for part in child.space.children(child, _VARIANTS)[: self.graph.limits.type_members]:
-                    of_part = child.space.children(part, _MEMBER) if part.tag == TAG_VARIANT else [part]
+                    of_part = child.space.children(part, _MEMBER) if part.tag == tags.VARIANT else [part]
                     for one in of_part[: self.graph.limits.type_members]:
                         member = self._member(one)
                         if member is not None:
@@ -452,7 +396,7 @@ class DwarfTypes:
     @cython.ccall
     @cython.locals(inherited=cython.bint, location=cython.int)
     def _member(self, entry: Entry) -> Member | None:
-        inherited = entry.tag == TAG_INHERITANCE
+        inherited = entry.tag == tags.INHERITANCE
         location = entry.kind(DATA_MEMBER_LOCATION)
         bits = entry.number(DATA_BIT_OFFSET)
         if (
@@ -551,23 +495,6 @@ def _count(subrange: Entry) -> int:
         return 0
     count = upper - (subrange.number(LOWER_BOUND) or 0) + 1
     return count if 0 <= count < 1 << 62 else -1
-
-
-@cython.cfunc
-def _own_name(name: str) -> str:
-    """A type's name without the namespaces it is in; those of what it is a template of stay, as they do in DWARF."""
-    depth: cython.int = 0
-    at: cython.Py_ssize_t
-    for at in range(len(name) - 1, 0, -1):
-        letter = name[at]
-        if letter in ">)]}":
-            # Not the arrow of a function's type.
-            depth += letter != ">" or name[at - 1] != "-"
-        elif letter in "<([{":
-            depth -= 1
-        elif letter == ":" and name[at - 1] == ":" and not depth:
-            return name[at + 1 :]
-    return name
 
 
 @cython.cfunc
