@@ -5,7 +5,8 @@ Nothing is read from disassembly text. What a register becomes is said for the i
 :mod:`undwarf.disasm.x86_actions`; for all others the decoder's list of written registers says what is no longer known.
 """
 
-from typing import Any
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
 from undwarf.disasm.iced import (
     Decoder,
@@ -23,6 +24,9 @@ from undwarf.disasm.iced import Instruction as Native
 from undwarf.disasm.model import NONE, Flow, Instruction, Memory
 from undwarf.disasm.x86_actions import TOLD, act
 from undwarf.disasm.x86_operands import NUMBER, RBP, RIP, RSP, as_signed, element_size, size_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 __all__ = ["decode", "describe", "starts", "text"]
 
@@ -58,13 +62,18 @@ _NO_ACCESS = frozenset(
 )
 _FLOATING = frozenset((MemorySize.FLOAT32, MemorySize.FLOAT64))
 _info = InstructionInfoFactory().info
-_formatter = Formatter(FormatterSyntax.GAS)
-_formatter.uppercase_hex = _formatter.branch_leading_zeros = False
-_format = _formatter.format
+
+
+@cache
+def _format() -> "Callable[[Any], str]":
+    # Made when text is wanted: the first formatter of all has the names of all instructions made.
+    formatter = Formatter(FormatterSyntax.GAS)
+    formatter.uppercase_hex = formatter.branch_leading_zeros = False
+    return formatter.format
 
 
 def text(native: object) -> str:
-    return str(_format(native))  # type: ignore[arg-type]
+    return str(_format()(native))
 
 
 def decode(code: bytes, address: int, most: int = -1) -> list[Instruction]:

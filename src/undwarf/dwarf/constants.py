@@ -1,6 +1,6 @@
 """Numbers of DWARF that more than one module here needs, and what kinds of values attributes have."""
 
-from enum import IntEnum
+from undwarf.lazy_enums import IntEnum
 
 
 class ValueClass(IntEnum):

@@ -5,7 +5,9 @@ only in their :class:`Layout`.
 """
 
 import struct
-from typing import Final, NamedTuple
+from typing import Final
+
+from undwarf.lazy_tuples import NamedTuple
 
 PT_LOAD: Final = 1
 PT_DYNAMIC: Final = 2

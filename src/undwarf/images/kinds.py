@@ -1,7 +1,8 @@
 """What an image is, told from the name its mapping was recorded with."""
 
 import re
-from enum import IntEnum
+
+from undwarf.lazy_enums import IntEnum
 
 
 class ImageKind(IntEnum):

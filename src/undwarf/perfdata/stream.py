@@ -6,7 +6,8 @@ import os
 from bisect import bisect_right
 from collections.abc import Iterable
 from types import TracebackType
-from typing import NamedTuple
+
+from undwarf.lazy_tuples import NamedTuple
 
 WINDOW = 16 << 20
 """Bytes mapped at once: pages behind the window go, so a recording of any size needs this much memory."""

@@ -4,7 +4,8 @@ Source: the SFrame specification, versions 1 to 3 (binutils, libsframe/doc and i
 """
 
 import struct
-from typing import NamedTuple
+
+from undwarf.lazy_tuples import NamedTuple
 
 MAGIC = 0xDEE2
 SIZE = 28

@@ -3,11 +3,12 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from undwarf.buffers import zeros
 from undwarf.diagnostics import Defects
 from undwarf.lazy_dataclasses import dataclass
+from undwarf.lazy_tuples import NamedTuple
 from undwarf.profile.model import NONE, Profile
 from undwarf.types.access import Access, packed, unpacked
 from undwarf.types.answers import Answer, KeptAnswers

@@ -8,12 +8,13 @@ instruction; without them the function's parameters and what its callees return 
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 
 import cython
 
 from undwarf.buffers import zeros
+from undwarf.lazy_dataclasses import dataclass
 from undwarf.types.dataflow.addresses import Questions
 from undwarf.types.dataflow.fixed_point import FixedPoint
 from undwarf.types.dataflow.flow import FunctionFlow
@@ -32,7 +33,7 @@ _NUMBER = 4
 """Bytes of an access at most that is surely of one thing: more may be parts of two, taken at once."""
 
 
-@dataclass
+@dataclass(slots=True, eq=False)
 class Facts:
     """What is known of a function's values otherwise: types that pointers lead to, and what is in its frame.
 

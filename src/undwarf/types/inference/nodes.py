@@ -2,11 +2,13 @@
 """What is told of the values of one origin in a function; `webs.py` gathers it."""
 
 from collections.abc import Mapping, Sequence, Set
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import MappingProxyType
 from typing import Any, TypeVar, cast
 
 import cython
+
+from undwarf.lazy_dataclasses import dataclass
 
 __all__ = ["Decided", "Held", "Key", "Node", "added"]
 
@@ -237,7 +239,7 @@ Held = tuple[Node, int, int]
 """What a register holds: the value of a node, so much more, as so many bytes."""
 
 
-@dataclass
+@dataclass(slots=True, eq=False)
 class Decided:
     """What one look at a function tells."""
 

@@ -1,8 +1,7 @@
 # cython: language_level=3, annotation_typing=False
 """An access that was explained: which field of which type it touches."""
 
-from typing import NamedTuple
-
+from undwarf.lazy_tuples import NamedTuple
 from undwarf.types.layouts.model import Field, TypeGraph
 
 __all__ = ["INCOMPLETE", "WIDER", "Located", "is_member", "value_of"]

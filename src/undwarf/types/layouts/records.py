@@ -3,10 +3,11 @@
 Sizes and offsets are bytes unless the name says bits.
 """
 
-from enum import IntEnum
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from undwarf.lazy_dataclasses import dataclass
+from undwarf.lazy_enums import IntEnum
+from undwarf.lazy_tuples import NamedTuple
 
 VOID = 0
 
