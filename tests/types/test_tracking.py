@@ -62,6 +62,19 @@ def test_indirect_calls_return_by_the_type_of_the_member(fake: Fake, touched: To
     assert touched("mov (%rdi),%rax; call *%rax; mov 8(%rax),%rdx; ret") == ["ops.get", "node.key"]
 
 
+def test_of_several_pointers_at_one_place_the_functions_are_called(fake: Fake, touched: Touched) -> None:
+    graph = fake.graph
+    get = graph.pointer_to(graph.add(TypeRecord(Kind.FUNCTION, target=graph.pointer_to(fake.node))))
+    members = (fake.member("get", 0, 8, get), fake.member("item", 0, 8, graph.pointer_to(fake.item)))
+    either = graph.add(TypeRecord(Kind.UNION, "either", 8, members=members, keyword="union"))
+    fake.takes((RDI, either))
+    assert touched("call *(%rdi); mov 8(%rax),%rdx; ret")[-1] == "node.key"
+    other = graph.pointer_to(graph.add(TypeRecord(Kind.FUNCTION, target=graph.pointer_to(fake.item))))
+    # Of two functions either may be called.
+    fake.takes((RDI, graph.add(TypeRecord(Kind.UNION, "other", 8, members=(*members, fake.member("o", 0, 8, other))))))
+    assert touched("call *(%rdi); mov 8(%rax),%rdx; ret")[-1] == "?"
+
+
 def test_globals_by_address(fake: Fake, touched: Touched) -> None:
     fake.globals = [GlobalVariable("g", fake.node, 0x2000, 32)]
     text = "mov 0x2000-7+8(%rip),%rax; lea 0x2000-14(%rip),%rdi; mov 16(%rdi),%eax; mov (%rdi,%rsi),%rax; ret"

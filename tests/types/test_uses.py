@@ -230,6 +230,12 @@ def test_one_pointer_among_such_to_anything_leads_there_if_all_fits(fake: Fake, 
     # No member of a node.
     assert told(fake, "mov (%rdi),%rax; mov 16(%rax),%edx; mov 20(%rax),%ecx; ret", tmp_path) == ["?", "?"]
     assert told(fake, "mov (%rdi),%rax; mov 32(%rax),%rdx; ret", tmp_path) == ["?"]
+    # Text may be anything as well; more than a byte at once is none.
+    char = graph.add(TypeRecord(Kind.CHAR, "char", 1))
+    text = (fake.member("s", 0, 8, graph.pointer_to(char)), fake.member("p", 0, 8, graph.pointer_to(0)))
+    fake.takes((RDI, graph.add(TypeRecord(Kind.UNION, "text", 8, members=text, keyword="union"))))
+    assert told(fake, "mov (%rdi),%rax; movzbl (%rax),%edx; ret", tmp_path) == ["char"]
+    assert told(fake, "mov (%rdi),%rax; mov (%rax),%rdx; ret", tmp_path) == ["?"]
 
 
 def test_a_character_is_not_far_behind_a_pointer_to_one(fake: Fake, tmp_path: Path) -> None:

@@ -325,6 +325,11 @@ class Questions:
                 base = prototype.whole[1]
         return (OBJECT, base, 0, 0, 0) if base else None
 
+    def function_at(self, where: Value | None) -> int:
+        """The number of a pointer to the only function that what lies at an address may be a pointer to; 0 for none."""
+        found = self.graph.function_at(where[1], where[4]) if where is not None and where[0] == OBJECT else VOID
+        return self.values.number((OBJECT, found, 0, 0, 0)) if found and where is not None and not where[2] else 0
+
     def in_block(self, where: Value) -> tuple[int, int] | None:
         """(type, offset in it) of the per-cpu or thread-local variable at a place of its block."""
         if where[0] == PERCPU:

@@ -338,13 +338,17 @@ class Effects(Results):
 
     @cython.cfunc
     @cython.exceptval(-1)
-    @cython.locals(m=cython.Py_ssize_t, register=cython.longlong)
+    @cython.locals(m=cython.Py_ssize_t, register=cython.longlong, value=cython.int)
     def _called(self, k: cython.Py_ssize_t, row: cython.Py_ssize_t) -> cython.int:
         """What an indirect call goes to: what lies at its operand, or is in its register."""
         m = self.rows[row + ROW_OPERAND] * OPERAND_WORDS
         for _operand in range(self.rows[row + ROW_OPERANDS]):
             if not self.operands[m + OPERAND_IMPLICIT]:
-                return self.load(k, m, self.operands[m + OPERAND_SIZE], 0)
+                value = self.load(k, m, self.operands[m + OPERAND_SIZE], 0)
+                if not value or self.is_several(value):
+                    # Of several pointers at one place only those to functions are called.
+                    return cython.cast(cython.int, self.questions.function_at(self.values.of(self.address_of(k, m, 0))))
+                return value
             m += OPERAND_WORDS
         register = self.rows[row + ROW_LEFT]
         return self.get(register if register >= 0 else self.rows[row + ROW_READ])

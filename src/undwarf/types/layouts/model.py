@@ -222,10 +222,20 @@ class TypeGraph(TypeStore):
         search = Search(self, t, offset, size)
         targets = [self.target(one.type) for score, one in search.found if score >= 4 and self.is_pointer(one.type)]
         found = self.one_of(targets, by_size=True)
-        if found and not self.choices(found) and self.is_aggregate(found) and len(targets) > 1:
+        told = bool(found) and (self.is_aggregate(found) or self.size(found) == 1)
+        if told and not self.choices(found) and len(targets) > 1:
             canonical = self.canonical(found)
             return self._or_anything(found) if any(self.canonical(one) != canonical for one in targets) else VOID
         return found if self.choices(found) else VOID
+
+    def function_at(self, t: int, offset: int) -> int:
+        """The type of the only function that pointers at ``offset`` of a type lead to; void for none and several."""
+        if offset < 0:
+            return VOID
+        search = Search(self, t, offset, self.pointer_size)
+        targets = [self.target(one.type) for score, one in search.found if score >= 4 and self.is_pointer(one.type)]
+        found = {self.canonical(one): one for one in targets if self.kind(self.strip(one)) == Kind.FUNCTION}
+        return next(iter(found.values())) if len(found) == 1 else VOID
 
     def _or_anything(self, t: int) -> int:
         """A type that says that an object is of a type, if that is what is done with it."""
