@@ -18,7 +18,7 @@ from undwarf.profile import model
 from undwarf.profile.build import Progress, Spaces, build_profile, comms_of, name_frames, replay_spaces
 from undwarf.profile.filters import Filters, select
 from undwarf.symbols.resolver import Resolver, ResolverOptions
-from undwarf.unwind.machines import machine_of
+from undwarf.unwind.machines import AARCH64, machine_of
 from undwarf.unwind.places import Places
 from undwarf.unwind.unwinder import walk_samples
 
@@ -196,16 +196,22 @@ class Recording:
 
     @cached_property
     def event_kinds(self) -> tuple[frozenset[int], frozenset[int]]:
-        """Numbers of the events that stop behind what they watch (breakpoints on data), and of those without skid:
-        whose samples say so, or that were asked to be precise of hardware that can be."""
+        """Numbers of the events that stop behind what they watch (breakpoints on data, of x86), and of those without
+        skid: whose samples say so, or that were asked to be precise of hardware that can be; watchpoints of AArch64,
+        which stop before the access is carried out (ARM DDI 0487, D2.10)."""
         watching = {k for k, event in enumerate(self.events) if event.type == _BREAKPOINT and event.bp_type != 4}
+        if machine_of(self.header.arch) is AARCH64:
+            return frozenset(), frozenset(self._exact() | watching)
+        return frozenset(watching), frozenset(self._exact() - watching)
+
+    def _exact(self) -> set[int]:
         exact = {k for k, event in enumerate(self.events) if event.precise_ip > 1 and event.type not in _IMPRECISE}
         samples = self.records.samples
         said: dict[int, int] = {}
         for event, misc in zip(samples.event[:_LOOKED_AT], samples.misc[:_LOOKED_AT], strict=True):
             said[event] = said.get(event, 0) + (1 if misc & _EXACT_IP else -1)
         exact.update(k for k, balance in said.items() if balance > 0)
-        return frozenset(watching), frozenset(exact - watching)
+        return exact
 
     @cached_property
     def sources(self) -> "Sources":

@@ -8,9 +8,10 @@ import pytest
 from click.testing import CliRunner
 from test_recorded_memory import memory_recording
 from test_recorded_types import place
-from test_types_command import build
+from test_types_command import build, function_of
 
-from perfdata.build import IDENTIFIER, PLAIN, Attr
+from perfdata.build import IDENTIFIER, PLAIN, Attr, Build
+from undwarf.api import open_recording
 from undwarf.cli.main import undwarf
 
 SERVE = """
@@ -23,6 +24,7 @@ int main(int argc, char **argv) { struct stats s; struct request r = {argc}; ret
 TIMER = Attr(sample_type=PLAIN | IDENTIFIER, type=1, config=0, ids=[7], size=128)
 BREAKPOINT = Attr(sample_type=PLAIN | IDENTIFIER, type=5, ids=[8], size=128)
 CYCLES = Attr(sample_type=PLAIN | IDENTIFIER, type=0, ids=[8], size=128)
+ARCH = 6
 EXACT = 2 | 1 << 14
 
 
@@ -84,3 +86,47 @@ def test_nothing_is_inferred_of_exact_samples_beside_others(behind: tuple[Path, 
     timer, exact = json.loads(CliRunner().invoke(undwarf, ["types", "--json", "--skid", str(data)]).stdout)["events"]
     assert members(timer) == [("struct request", "kind", 1, 1000)]
     assert (exact["types"], exact["no_data"]) == ([], {"no memory access": 1000})
+
+
+def shown(data: Path, *options: str) -> list[dict[str, Any]]:
+    result = CliRunner().invoke(undwarf, ["types", "--json", *options, str(data)])
+    assert result.exit_code == 0, result.output
+    events: list[dict[str, Any]] = json.loads(result.stdout)["events"]
+    return events
+
+
+@pytest.mark.parametrize("options", [(), ("--skid",)])
+def test_what_the_instruction_behind_a_breakpoint_touches_is_not_what_was_watched(
+    tmp_path: Path, options: tuple[str, ...]
+) -> None:
+    # Not optimised, so that each line begins with a load from the frame.
+    binary = build(tmp_path, SERVE, "serve.c", "-O0")
+    store = place(binary, "serve", "struct stats", "count", "w")
+    after = [one for one in answers_at(binary, range(store + 1, store + 12)) if "begin" not in one["reason"]]
+    assert after[0]["access"] == "r"
+    samples = [{"ip": int(after[0]["address"], 16), "ident": 7, "misc": 2}]
+    watching = Attr(sample_type=PLAIN | IDENTIFIER, type=5, ids=[7], size=128)
+    (event,) = shown(memory_recording(tmp_path, binary, samples, watching), *options)
+    assert members(event) == [("struct stats", "count", 1, 1000)]
+    assert event["inferred_with_high_confidence"] == 1000
+
+
+@pytest.mark.parametrize("options", [(), ("--skid",)])
+def test_where_nothing_is_known_before_a_breakpoints_sample_nothing_is_told(
+    tmp_path: Path, options: tuple[str, ...]
+) -> None:
+    binary = build(tmp_path, SERVE, "serve.c", "-O1")
+    watching = Attr(sample_type=PLAIN | IDENTIFIER, type=5, ids=[7], size=128)
+    samples = [{"ip": function_of(binary, "serve")[0], "ident": 7, "misc": 2}]
+    (event,) = shown(memory_recording(tmp_path, binary, samples, watching), *options)
+    assert (event["types"], event["untyped"]) == ([], {"no access known before a breakpoint's sample": 1000})
+
+
+@pytest.mark.parametrize(("machine", "kinds"), [("x86_64", ({0}, set())), ("aarch64", (set(), {0}))])
+def test_watchpoints_of_aarch64_stop_at_the_access(tmp_path: Path, machine: str, kinds: tuple[set[int], ...]) -> None:
+    b = Build()
+    watching = Attr(sample_type=PLAIN, type=5)
+    path = tmp_path / "perf.data"
+    path.write_bytes(b.file([watching], [b.sample(watching)], {ARCH: b.string(machine)}))
+    with open_recording(path) as recording:
+        assert recording.event_kinds == kinds

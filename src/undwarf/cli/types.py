@@ -174,11 +174,11 @@ def _report(
     read = _Read(job, skid, weight, names=code)
     colour = wants_colour(sys.stdout)
     width = terminal_width()
-    exact = job.recording.event_kinds[1]
+    settled = frozenset().union(*job.recording.event_kinds)
     events = []
     names: set[str] = set()
     for k, (event, name, found) in enumerate(read.events()):
-        shown = TypesOptions(percent_limit, rows, colour, job.recording.path, skid, event in exact, width)
+        shown = TypesOptions(percent_limit, rows, colour, job.recording.path, skid, event in settled, width)
         if type_name is not None:
             find = drawn.find_type if k == read.last and not names else drawn.known_type
             called = read.called(type_name)
@@ -260,9 +260,10 @@ def _page(job: Job, target: str, type_name: str | None, skid: bool, weight: "Wei
 
     read = _Read(job, skid, weight)
     found, late = [], set()
+    settled = frozenset().union(*job.recording.event_kinds)
     for event, name, data in read.events():
         found.append((name, data))
-        if not skid and event not in job.recording.event_kinds[1]:
+        if not skid and event not in settled:
             late.add(name)
     wanted = None
     if type_name is not None:

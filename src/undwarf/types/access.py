@@ -7,7 +7,7 @@ from undwarf.disasm import Instruction, Memory
 from undwarf.lazy_dataclasses import dataclass
 from undwarf.types.layouts.model import VOID
 
-__all__ = ["Access", "access", "nothing", "packed", "unpacked"]
+__all__ = ["Access", "access", "nothing", "packed", "unpacked", "untold"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +65,11 @@ class Access:
 
 
 _NO_TYPE = frozenset(("none", "stack", "spill", "canary", "constant", "table", "unread"))
+
+
+def untold(one: Access, reason: str) -> Access:
+    """The access of an instruction of which it is not known what it touches after all."""
+    return Access(one.address, one.insn, one.access or "rw", None, None, "", 0, "", (), reason)
 
 
 def access(

@@ -29,7 +29,7 @@ def part_by_kind(profile: Profile, behind: frozenset[int], at: frozenset[int]) -
         for event in range(len(profile.events))
     ]
     columns = profile.samples.columns
-    met = {kinds[event] for event in set(columns.event.tolist())}
+    met = set(kinds) if len(set(kinds)) < 2 else {kinds[event] for event in set(columns.event.tolist())}
     if len(met) < 2:
         return bytes([*met, StopKind.LATE][:1]) * len(profile.frames)
     table = zeros("I", len(kinds))

@@ -10,7 +10,7 @@ from undwarf.diagnostics import Defects
 from undwarf.lazy_dataclasses import dataclass
 from undwarf.lazy_tuples import NamedTuple
 from undwarf.profile.model import NONE, Profile
-from undwarf.types.access import Access, packed, unpacked
+from undwarf.types.access import Access, packed, unpacked, untold
 from undwarf.types.answers import Answer, KeptAnswers
 from undwarf.types.undescribed import UndescribedCode, unread
 from undwarf.views.both_ends import both_ends
@@ -74,15 +74,21 @@ def touch(
     """Resolve every instruction that samples stopped at.
 
     ``resolver_of`` gives for an image and an address in it the resolver, or code that nothing tells types of, and the
-    address in the file, or why there is neither. ``skid``: instructions without a memory operand are
-    charged to the load they wait for; ``breakpoints`` and ``exact`` are numbers of events that stop behind the access,
-    and of those that do not skid: a frame at which both stopped becomes two (:func:`part_by_kind`). ``fork``,
+    address in the file, or why there is neither. ``skid``: instructions without a memory operand are charged to the
+    load they wait for; ``exact`` are numbers of events of which none is late. ``breakpoints``: those that stop behind
+    the access, and are always charged to the instruction before. A frame at which samples of several such kinds stopped
+    becomes one for each (:func:`part_by_kind`). ``fork``,
     asked when work has begun, gives where defects are counted if a second process may do a part of it, else None.
     ``answers_of`` gives for an image, and what is asked of its instructions, the answers of earlier runs.
     ``read_ahead`` is told of which images something will be asked, where there may be a second process or thread; what
     it returns is called before there is a second process.
     """
-    kinds = part_by_kind(profile, breakpoints, exact) if skid else bytes(len(profile.frames))
+    if skid or breakpoints:
+        kinds = part_by_kind(
+            profile, breakpoints, exact if skid else frozenset(range(len(profile.events))) - breakpoints
+        )
+    else:
+        kinds = bytes(len(profile.frames))
     frames = profile.frames
     leaves = look_up(profile.samples.stack, profile.stacks.frame)
     counts = sums(leaves, None, len(frames))
@@ -260,4 +266,7 @@ def _one(resolver: "Resolver", address: int, kind: int) -> _Found:
         late = resolver.producer(address, trap_after=kind == _BEHIND)
         if late is not None:
             return _Found(late[0], True, True, late[1], late[2])
+        if kind == _BEHIND:
+            # Whatever this instruction touches is not what was watched.
+            return _Found(untold(access, "no access known before a breakpoint's sample"), True, False, False, False)
     return _Found(access, True, False, False, True)
