@@ -13,7 +13,7 @@ from test_recorded_types import place, recording
 from test_types_command import build
 
 from undwarf.cli.main import undwarf
-from undwarf.errors import UsageError
+from undwarf.errors import UndwarfError, UsageError
 from undwarf.outputs import types as listed
 from undwarf.outputs import types_code, types_drawn, types_findings, types_page
 from undwarf.outputs.types_numbers import TypesOptions
@@ -253,6 +253,19 @@ def test_what_would_be_left_out_is_told(server: tuple[Path, Path], tmp_path: Pat
     assert isinstance(done.exception, UsageError)
     assert "do not go together" in done.exception.what
     assert not page.exists()
+
+
+def test_files_that_are_no_lists_of_addresses_or_of_types_are_told(server: tuple[Path, Path], tmp_path: Path) -> None:
+    program = server[0]
+    for arguments, said in (
+        (("--binary", program, "--at", f"@{tmp_path}/nothing"), ("cannot read", "No such file", "--at 1500")),
+        (("--btf", program, "--type", "server"), ("cannot read types of", "no .BTF section", "--binary")),
+        (("--binary", program, "--type", "sever"), ("no type named 'sever'", "namespaces", "undwarf types FILE")),
+    ):
+        error = call(*arguments).exception
+        assert isinstance(error, UndwarfError)
+        for text, part in zip((error.what, error.why, error.hint), said, strict=True):
+            assert part in text
 
 
 def test_an_offset_is_a_decimal_number_for_single_instructions_too(server: tuple[Path, Path]) -> None:

@@ -24,8 +24,15 @@ def _addresses(_context: click.Context, _parameter: click.Parameter, value: str 
     if not value:
         return ()
     if value.startswith("@"):
-        with open(value[1:], encoding="ascii", errors="replace") as file:
-            value = file.read().replace("\n", ",")
+        try:
+            with open(value[1:], encoding="ascii", errors="replace") as file:
+                value = file.read().replace("\n", ",")
+        except OSError as error:
+            raise UsageError(
+                f"cannot read {value[1:]}",
+                error.strerror or str(error),
+                "addresses may be given as they are: --at 1500",
+            ) from error
     try:
         found = tuple(int(part, 16) for part in value.replace(" ", ",").split(",") if part.strip())
     except ValueError:

@@ -164,7 +164,11 @@ def open_btf(path: str, *, base: "BtfFile | None" = None, limits: Limits = DEFAU
         elf = ElfFile.from_bytes(data, path, limits=limits)
         section = elf.section_data(".BTF")
         if section is None:
-            raise UnreadableInput(f"cannot read types of {path}", "no .BTF section")
+            raise UnreadableInput(
+                f"cannot read types of {path}",
+                "no .BTF section",
+                "types of a program with DWARF are taken with --binary",
+            )
         return BtfFile(bytes(section), path, base=base, limits=limits)
     return BtfFile(data, path, base=base, limits=limits)
 
