@@ -227,6 +227,16 @@ def test_an_index_whose_steps_leave_an_array_is_the_one_it_is_first(fake: Fake, 
         assert touched(loop.format(offset, step)) == [told]
 
 
+def test_an_index_that_is_first_below_zero_is_in_the_array_of_the_displacement(fake: Fake, touched: Touched) -> None:
+    graph = fake.graph
+    few = graph.add(TypeRecord(Kind.ARRAY, target=fake.long, count=4))
+    members = (fake.member("n", 0, 8, fake.long), fake.member("m", 8, 8, fake.long), fake.member("of", 16, 32, few))
+    fake.takes((RDI, graph.add(TypeRecord(Kind.STRUCT, "list", 48, keyword="struct", members=tuple(members)))))
+    # A pair counted from one.
+    pair = "mov $-2,%rcx; 1: mov 16(%rdi,%rcx,8),%rax; mov 24(%rdi,%rcx,8),%rdx; add $2,%rcx; dec %esi; jne 1b; ret"
+    assert touched(pair) == ["list.of[]"] * 2
+
+
 def test_an_index_beside_a_pointer_that_goes_on_by_several_elements(fake: Fake, touched: Touched) -> None:
     # struct { long n; item of[]; }, four of them in a turn, and one counted back.
     graph = fake.graph

@@ -277,6 +277,21 @@ def test_behind_a_base_class_is_what_derives_from_it(fake: Fake, touched: Touche
     assert touched(text, embedders=Embedders(graph, list, bases_only=True)) == ["link.prev"]
 
 
+def test_behind_an_object_is_the_next_one_where_a_variable_says_so(fake: Fake, touched: Touched) -> None:
+    graph = fake.graph
+    members = (
+        fake.member("of", 0, 16, fake.link),
+        fake.member("m", 16, 8, fake.long),
+        fake.member("o", 24, 8, fake.long),
+    )
+    around = graph.add(TypeRecord(Kind.STRUCT, "around", 32, keyword="struct", members=members))
+    fake.variables = [Place("of", graph.pointer_to(fake.link), PlaceKind.REGISTER, RDI, 0, 0, 1)]
+    text = "nop; mov 24(%rdi),%rax; ret"
+    assert touched(text, embedders=Embedders(graph, lambda: [around])) == ["around.o"]
+    fake.variables.append(Place("next", graph.pointer_to(fake.link), PlaceKind.VALUE, RDI, 16, 1, 9))
+    assert touched(text, embedders=Embedders(graph, lambda: [around])) == ["link.prev"]
+
+
 def test_beside_a_variable_further_on_lie_characters_where_another_one_is_said_to_be(
     fake: Fake, touched: Touched
 ) -> None:

@@ -62,6 +62,9 @@ def touched(tracker: Tracker, k: int, operand: Memory, where: Value, size: int) 
         tail = _tail(tracker, operand, base, where, size)
         if tail is not None:
             return tail
+        below = _from_below(tracker, operand, base, where, size)
+        if below is not None:
+            return below
         if _by_condition(tracker, k, operand) and _is_beside_array(graph, where, found, size):
             return "index not understood"
         if not isinstance(found, str) and _in_one_array(tracker, operand, base, where, found):
@@ -83,7 +86,9 @@ def touched(tracker: Tracker, k: int, operand: Memory, where: Value, size: int) 
         room = whole > 0 and not found.how and graph.is_scalar(found.field.type) and graph.size(found.field.type) == 1
         # What it is a part of is guessed in C, too.
         guessed = room or (where[4] < 0 and found.how == "container" and questions.embedders.whole)
-        return (guessed and in_variable(tracker, k, operand, size)) or found
+        other = in_variable(tracker, k, operand, size) if guessed or found.how == "container" else None
+        # Or the variable leads to another one of several.
+        return other if other is not None and (guessed or graph.same(other.type, where[1])) else found
     other = in_variable(tracker, k, operand, size)
     if other is not None:
         return other
@@ -291,6 +296,20 @@ def _by_index(tracker: Tracker, operand: Memory, where: Value) -> str | None:
         return None
     counted = index[4] if index is not None else 0
     return "index not understood" if not counted and before_array(graph, where[1], where[2], where[4]) else None
+
+
+def _from_below(tracker: Tracker, operand: Memory, base: Value | None, where: Value, size: int) -> Located | None:
+    """An element of the array where an operand is without its index, if that is first below zero, as one from which
+    more is subtracted than was added, and no array lies there: only from zero on it is an index."""
+    graph, index = tracker.graph, tracker.register(operand.index) if operand.index != NONE else None
+    if index is None or index[0] != NUMBER or index[4] >= 0 or base is None or base[0] != OBJECT or base[2]:
+        return None
+    step, begin = abs(where[2]), base[4] + operand.displacement
+    arrays = [(at, at + total) for at, by, total in graph.arrays(where[1]) if not step % by and size <= by]
+    if any(low <= where[4] < high for low, high in arrays) or not any(low <= begin < high for low, high in arrays):
+        return None
+    found = graph.member_at(where[1], begin, size)
+    return Located(where[1], begin, found, "array") if found is not None else None
 
 
 def _by_any_index(tracker: Tracker, operand: Memory, where: Value, size: int) -> Located | None:
