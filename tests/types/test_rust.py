@@ -143,6 +143,20 @@ def test_a_reference_to_what_a_part_leads_to_is_that_part() -> None:
         assert taken_apart(tracker, 8, part, 0) == (expected or part, 0)
 
 
+def test_a_reference_to_what_begins_an_object_is_the_part_that_leads_there() -> None:
+    graph, number, _fat, _array = graph_of_slice()
+    inner = graph.add(TypeRecord(Kind.STRUCT, "Vec", 8, members=(Member("len", 0, 8, 0, 0, number),)))
+    outer = graph.add(TypeRecord(Kind.STRUCT, "String", 8, members=(Member("vec", 0, 8, 0, 0, inner),)))
+    members = (Member("key", 0, 8, 0, 0, graph.pointer_to(outer)),)
+    closure = graph.add(TypeRecord(Kind.STRUCT, "closure", 8, members=members))
+    whole = Place("eq", closure, PlaceKind.MEMORY, 7, 40, 0, 100)
+    for target, expected in ((inner, whole), (closure, None)):
+        part = Place("other", graph.pointer_to(target), PlaceKind.MEMORY, 7, 40, 0, 100)
+        questions = SimpleNamespace(frame_places_at={8: [whole, part]}.__getitem__)
+        tracker = cast(Tracker, SimpleNamespace(graph=graph, questions=questions))
+        assert taken_apart(tracker, 8, part, 0)[0] == (expected or part)
+
+
 def test_an_index_of_larger_scalars_is_not_into_characters() -> None:
     graph, _number, _fat, array = graph_of_slice()
     assert is_of_smaller(graph, array, 8)

@@ -104,7 +104,9 @@ def taken_apart(tracker: Tracker, pc: int, found: Place, offset: int) -> tuple[P
 
 
 def _alike(graph: TypeGraph, one: int, other: int) -> bool:
-    """Whether two scalars are the same, or a pointer and a reference to the same."""
+    """Whether two scalars are the same, or a pointer and a reference to the same, or to what that begins with."""
     if graph.is_pointer(one) and graph.is_pointer(other):
         one, other = graph.target(one), graph.target(other)
+        if graph.is_aggregate(one) and graph.object_at(one, 0, other):
+            return True
     return graph.canonical(one) == graph.canonical(other)
