@@ -8,6 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from outputs.synthetic import S, make_profile
+from undwarf.buffers import zeros
 from undwarf.outputs import report_json
 from undwarf.outputs.paint import Paint, cells, fit
 from undwarf.outputs.report import ReportOptions, percent, write
@@ -68,6 +69,20 @@ def test_no_line_is_wider_than_the_terminal() -> None:
     lines = text(width=80).splitlines()
     tables = lines[lines.index(next(line for line in lines if line.startswith("Children"))) :]
     assert max(map(cells, tables)) <= 80
+
+
+@pytest.mark.parametrize("width", [80, 120, 160])
+def test_data_types_give_way_but_keep_their_members(width: int) -> None:
+    profile = make_profile(SAMPLES, ("cycles:u",))
+    node = "struct std::_Hash_node<std::pair<long unsigned int const, Order*>, false>"
+    numbers = zeros("I", len(profile.frames))
+    profile.labels["type"] = numbers, [node]
+    profile.labels["typeoff"] = numbers, [f"{node} +8 (first.id) [inferred]"]
+    shown = text(profile, keys=("type", "typeoff"), graph="none", width=width).splitlines()
+    at = next(k for k, line in enumerate(shown) if line.startswith("Children"))
+    assert max(map(cells, shown[at:])) <= max(width, 86)
+    assert all("+8 (first.id) " in line for line in shown[at + 1 :] if "%" in line)
+    assert node in text(profile, keys=("type", "typeoff"), graph="none")
 
 
 def test_nothing_is_cut_without_a_terminal() -> None:

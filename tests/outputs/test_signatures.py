@@ -2,7 +2,7 @@
 
 import pytest
 
-from undwarf.outputs.signatures import shorten
+from undwarf.outputs.signatures import shorten, shorten_type
 
 SORT = "void std::__introsort_loop<std::pair<int, int>*, long>(std::pair<int, int>*, std::pair<int, int>*, long)"
 
@@ -24,3 +24,22 @@ SORT = "void std::__introsort_loop<std::pair<int, int>*, long>(std::pair<int, in
 )
 def test_shorten(name: str, room: int, shown: str) -> None:
     assert shorten(name, room) == shown
+
+
+HASH_NODE = "struct std::_Hash_node<std::pair<long unsigned int const, Order*>, false>"
+
+
+@pytest.mark.parametrize(
+    ("name", "room", "shown"),
+    [
+        (HASH_NODE, 80, HASH_NODE),
+        (HASH_NODE, 40, "struct std::_Hash_node<…>"),
+        (HASH_NODE, 20, "struct std::_Hash_n…"),
+        (f"{HASH_NODE} +8 (first.id) [inferred]", 60, "struct std::_Hash_node<…> +8 (first.id) [inferred]"),
+        (f"{HASH_NODE} +8 (first.id) [inferred]", 48, "struct std::_Hash_node… +8 (first.id) [inferred]"),
+        (f"{HASH_NODE} +8 (first.id) [inferred]", 32, "struct std::_… +8 (first.id) [i…"),
+        (f"{HASH_NODE}: cache-line 0", 32, "struct std::_Hash…: cache-line 0"),
+    ],
+)
+def test_a_type_gives_way_before_its_member(name: str, room: int, shown: str) -> None:
+    assert shorten_type(name, room) == shown

@@ -6,7 +6,7 @@ from undwarf.lazy_dataclasses import dataclass
 from undwarf.outputs.escape import printable
 from undwarf.outputs.hidden_rows import hidden_text
 from undwarf.outputs.paint import Paint, cells, fit, pad
-from undwarf.outputs.signatures import shorten
+from undwarf.outputs.signatures import shorten, shorten_type
 from undwarf.profile.model import Profile
 from undwarf.views.hot import Hot, Row, hot
 from undwarf.views.selection import Weight, sections
@@ -43,6 +43,10 @@ TITLES = {
     "code_page_size": "Code Page Size",
 }
 TREE_DEPTH = 200
+_TYPES = ("typecln", "type", "typeoff")
+"""Keys of data types, in the order in which their columns give way."""
+_MOST_TYPE = 72
+"""Columns of a type on a terminal, however wide: beyond, its templates are written out for nobody."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,19 +174,24 @@ def _texts(flat: Hot, row: Row) -> list[str]:
 
 
 def _fit(key: str, text: str, room: int) -> str:
-    """A text of the table in its column: paths lose their start, signatures what is in brackets."""
+    """A text of the table in its column: paths lose their start, signatures and types what is in brackets."""
+    if key in _TYPES:
+        return shorten_type(text, room)
     return shorten(text, room) if key == "sym" else fit(text, room, keep_end=key == "dso")
 
 
 def _sizes(flat: Hot, texts: list[list[str]], options: ReportOptions) -> list[int]:
-    """Columns for each key: as wide as its texts; on a terminal files and the last column give way."""
+    """Columns for each key: as wide as its texts; on a terminal types, files and functions give way."""
     sizes = [
         max([cells(TITLES[key]), *(cells(text[column]) for text in texts)]) for column, key in enumerate(flat.keys)
     ]
     if options.width is None:
         return sizes
+    for column, key in enumerate(flat.keys):
+        if key in _TYPES and sizes[column] > _MOST_TYPE:
+            sizes[column] = max(cells(_fit(key, text[column], _MOST_TYPE)) for text in texts)
     used = 10 * (2 if options.children else 1) + (12 if options.show_samples else 0) + 2 * (len(sizes) - 1)
-    for key, least in (("dso", 24), ("sym", 30), ("comm", 12), ("dso", 12)):
+    for key, least in (("dso", 24), ("sym", 30), ("comm", 12), ("dso", 12), *((key, 32) for key in _TYPES)):
         over = used + sum(sizes) - options.width
         if over > 0 and key in flat.keys:
             column = flat.keys.index(key)

@@ -5,6 +5,9 @@ import re
 from undwarf.outputs.paint import cells, fit
 
 _OPERATOR = re.compile(r"operator(\(\)|<=>|<<=?|>>=?|->\*?|<=?|>=?)")
+_BEHIND_TYPE = re.compile(r"( \+\d+ \(.*|: cache-line .*| \[inferred.*)$")
+"""An offset with its member, a cache line, how it was told."""
+_LEAST_TYPE = 14
 _KEPT = ("(anonymous namespace)", "(anonymous class)")
 
 
@@ -20,6 +23,19 @@ def shorten(name: str, room: int) -> str:
         if cells(short) <= room:
             return short
     return fit(short, room)
+
+
+def shorten_type(name: str, room: int) -> str:
+    """A data type's name, with or without a member behind it, in at most ``room`` columns.
+
+    First the arguments of templates become ``<…>``, then the name is cut, last what says the member.
+    """
+    if cells(name) <= room:
+        return name
+    found = _BEHIND_TYPE.search(name)
+    behind = found.group() if found else ""
+    plain = _without(name.removesuffix(behind), "<>")
+    return fit(fit(plain, max(_LEAST_TYPE, room - cells(behind))) + behind, room)
 
 
 def _without(name: str, brackets: str) -> str:

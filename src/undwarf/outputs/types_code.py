@@ -5,7 +5,7 @@ from typing import TextIO
 from undwarf.outputs.escape import printable
 from undwarf.outputs.hidden_rows import hidden_text
 from undwarf.outputs.paint import Paint, cells, fit, pad
-from undwarf.outputs.signatures import shorten
+from undwarf.outputs.signatures import shorten_type
 from undwarf.outputs.types import write_head
 from undwarf.outputs.types_numbers import TypesOptions, inferred_note, share_text
 from undwarf.types.access import Access
@@ -26,7 +26,7 @@ def _touched(access: Access, room: int) -> str:
         kept = f": {printable(access.candidates[0])}" if access.how == "spill" and access.candidates else ""
         return fit(f"   {access.reason}{kept}", room)
     place = (f" +{access.offset}" if access.offset else "") + (f" ({printable(access.field)})" if access.field else "")
-    name = shorten(printable(access.type), max(_LEAST_TYPE, room - 3 - cells(place)))
+    name = shorten_type(printable(access.type), max(_LEAST_TYPE, room - 3 - cells(place)))
     return fit(f"{access.access:2} {name}{place}", room)
 
 
