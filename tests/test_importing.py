@@ -36,13 +36,18 @@ def test_other_modules_are_sources() -> None:
     assert spec.cached is not None and spec.cached.endswith(".pyc")
 
 
+def test_folders_are_packages() -> None:
+    spec = Finder().find_spec("undwarf.elf", undwarf.__path__)
+    assert spec is not None and spec.has_location and spec.origin == str(ROOT / "elf" / "__init__.py")
+    assert spec.submodule_search_locations == [str(ROOT / "elf")]
+
+
 @pytest.mark.parametrize(
     ("name", "path"),
     [
         ("json.decoder", ["/usr/lib/python3/json"]),
         ("undwarf", None),
         ("undwarf.absent", [str(ROOT)]),
-        ("undwarf.elf", [str(ROOT)]),
         ("undwarf.errors", ["/archive.zip/undwarf"]),
     ],
 )

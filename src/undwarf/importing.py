@@ -35,6 +35,7 @@ class Finder:
         if files is None:
             files = self._files[folder] = _listed(folder)
         last = name[name.rindex(".") + 1 :]
+        inner = None
         loader: ExtensionFileLoader | SourceFileLoader
         if _TOGETHER in files and name in self._names():
             origin = f"{folder}/{_TOGETHER}"
@@ -45,10 +46,16 @@ class Finder:
         elif f"{last}.py" in files:
             origin = f"{folder}/{last}.py"
             loader = SourceFileLoader(name, origin)
+        elif last in files:
+            inner = f"{folder}/{last}"
+            origin = f"{inner}/__init__.py"
+            loader = SourceFileLoader(name, origin)
         else:
             return None
         spec = ModuleSpec(name, loader, origin=origin)
         spec.has_location = True
+        if inner is not None:
+            spec.submodule_search_locations = [inner]
         return spec
 
     def invalidate_caches(self) -> None:

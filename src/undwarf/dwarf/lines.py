@@ -12,7 +12,6 @@ from weakref import WeakKeyDictionary
 from undwarf.buffers import absent, zeros
 from undwarf.diagnostics import Defects
 from undwarf.dwarf.constants import Root, ValueClass
-from undwarf.dwarf.line import LineProgram
 from undwarf.dwarf.nesting import ChainColumns, flatten, gather, group, look_up, row_of, sorted_by_start
 from undwarf.dwarf.sections import DwarfFile
 from undwarf.dwarf.split import SplitFinder, SplitUnits
@@ -276,6 +275,8 @@ class DebugLines:
             return _NOTHING
         table = self._tables.get(offset)
         if table is None:
+            from undwarf.dwarf.line import LineProgram
+
             program = LineProgram(
                 file.section("debug_line"),
                 min(offset, (1 << 62)),

@@ -10,7 +10,6 @@ from undwarf.lazy_dataclasses import dataclass
 from undwarf.limits import DEFAULT, Limits
 from undwarf.perfdata import EventAttr, PerfData, Records, SampleField
 from undwarf.perfdata.ordering import take
-from undwarf.profile.expand import expand_frames, expand_stacks
 from undwarf.profile.filters import Filters, select
 from undwarf.profile.model import (
     NONE,
@@ -198,6 +197,8 @@ def _expanded(
     frames: FrameColumns, functions: FunctionTable, stacks: StackColumns, inlines: "Inlines", inline: bool
 ) -> tuple[FrameColumns, FunctionTable, StackColumns, memoryview]:
     """Frames with source lines, inlined functions as frames of their own; and the new node of each node."""
+    from undwarf.profile.expand import expand_frames, expand_stacks
+
     nameless = memoryview(bytes(name == UNKNOWN for name in functions.name))
     known = len(functions)
     made, added = expand_frames(inlines.columns, frames.function, nameless, known, inline)

@@ -16,7 +16,6 @@ from undwarf.types.dataflow.flow import FunctionFlow
 from undwarf.types.dataflow.program import Program
 from undwarf.types.dataflow.tracking import Facts, Tracker
 from undwarf.types.dataflow.values import FRAME, OBJECT, Value
-from undwarf.types.inference.frame_objects import FrameObjects
 from undwarf.types.inference.frame_uses import Claim
 from undwarf.types.inference.nodes import Decided, Node
 from undwarf.types.inference.pointer_types import PointerTypes
@@ -228,6 +227,8 @@ class Inference:
                 facts.begin.setdefault((at, more), t)
         self._lend()
         if self._lent or webs.unoptimised or webs.cells or webs.frame.is_used:
+            from undwarf.types.inference.frame_objects import FrameObjects
+
             objects = FrameObjects(
                 self._program,
                 self._low,

@@ -1,23 +1,25 @@
-"""The stand-in for ``inspect``."""
+"""The stand-ins for modules that are imported late."""
 
 import inspect
+import platform
 import subprocess
 import sys
 
 import pytest
 
-from undwarf.cli import late_inspect
+from undwarf.cli import late_modules
 
 
 def run(text: str) -> str:
     return subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True).stdout.strip()
 
 
-START = "import sys; from undwarf.cli import late_inspect; late_inspect.install(); import click, dataclasses; "
+START = "import sys; from undwarf.cli import late_modules; late_modules.install(); import click, dataclasses; "
 
 
 def test_click_and_dataclasses_do_not_load_it() -> None:
     assert run(START + "print([name for name in ('ast', 'dis', 'tokenize') if name in sys.modules])") == "[]"
+    assert run(START + "print(type(sys.modules['platform']).__name__)") == "_Late"
 
 
 def test_whoever_asks_for_more_gets_all_of_it() -> None:
@@ -36,7 +38,7 @@ def test_a_name_that_it_lacks() -> None:
 
 
 def test_what_is_there_stays() -> None:
-    late_inspect.install()
+    late_modules.install()
     assert sys.modules["inspect"] is inspect
 
 
@@ -55,9 +57,15 @@ def test_what_is_there_stays() -> None:
     ],
 )
 def test_texts_are_tidied_as_ever(text: str) -> None:
-    assert late_inspect.cleandoc(text) == inspect.cleandoc(text)
+    assert late_modules.cleandoc(text) == inspect.cleandoc(text)
+
+
+def test_the_system_is_told_before_and_after() -> None:
+    text = "import uuid, platform; early = platform.system(); platform.machine(); print(early == platform.system())"
+    assert run(START + text) == "True"
+    assert late_modules.system() == platform.system()
 
 
 def test_functions_are_told() -> None:
-    for one in (run, len, late_inspect.install, str, "text", str.join):
-        assert late_inspect.isfunction(one) is inspect.isfunction(one)
+    for one in (run, len, late_modules.install, str, "text", str.join):
+        assert late_modules.isfunction(one) is inspect.isfunction(one)
