@@ -45,8 +45,8 @@ def data_addresses(
     found = zeros("Q", count)
     if columns.addr is not None:
         found[:] = columns.addr
-    _of_breakpoints(found, columns.event, data.events)
-    recorded = count - found.tolist().count(0)
+    watched = _of_breakpoints(found, columns.event, data.events)
+    recorded = count - found.tolist().count(0) if watched or columns.addr is not None else 0
     if columns.position is None or columns.regs_at is None or recorded == count:
         return DataAddresses(found, recorded, 0)
     leaves = look_up(columns.stack, profile.stacks.frame)
@@ -63,8 +63,8 @@ def data_addresses(
     return DataAddresses(found, recorded, count - found.tolist().count(0) - recorded)
 
 
-def _of_breakpoints(found: Column, event_of: Column, events: Sequence[EventAttr]) -> None:
-    """What a breakpoint watches is what was touched, whether its samples say so or not."""
+def _of_breakpoints(found: Column, event_of: Column, events: Sequence[EventAttr]) -> bool:
+    """What a breakpoint watches is what was touched, whether its samples say so or not; whether there is any."""
     watched = {
         number: event.config1
         for number, event in enumerate(events)
@@ -73,6 +73,7 @@ def _of_breakpoints(found: Column, event_of: Column, events: Sequence[EventAttr]
     if watched:
         for sample, event in enumerate(event_of):
             found[sample] = watched.get(event, found[sample])
+    return bool(watched)
 
 
 def _plans(

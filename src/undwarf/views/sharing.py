@@ -40,6 +40,7 @@ _MOST_WHO = 64
 """Threads and cpus of a member that are told."""
 _LEAST_SAMPLES = 2
 """Of each side of a clash."""
+_LEAST_THREADS = 2
 
 
 @dataclass(slots=True)
@@ -157,10 +158,12 @@ def sharing(
     leaves = look_up(selection.stacks, profile.stacks.frame)
     of_access = _useful(profile, touched)
     accesses = look_up(leaves, of_access)
-    found = selection.chosen(addresses().column)
-    by_address = _by_address(profile, touched, selection, leaves, accesses, found)
-    by_type = _by_type(profile, touched, selection, leaves, accesses, found)
+    known = addresses()
+    found = selection.chosen(known.column)
     floor = least * selection.total
+    some = known.recorded + known.computed > 0
+    by_address = _by_address(profile, touched, selection, leaves, accesses, found) if some else []
+    by_type = _by_type(profile, touched, selection, leaves, accesses, found, floor)
     shown = [one for one in (*by_address, *by_type) if one.weight >= floor and one.samples > _LEAST_SAMPLES]
     shown.sort(key=lambda one: (not one.by_address, not one.false, -one.weight, one.type, one.line))
     return Clashes(weight, selection.total, shown)
@@ -307,9 +310,16 @@ def _made(found: _Found, false: bool, *, by_address: bool, line: int) -> Sharing
 
 
 def _by_type(
-    profile: Profile, touched: Touch, selection: Selection, leaves: Column, accesses: Column, addresses: Column
+    profile: Profile,
+    touched: Touch,
+    selection: Selection,
+    leaves: Column,
+    accesses: Column,
+    addresses: Column,
+    floor: float,
 ) -> list[Sharing]:
-    """Clashes of what has no address: members of one line of a type that different threads use."""
+    """Clashes of what has no address: members of one line of a type that different threads use. Of lines that weigh
+    less than ``floor`` in all nothing is told."""
     has = zeros("B", 1)
     unknown = _where(zeros("I", len(accesses)), accesses, zero_where_set(addresses))
     rows = rows_in(unknown, has, 0)
@@ -320,6 +330,8 @@ def _by_type(
         by_line.setdefault((one.type, one.offset // LINE), []).append(one)
     made = []
     for (_name, line), touches in by_line.items():
+        if len({one.thread for one in touches}) < _LEAST_THREADS or sum(one.weight for one in touches) < floor:
+            continue
         users: dict[tuple[str, int], set[int]] = {}
         for one in touches:
             users.setdefault((one.field, one.offset), set()).add(one.thread)

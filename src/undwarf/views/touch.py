@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from undwarf.buffers import zeros
+from undwarf.buffers import absent
 from undwarf.diagnostics import Defects
 from undwarf.lazy_dataclasses import dataclass
 from undwarf.lazy_tuples import NamedTuple
@@ -92,28 +92,26 @@ def touch(
     frames = profile.frames
     leaves = look_up(profile.samples.stack, profile.stacks.frame)
     counts = sums(leaves, None, len(frames))
-    wanted = [number for number in range(len(frames)) if counts[number]]
-    wanted.sort(key=lambda number: (frames.image[number], frames.address[number]))
-    column = zeros("I", len(frames))
-    column[:] = memoryview(b"\xff\xff\xff\xff" * len(frames)).cast("I") if len(frames) else column
+    images, addresses = frames.image, frames.address
+    wanted = [(images[number], addresses[number], number) for number, count in enumerate(counts) if count]
+    wanted.sort()
+    column = absent("I", len(frames))
     made = Touch(column, [], [], *(bytearray(len(frames)) for _flag in range(3)))
     entries: dict[_Place, int] = {}
-    for number in wanted:
-        place = _Place(frames.image[number], frames.address[number], kinds[number])
-        column[number] = entries.setdefault(place, len(entries))
+    for image, address, number in wanted:
+        column[number] = entries.setdefault(_Place(image, address, kinds[number]), len(entries))
     places = list(entries)
     kept = _Kept(places, lambda image, kind: answers_of(image, f"{kind != _AT:d}{kind == _BEHIND:d}"))
-    rest = [k for k in range(len(places)) if k not in kept.found]
+    rest = [k for k in range(len(places)) if k not in kept.found] if kept.found else list(range(len(places)))
     resolved = _resolve_all([places[k] for k in rest], resolver_of, progress, fork, read_ahead)
     fresh = dict(zip(rest, resolved, strict=True))
     kept.keep(fresh)
     found = [fresh[k] if k in fresh else kept.found[k] for k in range(len(places))]
-    made.accesses = [one.access for one in found]
-    for (image, address, _kind), one in zip(places, found, strict=True):
-        made.resolvers.append(partial(_opened, resolver_of, image, address) if one.resolved else None)
-    for number in wanted:
-        one = found[column[number]]
-        made.inferred[number], made.consumed[number], made.intact[number] = one.inferred, one.consumed, one.intact
+    for (image, address, _kind), (access, resolved_there, *_flags) in zip(places, found, strict=True):
+        made.accesses.append(access)
+        made.resolvers.append(partial(_opened, resolver_of, image, address) if resolved_there else None)
+    for _image, _address, number in wanted:
+        _access, _resolved, made.inferred[number], made.consumed[number], made.intact[number] = found[column[number]]
     return made
 
 
@@ -147,12 +145,13 @@ class _Kept:
 
     def __init__(self, places: list[_Place], answers_of: Callable[[int, int], KeptAnswers | None]) -> None:
         self._places = places
-        asked = dict.fromkeys((place.image, place.kind) for place in places if place.image != NONE)
+        asked = dict.fromkeys([(image, kind) for image, _address, kind in places if image != NONE])
         self._of_image = {(image, kind): answers_of(image, kind) for image, kind in asked}
         self.found: dict[int, _Found] = {}
-        for k, place in enumerate(places):
-            answers = self._of_image.get((place.image, place.kind))
-            known = answers.known.get(place.address) if answers is not None else None
+        some = any(answers is not None for answers in self._of_image.values())
+        for k, (image, address, kind) in enumerate(places if some else ()):
+            answers = self._of_image.get((image, kind))
+            known = answers.known.get(address) if answers is not None else None
             if known is not None:
                 self.found[k] = _Found(known.access, True, known.inferred, known.consumed, known.intact)
 
