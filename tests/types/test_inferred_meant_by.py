@@ -36,6 +36,14 @@ NOINLINE double negative(stack *s) { value *top = s->top; top[-1].as.number = -t
   return top[-1].as.number; }
 NOINLINE int found(const unsigned *blocks, int n) { int at = n > 3 ? (int)blocks[1] : -1; if (at < 0) return 9;
   return blocks[at & 1]; }
+typedef struct { unsigned day : 5, month : 4, year : 12, flags : 11; } date;
+union hole { union hole *next; object *filled; };
+NOINLINE date date_of(int y, int m, int d) { date made = { .day = d, .month = m, .year = y, .flags = 0 }; return made; }
+NOINLINE union hole *open_hole(object **at) { union hole *h = (union hole *)at; h->next = 0; return h; }
+NOINLINE unsigned count(const char *s) { unsigned n = 0; unsigned char low = *s++, high = low; high += low;
+  for (unsigned c = low; c <= high; c++) n += c; return n; }
+NOINLINE int scan(int n) { union { struct { unsigned char mode, level; } of; unsigned short both; } t;
+  t.of.mode = 0; t.of.level = n; unsigned made = t.both; return made / 3; }
 static void nothing(int n) { (void)n; }
 int main(int argc, char **argv)
 { static stack s; static place v[2]; static struct summing a = { { summed } };
@@ -43,7 +51,7 @@ int main(int argc, char **argv)
   static string text; static unsigned blocks[4]; s.top = s.all + argc; v[0].at = v[1].at = &text.head;
   a.base.next = &c.base; for (struct sink *k = &a.base; k; k = k->next) k->note(k, argc);
   return joined(v) + either(v) + defined(&s, nothing, argc) + (s.named[0].key != 0) + (int)negative(&s)
-    + found(blocks, argc); }
+    + found(blocks, argc) + date_of(argc, 2, 3).year + (open_hole(&v[0].at) != 0) + count("b") + scan(argc); }
 """
 
 
@@ -83,3 +91,21 @@ def test_a_number_with_a_point_is_in_no_pointer_around_an_object(optimized: Path
 
 def test_what_is_asked_for_its_sign_has_one(plain: Path) -> None:
     assert answers(plain, "found", "frame") == {"unsigned int*", "int"}
+
+
+def test_bit_fields_that_are_returned_are_an_aggregate(plain: Path) -> None:
+    assert "int" in answers(plain, "date_of", "frame")
+    assert {one.partition(".")[0] for one in touched(plain, "date_of", "frame")} == {"int", "date"}
+
+
+def test_the_address_of_a_pointer_that_goes_as_one_of_a_union_is_told_by_neither(plain: Path) -> None:
+    assert touched(plain, "open_hole", "frame").count("object**") == 2
+
+
+def test_what_is_made_larger_without_a_sign_has_none(plain: Path) -> None:
+    told = touched(plain, "count", "frame")
+    assert "char" not in told
+
+
+def test_what_is_written_in_parts_is_no_number(plain: Path) -> None:
+    assert "short unsigned int" not in answers(plain, "scan", "frame")

@@ -358,7 +358,8 @@ class CallUses(InstructionUses):
             came = self.frame.came.get(register)
             places.append(came[0] - at if came is not None and came[1] == _WORD else None)
             part = held.get(register)
-            if part is not None and part[0].key[0] == "slot" and part[0].key[2] == 8 and not part[1]:
+            whole = min(_WORD, self.graph.size(returns) - at)
+            if part is not None and part[0].key[0] == "slot" and part[0].key[2] in (whole, _WORD) and not part[1]:
                 self.frame.note(part[0].key[1] - at, returns)
             elif kind == "sse" and came is not None and self.unoptimised:
                 self.frame.note(came[0] - at, returns)

@@ -118,6 +118,8 @@ class FrameUses:
         """(offset, size) of numbers with a point there."""
         self.loaded: set[tuple[int, int]] = set()
         """(offset, size) of what is read there by instructions that read one number."""
+        self.written: dict[int, int] = {}
+        """By offset, how few bytes are written at once there."""
         self.copied: set[tuple[int, int]] = set()
         """(offset, size) of what is read there only to be stored elsewhere."""
         self.addressed: set[int] = set()

@@ -111,6 +111,9 @@ class HeldValues:
         self.frame.stands.add((where[4], size))
         if operand.access != "w" and size <= 8:
             self.frame.loaded.add((where[4], size))
+        if operand.access != "r":
+            written = self.frame.written
+            written[where[4]] = min(size, written.get(where[4], size))
         if not self.unoptimised or operand.base != MACHINE.frame_pointer:
             return None
         return self.node("slot", where[4], operand.size)

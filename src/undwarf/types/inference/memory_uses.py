@@ -19,6 +19,8 @@ _FUNCTION, _VOID = Kind.FUNCTION, Kind.VOID
 
 _WORD = 8
 """Bytes that numbers and pointers take at most."""
+_INT = 4
+"""Bytes of numbers that smaller ones are made when something is done with them."""
 _PARAMETER_LIST = "__va_list_tag"
 """The structure that a `va_list` is made of."""
 
@@ -124,6 +126,8 @@ class MemoryUses(NumberUses):
                 slot.begun = slot.begun and size < 8
             return
         source = self.read(held, register)
+        if size >= _INT and source is not None and source[2] < _INT:
+            self._whole(source)
         if frame is not None and not frame[2] and not self.unoptimised:
             leads = exactly(self.tracker, self.tracker.register(register)) if size == _WORD else ()
             node = source[0] if source is not None and not source[1] else None

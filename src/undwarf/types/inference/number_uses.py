@@ -27,8 +27,9 @@ class NumberUses(HeldValues):
         """By register, nodes and types of numbers that what it holds was calculated from."""
 
     def _whole(self, held: Held | None) -> None:
-        """All of a register is read of which half was loaded: the number is one without sign."""
-        if held is not None and held[2] == 4 and not held[1]:
+        """All of a register is read of which half was loaded, or less from a variable: the number is one without
+        sign."""
+        if held is not None and not held[1] and (held[2] == 4 or (held[2] < 4 and held[0].key[0] == "slot")):
             held[0].sign(-1)
 
     def _parts(self, register: int, held: dict[int, Held | None], size: int) -> list["Node | int"]:

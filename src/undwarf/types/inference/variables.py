@@ -10,6 +10,7 @@ from undwarf.types.inference.webs import Webs
 from undwarf.types.layouts.fitting import fits
 from undwarf.types.layouts.model import VOID, Kind, TypeGraph
 from undwarf.types.sources.program_types import floating_number, integer, structures
+from undwarf.types.uses.pointed import begins_with
 
 __all__ = ["Variables"]
 
@@ -65,7 +66,7 @@ class Variables:
                     continue
                 if node in decided.conflicting or node in decided.leads:
                     continue
-                if self._may_be_filled(node):
+                if self._may_be_filled(node) or self._is_written_in_parts(node):
                     continue
                 t = self._beside(node, found)
                 if t:
@@ -75,9 +76,18 @@ class Variables:
             found.update(more)
         return {node: t for node, t in found.items() if graph.size(t) == node.key[2]}
 
+    def _is_written_in_parts(self, node: Node) -> bool:
+        """Whether a part of a place is written: nobody does that with one number, or with a pointer."""
+        kind, at, size = node.key
+        written = self._webs.frame.written
+        parts = kind == "slot" and written.get(at, size) < size
+        return parts or (kind == "slot" and any(at + n in written for n in range(1, size)))
+
     def _own(self, node: Node) -> int:
         graph, decided = self._graph, self._decided
         size = node.key[2]
+        if self._is_written_in_parts(node):
+            return VOID
         declared = {graph.canonical(t): t for t in node.declared if graph.is_scalar(t) and graph.size(t) == size}
         if declared:
             return next(iter(declared.values())) if len(declared) == 1 else VOID
@@ -172,6 +182,10 @@ class Variables:
             several = len(node.copied) > 1 and all(self._leads_to(t, lead) for t in node.copied)
             # What is put there more than once would be cast each time, and may as well be where it is used.
             return next(iter(larger.values())) if len(larger) == 1 and not several else VOID
+        told = {graph.canonical(t): t for at, t in node.goes if not at and begins_with(graph, t, lead)}
+        if told:
+            # It is cast where it is put there, or where it goes.
+            return next(iter(told.values())) if not node.touched and len(told) == 1 else VOID
         if node.high <= max(whole, 1):
             return lead
         return lead if whole and all(size == whole and not at % whole for at, size in node.touched) else VOID
@@ -263,10 +277,13 @@ class Variables:
         return integer(graph, size, signed=True)
 
     def _goes_otherwise(self, node: Node, t: int) -> bool:
-        """Whether a number goes into another variable, of which is known that it has a sign where a type has none, or
-        the other way round: either of the two may be where it is converted."""
+        """Whether a number goes into another variable, or comes from one, of which is known that it has a sign where a
+        type has none, or the other way round: either of the two may be where it is converted."""
         graph = self._graph
         signed = self._is_signed(t) if t else None
+        others = [one for one, more in node.sources if not more and one.key[0] == "slot"] if signed is not None else []
+        if any(one.signs == {-1 if signed else 1} for one in others):
+            return True
         for to, more in self._flow.further().get(node, ()) if signed is not None else ():
             if more or to.key[0] != "slot" or to.key[2] != node.key[2]:
                 continue
