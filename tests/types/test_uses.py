@@ -12,6 +12,7 @@ from undwarf.types.dataflow.tracking import Tracker
 from undwarf.types.layouts.model import Kind, TypeRecord
 from undwarf.types.sources.places import Place, PlaceKind
 from undwarf.types.uses.pointer_uses import everywhere, meant
+from undwarf.types.uses.touched import as_far_away
 
 RBX, RSI, RDI = 3, 4, 5
 
@@ -292,3 +293,28 @@ def test_elements_are_those_with_all_that_is_there_and_seldom_held_in_lists(fake
     ):
         fake.takes((RDI, in_union(fake, *types)))
         assert told(fake, text.format(more), tmp_path) == names
+
+
+@pytest.mark.parametrize(
+    ("access", "found"),
+    [
+        ("mov (%rsi,%rax),%ecx", "item+0"),
+        ("mov 24(%rax,%rsi),%rcx", "item+24"),
+        # The other pointer of the difference goes on with this one, or may.
+        ("add $40,%rsi; mov (%rsi,%rax),%ecx", None),
+        ("mov (%rsi,%rax,2),%ecx", None),
+        ("mov 48(%rsi,%rax),%ecx", None),
+    ],
+)
+def test_a_copy_of_an_array_has_its_elements_as_far_away(
+    fake: Fake, tmp_path: Path, access: str, found: str | None
+) -> None:
+    fake.takes((RDI, fake.node), (RSI, fake.item))
+    code = assemble(f"sub %rdi,%rax; {access}; ret", tmp_path)
+    flow = FunctionFlow(MACHINE.listing(code, 0), MACHINE)
+    tracker = Tracker(Program(fake, MACHINE), flow, 0, len(code))
+    k = len(flow.instructions) - 2
+    tracker.before(k)
+    operand = flow.instructions[k].memory[0]
+    located = as_far_away(tracker, operand, operand.size)
+    assert (f"{fake.graph.name(located.type)}+{located.offset}" if located else None) == found

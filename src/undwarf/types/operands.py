@@ -29,6 +29,7 @@ from undwarf.types.uses.said_parts import in_whole_of_parts
 from undwarf.types.uses.spills import put_aside
 from undwarf.types.uses.touched import (
     SEVERAL,
+    as_far_away,
     copied,
     in_array,
     in_pointed,
@@ -281,6 +282,8 @@ class Operands:
             if t:
                 return self._typed(made, operand, size, locate(self._graph, t, 0, 0, size), "variable")
             located = located or made_of_same(tracker, k, operand, size)
+            if located is None and tracker.has_variables:
+                located = as_far_away(tracker, operand, size)
             described = tracker.has_variables or self._source.describes(tracker.flow.instructions.address)
             return self._typed(made, operand, size, located or (NOTHING_KNOWN if described else _NO_TYPES), "variable")
         place, offset = found

@@ -10,7 +10,7 @@ from collections import Counter
 from undwarf.disasm import NONE, Action, Flow, Memory
 from undwarf.disasm.x86_properties import condition_in
 from undwarf.types.dataflow.tracking import Tracker
-from undwarf.types.dataflow.values import ADDRESS, FRAME, NUMBER, OBJECT, Value
+from undwarf.types.dataflow.values import ADDRESS, FRAME, NUMBER, OBJECT, POISON, Value
 from undwarf.types.layouts.arrays import array_at, before_array, in_array_behind, same_array
 from undwarf.types.layouts.locate import in_words, locate
 from undwarf.types.layouts.located import Located, is_member
@@ -20,6 +20,7 @@ from undwarf.types.sources.places import PlaceKind
 
 __all__ = [
     "SEVERAL",
+    "as_far_away",
     "copied",
     "in_array",
     "in_pointed",
@@ -179,6 +180,22 @@ def led_to_by_both(tracker: Tracker, operand: Memory, size: int) -> int:
         return VOID
     same = graph.canonical(one[1]) == graph.canonical(other[1])
     return one[1] if same and graph.is_scalar(one[1]) and graph.size(one[1]) == size else VOID
+
+
+def as_far_away(tracker: Tracker, operand: Memory, size: int) -> Located | None:
+    """What lies behind where a pointer leads, by the distance of two others of which one is not known: a copy that is
+    made of an array has its elements where that has them. A pointer that is moved itself may be the one that is known,
+    which with the distance to the other one becomes that."""
+    if operand.index == NONE or operand.base == NONE or operand.scale != 1 or operand.segment:
+        return None
+    for one, other in ((operand.base, operand.index), (operand.index, operand.base)):
+        to, distance = tracker.register(one), tracker.register(other)
+        if to is None or distance is None or to[0] != OBJECT or distance[0] != POISON:
+            continue
+        if not to[2] and not to[4] and 0 <= operand.displacement < tracker.graph.size(to[1]):
+            located = locate(tracker.graph, to[1], 0, operand.displacement, size)
+            return None if isinstance(located, str) or located.how else located
+    return None
 
 
 def in_pointed(tracker: Tracker, k: int, offset: int, size: int) -> Located | None:
