@@ -14,6 +14,7 @@ from undwarf.images.containers import Containers
 from undwarf.images.kinds import kind_of_name
 from undwarf.limits import DEFAULT, Limits
 from undwarf.perfdata import EventAttr, Features, PerfData, Records, open_perf_data
+from undwarf.perfdata.event_stops import EventStops, event_stops
 from undwarf.profile import model
 from undwarf.profile.build import Progress, Spaces, build_profile, comms_of, name_frames, replay_spaces
 from undwarf.profile.filters import Filters, select
@@ -32,16 +33,6 @@ if TYPE_CHECKING:
     from undwarf.unwind.stitched import Stitched
     from undwarf.views.selection import Weight
     from undwarf.views.tree import CallTree
-
-
-_BREAKPOINT = 5
-"""PERF_TYPE_BREAKPOINT."""
-_IMPRECISE = (1, 2, _BREAKPOINT)
-"""Software events and tracepoints: perf asks for precision of them too, and the kernel does not mind."""
-_EXACT_IP = 1 << 14
-"""PERF_RECORD_MISC_EXACT_IP."""
-_LOOKED_AT = 4096
-"""Samples that are asked whether they are exact."""
 
 
 class Profile(model.Profile):
@@ -195,23 +186,11 @@ class Recording:
         return ImageTypes(self.images, self._limits, self.data.defects, lambda: self.records, kept)
 
     @cached_property
-    def event_kinds(self) -> tuple[frozenset[int], frozenset[int]]:
-        """Numbers of the events that stop behind what they watch (breakpoints on data, of x86), and of those without
-        skid: whose samples say so, or that were asked to be precise of hardware that can be; watchpoints of AArch64,
-        which stop before the access is carried out (ARM DDI 0487, D2.10)."""
-        watching = {k for k, event in enumerate(self.events) if event.type == _BREAKPOINT and event.bp_type != 4}
-        if machine_of(self.header.arch) is AARCH64:
-            return frozenset(), frozenset(self._exact() | watching)
-        return frozenset(watching), frozenset(self._exact() - watching)
-
-    def _exact(self) -> set[int]:
-        exact = {k for k, event in enumerate(self.events) if event.precise_ip > 1 and event.type not in _IMPRECISE}
+    def event_stops(self) -> EventStops:
+        """Where the samples of each event stop: at what they are about, behind it, or late."""
         samples = self.records.samples
-        said: dict[int, int] = {}
-        for event, misc in zip(samples.event[:_LOOKED_AT], samples.misc[:_LOOKED_AT], strict=True):
-            said[event] = said.get(event, 0) + (1 if misc & _EXACT_IP else -1)
-        exact.update(k for k, balance in said.items() if balance > 0)
-        return exact
+        aarch64 = machine_of(self.header.arch) is AARCH64
+        return event_stops(self.events, samples.event, samples.misc, aarch64=aarch64)
 
     @cached_property
     def sources(self) -> "Sources":

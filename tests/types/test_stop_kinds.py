@@ -129,4 +129,13 @@ def test_watchpoints_of_aarch64_stop_at_the_access(tmp_path: Path, machine: str,
     path = tmp_path / "perf.data"
     path.write_bytes(b.file([watching], [b.sample(watching)], {ARCH: b.string(machine)}))
     with open_recording(path) as recording:
-        assert recording.event_kinds == kinds
+        assert (recording.event_stops.behind, recording.event_stops.at) == kinds
+        assert not recording.event_stops.done
+
+
+@pytest.mark.parametrize(("config", "name"), [(0, "a timer"), (2, "page faults"), (6, "major faults")])
+def test_faults_are_at_what_has_faulted(behind: tuple[Path, int], tmp_path: Path, config: int, name: str) -> None:
+    binary, after = behind
+    faults = Attr(sample_type=PLAIN | IDENTIFIER, type=1, config=config, ids=[7], size=128)
+    (event,) = shown(memory_recording(tmp_path, binary, [{"ip": after, "ident": 7, "misc": 2}], faults), "--skid")
+    assert (event["no_data"] == {"no memory access": 1000}) == (config != 0), name

@@ -340,15 +340,14 @@ class Job:
 
         self._at_end = see_off
 
-        breakpoints, exact = self.recording.event_kinds
+        stops = self.recording.event_stops
         # What one process downloads the other would download as well.
         alone = self._options["jobs"] == 1 or self._options["debuginfod"]
         found = touch(
             profile,
             self.recording.types,
             skid=skid,
-            breakpoints=breakpoints,
-            exact=exact,
+            stops=stops,
             progress=self._progress,
             fork=lambda: None if alone else self.recording.defects,
             answers_of=self.recording.types.answers,
@@ -362,8 +361,8 @@ class Job:
         from undwarf.views.data_addresses import data_addresses
 
         recording = self.recording
-        exact = recording.event_kinds[1]
-        return data_addresses(profile, touched, recording.data, recording.header.arch or "", exact)
+        done = recording.event_stops.done
+        return data_addresses(profile, touched, recording.data, recording.header.arch or "", done)
 
     def label_data(self, profile: "Profile", keys: tuple[str, ...]) -> None:
         """Let the profile be sorted by what samples say of the memory they touch."""

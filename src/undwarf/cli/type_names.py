@@ -38,9 +38,8 @@ def _touched(path: str, *, skid: bool) -> list[str]:
         return []
     with open_recording(path) as recording:
         profile = recording.profile(callers=False, names=False, inline=False)
-        behind, exact = recording.event_kinds
         touched = touch(
-            profile, lambda _image, _address: "not asked", skid=skid, breakpoints=behind, exact=exact,
+            profile, lambda _image, _address: "not asked", skid=skid, stops=recording.event_stops,
             answers_of=recording.types.answers,
         )  # fmt: skip
         rows = data_types(profile, touched, instructions=False).types

@@ -181,7 +181,7 @@ def _report(
     read = _Read(job, skid, weight, names=code)
     colour = wants_colour(sys.stdout)
     width = terminal_width()
-    settled = frozenset().union(*job.recording.event_kinds)
+    settled = job.recording.event_stops.at | job.recording.event_stops.behind
     events = []
     names: set[str] = set()
     for k, (event, name, found) in enumerate(read.events()):
@@ -267,7 +267,7 @@ def _page(job: Job, target: str, type_name: str | None, skid: bool, weight: "Wei
 
     read = _Read(job, skid, weight)
     found, late = [], set()
-    settled = frozenset().union(*job.recording.event_kinds)
+    settled = job.recording.event_stops.at | job.recording.event_stops.behind
     for event, name, data in read.events():
         found.append((name, data))
         if not skid and event not in settled:

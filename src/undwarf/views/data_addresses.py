@@ -36,10 +36,10 @@ class DataAddresses:
 
 
 def data_addresses(
-    profile: Profile, touched: Touch, data: PerfData, machine: str, exact: frozenset[int] = frozenset()
+    profile: Profile, touched: Touch, data: PerfData, machine: str, done: frozenset[int] = frozenset()
 ) -> DataAddresses:
     """The data addresses of a profile's samples. ``machine`` is the recording's, as `uname -m` says it; samples of the
-    events ``exact`` have the registers of after the instruction."""
+    events ``done`` have the registers of after the instruction."""
     columns = profile.samples.columns
     count = len(columns)
     found = zeros("Q", count)
@@ -50,7 +50,7 @@ def data_addresses(
     if columns.position is None or columns.regs_at is None or recorded == count:
         return DataAddresses(found, recorded, 0)
     leaves = look_up(columns.stack, profile.stacks.frame)
-    plan_of, plans = _plans(profile, touched, leaves, columns.event, exact)
+    plan_of, plans = _plans(profile, touched, leaves, columns.event, done)
     slots = zeros("B", _SLOTS * max(len(data.events), 1))
     for number, event in enumerate(data.events):
         slots[number * _SLOTS : (number + 1) * _SLOTS] = _slots(event.sample_regs_user, machine)

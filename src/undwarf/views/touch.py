@@ -9,6 +9,7 @@ from undwarf.buffers import absent
 from undwarf.diagnostics import Defects
 from undwarf.lazy_dataclasses import dataclass
 from undwarf.lazy_tuples import NamedTuple
+from undwarf.perfdata.event_stops import EventStops
 from undwarf.profile.model import NONE, Profile
 from undwarf.types.access import Access, packed, unpacked, untold
 from undwarf.types.answers import Answer, KeptAnswers
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["Touch", "touch"]
 
 _AT, _LATE, _BEHIND = StopKind
+_ALL_LATE = EventStops(frozenset(), frozenset(), frozenset())
 _MOST_DESCRIBED = 256 << 20
 """Bytes of debugging information of all files above which there is one process only: each may read all of it."""
 
@@ -64,8 +66,7 @@ def touch(
     resolver_of: "ResolverOf",
     *,
     skid: bool = False,
-    breakpoints: frozenset[int] = frozenset(),
-    exact: frozenset[int] = frozenset(),
+    stops: EventStops = _ALL_LATE,
     progress: Callable[[str, int, int], None] | None = None,
     fork: Callable[[], Defects | None] = lambda: None,
     answers_of: Callable[[int, str], KeptAnswers | None] = lambda _image, _asked: None,
@@ -75,20 +76,16 @@ def touch(
 
     ``resolver_of`` gives for an image and an address in it the resolver, or code that nothing tells types of, and the
     address in the file, or why there is neither. ``skid``: instructions without a memory operand are charged to the
-    load they wait for; ``exact`` are numbers of events of which none is late. ``breakpoints``: those that stop behind
-    the access, and are always charged to the instruction before. A frame at which samples of several such kinds stopped
-    becomes one for each (:func:`part_by_kind`). ``fork``,
-    asked when work has begun, gives where defects are counted if a second process may do a part of it, else None.
+    load they wait for. ``stops``: where samples of the events stop; those behind the access are always charged to the
+    instruction before. A frame at which samples of several kinds stopped becomes one for each (:func:`part_by_kind`).
+    ``fork``, asked when work has begun, gives where defects are counted if a second process may do a part of it, else
+    None.
     ``answers_of`` gives for an image, and what is asked of its instructions, the answers of earlier runs.
     ``read_ahead`` is told of which images something will be asked, where there may be a second process or thread; what
     it returns is called before there is a second process.
     """
-    if skid or breakpoints:
-        kinds = part_by_kind(
-            profile, breakpoints, exact if skid else frozenset(range(len(profile.events))) - breakpoints
-        )
-    else:
-        kinds = bytes(len(profile.frames))
+    at = stops.at if skid else frozenset(range(len(profile.events))) - stops.behind
+    kinds = part_by_kind(profile, stops.behind, at)
     frames = profile.frames
     leaves = look_up(profile.samples.stack, profile.stacks.frame)
     counts = sums(leaves, None, len(frames))
