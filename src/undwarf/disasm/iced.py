@@ -5,6 +5,7 @@ the same names: who imports that as well gets the same objects.
 """
 
 import sys
+from functools import cache
 from importlib import import_module
 from importlib.machinery import PathFinder
 from importlib.util import module_from_spec
@@ -19,14 +20,20 @@ __all__ = [
 _PACKAGE = "iced_x86"
 
 
+@cache
+def _places() -> list[str] | None:
+    """Where the package's modules are."""
+    package = PathFinder.find_spec(_PACKAGE)
+    return package.submodule_search_locations if package is not None else None
+
+
 def part(name: str) -> ModuleType:
     """A module of the package; the package itself is imported only where it is not laid out as expected."""
     full = f"{_PACKAGE}.{name}"
     known = sys.modules.get(full)
     if known is not None:
         return known
-    package = PathFinder.find_spec(_PACKAGE)
-    places = package.submodule_search_locations if package is not None else None
+    places = _places()
     spec = PathFinder.find_spec(full, places) if places is not None else None
     if spec is None or spec.loader is None:
         return import_module(full)

@@ -2,10 +2,11 @@
 
 from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from struct import iter_unpack
 
 from undwarf.elf import ElfFile
+from undwarf.lazy_dataclasses import dataclass
 from undwarf.limits import Limits
 from undwarf.tables.code.decoding import sweep
 
@@ -21,7 +22,7 @@ _ADDRESSES = (1 << 64) - 1
 _STUBS = {".plt": 16, ".plt.sec": 16, ".plt.got": 8, ".plt.bnd": 16, ".iplt": 16}
 
 
-@dataclass
+@dataclass(slots=True, eq=False)
 class Functions:
     """Sorted, disjoint ranges of code: each from a function's start to the next. ``names`` are those known by address;
     ``stubs`` the ranges that hold a linker's stubs, and how many bytes each has. ``searched``: some may be missing,
