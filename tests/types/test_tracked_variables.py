@@ -290,14 +290,21 @@ def test_what_may_be_a_pointer_to_void_is_what_it_is_otherwise(
         assert touched(code)[-1] == known
 
 
-@pytest.mark.parametrize(("behind", "told"), [(32, "node.key"), (40, "item.link.next"), (24, "?")])
-def test_bytes_behind_one_of_several_types_say_which_one_it_is(
-    fake: Fake, touched: Touched, behind: int, told: str
+@pytest.mark.parametrize(
+    ("known", "behind", "told"),
+    [
+        ("either", 32, "node.key"), ("either", 40, "item.link.next"), ("either", 24, "?"),
+        ("node", 32, "node.key"), ("item", 40, "item.link.next"),
+    ],
+)  # fmt: skip
+def test_bytes_behind_an_object_say_which_one_it_is(
+    fake: Fake, touched: Touched, known: str, behind: int, told: str
 ) -> None:
     char = fake.graph.add(TypeRecord(Kind.CHAR, "char", 1, signed=True))
     pointer = fake.graph.pointer_to
+    of = in_union(fake, fake.node, fake.item) if known == "either" else pointer(getattr(fake, known))
     fake.variables = [
-        Place("of", pointer(in_union(fake, fake.node, fake.item)), PlaceKind.REGISTER, RDI, 0, 0, 3),
+        Place("of", pointer(of), PlaceKind.REGISTER, RDI, 0, 0, 3),
         Place("text", pointer(char), PlaceKind.VALUE, RAX, behind, 3, 99),
     ]
     assert touched("mov (%rdi),%rax; mov 8(%rax),%rcx; ret")[-1] == told

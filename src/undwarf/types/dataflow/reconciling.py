@@ -71,6 +71,9 @@ class Reconciler:
         graph = self._graph
         if graph.choices(known[1]):
             return self._before_bytes(known, said) or self._chosen(known, said) or said
+        header = self._before_bytes(known, said)
+        if header is not None:
+            return header
         if self._unfollowed:
             return known
         if graph.same(known[1], said[1]):
@@ -148,12 +151,13 @@ class Reconciler:
         return offset >= whole > 0 and not offset % whole and self._graph.is_scalar(said)
 
     def _before_bytes(self, known: Value, said: Value) -> Value | None:
-        """The one of several types behind which a variable says that bytes are, as text behind its header."""
+        """What is known, or the one of several types, behind which a variable says that bytes are, as text behind its
+        header."""
         graph = self._graph
         bytes_behind = graph.is_scalar(said[1]) and graph.size(said[1]) == 1 and not said[2] and said[4] < 0
         if not bytes_behind or known[2] or known[4]:
             return None
-        found = [t for t in graph.choices(known[1]) if graph.size(t) == -said[4]]
+        found = [t for t in graph.choices(known[1]) or (known[1],) if graph.size(t) == -said[4]]
         return (OBJECT, found[0], 0, 0, 0) if len(found) == 1 else None
 
     def _chosen(self, known: Value, said: Value) -> Value | None:
