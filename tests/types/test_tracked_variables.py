@@ -308,3 +308,17 @@ def test_bytes_behind_an_object_say_which_one_it_is(
         Place("text", pointer(char), PlaceKind.VALUE, RAX, behind, 3, 99),
     ]
     assert touched("mov (%rdi),%rax; mov 8(%rax),%rcx; ret")[-1] == told
+
+
+def test_what_a_variable_says_of_a_copy_holds_for_what_was_copied(fake: Fake, touched: Touched) -> None:
+    graph = fake.graph
+    members = (fake.member("link", 0, 16, fake.link), fake.member("value", 16, 8, fake.long))
+    around = graph.add(TypeRecord(Kind.STRUCT, "around", 24, keyword="struct", members=members))
+    fake.variables = [
+        Place("link", graph.pointer_to(fake.link), PlaceKind.REGISTER, RDI, 0, 0, 3),
+        Place("around", graph.pointer_to(around), PlaceKind.REGISTER, RBX, 0, 3, 99),
+    ]
+    assert touched("mov %rdi,%rbx; mov 16(%rdi),%rax; ret") == ["around.value"]
+    # Behind another instruction it may be said of something else.
+    fake.variables[1] = fake.variables[1]._replace(low=4)
+    assert touched("mov %rdi,%rbx; nop; mov 16(%rdi),%rax; ret") != ["around.value"]

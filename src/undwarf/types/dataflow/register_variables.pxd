@@ -27,5 +27,6 @@ cdef class RegisterVariables(State):
     cdef int held(self, long long t, long long offset, long long size) except? -1
     cpdef int seed(self, Py_ssize_t k) except? -1
     cdef int _told_from(self, Py_ssize_t k, Py_ssize_t register, int value) except? -1
+    cdef int _told_copied(self, Py_ssize_t k, Py_ssize_t register, int known, int value) except? -1
     cdef int reconcile(self, int known, int said, Py_ssize_t register, bint astray) except? -1
     cdef int _told(self, Py_ssize_t register, int known, bint astray) except? -1

@@ -146,6 +146,7 @@ class RegisterVariables(State):
             if self.met[place] == known and self.met[place + 1] == segment:
                 # As at the instruction before: the same variables are there.
                 self.state[register] = self.met[place + 2]
+                self._told_copied(k, register, known, self.met[place + 2])
                 continue
             if (
                 self.base_of(known) == NUMBER
@@ -165,6 +166,7 @@ class RegisterVariables(State):
             else:
                 value = self.reconcile(known, value, register, astray)
                 self.state[register] = value
+                self._told_copied(k, register, known, value)
                 self.met[place] = known
                 self.met[place + 1] = segment
                 self.met[place + 2] = value
@@ -186,6 +188,19 @@ class RegisterVariables(State):
         if known and self.symbol_of(known) > 0:
             self.replace(known, said)
         self.state[base] = said
+        return 0
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    def _told_copied(
+        self, k: cython.Py_ssize_t, register: cython.Py_ssize_t, known: cython.int, value: cython.int
+    ) -> cython.int:
+        """A variable says what a register holds that was just copied from another one, which holds the same."""
+        base: cython.longlong = self.derived_from
+        if self.derived_before != k or self.derived != register or self.derived_by or value == known:
+            return 0
+        if self.base_of(known) == OBJECT and self.base_of(value) == OBJECT and self.state[base] == known:
+            self.state[base] = value
         return 0
 
     @cython.cfunc

@@ -213,6 +213,9 @@ class Results(Memory):
             return value if self.base_of(value) == ADDRESS else NOTHING
         if register != self.stack_pointer or not self._makes_room(k, self.rows[row + ROW_DESTINATION]):
             self._note_escape(k, row, value)
+        if self.base_of(value) == OBJECT:
+            self.derived_before, self.derived_from, self.derived_by = k + 1, register, 0
+            self.derived = self.rows[row + ROW_DESTINATION]
         return value
 
     @cython.cfunc
