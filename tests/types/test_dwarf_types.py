@@ -1,5 +1,6 @@
 """Types, variables and prototypes of compiled programs: gcc, clang, rustc; DWARF 4 and 5; split, shared, type units."""
 
+import platform
 import shutil
 import subprocess
 from collections.abc import Callable
@@ -627,3 +628,26 @@ def test_equal_members_in_two_units_have_one_shape_and_others_another(tmp_path: 
     assert len(shapes) == 5 and all(shapes) and shapes[0] == shapes[4] and len(set(shapes)) == 4
     assert [graph.layout(t) == graph.layout(found[0]) for t in found] == [True, False, False, False, True]
     assert graph.canonical(found[0]) == graph.canonical(found[4])
+
+
+@pytest.mark.parametrize("level", ["-O0", "-O2"])
+def test_frame_bases_and_lists_of_dwarf_2_are_understood(tmp_path: Path, level: str) -> None:
+    text = """
+    struct pair { long a, b; };
+    void seen(struct pair *p, long n) { __asm__ volatile("" :: "r"(p) : "memory"); p->b = n; }
+    __attribute__((noinline)) long both(struct pair *p, long n)
+    { struct pair here = { n, 2 }; seen(&here, n); seen(p, here.b); return here.a + p->b; }
+    int main(int argc, char **argv) { struct pair one = { argc, 1 }; return both(&one, argc); }
+    """
+    if shutil.which("gcc") is None or platform.machine() != "x86_64":
+        pytest.skip("no gcc for x86-64")
+    told = []
+    for flags in (("-gdwarf-2", "-gstrict-dwarf"), ("-gdwarf-4",)):
+        source = compiled(tmp_path, "gcc", text, level, *flags)
+        low = next(address for address, name in source.symbols.functions.items() if name == "both")
+        low, high = source.function_range(low) or (0, 0)
+        # What is computed cannot be told in DWARF 2.
+        found = [one for one in source.function_places(low, high) if one.kind in (PlaceKind.REGISTER, PlaceKind.CFA)]
+        told.append({(place.name, place.kind, place.register, place.offset) for place in found})
+    assert {one[0] for one in told[0]} >= ({"p", "n", "here"} if level == "-O0" else {"p", "n"})
+    assert told[0] <= told[1]

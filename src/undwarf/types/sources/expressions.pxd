@@ -25,6 +25,8 @@ cdef class Expressions:
     cdef object _rows_of_lists
     cdef dict _own
     cdef bint _asked
+    cdef object _low
+    cdef object _high
     cdef object _frame_base
     cdef dict _known
     cdef list _registers
@@ -37,6 +39,7 @@ cdef class Expressions:
     cpdef Py_ssize_t add(self, list found) except -1
     cdef list _spots(self, expression, frame_base)
     cdef _read_frame_base(self, entry)
+    cdef _listed_frame_base(self, entry)
     cdef Told at(self, Py_ssize_t start, Py_ssize_t size)
     cdef Told of(self, bytes expression)
     cdef int _number(self, Told told) except -1

@@ -4,12 +4,12 @@
 from typing import Any
 
 import cython
-from cython.cimports.undwarf.dwarf.value_classes import LOCLISTX
+from cython.cimports.undwarf.dwarf.value_classes import ADDRESS, LOCLISTX, SEC_OFFSET, UNSIGNED
 
 from undwarf.dwarf.constants import Root
 from undwarf.dwarf.info import Entry
 from undwarf.types.sources.dwarf_types import DwarfTypes
-from undwarf.types.sources.entries import FRAME_BASE
+from undwarf.types.sources.entries import FRAME_BASE, HIGH_PC, LOW_PC
 from undwarf.types.sources.location_lists import Lists
 from undwarf.types.sources.locations import FrameBase, Spot, spots
 from undwarf.types.sources.place_table import words_of
@@ -23,6 +23,8 @@ _FLAGS = {
     PlaceKind.REGISTER: 1, PlaceKind.VALUE: 1, PlaceKind.MEMORY: 2, PlaceKind.CFA: 2, PlaceKind.CONSTANT: 4,
     PlaceKind.CFA_VALUE: 2,
 }  # fmt: skip
+_AT_ENTRY = {62: (7, 8), 183: (31, 0)}
+"""By machine, what register and how far behind that the call frame address is where a function begins."""
 # DW_OP_*
 REG0 = cython.declare(cython.int, 0x50)
 REG31 = cython.declare(cython.int, 0x6F)
@@ -97,6 +99,9 @@ class Expressions:
         self._own: dict[bytes, Told] = {}
         self._asked = False
         self.told: list[Told] = []
+        low = entry.value(LOW_PC) if entry.kind(LOW_PC) == ADDRESS else 0
+        self._low = low
+        self._high = entry.value(HIGH_PC) if entry.kind(HIGH_PC) == ADDRESS else low + entry.value(HIGH_PC)
         self._frame_base = self._read_frame_base(entry)
         self._known = known.of(self._frame_base, self._address_size)
         self._registers = known.registers
@@ -131,7 +136,7 @@ class Expressions:
     def _read_frame_base(self, entry: Entry) -> FrameBase | None:
         block = entry.block(FRAME_BASE)
         if block is None:
-            return None
+            return self._listed_frame_base(entry)
         found = self._spots(block, None)
         if len(found) != 1 or found[0].indirect:
             return None
@@ -142,6 +147,22 @@ class Expressions:
             return FrameBase(spot.register, spot.offset)
         if spot.kind in (PlaceKind.CFA, PlaceKind.CFA_VALUE):
             return FrameBase(-1, spot.offset)
+        return None
+
+    @cython.locals(kind=cython.int, k=cython.Py_ssize_t, start=cython.Py_ssize_t, size=cython.Py_ssize_t)
+    def _listed_frame_base(self, entry: Entry) -> FrameBase | None:
+        """The call frame address, if a list of what it is counted from begins so: DWARF 2 has no operation for it, and
+        GCC keeps to that with -gstrict-dwarf. A frame's base is the same all the time (DWARF 5, 3.3.5)."""
+        kind = entry.kind(FRAME_BASE)
+        at_entry = _AT_ENTRY.get(self._space.file.elf.machine)
+        if kind not in (SEC_OFFSET, UNSIGNED, LOCLISTX) or not self._low or at_entry is None:
+            return None
+        for k in range(self.read_list(kind, entry.value(FRAME_BASE))):
+            if self.rows[4 * k] <= self._low < self.rows[4 * k + 1]:
+                start, size = self.rows[4 * k + 2], self.rows[4 * k + 3]
+                found = self._spots(bytes(self.data[start : start + size]), None)
+                said = [(one.register, one.offset) for one in found if one.kind == PlaceKind.MEMORY]
+                return FrameBase(-1, 0) if said == [at_entry] else None
         return None
 
     @cython.locals(told=Told, base="const char *", expression=bytes, register=cython.int)
@@ -186,6 +207,7 @@ class Expressions:
             self.told.append(told)
         return 0
 
+    @cython.locals(k=cython.Py_ssize_t, total=cython.Py_ssize_t)
     def read_list(self, kind: int, value: int) -> int:
         """How many entries a list has, which are then in ``rows``."""
         lists = self._lists
@@ -197,7 +219,17 @@ class Expressions:
         if self._rows_of_lists is not lists.rows:
             # More room was needed.
             self.rows = self._rows_of_lists = lists.rows
+        if self._version == 2 and self._base and total and self._counts_from_none(self.rows[0]):
+            for k in range(total):
+                self.rows[4 * k] = (self.rows[4 * k] - self._base) & 0xFFFFFFFFFFFFFFFF
+                self.rows[4 * k + 1] = (self.rows[4 * k + 1] - self._base) & 0xFFFFFFFFFFFFFFFF
         return total
+
+    def _counts_from_none(self, start: int) -> bool:
+        """Whether a list's addresses are such themselves, not distances from the unit's begin: so GCC writes them where
+        a unit's code is in several sections, for which it has no list of ranges in DWARF 2."""
+        here = self._low <= start < self._high
+        return not here and bool(self._low <= start - self._base < self._high)
 
     def _read_lists(self) -> Lists:
         """The lists of the function's unit."""
