@@ -1,12 +1,16 @@
 """JSON with a line for each entry, written in large pieces.
 
 The text is that of ``json.dump`` with an indent, which the standard library makes entry by entry with its slow encoder.
+It is imported for what is neither text nor a finite number: with it comes all that reads JSON.
 """
 
-import json
 from collections.abc import Callable
-from json.encoder import encode_basestring_ascii as quoted
 from typing import Any, TextIO
+
+try:
+    from _json import encode_basestring_ascii as quoted
+except ImportError:
+    from json.encoder import encode_basestring_ascii as quoted
 
 __all__ = ["dump", "dumps"]
 
@@ -45,7 +49,7 @@ def _put(value: Any, line: str, step: str, add: Callable[[str], None]) -> None:
         inner = line + step
         before = "{" + inner
         for key, one in value.items():
-            name = quoted(key) if isinstance(key, str) else f'"{json.dumps(key)}"'
+            name = quoted(key) if isinstance(key, str) else f'"{_plain(key)}"'
             kind = type(one)
             if kind is int:
                 add(f"{before}{name}: {one}")
@@ -68,4 +72,20 @@ def _put(value: Any, line: str, step: str, add: Callable[[str], None]) -> None:
             before = "," + inner
         add(line + "]")
     else:
-        add(json.dumps(value))
+        add(_plain(value))
+
+
+def _plain(value: Any) -> str:
+    """The text of what has no parts."""
+    kind = type(value)
+    if kind is str:
+        return quoted(value)
+    if value is None:
+        return "null"
+    if kind is bool:
+        return "true" if value else "false"
+    if kind is int or (kind is float and value - value == 0):
+        return repr(value)
+    import json
+
+    return json.dumps(value)
