@@ -227,6 +227,18 @@ def test_an_index_whose_steps_leave_an_array_is_the_one_it_is_first(fake: Fake, 
         assert touched(loop.format(offset, step)) == [told]
 
 
+def test_characters_behind_an_object_are_counted_from_its_end(fake: Fake, touched: Touched) -> None:
+    char = fake.graph.add(TypeRecord(Kind.CHAR, "char", 1, signed=True))
+    fake.variables = [
+        Place("n", fake.graph.pointer_to(fake.node), PlaceKind.REGISTER, RDI, 0, 0, 99),
+        Place("text", fake.graph.pointer_to(char), PlaceKind.VALUE, RDI, 32, 0, 99),
+    ]
+    for offset, told in ((31, "char."), (32, "char."), (34, "char."), (30, "?")):
+        assert touched(f"mov {offset}(%rdi,%rsi),%al; ret") == [told]
+    del fake.variables[1]
+    assert touched("mov 31(%rdi,%rsi),%al; ret") == ["?"]
+
+
 def test_an_index_that_is_first_below_zero_is_in_the_array_of_the_displacement(fake: Fake, touched: Touched) -> None:
     graph = fake.graph
     few = graph.add(TypeRecord(Kind.ARRAY, target=fake.long, count=4))

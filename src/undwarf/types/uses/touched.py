@@ -486,8 +486,10 @@ def in_said_array(tracker: Tracker, k: int, operand: Memory, size: int) -> Locat
         if held is None or held[:4] != base[:4]:
             continue
         for value in tracker.questions.said_of(register, pc):
-            begins = value[4] + operand.displacement + base[4] - held[4] == 0
-            if begins and not value[2] and graph.is_scalar(value[1]) and graph.size(value[1]) == size:
+            begin = value[4] + operand.displacement + base[4] - held[4]
+            # Behind an object all are, and the last one by how many there are.
+            behind = begin >= -1 and graph.size(held[1]) == held[4] - value[4]
+            if (not begin or behind) and not value[2] and graph.is_scalar(value[1]) and graph.size(value[1]) == size:
                 field = graph.member_at(value[1], 0, size)
                 return Located(value[1], 0, field, "array") if field is not None else None
     return None
