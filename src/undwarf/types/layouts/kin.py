@@ -1,3 +1,4 @@
+# cython: language_level=3, annotation_typing=False
 """Classes by what they derive from, among those that one function speaks of.
 
 A pointer to a base class may be used for what the object really is: library containers keep pointers to the common

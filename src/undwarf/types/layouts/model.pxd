@@ -16,5 +16,6 @@ cdef class TypeGraph(TypeStore):
     cdef dict _choice_of
     cdef dict _arrays
     cdef dict _given
+    cdef readonly dict passed
 
     cdef _shape(self, t)

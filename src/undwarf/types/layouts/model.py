@@ -8,6 +8,7 @@ are bytes unless the name says bits. Nothing here raises for what the input says
 
 from collections.abc import Iterable
 from operator import itemgetter
+from typing import Any
 
 import cython
 
@@ -83,6 +84,9 @@ class TypeGraph(TypeStore):
         self._choices: dict[int, tuple[int, ...]] = {}
         self._choice_of: dict[tuple[int, ...], int] = {}
         self._arrays: dict[int, list[tuple[int, int, int]]] = {}
+        self.passed: dict[tuple[int, Any, int], Any] = {}
+        """Where parameters are (:mod:`undwarf.types.sources.calling`), by what is asked, their types, and the result's.
+        """
         self._given: dict[int, str] | None = None
         """By type the first typedef that leads right to it."""
 

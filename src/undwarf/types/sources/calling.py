@@ -1,3 +1,4 @@
+# cython: language_level=3, annotation_typing=False
 """Which registers hold the parameters of a function when it begins.
 
 Source: System V Application Binary Interface, AMD64 Architecture Processor Supplement, 3.2.3 "Parameter Passing"; the
@@ -10,6 +11,9 @@ from undwarf.types.layouts.model import Kind, TypeGraph
 
 INTEGER_REGISTERS = (5, 4, 1, 2, 8, 9)
 """DWARF numbers of rdi, rsi, rdx, rcx, r8, r9."""
+
+_IN_REGISTERS, _ON_STACK = 0, 1
+"""What is kept of parameters, by these and what they are returned with: the same functions are called everywhere."""
 
 _CLONE_MARKS = (".isra.", ".constprop.", ".part.", ".cold", ".lto_priv.", ".llvm.", ".specialized.", ".resolver")
 
@@ -45,6 +49,18 @@ def argument_registers(
     A parameter passed by its address counts with a type of its own, a pointer. What comes behind a parameter whose size
     is not known is left out.
     """
+    key = (_IN_REGISTERS, parameters, returns)
+    known = graph.passed.get(key)
+    if known is None:
+        known = _in_registers(graph, parameters, returns)
+        if graph.settled:
+            graph.passed[key] = known
+    return known
+
+
+def _in_registers(
+    graph: TypeGraph, parameters: "tuple[tuple[str, int], ...]", returns: int
+) -> tuple[tuple[int, int, int], ...]:
     left = list(INTEGER_REGISTERS)
     found: list[tuple[int, int, int]] = []
     if returns and returned_in_memory(graph, returns):
@@ -100,6 +116,16 @@ def stack_arguments(
     graph: TypeGraph, parameters: "tuple[tuple[str, int], ...]", returns: int
 ) -> tuple[tuple[int, int], ...]:
     """(offset from the call frame address, type) of each parameter that the caller puts on the stack."""
+    key = (_ON_STACK, parameters, returns)
+    known = graph.passed.get(key)
+    if known is None:
+        known = _on_stack(graph, parameters, returns)
+        if graph.settled:
+            graph.passed[key] = known
+    return known
+
+
+def _on_stack(graph: TypeGraph, parameters: "tuple[tuple[str, int], ...]", returns: int) -> tuple[tuple[int, int], ...]:
     left = len(INTEGER_REGISTERS) - (1 if returns and returned_in_memory(graph, returns) else 0)
     vectors = 8
     found: list[tuple[int, int]] = []

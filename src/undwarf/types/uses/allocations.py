@@ -1,3 +1,4 @@
+# cython: language_level=3, annotation_typing=False
 """What allocators return in functions whose variables are named: told by its size, and what a pointer to it is kept as.
 
 A variable often begins to be told some instructions behind the call. What constructors that are inlined store until

@@ -1,3 +1,4 @@
+# cython: language_level=3, annotation_typing=False
 """What an operand touches whose address is a place in an object, or walks through one.
 
 The address alone does not say whether it lies in the object it is counted from: compilers tell several variables by
@@ -435,7 +436,8 @@ def _overlap(tracker: Tracker, k: int, operand: Memory) -> bool:
     instructions = tracker.flow.instructions
     held = {operand.base, operand.index}
     spans: set[tuple[int, int]] = set()
-    for way in (range(k - 1, max(0, k - _PARTS) - 1, -1), range(k, min(k + _PARTS, len(instructions)))):
+    before, behind = range(k - 1, max(0, k - _PARTS) - 1, -1), range(k, min(k + _PARTS, len(instructions)))
+    for way in (list(before), list(behind)):
         for at in way:
             if at < k and held & set(instructions[at].writes):
                 break
