@@ -233,11 +233,25 @@ def test_a_base_without_members_takes_no_room_and_is_no_candidate() -> None:
     assert [line.split() for line in sink.getvalue().splitlines()[2:]] == [["0", "8", "first", "long"]]
 
 
+def test_an_array_of_itself_is_drawn() -> None:
+    graph = TypeGraph()
+    array = graph.add(TypeRecord(Kind.ARRAY, target=VOID, count=2))
+    graph.record(array).target = array
+    t = graph.add(TypeRecord(Kind.STRUCT, "odd", 16, members=(Member("all", 0, 16, 0, 0, array),)))
+    sink = io.StringIO()
+    types_drawn.write_type(DataTypes(), TypeRow("struct odd", 16, lambda: (graph, t)), sink, TypesOptions())
+    assert "all" in sink.getvalue()
+
+
 def test_a_mistyped_name_is_answered_with_what_is_like_it() -> None:
     found = data(row("struct queue", counts(9)), row("struct market::Order", counts(1)))
     with pytest.raises(UsageError) as raised:
         types_drawn.find_type(found, "Odrer")
     assert raised.value.why == "there is struct market::Order"
+    nodes = data(row("struct queue", counts(9)), row(LONG, counts(1)))
+    with pytest.raises(UsageError) as raised:
+        types_drawn.find_type(nodes, "hashnode")
+    assert raised.value.why == "there is struct std::__detail::_Hash_node<…>"
     with pytest.raises(UsageError) as raised:
         types_drawn.find_type(found, "nothing of the kind")
     assert raised.value.why == "there is struct queue, struct market::Order"

@@ -44,8 +44,8 @@ def _touched_types(found: DataTypes, name: str) -> str:
 
 
 def _end(name: str) -> str:
-    """A name as it may be mistyped: without keyword, namespaces and capitals."""
-    return plain_name(name).rpartition("::")[2].lower()
+    """A name as it may be mistyped: without keyword, namespaces, what a template is made for, and capitals."""
+    return plain_name(name).partition("<")[0].rpartition("::")[2][:_NAME_ROOM].lower()
 
 
 def known_type(found: DataTypes, name: str, called: Callable[[], frozenset[str]] = frozenset) -> TypeRow | None:

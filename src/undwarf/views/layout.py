@@ -95,8 +95,9 @@ class _Drawing:
         graph, path = self._graph, line.path
         if graph.is_array(t):
             line.count = max(0, graph.element_count(t))
-            while graph.is_array(t):
-                t, path = graph.strip(graph.target(t)), path + "[]"
+            for _dimension in range(_DEEPEST):
+                if graph.is_array(t):
+                    t, path = graph.strip(graph.target(t)), path + "[]"
         within = line.within_array or path != line.path
         if graph.is_aggregate(t) and (path == line.path or path in self._touched):
             self.open(t, line.offset, path, line.depth + 1, within_array=within)
