@@ -56,6 +56,8 @@ class CallUses(InstructionUses):
         """Calls: by which instruction, of what, and what registers of parameters hold."""
         self.through: list[tuple[Node, dict[int, Value | None], dict[int, Held]]] = []
         """Calls of what a node is: it, and what registers of parameters hold."""
+        self.called: list[tuple[int, dict[int, Value | None], dict[int, Held]]] = []
+        """Calls of what members and variables lead to: the function's type, and what registers of parameters hold."""
         self._through_members: list[tuple[int, tuple[Node, int] | Node, dict[int, Node]]] = []
         """Calls of what a member may lead to: the type of the function, where the member is or what was loaded there,
         and by register what is given."""
@@ -181,7 +183,11 @@ class CallUses(InstructionUses):
             known = {register: tracker.register(register) for register in (*MACHINE.parameters, 0)}
             self.calls.append((k, made.target, known, self._arguments_held(held)))
         elif made.flow == _INDIRECT_CALL:
-            self._given_members(k, made, held)
+            t = self._function_called(k, made)
+            self._given_members(t, made, held)
+            if t:
+                known = {register: tracker.register(register) for register in MACHINE.parameters}
+                self.called.append((self._pointed_function(t), known, self._arguments_held(held)))
             callee = self._callee_node(k, made, held)
             if callee is not None:
                 known = {register: tracker.register(register) for register in MACHINE.parameters}
@@ -300,9 +306,11 @@ class CallUses(InstructionUses):
                 return found[0] if found is not None and not found[1] else None
         return None
 
-    def _given_members(self, k: int, made: Instruction, held: dict[int, Held | None]) -> None:
-        """Note which members are given to what a member leads to."""
-        t = self._function_called(k, made)
+    def _pointed_function(self, t: int) -> int:
+        return self.graph.target(t) if self.graph.is_pointer(t) else t
+
+    def _given_members(self, t: int, made: Instruction, held: dict[int, Held | None]) -> None:
+        """Note which members are given to what a member, a function of a type, leads to."""
         member: tuple[Node, int] | Node | None = None
         for operand in made.memory:
             base = self.read(held, operand.base) if not operand.implicit and operand.base != NONE else None
@@ -315,8 +323,7 @@ class CallUses(InstructionUses):
         if t and member is not None:
             several = ((register, held.get(register)) for register in MACHINE.parameters)
             given = {register: each[0] for register, each in several if each is not None and not each[1]}
-            function = self.graph.target(t) if self.graph.is_pointer(t) else t
-            self._through_members.append((function, member, given))
+            self._through_members.append((self._pointed_function(t), member, given))
 
     def _function_called(self, k: int, made: Instruction) -> int:
         """The type of the function that a member or a variable leads to; void where that is not known."""

@@ -199,6 +199,7 @@ class Callers:
         self._placed_with(low, told)
         for site in sites:
             self._at_site(low, site, told, declared, sizes)
+        self._called_in_tables(low, {register: each for register, each in told.items() if not any(each)})
         found: dict[int, int] = {}
         for register in wanted:
             if register in declared:
@@ -388,6 +389,20 @@ class Callers:
                 value = self._moved.get(place + apart, 0)
                 if to in told and value:
                     told[to].append(self._global_at(value))
+
+    def _called_in_tables(self, low: int, told: dict[int, Told]) -> None:
+        """What those give that call what members of one type lead to, and speak of the variable that has a function's
+        address in such a member."""
+        source, graph = self._program.source, self._graph
+        for place in self._mentions.stored.get(low, ()) if told else ():
+            found, member = source.global_at(place), self._member_at(place)
+            sites = self._mentions.speaking_of(found[0].address) if found is not None and member else []
+            inferred = map(self._looked_into, sites if len(sites) <= MOST_SITES else ())
+            for made in [one for one in inferred if one is not None]:
+                for called, values, sources in made.webs.called:
+                    if graph.same(called, graph.target(member)):
+                        for register, each in told.items():
+                            each.append(given_types(made, values.get(register), sources.get(register)))
 
     def _global_at(self, address: int) -> tuple[int, ...]:
         """Types of which one begins at an address of data."""

@@ -173,11 +173,16 @@ class PointerTypes:
             head = not node.passed and not flowed and graph.object_at(leads, 0, stored)
             return stored if head else None
         if stored and (whole or node.key[0] in ("slot", "cells")):
-            if graph.size(stored) == 1 and not (node.followed or confirmed or (node.reckoned and not node.numeric)):
+            is_text = node.followed or confirmed or (node.reckoned and not node.numeric)
+            if graph.size(stored) == 1 and not is_text and not self._goes_as_text(node):
                 # It may be kept as a pointer to anything, which nobody adds to.
                 return VOID
             return stored
         return leads
+
+    def _goes_as_text(self, node: Node) -> bool:
+        """Whether a variable goes into another one that goes where what it is known to lead to is expected."""
+        return any(to.confirmed and not more for to, more in self._flow.further().get(node, ()))
 
     def _in_rows(self, node: Node, t: int) -> bool:
         """Whether all that is accessed behind a value is of numbers or pointers of a type, one behind the other."""

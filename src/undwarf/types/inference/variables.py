@@ -103,8 +103,7 @@ class Variables:
                 return VOID
         if lead and graph.is_aggregate(lead) and graph.canonical_name(lead).endswith("(anonymous)"):
             # No variable leads to what has no name; to a part of a union maybe, told by what is accessed.
-            sizes = {(offset, width) for offset, width in node.touched}
-            lead = graph.value_at(lead, *next(iter(sizes))) if len(sizes) == 1 and not node.low else VOID
+            lead = self._variant(node, lead)
             if not lead:
                 return VOID
         if lead:
@@ -147,7 +146,7 @@ class Variables:
         cast; void where that is not told."""
         graph = self._graph
         whole = graph.size(lead)
-        if node.low < 0:
+        if node.low < 0 and whole != 1:
             return VOID
         if graph.is_aggregate(lead):
             reached = self._flow.reached(node)
@@ -189,6 +188,22 @@ class Variables:
         if node.high <= max(whole, 1):
             return lead
         return lead if whole and all(size == whole and not at % whole for at, size in node.touched) else VOID
+
+    def _variant(self, node: Node, t: int) -> int:
+        """The part of a union that a variable leads to, by all that is accessed; void where that is not told."""
+        graph = self._graph
+        sizes = {(offset, width) for offset, width in node.touched}
+        value = graph.value_at(t, *next(iter(sizes))) if len(sizes) == 1 and not node.low else VOID
+        if value or graph.kind(graph.strip(t)) != Kind.UNION or not sizes:
+            return value
+        done = self._flow.done(node)
+        fitting = [
+            one.type
+            for one in graph.members(graph.strip(t))
+            if graph.is_aggregate(one.type) and fits(graph, one.type, done, merged=True)
+        ]
+        only = fitting[0] if len(fitting) == 1 else VOID
+        return VOID if only and graph.canonical_name(only).endswith("(anonymous)") else only
 
     def _only(self, lead: int, goes: list[int]) -> int:
         """What begins with what a variable is given, and is meant wherever that goes; void where this is not told."""
