@@ -651,3 +651,24 @@ def test_frame_bases_and_lists_of_dwarf_2_are_understood(tmp_path: Path, level: 
         told.append({(place.name, place.kind, place.register, place.offset) for place in found})
     assert {one[0] for one in told[0]} >= ({"p", "n", "here"} if level == "-O0" else {"p", "n"})
     assert told[0] <= told[1]
+
+
+@pytest.mark.parametrize("how", ["Expressions", "Form"])
+def test_functions_may_begin_a_distance_behind_an_indexed_address(tmp_path: Path, how: str) -> None:
+    text = """
+    struct pair { long a, b; };
+    __attribute__((noinline)) long first(struct pair *p, long n) { return p->a * n; }
+    __attribute__((noinline)) long second(struct pair *q, long m)
+    { if (m > 3) { long k = q->b; return k * k; } return m; }
+    int main(int argc, char **argv) { struct pair one = { argc, 1 }; return first(&one, argc) + second(&one, argc); }
+    """
+    flags = ["-O1", "-gdwarf-5", "-mllvm", f"-minimize-addr-in-v5={how}"]
+    try:
+        source = compiled(tmp_path, "clang", text, *flags)
+    except subprocess.CalledProcessError:
+        pytest.skip("clang does not know how to")
+    starts = {name: address for address, name in source.symbols.functions.items()}
+    for function, name in (("first", "p"), ("second", "q")):
+        low, high = source.function_range(starts[function]) or (0, 0)
+        assert low == starts[function]
+        assert name in {place.name for place in source.function_places(low, high)}

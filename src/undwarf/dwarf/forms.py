@@ -50,6 +50,7 @@ GNU_ADDR_INDEX = 0x1F01
 GNU_STR_INDEX = 0x1F02
 GNU_REF_ALT = 0x1F20
 GNU_STRP_ALT = 0x1F21
+LLVM_ADDRX_OFFSET = 0x2001
 
 # Sizes that are not the same in all units, or for all values.
 SIZE_VARIES = 255

@@ -161,12 +161,17 @@ class Ranges(Layouts):
     @cython.nogil
     @cython.exceptval(check=False)
     def indexed(self, index: cython.ulonglong) -> cython.ulonglong:
-        """An entry of the unit's part of `.debug_addr`; 0 where there is none."""
+        """An entry of the unit's part of `.debug_addr`, and what the index has above its 32 bits behind that; 0 where
+        there is none."""
+        behind: cython.ulonglong = index >> 32
+        found: cython.ulonglong
+        index = index & cython.cast(cython.ulonglong, 0xFFFFFFFF)
         if index > 0xFFFFFFF or self.addr_base > LARGE:
             return 0
-        return self.fixed(
+        found = self.fixed(
             self.addresses, cython.cast("Py_ssize_t", self.addr_base + index * self.address), self.address
         )
+        return found + behind if found else 0
 
     @cython.cfunc
     @cython.exceptval(-1)

@@ -15,5 +15,6 @@ cdef class Values(Abbreviations):
     cdef unsigned long long block_size(self, int form) noexcept nogil
     cdef int read(self, int form, int n, long long constant) noexcept nogil
     cdef int take(self, Py_ssize_t i) noexcept nogil
+    cdef int _computed_address(self) noexcept nogil
     cdef int step(self, Py_ssize_t i) noexcept nogil
     cdef int pass_over(self, Py_ssize_t decl) noexcept nogil

@@ -2,13 +2,14 @@
 """Values of entries' attributes, read or stepped over; roots of units.
 
 Sources: DWARF 5, 7.5.6 (forms); GCC's wiki on DebugFission for the forms and attributes that DWARF 4 uses in split
-files; the GNU forms of dwz.
+files; the GNU forms of dwz; LLVM's Dwarf.def and AsmPrinter for functions whose address is an indexed one and a
+distance (-minimize-addr-in-v5).
 """
 
 from typing import Any
 
 import cython
-from cython.cimports.undwarf.dwarf import attributes, forms, unit_kinds
+from cython.cimports.undwarf.dwarf import attributes, forms, operations, unit_kinds
 from cython.cimports.undwarf.dwarf import root_places as root
 from cython.cimports.undwarf.dwarf.fixed import fixed
 from cython.cimports.undwarf.dwarf.value_classes import (
@@ -37,6 +38,11 @@ from undwarf.dwarf.abbreviations import Abbreviations
 
 ROOT = cython.declare(cython.Py_ssize_t, 16)
 """Places kept of each unit's root, as undwarf.dwarf.constants.Root has them."""
+
+_SHORTEST = cython.declare(cython.ulonglong, 8)
+"""Bytes of an expression for an indexed address and a distance, at least."""
+_DISTANCE = cython.declare(cython.Py_ssize_t, 6)
+"""Bytes that it has behind the index."""
 
 # Places of a root's attributes; 255 for those that are not kept.
 _ROOT_OF = bytearray(b"\xff" * 0x80)
@@ -84,6 +90,10 @@ class Values(Abbreviations):
             or form == forms.GNU_STR_INDEX
         ):
             self.uleb()
+            return 0
+        if form == forms.LLVM_ADDRX_OFFSET:
+            self.uleb()
+            self.at += 4
             return 0
         if form == forms.STRING:
             while self.at < self.end and self.data[self.at] != 0:
@@ -217,6 +227,14 @@ class Values(Abbreviations):
         elif form == forms.ADDRX or form == forms.GNU_ADDR_INDEX:
             self.value = self.uleb()
             self.value_class = ADDRX
+        elif form == forms.LLVM_ADDRX_OFFSET:
+            self.value = self.uleb()
+            if self.end - self.at < 4:
+                self.at = self.end + 1
+                return 0
+            self.value |= fixed(self.data, self.at, 4, self.big) << 32
+            self.at += 4
+            self.value_class = ADDRX
         elif form == forms.LOCLISTX:
             self.value = self.uleb()
             self.value_class = LOCLISTX
@@ -245,7 +263,34 @@ class Values(Abbreviations):
     @cython.exceptval(check=False)
     def take(self, i: cython.Py_ssize_t) -> cython.int:
         """Read the value of an attribute, by its place among those of all abbreviations."""
-        return self.read(self.spec_form[i], self.spec_size[i], self.spec_constant[i])
+        self.read(self.spec_form[i], self.spec_size[i], self.spec_constant[i])
+        if self.value_class == BLOCK and self.spec_attribute[i] == attributes.LOW_PC:
+            self._computed_address()
+        return 0
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def _computed_address(self) -> cython.int:
+        """Of a block that was read as an address, which adds a distance to an indexed one (DW_OP_addrx, const4u, plus):
+        class ADDRX, the index with the distance above its 32 bits."""
+        start: cython.Py_ssize_t = cython.cast(cython.Py_ssize_t, self.value)
+        behind: cython.Py_ssize_t = self.at
+        index: cython.ulonglong
+        if self.value_size < _SHORTEST or self.data[start] != operations.ADDRX:
+            return 0
+        self.at = start + 1
+        index = self.uleb()
+        if (
+            behind - self.at == _DISTANCE
+            and self.data[self.at] == operations.CONST4U
+            and self.data[behind - 1] == operations.PLUS
+            and index >> 32 == 0
+        ):
+            self.value = index | fixed(self.data, self.at + 1, 4, self.big) << 32
+            self.value_class = ADDRX
+        self.at = behind
+        return 0
 
     @cython.cfunc
     @cython.nogil

@@ -356,12 +356,13 @@ class Spaces:
         self._tables.pop((space.number, unit), None)
 
     def indexed_address(self, space: Space, unit: int, index: int) -> int | None:
-        """An entry of a unit's part of `.debug_addr`; None where there is none."""
+        """An entry of a unit's part of `.debug_addr`, and what the index has above its 32 bits behind that; None where
+        there is none."""
         data, base, size, order = self._table(space, unit)
-        at = base + index * size
+        at = base + (index & 0xFFFFFFFF) * size
         if at + size > len(data):
             return None
-        return int.from_bytes(data[at : at + size], order)
+        return int.from_bytes(data[at : at + size], order) + (index >> 32)
 
     def addresses(self, space: Space, unit: int) -> memoryview:
         """`.debug_addr` from where a unit's part of it begins."""
