@@ -21,7 +21,7 @@ from undwarf.types.access import Access
 from undwarf.types.layouts.model import VOID, TypeGraph
 from undwarf.types.layouts.records import Kind, Member, TypeRecord
 from undwarf.views.datatypes import Counts, DataTypes, FieldRow, InstructionRow, TypeRow
-from undwarf.views.sharing import Clashes
+from undwarf.views.sharing import Clashes, Party, Sharing
 
 LONG = "struct std::__detail::_Hash_node<std::pair<long unsigned int const, market::Order*>, false>"
 QUEUES = """
@@ -231,6 +231,18 @@ def test_a_base_without_members_takes_no_room_and_is_no_candidate() -> None:
     sink = io.StringIO()
     types_drawn.write_type(DataTypes(), TypeRow("struct pair", 8, lambda: (graph, t)), sink, TypesOptions())
     assert [line.split() for line in sink.getvalue().splitlines()[2:]] == [["0", "8", "first", "long"]]
+
+
+def test_threads_and_cpus_are_counted_in_words() -> None:
+    def said(threads: set[int], cpus: set[int]) -> str:
+        party = Party("struct a", "b", 0, threads, cpus)
+        one = Sharing(True, True, 1, 9, 1, 64, 0, [party], [party], False, False, True)
+        (line,) = types_findings.clash_parties(one)
+        return line
+
+    assert said({7}, {1}) == "+0     b written by thread 7 on cpu 1"
+    assert said({7, 8}, {0, 1}) == "+0     b written by threads 7, 8 on cpus 0, 1"
+    assert said({7, 8}, set()) == "+0     b written by threads 7, 8"
 
 
 def test_an_array_of_itself_is_drawn() -> None:

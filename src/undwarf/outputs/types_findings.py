@@ -98,7 +98,7 @@ def clash_parties(one: Sharing) -> list[str]:
         name = printable(party.field) or "(whole)"
         if party.type != one.type:
             name = f"{printable(party.type)} {name}"
-        cpus = f" on cpu {_numbers(party.cpus)}" if party.cpus else ""
+        cpus = f" on cpu{'s' if len(party.cpus) > 1 else ''} {_numbers(party.cpus)}" if party.cpus else ""
         threads = f"thread{'s' if len(party.threads) > 1 else ''} {_numbers(party.threads)}"
         made.append(f"+{party.offset:<5} {name} {'written' if writes else 'used'} by {threads}{cpus}")
     if len(parties) > _MOST_PARTIES:
