@@ -31,6 +31,7 @@ ABBREVIATIONS = table(
     (7, STRUCTURE, True, [(NAME, STRING)]),
     (8, STRUCTURE, False, [(NAME, STRING), (DECLARATION, PRESENT)]),
 )
+STRP = 0x0E
 FIRST = 12
 """Where the first entry below the root is."""
 
@@ -208,3 +209,16 @@ def test_variables_in_blocks_of_a_function_are_in_that_and_those_behind_it_are_n
     assert rows["parent"].tolist() == ([nowhere] if deep else [nowhere, inside, inside, nowhere, nowhere])
     assert [row[2] for row in info.outline()[0]] == ([] if deep else [0x5000, 0x4000])
     assert info.damaged == (2 if deep else 0)
+
+
+def test_functions_and_declarations_of_one_name_are_outlined_once_however_many_there_are() -> None:
+    abbreviations = table(
+        (1, COMPILE_UNIT, True, []),
+        (2, SUBPROGRAM, False, [(NAME, STRP)]),
+        (3, VARIABLE, False, [(NAME, STRP), (DECLARATION, PRESENT)]),
+    )
+    names = list(range(0, 12_000, 4))
+    entries = b"".join(bytes([code]) + struct.pack("<I", name) for name in names * 2 for code in (2, 3))
+    variables, functions, declarations = Info(unit(ROOT + entries + b"\0"), abbreviations).outline()
+    assert (variables, [row[3] for row in functions]) == ([], names)
+    assert [row[3] for row in declarations] == names

@@ -9,7 +9,7 @@ from cython.cimports.undwarf.dwarf.fixed import fixed
 from cython.cimports.undwarf.dwarf.leb128 import leb128
 from cython.cimports.undwarf.dwarf.value_classes import BLOCK, REF, STRP, STRP_ALT, UNSIGNED
 
-from undwarf.buffers import copied
+from undwarf.buffers import copied, zeros
 from undwarf.dwarf.functions import Functions
 
 NONE = cython.declare(cython.uint, 0xFFFFFFFF)
@@ -59,6 +59,58 @@ def given_names(rows: dict[str, Any]) -> dict[int, tuple[int, int]]:
     return found
 
 
+@cython.final
+@cython.cclass
+class _Met:
+    """Numbers that were met, 0 not among them: so many that objects of Python would cost more than all of the rest."""
+
+    _slots = cython.declare("unsigned long long[::1]")
+    _shift = cython.declare(cython.int)
+    _total = cython.declare(cython.Py_ssize_t)
+
+    def __init__(self) -> None:
+        self._slots = zeros("Q", 1024)
+        self._shift = 54
+        self._total = 0
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    def first(self, number: cython.ulonglong) -> cython.int:
+        """Whether a number is met for the first time."""
+        if 2 * self._total >= self._slots.shape[0]:
+            self._grow()
+        return self._put(number)
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    def _put(self, number: cython.ulonglong) -> cython.int:
+        # A local, since a literal of this size inside an expression would be a Python number.
+        spread: cython.ulonglong = 0x9E3779B97F4A7C15
+        mask: cython.Py_ssize_t = self._slots.shape[0] - 1
+        slot: cython.Py_ssize_t = cython.cast("Py_ssize_t", (number * spread) >> self._shift)
+        while self._slots[slot]:
+            if self._slots[slot] == number:
+                return 0
+            slot = (slot + 1) & mask
+        self._slots[slot] = number
+        self._total += 1
+        return 1
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    @cython.locals(old="unsigned long long[::1]")
+    def _grow(self) -> cython.int:
+        k: cython.Py_ssize_t
+        old = self._slots
+        self._slots = zeros("Q", 2 * old.shape[0])
+        self._shift -= 1
+        self._total = 0
+        for k in range(old.shape[0]):
+            if old[k]:
+                self._put(old[k])
+        return 0
+
+
 @cython.cclass
 class Declarations(Functions):
     """Units whose declarations are told."""
@@ -103,12 +155,11 @@ class Declarations(Functions):
         of: cython.Py_ssize_t
         kind: cython.int
         name: cython.ulonglong
-        key: cython.ulonglong
         variables = []
         functions = []
         declarations = []
-        known: set[int] = set()
-        known_variables: set[int] = set()
+        known: _Met = _Met()
+        known_variables: _Met = _Met()
         for unit in range(self.count):
             self._reset_records()
             self.declare(unit, CODE)
@@ -126,12 +177,9 @@ class Declarations(Functions):
                         name = self.record_origin[k]
                     if kind == 0:
                         continue
-                    if kind in (STRP, STRP_ALT):
-                        # Both are below 16, and sections of 2**60 bytes are none.
-                        key = name << 4 | kind
-                        if key in known:
-                            continue
-                        known.add(key)
+                    # Both are below 16, and sections of 2**60 bytes are none.
+                    if kind in (STRP, STRP_ALT) and not known.first(name << 4 | kind):
+                        continue
                     functions.append((unit, self.record_die[k], kind, name))
                 elif (
                     self.record_file[k] == tags.VARIABLE
@@ -140,11 +188,8 @@ class Declarations(Functions):
                 ):
                     kind = self.record_class[k]
                     name = self.record_origin[k]
-                    if kind in (STRP, STRP_ALT):
-                        key = name << 4 | kind
-                        if key in known_variables:
-                            continue
-                        known_variables.add(key)
+                    if kind in (STRP, STRP_ALT) and not known_variables.first(name << 4 | kind):
+                        continue
                     if kind:
                         declarations.append((unit, self.record_die[k], kind, name))
         return variables, functions, declarations

@@ -118,22 +118,21 @@ class Space:
         """The names of functions or declarations of :attr:`outline`, or of definitions."""
         file = self.file
         first = self.info.first_number
-        found = [""] * len(rows)
-        # Of each class of strings, and of none, where they are and which rows have them: those of headers' types are
-        # in unit after unit.
-        sections: dict[int, dict[int, list[int]]] = {}
+        # Of each class of strings, and of none, which rows have them and where they are.
+        sections: dict[int, tuple[list[int], list[int]]] = {}
+        numbers: list[int] = []
+        places: list[int] = []
+        last = -1
         for number, (unit, _die, kind, at) in enumerate(rows):
             if kind == _STRX:
                 kind, at = _STRP, file.string_at(at, unit + first)
-            there = sections.get(kind)
-            if there is None:
-                there = sections[kind] = {}
-            same = there.get(at)
-            if same is None:
-                there[at] = [number]
-            else:
-                same.append(number)
-        for kind, there in sections.items():
+            if kind != last:
+                last = kind
+                numbers, places = sections.setdefault(kind, ([], []))
+            numbers.append(number)
+            places.append(at)
+        found = [""] * len(rows)
+        for kind, (numbers, places) in sections.items():
             if kind == _STRP:
                 data = file.strings
             elif kind == _LINE_STRP:
@@ -144,9 +143,16 @@ class Space:
                 data = file.alt.strings
             else:
                 continue
-            for name, same in zip(strings_at(data, list(there)), there.values(), strict=True):
-                for number in same:
-                    found[number] = name
+            # Those of headers' types are in unit after unit.
+            texts = dict.fromkeys(places)
+            names = strings_at(data, list(texts))
+            if len(texts) < len(places):
+                by_place = dict(zip(texts, names, strict=True))
+                names = [by_place[at] for at in places]
+            if len(names) == len(rows):
+                return names
+            for number, name in zip(numbers, names, strict=True):
+                found[number] = name
         return found
 
     def declared(self, unit: int) -> dict[str, memoryview]:
