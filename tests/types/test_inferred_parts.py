@@ -23,6 +23,8 @@ union either { int *kernel; struct { float gain, bias; } tone; struct { colour t
   double warp[6]; };
 struct stage { union either of; int kind; };
 struct counts { long n; int low, high; };
+union target { struct node *node; long n; };
+struct bounds { long low, high; };
 NOINLINE void *any(size_t n) { return calloc(1, n); }
 NOINLINE colour scaled(colour c, float by)
 { colour made; made.r = c.r * by; made.g = c.g * by; made.b = c.b * by; made.a = c.a * by; return made; }
@@ -46,11 +48,17 @@ NOINLINE long fresh(int n) { native *m = (native *)made(sizeof *m); m->calls = n
 NOINLINE struct counts counted(const struct counts *of, int by)
 { struct counts c = *of; c.n += by; if (by < c.low) c.low = by; return c; }
 NOINLINE int low(const struct counts *of) { struct counts c = counted(of, 1); return c.low + c.high; }
+NOINLINE long aimed(int kind, union target at) { return kind == 1 ? at.n : at.node->next != 0; }
+NOINLINE long aim(struct table *t) { struct node *n = t->first; n->back = 0;
+  return aimed(2, (union target){ .node = n }); }
+NOINLINE long apart(struct bounds a, struct bounds b) { return a.high - b.low; }
+NOINLINE long bounded(const struct bounds *of) { struct bounds a = *of, b = { a.high, a.low }; return apart(a, b); }
+NOINLINE struct bounds turned(long low, long high) { return (struct bounds){ high, low }; }
 int main(int argc, char **argv)
 { static struct table t; static palette p; static struct stage s; static struct counts c; colour x = { argc, 1, 2, 3 };
   base *b = made(sizeof(native)); p.used = 4; colour y = tinted(&s, &x); pair q = { &argc, nearest(&p, &y) };
   return added(&t, argc, 7)->parent + (added(&t, 1, 8) != 0) + called(b) + *q.key + (int)q.value + low(&c)
-    + fresh(argc); }
+    + fresh(argc) + aim(&t) + bounded(&(struct bounds){ argc, 2 }) + turned(argc, 3).low; }
 """
 
 
@@ -101,3 +109,12 @@ def test_what_is_moved_on_by_its_own_size_is_no_array_of_it(plain: Path) -> None
 def test_all_of_what_is_copied_is_there_whatever_is_copied_at_once(plain: Path) -> None:
     assert "struct counts.n" in answers(plain, "counted", "frame")
     assert {"struct counts.low", "struct counts.high"} <= answers(plain, "low", "frame")
+
+
+def test_a_pointer_that_is_passed_as_a_union_of_one_word_is_a_pointer(plain: Path) -> None:
+    assert answers(plain, "aim", "frame") == {"struct table*", "struct node*"}
+
+
+def test_parts_that_were_loaded_in_one_place_are_an_aggregate(plain: Path) -> None:
+    assert {"struct bounds.low", "struct bounds.high"} <= answers(plain, "bounded", "frame")
+    assert answers(plain, "turned", "frame") == {"long int"}

@@ -2,6 +2,7 @@
 """What is passed to functions, and returned: by the prototypes of a function and of those it calls, and by what is
 known of the C library."""
 
+from collections import Counter
 from collections.abc import Iterable
 from itertools import pairwise
 
@@ -169,12 +170,34 @@ class CallUses(InstructionUses):
                     self.frame.note(top[4] + offset, t)
                     self.frame.arguments.append(Claim(k, top[4] + offset, t, fills=False))
         if self.unoptimised:
-            vectors = vector_registers(graph, prototype.parameters)
-            for register, t, piece in (*arguments, *((XMM0 + n, t, at) for n, t, at in vectors)):
-                came = self.frame.came.get(register)
-                if came is not None and came[1] == _WORD and graph.is_aggregate(t):
-                    # What is passed by value is loaded from where it is.
-                    self.frame.note(came[0] - piece, t)
+            vectors = [(XMM0 + n, t, at) for n, t, at in vector_registers(graph, prototype.parameters)]
+            # What is passed by value is loaded from where it is; several of one type come one after the other.
+            parts: dict[tuple[int, int], list[tuple[int, int]]] = {}
+            seen: Counter[tuple[int, int]] = Counter()
+            for register, t, piece in (*arguments, *vectors):
+                if graph.is_aggregate(t):
+                    parts.setdefault((t, seen[t, piece]), []).append((register, piece))
+                    seen[t, piece] += 1
+            for (t, _number), several in parts.items():
+                self._note_loaded(t, several)
+
+    def _note_loaded(self, t: int, parts: list[tuple[int, int]]) -> None:
+        """Note an aggregate of which the parts in registers were loaded from one place; one word alone may be its only
+        member."""
+        graph = self.graph
+        whole = graph.size(t)
+        found = [(self.frame.came.get(register), piece) for register, piece in parts]
+        loaded = [(came[0] - piece, came[1], piece) for came, piece in found if came is not None]
+        if len({place for place, _size, _piece in loaded}) != 1:
+            return
+        if not any(size in (_WORD, whole - piece) for _place, size, piece in loaded):
+            return
+        slots = [self.nodes.get(("slot", place + piece, size)) for place, size, piece in loaded]
+        if any(slot is not None and slot.declared for slot in slots):
+            # Those are parameters.
+            return
+        alone = whole == _WORD and graph.scalars_at(t, 0, whole)
+        (self.frame.note_alone if alone else self.frame.note)(loaded[0][0], t)
 
     def _note_call(self, k: int, made: Instruction, held: dict[int, Held | None]) -> None:
         """Note what is called, and what registers of parameters hold."""
@@ -358,30 +381,26 @@ class CallUses(InstructionUses):
         self.returned.append((result, self.tracker.register(MACHINE.result)))
         returns = self.prototype.returns if self.prototype is not None else VOID
         counts = {"integer": 0, "sse": 0}
-        places: list[int | None] = []
+        parts: list[tuple[int, int]] = []
         for kind, at in returned_parts(self.graph, returns) if returns else ():
-            register = _RETURNED[kind][counts[kind]]
+            parts.append((_RETURNED[kind][counts[kind]], at))
             counts[kind] += 1
-            came = self.frame.came.get(register)
-            places.append(came[0] - at if came is not None and came[1] == _WORD else None)
-            part = held.get(register)
-            whole = min(_WORD, self.graph.size(returns) - at)
-            if part is not None and part[0].key[0] == "slot" and part[0].key[2] in (whole, _WORD) and not part[1]:
-                self.frame.note(part[0].key[1] - at, returns)
-            elif kind == "sse" and came is not None and self.unoptimised:
-                self.frame.note(came[0] - at, returns)
-        place = places[0] if len(places) > 1 and len(set(places)) == 1 and self.graph.is_aggregate(returns) else None
+        if parts and self.unoptimised:
+            self._note_loaded(returns, parts)
+        found = [(self.frame.came.get(register), at) for register, at in parts]
+        places = {came[0] - at if came is not None and came[1] == _WORD else None for came, at in found}
+        place = places.pop() if len(parts) > 1 and len(places) == 1 and self.graph.is_aggregate(returns) else None
         if place is not None and not self.unoptimised:
             # Both parts are loaded from where it is, in what was the frame.
             self.frame.note(place, returns, GONE)
-            self.frame.copied.update((place + at, _WORD) for _kind, at in returned_parts(self.graph, returns))
+            self.frame.copied.update((place + at, _WORD) for _register, at in parts)
         if not returns:
             return
-        parts = self._parts(MACHINE.result, held, self.graph.size(returns))
-        for each in parts:
+        made_of = self._parts(MACHINE.result, held, self.graph.size(returns))
+        for each in made_of:
             if isinstance(each, Node):
                 each.summed = added(each.summed, returns)
-                each.met = added(each.met, *(one for one in parts if one is not each))
+                each.met = added(each.met, *(one for one in made_of if one is not each))
         if result is not None and self.graph.is_scalar(returns) and not self._is_floating(returns):
             self._used_as(MACHINE.result, result, returns)
 

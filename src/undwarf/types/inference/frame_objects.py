@@ -151,6 +151,11 @@ class FrameObjects:
         graph, webs, frame = self._graph, self._webs, self._frame
         objects: list[tuple[int, int]] = []
         apart = self._split() if not webs.unoptimised else []
+        for offset, t in frame.alone.items():
+            kept = webs.nodes.get(("slot", offset, graph.size(t)))
+            if kept is None or not (kept.followed or kept.goes or kept.reckoned or kept.compared or kept.signs):
+                # Nothing is done with it as there is with its member.
+                frame.objects.setdefault(offset, []).append(t)
         for offset, told in frame.objects.items():
             t = merged(graph, told)
             # Optimizers let objects share a place.

@@ -89,6 +89,8 @@ class FrameUses:
         """Offsets whose addresses are stored elsewhere."""
         self.objects: dict[int, list[int]] = {}
         """Aggregates in the frame by their offset from the call frame address, as far as they are told of."""
+        self.alone: dict[int, int] = {}
+        """Aggregates of one word by their offset, where their only member may be as well."""
         self.stored: set[int] = set()
         """Offsets of the frame whose addresses are kept somewhere."""
         self.given: set[int] = set()
@@ -186,6 +188,10 @@ class FrameUses:
         self.objects.setdefault(offset, []).append(t)
         if not self.unoptimised:
             self.claims.append(Claim(self.at, offset, t, fills))
+
+    def note_alone(self, offset: int, t: int) -> None:
+        """An aggregate of one word, or its only member, is at an offset."""
+        self.alone[offset] = t
 
     def note_access(self, k: int, where: Value, operand: Memory) -> None:
         """An instruction accesses the frame of optimised code."""
