@@ -1,5 +1,7 @@
 """Of functions of which all that was expected has been asked, only the last ones are kept."""
 
+import gc
+import weakref
 from pathlib import Path
 
 import pytest
@@ -66,3 +68,19 @@ def test_a_function_is_kept_while_something_of_it_is_expected(program: Path) -> 
     followed = list(resolver._functions.values())[:6]
     asked(resolver, [late])
     assert list(resolver._functions.values())[-6:] == followed
+
+
+def test_nothing_of_a_function_that_is_let_go_waits_for_cycles_to_be_looked_for(program: Path) -> None:
+    resolver, functions = opened(program)
+    resolver._functions.clear()
+    resolver._ranges.clear()
+    resolver.expect(address for addresses in functions for address in addresses)
+    gc.disable()
+    try:
+        resolver.sampled(functions[0][0])
+        kept = weakref.ref(next(iter(resolver._functions.values())).tracker.questions)
+        assert kept() is not None
+        asked(resolver, functions)
+        assert kept() is None
+    finally:
+        gc.enable()

@@ -14,6 +14,7 @@ import cython
 from undwarf.buffers import longer
 from undwarf.disasm.listing import Listing
 from undwarf.types.dataflow.calls import REGISTERS, Calls
+from undwarf.types.dataflow.globals import Globals
 from undwarf.types.dataflow.interned import Values
 from undwarf.types.dataflow.program import Program
 from undwarf.types.dataflow.reconciling import Reconciler
@@ -91,7 +92,8 @@ class Questions:
         self._pointing = found.pointing
         """Variables whose value is the address of a place in the frame."""
         self._told = told
-        self._variables = variables or {}
+        known = Globals(program, variables)
+        self.variable_of, self.global_at = known.variable_of, known.global_at
         self._in_frame = found.in_frame
         """The numbers of the places in memory."""
         self.in_registers, self.strays, self.seeds = found.register_rows, found.strays, found.seeds
@@ -105,13 +107,12 @@ class Questions:
         """The registers that variables in memory are counted from, other than the stack's, as bits."""
         self._kin = Kin(self.graph, lambda: program.source.related(low))
         self.reconciler = Reconciler(
-            self.graph, self._kin, self.embedders, self.variable_of, unfollowed=self._unfollowed
+            self.graph, self._kin, self.embedders, known.variable_of, unfollowed=self._unfollowed
         )
         self._shared: dict[tuple[int, int, int, Value], int] = {}
         self._walked: set[tuple[int, int]] | None = None
         self._own = False
         """Whether the answer holds for this function only."""
-        self._globals: dict[int, tuple[int, int, str] | None] = {}
 
     @cython.locals(rows="const long long[::1]", at=cython.Py_ssize_t, found=cython.ulonglong, one=cython.ulonglong)
     def _placing(self) -> int:
@@ -391,29 +392,6 @@ class Questions:
             return None
         return self.element((OBJECT, found[0], value[2], 0, found[1]))
 
-    def variable_of(self, value: Value) -> tuple[int, int] | None:
-        """(type, offset in it) of the global variable that an address leads to, give or take its steps.
-
-        It is the one that the address was first of: with an index of which only part is known the sum may be in its
-        neighbour. The begin of a variable may be the end of the one before; and what is no array has nothing behind it
-        that steps lead to, as where a pointer goes before the one it is for.
-        """
-        there = self.global_at(value[4])
-        if not value[2] or value[1] == value[4]:
-            return there[:2] if there is not None else None
-        first = self.global_at(value[1])
-        if first is None:
-            return there[:2] if there is not None else None
-        offset = value[4] - value[1] + first[1]
-        if offset < 0 and not first[1] and there is not None:
-            return there[:2]
-        graph = self.graph
-        whole = graph.size(first[0])
-        if not 0 <= offset < whole and whole > 0 and not value[2] % whole and not graph.is_array(first[0]):
-            stride = graph.stride(there[0]) if there is not None and graph.is_array(there[0]) else 0
-            return there[:2] if there is not None and stride > 0 and not value[2] % stride else None
-        return first[0], offset
-
     def element(self, value: Value) -> Value:
         """A pointer into an array as one to its element."""
         if value[0] == ADDRESS:
@@ -436,22 +414,6 @@ class Questions:
     def apart(self, t: int) -> int:
         """How far apart objects of a type are in an array; 0 for what is in none."""
         return 0 if stands_alone(self.graph, t) else self.graph.size(t)
-
-    def global_at(self, address: int) -> tuple[int, int, str] | None:
-        """(type, offset in it, name) of the global variable at an address."""
-        found = self._globals.get(address, 0)
-        if found == 0:
-            at = address & 0xFFFFFFFFFFFFFFFF
-            got = self.program.source.global_at(at) or self._undescribed(at)
-            found = None if got is None else (got[0].type, got[1], got[0].name)
-            if len(self._globals) < 4096:
-                self._globals[address] = found
-        return found  # type: ignore[return-value]
-
-    def _undescribed(self, address: int) -> "tuple[GlobalVariable, int] | None":
-        symbol = self.program.symbol_at(address) if self._variables else None
-        known = self._variables.get(symbol[1]) if symbol is not None else None
-        return (known, address - known.address) if known is not None else None
 
     def places_at(self, pc: int) -> list[Place]:
         """Variables that have a place at an address of the function, the outermost scope's first."""
