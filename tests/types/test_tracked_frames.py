@@ -306,3 +306,25 @@ def test_what_is_called_changes_as_much_as_it_takes_to_be_there_on_the_stack(
     fake.prototypes[0x40] = Prototype("g", 0, parameters, 0x40)
     code = "sub $40,%rsp; mov %rsi,24(%rsp); lea 8(%rsp),%rax; push %rax; call 1f; mov 32(%rsp),%rax; mov 8(%rax),%rcx"
     assert touched(f"{code}; add $48,%rsp; ret; .p2align 6; 1: ret")[-1] == told
+
+
+@pytest.mark.parametrize(("added", "told"), [("add $16,%rdx", "node.key"), ("sub $-16,%rdx", "node.key"), ("nop", "?")])
+def test_an_address_may_be_made_in_two_steps(fake: Fake, touched: Touched, added: str, told: str) -> None:
+    fake.takes((RDI, fake.node))
+    code = (
+        f"sub $40,%rsp; mov %rdi,8(%rsp); mov %rsp,%rdx; {added}; call *%rbx; mov 8(%rsp),%rax; mov 8(%rax),%rcx; ret"
+    )
+    assert touched(code)[-1] == told
+
+
+@pytest.mark.parametrize(("low", "high", "told"), [(0, 99, "node.key"), (0, 5, "?"), (18, 99, "?")])
+def test_what_has_no_name_in_the_frame_ends_before_the_next_variable(
+    fake: Fake, touched: Touched, low: int, high: int, told: str
+) -> None:
+    """Which is there where the address is made: others may have their turn in the same place."""
+    fake.variables = [
+        Place("n", fake.graph.pointer_to(fake.node), PlaceKind.REGISTER, RDI, 0, 0, 9),
+        Place("i", fake.int, PlaceKind.MEMORY, RSP, 16, low, high),
+    ]
+    code = "sub $40,%rsp; mov %rdi,24(%rsp); lea 8(%rsp),%rdx; call *%rbx; mov 24(%rsp),%rax; mov 8(%rax),%rcx; ret"
+    assert touched(code)[-1] == told

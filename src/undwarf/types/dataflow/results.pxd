@@ -12,6 +12,7 @@ cdef class Results(Memory):
     cdef int _copied(self, Py_ssize_t k, Py_ssize_t row, long long width) except? -1
     cdef bint _makes_room(self, Py_ssize_t k, long long register) except? -1
     cdef int _note_escape(self, Py_ssize_t k, Py_ssize_t row, int value) except? -1
+    cdef long long _added_next(self, Py_ssize_t k, long long register) except? -0x7FFFFFFFFFFFFFFF
     cdef bint _only_stores(self, Py_ssize_t k, long long register) except? -1
     cdef int _name_index(self, Py_ssize_t k, Py_ssize_t row, Py_ssize_t m) except? -1
     cdef int _masked(self, Py_ssize_t k, Py_ssize_t row, int left, long long register, long long width, long long mask) except? -1

@@ -240,8 +240,25 @@ class Results(Memory):
         if register == self.stack_pointer or register == self.frame_pointer or self.base_of(value) != FRAME:
             return 0
         if not self._only_stores(k, register):
-            self.escape(value)
+            self.escape_at(k, self.moved(value, self._added_next(k, register)))
         return 0
+
+    @cython.cfunc
+    @cython.exceptval(-0x7FFFFFFFFFFFFFFF, check=True)
+    @cython.locals(row=cython.Py_ssize_t, by=cython.longlong)
+    def _added_next(self, k: cython.Py_ssize_t, register: cython.longlong) -> cython.longlong:
+        """The number that the next instruction adds to a register: an address may be made in two steps."""
+        if k + 1 >= self.count:
+            return 0
+        row = self.templates[k + 1] * ROW_WORDS
+        if self.rows[row + ROW_DESTINATION] != register or self.rows[row + ROW_LEFT] != register:
+            return 0
+        if self.rows[row + ROW_RIGHT] >= 0 or self.rows[row + ROW_OPERANDS] or self.rows[row + ROW_WIDTH] != 8:
+            return 0
+        by = self.immediate(k + 1, row)
+        if self.rows[row + ROW_ACTION] == ADD:
+            return by
+        return -by if self.rows[row + ROW_ACTION] == SUBTRACT else 0
 
     @cython.cfunc
     @cython.exceptval(-1)

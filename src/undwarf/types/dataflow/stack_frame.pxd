@@ -38,6 +38,8 @@ cdef class StackFrame(RegisterVariables):
     # By offset of an escaped address, how many bytes others take to be there at most; whether that has become more.
     cdef dict rooms
     cdef bint grown
+    # Where what lies at an escaped address ends at most, as far as other variables say it.
+    cdef dict bounds
 
     cdef bint _counted_from(self, long long register) except? -1
     cdef long long size_of(self, Py_ssize_t place) except? -1
@@ -49,6 +51,8 @@ cdef class StackFrame(RegisterVariables):
     cdef long long _end_at(self, Py_ssize_t segment, Py_ssize_t e) except? -0x7FFFFFFFFFFFFFFF
     cdef long long in_frame(self, Py_ssize_t register) except? -0x7FFFFFFFFFFFFFFF
     cdef int escape(self, int value) except? -1
+    cdef int escape_at(self, Py_ssize_t k, int value) except? -1
+    cdef long long _next_end(self, Py_ssize_t k, long long offset) except? -0x7FFFFFFFFFFFFFFF
     cdef int escape_as(self, int value, long long room) except? -1
     cdef int in_frame_or_not(self, int known, int value) except? -1
     cdef int lose_escaped(self, Py_ssize_t k) except? -1

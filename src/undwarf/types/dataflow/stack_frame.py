@@ -51,6 +51,7 @@ class StackFrame(RegisterVariables):
         self.escaped_as: dict[int, int] = {}
         self.forgotten: set[int] = set()
         self.rooms: dict[int, int] = {}
+        self.bounds: dict[int, int] = {}
         self.grown = False
         self.reach = zeros("q", 0)
         self.held_first = zeros("q", 1)
@@ -204,7 +205,9 @@ class StackFrame(RegisterVariables):
                 self.holders_used += 2
             self.held_first[e + 1] = self.holders_used
             self.reach[2 * e] = offset - 7
-            self.reach[2 * e + 1] = latest if latest > offset else offset + EVERYTHING
+            if latest == offset:
+                latest = min(offset + EVERYTHING, cython.cast(cython.longlong, self.bounds.get(offset, FARTHEST)))
+            self.reach[2 * e + 1] = latest
             if offset < 0:
                 # No object lies in this frame and in that of the caller.
                 self.reach[2 * e + 1] = min(self.reach[2 * e + 1], 0)
@@ -265,6 +268,47 @@ class StackFrame(RegisterVariables):
             if offset not in self.escaped:
                 self.escaped.append(offset)
         return 0
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    def escape_at(self, k: cython.Py_ssize_t, value: cython.int) -> cython.int:
+        """The same where an instruction makes the address: what is there and has no name ends before the next variable
+        that is in the frame then, or that variable is meant, by an index that counts from more than none."""
+        offset: Any = self.offset_of(value)
+        end: cython.longlong = self._next_end(k, offset)
+        known: cython.longlong = self.bounds.get(offset, 0)
+        if not known or end > known:
+            self.bounds[offset] = end
+        if known and end > known:
+            self.grown = True
+            self.held_count = self.holders_used = 0
+        return self.escape(value)
+
+    @cython.cfunc
+    @cython.exceptval(-0x7FFFFFFFFFFFFFFF, check=True)
+    @cython.locals(
+        i=cython.Py_ssize_t, place=cython.Py_ssize_t, begin=cython.longlong, best=cython.longlong, end=cython.longlong,
+    )  # fmt: skip
+    def _next_end(self, k: cython.Py_ssize_t, offset: cython.longlong) -> cython.longlong:
+        """Where the next variable behind an offset ends, of those that are valid at an instruction."""
+        top: cython.longlong = self.in_frame(self.stack_pointer)
+        bottom: cython.longlong = self.in_frame(self.frame_pointer)
+        best = end = FARTHEST
+        self.frames.find(k)
+        for i in range(self.frames.begin, self.frames.end):
+            place = self.frames.items[i]
+            begin = self.frame[place * PLACE_WORDS + PLACE_OFFSET]
+            if self.frame[place * PLACE_WORDS + PLACE_KIND] == PLACE_MEMORY:
+                if self.frame[place * PLACE_WORDS + PLACE_REGISTER] == self.stack_pointer:
+                    begin += top
+                elif self.frame[place * PLACE_WORDS + PLACE_REGISTER] == self.frame_pointer:
+                    begin += bottom
+                else:
+                    continue
+            if offset < begin < best:
+                best = begin
+                end = begin + self.size_of(place)
+        return end
 
     @cython.cfunc
     @cython.exceptval(-1)
