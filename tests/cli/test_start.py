@@ -29,12 +29,12 @@ print(code, [name for name in {HEAVY!r} if name in sys.modules], file=sys.stderr
 RECORDING = Path(__file__).parent.parent.parent / "examples" / "recording"
 UNUSED = {
     "types --json": (
-        "ast", "dis", "json", "undwarf.outputs.types", "undwarf.profile.jit", "undwarf.tables.store",
+        "json", "undwarf.outputs.types", "undwarf.profile.jit", "undwarf.tables.store",
         "undwarf.types.dataflow.ways", "undwarf.types.skid", "undwarf.unwind.aarch64", "undwarf.unwind.sources",
     ),
-    "types": ("ast", "dis", "json", "undwarf.unwind.aarch64", "undwarf.unwind.sources"),
-    "report": ("ast", "dis", "undwarf.types.resolve", "undwarf.unwind.aarch64"),
-    "fold": ("ast", "dis", "undwarf.types", "undwarf.unwind.aarch64"),
+    "types": ("json", "undwarf.unwind.aarch64", "undwarf.unwind.sources"),
+    "report": ("undwarf.types.resolve", "undwarf.unwind.aarch64"),
+    "fold": ("undwarf.types", "undwarf.unwind.aarch64"),
 }  # fmt: skip
 
 

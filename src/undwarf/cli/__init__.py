@@ -4,12 +4,9 @@ import gc
 import signal
 import sys
 
-from undwarf.cli import late_modules
-
 if sys.argv and f"/{sys.argv[0]}".endswith(("/undwarf", "/undwarf/__main__.py")):
     # As main has it: what modules are made of stays, and cycles in it were looked for again and again.
     gc.set_threshold(2_000_000, 20, 20)
-    late_modules.install()
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         # Until main says otherwise: modules that are still being imported cannot catch anything.
         signal.signal(signal.SIGINT, signal.SIG_DFL)

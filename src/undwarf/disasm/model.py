@@ -6,10 +6,9 @@ whole register: a write of `%eax` is a write of register 0. Addresses are those 
 """
 
 from collections.abc import Callable
+from enum import IntEnum
 
 import cython
-
-from undwarf.lazy_enums import IntEnum
 
 NONE = -1
 SEGMENTS = ("", "fs", "gs")

@@ -1,6 +1,6 @@
 """Numbers of DWARF that more than one module here needs, and what kinds of values attributes have."""
 
-from undwarf.lazy_enums import IntEnum
+from enum import IntEnum
 
 
 class ValueClass(IntEnum):

@@ -5,9 +5,7 @@ only in their :class:`Layout`.
 """
 
 import struct
-from typing import Final
-
-from undwarf.lazy_tuples import NamedTuple
+from typing import Final, NamedTuple
 
 PT_LOAD: Final = 1
 PT_DYNAMIC: Final = 2

@@ -12,12 +12,11 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from functools import cached_property
 from itertools import islice
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from undwarf.diagnostics import Defects
 from undwarf.elf.source import map_regular_file
 from undwarf.errors import ElfError
-from undwarf.lazy_tuples import NamedTuple
 from undwarf.limits import DEFAULT, Limits
 
 MAGIC = 0x4A695444

@@ -1,8 +1,7 @@
 """What an image is, told from the name its mapping was recorded with."""
 
 import re
-
-from undwarf.lazy_enums import IntEnum
+from enum import IntEnum
 
 
 class ImageKind(IntEnum):

@@ -6,11 +6,11 @@ dynamic symbols are made again. Source: gABI chapters 4 and 5 (program loading, 
 
 import struct
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 from undwarf.elf import ElfFile
 from undwarf.elf.headers import PT_DYNAMIC, SHT_DYNSYM, SHT_STRTAB
 from undwarf.errors import ElfError
-from undwarf.lazy_tuples import NamedTuple
 
 HEAD = 1 << 16
 """Bytes of a mapped file in which its build-id is looked for."""

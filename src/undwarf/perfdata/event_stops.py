@@ -1,8 +1,8 @@
 """Where the samples of events stop, by what their attributes and the samples themselves say."""
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
-from undwarf.lazy_tuples import NamedTuple
 from undwarf.perfdata.events import EventAttr
 
 __all__ = ["EventStops", "event_stops"]

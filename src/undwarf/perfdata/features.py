@@ -6,12 +6,11 @@ Source: ``tools/perf/Documentation/perf.data-file-format.txt`` and ``tools/perf/
 import struct
 from collections.abc import Callable
 from dataclasses import field, replace
-from typing import Any
+from enum import IntEnum
+from typing import Any, NamedTuple
 
 from undwarf.diagnostics import Defects
 from undwarf.lazy_dataclasses import dataclass
-from undwarf.lazy_enums import IntEnum
-from undwarf.lazy_tuples import NamedTuple
 from undwarf.perfdata.events import SMALLEST, EventAttr, parse_attr
 from undwarf.perfdata.header import ByteOrder, order_mark
 

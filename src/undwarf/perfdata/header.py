@@ -4,11 +4,10 @@ Source: ``tools/perf/util/header.h`` (struct perf_file_header, struct perf_pipe_
 """
 
 import struct
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from undwarf.diagnostics import Defects
 from undwarf.errors import UnreadableInput
-from undwarf.lazy_tuples import NamedTuple
 
 ByteOrder = Literal["little", "big"]
 

@@ -5,10 +5,10 @@ and ``tools/lib/perf/include/perf/event.h``.
 """
 
 from dataclasses import field
+from enum import IntEnum, IntFlag
+from typing import NamedTuple
 
 from undwarf.lazy_dataclasses import dataclass
-from undwarf.lazy_enums import IntEnum, IntFlag
-from undwarf.lazy_tuples import NamedTuple
 
 Column = memoryview  # of native C numbers; the type code is given with each column
 

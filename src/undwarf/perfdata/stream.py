@@ -6,8 +6,7 @@ import os
 from bisect import bisect_right
 from collections.abc import Iterable
 from types import TracebackType
-
-from undwarf.lazy_tuples import NamedTuple
+from typing import NamedTuple
 
 WINDOW = 16 << 20
 """Bytes mapped at once: pages behind the window go, so a recording of any size needs this much memory."""

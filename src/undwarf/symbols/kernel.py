@@ -2,13 +2,12 @@
 
 import os
 import stat
-from typing import Any
+from typing import Any, NamedTuple
 
 from undwarf.buffers import zeros
 from undwarf.images import Image, ImageKind, ImageStore
 from undwarf.images.kernel_finder import kallsyms_files
 from undwarf.lazy_dataclasses import dataclass
-from undwarf.lazy_tuples import NamedTuple
 from undwarf.limits import DEFAULT, Limits
 from undwarf.symbols.elf_symbols import symbols_of_elf
 from undwarf.symbols.table import UNTIL_LINE, UNTIL_SPACE, SymbolTable

@@ -7,7 +7,7 @@ the kernel does. What none of these can place is left without a name rather than
 
 import os
 import struct
-from typing import Any
+from typing import Any, NamedTuple
 
 from undwarf.buffers import zeros
 from undwarf.elf import ElfFile
@@ -16,7 +16,6 @@ from undwarf.elf.module_layout import text_offsets
 from undwarf.images import Image, ImageKind, ImageStore
 from undwarf.images.kernel_finder import module_name
 from undwarf.images.kinds import kind_of_name
-from undwarf.lazy_tuples import NamedTuple
 from undwarf.limits import DEFAULT, Limits
 from undwarf.symbols.kernel import MMAP, KernelTable, read_text
 from undwarf.symbols.table import RANK_GLOBAL, RANK_STRONG, RANK_TYPED, SymbolTable

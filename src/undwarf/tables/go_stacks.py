@@ -8,9 +8,9 @@ runtime/sys_linux_amd64.s (``systemstack``, ``mcall``, ``morestack``, ``asmcgoca
 
 import re
 import struct
+from typing import NamedTuple
 
 from undwarf.dwarf.operations import BRA, BREG0, DEREF, DROP, DUP, MINUS, PLUS_UCONST, SKIP
-from undwarf.lazy_tuples import NamedTuple
 from undwarf.tables.pointers import leb
 
 TO_C = "runtime.asmcgocall"

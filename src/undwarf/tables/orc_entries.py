@@ -5,10 +5,9 @@ arch/loongarch/include/asm/orc_types.h; ``unwind_next_frame`` in unwind_orc.c of
 """
 
 from enum import Enum
-from typing import Final
+from typing import Final, NamedTuple
 
 from undwarf.lazy_dataclasses import dataclass
-from undwarf.lazy_tuples import NamedTuple
 from undwarf.tables import registers_loongarch, registers_x86_64
 from undwarf.tables.rule_kinds import (
     AT_CFA,

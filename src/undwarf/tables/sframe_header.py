@@ -4,8 +4,7 @@ Source: the SFrame specification, versions 1 to 3 (binutils, libsframe/doc and i
 """
 
 import struct
-
-from undwarf.lazy_tuples import NamedTuple
+from typing import NamedTuple
 
 MAGIC = 0xDEE2
 SIZE = 28

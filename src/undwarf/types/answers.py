@@ -19,12 +19,12 @@ from _blake2 import blake2b
 from collections.abc import Mapping
 from contextlib import suppress
 from functools import cached_property
+from typing import NamedTuple
 
 from undwarf.diagnostics import Defects
 from undwarf.disasm import Memory
 from undwarf.elf import ElfFile
 from undwarf.kept_files import KeptFiles, cache_directory, maker
-from undwarf.lazy_tuples import NamedTuple
 from undwarf.limits import DEFAULT, Limits
 from undwarf.types.access import Access
 

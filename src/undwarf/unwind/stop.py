@@ -1,6 +1,6 @@
 """Why a stack ends where it ends, and how each of its frames was found."""
 
-from undwarf.lazy_enums import IntEnum
+from enum import IntEnum
 
 
 class StopReason(IntEnum):

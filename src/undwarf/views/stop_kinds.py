@@ -2,8 +2,9 @@
 (breakpoints on data). What is touched at an instruction depends on it, so a frame must be of one kind.
 """
 
+from enum import IntEnum
+
 from undwarf.buffers import zeros
-from undwarf.lazy_enums import IntEnum
 from undwarf.profile.model import NONE, Column, FrameColumns, Profile, StackColumns
 from undwarf.views.grouping import Pairs, look_up, widen
 

@@ -3,12 +3,11 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from undwarf.buffers import absent
 from undwarf.diagnostics import Defects
 from undwarf.lazy_dataclasses import dataclass
-from undwarf.lazy_tuples import NamedTuple
 from undwarf.perfdata.event_stops import EventStops
 from undwarf.profile.model import NONE, Profile
 from undwarf.types.access import Access, packed, unpacked, untold

@@ -2,9 +2,10 @@
 """What a function uses its frame for, as far as that is told of places, not of values: objects that are passed or
 copied as a whole, numbers with a point, what is set to nothing."""
 
+from typing import NamedTuple
+
 from undwarf.disasm import Memory
 from undwarf.disasm.x86_64 import MACHINE
-from undwarf.lazy_tuples import NamedTuple
 from undwarf.types.dataflow.tracking import Tracker
 from undwarf.types.dataflow.values import ADDRESS, FRAME, OBJECT, Value
 from undwarf.types.inference.frame_webs import FrameAccess

@@ -7,8 +7,8 @@ what reads it is one web; two webs are two objects, or one that is begun anew.
 """
 
 from collections.abc import Callable
+from typing import NamedTuple
 
-from undwarf.lazy_tuples import NamedTuple
 from undwarf.types.dataflow.blocks import Blocks
 
 __all__ = ["FrameAccess", "webs_of"]

@@ -9,10 +9,9 @@ which two things are told stay unknown.
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from undwarf.disasm.x86_operands import RAX
-from undwarf.lazy_tuples import NamedTuple
 from undwarf.types.dataflow.flow import FunctionFlow
 from undwarf.types.dataflow.program import Program
 from undwarf.types.dataflow.tracking import Facts, Tracker

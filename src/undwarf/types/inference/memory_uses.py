@@ -1,8 +1,9 @@
 # cython: language_level=3, annotation_typing=False
 """What is loaded and stored: which values come from memory, and where they are put."""
 
+from typing import NamedTuple
+
 from undwarf.disasm import NONE, Instruction
-from undwarf.lazy_tuples import NamedTuple
 from undwarf.types.dataflow.tracking import Tracker
 from undwarf.types.dataflow.values import ADDRESS, FRAME, OBJECT, Value
 from undwarf.types.inference.frame_uses import Home

@@ -1,7 +1,8 @@
 """Whether all that is done behind a pointer fits an aggregate: where its members begin and end, which are numbers with
 a point, which are pointers and to what."""
 
-from undwarf.lazy_tuples import NamedTuple
+from typing import NamedTuple
+
 from undwarf.types.layouts.located import is_member
 from undwarf.types.layouts.model import VOID, Kind, TypeGraph
 

@@ -1,7 +1,8 @@
 # cython: language_level=3, annotation_typing=False
 """An access that was explained: which field of which type it touches."""
 
-from undwarf.lazy_tuples import NamedTuple
+from typing import NamedTuple
+
 from undwarf.types.layouts.model import Field, TypeGraph
 
 __all__ = ["INCOMPLETE", "WIDER", "Located", "is_member", "value_of"]

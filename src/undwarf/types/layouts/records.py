@@ -3,11 +3,10 @@
 Sizes and offsets are bytes unless the name says bits.
 """
 
-from typing import Protocol
+from enum import IntEnum
+from typing import NamedTuple, Protocol
 
 from undwarf.lazy_dataclasses import dataclass
-from undwarf.lazy_enums import IntEnum
-from undwarf.lazy_tuples import NamedTuple
 
 VOID = 0
 

@@ -7,11 +7,11 @@ place.
 """
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 import cython
 from cython.cimports.undwarf.dwarf import operations
 
-from undwarf.lazy_tuples import NamedTuple
 from undwarf.types.sources.places import PlaceKind
 from undwarf.types.sources.reader import Reader
 

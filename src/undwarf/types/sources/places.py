@@ -1,11 +1,10 @@
 """What a source of types says about a program: where its variables are, and what its functions take and return."""
 
 from collections.abc import Sequence
-from typing import Protocol
+from enum import IntEnum
+from typing import NamedTuple, Protocol
 
 from undwarf.lazy_dataclasses import dataclass
-from undwarf.lazy_enums import IntEnum
-from undwarf.lazy_tuples import NamedTuple
 from undwarf.types.layouts.model import TypeGraph
 
 

@@ -8,9 +8,9 @@ one of them may be used like that.
 """
 
 from collections.abc import Callable, Iterable, Iterator
+from typing import NamedTuple
 
 from undwarf.disasm import NONE, Action, Flow, Instruction, Memory
-from undwarf.lazy_tuples import NamedTuple
 from undwarf.types.dataflow.blocks import Blocks
 from undwarf.types.dataflow.tracking import Tracker
 from undwarf.types.dataflow.values import NUMBER, OBJECT, Value
