@@ -12,6 +12,7 @@ from undwarf.disasm.listing import Listing
 from undwarf.disasm.x86_64 import MACHINE
 from undwarf.elf import ElfFile
 from undwarf.types.dataflow.blocks import Blocks
+from undwarf.types.dataflow.endless import is_endless
 from undwarf.types.dataflow.flow import FunctionFlow
 from undwarf.types.opening import open_resolver
 from undwarf.types.resolve import Resolver
@@ -204,3 +205,57 @@ def test_a_function_that_is_said_not_to_come_back_may_not_return(tmp_path: Path,
     assert isinstance(resolver, Resolver)
     named = resolver.binary.symbols.address_of_name
     assert resolver.binary.may_not_return(named(b"complain")) and not resolver.binary.may_not_return(named(b"say"))
+
+
+@pytest.mark.parametrize(
+    ("text", "endless"),
+    [
+        ("push %rbx; mov %edi,%ebx; call 9f+4; mov %ebx,%edi; call 9f; 9: ret", True),
+        ("test %edi,%edi; je 1f; call 9f+4; 1: call *%rax; call 9f; 9: ret", True),
+        ("jmp 1f; 1: je 9f; call 9f; 9: ret", True),
+        # It returns on one way, goes on elsewhere, and what it calls last may come back.
+        ("test %edi,%edi; je 1f; ret; 1: call 9f; 9: ret", False),
+        ("test %edi,%edi; je 9f+4; call 9f; 9: ret", False),
+        ("test %edi,%edi; je 1f; jmp *%rax; 1: call 9f; 9: ret", False),
+        ("test %edi,%edi; je 1f; ud2; 1: call 9f; 9: ret", False),
+        ("call 9f; call 9f+4; 9: ret", False),
+        ("call 9f; mov %ebx,%edi; 9: ret", False),
+        ("call 9f; call *%rax; 9: ret", False),
+    ],
+)
+def test_what_ends_with_what_never_returns_never_does_if_nothing_before_leaves(
+    tmp_path: Path, text: str, endless: bool
+) -> None:
+    code = assemble(text, tmp_path)[:-1]
+    assert is_endless(MACHINE.listing(code, BASE), lambda target: target == BASE + len(code)) is endless
+
+
+STOPS = """
+#include <stdio.h>
+#include <stdlib.h>
+__attribute__((noinline)) static void usage(const char *name, int code) { fprintf(stderr, "%s\\n", name); exit(code); }
+__attribute__((noinline)) static void wrong(const char *name) { puts("wrong"); usage(name, 3); }
+__attribute__((noinline)) static void asked(const char *name) { puts("asked"); if (name) exit(0); }
+int main(int argc, char **argv) {
+  int all = 0, quiet = 0;
+  for (int i = 1; i < argc; i++)
+    switch (argv[i][0]) {
+      case 'a': all++; break;
+      case 'h': asked(argv[0]); break;
+      case 'q': quiet = all; break;
+      case 'v': all += 2; break;
+      case 'x': wrong(argv[0]);
+      default: usage(argv[0], 2);
+    }
+  return all + quiet;
+}
+"""
+
+
+@pytest.mark.parametrize("compiler", ["gcc", "clang"])
+def test_what_prints_how_a_program_is_used_ends_what_is_known_of_nothing(tmp_path: Path, compiler: str) -> None:
+    resolver = open_resolver(ElfFile.open(compiled(STOPS, compiler, "-O2", tmp_path)))
+    assert isinstance(resolver, Resolver)
+    named = resolver.binary.symbols.address_of_name
+    found = {name: resolver.binary.never_returns(named(name)) for name in (b"usage", b"wrong", b"asked", b"main")}
+    assert found == {b"usage": True, b"wrong": True, b"asked": False, b"main": False}

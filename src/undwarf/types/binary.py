@@ -15,6 +15,7 @@ from undwarf.symbols.elf_symbols import symbols_of_elf
 from undwarf.symbols.plt import Stubs
 from undwarf.symbols.table import SymbolTable
 from undwarf.tables.code.returning import is_known
+from undwarf.types.dataflow.endless import is_endless
 from undwarf.types.dataflow.flow import FunctionFlow
 from undwarf.types.dataflow.given_back import given_back
 from undwarf.types.dataflow.put_back import put_back
@@ -32,7 +33,9 @@ _POP, _COPY, _LOAD, _PUSH = Action.POP, Action.COPY, Action.LOAD, Action.PUSH
 _CFA_REGISTER = 1
 _PT_TLS = 7
 _SMALL = 1024
-"""Bytes of functions whose changes are looked for in their code."""
+"""Bytes of functions whose changes, and ends, are looked for in their code."""
+_CALL_SIZE = 5
+"""Bytes of the longest direct call."""
 _ACCESSOR = 160
 """Bytes of functions that may give back what they are given."""
 _CALLS_DEEP = 16
@@ -53,6 +56,11 @@ def _panics(name: str) -> bool:
 @cache
 def _panicking() -> re.Pattern[str]:
     return re.compile(r"core(9|::)panicking|std(9|::)panicking(\d+|::)(begin_panic|rust_panic)")
+
+
+def _is_call(end: bytes, words: bool) -> bool:
+    """Whether a function's last bytes may be a direct call; ``words``: of AArch64, else of x86."""
+    return end[-1] >> 2 == 0x25 if words else end[0] == 0xE8
 
 
 class Binary:
@@ -336,9 +344,26 @@ class Binary:
             callee = self.callee(address)
             name = callee.name.removesuffix("@plt").partition("@")[0] if callee is not None else ""
             known = name in _NEVER_RETURN or is_known(name) or _panics(name)
-            found = callee is not None and (callee.noreturn or known)
-            self._endless[address] = found
+            # What calls itself is not looked at again.
+            self._endless[address] = found = callee is not None and (callee.noreturn or known)
+            if not found and self._within < _CALLS_DEEP:
+                self._within += 1
+                found = self._endless[address] = self._is_endless(address)
+                self._within -= 1
         return found
+
+    def _is_endless(self, address: int) -> bool:
+        """Whether a small function's code never returns."""
+        machine, place = self._machine, self.range_of(address)
+        if machine is None or place is None or place[0] != address or not _CALL_SIZE < place[1] - address <= _SMALL:
+            return False
+        if isinstance(self.elf, ObjectFile):
+            return False
+        end = self._read(place[1] - _CALL_SIZE, _CALL_SIZE)
+        if end is None or not _is_call(end, machine.name != "x86_64") or self.stubs.find(address) is not None:
+            return False
+        code = self._read(address, place[1] - address)
+        return code is not None and is_endless(machine.listing(code, address), self.never_returns)
 
     def may_not_return(self, address: int) -> bool:
         """Whether a call of what begins at an address is the very last instruction of a function: nothing can follow
