@@ -287,6 +287,39 @@ def test_virtual_bases_placement_and_pointers_in_unions(tmp_path: Path, level: s
     assert "struct Point.y" in said("either")
 
 
+IN_FRAME = """
+struct Stream { int fd = 1; unsigned state = 0; virtual ~Stream() {} };
+struct In : virtual Stream { int at = 3; int get(); void put(int); };
+struct Out { long out = 1; virtual ~Out() {} };
+struct File : Out, virtual Stream { long put = 2; };
+struct Side : virtual Stream { int side = 4; };
+struct Both : In, Side { long copied = 5; };
+struct Wide { unsigned state = 0; long behind[4]; virtual ~Wide() {} };
+struct Left : virtual Wide { int left = 3; };
+struct Right : virtual Wide { int right = 4; };
+struct Vague : Left, Right { long copied = 5; };
+extern "C" void filled(void *);
+extern "C" int one(void) { In in; filled(&in); return in.state + in.get() + ((Stream &)in).fd; }
+extern "C" int second(void) { File file; filled(&file); return file.state; }
+extern "C" int either(void) { Both both; filled(&both); return ((Side &)both).state + both.at; }
+extern "C" int vague(void) { Vague both; filled(&both); return ((Right &)both).state + both.left; }
+"""
+
+
+@pytest.mark.parametrize("level", ["-O1", "-O2"])
+def test_virtual_bases_of_what_is_in_the_frame_are_said_by_tables(tmp_path: Path, level: str) -> None:
+    binary = build(tmp_path, IN_FRAME, "frame.cc", level, "-shared", "-fPIC", compiler="clang++")
+
+    def said(name: str) -> list[str]:
+        indexed = [one for one in answers(binary, name) if "(%rsp,%r" in one["insn"]]
+        return [f"{one['type']}.{one['field']}" for one in indexed]
+
+    assert said("one") == ["struct Stream.state", "struct Stream.fd"]
+    assert said("second") == said("either") == ["struct Stream.state"]
+    # So far behind the class's begin may be a member as well.
+    assert said("vague") == ["None."]
+
+
 THUNK = """
 struct shape { int id; virtual long area(long k) { return id * k; } };
 struct moving { long speed = 1; virtual long move(long k) = 0; };

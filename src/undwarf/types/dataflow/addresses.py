@@ -38,7 +38,7 @@ from undwarf.types.layouts.kin import Kin
 from undwarf.types.layouts.locate import locate
 from undwarf.types.layouts.located import Located
 from undwarf.types.layouts.model import VOID
-from undwarf.types.layouts.virtual import is_method_table, virtual_base
+from undwarf.types.layouts.virtual import is_method_table, virtual_base, virtual_base_behind
 from undwarf.types.sources.calling import argument_registers, stack_arguments
 from undwarf.types.sources.place_table import WORDS, sorted_places, table_of
 from undwarf.types.sources.places import GlobalVariable, Place, PlaceKind, Prototype
@@ -325,6 +325,12 @@ class Questions:
             if prototype is not None and prototype.whole is not None and prototype.whole[0] == slot:
                 base = prototype.whole[1]
         return (OBJECT, base, 0, 0, 0) if base else None
+
+    def virtual_base_at(self, t: int, offset: int, slot: int) -> int:
+        """The number of a place in a virtual base of a variable, which is so far from the variable's begin, less
+        how far its table of virtual functions says at ``slot`` that the base is from there; 0 for none."""
+        found = virtual_base_behind(self.graph, t, offset, slot)
+        return self.values.number((OBJECT, found[0], 0, 0, found[1])) if found is not None else 0
 
     def function_at(self, where: Value | None) -> int:
         """The number of a pointer to the only function that what lies at an address may be a pointer to; 0 for none."""

@@ -23,7 +23,7 @@ from cython.cimports.undwarf.disasm.template_words import (
     ROW_RIGHT,
     ROW_RULE,
 )
-from cython.cimports.undwarf.types.dataflow.bases import ADDRESS, FRAME, NUMBER, OBJECT, PERCPU, POISON, THREAD
+from cython.cimports.undwarf.types.dataflow.bases import ADDRESS, FRAME, NUMBER, OBJECT, PERCPU, POISON, THREAD, VIRTUAL
 from cython.cimports.undwarf.types.dataflow.known_values import NOTHING, NULL, UNKNOWN
 from cython.cimports.undwarf.types.dataflow.place_words import (
     PLACE_KIND,
@@ -108,7 +108,23 @@ class Memory(StackFrame):
             return self.values.intern(area, 0, self.step_of(inner), self.symbol_of(inner), self.offset_of(inner))
         if base < 0 and index < 0:
             return self.values.intern(ADDRESS, displacement, 0, 0, displacement)
+        away: cython.bint = index >= 0 and base >= 0 and self.base_of(self.state[index]) == VIRTUAL
+        if away and self.base_of(self.state[base]) == FRAME and self.operands[m + OPERAND_SCALE] == 1:
+            return self.moved_by(k, self.moved(self.state[base], displacement), self.state[index])
         return self._sum(m, base, index, displacement)
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    def moved_by(self, k: cython.Py_ssize_t, value: cython.int, other: cython.int) -> cython.int:
+        """The sum of two values, of which one may be how far a virtual base is from an object in the frame."""
+        if self.base_of(value) == VIRTUAL:
+            value, other = other, value
+        if self.base_of(other) != VIRTUAL or self.base_of(value) != FRAME or self.step_of(value):
+            return self.add(value, other)
+        if not self.stack_variable(k, self.offset_of(value)):
+            return NOTHING
+        t: Any = self.frame[self.found * PLACE_WORDS + PLACE_TYPE]
+        return cython.cast(cython.int, self.questions.virtual_base_at(t, self.within, self.offset_of(other)))
 
     @cython.cfunc
     @cython.exceptval(-1)

@@ -91,7 +91,7 @@ class Results(Memory):
             return left
         register = self.rows[row + ROW_RIGHT]
         if action == ADD_MEMORY:
-            return self.add(left, self.load(k, m, self.operands[m + OPERAND_SIZE], 0))
+            return self.moved_by(k, left, self.load(k, m, self.operands[m + OPERAND_SIZE], 0))
         if action == SELECT:
             right = self.get(register) if register >= 0 else self.load(k, m, self.operands[m + OPERAND_SIZE], 0)
             return self._selected(k, row, left, right)
@@ -108,7 +108,7 @@ class Results(Memory):
             elif register == self.rows[row + ROW_LEFT]:
                 left = self.scaled(left, 2)
             else:
-                left = self.add(left, right)
+                left = self.moved_by(k, left, right)
             return left if width == 8 else self._only_number(left)
         immediate = self.immediate(k, row)
         if action == CARRY:

@@ -29,6 +29,22 @@ def virtual_base(graph: TypeGraph, t: int, offset: int, slot: int) -> int:
     return VOID
 
 
+def virtual_base_behind(graph: TypeGraph, t: int, offset: int, slot: int) -> tuple[int, int] | None:
+    """(virtual base of a class, offset in it) of what is so far behind the part of the class whose table of virtual
+    functions says where the base is: None where it may be behind one part or another."""
+    queue, parts = [(t, 0)], dict[int, int]()
+    for _step in range(64):
+        if not queue:
+            break
+        inner, at = queue.pop(0)
+        record = graph.record(graph.strip(inner))
+        base = dict(record.virtual_bases).get(slot, VOID)
+        if base and at <= offset < at + graph.size(base):
+            parts.setdefault(at, base)
+        queue += [(member.type, at + member.offset) for member in graph.members(inner) if member.base]
+    return next(((base, offset - at) for at, base in parts.items()), None) if len(parts) == 1 else None
+
+
 def all_virtual_bases(graph: TypeGraph, t: int) -> list[int]:
     """The virtual bases of a class and of what that derives from."""
     found: dict[int, int] = {}
