@@ -307,6 +307,23 @@ def test_what_steps_of_a_variable_s_size_lead_to_is_no_next_one_of_it(fake: Fake
     assert touched(text.replace("40(%rdi)", "8(%rdi)")) == [f"before.{'abcd'[(start - 0x2000) // 8 + 1]}"]
 
 
+@pytest.mark.parametrize(("room", "told"), [(16, "range.first[]"), (48, "?")])
+def test_steps_lead_through_no_array_that_is_shorter_than_they_are(
+    fake: Fake, touched: Touched, room: int, told: str
+) -> None:
+    """From one object to the next, a pointer may be behind any member: compilers let it be at the last one used."""
+    graph = fake.graph
+    char = graph.add(TypeRecord(Kind.CHAR, "char", 1, signed=True))
+    chars = graph.add(TypeRecord(Kind.ARRAY, target=char, count=room))
+    members = (
+        fake.member("kind", 0, 8, fake.long),
+        fake.member("first", 8, room, chars),
+        fake.member("last", 8 + room, room, chars),
+    )
+    fake.takes((RDI, graph.add(TypeRecord(Kind.STRUCT, "range", 8 + 2 * room, keyword="struct", members=members))))
+    assert touched(f"add ${23 + room},%rdi; 1: mov -27(%rdi),%al; add $40,%rdi; cmp %rdi,%rsi; jne 1b; ret") == [told]
+
+
 def test_steps_that_take_many_small_elements_at_once_are_those_of_the_array_behind(fake: Fake) -> None:
     graph = fake.graph
     numbers = graph.add(TypeRecord(Kind.ARRAY, target=fake.int, count=32))

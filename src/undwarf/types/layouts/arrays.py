@@ -198,7 +198,11 @@ def same_array(graph: TypeGraph, t: int, step: int, first: int, second: int) -> 
     if not graph.is_aggregate(t):
         return True
     within = [
-        {at for at, by, total in graph.arrays(t) if not (step % by and by % step) and at <= place < at + total}
+        {
+            at
+            for at, by, total in graph.arrays(t)
+            if not (step % by and by % step) and total >= abs(step) and at <= place < at + total
+        }
         for place in (first, second)
     ]
     return not within[0] or not within[1] or not within[0].isdisjoint(within[1])
