@@ -322,3 +322,30 @@ def test_what_a_variable_says_of_a_copy_holds_for_what_was_copied(fake: Fake, to
     # Behind another instruction it may be said of something else.
     fake.variables[1] = fake.variables[1]._replace(low=4)
     assert touched("mov %rdi,%rbx; nop; mov 16(%rdi),%rax; ret") != ["around.value"]
+
+
+@pytest.mark.parametrize("given", ["void", "long"])
+def test_what_is_loaded_or_given_as_a_pointer_to_void_is_what_it_is_otherwise(
+    fake: Fake, touched: Touched, given: str
+) -> None:
+    graph = fake.graph
+    t = graph.pointer_to(graph.add(TypeRecord(Kind.VOID))) if given == "void" else fake.long
+    told = "node.key" if given == "void" else "?"
+    held = graph.add(TypeRecord(Kind.STRUCT, "held", 8, keyword="struct", members=(fake.member("of", 0, 8, t),)))
+    fake.variables = [
+        Place("held", graph.pointer_to(held), PlaceKind.REGISTER, RDI, 0, 0, 99),
+        Place("n", graph.pointer_to(fake.node), PlaceKind.REGISTER, RBX, 0, 0, 1),
+    ]
+    assert touched("nop; test %rsi,%rsi; je 1f; mov (%rdi),%rbx; 1: mov 8(%rbx),%rax; ret") == ["held.of", told]
+    # An index makes something else of it.
+    moved = "nop; test %rsi,%rsi; je 1f; mov (%rdi),%rbx; add %rsi,%rbx; 1: mov 8(%rbx),%rax; ret"
+    assert touched(moved) == ["held.of", "?"]
+    # As the function's parameter, of which a variable says later, and on one way, what it is.
+    fake.variables = [
+        Place("any", t, PlaceKind.REGISTER, RDI, 0, 0, 99),
+        Place("n", graph.pointer_to(fake.node), PlaceKind.REGISTER, RDI, 0, 5, 8),
+    ]
+    assert touched("test %rsi,%rsi; je 1f; mov (%rdi),%rax; 1: mov 8(%rdi),%rax; ret") == ["node.next", told]
+    # What is made of it says what it was.
+    fake.variables[1] = Place("n", graph.pointer_to(fake.node), PlaceKind.REGISTER, RAX, 0, 4, 99)
+    assert touched("lea -8(%rdi),%rax; mov (%rdi),%rcx; ret") == ["node.key"]

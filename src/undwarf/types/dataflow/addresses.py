@@ -22,6 +22,7 @@ from undwarf.types.dataflow.stale import without_stale
 from undwarf.types.dataflow.values import (
     ADDRESS,
     ANY,
+    ANYWHERE,
     FRAME,
     OBJECT,
     PERCPU,
@@ -45,6 +46,7 @@ from undwarf.types.sources.places import GlobalVariable, Place, PlaceKind, Proto
 
 __all__ = ["Questions"]
 
+_REGISTER = cython.declare(cython.int, 1)
 _MEMORY = cython.declare(cython.int, 2)
 _CFA = cython.declare(cython.int, 3)
 """Kinds of places, as in `places.py`."""
@@ -223,6 +225,17 @@ class Questions:
         return [(register, value_of_type(self.graph, t, piece, 8)) for register, t, piece in given]
 
     @cython.locals(rows="const long long[::1]", at=cython.Py_ssize_t)
+    def anything(self) -> list[tuple[int, Value | None]]:
+        """The registers of variables that are pointers to void when the function begins."""
+        rows, found = self.in_registers, list[tuple[int, Value | None]]()
+        for at in range(0, len(rows), _WORDS):
+            if rows[at] <= 0 and rows[at + 2] == _REGISTER and not rows[at + 5] and not rows[at + 6]:
+                register, t = rows[at + 3], rows[at + 7]
+                if 0 <= register < REGISTERS and self.graph.is_void_pointer(t):
+                    found.append((register, ANYWHERE))
+        return found
+
+    @cython.locals(rows="const long long[::1]", at=cython.Py_ssize_t)
     def given_on_stack(self, prototype: Prototype | None) -> list[tuple[int, int]]:
         """(offset from the call frame address, number of the value) of the pointers that the caller puts on the stack
         for the function, where variables are told to be at any time: until something is stored there, they are."""
@@ -284,6 +297,9 @@ class Questions:
             return self._of_choices(where, size) or self._either(where, size)
         if where[0] == OBJECT and where[4] < 0 and not where[2] and stands_alone(self.graph, where[1]):
             return None
+        t = self.graph.value_at(located.type, located.offset, size)
+        if t and self.graph.is_void_pointer(t):
+            return ANYWHERE
         return self._pointer_at(located.type, located.offset, size)
 
     def _of_choices(self, where: Value, size: int) -> Value | None:

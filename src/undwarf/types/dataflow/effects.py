@@ -35,7 +35,7 @@ from cython.cimports.undwarf.disasm.template_words import (
     ROW_WRITES,
 )
 from cython.cimports.undwarf.types.dataflow.bases import ADDRESS, FRAME, NUMBER, OBJECT
-from cython.cimports.undwarf.types.dataflow.known_values import NOTHING, NULL, UNKNOWN
+from cython.cimports.undwarf.types.dataflow.known_values import ANYWHERE, NOTHING, NULL, UNKNOWN
 
 from undwarf.buffers import zeros
 from undwarf.types.dataflow.interned import Values
@@ -345,7 +345,7 @@ class Effects(Results):
         for _operand in range(self.rows[row + ROW_OPERANDS]):
             if not self.operands[m + OPERAND_IMPLICIT]:
                 value = self.load(k, m, self.operands[m + OPERAND_SIZE], 0)
-                if not value or self.is_several(value):
+                if not value or value == ANYWHERE or self.is_several(value):
                     # Of several pointers at one place only those to functions are called.
                     return cython.cast(cython.int, self.questions.function_at(self.values.of(self.address_of(k, m, 0))))
                 return value

@@ -17,7 +17,7 @@ from cython.cimports.undwarf.disasm.template_words import (
     ROW_WORDS,
 )
 from cython.cimports.undwarf.types.dataflow.bases import FRAME, NUMBER, OBJECT
-from cython.cimports.undwarf.types.dataflow.known_values import NOTHING, NULL
+from cython.cimports.undwarf.types.dataflow.known_values import ANYWHERE, NOTHING, NULL
 
 from undwarf.buffers import copied, longer, zeros
 from undwarf.types.dataflow.branches import zero_behind
@@ -361,7 +361,8 @@ class FixedPoint(Effects):
 
     def register(self, register: cython.Py_ssize_t) -> Any:
         """What a register holds, as a tuple; None for unknown."""
-        return self.values.of(self.state[register]) if 0 <= register < REGISTERS else None
+        known: cython.int = self.state[register] if 0 <= register < REGISTERS else NOTHING
+        return self.values.of(known) if known != ANYWHERE else None
 
     def address(self, k: cython.Py_ssize_t, operand: cython.Py_ssize_t) -> Any:
         """Where an operand of an instruction is, as a tuple; None for unknown."""

@@ -95,6 +95,7 @@ class Values:
         self.intern(NUMBER, 0, 1, 0, 0)
         self.intern(NUMBER, 0, 0, 0, 0)
         self.intern(POISON, 0, 1, 0, 0)
+        self.intern(NUMBER, 1, 1, 0, 0)
 
     def lend_pool(self) -> Any:
         """Memory for what is known at the begins of a function's blocks, until that is followed."""

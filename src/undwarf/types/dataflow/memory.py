@@ -24,7 +24,7 @@ from cython.cimports.undwarf.disasm.template_words import (
     ROW_RULE,
 )
 from cython.cimports.undwarf.types.dataflow.bases import ADDRESS, FRAME, NUMBER, OBJECT, PERCPU, POISON, THREAD, VIRTUAL
-from cython.cimports.undwarf.types.dataflow.known_values import NOTHING, NULL, UNKNOWN
+from cython.cimports.undwarf.types.dataflow.known_values import ANYWHERE, NOTHING, NULL, UNKNOWN
 from cython.cimports.undwarf.types.dataflow.place_words import (
     PLACE_KIND,
     PLACE_MEMORY,
@@ -133,6 +133,8 @@ class Memory(StackFrame):
         displacement: cython.longlong,
     ) -> cython.int:  # fmt: skip
         base: cython.int = self.state[base_register] if base_register >= 0 else NULL
+        if base == ANYWHERE:
+            base = NOTHING
         if index_register < 0:
             number: cython.bint = base_register >= 0 and (not base or self.base_of(base) == NUMBER)
             if number and self.fixed and displacement:
@@ -250,14 +252,16 @@ class Memory(StackFrame):
         ):
             return where
         value: cython.int = self._at(where, size)
+        anything: cython.bint = not value or value == ANYWHERE
         if not value and size == 8 and base == OBJECT and self.offset_of(where) < 0:
             value = self._at_other(k, m, more)
-        told: cython.bint = size == 8 and self._is_placing(m) and (not value or self.is_several(value))
+            anything = not value
+        told: cython.bint = size == 8 and self._is_placing(m) and (anything or self.is_several(value))
         if told and self.memory_variable(k, m, more):
             # A member that may lead to anything, in which a variable is that says to what.
             said: cython.int = self.held(self.frame[self.found * PLACE_WORDS + PLACE_TYPE], self.within, size)
             # A pointer may be the first member of one of several; not if it is itself one of these.
-            if said and (not value or self.questions.may_be(self.type_of(value), self.type_of(said))):
+            if said and (anything or self.questions.may_be(self.type_of(value), self.type_of(said))):
                 return said
         return self.own_name(value, k)
 

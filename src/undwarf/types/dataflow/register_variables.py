@@ -5,7 +5,7 @@ from typing import Any
 
 import cython
 from cython.cimports.undwarf.types.dataflow.bases import ADDRESS, FRAME, NUMBER, OBJECT
-from cython.cimports.undwarf.types.dataflow.known_values import NOTHING, NULL
+from cython.cimports.undwarf.types.dataflow.known_values import ANYWHERE, NOTHING, NULL
 from cython.cimports.undwarf.types.dataflow.place_words import (
     PLACE_IN_REGISTER,
     PLACE_KIND,
@@ -156,7 +156,7 @@ class RegisterVariables(State):
                 # What was copied from there, or to there, is the same.
                 self.replace(known, value)
                 self._told_from(k, register, value)
-            elif not known:
+            elif not known or known == ANYWHERE:
                 self._told_from(k, register, value)
             elif self.base_of(known) == OBJECT and self.symbol_of(known) and not self.step_of(known):
                 # One of several, of which a variable says which one it is.

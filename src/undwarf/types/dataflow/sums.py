@@ -9,7 +9,7 @@ from typing import Any
 
 import cython
 from cython.cimports.undwarf.types.dataflow.bases import ADDRESS, NUMBER, OBJECT, PERCPU, POISON, VIRTUAL
-from cython.cimports.undwarf.types.dataflow.known_values import NOTHING, NOWHERE, NULL, UNKNOWN
+from cython.cimports.undwarf.types.dataflow.known_values import ANYWHERE, NOTHING, NOWHERE, NULL, UNKNOWN
 
 from undwarf.types.dataflow.interned import Values
 
@@ -115,6 +115,8 @@ class Sums:
     @cython.exceptval(-1)
     def add(self, left: cython.int, right: cython.int) -> cython.int:
         """The sum; nothing if neither part says anything."""
+        left = NOTHING if left == ANYWHERE else left
+        right = NOTHING if right == ANYWHERE else right
         if not left and not right:
             return NOTHING
         a: cython.int = left if left else UNKNOWN
@@ -159,6 +161,8 @@ class Sums:
         if step == 1 and offset < 0 and self.base_of(a) == NUMBER:
             # As in `moved`.
             offset = 0
+        if self.base_of(a) == NUMBER:
+            return self.values.intern(NUMBER, 0, step, symbol, offset)
         return self.values.intern(self.base_of(a), self.type_of(a), step, symbol, offset)
 
     @cython.cfunc
@@ -225,7 +229,7 @@ class Sums:
     @cython.exceptval(-1)
     def difference(self, left: cython.int, right: cython.int) -> cython.int:
         """left - right."""
-        if not right:
+        if not right or right == ANYWHERE:
             return NOTHING if not left or self.base_of(left) == NUMBER else self.add(left, NOTHING)
         if self.base_of(right) == NUMBER:
             return self.add(left, self.scaled(right, -1))

@@ -197,7 +197,8 @@ class Tracker:
             found += [(register, (OBJECT, t, 0, 0, 0)) for register, t in self.facts.wholes.items()]
         known = {register for register, _value in found}
         found += [(register, (OBJECT, t, 0, 0, 0)) for register, t in self.facts.entry.items() if register not in known]
-        return found
+        known |= self.facts.entry.keys()
+        return found + [one for one in self.questions.anything() if one[0] not in known]
 
     def known_at_entry(self, register: int) -> bool:
         """Whether it is known what a register leads to at the function's begin, otherwise than by facts."""

@@ -4,3 +4,4 @@ NOTHING: int
 UNKNOWN: int
 NULL: int
 NOWHERE: int
+ANYWHERE: int
