@@ -9,8 +9,9 @@ from undwarf.disasm.x86_64 import MACHINE
 from undwarf.types.dataflow.flow import FunctionFlow
 from undwarf.types.dataflow.program import Program
 from undwarf.types.dataflow.tracking import Tracker
+from undwarf.types.layouts.model import Kind, TypeRecord
 from undwarf.types.sources.places import Place, PlaceKind
-from undwarf.types.uses.homes import is_extended, just_as_large
+from undwarf.types.uses.homes import array_above, is_extended, just_as_large
 
 RBX = 3
 ENTRY, STORE, END = 0, 4, 8
@@ -102,3 +103,37 @@ def test_a_number_may_be_kept_as_a_larger_one_where_nothing_is_behind_it(fake: F
 def test_a_number_with_a_point_is_not_extended(fake: Fake, tmp_path: Path) -> None:
     put(fake, "number", fake.double, ENTRY, END)
     assert at(fake, "movups 8(%rsp),%xmm0", tmp_path) == ("number", False)
+
+
+@pytest.mark.parametrize(
+    ("begin", "less", "scale", "named", "place"),
+    [
+        # Two are taken away from what goes up by two, as from the top of a stack of pairs.
+        (-64, 1, 8, True, 8),
+        (-64, 2, 8, True, 0),
+        (-56, 1, 8, True, 16),
+        # It is below zero for more than a turn, as where one counts up to the end of what is before.
+        (-64, 3, 8, True, None),
+        (-64, 0, 8, True, None),
+        # Its elements are larger, or no array is there.
+        (-64, 1, 2, True, None),
+        (-64, 1, 8, False, None),
+    ],
+)
+def test_an_index_that_is_first_below_zero_is_into_the_array_that_is_named(
+    fake: Fake, tmp_path: Path, begin: int, less: int, scale: int, named: bool, place: int | None
+) -> None:
+    array = fake.graph.add(TypeRecord(Kind.ARRAY, target=fake.long, count=6))
+    put(fake, "before", fake.node, 0, 99, -104)
+    if named:
+        put(fake, "array", array, 0, 99, -72)
+    pairs = "xor %ecx,%ecx; jmp 2f; 1: add $2,%rcx; 2: dec %edi; jg 1b"
+    code = assemble(f"{pairs}; lea -{less}(%rcx),%rax; mov {begin}(%rsp,%rax,{scale}),%rdx; ret", tmp_path)
+    flow = FunctionFlow(MACHINE.listing(code, 0), MACHINE)
+    tracker = Tracker(Program(fake, MACHINE), flow, 0, len(code))
+    k = len(flow.instructions) - 2
+    tracker.before(k)
+    where = tracker.address_of(k, 0)
+    assert where is not None
+    found = array_above(tracker, k, flow.instructions[k].memory[0], where, 8)
+    assert (found and (found[0].name, found[1])) == (("array", place) if place is not None else None)

@@ -23,7 +23,7 @@ from undwarf.types.uses.casts import read_as
 from undwarf.types.uses.characters import by_sign, in_a_row, leads_on, only_bytes
 from undwarf.types.uses.dispatches import table_at
 from undwarf.types.uses.headers import in_header
-from undwarf.types.uses.homes import array_behind, is_extended, just_as_large, taken_apart
+from undwarf.types.uses.homes import array_above, array_behind, is_extended, just_as_large, taken_apart
 from undwarf.types.uses.pointer_uses import accessed, everywhere, kept_as, meant
 from undwarf.types.uses.said_parts import in_whole_of_parts
 from undwarf.types.uses.spills import put_aside
@@ -314,6 +314,8 @@ class Operands:
         named = tracker.has_variables
         if named and where[2] and (found is None or self._graph.is_scalar(found[0].type)):
             found = array_behind(tracker, k, where) or found
+        if named and where[2] and (found is None or not self._graph.is_array(found[0].type)):
+            found = array_above(tracker, k, operand, where, size) or found
         if not where[2]:
             found = just_as_large(tracker, k, operand, where[4], size, found)
         if found is None:

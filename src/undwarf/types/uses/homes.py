@@ -5,13 +5,13 @@ Compilers put variables of several sizes into one place. What is known of it at 
 that: a store may end it, and a variable that is stored there has the place from the next instruction on.
 """
 
-from undwarf.disasm import Action, Instruction, Memory
+from undwarf.disasm import NONE, Action, Instruction, Memory
 from undwarf.types.dataflow.tracking import Tracker
-from undwarf.types.dataflow.values import Value
+from undwarf.types.dataflow.values import FRAME, NUMBER, Value
 from undwarf.types.layouts.model import Kind, TypeGraph
 from undwarf.types.sources.places import Place, PlaceKind
 
-__all__ = ["array_behind", "is_extended", "just_as_large", "taken_apart"]
+__all__ = ["array_above", "array_behind", "is_extended", "just_as_large", "taken_apart"]
 
 _STORE = Action.STORE
 _REGISTER = PlaceKind.REGISTER
@@ -85,6 +85,24 @@ def array_behind(tracker: Tracker, k: int, where: Value) -> tuple[Place, int] | 
             first = tracker.graph.is_array(found[0].type) and tracker.graph.stride(found[0].type) == step > found[1]
             return found if first else None
     return None
+
+
+def array_above(tracker: Tracker, k: int, operand: Memory, where: Value, size: int) -> tuple[Place, int] | None:
+    """The array in the frame where an operand is without its index, if that is first below zero, by a step at most, as
+    one from which more is subtracted than was added: only from zero on it is an index."""
+    graph = tracker.graph
+    index = tracker.register(operand.index) if operand.index != NONE else None
+    base = tracker.register(operand.base) if operand.base != NONE else None
+    if index is None or index[0] != NUMBER or not -abs(index[2]) <= index[4] < 0:
+        return None
+    if base is None or base[0] != FRAME or base[2]:
+        return None
+    begin, step = base[4] + operand.displacement, abs(where[2])
+    found = tracker.stack_variable(k, begin)
+    stride = graph.stride(found[0].type) if found is not None and graph.is_array(found[0].type) else 0
+    if found is None or not stride or step % stride or size > stride or found[1] % stride:
+        return None
+    return found[0], found[1] + (where[4] - begin) % step
 
 
 def taken_apart(tracker: Tracker, pc: int, found: Place, offset: int) -> tuple[Place, int]:
