@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, cdivision=True, initializedcheck=False
-"""What a branch says of a register: that it is 0 on one of the two ways."""
+"""What a branch says of a register: that it, or its lower half, is 0 on one of the two ways."""
 
 from typing import Any
 
@@ -13,6 +13,8 @@ from undwarf.buffers import zeros
 
 NEAR = cython.declare(cython.Py_ssize_t, 6)
 """Instructions before a branch in which the test is looked for that it depends on."""
+HALF = cython.declare(cython.int, 1 << 10)
+"""Added where only the lower half of the register was tested."""
 
 
 @cython.locals(
@@ -22,7 +24,8 @@ NEAR = cython.declare(cython.Py_ssize_t, 6)
     written=cython.ulonglong,
 )  # fmt: skip
 def zero_behind(listing: Any, column: Any, count: int) -> memoryview:
-    """By block, twice the register that is 0 on one of the two ways behind it, and which way that is; -1 for none.
+    """By block, twice the register that is 0 on one of the two ways behind it, and which way that is, and HALF where
+    only its lower half is; -1 for none.
 
     ``column``: of so many blocks where they begin, where they end, a number each and where their successors begin.
     """
@@ -47,8 +50,8 @@ def zero_behind(listing: Any, column: Any, count: int) -> memoryview:
             action = rows[row + ROW_ACTION]
             if action == TEST:
                 left = rows[row + ROW_LEFT]
-                if rows[row + ROW_WIDTH] == 8 and 0 <= left < 64 and not written >> left & 1:
-                    found[number] = 2 * left + way
+                if rows[row + ROW_WIDTH] >= 4 and 0 <= left < 64 and not written >> left & 1:
+                    found[number] = 2 * left + way + (0 if rows[row + ROW_WIDTH] == 8 else HALF)
                 break
             if action != COPY and action != LOAD and action != STORE and action != LEA:
                 # It may be what the flags are of.

@@ -27,6 +27,8 @@ from undwarf.types.dataflow.living import Living
 
 REGISTERS = cython.declare(cython.Py_ssize_t, 96)
 """Registers of a state, by DWARF number; stack slots come behind them."""
+HALF = cython.declare(cython.int, 1 << 10)
+"""Of a test of a register's lower half, as in undwarf.types.dataflow.branches."""
 
 
 @cython.final
@@ -162,6 +164,7 @@ class FixedPoint(Effects):
         following=cython.Py_ssize_t,
         lowest=cython.Py_ssize_t,
         zero=cython.int,
+        half=cython.bint,
         changed=cython.bint,
         budget=cython.longlong,
     )
@@ -234,8 +237,11 @@ class FixedPoint(Effects):
                 if rank[following] < 0 or queued[settled + following]:
                     continue
                 zero = self.zeros[number]
+                half = zero >= HALF
+                if half:
+                    zero -= HALF
                 if zero >= 0 and zero & 1 == i - self.following_first[number]:
-                    changed = self._merge_zero(following, zero >> 1)
+                    changed = self._merge(following) if half else self._merge_zero(following, zero >> 1)
                 elif zero >= 0 and self.state[zero >> 1] == NULL:
                     # It is nothing so far, as at a loop's begin, and nobody goes there.
                     continue
