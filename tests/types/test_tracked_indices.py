@@ -307,6 +307,18 @@ def test_what_steps_of_a_variable_s_size_lead_to_is_no_next_one_of_it(fake: Fake
     assert touched(text.replace("40(%rdi)", "8(%rdi)")) == [f"before.{'abcd'[(start - 0x2000) // 8 + 1]}"]
 
 
+@pytest.mark.parametrize(("way", "told"), [("jne 2f", "item.value"), ("jne 3f", "?")])
+def test_what_is_loaded_by_an_index_that_is_a_number_at_first_is_known_behind_a_branch(
+    fake: Fake, touched: Touched, way: str, told: str
+) -> None:
+    """What lies behind an object is nothing; where another way leads there as well, something else may be there."""
+    fake.takes((RDI, fake.node))
+    loop = "mov $1,%ecx; 1: mov %rcx,%rbx; shl $5,%rbx; mov 24(%rdi,%rbx),%rax; test %rdx,%rdx"
+    code = f"{loop}; {way}; test %rsi,%rsi; mov $0x2000,%eax; 3: mov 24(%rax),%r8; 2: add $1,%rcx; cmp %r9,%rcx; jne 1b"
+    code = code if way == "jne 3f" else code.replace("mov $0x2000,%eax; ", "")
+    assert touched(f"{code}; ret")[-1] == told
+
+
 @pytest.mark.parametrize(("room", "told"), [(16, "range.first[]"), (48, "?")])
 def test_steps_lead_through_no_array_that_is_shorter_than_they_are(
     fake: Fake, touched: Touched, room: int, told: str

@@ -41,6 +41,8 @@ class FixedPoint(Effects):
     pool_used: cython.Py_ssize_t
     entries = cython.declare("int[::1]")
     """By block, where in ``pool`` what is known at its begin is, and of how many slots; -1 for nothing yet."""
+    ways = cython.declare("unsigned char[::1]")
+    """By block, in how many ways it is come to, up to two."""
     block_first = cython.declare("const int[::1]")
     block_end = cython.declare("const int[::1]")
     rule_register = cython.declare("const int[::1]")
@@ -183,6 +185,7 @@ class FixedPoint(Effects):
             self.entries[2 * number + 1] = -1
         for i in range(len(order)):
             rank[order[i]] = i
+        self._count_ways(order, roots)
         lowest = len(order)
         for i in range(len(order)):
             number = order[i]
@@ -294,9 +297,49 @@ class FixedPoint(Effects):
             return True
         if self.open:
             return False
+        if self.ways[number] < 2:
+            return self._replace_begin(number, slots)
         first: cython.Py_ssize_t = self.entries[2 * number]
         changed: cython.bint = self._meet(first, 0, self.top)
         return self._meet(first + self.top, REGISTERS, slots) or changed
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    @cython.locals(
+        order="const int[::1]", roots="const unsigned char[::1]", i=cython.Py_ssize_t, k=cython.Py_ssize_t,
+        number=cython.Py_ssize_t,
+    )  # fmt: skip
+    def _count_ways(self, order_of: Any, roots_of: Any) -> cython.int:
+        """Count in how many ways blocks are come to, up to two."""
+        order, roots = order_of, roots_of
+        self.ways = zeros("B", len(self.block_first))
+        for i in range(len(order)):
+            number = order[i]
+            if roots[number]:
+                self.ways[number] = 2
+            for k in range(self.following_first[number], self.following_first[number + 1]):
+                if self.ways[self.following[k]] < 2:
+                    self.ways[self.following[k]] += 1
+        return 0
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    @cython.locals(changed=cython.bint, first=cython.Py_ssize_t, i=cython.Py_ssize_t)
+    def _replace_begin(self, number: cython.Py_ssize_t, slots: cython.Py_ssize_t) -> cython.bint:
+        """The state becomes what is known at the begin of a block that is come to in one way only, whatever was known
+        there before: what an index leads to may only be known when it is seen to change. Whether that changed it."""
+        changed = False
+        first = self.entries[2 * number]
+        for i in range(self.top):
+            if self.pool[first + i] != self.state[i]:
+                self.pool[first + i] = self.state[i]
+                changed = True
+        first += self.top
+        for i in range(slots):
+            if self.pool[first + i] != self.state[REGISTERS + i]:
+                self.pool[first + i] = self.state[REGISTERS + i]
+                changed = True
+        return changed
 
     @cython.cfunc
     @cython.boundscheck(False)
