@@ -340,8 +340,10 @@ def test_an_index_from_where_a_variable_is_said_to_lead_is_of_the_characters_the
     fake.variables.reverse()
     for code in codes:
         assert touched(code)[-1] == "char."
-    # Not from elsewhere, nor of wider ones.
-    assert touched("movb $0,40(%rdi,%rsi); movl $0,32(%rdi,%rsi); movl $0,32(%rdi,%rsi,4); ret") == ["?", "?", "?"]
+    # Wider ones are not, nor is what is elsewhere where they begin further behind the object.
+    assert touched("movl $0,32(%rdi,%rsi); movl $0,32(%rdi,%rsi,4); ret") == ["?", "?"]
+    fake.variables[0] = Place("text", fake.graph.pointer_to(char), PlaceKind.VALUE, RDI, 40, 0, 100)
+    assert [touched(f"movb $0,{offset}(%rdi,%rsi); ret")[0] for offset in (40, 48, 36)] == ["char.", "?", "?"]
 
 
 def test_parts_of_numbers_are_gone_through_in_a_long_array_only(fake: Fake) -> None:
