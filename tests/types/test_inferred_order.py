@@ -1,8 +1,10 @@
 """What is told of a program's functions of which only BTF is there, whichever of them are asked about first."""
 
+from itertools import permutations
 from pathlib import Path
 
-from tests.types.btf_programs import accesses, accesses_of
+import pytest
+from tests.types.btf_programs import accesses, accesses_of, built
 
 from undwarf.elf import ElfFile
 from undwarf.types.opening import open_resolver
@@ -35,3 +37,41 @@ def test_answers_do_not_depend_on_which_function_was_asked_about_first(plain: Pa
         accesses_of(resolver, first)
         after = [(one.address, one.type, one.field, one.how) for one in accesses_of(resolver, "main")]
         assert after == alone
+
+
+# Functions that call each other: who asks for one is told less of those that ask for the other.
+AROUND = r"""
+#define NOINLINE __attribute__((noinline))
+struct one { long n; int k; };
+struct two { struct two *next; long m; int j; };
+static struct one first; static struct two second;
+static NOINLINE void *inner(void *a, void *b, int n);
+static NOINLINE void *outer(void *a, void *b, int n)
+{ if (((struct two *)b)->next) n--;
+  ((struct one *)a)->k--; ((struct two *)b)->j += n;
+  if (n > 4) inner(a, &second, n - 1);
+  if (n > 4) outer(a, b, n - 1);
+  return a; }
+static NOINLINE void *inner(void *a, void *b, int n)
+{ ((struct one *)a)->k--; ((struct two *)b)->m++;
+  if (n > 1) outer(a, b, n - 1);
+  return a; }
+int main(int argc, char **argv)
+{ struct one o = { argc }; struct two t = { 0, argc }; (void)argv;
+  inner(&first, &t, argc); return o.n + t.m; }
+"""
+
+
+@pytest.fixture(scope="module")
+def around(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return built(tmp_path_factory.mktemp("around"), "-O1", AROUND)
+
+
+def test_answers_on_functions_that_call_each_other_do_not_depend_on_the_order(around: Path) -> None:
+    answers = set()
+    for order in permutations(("inner", "outer", "main")):
+        resolver = open_resolver(ElfFile.open(around))
+        assert isinstance(resolver, Resolver)
+        told = {(one.address, one.type, one.field) for name in order for one in accesses_of(resolver, name)}
+        answers.add(frozenset(told))
+    assert len(answers) == 1

@@ -79,6 +79,7 @@ class Callers:
         self._flow_of = flow_of
         self._kept: OrderedDict[int, Inference] = OrderedDict()
         self._partial: set[int] = set()
+        """Those of which less was told than others may be told, as who asked, or was told less itself, was left out."""
         self._asking: list[int] = []
         self._through: dict[int, list[tuple[int, dict[int, int]]]] = {}
         """By aggregate, calls of members in functions that take a pointer to it."""
@@ -95,6 +96,7 @@ class Callers:
         """What a function's values are; ``tracker`` is its data flow without any facts, where that is at hand."""
         known = self._kept.get(low)
         if known is not None and (low not in self._partial or self._asking):
+            self._cut = self._cut or low in self._partial
             self._kept.move_to_end(low)
             return known
         if not self._asking:
@@ -125,7 +127,7 @@ class Callers:
             made.release()
             made = Inference(self._program, body, FromOutside(made.given, wholes, bases, loaded), self)
         cut, self._cut = self._cut, outer or self._cut
-        (self._partial.add if cut and self._asking else self._partial.discard)(low)
+        (self._partial.add if cut else self._partial.discard)(low)
         self._kept[low] = made
         if len(self._kept) > _KEPT:
             gone, dropped = self._kept.popitem(last=False)
@@ -145,6 +147,7 @@ class Callers:
         """Another function, as long as not too many were looked into for the one that is asked for."""
         known = self._kept.get(low)
         if known is not None:
+            self._cut = self._cut or low in self._partial
             return known
         found = self._flow_of(low)
         if found is None or len(found[0].instructions) > self._graph.limits.inferred_instructions:
@@ -163,6 +166,7 @@ class Callers:
         self._asking.append(low)
         for site in sites:
             made = self._other(site) if site not in self._asking else None
+            self._cut = self._cut or (site in self._asking and site != low)
             if made is not None:
                 yield made
         self._asking.pop()
