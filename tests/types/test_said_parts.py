@@ -48,6 +48,8 @@ def nodes(program: Path, function: str) -> tuple[set[str], int]:
 def test_a_reference_into_a_node_tells_which_it_is(program: Path) -> None:
     found, unknown = nodes(program, "emptied")
     assert any("level" in name for name in found)
+    # Of the other tree nothing says but that a number with a point is there.
+    assert any("double" in name for name in found)
     assert not unknown
 
 

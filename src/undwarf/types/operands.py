@@ -105,7 +105,7 @@ class Operands:
         if isinstance(located, str):
             located = table_at(tracker, k, where, size) or located
         if operand.floating and not isinstance(located, str) and located.how == "container":
-            located = self._with_point(where, located, size)
+            located = self._with_point(tracker, where, located, size)
         base = tracker.facts.bases.get(where[1], VOID)
         if base and not where[2] and where[4] + size <= self._graph.size(base):
             located = locate(self._graph, base, 0, where[4], size)
@@ -149,18 +149,32 @@ class Operands:
         how = located.how if located.how == "container" else self._provenance(tracker, k, operand, where)
         return self._typed(made, operand, size, located, how)
 
-    def _with_point(self, where: Value, located: Located, size: int) -> Located | str:
+    def _with_point(self, tracker: Tracker, where: Value, located: Located, size: int) -> Located | str:
         """A number with a point beside an object: in what that is a part of, if such a number is there, else in the
-        next of several objects, or the one before."""
+        next of several objects, or the one before, or in the only other thing around it that has one there."""
         graph = self._graph
         if graph.kind(graph.strip(located.field.type)) == Kind.FLOAT:
             return located
         place = where[4] % max(graph.size(where[1]), 1)
         found = graph.member_at(where[1], place, size)
-        if found is None or found.offset or graph.size(found.type) != size:
+        whole = found is not None and not found.offset and graph.size(found.type) == size
+        if found is not None and whole and self._has_float(where[1], place, size):
+            return Located(where[1], place, found, "array")
+        around = {
+            graph.canonical(t): (t, at + where[4])
+            for t, at in tracker.questions.embedders.around(where[1])
+            if self._has_float(t, at + where[4], size)
+        }
+        if len(around) != 1:
             return "used as something else as well"
-        floats = [graph.kind(graph.strip(one)) == Kind.FLOAT for one in graph.scalars_at(where[1], place, size)]
-        return Located(where[1], place, found, "array") if any(floats) else "used as something else as well"
+        t, offset = next(iter(around.values()))
+        field = graph.member_at(t, offset, size)
+        return Located(t, offset, field, "container") if field is not None else "used as something else as well"
+
+    def _has_float(self, t: int, offset: int, size: int) -> bool:
+        """Whether a number with a point is there, of members of a union in one of them."""
+        graph = self._graph
+        return any(graph.kind(graph.strip(one)) == Kind.FLOAT for one in graph.scalars_at(t, offset, size))
 
     def _together(
         self, tracker: Tracker, k: int, operand: Memory, number: int, where: Value, size: int
