@@ -87,7 +87,7 @@ class Limits:
     """Types of one binary that are numbered; each costs about 200 bytes once it is looked at."""
     type_bytes: int = 1 << 47
     """Size of one type; a larger one is damage."""
-    callers_followed: int = 32
+    callers_followed: int = 16
     """Functions of a program without DWARF that are looked into to tell what one of them is given."""
     inferred_instructions: int = 20_000
     """Instructions of a function without DWARF whose values are told by what they are used as."""
