@@ -12,6 +12,7 @@ from undwarf.elf import ElfFile
 from undwarf.errors import UndwarfError
 from undwarf.limits import Limits
 from undwarf.types.resolve import Resolver
+from undwarf.types.sources.definitions import Definitions
 from undwarf.types.sources.from_dwarf import DwarfSource
 
 LIMITS = Limits(types=20_000, dwarf_bytes=1 << 20, section_bytes=1 << 22, type_steps=512)
@@ -107,7 +108,9 @@ def look(program: bytes) -> None:
     source.thread_local_at(0)
     for name in ("walk", "malloc", "_Z5total"):
         source.prototype_named(name)
-    source.types.definitions()
+    Definitions(source.types.spaces, lambda _entry, name: name).by_name()
+    for name in ("node", "std::node", "tree<int>"):
+        source.types.named(name)
     for t in range(min(len(graph), 200)):
         graph.canonical(t)
         graph.parameters(t)

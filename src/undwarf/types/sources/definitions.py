@@ -32,7 +32,7 @@ class Definitions:
     def of(self, entry: Entry, name: str, full: str) -> _Place | None:
         """The definition that a declaration stands for, whose plain name and whole name are these; None if there is
         none."""
-        known = self._definitions()
+        known = self.by_name()
         written = name if name in known else name.partition("<")[0]
         for space, unit, offset in known.get(written, ()):
             other = space.entry_in(unit, offset)
@@ -68,7 +68,7 @@ class Definitions:
                     typedef = typedef or (space, die)
         return typedef
 
-    def _definitions(self) -> dict[str, list[tuple[Space, int, int]]]:
+    def by_name(self) -> dict[str, list[tuple[Space, int, int]]]:
         """(space, unit, offset) of the types that are defined anywhere, by plain name; found when first needed."""
         found = self._by_name
         if found is None:
