@@ -5,6 +5,7 @@ import json
 import re
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.shell_completion import BashComplete
@@ -53,9 +54,9 @@ def row(name: str, made: Counts, **members: Counts) -> TypeRow:
     return TypeRow(name, 24, lambda: (TypeGraph(), VOID), made, fields)
 
 
-def shown(found: DataTypes, write: Callable[..., None] = listed.write, **options: object) -> list[str]:
+def shown(found: DataTypes, write: Callable[..., None] = listed.write, **options: Any) -> list[str]:
     sink = io.StringIO()
-    write(found, "cycles", sink, TypesOptions(path="perf.data", **options))  # type: ignore[arg-type]
+    write(found, "cycles", sink, TypesOptions(path="perf.data", **options))
     return sink.getvalue().splitlines()
 
 
@@ -186,7 +187,9 @@ def test_types_in_a_flame_graph_are_no_unknown_code(server: tuple[Path, Path], t
     page = tmp_path / "page.html"
     done = CliRunner().invoke(undwarf, ["flamegraph", "--by", "type", "-o", str(page), str(server[1])])
     assert done.exit_code == 0, done.output
-    made = json.loads(re.search(r"{\"title.*}", page.read_text())[0])  # type: ignore[index]
+    found = re.search(r"{\"title.*}", page.read_text())
+    assert found is not None
+    made = json.loads(found[0])
     kinds = {
         (name, made["kinds"][kind], dso)
         for name, kind, dso in zip(made["name"], made["kind"], made["dso"], strict=True)

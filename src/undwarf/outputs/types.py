@@ -54,10 +54,7 @@ def write(found: DataTypes, name: str, sink: TextIO, options: TypesOptions) -> N
     paint = Paint(options.colour)
     write_head(found, name, sink, options)
     total = found.total or 1
-    least = options.percent_limit * total / 100
-    shown = [row for row in found.types if row.counts.weight >= least]
-    if options.rows:
-        del shown[options.rows :]
+    shown = options.shown(found.types, total)
     if not shown:
         return
     columns = Columns(found)
@@ -68,7 +65,7 @@ def write(found: DataTypes, name: str, sink: TextIO, options: TypesOptions) -> N
         name = options.fitted(printable(row.name), " " * columns.width, " ", size, note)
         sink.write(f"{numbers} {paint.bold(name)}{paint.dim(size + note)}\n")
         members = sorted(row.fields.values(), key=lambda one: (-one.counts.weight, one.offset))
-        visible = [one for one in members if one.counts.weight >= least / 4][:_MOST_FIELDS]
+        visible = [one for one in members if one.counts.weight >= options.least(total) / 4][:_MOST_FIELDS]
         for one in visible:
             sink.write(f"{columns.numbers(one.counts, total, paint)}   {_member(one)}")
             sink.write(paint.dim(inferred_note(one.counts)) + "\n")

@@ -35,10 +35,7 @@ def write_code(found: DataTypes, name: str, sink: TextIO, options: TypesOptions)
     paint = Paint(options.colour)
     write_head(found, name, sink, options)
     total = found.total or 1
-    least = options.percent_limit * total / 100
-    shown = [row for row in found.instructions if row.counts.weight >= least]
-    if options.rows:
-        del shown[options.rows :]
+    shown = options.shown(found.instructions, total)
     at_room = max([len("Address"), *(len(f"{row.access.address:#x}") for row in shown)])
     most_touched, most_insn = _rooms(options.width, at_room)
     touched = [_touched(row.access, most_touched) for row in shown]

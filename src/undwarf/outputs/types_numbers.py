@@ -1,13 +1,17 @@
 """Shares and columns of numbers that stand before types, members and instructions in the terminal."""
 
+from typing import TypeVar
+
 from undwarf.lazy_dataclasses import dataclass
 from undwarf.outputs.escape import printable
 from undwarf.outputs.paint import Paint, cells
 from undwarf.outputs.signatures import shorten
 from undwarf.outputs.types_findings import inferred_text
-from undwarf.views.datatypes import Counts, DataTypes
+from undwarf.views.datatypes import Counts, DataTypes, InstructionRow, TypeRow
 
 __all__ = ["Columns", "TypesOptions", "inferred_note", "levels", "share_text"]
+
+Row = TypeVar("Row", TypeRow, InstructionRow)
 
 _LEAST_NAME = 16
 """Columns of a type's or function's name that are left on however narrow a terminal."""
@@ -26,6 +30,15 @@ class TypesOptions:
     precise: bool = False
     """Samples stop at the access itself: nothing is to be gained by looking before it."""
     width: int | None = None
+
+    def least(self, total: int) -> float:
+        """The weight from which on a row is shown."""
+        return self.percent_limit * total / 100
+
+    def shown(self, rows: list[Row], total: int) -> list[Row]:
+        """The rows that have enough of a whole, as many as are wanted."""
+        least = self.least(total)
+        return [row for row in rows if row.counts.weight >= least][: self.rows or None]
 
     def fitted(self, name: str, *others: str) -> str:
         """A name that leaves room for what else is in its line."""

@@ -76,6 +76,15 @@ def _is_told(one: Access) -> bool:
     return one.typed or one.reason != NOTHING_KNOWN
 
 
+def _ways_of_kernels(elf: ElfFile, symbols: SymbolTable | None) -> "KernelWays | None":
+    """Which ways kernels of x86-64 take; read for them alone."""
+    if elf.machine != _EM_X86_64:
+        return None
+    from undwarf.types.dataflow.ways import KernelWays
+
+    return KernelWays(elf, symbols)
+
+
 class Resolver:
     """Answers for one binary. `source` says what its debugging information knows; `debug` is the file with symbols, if
     that is another; `symbols` are given where no file has them."""
@@ -103,11 +112,7 @@ class Resolver:
         linked = not isinstance(elf, ObjectFile)
         self._operands = Operands(self.binary, source, kernel=kernel, linked=linked)
         self._kernel = kernel
-        self._ways: "KernelWays | None" = None  # noqa: UP037
-        if kernel and elf.machine == _EM_X86_64:
-            from undwarf.types.dataflow.ways import KernelWays
-
-            self._ways = KernelWays(elf, self.binary.symbols)
+        self._ways = _ways_of_kernels(elf, self.binary.symbols) if kernel else None
         if machine is not None:
             symbols = getattr(source, "symbols", None)
             self.program = Program(

@@ -4,7 +4,7 @@
 
 from enum import IntEnum
 
-from undwarf.buffers import zeros
+from undwarf.buffers import longer, zeros
 from undwarf.profile.model import NONE, Column, FrameColumns, Profile, StackColumns
 from undwarf.views.grouping import Pairs, look_up, widen
 
@@ -69,24 +69,23 @@ def part_by_kind(profile: Profile, behind: frozenset[int], at: frozenset[int]) -
 def _with_copies(frames: FrameColumns, copied: list[int]) -> FrameColumns:
     """The frames, and behind them copies of some."""
 
-    def longer(column: Column) -> Column:
+    def whole(column: Column) -> Column:
         return _joined(column, [column[frame] for frame in copied])
 
     return FrameColumns(
-        longer(frames.image),
-        longer(frames.address),
-        longer(frames.provenance),
-        longer(frames.function),
-        longer(frames.runtime) if frames.runtime is not None else None,
-        longer(frames.inline_depth),
-        longer(frames.file) if frames.file is not None else None,
-        longer(frames.line) if frames.line is not None else None,
+        whole(frames.image),
+        whole(frames.address),
+        whole(frames.provenance),
+        whole(frames.function),
+        whole(frames.runtime) if frames.runtime is not None else None,
+        whole(frames.inline_depth),
+        whole(frames.file) if frames.file is not None else None,
+        whole(frames.line) if frames.line is not None else None,
     )
 
 
 def _joined(column: Column, more: list[int]) -> Column:
-    made = zeros(column.format, len(column) + len(more))  # type: ignore[arg-type]
-    made[: len(column)] = column
+    made = longer(column, len(column), len(column) + len(more))
     for k, value in enumerate(more, len(column)):
         made[k] = value
     return made

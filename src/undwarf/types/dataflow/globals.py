@@ -46,14 +46,14 @@ class Globals:
 
     def global_at(self, address: int) -> tuple[int, int, str] | None:
         """(type, offset in it, name) of the global variable at an address."""
-        found = self._known.get(address, 0)
-        if found == 0:
-            at = address & 0xFFFFFFFFFFFFFFFF
-            got = self._program.source.global_at(at) or self._undescribed(at)
-            found = None if got is None else (got[0].type, got[1], got[0].name)
-            if len(self._known) < _KEPT:
-                self._known[address] = found
-        return found  # type: ignore[return-value]
+        if address in self._known:
+            return self._known[address]
+        at = address & 0xFFFFFFFFFFFFFFFF
+        got = self._program.source.global_at(at) or self._undescribed(at)
+        found = None if got is None else (got[0].type, got[1], got[0].name)
+        if len(self._known) < _KEPT:
+            self._known[address] = found
+        return found
 
     def _undescribed(self, address: int) -> "tuple[GlobalVariable, int] | None":
         symbol = self._program.symbol_at(address) if self._variables else None

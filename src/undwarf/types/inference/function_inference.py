@@ -65,6 +65,9 @@ class FromOutside(NamedTuple):
     loaded: Mapping[int, tuple[int, int, int]] = {}
 
 
+FROM_NOBODY = FromOutside()
+
+
 class Inference:
     """Follows a function until nothing new is found; its ``tracker`` is the data flow that knows it all.
 
@@ -76,7 +79,7 @@ class Inference:
         self,
         program: Program,
         body: FunctionBody,
-        known: FromOutside = FromOutside(),  # noqa: B008
+        known: FromOutside = FROM_NOBODY,
         callees: Callees | None = None,
         tracker: Tracker | None = None,
     ) -> None:

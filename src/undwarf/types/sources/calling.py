@@ -6,6 +6,8 @@ Itanium C++ ABI, 3.1.2, for classes that are passed by their address.
 """
 
 import re
+from collections.abc import Callable
+from typing import TypeVar
 
 from undwarf.types.layouts.model import Kind, TypeGraph
 
@@ -14,6 +16,8 @@ INTEGER_REGISTERS = (5, 4, 1, 2, 8, 9)
 
 _IN_REGISTERS, _ON_STACK = 0, 1
 """What is kept of parameters, by these and what they are returned with: the same functions are called everywhere."""
+
+_Found = TypeVar("_Found")
 
 _CLONE_MARKS = (".isra.", ".constprop.", ".part.", ".cold", ".lto_priv.", ".llvm.", ".specialized.", ".resolver")
 
@@ -41,6 +45,23 @@ def is_clone(name: str) -> bool:
     return "." in name and any(mark in name for mark in _CLONE_MARKS)
 
 
+def _kept(
+    graph: TypeGraph,
+    what: int,
+    parameters: "tuple[tuple[str, int], ...]",
+    returns: int,
+    find: "Callable[[TypeGraph, tuple[tuple[str, int], ...], int], _Found]",
+) -> _Found:
+    """What is found of parameters, once for all functions that have the same; not while types are still being read."""
+    key = (what, parameters, returns)
+    known: _Found | None = graph.passed.get(key)
+    if known is None:
+        known = find(graph, parameters, returns)
+        if graph.settled:
+            graph.passed[key] = known
+    return known
+
+
 def argument_registers(
     graph: TypeGraph, parameters: "tuple[tuple[str, int], ...]", returns: int
 ) -> tuple[tuple[int, int, int], ...]:
@@ -49,13 +70,7 @@ def argument_registers(
     A parameter passed by its address counts with a type of its own, a pointer. What comes behind a parameter whose size
     is not known is left out.
     """
-    key = (_IN_REGISTERS, parameters, returns)
-    known = graph.passed.get(key)
-    if known is None:
-        known = _in_registers(graph, parameters, returns)
-        if graph.settled:
-            graph.passed[key] = known
-    return known
+    return _kept(graph, _IN_REGISTERS, parameters, returns, _in_registers)
 
 
 def _in_registers(
@@ -116,13 +131,7 @@ def stack_arguments(
     graph: TypeGraph, parameters: "tuple[tuple[str, int], ...]", returns: int
 ) -> tuple[tuple[int, int], ...]:
     """(offset from the call frame address, type) of each parameter that the caller puts on the stack."""
-    key = (_ON_STACK, parameters, returns)
-    known = graph.passed.get(key)
-    if known is None:
-        known = _on_stack(graph, parameters, returns)
-        if graph.settled:
-            graph.passed[key] = known
-    return known
+    return _kept(graph, _ON_STACK, parameters, returns, _on_stack)
 
 
 def _on_stack(graph: TypeGraph, parameters: "tuple[tuple[str, int], ...]", returns: int) -> tuple[tuple[int, int], ...]:
