@@ -16,12 +16,13 @@ from undwarf.limits import DEFAULT, Limits
 from undwarf.perfdata import EventAttr, Features, PerfData, Records, open_perf_data
 from undwarf.perfdata.event_stops import EventStops, event_stops
 from undwarf.profile import model
-from undwarf.profile.build import Progress, Spaces, build_profile, comms_of, name_frames, replay_spaces
+from undwarf.profile.build import Naming, Progress, build_profile, comms_of, name_frames, replay_spaces
 from undwarf.profile.filters import Filters, select
+from undwarf.spaces.replayed import Spaces
 from undwarf.symbols.resolver import Resolver, ResolverOptions
 from undwarf.unwind.machines import AARCH64, machine_of
 from undwarf.unwind.places import Places
-from undwarf.unwind.unwinder import walk_samples
+from undwarf.unwind.unwinder import Walking, walk_samples
 
 if TYPE_CHECKING:
     from undwarf.images.debuginfod import Debuginfod
@@ -247,20 +248,17 @@ class Recording:
             self.spaces,
             self.images,
             self.sources if callers else self._places(),
-            self._options,
+            Walking(limits, jobs, runtime, returns, callers, self.memory),
+            Naming(
+                self._options,
+                names=names,
+                lines_of=self.lines if inline or lines else None,
+                inline=inline,
+                lines=inline if lines is None else lines,
+            ),
             filters=filters,
-            limits=limits,
-            jobs=jobs,
             by_time=by_time,
-            runtime=runtime,
-            names=names,
-            lines_of=self.lines if inline or lines else None,
-            inline=inline,
-            lines=inline if lines is None else lines,
             progress=progress,
-            memory=self.memory,
-            returns=returns,
-            callers=callers,
         )
         return Profile._of(made)
 
@@ -301,15 +299,11 @@ class Recording:
         walked = walk_samples(
             self.data,
             self.records,
-            self.spaces.replay,
-            self.spaces.space_of,
-            self.spaces.kernel_of,
+            self.spaces,
             self.sources,
             selected,
-            limits=limits,
-            jobs=jobs,
-            runtime=True,
-            progress=step("walking stacks"),
+            Walking(limits, jobs, runtime=True),
+            step("walking stacks"),
         )
         kernel = Resolver(self.images, self._options, records=self.records).kernel()
         if kernel is not None:

@@ -7,7 +7,6 @@ from undwarf.buffers import absent, zeros
 from undwarf.images import Image, ImageStore
 from undwarf.images.kinds import bits_of_name
 from undwarf.lazy_dataclasses import dataclass
-from undwarf.limits import DEFAULT, Limits
 from undwarf.perfdata import EventAttr, PerfData, Records, SampleField
 from undwarf.perfdata.ordering import take
 from undwarf.profile.filters import Filters, select
@@ -22,10 +21,11 @@ from undwarf.profile.model import (
     StackColumns,
 )
 from undwarf.spaces.replay import Replay
+from undwarf.spaces.replayed import Spaces
 from undwarf.symbols.resolver import UNKNOWN, Resolver, ResolverOptions
 from undwarf.unwind.places import Places
 from undwarf.unwind.remap import remap
-from undwarf.unwind.unwinder import Memory, Walked, walk_samples
+from undwarf.unwind.unwinder import Walked, Walking, walk_samples
 
 if TYPE_CHECKING:
     from undwarf.symbols.inlines import Inlines, Lines
@@ -37,13 +37,18 @@ Progress = Callable[[str, int, int], None]
 
 
 @dataclass(slots=True, repr=False, eq=False)
-class Spaces:
-    """The replayed address spaces and what each sample saw of them."""
+class Naming:
+    """What is told of frames beside where they are."""
 
-    replay: Replay
-    space_of: memoryview
-    kernel_of: memoryview
-    comm_of: memoryview
+    options: ResolverOptions
+    names: bool = True
+    """Without, all functions are unknown."""
+    lines_of: "Callable[[Image], Lines | None] | None" = None
+    """Opens an image's debugging information; without it there are no source lines and no inlined functions."""
+    inline: bool = True
+    """Inlined functions are frames of their own."""
+    lines: bool = True
+    """Frames have source lines; without, inlined functions are all that is read of debugging information."""
 
 
 def replay_spaces(records: Records) -> Spaces:
@@ -59,50 +64,18 @@ def build_profile(
     spaces: Spaces,
     store: ImageStore,
     sources: Places,
-    options: ResolverOptions,
+    walking: Walking,
+    naming: Naming,
     *,
     filters: Filters | None = None,
-    limits: Limits = DEFAULT,
-    jobs: int | None = None,
     by_time: bool = False,
-    runtime: bool = False,
-    names: bool = True,
-    lines_of: "Callable[[Image], Lines | None] | None" = None,
-    inline: bool = True,
-    lines: bool = True,
     progress: Progress | None = None,
-    memory: Memory | None = None,
-    returns: bool = False,
-    callers: bool = True,
 ) -> Profile:
-    """Unwind and name the samples that pass the filters; without ``names`` all functions are unknown.
-
-    ``by_time`` puts samples in time order (else as recorded); ``runtime`` keeps absolute addresses of frames,
-    of callers return addresses with ``returns``.
-    ``lines_of`` opens an image's debugging information; without it there are no source lines and no inlined functions.
-    ``inline`` makes inlined functions frames of their own; without ``lines`` that is all that is read of it.
-    ``memory`` reads what lies behind a stack dump. Without ``callers`` dumps give one frame each, and
-    ``sources`` need no tables.
-    """
+    """Unwind and name the samples that pass the filters; ``by_time`` puts them in time order, else as recorded."""
     comms, comm_of = comms_of(records, spaces.comm_of)
     chosen, order = select(filters, records, data.events, comms, comm_of, by_time)
     step = (lambda done, total: progress("walking stacks", done, total)) if progress is not None else None
-    walked = walk_samples(
-        data,
-        records,
-        spaces.replay,
-        spaces.space_of,
-        spaces.kernel_of,
-        sources,
-        chosen,
-        limits=limits,
-        jobs=jobs,
-        runtime=runtime,
-        progress=step,
-        memory=memory,
-        returns=returns,
-        callers=callers,
-    )
+    walked = walk_samples(data, records, spaces, sources, chosen, walking, step)
     if walked.damaged:
         data.defects.add("sample that does not fit its record", data.path, walked.damaged)
     columns = walked.columns
@@ -111,44 +84,22 @@ def build_profile(
     pids = frame_pids(columns["image"], spaces.replay.key_pids())
     _take_numbers_of_store(walked, spaces.replay, store)
     used = set(columns["image"])
-    if lines_of is not None and jobs != 1:
+    if naming.lines_of is not None and walking.jobs != 1:
         from undwarf.images.ahead import unpack_ahead
 
         # Meanwhile frames are named.
         unpack_ahead(store, sorted(used - {NONE}), _AHEAD)
-    if names:
-        resolver = Resolver(store, options, records=records)
-        function, functions = _named(resolver, columns["image"], columns["address"], pids)
-    else:
-        function, functions = zeros("I", len(columns["image"])), FunctionTable([UNKNOWN], absent("I", 1), zeros("Q", 1))
-    frames = FrameColumns(
-        columns["image"],
-        columns["address"],
-        columns["provenance"],
-        function,
-        columns["runtime"] if runtime else None,
-        zeros("B", len(columns["address"])),
-    )
+    function, functions = _functions(columns, pids, store, records, naming)
+    frames = _frame_columns(columns, function, walking.runtime)
     stacks = StackColumns(columns["parent"], columns["frame"])
     files: list[str] = []
-    if lines_of is not None:
-        # Only here: where nobody asks for lines, debugging information is not read.
-        from undwarf.symbols.inlines import find_inlines
-
+    if naming.lines_of is not None:
         if progress is not None:
             progress("reading debugging information", 0, 0)
-        inlines = find_inlines(
-            store,
-            frames.image,
-            frames.address,
-            lines_of,
-            lines=lines,
-            demangle=options.demangle,
-            limits=options.limits,
-        )
+        inlines = _inlines(store, frames, naming, naming.lines_of)
         files = inlines.files
-        frames, functions, stacks, innermost = _expanded(frames, functions, stacks, inlines, inline)
-        if not lines:
+        frames, functions, stacks, innermost = _expanded(frames, functions, stacks, inlines, naming.inline)
+        if not naming.lines:
             frames.file = frames.line = None
         if len(innermost):
             remap(walked.stack, 0, len(walked.stack), innermost)
@@ -163,6 +114,45 @@ def build_profile(
         files=files,
         deferred=walked.deferred,
         later=walked.later,
+    )
+
+
+def _functions(
+    columns: dict[str, Any], pids: memoryview | None, store: ImageStore, records: Records, naming: Naming
+) -> tuple[memoryview, FunctionTable]:
+    """The function of each frame, and all of them; without names there is one that nothing names."""
+    if not naming.names:
+        return zeros("I", len(columns["image"])), FunctionTable([UNKNOWN], absent("I", 1), zeros("Q", 1))
+    return _named(Resolver(store, naming.options, records=records), columns["image"], columns["address"], pids)
+
+
+def _frame_columns(columns: dict[str, Any], function: memoryview, runtime: bool) -> FrameColumns:
+    """Frames as they were walked, none of them inlined."""
+    return FrameColumns(
+        columns["image"],
+        columns["address"],
+        columns["provenance"],
+        function,
+        columns["runtime"] if runtime else None,
+        zeros("B", len(columns["address"])),
+    )
+
+
+def _inlines(
+    store: ImageStore, frames: FrameColumns, naming: Naming, lines_of: "Callable[[Image], Lines | None]"
+) -> "Inlines":
+    """Read debugging information. Only here: where nobody asks for lines, it is not read."""
+    from undwarf.symbols.inlines import find_inlines
+
+    options = naming.options
+    return find_inlines(
+        store,
+        frames.image,
+        frames.address,
+        lines_of,
+        lines=naming.lines,
+        demangle=options.demangle,
+        limits=options.limits,
     )
 
 

@@ -9,7 +9,7 @@ from undwarf.buffers import zeros
 from undwarf.lazy_dataclasses import dataclass
 from undwarf.limits import DEFAULT, Limits
 from undwarf.perfdata import PerfData, Records
-from undwarf.spaces.replay import Replay
+from undwarf.spaces.replayed import Spaces
 from undwarf.unwind.places import Places
 from undwarf.unwind.remap import remap
 from undwarf.unwind.walk import Walker
@@ -118,57 +118,61 @@ def default_jobs() -> int:
     return min(len(os.sched_getaffinity(0)), 8)
 
 
+@dataclass(slots=True, repr=False, eq=False)
+class Walking:
+    """How samples are walked."""
+
+    limits: Limits = DEFAULT
+    jobs: int | None = None
+    """Threads; default: one a CPU, 8 at most."""
+    runtime: bool = False
+    """Frames keep the absolute address they ran at."""
+    returns: bool = False
+    """Callers' addresses are return addresses, else what they are looked up by, which is one less."""
+    callers: bool = True
+    """Without, dumps give one frame each, and places need no tables."""
+    memory: Memory | None = None
+    """Reads what lies behind a stack dump."""
+
+
 def walk_samples(
     data: PerfData,
     records: Records,
-    replay: Replay,
-    space_of: memoryview,
-    kernel_of: memoryview,
+    spaces: Spaces,
     sources: Places,
     selected: memoryview,
-    *,
-    limits: Limits = DEFAULT,
-    jobs: int | None = None,
-    runtime: bool = False,
+    walking: Walking,
     progress: Progress | None = None,
-    memory: Memory | None = None,
-    returns: bool = False,
-    callers: bool = True,
 ) -> Walked:
-    """Walk the samples for which ``selected`` is not 0.
-
-    With ``runtime``, frames keep the absolute address they ran at; with ``returns`` callers'
-    are return addresses. ``progress`` is told samples done and in all. Without ``callers``
-    dumps give one frame each, and ``sources`` need no tables.
-    """
+    """Walk the samples for which ``selected`` is not 0; ``progress`` is told samples done and in all."""
     later = later_chains(data, records)
     count = len(records.samples.position)
     registers = sources.machine.registers
     memory_slots = memoryview(b"".join(registers.slots(event.sample_regs_user) for event in data.events) or bytes(17))
-    columns = replay.columns()
-    image_count = max(1, len(replay.keys()))
+    columns = spaces.replay.columns()
+    image_count = max(1, len(spaces.replay.keys()))
     walkers = [
         Walker(
             sources,
             columns,
             records.samples,
-            space_of,
-            kernel_of,
+            spaces.space_of,
+            spaces.kernel_of,
             memory_slots,
             selected,
             image_count,
-            limits,
-            runtime,
+            walking.limits,
+            walking.runtime,
             sources.kernel_image(),
         )
-        for _ in range(max(1, jobs or default_jobs()) if count >= FEW else 1)
+        for _ in range(max(1, walking.jobs or default_jobs()) if count >= FEW else 1)
     ]
     for walker in walkers:
-        if memory is not None:
-            walker.see_live(memory)
-        if returns:
+        if walking.memory is not None:
+            walker.see_live(walking.memory)
+        if walking.returns:
             walker.show_returns()
-        if not callers:
+        if not walking.callers:
             walker.stop_at_innermost()
         if later is not None:
             walker.set_later(later.at, later.count, later.addresses)
