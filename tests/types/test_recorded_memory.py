@@ -5,6 +5,7 @@ import json
 import re
 import shutil
 import subprocess
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -42,19 +43,20 @@ EXACT = Attr(sample_type=EVERYTHING, type=4, config=0x1CD, flags=SAMPLE_ID_ALL |
 def memory_recording(
     folder: Path, binary: Path, samples: list[dict[str, int]], attr: Attr = EXACT, second: Attr | None = None
 ) -> Path:
-    """A recording with these samples, whose ``ip`` is an address in the binary; ``ident`` says which event's they are,
-    the second's if it is another one than the first's.
+    """A recording with these samples, whose ``ip`` is an address in the binary that each process has mapped; ``ident``
+    says which event's they are, the second's if it is another one than the first's.
     """
     b = Build()
     elf = ElfFile.open(binary)
-    records = [b.comm(attr, b"program", ident=7)]
-    for segment in elf.loads:
+    pids = sorted({one.get("pid", 10) for one in samples})
+    records = [b.comm(attr, b"program", pid=pid, tid=pid, ident=7) for pid in pids]
+    for pid, segment in product(pids, elf.loads):
         if segment.flags & 1:
             start = BASE + segment.address - segment.offset % 4096
             records.append(
                 b.mmap2(
-                    attr, str(binary).encode(), start=start, length=0x10000, pgoff=segment.offset // 4096 * 4096,
-                    build_id=bytes(elf.build_id), ident=7,
+                    attr, str(binary).encode(), pid=pid, tid=pid, start=start, length=0x10000,
+                    pgoff=segment.offset // 4096 * 4096, build_id=bytes(elf.build_id), ident=7,
                 )
             )  # fmt: skip
     for time, one in enumerate(samples, 1000):

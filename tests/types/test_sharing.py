@@ -46,7 +46,12 @@ def share(program: tuple[Path, dict[str, int]], tmp_path: Path) -> Share:
     """What is said of samples (member, thread, cpu, object, ...) that take turns for a while."""
     binary, places = program
 
-    def sharing(*sides: tuple[str, int, int, int], attr: Attr = WITH_REGISTERS, apart: bool = False) -> Found:
+    def sharing(
+        *sides: tuple[str, int, int, int],
+        attr: Attr = WITH_REGISTERS,
+        apart: bool = False,
+        pids: tuple[int, ...] = (10, 10, 10, 10),
+    ) -> Found:
         samples = []
         for turn in range(4):
             for number, (member, thread, cpu, at) in enumerate(sides):
@@ -55,7 +60,8 @@ def share(program: tuple[Path, dict[str, int]], tmp_path: Path) -> Share:
                 offset = {"head": 0, "tail": 8, "far": 128}[member]
                 samples.append(
                     {
-                        "ip": places[member], "tid": thread, "cpu": cpu, "regs": tuple(registers), "addr": at + offset,
+                        "ip": places[member], "pid": pids[number], "tid": thread, "cpu": cpu,
+                        "regs": tuple(registers), "addr": at + offset,
                         "misc": 2, "time": 10_000 + 100 * turn + number + (100_000 * number if apart else 0),
                     }
                 )  # fmt: skip
@@ -126,6 +132,22 @@ def test_without_addresses_only_types_tell(share: Share) -> None:
 def test_without_addresses_threads_that_do_the_same_are_taken_for_apart(share: Share) -> None:
     both = [(member, thread, thread - 11, OBJECT) for member in ("head", "tail") for thread in (11, 12)]
     assert share(*both, attr=PLAIN_ONLY) == []
+
+
+def test_processes_take_nothing_from_each_other(share: Share) -> None:
+    both = (("head", 11, 0, OBJECT), ("tail", 12, 1, OBJECT))
+    assert share(*both, attr=PLAIN_ONLY, pids=(11, 12)) == []
+    assert share(*both, attr=WITH_REGISTERS, pids=(11, 12)) == []
+    # Of each process's threads on their own, the same type and line is told once.
+    more = (*both, ("head", 21, 0, OBJECT), ("tail", 22, 1, OBJECT))
+    (one,) = share(*more, attr=PLAIN_ONLY, pids=(11, 11, 21, 21))
+    assert [party["threads"] for party in one["written"]] == [[11, 21], [12, 22]]
+
+
+def test_processes_share_the_memory_of_the_kernel(share: Share) -> None:
+    kernel = 0xFFFF_8880_0000_1000
+    (one,) = share(("head", 11, 0, kernel), ("tail", 12, 1, kernel), attr=WITH_REGISTERS, pids=(11, 12))
+    assert (one["kind"], one["address"]) == ("false sharing", f"{kernel:#x}")
 
 
 def test_the_text_says_how_it_is_known(program: tuple[Path, dict[str, int]], share: Share, tmp_path: Path) -> None:

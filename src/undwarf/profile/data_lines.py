@@ -118,8 +118,9 @@ def operand_addresses(
     owners="unsigned int[::1]",
 )
 def line_keys(addresses: Any, physicals: Any, pids: Any, shift: int) -> tuple[memoryview, memoryview]:
-    """(number of the line, whose memory it is) of each sample: the process's, or NONE where the physical address is
-    known, since processes share memory; line 0 for unknown. ``physicals`` may be shorter: nothing is known then."""
+    """(number of the line, whose memory it is) of each sample: the process's, 0 for the kernel's (the upper half of the
+    addresses), or NONE where the physical address is known, since processes share memory; line 0 for unknown.
+    ``physicals`` may be shorter: nothing is known then."""
     n: cython.Py_ssize_t = addresses.shape[0]
     some: cython.bint = physicals.shape[0] >= n
     bits: cython.int = shift
@@ -136,7 +137,7 @@ def line_keys(addresses: Any, physicals: Any, pids: Any, shift: int) -> tuple[me
             owners[i] = NOTHING
         else:
             lines[i] = addresses[i] >> bits
-            owners[i] = pids[i]
+            owners[i] = 0 if addresses[i] >> 63 else pids[i]
     return numbers, whose
 
 

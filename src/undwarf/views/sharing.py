@@ -2,9 +2,9 @@
 
 Where samples have data addresses, the lines are real ones, and what is on them is known byte by byte: different members
 (or objects) on one line are *false sharing*, the same bytes are data that is shared indeed. Without addresses only
-types are left: members of one line of a type that different threads write and use, which is a clash if they were of
-one object. Two threads clash where both were met on different cpus within the same time; where cpus were not recorded,
-different threads have to do.
+types are left: members of one line of a type that different threads of a process (in the kernel, of any) write and
+use, which is a clash if they were of one object. Two threads clash where both were met on different cpus within the
+same time; where cpus were not recorded, different threads have to do.
 """
 
 from collections.abc import Callable, Iterator
@@ -41,6 +41,8 @@ _MOST_WHO = 64
 _LEAST_SAMPLES = 2
 """Of each side of a clash."""
 _LEAST_THREADS = 2
+_KERNEL = frozenset({"kernel", "module", "bpf"})
+"""Kinds of images whose code works on the memory that all processes share."""
 
 
 @dataclass(slots=True)
@@ -325,27 +327,49 @@ def _by_type(
     rows = rows_in(unknown, has, 0)
     if not len(rows):
         return []
-    by_line: dict[tuple[str, int], list[_Touch]] = {}
-    for _at, one in _touches(profile, touched, selection, rows, unknown, leaves):
-        by_line.setdefault((one.type, one.offset // LINE), []).append(one)
+    owner = _owners(profile, selection, leaves)
+    by_line: dict[tuple[str, int], dict[int, list[_Touch]]] = {}
+    for at, one in _touches(profile, touched, selection, rows, owner, leaves):
+        by_line.setdefault((one.type, one.offset // LINE), {}).setdefault(at, []).append(one)
     made = []
     for (_name, line), touches in by_line.items():
-        if len({one.thread for one in touches}) < _LEAST_THREADS or sum(one.weight for one in touches) < floor:
+        if sum(one.weight for of_owner in touches.values() for one in of_owner) < floor:
             continue
-        users: dict[tuple[str, int], set[int]] = {}
-        for one in touches:
-            users.setdefault((one.field, one.offset), set()).add(one.thread)
         found: dict[tuple[bool, tuple[tuple[str, str], ...]], _Found] = {}
-        # Threads that all use all members have objects of their own as likely as one together.
-        apart = [
-            one
-            for one in touches
-            if any(
-                users[one.field, one.offset].isdisjoint(threads)
-                for place, threads in users.items()
-                if place != (one.field, one.offset)
-            )
-        ]
-        _clash(apart, True, line, 0, found)
+        for of_owner in touches.values():
+            if len({one.thread for one in of_owner}) >= _LEAST_THREADS:
+                _clash(_apart(of_owner), True, line, 0, found)
         made += [_made(one, True, by_address=False, line=line) for one in found.values()]
     return made
+
+
+def _owners(profile: Profile, selection: Selection, leaves: Column) -> Column:
+    """Whose data each sample is taken to touch where its address is not known: a number for each process, 0 for the
+    kernel, which has one memory for all."""
+    kernel = zeros("I", max(len(profile.frames), 1))
+    for frame, image in enumerate(profile.frames.image):
+        kernel[frame] = image != NONE and profile.images[image].kind in _KERNEL
+    pairs = Pairs()
+    process = pairs.column(look_up(leaves, kernel), selection.column("pid"))
+    owners = zeros("I", max(len(pairs), 1))
+    for number, in_kernel in enumerate(pairs.high()):
+        owners[number] = 0 if in_kernel else number + 1
+    made: Column = look_up(process, owners)
+    return made
+
+
+def _apart(touches: list[_Touch]) -> list[_Touch]:
+    """Those of members that other threads use than another member's: threads that all use all members have objects of
+    their own as likely as one together."""
+    users: dict[tuple[str, int], set[int]] = {}
+    for one in touches:
+        users.setdefault((one.field, one.offset), set()).add(one.thread)
+    return [
+        one
+        for one in touches
+        if any(
+            users[one.field, one.offset].isdisjoint(threads)
+            for place, threads in users.items()
+            if place != (one.field, one.offset)
+        )
+    ]
