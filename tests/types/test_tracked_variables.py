@@ -113,6 +113,25 @@ def test_a_first_member_in_the_register_of_an_element_is_the_element(fake: Fake,
     assert touched(code) == ["item.value"]
 
 
+def test_a_first_member_of_the_element_before_is_in_the_array_that_is_gone_through(
+    fake: Fake, touched: Touched
+) -> None:
+    graph, member = fake.graph, fake.member
+    members = (member("link", 0, 16, fake.link), member("refs", 16, 4, fake.int))
+    page = graph.add(TypeRecord(Kind.STRUCT, "page", 24, keyword="struct", members=members))
+    pages = graph.add(TypeRecord(Kind.ARRAY, target=page, count=4))
+    members = (member("pages", 0, 96, pages), member("free", 96, 8, fake.long))
+    shelf = graph.add(TypeRecord(Kind.STRUCT, "shelf", 104, keyword="struct", members=members))
+    loop = "lea 96(%rdi),%rdx; 1: add $24,%rdi; movl $0,-8(%rdi); cmp %rdx,%rdi; jne 1b; ret"
+    link = graph.pointer_to(fake.link)
+    fake.variables = [
+        Place("s", graph.pointer_to(shelf), PlaceKind.REGISTER, RDI, 0, 0, 4),
+        Place("l", link, PlaceKind.REGISTER, RDI, 0, 4, 8),
+        Place("l", link, PlaceKind.VALUE, RDI, -24, 8, 15),
+    ]
+    assert touched(loop) == ["shelf.pages[].refs"]
+
+
 def test_variables_that_are_not_followed_count_where_nothing_else_is_known(fake: Fake, touched: Touched) -> None:
     """In functions that are too large for that, their registers are told for all of their scopes."""
     node, item = (fake.graph.pointer_to(t) for t in (fake.node, fake.item))

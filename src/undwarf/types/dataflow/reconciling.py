@@ -108,7 +108,9 @@ class Reconciler:
             return known
         if not said[4] - known[4] < 0 and graph.object_at(said[1], said[4] - known[4], known[1]):
             return said
-        if known[2] and not said[4] and (self._inside_array(known, said[1]) or self._biased(known, said[1])):
+        if known[2] and self._inside_array(known, place, said[1]):
+            return known
+        if known[2] and not said[4] and self._biased(known, said[1]):
             return known
         if not known[2] and self._further(known, said):
             return known
@@ -223,9 +225,10 @@ class Reconciler:
             return False
         return any(holds_array(graph, known[1], known[2], at, element) for at in range(8, min(whole, 65), 8))
 
-    def _inside_array(self, known: Value, element: int) -> bool:
-        """Whether a pointer that goes through an array inside of something is always at an element of this type."""
-        located = locate(self._graph, known[1], known[2], known[4], 0, None)
+    def _inside_array(self, known: Value, offset: int, element: int) -> bool:
+        """Whether a pointer that goes through an array inside of something, by the steps of what is known, is always at
+        an element of this type."""
+        located = locate(self._graph, known[1], known[2], offset, 0, None)
         if isinstance(located, str):
             return False
         return any(not left and self._graph.same(container, element) for container, left in located.field.containers)
