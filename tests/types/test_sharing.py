@@ -123,6 +123,15 @@ def test_one_after_the_other_is_no_clash(share: Share) -> None:
     assert share(("head", 11, 0, OBJECT), ("tail", 12, 1, OBJECT), apart=True) == []
 
 
+def test_of_threads_that_came_one_after_the_other_no_address_is_asked_for(
+    share: Share, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[object] = []
+    monkeypatch.setattr("undwarf.cli.common.Job.data_addresses", lambda *given: asked.append(given))
+    assert share(("head", 11, 0, OBJECT), ("tail", 12, 1, OBJECT), ("tail", 13, 0, OBJECT), apart=True) == []
+    assert not asked
+
+
 def test_without_addresses_only_types_tell(share: Share) -> None:
     (one,) = share(("head", 11, 0, OBJECT), ("tail", 12, 1, OBJECT), attr=PLAIN_ONLY)
     assert (one["kind"], one["evidence"], one["line"]) == ("false sharing", "type", 0)

@@ -77,6 +77,16 @@ def test_what_the_second_one_notes_comes_back() -> None:
     assert [len(counted) + int(str(one)) for one in taken] == [COUNT]
 
 
+def test_the_first_one_has_something_else_to_do_meanwhile() -> None:
+    done: list[int] = []
+    meanwhile: list[list[int]] = []
+    both_ends(COUNT, waits(done.append), meanwhile=lambda: meanwhile.append(list(done)))
+    ((*before,),) = meanwhile
+    assert 8 <= len(before) < len(done), "it is asked once, behind the piece in the middle and before the others"
+    both_ends(COUNT, lambda k: k, alone=True, meanwhile=lambda: meanwhile.append([]))
+    assert len(meanwhile) == 1, "alone there is nothing to wait for"
+
+
 def test_where_the_second_one_dies_the_first_does_all() -> None:
     first = os.getpid()
 

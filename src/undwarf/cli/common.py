@@ -333,8 +333,10 @@ class Job:
             raise UsageError("--skid needs --by type", "it says which data samples are charged to", "add --by type")
         return made
 
-    def touch(self, profile: "Profile", *, skid: bool = False) -> "Touch":
-        """What the innermost frames of a profile touch."""
+    def touch(
+        self, profile: "Profile", *, skid: bool = False, meanwhile: Callable[[], object] = lambda: None
+    ) -> "Touch":
+        """What the innermost frames of a profile touch. ``meanwhile`` is called when a second process is at work."""
         from undwarf.views.both_ends import see_off
         from undwarf.views.touch import touch
 
@@ -352,6 +354,7 @@ class Job:
             fork=lambda: None if alone else self.recording.defects,
             answers_of=self.recording.types.answers,
             read_ahead=self.recording.types.read_ahead,
+            meanwhile=meanwhile,
         )
         self._progress.close()
         return found

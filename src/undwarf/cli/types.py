@@ -3,7 +3,8 @@
 import io
 import os
 import sys
-from functools import cache
+from functools import cache, partial
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -144,9 +145,10 @@ def _check_together(page: bool, as_json: bool, code: bool, drawn: bool) -> None:
 
 def _numbers(job: Job, code: bool, skid: bool, weight: "Weight") -> None:
     """All numbers of a recording, for machines: what writes text is not needed."""
+    read = _Read(job, "types_json", skid, weight, names=code)
+
     from undwarf.outputs import types_json
 
-    read = _Read(job, skid, weight, names=code)
     _write_numbers(job, read, weight, [types_json.as_dict(found, name, code=code) for _, name, found in read.events()])
 
 
@@ -168,6 +170,8 @@ def _report(
     as_json: bool,
 ) -> None:
     """The types of a recording, or one of them, drawn or in numbers."""
+    read = _Read(job, "types", skid, weight, names=code)
+
     from undwarf.outputs import types as text
     from undwarf.outputs import types_drawn as drawn
     from undwarf.outputs.paint import wants_colour
@@ -178,7 +182,6 @@ def _report(
     if code:
         from undwarf.outputs.types_code import write_code
 
-    read = _Read(job, skid, weight, names=code)
     colour = wants_colour(sys.stdout)
     width = terminal_width()
     settled = job.recording.event_stops.at | job.recording.event_stops.behind
@@ -215,18 +218,22 @@ def _report(
 class _Read:
     """A recording's samples with what they touch, and what cpus take from each other.
 
-    Without ``names`` there are no rows of instructions, and only the functions are named that touch something of a
-    known type: of the others nothing is shown but a sum, and to read the kernel's names takes a while.
+    ``output`` names the module that is going to write it. Without ``names`` there are no rows of instructions, and only
+    the functions are named that touch something of a known type: of the others nothing is shown but a sum, and to read
+    the kernel's names takes a while.
     """
 
-    def __init__(self, job: Job, skid: bool, weight: "Weight", *, names: bool = False) -> None:
-        from undwarf.views.selection import sections
-        from undwarf.views.sharing import sharing
-
+    def __init__(self, job: Job, output: str, skid: bool, weight: "Weight", *, names: bool = False) -> None:
         self._weight = weight
         self._names = names
         self._profile = job.leaves(names=names)
-        self._touched = job.touch(self._profile, skid=skid)
+        # What comes after types is imported while they are followed.
+        output_module = partial(import_module, f"undwarf.outputs.{output}")
+        self._touched = job.touch(self._profile, skid=skid, meanwhile=output_module)
+
+        from undwarf.views.selection import sections
+        from undwarf.views.sharing import sharing
+
         if not names:
             job.recording.name(self._profile, self._touched.typed())
         self._sections = sections(self._profile, ())
@@ -261,11 +268,12 @@ def _page(job: Job, target: str, type_name: str | None, skid: bool, weight: "Wei
     """Types as a page."""
     from pathlib import Path
 
+    read = _Read(job, "types_page", skid, weight)
+
     from undwarf.outputs import types_drawn as drawn
     from undwarf.outputs.types_page import write
     from undwarf.outputs.whole_file import whole_file
 
-    read = _Read(job, skid, weight)
     found, late = [], set()
     settled = job.recording.event_stops.at | job.recording.event_stops.behind
     for event, name, data in read.events():

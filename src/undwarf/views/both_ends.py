@@ -47,14 +47,16 @@ def both_ends(
     ready: Callable[[], bool] = lambda: True,
     notes: Callable[[], Any] = lambda: None,
     take: Callable[[object], None] = lambda _notes: None,
+    meanwhile: Callable[[], object] = lambda: None,
     progress: Callable[[int], None] = lambda _done: None,
 ) -> list[Done]:
     """``work`` of 0 to ``count`` - 1, in this order, whoever did it; ``alone``: this process.
 
     ``ready``, asked after some items are done, says whether a second process may be made; ``notes`` is what that has
     to tell beside its answers, and ``take`` is given that here. Both must be plain: tuples, lists, text and numbers
-    without classes of their own; ``packed`` and ``unpacked`` make answers so and back. ``progress`` is told how many
-    items are done, about.
+    without classes of their own; ``packed`` and ``unpacked`` make answers so and back. ``meanwhile`` is something else
+    that this process has to do, which is done as soon as the second one is at work. ``progress`` is told how many items
+    are done, about.
     """
     see_off()
     size = max(_SMALLEST, -(-count // _PIECES))
@@ -69,6 +71,8 @@ def both_ends(
             done[k] = work(k)
     second = _Second(pieces, lambda k: packed(work(k)), notes) if several and ready() and may_fork() else None
     try:
+        if second is not None:
+            meanwhile()
         for piece in pieces:
             if second is not None and not second.leaves_one():
                 break

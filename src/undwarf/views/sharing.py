@@ -10,6 +10,7 @@ same time; where cpus were not recorded, different threads have to do.
 from collections.abc import Callable, Iterator
 from dataclasses import field as initially
 from heapq import nlargest
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from undwarf.buffers import zeros
@@ -30,8 +31,6 @@ LINE = 64
 """Bytes of a cache line."""
 _SHIFT = 6
 _NO_CPU = 0xFFFFFFFF
-_WORD = 4
-"""Bytes of a thread's number in a column."""
 _MOST_TOUCHES = 256
 """Touches of one line that are compared with each other, by weight."""
 _MOST_GROUPS = 200_000
@@ -149,13 +148,11 @@ def sharing(
 ) -> Clashes:
     """Clashes with at least a share `least` of all weight, heaviest first: those by address, then those by type.
 
-    ``addresses`` are asked for where there are several threads.
+    ``addresses`` are asked for where several threads ran at the same time.
     Of all events together where `event` is None: loads and stores are often sampled by events of their own.
     """
     selection = Selection(profile, event, weight)
-    threads = selection.column("tid").tobytes()
-    if threads == threads[:_WORD] * (len(threads) // _WORD):
-        # One thread takes nothing from itself.
+    if not _threads_meet(selection, selection.chosen(profile.samples.columns.time)):
         return Clashes(weight, selection.total, [])
     leaves = look_up(selection.stacks, profile.stacks.frame)
     of_access = _useful(profile, touched)
@@ -169,6 +166,15 @@ def sharing(
     shown = [one for one in (*by_address, *by_type) if one.weight >= floor and one.samples > _LEAST_SAMPLES]
     shown.sort(key=lambda one: (not one.by_address, not one.false, -one.weight, one.type, one.line))
     return Clashes(weight, selection.total, shown)
+
+
+def _threads_meet(selection: Selection, times: Column) -> bool:
+    """Whether a thread began before another one's last sample: those that came one after the other take nothing from
+    each other, as the commands of a script."""
+    threads = Pairs()
+    of_thread = threads.column(selection.column("tid"), zeros("I", len(selection)))
+    spans = sorted(zip(*time_spans(of_thread, times, len(threads)), strict=True))
+    return any(begin <= end for (_begin, end), (begin, _end) in pairwise(spans))
 
 
 def _useful(profile: Profile, touched: Touch) -> Column:

@@ -70,6 +70,7 @@ def touch(
     fork: Callable[[], Defects | None] = lambda: None,
     answers_of: Callable[[int, str], KeptAnswers | None] = lambda _image, _asked: None,
     read_ahead: Callable[[Iterable[int]], Callable[[], None]] = lambda _images: lambda: None,
+    meanwhile: Callable[[], object] = lambda: None,
 ) -> Touch:
     """Resolve every instruction that samples stopped at.
 
@@ -81,7 +82,7 @@ def touch(
     None.
     ``answers_of`` gives for an image, and what is asked of its instructions, the answers of earlier runs.
     ``read_ahead`` is told of which images something will be asked, where there may be a second process or thread; what
-    it returns is called before there is a second process.
+    it returns is called before there is a second process. ``meanwhile`` is called when a second process is at work.
     """
     at = stops.at if skid else frozenset(range(len(profile.events))) - stops.behind
     kinds = part_by_kind(profile, stops.behind, at)
@@ -99,7 +100,7 @@ def touch(
     places = list(entries)
     kept = _Kept(places, lambda image, kind: answers_of(image, f"{kind != _AT:d}{kind == _BEHIND:d}"))
     rest = [k for k in range(len(places)) if k not in kept.found] if kept.found else list(range(len(places)))
-    resolved = _resolve_all([places[k] for k in rest], resolver_of, progress, fork, read_ahead)
+    resolved = _resolve_all([places[k] for k in rest], resolver_of, progress, fork, read_ahead, meanwhile)
     fresh = dict(zip(rest, resolved, strict=True))
     kept.keep(fresh)
     found = [fresh[k] if k in fresh else kept.found[k] for k in range(len(places))]
@@ -176,6 +177,7 @@ def _resolve_all(
     progress: Callable[[str, int, int], None] | None,
     fork: Callable[[], Defects | None],
     read_ahead: Callable[[Iterable[int]], Callable[[], None]],
+    meanwhile: Callable[[], object],
 ) -> list[_Found]:
     """What the instructions at all places touch, in this process and where that is worth it in a second one."""
     alone = fork() is None
@@ -236,6 +238,7 @@ def _resolve_all(
         ready=ready,
         notes=notes,
         take=take,
+        meanwhile=meanwhile,
         progress=done,
     )
     found.update((one[0], answer) for one, answer in zip(asked, made, strict=True))
