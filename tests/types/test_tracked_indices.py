@@ -225,6 +225,12 @@ def test_an_index_whose_steps_leave_an_array_is_the_one_it_is_first(fake: Fake, 
     fake.takes((RDI, graph.add(TypeRecord(Kind.STRUCT, "few", 48, keyword="struct", members=members))))
     for offset, step, told in ((8, 32, "few.of[]"), (32, 64, "few.of[]"), (40, 64, "?"), (8, 36, "?"), (0, 32, "?")):
         assert touched(loop.format(offset, step)) == [told]
+    # Behind the loop, too, where the index is none at all if it was not gone through.
+    behind = "xor %ecx,%ecx; test %rsi,%rsi; je 2f; 1: add ${},%rcx; dec %rsi; jne 1b; 2: mov {}(%rdi,%rcx),%rax; ret"
+    turned = "1: add ${0},%rcx; dec %rsi; jne 1b; jmp 3f; 2: xor %ecx,%ecx; 3: mov {1}(%rdi,%rcx),%rax; ret"
+    for offset, step, told in ((8, 32, "few.of[]"), (8, 64, "few.of[]"), (40, 64, "?"), (8, 36, "?")):
+        for text in (behind, f"mov ${{0}},%ecx; test %rsi,%rsi; je 2f; {turned}"):
+            assert touched(text.format(step, offset)) == [told]
 
 
 def test_characters_behind_an_object_are_counted_from_its_end(fake: Fake, touched: Touched) -> None:

@@ -25,6 +25,7 @@ from undwarf.types.uses.dispatches import table_at
 from undwarf.types.uses.headers import in_header
 from undwarf.types.uses.homes import array_above, array_behind, is_extended, just_as_large, taken_apart
 from undwarf.types.uses.pointer_uses import accessed, everywhere, kept_as, meant
+from undwarf.types.uses.said_later import said_later
 from undwarf.types.uses.said_parts import in_whole_of_parts
 from undwarf.types.uses.spills import put_aside
 from undwarf.types.uses.touched import (
@@ -297,7 +298,7 @@ class Operands:
                 return self._typed(made, operand, size, locate(self._graph, t, 0, 0, size), "variable")
             located = located or made_of_same(tracker, k, operand, size)
             if located is None and tracker.has_variables:
-                located = as_far_away(tracker, operand, size)
+                located = as_far_away(tracker, operand, size) or said_later(tracker, k, operand, size)
             described = tracker.has_variables or self._source.describes(tracker.flow.instructions.address)
             return self._typed(made, operand, size, located or (NOTHING_KNOWN if described else _NO_TYPES), "variable")
         place, offset = found

@@ -535,12 +535,16 @@ def _of_element(tracker: Tracker, operand: Memory, base: Value | None, size: int
 
 def _at_first_turn(tracker: Tracker, operand: Memory, base: Value | None, where: Value, size: int) -> Located | None:
     """An element of an array inside of an object that is counted from by an index whose steps leave the array: it is
-    none but the one that it is first, of a loop that has turns for more than there is."""
+    none but the one at no step, of a loop that has turns for more than there is; behind that loop, too, where the index
+    may be that of further turns."""
     graph, index = tracker.graph, tracker.register(operand.index) if operand.index != NONE else None
-    if index is None or index[0] != NUMBER or index[4] or base is None or base[0] != OBJECT or base[2]:
+    if index is None or index[0] != NUMBER or not index[2] or base is None or base[0] != OBJECT or base[2]:
+        return None
+    if index[4] % index[2]:
         return None
     step = abs(index[2] * operand.scale)
-    low, high = where[4], where[4] + size
+    low = where[4] - index[4] * operand.scale
+    high = low + size
     inside = [by for at, by, total in graph.arrays(where[1]) if at <= low and high <= at + total <= at + step]
     if step != abs(where[2]) or not inside or any(step % by for by in inside):
         return None

@@ -1,0 +1,65 @@
+# cython: language_level=3, annotation_typing=False
+"""What an operand touches, told by a variable that is said only further on to be in its base register.
+
+Compilers lose what a variable holds where two ways meet, and say it again on the ways from there. As long as nothing is
+put into the register, or into a copy of it, it holds the same before.
+"""
+
+from undwarf.disasm import NONE, Action, Flow, Memory
+from undwarf.types.dataflow.tracking import Tracker
+from undwarf.types.dataflow.values import OBJECT
+from undwarf.types.layouts.located import Located, is_member
+
+__all__ = ["said_later"]
+
+_CALLS = (Flow.CALL, Flow.INDIRECT_CALL)
+_AHEAD = 24
+"""Instructions in which a variable is looked for."""
+_VECTOR = 16
+"""Bytes of several members at once."""
+
+
+def said_later(tracker: Tracker, k: int, operand: Memory, size: int) -> Located | None:
+    """The member of the only thing that variables say the base register of instruction ``k``'s operand leads to, on all
+    ways from there on which nothing else comes in."""
+    if operand.base == NONE or operand.index != NONE or operand.segment:
+        return None
+    graph = tracker.graph
+    found: dict[tuple[int, int], Located] = {}
+    for t, offset in _said(tracker, k, operand.base):
+        place = offset + operand.displacement
+        field = graph.member_at(t, place, size) if 0 <= place <= graph.size(t) - size else None
+        if field is None or not (is_member(graph, t, place, size) or (size >= _VECTOR and not field.offset)):
+            return None
+        found[graph.canonical(t), place] = Located(t, place, field)
+    return next(iter(found.values())) if len(found) == 1 else None
+
+
+def _said(tracker: Tracker, k: int, register: int) -> set[tuple[int, int]]:
+    """(type, offset) of what variables say that a register leads to, from behind an instruction on."""
+    instructions, blocks = tracker.flow.instructions, tracker.flow.blocks
+    found: set[tuple[int, int]] = set()
+    left = _AHEAD
+    ways = [(blocks.of(k), k, frozenset((register,)))]
+    while ways and left > 0:
+        number, at, held = ways.pop()
+        end = blocks.end(number)
+        while at < end and held and left > 0:
+            made = instructions[at]
+            copied = made.action == Action.COPY and made.width == 8 and made.left in held
+            held -= set(made.writes)
+            if copied:
+                held |= {made.destination}
+            if made.flow in _CALLS:
+                held -= set(tracker.questions.calls.lost)
+            at, left = at + 1, left - 1
+            if at < end:
+                pc = instructions.address_of(at)
+                told = [value for one in held for value in tracker.questions.said_of(one, pc)]
+                if told:
+                    found.update((value[1], value[4]) for value in told if value[0] == OBJECT and not value[2])
+                    break
+        else:
+            further = blocks.successors(number) if held and at == end else ()
+            ways += [(one, blocks.first(one), held) for one in further if blocks.predecessors(one) == [number]]
+    return found

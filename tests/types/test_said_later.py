@@ -1,0 +1,78 @@
+"""What is touched where a variable is said only further on."""
+
+from pathlib import Path
+
+import pytest
+from fakes import Fake, assemble
+from tracked import RAX, RBX
+
+from undwarf.disasm.x86_64 import MACHINE
+from undwarf.types.dataflow.flow import FunctionFlow
+from undwarf.types.dataflow.program import Program
+from undwarf.types.dataflow.tracking import Tracker
+from undwarf.types.sources.places import Place, PlaceKind
+from undwarf.types.uses.said_later import said_later
+
+FIRST = "mov 8(%rax),%rcx"
+"""Four bytes."""
+
+
+def told(fake: Fake, text: str, where: Path) -> str:
+    """What the first instruction touches."""
+    code = assemble(text, where)
+    flow = FunctionFlow(MACHINE.listing(code, 0), MACHINE)
+    tracker = Tracker(Program(fake, MACHINE), flow, 0, len(code))
+    tracker.before(0)
+    operand = flow.instructions[0].memory[0]
+    found = said_later(tracker, 0, operand, operand.size)
+    return f"{fake.graph.name(found.type)}.{found.field.path}" if found is not None else "?"
+
+
+def said(fake: Fake, register: int, low: int, high: int = 99, t: int = 0) -> None:
+    fake.variables.append(Place("p", fake.graph.pointer_to(t or fake.node), PlaceKind.REGISTER, register, 0, low, high))
+
+
+@pytest.mark.parametrize(
+    ("text", "register", "low", "expected"),
+    [
+        (f"{FIRST}; nop; nop; ret", RAX, 5, "node.key"),
+        (f"{FIRST}; mov %rax,%rbx; xor %eax,%eax; ret", RBX, 7, "node.key"),
+        # Something else is there by then.
+        (f"{FIRST}; xor %eax,%eax; nop; ret", RAX, 6, "?"),
+        (f"{FIRST}; mov %eax,%ebx; nop; ret", RBX, 6, "?"),
+        (f"{FIRST}; call *%rdx; nop; ret", RAX, 6, "?"),
+        ("mov 8(%rax),%rax; nop; ret", RAX, 4, "?"),
+        # What is far away is not looked at.
+        (f"{FIRST}; .rept 40; nop; .endr; ret", RAX, 40, "?"),
+        # No member, but a part of one, an index, and what is behind it.
+        ("mov 12(%rax),%ecx; nop; nop; ret", RAX, 4, "?"),
+        ("mov 8(%rax,%rdx),%rcx; nop; nop; ret", RAX, 6, "?"),
+        ("mov 32(%rax),%rcx; nop; nop; ret", RAX, 5, "?"),
+        # Several members at once.
+        ("movups %xmm0,(%rax); nop; nop; ret", RAX, 4, "node.next"),
+    ],
+)
+def test_a_register_holds_before_what_a_variable_says_as_long_as_nothing_is_put_there(
+    fake: Fake, tmp_path: Path, text: str, register: int, low: int, expected: str
+) -> None:
+    said(fake, register, low)
+    assert told(fake, text, tmp_path) == expected
+
+
+def test_a_variable_where_ways_meet_may_be_of_the_other_way(fake: Fake, tmp_path: Path) -> None:
+    said(fake, RAX, 6)
+    assert told(fake, f"{FIRST}; nop; 1: nop; dec %rcx; jne 1b; ret", tmp_path) == "?"
+    assert told(fake, f"{FIRST}; nop; nop; 1: nop; dec %rcx; ret", tmp_path) == "node.key"
+
+
+@pytest.mark.parametrize(("other", "expected"), [("node", "node.key"), ("item", "?")])
+def test_ways_that_say_different_things_say_nothing(fake: Fake, tmp_path: Path, other: str, expected: str) -> None:
+    """On one way the variable is said where it begins, on the other one a byte further."""
+    said(fake, RAX, 10, 11)
+    said(fake, RAX, 12, 99, getattr(fake, other))
+    assert told(fake, f"{FIRST}; test %rcx,%rcx; je 1f; nop; ret; 1: nop; ret", tmp_path) == expected
+
+
+def test_a_variable_on_one_of_the_ways_is_enough(fake: Fake, tmp_path: Path) -> None:
+    said(fake, RAX, 12)
+    assert told(fake, f"{FIRST}; test %rcx,%rcx; je 1f; nop; ret; 1: nop; ret", tmp_path) == "node.key"
