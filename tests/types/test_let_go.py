@@ -26,17 +26,22 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return compiled(SOURCE, "gcc", "-O1", tmp_path_factory.mktemp("let-go"))
 
 
-def opened(program: Path) -> tuple[Resolver, list[list[int]]]:
-    """The resolver of the program, and the addresses of what accesses memory by function."""
+def resolver_of(program: Path) -> Resolver:
     found = open_resolver(ElfFile.open(program))
     assert found is not None
+    return found
+
+
+def opened(program: Path) -> tuple[Resolver, list[list[int]]]:
+    """A resolver of the program that was asked nothing, and the addresses of what accesses memory by function."""
+    found = resolver_of(program)
     by_name = {name: address for address, name in found.source.symbols.functions.items()}
     functions = []
     for k in range(12):
         place = found.instruction(by_name[f"f{k}"])
         assert place is not None
         functions.append([one.address for one in place[0] if any(operand.access for operand in one.memory)])
-    return found, functions
+    return resolver_of(program), functions
 
 
 def asked(resolver: Resolver, functions: list[list[int]]) -> list[Access]:
@@ -49,8 +54,6 @@ def test_a_function_is_let_go_when_all_of_it_has_been_asked(program: Path) -> No
     assert len(whole._functions) == 12
     assert sum(one.type == "struct node" for one in expected) >= 24
     resolver, _functions = opened(program)
-    resolver._functions.clear()
-    resolver._ranges.clear()
     resolver.expect(address for addresses in functions for address in addresses)
     assert asked(resolver, functions) == expected
     assert len(resolver._functions) == 5
@@ -60,8 +63,6 @@ def test_a_function_is_let_go_when_all_of_it_has_been_asked(program: Path) -> No
 
 def test_a_function_is_kept_while_something_of_it_is_expected(program: Path) -> None:
     resolver, functions = opened(program)
-    resolver._functions.clear()
-    resolver._ranges.clear()
     resolver.expect(address for addresses in functions for address in addresses)
     late = [addresses.pop() for addresses in functions[:6]]
     asked(resolver, functions)
@@ -72,8 +73,6 @@ def test_a_function_is_kept_while_something_of_it_is_expected(program: Path) -> 
 
 def test_nothing_of_a_function_that_is_let_go_waits_for_cycles_to_be_looked_for(program: Path) -> None:
     resolver, functions = opened(program)
-    resolver._functions.clear()
-    resolver._ranges.clear()
     resolver.expect(address for addresses in functions for address in addresses)
     gc.disable()
     try:

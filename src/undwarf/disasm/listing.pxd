@@ -24,5 +24,6 @@ cdef class Listing:
     cdef dict made
     cdef object jumps
 
+    cpdef index_of(self, address)
     cdef Instruction _describe(self, Py_ssize_t k)
     cdef tuple _operands(self, Py_ssize_t k, Py_ssize_t first, Py_ssize_t count)

@@ -202,12 +202,20 @@ class Listing:
             return self.address + self.offsets[k]
         return self.address + self.offsets[k - 1] + self.lengths[k - 1] if k else self.address
 
+    @cython.locals(offset=cython.ulonglong, low=cython.Py_ssize_t, high=cython.Py_ssize_t, middle=cython.Py_ssize_t)
     def index_of(self, address: int) -> int | None:
         """The number of the instruction that begins at an address."""
         if address < self.address:
             return None
-        at: int = scan.number_at(self.offsets, address - self.address)
-        return at if at >= 0 else None
+        offset = address - self.address
+        low, high = 0, len(self.begins)
+        while low < high:
+            middle = (low + high) // 2
+            if self.begins[middle] < offset:
+                low = middle + 1
+            else:
+                high = middle
+        return low if low < len(self.begins) and self.begins[low] == offset else None
 
     def immediate(self, k: int) -> int:
         """The number an instruction works with."""

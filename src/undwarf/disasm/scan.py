@@ -39,18 +39,13 @@ ADD = cython.declare(cython.longlong, 6)
 PUSH = cython.declare(cython.longlong, 14)
 
 
-@cython.locals(offsets="const unsigned int[::1]")
-def number_at(offsets: Any, offset: cython.ulonglong) -> cython.Py_ssize_t:
-    """The number of the instruction at an offset, -1 for none."""
-    return _number_at(offsets, offset)
-
-
 @cython.cfunc
 @cython.exceptval(-2)
 @cython.locals(
     offsets="const unsigned int[::1]", low=cython.Py_ssize_t, high=cython.Py_ssize_t, middle=cython.Py_ssize_t
 )
 def _number_at(offsets: Any, offset: cython.ulonglong) -> cython.Py_ssize_t:
+    """The number of the instruction at an offset, -1 for none."""
     low, high = 0, offsets.shape[0]
     while low < high:
         middle = (low + high) // 2

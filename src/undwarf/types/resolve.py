@@ -8,11 +8,15 @@ says how it was found, or why it was not.
 from bisect import bisect_left, bisect_right
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
-from functools import cached_property
+from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING
+
+import cython
 
 from undwarf.disasm import Flow, Machine, machine_of
 from undwarf.disasm.listing import Listing
+from undwarf.disasm.model import Instruction
 from undwarf.disasm.x86_properties import fused
 from undwarf.elf import ElfFile
 from undwarf.symbols.table import SymbolTable
@@ -45,6 +49,8 @@ _VECTOR = 16
 """Bytes of a vector register."""
 
 
+@cython.final
+@cython.cclass
 class _Function:
     """One function's instructions, and the answers made so far. ``inferred`` is the function with all that can be
     inferred, where the data flow first has to do without. ``left`` are the addresses that will still be asked for; None
@@ -56,6 +62,7 @@ class _Function:
         self.low = low
         self.high = high
         self.flow = flow
+        self.instructions = flow.instructions
         self.tracker = tracker
         self.inferred = inferred
         self.made_for: list[int] = []
@@ -85,6 +92,7 @@ def _ways_of_kernels(elf: ElfFile, symbols: SymbolTable | None) -> "KernelWays |
     return KernelWays(elf, symbols)
 
 
+@cython.cclass
 class Resolver:
     """Answers for one binary. `source` says what its debugging information knows; `debug` is the file with symbols, if
     that is another; `symbols` are given where no file has them."""
@@ -107,12 +115,15 @@ class Resolver:
         self.machine: Machine | None = machine
         self._functions: OrderedDict[int, _Function] = OrderedDict()
         self._ranges: list[tuple[int, int]] = []
+        self._last: _Function | None = None
+        self._why = ""
         self._expected: list[int] = []
         self.binary = Binary(elf, source, machine, debug, symbols)
         linked = not isinstance(elf, ObjectFile)
         self._operands = Operands(self.binary, source, kernel=kernel, linked=linked)
         self._kernel = kernel
         self._ways = _ways_of_kernels(elf, self.binary.symbols) if kernel else None
+        self._callers: Callers | None = None
         if machine is not None:
             symbols = getattr(source, "symbols", None)
             self.program = Program(
@@ -152,7 +163,18 @@ class Resolver:
 
     # Functions ---------------------------------------------------------------------------------------------------
 
-    def _function(self, address: int) -> _Function | str:
+    @cython.cfunc
+    @cython.returns(_Function)
+    def _function(self, address: int) -> _Function | None:
+        """The function that holds an address; where there is none, `_why` says so."""
+        if self._last is None or not self._last.low <= address < self._last.high:
+            self._last = self._followed_at(address)
+        return self._last
+
+    @cython.cfunc
+    @cython.returns(_Function)
+    @cython.locals(known=_Function, made=_Function)
+    def _followed_at(self, address: int) -> _Function | None:
         at = bisect_right(self._ranges, (address, 1 << 65)) - 1
         if at >= 0 and self._ranges[at][0] <= address < self._ranges[at][1]:
             low = self._ranges[at][0]
@@ -162,7 +184,8 @@ class Resolver:
                 return known
         found = self._flow(address)
         if isinstance(found, str):
-            return found
+            self._why = found
+            return None
         flow, low, high = found
         made = self._followed(flow, low, high)
         made.left = set(self._asked(low, high)) or None
@@ -173,6 +196,7 @@ class Resolver:
         self._ranges.insert(bisect_right(self._ranges, (low, high)), (low, high))
         return made
 
+    @cython.locals(function=_Function)
     def _merged(self, function: _Function) -> list[int]:
         """What a function was made for, if it is, or may well be, the same as others that were made for other types."""
         names = self.binary.names_of(function.low)
@@ -181,12 +205,12 @@ class Resolver:
         made_for = self.source.made_for(function.low)
         if not made_for or is_merged(names):
             return made_for
-        count = len(function.flow.instructions)
+        count = len(function.instructions)
         # What is not optimised has its parameters in the frame, and is not compared with others.
         kept = {place.kind for scope in self.source.places(function.low) for place in scope}
         if count > SHORT or PlaceKind.REGISTER not in kept:
             return []
-        answers = (one for k in range(count) for one in self._answer(function, k))
+        answers = chain.from_iterable(map(partial(self._answer, function), range(count)))
         return [] if depends(self.graph, answers, made_for) else made_for
 
     def _let_go(self) -> None:
@@ -205,14 +229,14 @@ class Resolver:
         named: Tracker | None = None
         if first.has_variables:
             # Most is told by these.
-            named = follow(self._callers, self.program, flow, low, high, first)
+            named = follow(self._all_callers(), self.program, flow, low, high, first)
 
         further: _Function | None = None
 
         def inferred() -> _Function:
             nonlocal further
             if further is None:
-                tracker = follow(self._callers, self.program, flow, low, high, first, named)
+                tracker = follow(self._all_callers(), self.program, flow, low, high, first, named)
                 further = _Function(low, high, flow, tracker, None)
             return further
 
@@ -233,7 +257,8 @@ class Resolver:
     def _wanted(self, flow: FunctionFlow, low: int, high: int) -> list[int] | None:
         """The numbers of a function's instructions that will be asked for; None where that is not known."""
         asked = self._asked(low, high)
-        found = [flow.index_of(address) for address in asked]
+        index_of = flow.instructions.index_of
+        found = [index_of(address) for address in asked]
         return [k for k in found if k is not None] if asked else None
 
     def _flow(self, address: int) -> tuple[FunctionFlow, int, int] | str:
@@ -268,11 +293,10 @@ class Resolver:
         )
         return flow, low, high
 
-    @cached_property
-    def _callers(self) -> Callers | None:
+    def _all_callers(self) -> Callers | None:
         """What tells values by their use, and by who calls; None where prototypes are not those of the machine."""
-        if self._elf.machine != _EM_X86_64:
-            return None
+        if self._callers is not None or self._elf.machine != _EM_X86_64:
+            return self._callers
         symbols = getattr(self.source, "symbols", None)
         functions = symbols.functions if isinstance(symbols, DataSymbols) and not self._kernel else {}
 
@@ -280,18 +304,20 @@ class Resolver:
             found = self._flow(address)
             return None if isinstance(found, str) else found
 
-        return Callers(self._elf, self.program, functions, self.binary.slots.all_moved, flow_of)
+        self._callers = Callers(self._elf, self.program, functions, self.binary.slots.all_moved, flow_of)
+        return self._callers
 
     # Answers -----------------------------------------------------------------------------------------------------
 
+    @cython.locals(function=_Function)
     def at(self, address: int) -> list[Access]:
         """What the instruction at an ELF virtual address touches: one answer an operand, at least one in all."""
         function = self._function(address)
-        if isinstance(function, str):
-            return [nothing(address, "", function)]
+        if function is None:
+            return [nothing(address, "", self._why)]
         if function.left is not None:
             function.left.discard(address)
-        index = function.flow.index_of(address)
+        index = function.instructions.index_of(address)
         if index is None:
             return [nothing(address, "", "not the begin of an instruction")]
         found = function.answers.get(index)
@@ -312,16 +338,19 @@ class Resolver:
             before = self._fused_with(address)
             if before is not None:
                 found = self.at(before)
-        return next((one for one in found if one.typed), found[0])
+        for one in found:
+            if one.type is not None:
+                return one
+        return found[0]
 
+    @cython.locals(function=_Function)
     def _fused_with(self, address: int) -> int | None:
-        place = self.instruction(address)
-        if place is None or not place[1]:
+        function = self._function(address)
+        if function is None or self._elf.machine != _EM_X86_64:
             return None
-        instructions, k = place
-        if self._elf.machine != _EM_X86_64 or instructions.flows[k] & 15 != _BRANCH:
-            return None
-        if not fused(instructions[k - 1], instructions[k]):
+        instructions = function.instructions
+        k = instructions.index_of(address)
+        if not k or instructions.flows[k] & 15 != _BRANCH or not fused(instructions[k - 1], instructions[k]):
             return None
         return instructions[k - 1].address
 
@@ -350,21 +379,24 @@ class Resolver:
         intact = operand is not None and not {operand.base, operand.index} & found[2]
         return access, found[1], intact
 
+    @cython.locals(function=_Function)
     def instruction(self, address: int) -> tuple[Listing, int] | None:
         """(the instructions of the function that holds an address, the number of the one that begins there)."""
         function = self._function(address)
-        if isinstance(function, str):
+        if function is None:
             return None
-        index = function.flow.index_of(address)
-        return None if index is None else (function.flow.instructions, index)
+        index = function.instructions.index_of(address)
+        return None if index is None else (function.instructions, index)
 
+    @cython.locals(function=_Function)
     def flow_at(self, address: int) -> FunctionFlow | None:
         """The control flow of the function that holds an address."""
         function = self._function(address)
-        return None if isinstance(function, str) else function.flow
+        return None if function is None else function.flow
 
+    @cython.locals(function=_Function, made=Instruction)
     def _answer(self, function: _Function, k: int) -> list[Access]:
-        made = function.flow.instructions[k]
+        made = function.instructions[k]
         operands = [(number, operand) for number, operand in enumerate(made.memory) if operand.access]
         if not operands:
             return [nothing(made.address, made.text, "no memory access")]

@@ -90,9 +90,9 @@ class Questions:
                 self.places = table_of(kept, low, self.size)
                 found = sorted_places(self.places, self.size, of_frame, self.graph.is_aggregate)
         self.has_variables = bool(self.places)
-        self.has_pointed = bool(found.pointing)
-        self._pointing = found.pointing
-        """Variables whose value is the address of a place in the frame."""
+        self._pointing = found.pointing_rows
+        """Of the variables whose value is the address of a place in the frame."""
+        self.has_pointed = len(self._pointing) > 0
         self._told = told
         known = Globals(program, variables)
         self.variable_of, self.global_at = known.variable_of, known.global_at
@@ -192,18 +192,23 @@ class Questions:
         """A pointer to a number or pointer, or to one inside of something, as one to that alone; 0 where it is none."""
         return self.values.number(alone(value, self.graph))
 
+    @cython.locals(
+        rows="const long long[::1]", n=cython.Py_ssize_t, at=cython.longlong, t=cython.Py_ssize_t,
+        within=cython.longlong, size=cython.longlong, best=cython.longlong,
+    )  # fmt: skip
     def pointed(self, k: int, offset: int) -> int:
         """What a pointer is loaded from at an offset from the call frame address where nothing is said to be: a member
         of the largest object that a variable leads to there. What optimizers took apart may still have parts in place.
         """
-        graph, at = self.graph, self._offsets[k] + self._low
-        best = found = 0
-        for place in self._pointing:
-            if not place[5] <= at < place[6] or not graph.is_pointer(place[1]):
+        graph, rows, at = self.graph, self._pointing, self._offsets[k]
+        best, found = 0, 0
+        for n in range(0, len(rows), _WORDS):
+            if not rows[n] <= at < rows[n + 1] or not graph.is_pointer(rows[n + 7]):
                 continue
-            t, within = graph.target(place[1]), offset - place[4]
-            if graph.is_aggregate(t) and 0 <= within <= graph.size(t) - 8 and graph.size(t) > best:
-                best, found = graph.size(t), self.values.number(self._pointer_at(t, within, 8))
+            t, within = graph.target(rows[n + 7]), offset - rows[n + 4]
+            size = graph.size(t) if graph.is_aggregate(t) else 0
+            if 0 <= within <= size - 8 and size > best:
+                best, found = size, self.values.number(self._pointer_at(t, within, 8))
         return found
 
     def frame_element(self, number: int, step: int, offset: int, size: int) -> int:

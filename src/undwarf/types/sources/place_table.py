@@ -151,21 +151,22 @@ class SortedPlaces:
     passed by address; ``in_frame``: what is in memory, which may be both; ``pointing``: the address of a place in the
     frame. ``always``: whether one is in a register in all of the function.
 
-    ``register_rows`` and ``frame_rows`` are the rows of the first two, ``strays`` and ``seeds`` those and the registers
-    of the first, each with -1: what that holds is asked for later.
+    ``register_rows``, ``frame_rows`` and ``pointing_rows`` are their rows, ``strays`` and ``seeds`` those and the
+    registers of the first, each with -1: what that holds is asked for later.
     """
 
-    def __init__(self, table: PlaceTable, numbers: "tuple[memoryview, memoryview, list[int]]", always: bool) -> None:
+    def __init__(self, table: PlaceTable, numbers: "tuple[memoryview, memoryview, memoryview]", always: bool) -> None:
         self.in_registers, self.in_frame, pointing = numbers
-        self.pointing = [table[n] for n in pointing]
+        self.pointing_rows = _picked(table, pointing)[0]
         self.always = always
         self.register_rows, self.strays, self.seeds = _picked(table, self.in_registers)
         self.frame_rows = _picked(table, self.in_frame)[0]
 
 
 @cython.locals(
-    rows="const long long[::1]", registers="int[::1]", frame="int[::1]", n=cython.Py_ssize_t, kind=cython.longlong,
-    used=cython.Py_ssize_t, in_frame=cython.Py_ssize_t, always=cython.bint, end=cython.longlong,
+    rows="const long long[::1]", registers="int[::1]", frame="int[::1]", pointing="int[::1]", n=cython.Py_ssize_t,
+    kind=cython.longlong, used=cython.Py_ssize_t, in_frame=cython.Py_ssize_t, in_value=cython.Py_ssize_t,
+    always=cython.bint, end=cython.longlong,
     stack_pointer=cython.longlong, frame_pointer=cython.longlong, register=cython.longlong, of_register=cython.bint,
 )  # fmt: skip
 def sorted_places(
@@ -175,9 +176,8 @@ def sorted_places(
     rows = table.rows
     end = size
     stack_pointer, frame_pointer = of_frame
-    registers, frame = zeros("i", len(table)), zeros("i", len(table))
-    pointing: list[int] = []
-    used = in_frame = 0
+    registers, frame, pointing = zeros("i", len(table)), zeros("i", len(table)), zeros("i", len(table))
+    used = in_frame = in_value = 0
     always = False
     for n in range(len(table)):
         kind = rows[_WORDS * n + 2]
@@ -186,7 +186,8 @@ def sorted_places(
             used += 1
             always = always or (rows[_WORDS * n] <= 0 and rows[_WORDS * n + 1] >= end)
         elif kind == _CFA_VALUE:
-            pointing.append(n)
+            pointing[in_value] = n
+            in_value += 1
         elif kind in (_MEMORY, _CFA):
             frame[in_frame] = n
             in_frame += 1
@@ -195,7 +196,8 @@ def sorted_places(
             if of_register and register not in (stack_pointer, frame_pointer) and is_aggregate(rows[_WORDS * n + 7]):
                 registers[used] = n
                 used += 1
-    return SortedPlaces(table, (memoryview(registers)[:used], memoryview(frame)[:in_frame], pointing), always)
+    numbers = memoryview(registers)[:used], memoryview(frame)[:in_frame], memoryview(pointing)[:in_value]
+    return SortedPlaces(table, numbers, always)
 
 
 @cython.locals(

@@ -1,0 +1,36 @@
+from undwarf.disasm.listing cimport Listing
+from undwarf.disasm.model cimport Instruction
+
+
+cdef class _Function:
+    cdef readonly object low
+    cdef readonly object high
+    cdef readonly object tracker
+    cdef readonly object left
+    cdef object flow
+    cdef Listing instructions
+    cdef object inferred
+    cdef list made_for
+    cdef dict answers
+
+
+cdef class Resolver:
+    cdef readonly object source
+    cdef readonly object graph
+    cdef readonly object machine
+    cdef readonly object binary
+    cdef readonly object program
+    cdef readonly object _functions
+    cdef object _elf
+    cdef object _operands
+    cdef bint _kernel
+    cdef object _ways
+    cdef object _callers
+    cdef list _expected
+    cdef list _ranges
+    # The function that was asked about last, as neighbours are one after the other, or why there is none.
+    cdef _Function _last
+    cdef str _why
+
+    cdef _Function _function(self, address)
+    cdef _Function _followed_at(self, address)
