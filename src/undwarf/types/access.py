@@ -34,6 +34,8 @@ class Access:
     reason: str = ""
     type_number: int = VOID
     type_size: int = 0
+    layout: int = 0
+    """Of an aggregate: tells types of one name and size apart, in all processes (:meth:`TypeGraph.layout`)."""
     operand: Memory | None = dataclass_field(default=None, repr=False, compare=False)
     """The operand itself, which says how the address is made of registers."""
 
@@ -95,7 +97,7 @@ def packed(one: Access) -> tuple[object, ...]:
         )  # fmt: skip
     return (
         one.address, one.insn, one.access, one.type, one.offset, one.field, one.size, one.how, one.candidates,
-        one.reason, VOID, one.type_size, where,
+        one.reason, VOID, one.type_size, one.layout, where,
     )  # fmt: skip
 
 

@@ -32,7 +32,7 @@ __all__ = ["SUFFIX", "Answer", "KeptAnswers", "answer_files", "kept_answers"]
 
 SUFFIX = ".answers"
 MAGIC = b"undwarf\xb8"
-VERSION = 1
+VERSION = 2
 """Grows with the format."""
 
 _PREFIX = struct.Struct("<8sI16s16s")
@@ -169,6 +169,7 @@ def encode(answers: Mapping[int, Answer], key: bytes) -> bytes:
             address, one.inferred << 2 | one.consumed << 1 | one.intact, access.address, text(access.insn),
             text(access.access), text(access.type), -1 if access.offset is None else access.offset, text(access.field),
             access.size, text(access.how), text(access.reason), access.type_size,
+            access.layout,
         ]  # fmt: skip
         if operand is not None:
             row += [operand.base, operand.index, operand.scale, operand.displacement, text(operand.segment)]
@@ -185,7 +186,7 @@ def encode(answers: Mapping[int, Answer], key: bytes) -> bytes:
 
 
 _OPERAND = 9
-_FIXED = 12 + _OPERAND + 1
+_FIXED = 13 + _OPERAND + 1
 
 
 def decode(data: memoryview, key: bytes, limits: Limits = DEFAULT) -> dict[int, Answer] | None:
@@ -211,7 +212,7 @@ def decode(data: memoryview, key: bytes, limits: Limits = DEFAULT) -> dict[int, 
 
 def _answer(row: list[int], texts: list[str]) -> Answer:
     (
-        _address, flags, address, insn, access, of, offset, field, size, how, reason, type_size,
+        _address, flags, address, insn, access, of, offset, field, size, how, reason, type_size, layout,
         base, index, scale, displacement, segment, width, direction, implicit, element, has_operand,
     ) = row[:_FIXED]  # fmt: skip
     operand = None
@@ -239,6 +240,7 @@ def _answer(row: list[int], texts: list[str]) -> Answer:
         tuple(texts[candidate] for candidate in row[_FIXED:]),
         texts[reason],
         type_size=type_size,
+        layout=layout,
         operand=operand,
     )
     return Answer(found, bool(flags & 4), bool(flags & 2), bool(flags & 1))

@@ -60,7 +60,19 @@ def of_any(graph: TypeGraph, one: Access, made_for: Sequence[int]) -> Access:
         name = graph.canonical_name(t)
         inner = graph.member_at(t, offset, one.size) if not any(part in name for part in names) else None
         if inner is not None and graph.is_aggregate(t):
-            return replace(one, type=name, offset=offset, field=inner.path, type_number=t, type_size=graph.size(t))
+            return replace(
+                one, type=name, offset=offset, field=inner.path, type_number=t, type_size=graph.size(t),
+                layout=graph.layout(t),
+            )  # fmt: skip
     return replace(
-        one, type=None, offset=None, field="", how="", candidates=(), reason=_REASON, type_number=0, type_size=0
+        one,
+        type=None,
+        offset=None,
+        field="",
+        how="",
+        candidates=(),
+        reason=_REASON,
+        type_number=0,
+        type_size=0,
+        layout=0,
     )

@@ -449,5 +449,6 @@ class Operands:
             "",
             t,
             graph.size(t),
+            graph.layout(t) if graph.is_aggregate(t) else 0,
             operand,
         )

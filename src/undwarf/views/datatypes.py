@@ -191,7 +191,7 @@ def data_types(
     counted = _counted(profile, selection, leaves, touched)
     made = DataTypes(selection.total, len(selection))
     cpus = _cpus(selection, leaves, size)
-    types: dict[tuple[str, int], TypeRow] = {}
+    types: dict[tuple[str, int, int], TypeRow] = {}
     rows: dict[tuple[int, int], InstructionRow] = {}
     which_of, accesses, resolvers = touched.access, touched.accesses, touched.resolvers
     image_of, function_of, names = frames.image, frames.function, functions.name
@@ -229,9 +229,10 @@ def data_types(
         made.inferred += counts.inferred
         made.consumed += counts.consumed
         whole = access.type_size
-        known = types.get((name_of, whole))
+        key = name_of, whole, access.layout
+        known = types.get(key)
         if known is None:
-            known = types[name_of, whole] = TypeRow(name_of, whole, partial(_found_again, resolver, access))
+            known = types[key] = TypeRow(name_of, whole, partial(_found_again, resolver, access))
         known.counts.add(counts)
         known.shared = known.shared or how == "global"
         place = (access.offset or 0, access.field)

@@ -9,6 +9,7 @@ are bytes unless the name says bits. Nothing here raises for what the input says
 from collections.abc import Iterable
 from operator import itemgetter
 from typing import Any
+from zlib import crc32
 
 import cython
 
@@ -416,7 +417,7 @@ class TypeGraph(TypeStore):
         return found
 
     def layout(self, t: int) -> int:
-        """A number for what a type looks like, members and their types by name: equal for equal layouts."""
+        """32 bits for what a type looks like, members and their types by name: equal for equal layouts, in all runs."""
         t = self.strip(t)
         record = self.record(t)
         # Headers' types are in unit after unit: looking at all of their members again would load these.
@@ -425,17 +426,16 @@ class TypeGraph(TypeStore):
         known = self._layouts.get(key) if shape else None
         if known is not None:
             return known
-        found = hash(
-            (
-                self.size(t),
-                tuple(
-                    (member.name, member.offset, member.bit_offset, member.bit_size, self.canonical_name(member.type))
-                    for member in self.members(t)
-                ),
-                record.count,
-                self.canonical_name(record.target) if record.target else "",
-            )
+        looks = (
+            self.size(t),
+            [
+                (member.name, member.offset, member.bit_offset, member.bit_size, self.canonical_name(member.type))
+                for member in self.members(t)
+            ],
+            record.count,
+            self.canonical_name(record.target) if record.target else "",
         )
+        found = crc32(repr(looks).encode("utf-8", "backslashreplace"))
         if shape and not self._loading:
             self._layouts[key] = found
         return found

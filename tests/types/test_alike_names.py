@@ -1,0 +1,74 @@
+"""Types of one name and size that are not the same: each has rows of its own."""
+
+import json
+from pathlib import Path
+
+from click.testing import CliRunner
+from test_recorded_memory import memory_recording
+from test_recorded_types import place
+from test_types_command import build
+
+from undwarf.cli.main import undwarf
+
+FIRST = """
+struct node { long left, right; };
+static struct { int x, y; } small[8];
+extern void other(void *), more(void *);
+__attribute__((noinline)) void walk(struct node *n) { n->right += 3; }
+__attribute__((noinline)) void step(int k) { small[k].y += 5; }
+int main(int argc, char **argv) { walk((void *)argv); step(argc); other(argv); more(argv); return 0; }
+"""
+SECOND = """
+struct node { double weight; struct node *next; };
+static struct { float u, v; } small[8];
+__attribute__((noinline)) void other(struct node *n) { n->next = 0; }
+__attribute__((noinline)) void more(int *k) { small[*k].v += 5; }
+"""
+BOTH = "struct both { int a, b; };"
+FIRST_OF_BOTH = f"""
+{BOTH}
+extern void other(void *);
+__attribute__((noinline)) void walk(struct both *p) {{ p->b += 7; }}
+int main(int argc, char **argv) {{ walk((void *)argv); other(argv); return 0; }}
+"""
+SECOND_OF_BOTH = f"""
+{BOTH}
+__attribute__((noinline)) void other(struct both *p) {{ p->b -= 9; }}
+"""
+
+
+def _rows(folder: Path, binary: Path, places: list[int]) -> list[tuple[str, list[str], int]]:
+    data = memory_recording(folder, binary, [{"ip": one} for one in places])
+    rows = []
+    for jobs in (["--jobs", "1"], []):
+        result = CliRunner().invoke(undwarf, ["types", "--json", *jobs, str(data)])
+        assert result.exit_code == 0, result.output
+        types = json.loads(result.stdout)["events"][0]["types"]
+        rows.append([(one["type"], [field["field"] for field in one["fields"]], one["samples"]) for one in types])
+    assert rows[0] == rows[1]
+    return sorted(rows[0])
+
+
+def test_same_name_and_size_but_other_members(tmp_path: Path) -> None:
+    (tmp_path / "second.c").write_text(SECOND)
+    binary = build(tmp_path, FIRST, "first.c", "-O2", str(tmp_path / "second.c"))
+    nameless = "struct (anonymous)"
+    places = [
+        place(binary, "walk", "struct node", "right", "rw"),
+        place(binary, "other", "struct node", "next", "w"),
+        place(binary, "step", nameless, "y", "rw"),
+        place(binary, "more", nameless, "v", "r"),
+    ]
+    assert _rows(tmp_path, binary, places) == [
+        (nameless, ["v"], 1),
+        (nameless, ["y"], 1),
+        ("struct node", ["next"], 1),
+        ("struct node", ["right"], 1),
+    ]
+
+
+def test_the_same_type_of_two_units_is_one(tmp_path: Path) -> None:
+    (tmp_path / "second.c").write_text(SECOND_OF_BOTH)
+    binary = build(tmp_path, FIRST_OF_BOTH, "first.c", "-O2", str(tmp_path / "second.c"))
+    places = [place(binary, function, "struct both", "b", "rw") for function in ("walk", "other")]
+    assert _rows(tmp_path, binary, places) == [("struct both", ["b"], 2)]
