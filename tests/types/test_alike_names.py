@@ -65,6 +65,15 @@ def test_same_name_and_size_but_other_members(tmp_path: Path) -> None:
         ("struct node", ["next"], 1),
         ("struct node", ["right"], 1),
     ]
+    data = tmp_path / "memory.data"
+    text = CliRunner().invoke(undwarf, ["types", "--type", "node", str(data)]).stdout
+    assert text.count("struct node  16 bytes, 1 cache line, 25.00%") == 2
+    assert all(member in text for member in ("left", "right", "weight", "next"))
+    drawn = json.loads(CliRunner().invoke(undwarf, ["types", "--type", "node", "--json", str(data)]).stdout)
+    assert [one["type"] for one in drawn["events"]] == ["struct node", "struct node"]
+    page = tmp_path / "types.html"
+    CliRunner().invoke(undwarf, ["types", "--type", "node", "--html", str(page), str(data)])
+    assert page.read_text().count("<h2 ") == 2
 
 
 def test_the_same_type_of_two_units_is_one(tmp_path: Path) -> None:

@@ -232,7 +232,7 @@ def test_a_base_without_members_takes_no_room_and_is_no_candidate() -> None:
     assert found is not None
     assert (found.path, found.candidates) == ("first", ())
     sink = io.StringIO()
-    types_drawn.write_type(DataTypes(), TypeRow("struct pair", 8, lambda: (graph, t)), sink, TypesOptions())
+    types_drawn.write_types(DataTypes(), [TypeRow("struct pair", 8, lambda: (graph, t))], sink, TypesOptions())
     assert [line.split() for line in sink.getvalue().splitlines()[2:]] == [["0", "8", "first", "long"]]
 
 
@@ -254,24 +254,24 @@ def test_an_array_of_itself_is_drawn() -> None:
     graph.record(array).target = array
     t = graph.add(TypeRecord(Kind.STRUCT, "odd", 16, members=(Member("all", 0, 16, 0, 0, array),)))
     sink = io.StringIO()
-    types_drawn.write_type(DataTypes(), TypeRow("struct odd", 16, lambda: (graph, t)), sink, TypesOptions())
+    types_drawn.write_types(DataTypes(), [TypeRow("struct odd", 16, lambda: (graph, t))], sink, TypesOptions())
     assert "all" in sink.getvalue()
 
 
 def test_a_mistyped_name_is_answered_with_what_is_like_it() -> None:
     found = data(row("struct queue", counts(9)), row("struct market::Order", counts(1)))
     with pytest.raises(UsageError) as raised:
-        types_drawn.find_type(found, "Odrer")
+        types_drawn.find_types(found, "Odrer")
     assert raised.value.why == "there is struct market::Order"
     nodes = data(row("struct queue", counts(9)), row(LONG, counts(1)))
     with pytest.raises(UsageError) as raised:
-        types_drawn.find_type(nodes, "hashnode")
+        types_drawn.find_types(nodes, "hashnode")
     assert raised.value.why == "there is struct std::__detail::_Hash_node<…>"
     with pytest.raises(UsageError) as raised:
-        types_drawn.find_type(found, "nothing of the kind")
+        types_drawn.find_types(found, "nothing of the kind")
     assert raised.value.why == "there is struct queue, struct market::Order"
     with pytest.raises(UsageError) as raised:
-        types_drawn.find_type(data(), "queue")
+        types_drawn.find_types(data(), "queue")
     assert raised.value.why == "nothing that samples touch has a known type"
 
 

@@ -190,21 +190,22 @@ def _report(
     for k, (event, name, found) in enumerate(read.events()):
         shown = TypesOptions(percent_limit, rows, colour, job.recording.path, skid, event in settled, width)
         if type_name is not None:
-            find = drawn.find_type if k == read.last and not names else drawn.known_type
+            find = drawn.find_types if k == read.last and not names else drawn.known_types
             called = read.called(type_name)
-            row = find(found, type_name, called)
-            if row is None:
+            of_name = find(found, type_name, called)
+            if not of_name:
                 continue
-            if drawn.plain_name(row.name) != drawn.plain_name(type_name) and row.name not in called():
-                part = f"{row.name} is the hottest type with {type_name!r} in its name"
+            whole = of_name[0].name
+            if drawn.plain_name(whole) != drawn.plain_name(type_name) and whole not in called():
+                part = f"{whole} is the hottest type with {type_name!r} in its name"
                 click.echo(printable(part), err=True)
-            names.add(row.name)
+            names.add(whole)
             if as_json:
-                events.append({"event": name, **types_json.type_as_dict(found, row)})
+                events += [{"event": name, **types_json.type_as_dict(found, row)} for row in of_name]
                 continue
             if read.last:
                 sys.stdout.write(f"{printable(name)}: ")
-            drawn.write_type(found, row, sys.stdout, shown)
+            drawn.write_types(found, of_name, sys.stdout, shown)
             continue
         if k:
             sys.stdout.write("\n")
@@ -283,8 +284,8 @@ def _page(job: Job, target: str, type_name: str | None, skid: bool, weight: "Wei
     wanted = None
     if type_name is not None:
         called = read.called(type_name)
-        rows = (drawn.known_type(data, type_name, called) for _name, data in found)
-        wanted = next((row for row in rows if row is not None), None) or drawn.find_type(found[0][1], type_name, called)
+        rows = (drawn.known_types(data, type_name, called) for _name, data in found)
+        wanted = (next(filter(None, rows), None) or drawn.find_types(found[0][1], type_name, called))[0].name
     made = io.StringIO()
     write(found, read.clashes, job.recording.path, wanted, late, made)
     text = made.getvalue().encode()
@@ -323,7 +324,7 @@ def _draw(binary: str | None, name: str, btf: str, as_json: bool, options: dict[
     if as_json:
         types_json.write(types_json.type_as_dict(DataTypes(), row), sys.stdout)
     else:
-        drawn.write_type(DataTypes(), row, sys.stdout, TypesOptions(colour=wants_colour(sys.stdout)))
+        drawn.write_types(DataTypes(), [row], sys.stdout, TypesOptions(colour=wants_colour(sys.stdout)))
 
 
 def _answer(binary: str, addresses: tuple[int, ...], btf: str, as_json: bool, options: dict[str, Any]) -> None:

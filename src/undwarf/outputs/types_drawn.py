@@ -14,17 +14,18 @@ from undwarf.views.datatypes import DataTypes, TypeRow
 from undwarf.views.layout import LayoutLine, layout
 from undwarf.views.sharing import LINE
 
-__all__ = ["find_type", "known_type", "plain_name", "write_type"]
+__all__ = ["find_types", "known_types", "plain_name", "write_types"]
 
 _LOOKED_AT, _MOST_NAMED, _NAME_ROOM = 2000, 5, 60
 
 
-def find_type(found: DataTypes, name: str, called: Callable[[], frozenset[str]] = frozenset) -> TypeRow:
-    """The hottest type of a name, given whole, without ``struct``, as a typedef or in part. ``called``: the names of
-    the types that it is a typedef of. Raises UsageError if no sample touches it."""
-    row = known_type(found, name, called)
-    if row is not None:
-        return row
+def find_types(found: DataTypes, name: str, called: Callable[[], frozenset[str]] = frozenset) -> list[TypeRow]:
+    """The hottest type of a name, given whole, without ``struct``, as a typedef or in part; and those that look
+    otherwise and have the same name, by weight. ``called``: the names of the types that it is a typedef of. Raises
+    UsageError if no sample touches it."""
+    rows = known_types(found, name, called)
+    if rows:
+        return rows
     raise UsageError(
         f"no sample touches a type named {name!r}", _touched_types(found, name),
         "undwarf types lists what is touched; --binary ELF --type NAME draws what is not",
@@ -48,16 +49,21 @@ def _end(name: str) -> str:
     return plain_name(name).partition("<")[0].rpartition("::")[2][:_NAME_ROOM].lower()
 
 
-def known_type(found: DataTypes, name: str, called: Callable[[], frozenset[str]] = frozenset) -> TypeRow | None:
-    """As :func:`find_type`, None if no sample touches it."""
+def known_types(found: DataTypes, name: str, called: Callable[[], frozenset[str]] = frozenset) -> list[TypeRow]:
+    """As :func:`find_types`, none if no sample touches it."""
+    known = _whole_name(found, name, called)
+    return [row for row in found.types if row.name == known]
+
+
+def _whole_name(found: DataTypes, name: str, called: Callable[[], frozenset[str]]) -> str | None:
     wanted = plain_name(name)
     for row in found.types:
         if row.name == name or plain_name(row.name) == wanted:
-            return row
+            return row.name
     aliased = called()
     if aliased:
-        return next((row for row in found.types if row.name in aliased), None)
-    return next((row for row in found.types if wanted in row.name), None)
+        return next((row.name for row in found.types if row.name in aliased), None)
+    return next((row.name for row in found.types if wanted in row.name), None)
 
 
 def plain_name(name: str) -> str:
@@ -67,10 +73,16 @@ def plain_name(name: str) -> str:
     return name.strip()
 
 
-def write_type(found: DataTypes, row: TypeRow, sink: TextIO, options: TypesOptions) -> None:
-    """One type drawn: members with offsets and sizes, holes, cache lines, and each member's numbers where there are
-    samples."""
+def write_types(found: DataTypes, rows: list[TypeRow], sink: TextIO, options: TypesOptions) -> None:
+    """The types of a name drawn: members with offsets and sizes, holes, cache lines, and each member's numbers where
+    there are samples."""
     paint = Paint(options.colour)
+    for row in rows:
+        _write_type(found, row, sink, options, paint)
+    write_spread(found, sink, paint, rows[0].name)
+
+
+def _write_type(found: DataTypes, row: TypeRow, sink: TextIO, options: TypesOptions, paint: Paint) -> None:
     weighed = found.samples > 0
     columns = Columns(found, weighed=weighed)
     _write_title(found, row, sink, options)
@@ -103,7 +115,6 @@ def write_type(found: DataTypes, row: TypeRow, sink: TextIO, options: TypesOptio
     rest = sum(one.counts.weight for one in row.fields.values() if not one.field)
     if weighed and (not drawn or rest):
         sink.write(f"{share_text(rest, of_type)} {'':{columns.width - 7}}of the whole, or of what has no name\n")
-    write_spread(found, sink, paint, row.name)
 
 
 def _write_title(found: DataTypes, row: TypeRow, sink: TextIO, options: TypesOptions) -> None:

@@ -62,7 +62,7 @@ def write(
     found: list[tuple[str, DataTypes]],
     clashes: Clashes,
     path: str,
-    wanted: TypeRow | None,
+    wanted: str | None,
     late: set[str],
     sink: TextIO,
 ) -> None:
@@ -75,7 +75,7 @@ def write(
     for number, (event, data) in enumerate(found):
         sink.write(f"<h3>{escape(printable(event))}</h3>\n")
         _shares(data, event in late, sink)
-        rows = [row for row in data.types if wanted is None or row.name == wanted.name]
+        rows = [row for row in data.types if wanted is None or row.name == wanted]
         names = [f"t{number}-{place}" for place in range(min(len(rows), _MOST_TYPES))]
         if len(names) > 1:
             _overview(rows, names, data, sink)
@@ -198,10 +198,10 @@ def _finding(share: float, name: str, note: str, lines: list[str], advice: list[
     sink.write("</div>\n")
 
 
-def _sharing(clashes: Clashes, wanted: TypeRow | None, sink: TextIO) -> None:
+def _sharing(clashes: Clashes, wanted: str | None, sink: TextIO) -> None:
     """What cpus take from each other, of all events together."""
     for false, title in SHARING_TITLES.items():
-        some = [one for one in clashes.found if one.false == false and (wanted is None or one.type == wanted.name)]
+        some = [one for one in clashes.found if one.false == false and (wanted is None or one.type == wanted)]
         if some:
             sink.write(f"<h3>{title}</h3>\n")
         for one in some[:_MOST_TYPES]:
@@ -209,9 +209,9 @@ def _sharing(clashes: Clashes, wanted: TypeRow | None, sink: TextIO) -> None:
             _finding(share, one.type, clash_place(one), clash_parties(one), clash_advice(one), sink)
 
 
-def _findings(data: DataTypes, wanted: TypeRow | None, sink: TextIO) -> None:
+def _findings(data: DataTypes, wanted: str | None, sink: TextIO) -> None:
     """Which members lie too far apart."""
-    far = [two for two in spread(data) if wanted is None or two.type == wanted.name]
+    far = [two for two in spread(data) if wanted is None or two.type == wanted]
     if far:
         sink.write(f"<h3>{SPREAD_TITLE}</h3>\n")
     for two in far[:_MOST_TYPES]:
