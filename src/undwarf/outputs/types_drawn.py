@@ -9,7 +9,7 @@ from undwarf.outputs.paint import Paint
 from undwarf.outputs.signatures import shorten
 from undwarf.outputs.types import write_spread
 from undwarf.outputs.types_findings import inferred_text
-from undwarf.outputs.types_numbers import Columns, TypesOptions, inferred_note, levels, share_text
+from undwarf.outputs.types_numbers import Columns, TypesOptions, inferred_note, levels, reached_note, share_text
 from undwarf.views.datatypes import DataTypes, TypeRow
 from undwarf.views.layout import LayoutLine, layout
 from undwarf.views.sharing import LINE
@@ -95,7 +95,7 @@ def _write_type(found: DataTypes, row: TypeRow, sink: TextIO, options: TypesOpti
     for one in drawn:
         line = one.offset // LINE
         if line != before and row.size > LINE:
-            weight = sum(each.counts.weight for each in row.fields.values() if each.offset // LINE == line)
+            weight = _of_line(row, line)
             share = f", {share_text(weight, of_type).strip()}" if weighed else ""
             rule = f"── cache line {line}{share} "
             sink.write(paint.dim(f"{'':{max(blank - 1, 0)}} {rule:─<48}") + "\n")
@@ -107,7 +107,7 @@ def _write_type(found: DataTypes, row: TypeRow, sink: TextIO, options: TypesOpti
         counts = one.counts
         numbers = columns.numbers(counts, of_type, paint) + " " if counts is not None else " " * blank
         text = f"{one.offset:7} {one.size:6}  {indent}{_member(one)}"
-        note = inferred_note(counts) if counts is not None else ""
+        note = (inferred_note(counts) if counts is not None else "") + reached_note(one)
         of = options.fitted(_type(one), " " * blank, text, "  ", note)
         sink.write(f"{numbers}{text}{paint.dim(f'  {of}{note}')}\n")
         if counts is not None and counts.memory.known:
@@ -115,6 +115,16 @@ def _write_type(found: DataTypes, row: TypeRow, sink: TextIO, options: TypesOpti
     rest = sum(one.counts.weight for one in row.fields.values() if not one.field)
     if weighed and (not drawn or rest):
         sink.write(f"{share_text(rest, of_type)} {'':{columns.width - 7}}of the whole, or of what has no name\n")
+
+
+def _of_line(row: TypeRow, line: int) -> int:
+    """The weight of the accesses that touch a cache line."""
+    return sum(
+        counts.weight
+        for each in row.fields.values()
+        for size, counts in each.by_size.items()
+        if each.offset // LINE <= line <= (each.offset + max(size, 1) - 1) // LINE
+    )
 
 
 def _write_title(found: DataTypes, row: TypeRow, sink: TextIO, options: TypesOptions) -> None:

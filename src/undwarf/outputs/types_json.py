@@ -148,6 +148,7 @@ def type_as_dict(found: DataTypes, row: TypeRow) -> dict[str, Any]:
                 "type": one.type,
                 "path": one.path,
                 **(_counts(one.counts, latency=found.has_latency) if one.counts is not None else {}),
+                **({"reached": one.reached} if one.reached else {}),
             }
             for one in layout(row)
         ],

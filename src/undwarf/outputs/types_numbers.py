@@ -8,6 +8,7 @@ from undwarf.outputs.paint import Paint, cells
 from undwarf.outputs.signatures import shorten
 from undwarf.outputs.types_findings import inferred_text
 from undwarf.views.datatypes import Counts, DataTypes, InstructionRow, TypeRow
+from undwarf.views.layout import LayoutLine
 
 __all__ = ["Columns", "TypesOptions", "inferred_note", "levels", "share_text"]
 
@@ -85,6 +86,14 @@ class Columns:
             memory = counts.memory
             text += f" {share_text(memory.missed, memory.known)}" if memory.known else f" {'':7}"
         return text
+
+
+def reached_note(one: LayoutLine) -> str:
+    """How much of a member's weight is of accesses that begin before it."""
+    if not one.reached or one.counts is None:
+        return ""
+    share = one.reached / one.counts.weight
+    return "  with what is before" if share > 0.995 else f"  {100 * share:.0f}% with what is before"
 
 
 def levels(counts: Counts) -> str:

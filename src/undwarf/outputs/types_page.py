@@ -18,6 +18,7 @@ from undwarf.outputs.types_findings import (
     untyped_advice,
     untyped_text,
 )
+from undwarf.outputs.types_numbers import reached_note
 from undwarf.views.datatypes import Counts, DataTypes, TypeRow
 from undwarf.views.layout import LINE, LayoutLine, layout, spread
 from undwarf.views.sharing import Clashes
@@ -163,7 +164,7 @@ def _type(row: TypeRow, name: str, data: DataTypes, sink: TextIO) -> None:
             f'<tr><td style="{_heat(share)}">{100 * share:.2f}%<td>{100 * counts.loads / whole:.2f}%'
             f"<td>{100 * counts.stores / whole:.2f}%{_recorded(counts, data)}<td>{one.offset}<td>{one.size}"
             f"<td class=name>{escape(printable(name))}<td class=name>{escape(printable(one.type))}"
-            f'<td class="name dim">{inferred_text(counts)}\n'
+            f'<td class="name dim">{inferred_text(counts)}{reached_note(one)}\n'
         )
     rest = sum(one.counts.weight for one in row.fields.values() if not one.field)
     if rest:

@@ -122,7 +122,7 @@ class InstructionRow:
 
 @dataclass(slots=True)
 class FieldRow:
-    """One member at one offset of a type."""
+    """One member at one offset of a type, where accesses begin; `by_size`: what they add up to by their bytes."""
 
     offset: int
     field: str
@@ -132,8 +132,7 @@ class FieldRow:
     writers: set[int] = initially(default_factory=set)
     functions: dict[str, int] = initially(default_factory=dict)
     candidates: tuple[str, ...] = ()
-    element: int = 0
-    """Bytes of the member itself; 0 for unknown."""
+    by_size: dict[int, Counts] = initially(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -241,6 +240,10 @@ def data_types(
             member = known.fields[place] = FieldRow(*place, access.size, candidates=access.candidates)
         member.size = max(member.size, access.size)
         member.counts.add(counts)
+        of_size = member.by_size.get(access.size)
+        if of_size is None:
+            of_size = member.by_size[access.size] = Counts()
+        of_size.add(counts)
         member.functions[function] = member.functions.get(function, 0) + counts.weight
         met = cpus.get(number)
         if met is not None and not inferred:

@@ -2,6 +2,8 @@
 weights say about the layout: members used together but far apart.
 """
 
+from collections.abc import Iterator
+
 from undwarf.lazy_dataclasses import dataclass
 from undwarf.types.layouts.model import TypeGraph
 from undwarf.views.datatypes import Counts, DataTypes, FieldRow, TypeRow
@@ -20,6 +22,7 @@ class LayoutLine:
 
     `count` are an array's elements (0: unknown, or no array). Its element's members are below it once, with the weights
     of all elements, and `within_array`. `others` are the members that lie at the same place, of which any may be meant.
+    `counts` are of all accesses that touch the member, `reached` the weight of those of them that begin before it.
     `weight` is that of all that lies there, the members of elements included.
     """
 
@@ -35,6 +38,7 @@ class LayoutLine:
     count: int = 0
     within_array: bool = False
     others: tuple[str, ...] = ()
+    reached: int = 0
     weight: int = 0
 
 
@@ -106,9 +110,10 @@ class _Drawing:
 def _charge(drawn: list[LayoutLine], row: TypeRow) -> None:
     """Add the weights to the lines they are at: the innermost one of a member's path."""
     by_path: dict[str, LayoutLine] = {}
-    for line in drawn:
-        if line.kind == "member":
-            by_path.setdefault(line.path, line)
+    place_of: dict[str, int] = {}
+    for place, line in enumerate(drawn):
+        if line.kind == "member" and line.path not in by_path:
+            by_path[line.path], place_of[line.path] = line, place
     for one in row.fields.values():
         found = None
         path = one.field
@@ -120,13 +125,39 @@ def _charge(drawn: list[LayoutLine], row: TypeRow) -> None:
             path = path.rpartition("[")[0] if path.endswith("]") else path.rpartition(".")[0]
         if found is None:
             continue
-        if found.counts is None:
-            found.counts = Counts()
-        found.counts.add(one.counts)
-        outer = by_path.get(one.field.partition("[")[0], found) if found.within_array else found
-        outer.weight += one.counts.weight
+        _add(found, one.counts, by_path)
         if found.path == one.field:
+            for size, counts in one.by_size.items():
+                for line in _reached(drawn, place_of[found.path], size):
+                    _add(line, counts, by_path)
+                    line.reached += counts.weight
             found.others = tuple(dict.fromkeys((*found.others, *(two for two in one.candidates if two != one.field))))
+
+
+def _add(line: LayoutLine, counts: Counts, by_path: dict[str, LayoutLine]) -> None:
+    if line.counts is None:
+        line.counts = Counts()
+    line.counts.add(counts)
+    outer = by_path.get(line.path.partition("[")[0], line) if line.within_array else line
+    outer.weight += counts.weight
+
+
+def _reached(drawn: list[LayoutLine], place: int, size: int) -> Iterator[LayoutLine]:
+    """The members behind the one at a place that an access of some bytes reaches into, as a vector register does that
+    holds several. Of members that lie at the same place, which are a union's, the first one; none within arrays, where
+    what follows is the next element."""
+    first = drawn[place]
+    at, end = first.offset + first.size, first.offset + size
+    if end <= at or first.within_array or first.bits:
+        return
+    for number in range(place + 1, len(drawn)):
+        line = drawn[number]
+        if line.offset >= end:
+            return
+        opened = number + 1 < len(drawn) and drawn[number + 1].depth > line.depth
+        if line.kind == "member" and line.offset >= at and not opened and not line.within_array:
+            yield line
+            at = max(at, line.offset + line.size)
 
 
 @dataclass(frozen=True, slots=True)
