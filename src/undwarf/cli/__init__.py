@@ -1,5 +1,6 @@
 """The command line. What can be interrupted before it runs ends without a word, as any program does."""
 
+import contextlib
 import gc
 import signal
 import sys
@@ -10,3 +11,8 @@ if sys.argv and f"/{sys.argv[0]}".endswith(("/undwarf", "/undwarf/__main__.py"))
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         # Until main says otherwise: modules that are still being imported cannot catch anything.
         signal.signal(signal.SIGINT, signal.SIG_DFL)
+    # Where kernels are not compiled, a run is slow anyway.
+    with contextlib.suppress(ImportError):
+        from undwarf.arenas import use_large_pages
+
+        use_large_pages()
