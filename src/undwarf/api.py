@@ -57,6 +57,7 @@ class Profile(model.Profile):
             files=made.files,
             deferred=made.deferred,
             later=made.later,
+            line_size=made.line_size,
         )
 
     def call_tree(self, *, weight: "Weight" = "period", event: int | None = None, min_share: float = 0.0) -> "CallTree":

@@ -41,10 +41,12 @@ EXACT = Attr(sample_type=EVERYTHING, type=4, config=0x1CD, flags=SAMPLE_ID_ALL |
 
 
 def memory_recording(
-    folder: Path, binary: Path, samples: list[dict[str, int]], attr: Attr = EXACT, second: Attr | None = None
-) -> Path:
+    folder: Path, binary: Path, samples: list[dict[str, int]], attr: Attr = EXACT, second: Attr | None = None,
+    line_size: int = 0,
+) -> Path:  # fmt: skip
     """A recording with these samples, whose ``ip`` is an address in the binary that each process has mapped; ``ident``
-    says which event's they are, the second's if it is another one than the first's.
+    says which event's they are, the second's if it is another one than the first's. The recorder says the size of the
+    machine's cache lines if it is not 0.
     """
     b = Build()
     elf = ElfFile.open(binary)
@@ -65,7 +67,8 @@ def memory_recording(
         of = second if second is not None and values["ident"] in second.ids else attr
         records.append(b.sample(of, **values))
     path = folder / "memory.data"
-    path.write_bytes(b.file([attr, second] if second is not None else [attr], records))
+    features = {34: b.pack("I", line_size)} if line_size else {}
+    path.write_bytes(b.file([attr, second] if second is not None else [attr], records, features))
     return path
 
 

@@ -51,6 +51,7 @@ def share(program: tuple[Path, dict[str, int]], tmp_path: Path) -> Share:
         attr: Attr = WITH_REGISTERS,
         apart: bool = False,
         pids: tuple[int, ...] = (10, 10, 10, 10),
+        line_size: int = 0,
     ) -> Found:
         samples = []
         for turn in range(4):
@@ -66,7 +67,7 @@ def share(program: tuple[Path, dict[str, int]], tmp_path: Path) -> Share:
                     }
                 )  # fmt: skip
         samples.sort(key=lambda one: one["time"])
-        data = memory_recording(tmp_path, binary, samples, attr)
+        data = memory_recording(tmp_path, binary, samples, attr, line_size=line_size)
         result = CliRunner().invoke(undwarf, ["types", "--json", str(data)])
         assert result.exit_code == 0, result.output
         found: Found = json.loads(result.stdout)["sharing"]["found"]
@@ -157,6 +158,17 @@ def test_processes_share_the_memory_of_the_kernel(share: Share) -> None:
     kernel = 0xFFFF_8880_0000_1000
     (one,) = share(("head", 11, 0, kernel), ("tail", 12, 1, kernel), attr=WITH_REGISTERS, pids=(11, 12))
     assert (one["kind"], one["address"]) == ("false sharing", f"{kernel:#x}")
+
+
+@pytest.mark.parametrize("attr", [WITH_ADDRESSES, PLAIN_ONLY])
+def test_the_recorded_machine_says_how_long_its_lines_are(share: Share, attr: Attr) -> None:
+    far = (("head", 11, 0, OBJECT), ("far", 12, 1, OBJECT))
+    assert share(*far, attr=attr, line_size=128) == []
+    (one,) = share(*far, attr=attr, line_size=256)
+    assert one["kind"] == "false sharing"
+    assert share(("head", 11, 0, OBJECT), ("tail", 12, 1, OBJECT), attr=attr, line_size=128)
+    # No machine has such lines.
+    assert share(*far, attr=attr, line_size=1 << 31) == []
 
 
 def test_the_text_says_how_it_is_known(program: tuple[Path, dict[str, int]], share: Share, tmp_path: Path) -> None:

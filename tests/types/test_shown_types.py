@@ -239,7 +239,7 @@ def test_a_base_without_members_takes_no_room_and_is_no_candidate() -> None:
 def test_threads_and_cpus_are_counted_in_words() -> None:
     def said(threads: set[int], cpus: set[int]) -> str:
         party = Party("struct a", "b", 0, threads, cpus)
-        one = Sharing(True, True, 1, 9, 1, 64, 0, [party], [party], False, False, True)
+        one = Sharing(True, True, 1, 9, 1, 64, 0, [party], [party], False, False, True, 64)
         (line,) = types_findings.clash_parties(one)
         return line
 

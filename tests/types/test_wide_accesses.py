@@ -66,3 +66,22 @@ def test_what_crosses_lines_is_on_both(tmp_path: Path, store: int, lines: list[b
 def test_what_follows_in_an_array_is_the_next_element(tmp_path: Path) -> None:
     found, _text = drawn(tmp_path, 72)
     assert not [one["path"] for one in found["layout"] if one.get("reached")]
+
+
+def test_types_are_drawn_with_the_lines_of_the_recorded_machine(tmp_path: Path) -> None:
+    binary = build(tmp_path, SOURCE.replace("STORE", "104"), "wide.c", "-O2")
+    (at,) = (int(one["address"], 16) for one in answers(binary, "put") if one["size"] == 16)
+    said = {}
+    for size in (0, 32, 128):
+        data = str(memory_recording(tmp_path, binary, [{"ip": at}], line_size=size))
+        page = tmp_path / "types.html"
+        CliRunner().invoke(undwarf, ["types", "--html", str(page), data])
+        report = CliRunner().invoke(undwarf, ["report", "-g", "none", "-s", "typecln", "--json", data])
+        (row,) = json.loads(report.stdout)["events"][0]["rows"]
+        text = CliRunner().invoke(undwarf, ["types", "--type", "wide", data]).stdout
+        said[size] = text.count("── cache line"), row["typecln"], page.read_text().count("class=bytes")
+    assert said == {
+        0: (2, "struct wide: cache-line 1", 2),
+        32: (4, "struct wide: cache-line 3", 4),
+        128: (0, "struct wide: cache-line 0", 1),
+    }

@@ -12,7 +12,6 @@ from undwarf.outputs.types_findings import inferred_text
 from undwarf.outputs.types_numbers import Columns, TypesOptions, inferred_note, levels, reached_note, share_text
 from undwarf.views.datatypes import DataTypes, TypeRow
 from undwarf.views.layout import LayoutLine, layout
-from undwarf.views.sharing import LINE
 
 __all__ = ["find_types", "known_types", "plain_name", "write_types"]
 
@@ -92,10 +91,11 @@ def _write_type(found: DataTypes, row: TypeRow, sink: TextIO, options: TypesOpti
     drawn = layout(row)
     of_type = row.counts.weight or 1
     blank = columns.width + 1 if weighed else 0
+    size = found.line_size
     for one in drawn:
-        line = one.offset // LINE
-        if line != before and row.size > LINE:
-            weight = _of_line(row, line)
+        line = one.offset // size
+        if line != before and row.size > size:
+            weight = _of_line(row, line, size)
             share = f", {share_text(weight, of_type).strip()}" if weighed else ""
             rule = f"── cache line {line}{share} "
             sink.write(paint.dim(f"{'':{max(blank - 1, 0)}} {rule:─<48}") + "\n")
@@ -117,19 +117,19 @@ def _write_type(found: DataTypes, row: TypeRow, sink: TextIO, options: TypesOpti
         sink.write(f"{share_text(rest, of_type)} {'':{columns.width - 7}}of the whole, or of what has no name\n")
 
 
-def _of_line(row: TypeRow, line: int) -> int:
+def _of_line(row: TypeRow, line: int, line_size: int) -> int:
     """The weight of the accesses that touch a cache line."""
     return sum(
         counts.weight
         for each in row.fields.values()
         for size, counts in each.by_size.items()
-        if each.offset // LINE <= line <= (each.offset + max(size, 1) - 1) // LINE
+        if each.offset // line_size <= line <= (each.offset + max(size, 1) - 1) // line_size
     )
 
 
 def _write_title(found: DataTypes, row: TypeRow, sink: TextIO, options: TypesOptions) -> None:
     paint = Paint(options.colour)
-    lines = -(-row.size // LINE)
+    lines = -(-row.size // found.line_size)
     sink.write(paint.bold(printable(row.name)))
     sink.write(f"  {row.size:,} bytes, {lines:,} cache line{'s' if lines != 1 else ''}")
     if found.samples:

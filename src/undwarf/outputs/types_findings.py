@@ -5,7 +5,7 @@ import posixpath
 from undwarf.outputs.escape import printable
 from undwarf.views.datatypes import Counts, DataTypes
 from undwarf.views.layout import Spread
-from undwarf.views.sharing import LINE, Sharing
+from undwarf.views.sharing import Sharing
 
 __all__ = [
     "SHARING_TITLES", "SPREAD_TITLE", "clash_advice", "clash_parties", "clash_place", "inferred_text",
@@ -109,9 +109,9 @@ def clash_parties(one: Sharing) -> list[str]:
 def clash_advice(one: Sharing) -> list[str]:
     """What to do about it."""
     if one.false and one.objects:
-        made = [f"several objects lie on one line: give each {LINE} bytes, or each thread a block of its own"]
+        made = [f"several objects lie on one line: give each {one.line_size} bytes, or each thread a block of its own"]
     elif one.false:
-        made = [f"put them {LINE} bytes apart, if they need not be together"]
+        made = [f"put them {one.line_size} bytes apart, if they need not be together"]
     else:
         made = ["one copy for each thread, or fewer writes, would keep the line where it is"]
     if not one.by_address:

@@ -20,7 +20,7 @@ from undwarf.outputs.types_findings import (
 )
 from undwarf.outputs.types_numbers import reached_note
 from undwarf.views.datatypes import Counts, DataTypes, TypeRow
-from undwarf.views.layout import LINE, LayoutLine, layout, spread
+from undwarf.views.layout import LayoutLine, layout, spread
 from undwarf.views.sharing import Clashes
 
 __all__ = ["write"]
@@ -39,7 +39,7 @@ h3{font-size:14px;margin:1.4em 0 .4em}
 p{margin:.2em 0}
 a{color:var(--link);text-decoration:none}
 a:hover,a:focus{text-decoration:underline}
-.bytes{display:grid;grid-template-columns:4em repeat(64,minmax(0,1fr));gap:1px;margin:2px 0}
+.bytes{display:grid;grid-template-columns:4em repeat(var(--bytes),minmax(0,1fr));gap:1px;margin:2px 0}
 .bytes{font:10px ui-monospace,monospace}
 .bytes b{font-weight:400;color:var(--dim);text-align:right;padding:3px 6px 0 0}
 .bytes span{min-height:1.9em;overflow:hidden;white-space:nowrap;text-overflow:ellipsis;padding:2px}
@@ -67,11 +67,14 @@ def write(
     late: set[str],
     sink: TextIO,
 ) -> None:
-    """The page for all events, or for one type of them. Samples of ``late`` events may be about what is before."""
+    """The page for all events, of which there is one at least, or for one type of them. Samples of ``late`` events may
+    be about what is before.
+    """
+    line_size = found[0][1].line_size
     title = escape(printable(path))
     sink.write(f"<!DOCTYPE html>\n<html lang=en><meta charset=utf-8><title>Data types: {title}</title>")
     sink.write('<meta name=viewport content="width=device-width,initial-scale=1">')
-    sink.write(f"<style>{_STYLE}</style>\n<h1>Data types in {title}</h1>\n")
+    sink.write(f"<style>:root{{--bytes:{line_size}}}{_STYLE}</style>\n<h1>Data types in {title}</h1>\n")
     _sharing(clashes, wanted, sink)
     for number, (event, data) in enumerate(found):
         sink.write(f"<h3>{escape(printable(event))}</h3>\n")
@@ -83,9 +86,9 @@ def write(
         _findings(data, wanted, sink)
         if names:
             sink.write(
-                "<p class=dim>Each row below is a cache line of 64 bytes, warmer where more of the type's weight "
+                f"<p class=dim>Each row below is a cache line of {line_size} bytes, warmer where more of the type's "
             )
-            sink.write("is; hatched bytes are holes. Shares of members are of their type's weight.</p>\n")
+            sink.write("weight is; hatched bytes are holes. Shares of members are of their type's weight.</p>\n")
         for name, row in zip(names, rows, strict=False):
             _type(row, name, data, sink)
         if len(rows) > _MOST_TYPES:
@@ -146,7 +149,7 @@ def _type(row: TypeRow, name: str, data: DataTypes, sink: TextIO) -> None:
     drawn = layout(row)
     leaves = _leaves(drawn)
     if row.size and drawn:
-        _bytes(row, leaves, whole, sink)
+        _bytes(row, leaves, whole, data.line_size, sink)
     shown = [one for one in drawn if one.counts is not None]
     if not shown:
         # A type without members: what there is to say is said.
@@ -232,9 +235,9 @@ def _leaves(drawn: list[LayoutLine]) -> list[LayoutLine]:
     ]
 
 
-def _bytes(row: TypeRow, leaves: list[LayoutLine], whole: int, sink: TextIO) -> None:
-    """Rows of 64 bytes, one a cache line; members of a union after each other take only what is left."""
-    lines = -(-row.size // LINE)
+def _bytes(row: TypeRow, leaves: list[LayoutLine], whole: int, line_size: int, sink: TextIO) -> None:
+    """A row for each cache line; members of a union after each other take only what is left."""
+    lines = -(-row.size // line_size)
     at = 0
     cells: list[tuple[int, int, LayoutLine]] = []
     for one in leaves:
@@ -243,25 +246,25 @@ def _bytes(row: TypeRow, leaves: list[LayoutLine], whole: int, sink: TextIO) -> 
             continue
         at = end
         while begin < end:
-            stop = min(end, (begin // LINE + 1) * LINE)
-            if begin // LINE < _MOST_LINES:
+            stop = min(end, (begin // line_size + 1) * line_size)
+            if begin // line_size < _MOST_LINES:
                 cells.append((begin, stop, one))
             else:
                 break
             begin = stop
     for begin, stop, one in cells:
-        if begin % LINE == 0:
+        if begin % line_size == 0:
             sink.write(
-                f'{"</div>" if begin else ""}<div class=bytes title="cache line {begin // LINE}"><b>+{begin}</b>'
+                f'{"</div>" if begin else ""}<div class=bytes title="cache line {begin // line_size}"><b>+{begin}</b>'
             )
         elif begin == cells[0][0]:
-            sink.write(f"<div class=bytes><b>+{begin - begin % LINE}</b>")
+            sink.write(f"<div class=bytes><b>+{begin - begin % line_size}</b>")
         share = one.weight / whole
         name = escape(printable(one.path or "hole"), quote=True)
         kind = " class=hole" if one.kind == "hole" else ""
         text = escape(printable(one.name)) if one.kind != "hole" else ""
         sink.write(
-            f'<span{kind} style="grid-column:{begin % LINE + 2}/{(stop - 1) % LINE + 3};{_heat(share)}"'
+            f'<span{kind} style="grid-column:{begin % line_size + 2}/{(stop - 1) % line_size + 3};{_heat(share)}"'
             f' title="{name} +{one.offset}, {one.size} bytes, {100 * share:.1f}%">{text}</span>'
         )
     if cells:

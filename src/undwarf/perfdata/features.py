@@ -14,6 +14,10 @@ from undwarf.lazy_dataclasses import dataclass
 from undwarf.perfdata.events import SMALLEST, EventAttr, parse_attr
 from undwarf.perfdata.header import ByteOrder, order_mark
 
+LINE = 64
+"""Bytes of a cache line, where nothing else is known."""
+_LINES = (16, 32, 64, 128, 256, 512)
+
 
 class Feature(IntEnum):
     """Numbers of the feature sections."""
@@ -129,8 +133,19 @@ class Features:
     e_machine: tuple[int, int] | None = None
     """ELF machine number and flags of the recording perf."""
     cacheline_size: int | None = None
+    """In bytes."""
     raw: dict[int, bytes] = field(default_factory=dict)
     """Every section that is not too large, by number."""
+
+    @property
+    def line_size(self) -> int:
+        """Bytes of a cache line of the recorded machine: as is said outright, or of the caches that are nearest; 64,
+        which nearly all have, where neither is told or makes sense."""
+        nearest = min(self.caches or (), key=lambda one: one.level, default=None)
+        for size in (self.cacheline_size, nearest.line if nearest is not None else None):
+            if size is not None and size in _LINES:
+                return size
+        return LINE
 
 
 class _Short(Exception):

@@ -114,6 +114,7 @@ def build_profile(
         files=files,
         deferred=walked.deferred,
         later=walked.later,
+        line_size=data.features.line_size,
     )
 
 

@@ -9,6 +9,7 @@ from dataclasses import field
 from typing import overload
 
 from undwarf.lazy_dataclasses import dataclass
+from undwarf.perfdata.features import LINE
 from undwarf.unwind.stop import Provenance, StopReason
 
 NONE = 0xFFFFFFFF
@@ -211,6 +212,7 @@ class Profile:
         files: list[str] | None = None,
         deferred: int = 0,
         later: dict[str, int] | None = None,
+        line_size: int = LINE,
     ) -> None:
         self.samples = SampleView(self, samples)
         self.stacks = stacks
@@ -229,6 +231,9 @@ class Profile:
         """Further keys of samples: a number for each sample, and the text of each number."""
         self.later = later or {}
         """What became of deferred chains and of the samples that wait for them (undwarf.unwind.deferred.match)."""
+
+        self.line_size = line_size
+        """Bytes of a cache line of the machine."""
 
     def frame(self, number: int) -> Frame:
         """One frame as an object."""

@@ -28,7 +28,7 @@ LATENCIES = {
 """Keys of latencies: which part of the weight they are."""
 SUMMED = frozenset(("weight", "ins_lat", "retire_lat"))
 """Keys that give the sum over a row's samples in place of one sample's number."""
-_ADDRESSES = {"symbol_daddr": 0, "dso_daddr": 0, "dcacheline": 6}
+_ADDRESSES = ("symbol_daddr", "dso_daddr", "dcacheline")
 MEMORY_KEYS = (*TEXTS, "phys_daddr", *LATENCIES, *_ADDRESSES)
 NEEDED = {
     "data_src": ("data sources", "perf mem record, or perf record -d with an event of memory accesses, records them"),
@@ -113,7 +113,8 @@ def _merged(numbers: Column, texts: list[str]) -> tuple[Column, list[str]]:
 
 def _by_address(profile: Profile, key: str, place: DataPlace) -> tuple[Column, list[str]]:
     columns = profile.samples.columns
-    numbers, values = numbered(_column(profile, key, "addr"), _ADDRESSES[key])
+    low = profile.line_size.bit_length() - 1 if key == "dcacheline" else 0
+    numbers, values = numbered(_column(profile, key, "addr"), low)
     spaces = columns.space if columns.space is not None else zeros("I", len(numbers))
     pairs = Pairs()
     both = pairs.column(spaces, numbers)

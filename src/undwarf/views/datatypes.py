@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import cython
 
 from undwarf.lazy_dataclasses import dataclass
+from undwarf.perfdata.features import LINE
 from undwarf.profile.model import NONE, Profile
 from undwarf.types.access import Access
 from undwarf.types.layouts.model import VOID, TypeGraph
@@ -170,6 +171,8 @@ class DataTypes:
     has_sources: bool = False
     sharing: "list[Sharing]" = initially(default_factory=list)
     """Members that cpus take from each other (undwarf.views.sharing), which should rather stay apart."""
+    line_size: int = LINE
+    """Bytes of a cache line."""
 
 
 @cython.locals(counts=Counts)
@@ -188,7 +191,7 @@ def data_types(
     leaves = look_up(selection.stacks, profile.stacks.frame)
     size = len(frames)
     counted = _counted(profile, selection, leaves, touched)
-    made = DataTypes(selection.total, len(selection))
+    made = DataTypes(selection.total, len(selection), line_size=profile.line_size)
     cpus = _cpus(selection, leaves, size)
     types: dict[tuple[str, int, int], TypeRow] = {}
     rows: dict[tuple[int, int], InstructionRow] = {}

@@ -7,9 +7,8 @@ from collections.abc import Iterator
 from undwarf.lazy_dataclasses import dataclass
 from undwarf.types.layouts.model import TypeGraph
 from undwarf.views.datatypes import Counts, DataTypes, FieldRow, TypeRow
-from undwarf.views.sharing import LINE
 
-__all__ = ["LINE", "LayoutLine", "Spread", "layout", "spread"]
+__all__ = ["LayoutLine", "Spread", "layout", "spread"]
 
 _DEEPEST = 8
 _MOST_LINES = 4096
@@ -185,15 +184,15 @@ def spread(data: DataTypes, least: float = 0.02) -> list[Spread]:
     clashing = {(party.type, party.offset) for one in data.sharing for party in (*one.written, *one.used)}
     found = []
     for row in data.types:
-        if row.size <= LINE or row.counts.weight < least * data.total:
+        if row.size <= data.line_size or row.counts.weight < least * data.total:
             continue
         hot = [one for one in row.fields.values() if one.field and one.counts.weight >= 0.1 * row.counts.weight]
         plain = [one for one in hot if "[" not in one.field and (row.name, one.offset) not in clashing]
         together, functions = _together(plain)
         if len(together) < 2:
             continue
-        needed = -(-sum(max(one.size, 1) for one in together) // LINE)
-        taken = _lines_taken(together, aligned=not row.size % LINE)
+        needed = -(-sum(max(one.size, 1) for one in together) // data.line_size)
+        taken = _lines_taken(together, data.line_size, aligned=not row.size % data.line_size)
         if taken <= needed:
             continue
         whole = row.counts.weight
@@ -206,7 +205,7 @@ def spread(data: DataTypes, least: float = 0.02) -> list[Spread]:
                     (one.field, one.offset, one.counts.weight / whole)
                     for one in sorted(together, key=lambda one: (-one.counts.weight, one.offset))
                 ),
-                tuple(sorted({one.offset // LINE for one in together})),
+                tuple(sorted({one.offset // data.line_size for one in together})),
                 taken,
                 needed,
                 tuple((name, weight / whole) for name, weight in functions[:4]),
@@ -229,13 +228,13 @@ def _together(members: list[FieldRow]) -> tuple[list[FieldRow], list[tuple[str, 
     return together, functions
 
 
-def _lines_taken(members: list[FieldRow], *, aligned: bool) -> int:
+def _lines_taken(members: list[FieldRow], line_size: int, *, aligned: bool) -> int:
     """How many lines members are on; at best, where objects may begin anywhere in a line."""
     if aligned:
-        return len({one.offset // LINE for one in members})
+        return len({one.offset // line_size for one in members})
     taken, end = 0, -1
     for one in sorted(members, key=lambda one: one.offset):
         if one.offset + max(one.size, 1) > end:
             taken += 1
-            end = one.offset + LINE
+            end = one.offset + line_size
     return taken

@@ -25,11 +25,8 @@ from undwarf.views.touch import Touch
 if TYPE_CHECKING:
     from undwarf.views.data_addresses import DataAddresses
 
-__all__ = ["LINE", "Clashes", "Party", "Sharing", "sharing"]
+__all__ = ["Clashes", "Party", "Sharing", "sharing"]
 
-LINE = 64
-"""Bytes of a cache line."""
-_SHIFT = 6
 _NO_CPU = 0xFFFFFFFF
 _MOST_TOUCHES = 256
 """Touches of one line that are compared with each other, by weight."""
@@ -57,10 +54,10 @@ class Party:
 
 @dataclass(slots=True)
 class Sharing:
-    """Members that clash on `lines` cache lines. `by_address`: these are real lines, one of them at `address`; else it
-    is line `line` of the type, if the objects are the same. `false`: different bytes of the line; else the same ones.
-    `objects`: different objects of one type lie on a line. `inferred`: some of the samples were charged to an
-    instruction before theirs. `cpus_known`: threads were on different cpus, not only different.
+    """Members that clash on `lines` cache lines of `line_size` bytes. `by_address`: these are real ones, one of them at
+    `address`; else it is line `line` of the type, if the objects are the same. `false`: different bytes of the line;
+    else the same ones. `objects`: different objects of one type lie on a line. `inferred`: some of the samples were
+    charged to an instruction before theirs. `cpus_known`: threads were on different cpus, not only different.
     """
 
     by_address: bool
@@ -75,6 +72,7 @@ class Sharing:
     inferred: bool
     objects: bool
     cpus_known: bool
+    line_size: int
 
     @property
     def type(self) -> str:
@@ -219,8 +217,9 @@ def _by_address(
 ) -> list[Sharing]:
     columns = profile.samples.columns
     nothing = zeros("Q", 0)
+    shift = profile.line_size.bit_length() - 1
     physical = selection.chosen(columns.phys_addr) if columns.phys_addr is not None else nothing
-    lines, owners = line_keys(addresses, physical, selection.column("pid"), _SHIFT)
+    lines, owners = line_keys(addresses, physical, selection.column("pid"), shift)
     numbers = Pairs()
     line_number = numbers.column(*halves(lines))
     owned = Pairs()
@@ -235,7 +234,7 @@ def _by_address(
     if not len(rows):
         return []
     places = Pairs()
-    place = places.column(line_of, low_bits(addresses, _SHIFT))
+    place = places.column(line_of, low_bits(addresses, shift))
     # The byte of the line is part of what is grouped by.
     in_line = list(zip(places.high(), places.low(), strict=True))
     by_line: dict[int, list[_Touch]] = {}
@@ -249,10 +248,10 @@ def _by_address(
     found: dict[tuple[bool, tuple[tuple[str, str], ...]], _Found] = {}
     for line, touches in by_line.items():
         number = own[line]
-        address = (highs[number] << 32 | lows[number]) << _SHIFT if sources[line] != NONE else 0
+        address = (highs[number] << 32 | lows[number]) << shift if sources[line] != NONE else 0
         for false in (True, False):
             _clash(touches, false, line, address, found)
-    return [_made(one, key[0], by_address=True, line=-1) for key, one in found.items()]
+    return [_made(one, key[0], profile.line_size, by_address=True, line=-1) for key, one in found.items()]
 
 
 def _where(column: Column, accesses: Column, lines: Column) -> Column:
@@ -307,13 +306,14 @@ def _clash(
                 party.cpus.add(one.cpu)
 
 
-def _made(found: _Found, false: bool, *, by_address: bool, line: int) -> Sharing:
+def _made(found: _Found, false: bool, line_size: int, *, by_address: bool, line: int) -> Sharing:
     def order(parties: dict[tuple[str, str, int], Party]) -> list[Party]:
         return sorted(parties.values(), key=lambda one: (one.type, one.offset, one.field))
 
     return Sharing(
         by_address, false, found.weight, found.samples, len(found.lines) if by_address else 0, found.address, line,
         order(found.written), order(found.used), found.inferred, found.objects, found.cpus_known,
+        line_size,
     )  # fmt: skip
 
 
@@ -336,7 +336,7 @@ def _by_type(
     owner = _owners(profile, selection, leaves)
     by_line: dict[tuple[str, int], dict[int, list[_Touch]]] = {}
     for at, one in _touches(profile, touched, selection, rows, owner, leaves):
-        by_line.setdefault((one.type, one.offset // LINE), {}).setdefault(at, []).append(one)
+        by_line.setdefault((one.type, one.offset // profile.line_size), {}).setdefault(at, []).append(one)
     made = []
     for (_name, line), touches in by_line.items():
         if sum(one.weight for of_owner in touches.values() for one in of_owner) < floor:
@@ -345,7 +345,7 @@ def _by_type(
         for of_owner in touches.values():
             if len({one.thread for one in of_owner}) >= _LEAST_THREADS:
                 _clash(_apart(of_owner), True, line, 0, found)
-        made += [_made(one, True, by_address=False, line=line) for one in found.values()]
+        made += [_made(one, True, profile.line_size, by_address=False, line=line) for one in found.values()]
     return made
 
 

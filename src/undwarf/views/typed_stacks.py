@@ -7,7 +7,6 @@ from undwarf.profile.model import NONE, FrameColumns, FunctionTable, Profile, St
 from undwarf.types.resolve import Access
 from undwarf.views.datatypes import OUTSIDE
 from undwarf.views.grouping import Pairs, look_up
-from undwarf.views.sharing import LINE
 from undwarf.views.touch import Touch
 
 __all__ = ["add_labels", "by_type"]
@@ -22,7 +21,7 @@ def _without(access: Access) -> str:
     return f"({OUTSIDE[access.how]})" if access.how in _CERTAIN else "(unknown)"
 
 
-def _texts(access: Access) -> tuple[str, str, str]:
+def _texts(access: Access, line_size: int) -> tuple[str, str, str]:
     """The keys type, typeoff and typecln of an access."""
     if access.type is None or not access.countable:
         nothing = _without(access)
@@ -31,7 +30,7 @@ def _texts(access: Access) -> tuple[str, str, str]:
     return (
         access.type,
         f"{access.type} +{offset} ({access.field or 'no field'})",
-        f"{access.type}: cache-line {offset // LINE}",
+        f"{access.type}: cache-line {offset // line_size}",
     )
 
 
@@ -49,7 +48,8 @@ def add_labels(profile: Profile, touched: Touch) -> None:
     for frame, which in enumerate(touched.access):
         if which != NONE:
             mark = _mark(touched, frame)
-            for column, known, text in zip(columns, numbers, _texts(touched.accesses[which]), strict=True):
+            texts = _texts(touched.accesses[which], profile.line_size)
+            for column, known, text in zip(columns, numbers, texts, strict=True):
                 column[frame] = known.setdefault(text + mark, len(known))
     for key, column, known in zip(("type", "typeoff", "typecln"), columns, numbers, strict=True):
         profile.labels[key] = (column, list(known) or [""])
@@ -117,6 +117,7 @@ def by_type(profile: Profile, touched: Touch) -> Profile:
         profile.comms,
         profile.events,
         files=profile.files,
+        line_size=profile.line_size,
     )
     made.samples.columns.stack = look_up(column, node_of)
     return made
