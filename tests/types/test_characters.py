@@ -26,6 +26,9 @@ static inline unsigned four(const unsigned char *p)
 NOINLINE unsigned read_four(struct page *p) { return four(p->data) + 1; }
 NOINLINE void write_four(struct page *p, unsigned n) { n = __builtin_bswap32(n); memcpy(p->data, &n, 4); }
 NOINLINE void write_text(struct page *p) { memcpy(p->text, "unistr('", 8); }
+NOINLINE void write_label(struct page *p) { memcpy(p->data, "\3ip6\4arpa", 10); }
+NOINLINE unsigned char *write_behind(struct page *to)
+{ unsigned char *p = (unsigned char *)(to + 1); to->n = 4; memcpy(p, "\nKEY: ", 6); return p + 6; }
 NOINLINE int is_text(struct page *p) { return memcmp(p->data, "SQLite f", 8) == 0; }
 NOINLINE int is_header(struct page *p)
 { unsigned char *of = p->data; __asm__ volatile("" : "+S"(of)); unsigned n; unsigned short m;
@@ -83,6 +86,7 @@ int main(int argc, char **argv)
   copied(&p, &q); counted(&p, argc); alike(&p, &q); number(&p, argc); cleared(&q, argc);
   struct page *first = 0; argc += answered(&p, &first);
   argc += is_header(&p) + kept(&p, -argc) + chosen(&p, argc) + parted(&p, argc);
+  write_label(&p); argc += *write_behind(malloc(99));
   return read_four(&p) + is_text(&p) + either(&q); }
 """
 COMPILERS = [("gcc", "-O1"), ("gcc", "-O2"), ("clang", "-O1"), ("clang", "-O2")]
@@ -107,6 +111,15 @@ def test_a_number_whose_bytes_are_turned_around_is_bytes(program: Path) -> None:
 def test_text_that_is_stored_or_compared_is_characters(program: Path) -> None:
     assert "char" in told(program, "write_text", 8)
     assert None not in told(program, "write_text", 8) | told(program, "is_text", 8)
+
+
+def test_text_of_whose_parts_some_are_no_letters_is_characters(program: Path) -> None:
+    assert told(program, "write_label", 8) == {"struct page", "unsigned char"}
+    assert told(program, "write_label", 2) == {"unsigned char"}
+
+
+def test_text_behind_a_header_is_characters(program: Path) -> None:
+    assert told(program, "write_behind", 4) == {"struct page", "unsigned char"}
 
 
 def test_text_whose_comparisons_are_made_one_is_characters(program: Path) -> None:

@@ -13,7 +13,7 @@ from undwarf.types.dataflow.tracking import Tracker
 from undwarf.types.dataflow.values import ADDRESS, FRAME, OBJECT, PERCPU, THREAD, Value
 from undwarf.types.layouts.arrays import before_array, is_of_smaller
 from undwarf.types.layouts.locate import locate, one_of_two
-from undwarf.types.layouts.located import INCOMPLETE, WIDER, Located, is_member
+from undwarf.types.layouts.located import INCOMPLETE, WIDER, Located, begins, is_member
 from undwarf.types.layouts.model import VOID, Kind
 from undwarf.types.layouts.virtual import is_method_table
 from undwarf.types.layouts.wholes import candidates, whole_around
@@ -22,6 +22,7 @@ from undwarf.types.uses.aliases import made_of_same
 from undwarf.types.uses.casts import read_as
 from undwarf.types.uses.characters import by_sign, in_a_row, leads_on, only_bytes
 from undwarf.types.uses.dispatches import table_at
+from undwarf.types.uses.either import one_of_members, one_of_places
 from undwarf.types.uses.headers import in_header
 from undwarf.types.uses.homes import array_above, array_behind, is_extended, just_as_large, taken_apart
 from undwarf.types.uses.pointer_uses import accessed, everywhere, kept_as, meant
@@ -122,7 +123,7 @@ class Operands:
         if isinstance(located, str) or located.how or self._is_byte(located):
             located = made_of_same(tracker, k, operand, size) or located
             if not isinstance(located, str) and located.how == "array" and not where[2]:
-                located = in_room(tracker, k, operand, where, size) or located
+                located = in_room(tracker, k, number, where, size) or located
         if 1 < size < _VECTOR and self._graph.size(where[1]) == 1 and tracker.has_variables:
             located = self._in_bytes(tracker, k, operand, size) or located
             if located == WIDER and not used_in_parts(tracker, k, number, size):
@@ -142,7 +143,7 @@ class Operands:
         if isinstance(located, str):
             together = self._together(tracker, k, operand, number, where, size)
             if together is None:
-                chosen = self._chosen(made, operand, size, where) if located != SEVERAL else None
+                chosen = self._chosen(tracker, k, made, operand, size, where) if located != SEVERAL else None
                 return chosen or self._outside(tracker, made, operand, size, where, located)
             located = together
         if self._is_table(where):
@@ -362,9 +363,27 @@ class Operands:
         if isinstance(located, str) and where[2]:
             other = copied(tracker, k, operand, place.type, offset, size)
             # Or another variable goes through the bytes of this one.
-            located = other or in_variable(tracker, k, operand, size) or located
+            other = (
+                other or in_variable(tracker, k, operand, size) or self._one_on_frame(tracker, k, operand, where, size)
+            )
+            located = other or located
         how = "variable" if tracker.has_variables else "frame"
         return self._typed(made, operand, size, located, how)
+
+    def _one_on_frame(self, tracker: Tracker, k: int, operand: Memory, where: Value, size: int) -> Located | None:
+        """One of several members of a variable, or of several variables of one type: that of the first way, with all
+        as candidates."""
+        graph = self._graph
+        found = [tracker.stack_variable(k, at) for at in one_of_places(tracker, k, operand, where)]
+        there = [one for one in found if one is not None and begins(graph, one[0].type, one[1], size)]
+        if not there or len(there) < len(found) or len({graph.canonical(place.type) for place, _at in there}) > 1:
+            return None
+        fields = [graph.member_at(place.type, at, size) for place, at in there]
+        member = fields[0]
+        if member is None:
+            return None
+        paths = tuple(dict.fromkeys(one.path for one in fields if one is not None))
+        return Located(there[0][0].type, there[0][1], member._replace(candidates=paths if len(paths) > 1 else ()))
 
     def _spilled(self, tracker: Tracker, k: int, made: Instruction, operand: Memory, size: int, reason: str) -> Access:
         kept = put_aside(tracker, k, made, operand, size)
@@ -388,17 +407,22 @@ class Operands:
             return access(made, operand, size, how="constant", reason="constant without a name")
         return access(made, operand, size, how="", reason="no variable at this address")
 
-    def _chosen(self, made: Instruction, operand: Memory, size: int, where: Value) -> Access | None:
-        """One of two members of one type, chosen by a condition: the one on the first way, with both as candidates."""
+    def _chosen(
+        self, tracker: Tracker, k: int, made: Instruction, operand: Memory, size: int, where: Value
+    ) -> Access | None:
+        """One of several members, or of two of one type, chosen by a condition: the one on the first way, with all as
+        candidates."""
         graph = self._graph
-        if not where[2] or graph.choices(where[1]) or before_array(graph, where[1], where[2], where[4]):
+        if not where[2] or graph.choices(where[1]):
             return None
-        both = one_of_two(graph, where[1], where[2], where[4], size)
-        fields = [graph.member_at(t, offset, size) for t, offset in both]
-        member = graph.member_at(where[1], where[4], size) if both else None
+        paths = one_of_members(tracker, k, operand, where, size)
+        if not paths and not before_array(graph, where[1], where[2], where[4]):
+            both = one_of_two(graph, where[1], where[2], where[4], size)
+            fields = [graph.member_at(t, offset, size) for t, offset in both]
+            paths = tuple(one.path for one in fields if one is not None)
+        member = graph.member_at(where[1], where[4], size) if paths else None
         if member is None:
             return None
-        paths = tuple(one.path for one in fields if one is not None)
         return self._typed(
             made, operand, size, Located(where[1], where[4], member._replace(candidates=paths)), "tracking"
         )

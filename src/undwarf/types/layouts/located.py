@@ -5,12 +5,16 @@ from typing import NamedTuple
 
 from undwarf.types.layouts.model import Field, TypeGraph
 
-__all__ = ["INCOMPLETE", "WIDER", "Located", "is_member", "value_of"]
+__all__ = ["INCOMPLETE", "WIDER", "Located", "begins", "is_member", "value_of"]
 
 INCOMPLETE = "incomplete type"
 """Why it is not known what is touched behind a pointer to what is only declared."""
 WIDER = "wider than its type"
 """Why it is not known what several numbers at once are."""
+
+
+_VECTOR = 16
+"""Bytes of several members at once."""
 
 
 class Located(NamedTuple):
@@ -33,6 +37,14 @@ def is_member(graph: TypeGraph, t: int, offset: int, size: int) -> bool:
         return False
     whole = graph.size(found.type)
     return whole == size or size <= min(whole, 2)
+
+
+def begins(graph: TypeGraph, t: int, offset: int, size: int) -> bool:
+    """Whether a whole member of a size begins there, or several that are accessed at once."""
+    if is_member(graph, t, offset, size):
+        return True
+    found = graph.member_at(t, offset, size) if 0 <= offset <= graph.size(t) - size and size >= _VECTOR else None
+    return found is not None and not found.offset
 
 
 def value_of(graph: TypeGraph, found: Located, size: int) -> int:

@@ -8,15 +8,13 @@ put into the register, or into a copy of it, it holds the same before.
 from undwarf.disasm import NONE, Action, Flow, Memory
 from undwarf.types.dataflow.tracking import Tracker
 from undwarf.types.dataflow.values import OBJECT
-from undwarf.types.layouts.located import Located, is_member
+from undwarf.types.layouts.located import Located, begins
 
 __all__ = ["said_later"]
 
 _CALLS = (Flow.CALL, Flow.INDIRECT_CALL)
 _AHEAD = 24
 """Instructions in which a variable is looked for."""
-_VECTOR = 16
-"""Bytes of several members at once."""
 
 
 def said_later(tracker: Tracker, k: int, operand: Memory, size: int) -> Located | None:
@@ -29,7 +27,7 @@ def said_later(tracker: Tracker, k: int, operand: Memory, size: int) -> Located 
     for t, offset in _said(tracker, k, operand.base):
         place = offset + operand.displacement
         field = graph.member_at(t, place, size) if 0 <= place <= graph.size(t) - size else None
-        if field is None or not (is_member(graph, t, place, size) or (size >= _VECTOR and not field.offset)):
+        if field is None or not begins(graph, t, place, size):
             return None
         found[graph.canonical(t), place] = Located(t, place, field)
     return next(iter(found.values())) if len(found) == 1 else None

@@ -18,6 +18,7 @@ from undwarf.types.layouts.located import Located, is_member
 from undwarf.types.layouts.model import VOID, TypeGraph
 from undwarf.types.layouts.wholes import covered
 from undwarf.types.sources.places import PlaceKind
+from undwarf.types.uses.characters import in_a_row
 
 __all__ = [
     "SEVERAL",
@@ -33,7 +34,7 @@ __all__ = [
     "used_in_parts",
 ]
 
-_EXTEND, _STORE = Action.EXTEND, Action.STORE
+_CONSTANT, _EXTEND, _STORE = Action.CONSTANT, Action.EXTEND, Action.STORE
 _VALUE, _REGISTER, _CFA_VALUE, _MEMORY = PlaceKind.VALUE, PlaceKind.REGISTER, PlaceKind.CFA_VALUE, PlaceKind.MEMORY
 
 SEVERAL = "in one of two arrays"
@@ -158,15 +159,16 @@ def in_variable(tracker: Tracker, k: int, operand: Memory, size: int) -> Located
     return best
 
 
-def in_room(tracker: Tracker, k: int, operand: Memory, where: Value, size: int) -> Located | str | None:
+def in_room(tracker: Tracker, k: int, number: int, where: Value, size: int) -> Located | str | None:
     """What lies behind an object that was put into bytes, as variables say that an operand's base leads to: these, and
     not another object of the kind. None where no variable says so."""
-    graph = tracker.graph
+    graph, operand = tracker.graph, tracker.flow.instructions[k].memory[number]
     if graph.size(where[1]) <= 1 or operand.index != NONE or operand.base == NONE:
         return None
     for value in tracker.questions.said_of(operand.base, tracker.flow.instructions.address_of(k)):
         if graph.is_scalar(value[1]) and graph.size(value[1]) == 1:
-            return locate(graph, value[1], 0, value[4] + operand.displacement, size)
+            row = in_a_row(tracker, k, number, value, size)
+            return row or locate(graph, value[1], 0, value[4] + operand.displacement, size)
     return None
 
 
@@ -454,7 +456,15 @@ def _writes_constant(tracker: Tracker, k: int) -> bool:
         return made.action == _STORE
     tracker.before(k)
     value = tracker.register(made.left)
-    return value is not None and value[0] == NUMBER and not value[2]
+    if value is not None and value[0] == NUMBER and not value[2]:
+        return True
+    # Or larger than any number that is calculated with, as eight characters are.
+    instructions = tracker.flow.instructions
+    first = tracker.flow.blocks.first(tracker.flow.blocks.of(k))
+    for at in range(k - 1, max(first, k - _PARTS) - 1, -1):
+        if made.left in instructions[at].writes:
+            return instructions[at].action == _CONSTANT
+    return False
 
 
 def _accessed(tracker: Tracker, k: int, operand: Memory, displacement: int) -> bool:

@@ -1,0 +1,72 @@
+"""Pointers that lead to one of several places, each made on a way of its own."""
+
+from pathlib import Path
+
+import pytest
+from fakes import Fake, assemble
+from tracked import RDI
+
+from undwarf.disasm.x86_64 import MACHINE
+from undwarf.types.binary import Binary
+from undwarf.types.dataflow.flow import FunctionFlow
+from undwarf.types.dataflow.program import Program
+from undwarf.types.dataflow.tracking import Tracker
+from undwarf.types.operands import Operands
+from undwarf.types.sources.places import Place, PlaceKind
+
+CHOSEN = "test %esi,%esi; cmove %rdi,%rax; mov (%rax),%rcx; ret"
+LATER = "test %esi,%esi; je 1f; {}; 1: mov (%rax),%rcx; ret"
+
+
+def told(fake: Fake, text: str, where: Path) -> tuple[str, tuple[str, ...]]:
+    """What the last instruction that accesses anything touches, and what else it may be."""
+    code = assemble(text, where)
+    flow = FunctionFlow(MACHINE.listing(code, 0), MACHINE)
+    tracker = Tracker(Program(fake, MACHINE), flow, 0, len(code))
+    k = max(
+        k for k, made in enumerate(flow.instructions) if any(one.access and not one.implicit for one in made.memory)
+    )
+    tracker.before(k)
+    made = flow.instructions[k]
+    operands = Operands(Binary.__new__(Binary), fake, kernel=False, linked=True)
+    found = operands.resolve(tracker, k, made, 0, made.memory[0])
+    return (f"{found.type}.{found.field}" if found.type else "?"), found.candidates
+
+
+@pytest.mark.parametrize(
+    ("text", "expected", "others"),
+    [
+        (f"lea 24(%rdi),%rax; {LATER.format('mov %rdi,%rax')}", "struct node.owner", ("owner", "next")),
+        (f"mov %rdi,%rax; {LATER.format('lea 24(%rdi),%rax')}", "struct node.next", ("next", "owner")),
+        (f"lea 24(%rdi),%rax; {CHOSEN}", "struct node.owner", ("owner", "next")),
+        # Copies of what was moved on.
+        (f"mov %rdi,%rax; {LATER.format('add $8,%rdi; mov %rdi,%rax')}", "struct node.next", ("next", "key")),
+        # What goes through something, may be anything else, or is a part of a member.
+        ("1: lea 24(%rdi),%rdi; mov (%rdi),%rcx; dec %rsi; jne 1b; ret", "?", ()),
+        ("mov %rdi,%rax; test %esi,%esi; je 1f; add %rsi,%rax; 1: mov (%rax),%ecx; ret", "?", ()),
+        (f"mov %rdi,%rax; {LATER.format('lea 20(%rdi),%rax')}", "?", ()),
+        (f"mov %rdi,%rax; {LATER.format('lea 36(%rdi),%rax')}", "?", ()),
+        # What is given is not made anywhere.
+        ("test %esi,%esi; je 1f; lea 24(%rdi),%rdi; 1: mov (%rdi),%rcx; ret", "?", ()),
+    ],
+)  # fmt: skip
+def test_one_of_the_members_that_a_pointer_was_made_to_lead_to(
+    fake: Fake, tmp_path: Path, text: str, expected: str, others: tuple[str, ...]
+) -> None:
+    fake.takes((RDI, fake.node))
+    assert told(fake, text, tmp_path) == (expected, others)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected", "others"),
+    [
+        (f"lea -32(%rsp),%rax; {LATER.format('lea -8(%rsp),%rax')}", "struct node.next", ("next", "owner")),
+        # Outside of the variable.
+        (f"lea -32(%rsp),%rax; {LATER.format('lea -72(%rsp),%rax')}", "?", ()),
+    ],
+)
+def test_one_of_the_members_of_a_variable_in_the_frame(
+    fake: Fake, tmp_path: Path, text: str, expected: str, others: tuple[str, ...]
+) -> None:
+    fake.variables = [Place("n", fake.node, PlaceKind.CFA, -1, -40, 0, 99)]
+    assert told(fake, text, tmp_path) == (expected, others)
