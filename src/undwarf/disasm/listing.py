@@ -289,14 +289,18 @@ class Listing:
         return _registers(low, high, NONE)
 
 
+@cython.cfunc
+@cython.returns(tuple)
+@cython.locals(
+    low=cython.ulonglong, high=cython.ulonglong, first=cython.longlong, word=cython.ulonglong, register=cython.int,
+    registers=list,
+)  # fmt: skip
 def _registers(low: int, high: int, first: int) -> tuple[int, ...]:
     """The registers of a set as templates have it, one of them before the others."""
-    whole = (low & 0xFFFFFFFFFFFFFFFF) | (high & 0xFFFFFFFFFFFFFFFF) << 64
     registers = [first] if first != NONE else []
-    while whole:
-        register = (whole & -whole).bit_length() - 1
-        whole &= whole - 1
-        if register != first:
+    for register in range(128):
+        word = low if register < 64 else high
+        if word >> (register & 63) & 1 and register != first:
             registers.append(register)
     return tuple(registers)
 

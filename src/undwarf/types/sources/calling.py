@@ -17,6 +17,8 @@ INTEGER_REGISTERS = (5, 4, 1, 2, 8, 9)
 _IN_REGISTERS, _ON_STACK = 0, 1
 """What is kept of parameters, by these and what they are returned with: the same functions are called everywhere."""
 
+_FLOAT = Kind.FLOAT
+
 _Found = TypeVar("_Found")
 
 _CLONE_MARKS = (".isra.", ".constprop.", ".part.", ".cold", ".lto_priv.", ".llvm.", ".specialized.", ".resolver")
@@ -176,6 +178,8 @@ def _classes(graph: TypeGraph, t: int) -> "list[tuple[int, str]] | None":
         return None
     if size > 16:
         return []
+    if size <= 8 and graph.is_scalar(t):
+        return [(0, "sse" if graph.kind(t) == _FLOAT else "integer")]
     parts: dict[int, str] = {}
     steps = [256]
     if not _scan(graph, t, 0, parts, steps, 0):

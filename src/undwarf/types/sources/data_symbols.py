@@ -1,3 +1,4 @@
+# cython: language_level=3, annotation_typing=False
 """Symbols of variables and functions by name and by address, as ELF symbol tables have them; or of kallsyms."""
 
 import struct

@@ -53,6 +53,7 @@ _NO_TYPES = frozenset((NAMESPACE, SUBPROGRAM, VARIABLE))
 
 FunctionRanges = tuple[list[int], list[int], list[int], Space, int, int]
 """Starts, ends and entries of a unit's functions, where their entries are, the unit's number there, its low address."""
+_FunctionPlace = tuple[FunctionRanges, int, int]
 Fixed = tuple[int, Space, int, int, int, int]
 """An address, where the variable's entry is: space, unit, offset; first byte and size of the piece there, 0 for all."""
 
@@ -69,6 +70,8 @@ class DwarfSource:
         self.symbols = DataSymbols(elf)
         self._functions: Kept[tuple[int, int], FunctionScopes] = Kept(file.limits.dwarf_bytes // 4)
         self._units: Kept[int, FunctionRanges] = Kept(file.limits.dwarf_bytes // 4)
+        self._last_pc = -1
+        self._last_place: _FunctionPlace | None = None
         self._declared: dict[int, Declared] = {}
         self._prototypes: dict[int, Prototype | None] = {}
         self._widest_at: dict[tuple[bool, int], tuple[GlobalVariable | None, int]] = {}
@@ -128,8 +131,15 @@ class DwarfSource:
         self._units.put(unit, found, _FUNCTION_COST * len(starts))
         return found
 
-    def _place(self, pc: int) -> "tuple[FunctionRanges, int, int] | None":
+    def _place(self, pc: int) -> "_FunctionPlace | None":
         """The unit's functions, which of them holds ``pc``, and the unit."""
+        if pc != self._last_pc:
+            # Several things are asked of one function, one after the other.
+            self._last_place = self._find_place(pc)
+            self._last_pc = pc
+        return self._last_place
+
+    def _find_place(self, pc: int) -> "_FunctionPlace | None":
         unit = self._unit_of(pc)
         if unit is None:
             return None
