@@ -292,16 +292,18 @@ class Listing:
 @cython.cfunc
 @cython.returns(tuple)
 @cython.locals(
-    low=cython.ulonglong, high=cython.ulonglong, first=cython.longlong, word=cython.ulonglong, register=cython.int,
-    registers=list,
+    low=cython.ulonglong, high=cython.ulonglong, first=cython.longlong, register=cython.longlong, registers=list,
 )  # fmt: skip
 def _registers(low: int, high: int, first: int) -> tuple[int, ...]:
     """The registers of a set as templates have it, one of them before the others."""
     registers = [first] if first != NONE else []
-    for register in range(128):
-        word = low if register < 64 else high
-        if word >> (register & 63) & 1 and register != first:
+    register = 0
+    while low or high:
+        if low & 1 and register != first:
             registers.append(register)
+        low = low >> 1 | (high & 1) << 63
+        high >>= 1
+        register += 1
     return tuple(registers)
 
 

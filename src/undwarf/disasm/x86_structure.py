@@ -54,6 +54,7 @@ class Structure:
     number_of = cython.declare("int[::1]")
     prefix_of = cython.declare("int[::1]")
     rows = cython.declare("const long long[::1]")
+    rows_seen: Any
     # The code at hand; where an instruction begins in it, and what is read next.
     code = cython.declare("const unsigned char[::1]")
     begin: cython.Py_ssize_t
@@ -86,7 +87,8 @@ class Structure:
 
     def __init__(self, table: Any, learn: Any, ask: Any) -> None:
         self.table = table
-        self.rows = table.rows
+        self.rows_seen = None
+        self._see()
         self.learn = learn
         self.ask = ask
         self.known = 0
@@ -111,6 +113,12 @@ class Structure:
         self.offsets, self.lengths, self.numbers = self.room[:3]
         self.displacements, self.immediates, self.targets, self.flows = self.room[3:]
 
+    @cython.cfunc
+    def _see(self) -> None:
+        """Take the table's rows as they are now."""
+        if self.rows_seen is not self.table.rows:
+            self.rows = self.rows_seen = self.table.rows
+
     def split(self, code: bytes, address: cython.ulonglong) -> "tuple[Any, ...]":
         """(offset I, length B, template I, displacement q, immediate q, target q, flow B) of each instruction.
 
@@ -121,7 +129,7 @@ class Structure:
         if size > self.offsets.shape[0]:
             self._make_room(2 * size)
         self.code = code
-        self.rows = self.table.rows
+        self._see()
         self.at = 0
         while self.at < size:
             self.begin = self.at
@@ -321,7 +329,7 @@ class Structure:
             number = cython.cast(cython.longlong, self.places[place + 1] & NUMBER) - 2
         else:
             number = self.learn(key, code, self.begin, self.at, self._parts())
-            self.rows = self.table.rows
+            self._see()
             flow = self.rows[number * ROW_WORDS] if number != BAD else 0
             self._remember(key, cython.cast(cython.ulonglong, number + 2) | flow << 32)
         if number == BAD:
@@ -386,7 +394,7 @@ class Structure:
         self.numbers[count] = number
         self.displacements[count] = displacement
         self.immediates[count] = immediate
-        self.rows = self.table.rows
+        self._see()
         self.flows[count] = self.rows[self.numbers[count] * ROW_WORDS]
         self.targets[count] = 0
         if target is not None:

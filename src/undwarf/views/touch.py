@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 __all__ = ["Touch", "touch"]
 
 _AT, _LATE, _BEHIND = StopKind
+# Places by the ten thousand: past the named tuple's own way to be made.
+_as_it_is = tuple.__new__
 _ALL_LATE = EventStops(frozenset(), frozenset(), frozenset())
 _MOST_DESCRIBED = 256 << 20
 """Bytes of debugging information of all files above which there is one process only: each may read all of it."""
@@ -96,7 +98,8 @@ def touch(
     made = Touch(column, [], [], *(bytearray(len(frames)) for _flag in range(3)))
     entries: dict[_Place, int] = {}
     for image, address, number in wanted:
-        column[number] = entries.setdefault(_Place(image, address, kinds[number]), len(entries))
+        place = _as_it_is(_Place, (image, address, kinds[number]))
+        column[number] = entries.setdefault(place, len(entries))
     places = list(entries)
     kept = _Kept(places, lambda image, kind: answers_of(image, f"{kind != _AT:d}{kind == _BEHIND:d}"))
     rest = [k for k in range(len(places)) if k not in kept.found] if kept.found else list(range(len(places)))
@@ -267,4 +270,4 @@ def _one(resolver: "Resolver", address: int, kind: int) -> _Found:
         if kind == _BEHIND:
             # Whatever this instruction touches is not what was watched.
             return _Found(untold(access, "no access known before a breakpoint's sample"), True, False, False, False)
-    return _Found(access, True, False, False, True)
+    return _as_it_is(_Found, (access, True, False, False, True))

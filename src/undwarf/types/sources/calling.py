@@ -14,8 +14,9 @@ from undwarf.types.layouts.model import Kind, TypeGraph
 INTEGER_REGISTERS = (5, 4, 1, 2, 8, 9)
 """DWARF numbers of rdi, rsi, rdx, rcx, r8, r9."""
 
-_IN_REGISTERS, _ON_STACK = 0, 1
-"""What is kept of parameters, by these and what they are returned with: the same functions are called everywhere."""
+_IN_REGISTERS, _ON_STACK, _CLASSES = 0, 1, 2
+"""What is kept of parameters, by these and what they are returned with: the same functions are called everywhere; and
+of what is larger than a register, by its type."""
 
 _FLOAT = Kind.FLOAT
 
@@ -180,11 +181,15 @@ def _classes(graph: TypeGraph, t: int) -> "list[tuple[int, str]] | None":
         return []
     if size <= 8 and graph.is_scalar(t):
         return [(0, "sse" if graph.kind(t) == _FLOAT else "integer")]
-    parts: dict[int, str] = {}
-    steps = [256]
-    if not _scan(graph, t, 0, parts, steps, 0):
-        return []
-    return [(at, parts.get(at, "sse")) for at in range(0, size, 8)]
+    key = (_CLASSES, (), t)
+    known: list[tuple[int, str]] | None = graph.passed.get(key)
+    if known is None:
+        parts: dict[int, str] = {}
+        told = _scan(graph, t, 0, parts, [256], 0)
+        known = [(at, parts.get(at, "sse")) for at in range(0, size, 8)] if told else []
+        if graph.settled:
+            graph.passed[key] = known
+    return known
 
 
 def _scan(graph: TypeGraph, t: int, at: int, parts: dict[int, str], steps: list[int], depth: int) -> bool:

@@ -32,8 +32,8 @@ class DataSymbols:
     def _rows(self) -> list[tuple[int, int, int, str]]:
         """(type, address, size, name) of all defined symbols that have a name."""
         elf = self._elf
-        mark = "<" if elf.byte_order == "little" else ">"
-        layout = struct.Struct(mark + ("IBBHQQ" if elf.is_64 else "IIIBBH"))
+        mark, wide = "<" if elf.byte_order == "little" else ">", elf.is_64
+        layout = struct.Struct(mark + ("IBBHQQ" if wide else "IIIBBH"))
         found: list[tuple[int, int, int, str]] = []
         left = elf.limits.symbols
         # In files that are not linked symbols count from their sections.
@@ -50,7 +50,7 @@ class DataSymbols:
                 count = min(len(data) // layout.size, left)
                 left -= count
                 for row in layout.iter_unpack(data[: count * layout.size]):
-                    if elf.is_64:
+                    if wide:
                         name, info, _other, index, value, size = row
                     else:
                         name, value, size, info, _other, index = row

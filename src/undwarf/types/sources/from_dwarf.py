@@ -70,6 +70,8 @@ class DwarfSource:
         self.symbols = DataSymbols(elf)
         self._functions: Kept[tuple[int, int], FunctionScopes] = Kept(file.limits.dwarf_bytes // 4)
         self._units: Kept[int, FunctionRanges] = Kept(file.limits.dwarf_bytes // 4)
+        self._last_unit = 0, 0, 0
+        """Where a part of the unit's code begins and ends that was asked about last, and the unit."""
         self._last_pc = -1
         self._last_place: _FunctionPlace | None = None
         self._declared: dict[int, Declared] = {}
@@ -101,9 +103,13 @@ class DwarfSource:
     # Functions ---------------------------------------------------------------------------------------------
 
     def _unit_of(self, pc: int) -> int | None:
+        low, high, unit = self._last_unit
+        if low <= pc < high:
+            return unit
         addresses, units, _unsure = self._lines.unit_index()
         at = bisect_right(addresses, pc) - 1
         if at >= 0 and units[at] != 0xFFFFFFFF:
+            self._last_unit = addresses[at], addresses[at + 1] if at + 1 < len(addresses) else pc + 1, units[at]
             return units[at]
         for unit in self._units_without_ranges:
             starts, ends, _dies, _space, _number, _base = self._ranges(unit)

@@ -200,12 +200,14 @@ def sorted_places(
     return SortedPlaces(table, numbers, always)
 
 
+@cython.boundscheck(False)
+@cython.wraparound(False)
 @cython.locals(
     rows="const long long[::1]", flags="const unsigned char[::1]", which="const int[::1]", into="long long[::1]",
     strays="unsigned char[::1]", seeds="int[::1]", at=cython.Py_ssize_t, k=cython.Py_ssize_t, n=cython.Py_ssize_t,
 )  # fmt: skip
 def _picked(table: PlaceTable, numbers: memoryview) -> tuple[memoryview, memoryview, memoryview]:
-    """(rows, strays, registers and -1) of some places."""
+    """(rows, strays, registers and -1) of some places, by their numbers: all are those of rows of the table."""
     rows, flags, which = table.rows, table.strays, numbers
     made = into = zeros("q", _WORDS * len(numbers))
     made_strays = strays = zeros("B", len(numbers))
