@@ -16,7 +16,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from undwarf.api import Profile, Recording
+    from undwarf.api import Profile, Recording, accesses
     from undwarf.api import open_recording as open
     from undwarf.diagnostics import Defect, Defects
     from undwarf.errors import ElfError, NothingUsable, UndwarfError, UnreadableInput, UsageError
@@ -24,7 +24,9 @@ if TYPE_CHECKING:
     from undwarf.profile.filters import Filters
     from undwarf.profile.model import Frame, Sample
     from undwarf.tables.model import Rule, UnwindTable
+    from undwarf.types.access import Access
     from undwarf.unwind.stop import Provenance, StopReason
+    from undwarf.views.datatypes import DataTypes, FieldRow, TypeRow
     from undwarf.views.tree import CallTree, TreeNode
 
 importing.install()
@@ -32,10 +34,13 @@ importing.install()
 __version__ = "0.1.0"
 
 _HOMES = {
+    "Access": "types.access",
     "CallTree": "views.tree",
+    "DataTypes": "views.datatypes",
     "Defect": "diagnostics",
     "Defects": "diagnostics",
     "ElfError": "errors",
+    "FieldRow": "views.datatypes",
     "Filters": "profile.filters",
     "Frame": "profile.model",
     "Limits": "limits",
@@ -47,19 +52,25 @@ _HOMES = {
     "Sample": "profile.model",
     "StopReason": "unwind.stop",
     "TreeNode": "views.tree",
+    "TypeRow": "views.datatypes",
     "UndwarfError": "errors",
     "UnreadableInput": "errors",
     "UnwindTable": "tables.model",
     "UsageError": "errors",
+    "accesses": "api",
     "open": "api",
 }
 
 __all__ = [  # noqa: RUF022
     "open",
+    "accesses",
+    "Access",
     "CallTree",
+    "DataTypes",
     "Defect",
     "Defects",
     "ElfError",
+    "FieldRow",
     "Filters",
     "Frame",
     "Limits",
@@ -71,6 +82,7 @@ __all__ = [  # noqa: RUF022
     "Sample",
     "StopReason",
     "TreeNode",
+    "TypeRow",
     "UndwarfError",
     "UnreadableInput",
     "UnwindTable",

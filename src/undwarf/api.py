@@ -29,10 +29,14 @@ if TYPE_CHECKING:
     from undwarf.images.finder import Mapped
     from undwarf.symbols.inlines import ImageLines
     from undwarf.tables.text_ranges import TextRanges
+    from undwarf.types.access import Access
     from undwarf.types.images import ImageTypes
     from undwarf.unwind.sources import Sources
     from undwarf.unwind.stitched import Stitched
+    from undwarf.views.data_addresses import DataAddresses
+    from undwarf.views.datatypes import DataTypes
     from undwarf.views.selection import Weight
+    from undwarf.views.touch import Touch
     from undwarf.views.tree import CallTree
 
 
@@ -268,6 +272,64 @@ class Recording:
         stays without a name."""
         name_frames(profile, frames, Resolver(self.images, self._options, records=self.records))
 
+    def data_types(
+        self,
+        *,
+        skid: bool = False,
+        weight: "Weight" = "period",
+        event: int | None = None,
+        filters: Filters | None = None,
+        progress: Progress | None = None,
+    ) -> "DataTypes":
+        """Which types and members the samples touch, of the event with this number (default: all).
+
+        ``types`` are rows by falling weight: ``name``, ``size`` in bytes, ``counts`` (``weight``, ``samples``,
+        ``loads``, ``stores``...) and ``fields``; ``typed`` is their weight in ``total``. ``unknown`` has the weight of
+        what could not be told by reason, ``outside`` of what touches no data, ``sharing`` the members that cpus take
+        from each other.
+        ``skid``: samples at instructions that touch no memory are charged to the load they wait for, as inferred.
+        """
+        from undwarf.views.datatypes import data_types
+        from undwarf.views.sharing import sharing
+
+        profile = self.profile(filters=filters, callers=False, inline=False, progress=progress)
+        touched = self.touch(profile, skid=skid, progress=progress)
+        found = data_types(profile, touched, weight, event=event)
+        clashes = sharing(profile, touched, lambda: self.data_addresses(profile, touched), weight, event=event)
+        found.sharing = clashes.found
+        return found
+
+    def touch(
+        self,
+        profile: model.Profile,
+        *,
+        skid: bool = False,
+        processes: int = 1,
+        progress: Progress | None = None,
+        meanwhile: Callable[[], object] = lambda: None,
+    ) -> "Touch":
+        """What the innermost frames of a profile touch. With two ``processes`` a second one is made where there is
+        enough to do, and ``meanwhile`` is called when it is at work."""
+        from undwarf.views.touch import touch
+
+        return touch(
+            profile,
+            self.types,
+            skid=skid,
+            stops=self.event_stops,
+            progress=progress,
+            fork=lambda: self.defects if processes > 1 else None,
+            answers_of=self.types.answers,
+            read_ahead=self.types.read_ahead,
+            meanwhile=meanwhile,
+        )
+
+    def data_addresses(self, profile: model.Profile, touched: "Touch") -> "DataAddresses":
+        """Where the data is that each sample touches."""
+        from undwarf.views.data_addresses import data_addresses
+
+        return data_addresses(profile, touched, self.data, self.header.arch or "", self.event_stops.done)
+
     def know_files(self, files: "Mapped | None") -> None:
         """Take mapped files from whoever has the process, or its memory, at hand. To be called before anything is
         unwound."""
@@ -341,6 +403,19 @@ class Recording:
         self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def accesses(binary: str | os.PathLike[str], addresses: Iterable[int], *, btf: str = "") -> list["Access"]:
+    """What instructions of a binary touch, by their ELF virtual addresses: one for each memory operand.
+
+    ``type``, ``offset`` and ``field`` say what, ``how`` what that rests on; where ``type`` is None, ``reason`` says
+    why. ``btf`` is a file that tells types instead of the binary's own debugging information. Raises NothingUsable
+    where nothing tells any.
+    """
+    from undwarf.types.opening import open_path
+
+    resolver = open_path(os.fspath(binary), btf=btf)
+    return [one for address in addresses for one in resolver.at(address)]
 
 
 def open_recording(

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from undwarf.images.debuginfod import Debuginfod
     from undwarf.profile.filters import Filters
     from undwarf.profile.model import Profile
-    from undwarf.views.data_addresses import DataAddresses
     from undwarf.views.touch import Touch
 
 
@@ -338,34 +337,15 @@ class Job:
     ) -> "Touch":
         """What the innermost frames of a profile touch. ``meanwhile`` is called when a second process is at work."""
         from undwarf.views.both_ends import see_off
-        from undwarf.views.touch import touch
 
         self._at_end = see_off
-
-        stops = self.recording.event_stops
         # What one process downloads the other would download as well.
         alone = self._options["jobs"] == 1 or self._options["debuginfod"]
-        found = touch(
-            profile,
-            self.recording.types,
-            skid=skid,
-            stops=stops,
-            progress=self._progress,
-            fork=lambda: None if alone else self.recording.defects,
-            answers_of=self.recording.types.answers,
-            read_ahead=self.recording.types.read_ahead,
-            meanwhile=meanwhile,
+        found = self.recording.touch(
+            profile, skid=skid, processes=1 if alone else 2, progress=self._progress, meanwhile=meanwhile
         )
         self._progress.close()
         return found
-
-    def data_addresses(self, profile: "Profile", touched: "Touch") -> "DataAddresses":
-        """Where the data is that each sample touches."""
-        from undwarf.views.data_addresses import data_addresses
-
-        recording = self.recording
-        done = recording.event_stops.done
-        return data_addresses(profile, touched, recording.data, recording.header.arch or "", done)
 
     def label_data(self, profile: "Profile", keys: tuple[str, ...]) -> None:
         """Let the profile be sorted by what samples say of the memory they touch."""

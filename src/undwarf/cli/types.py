@@ -1,7 +1,6 @@
 """``undwarf types``"""
 
 import io
-import os
 import sys
 from functools import cache, partial
 from importlib import import_module
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from undwarf.cli.common import OPTIONS, SHARED, Job, Number, terminal_width
-from undwarf.errors import NothingUsable, UsageError
+from undwarf.errors import UsageError
 from undwarf.outputs.escape import printable
 
 if TYPE_CHECKING:
@@ -244,7 +243,7 @@ class _Read:
         self.clashes = sharing(
             self._profile,
             self._touched,
-            lambda: job.data_addresses(self._profile, self._touched),
+            lambda: job.recording.data_addresses(self._profile, self._touched),
             weight if not self.last else "samples",
             event=alone,
         )
@@ -339,27 +338,13 @@ def _answer(binary: str, addresses: tuple[int, ...], btf: str, as_json: bool, op
 
 
 def _resolver(binary: str, btf: str, options: dict[str, Any], *, code: bool = True) -> "Resolver":
-    from undwarf.images.finder import Finder
-    from undwarf.images.kernel_file import open_binary
-    from undwarf.types.opening import btf_of, open_resolver
+    from undwarf.types.opening import open_path
 
-    elf = open_binary(binary)
-    # What belongs to it lies beside where it really is, as recordings name it.
-    place = os.path.realpath(binary)
-    finder = Finder(options["symfs"] or "", (*options["debug_dirs"], "/usr/lib/debug"))
-    debug = None if btf or elf.section(".debug_info") is not None else finder.debug_file(elf, place)
-    found = open_resolver(
-        elf,
-        debug,
+    return open_path(
+        binary,
         btf=btf,
-        btf_base=btf_of(open_binary(options["vmlinux"])) if options.get("vmlinux") else None,
-        find_alt=lambda file: finder.alt_file(file, place),
-        find_split=lambda name, directory, _identity: finder.split_files(name, directory, elf, place, debug),
+        symfs=options["symfs"] or "",
+        debug_dirs=options["debug_dirs"],
+        vmlinux=options.get("vmlinux") or "",
+        code=code,
     )
-    if found is None:
-        raise NothingUsable(
-            f"nothing says the types of {binary}", "it has neither DWARF nor BTF", "build it with -g, or give --btf"
-        )
-    if found.machine is None and code:
-        raise NothingUsable(f"cannot decode the code of {binary}", "types are followed on x86-64 and AArch64")
-    return found

@@ -1,12 +1,13 @@
 """Finds what says the types of a binary: its DWARF, else its BTF; and makes the resolver that answers from it."""
 
 import os
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from undwarf.diagnostics import Defects
 from undwarf.dwarf.lines import AltFinder, SplitFinder
 from undwarf.elf import ElfFile
-from undwarf.errors import UndwarfError
+from undwarf.errors import NothingUsable, UndwarfError
 from undwarf.limits import DEFAULT, Limits
 from undwarf.symbols.table import SymbolTable
 from undwarf.types.resolve import Resolver
@@ -18,7 +19,7 @@ from undwarf.types.sources.objects import as_linked
 if TYPE_CHECKING:
     from undwarf.types.sources.btf import BtfFile
 
-__all__ = ["btf_of", "open_btf_with_base", "open_resolver"]
+__all__ = ["btf_of", "open_btf_with_base", "open_path", "open_resolver"]
 
 _MODULE = ".gnu.linkonce.this_module"
 
@@ -85,6 +86,47 @@ def open_btf_with_base(path: str, limits: Limits = DEFAULT) -> "BtfFile":
     beside = Path(path).parent / "vmlinux"
     whole = Path(path).parent.name != "btf" or Path(path).name == "vmlinux" or not beside.is_file()
     return open_btf(path, base=None if whole else open_btf(str(beside), limits=limits), limits=limits)
+
+
+def open_path(
+    binary: str,
+    *,
+    btf: str = "",
+    symfs: str = "",
+    debug_dirs: Sequence[str] = (),
+    vmlinux: str = "",
+    code: bool = True,
+) -> Resolver:
+    """A resolver for a binary by its path, with its debug file where that is found: beside it, in ``debug_dirs`` and
+    below ``symfs``. ``vmlinux`` has the BTF that a module's goes on from.
+
+    Raises NothingUsable where nothing says its types, or with ``code`` where its machine's code cannot be decoded.
+    """
+    from undwarf.images.finder import Finder
+    from undwarf.images.kernel_file import open_binary
+
+    elf = open_binary(binary)
+    # What belongs to it lies beside where it really is, as recordings name it.
+    place = os.path.realpath(binary)
+    finder = Finder(symfs, (*debug_dirs, "/usr/lib/debug"))
+    debug = None if btf or elf.section(".debug_info") is not None else finder.debug_file(elf, place)
+    found = open_resolver(
+        elf,
+        debug,
+        btf=btf,
+        btf_base=btf_of(open_binary(vmlinux)) if vmlinux else None,
+        find_alt=lambda file: finder.alt_file(file, place),
+        find_split=lambda name, directory, _identity: finder.split_files(name, directory, elf, place, debug),
+    )
+    if found is None:
+        raise NothingUsable(
+            f"nothing says the types of {binary}",
+            "it has neither DWARF nor BTF",
+            "build it with -g, or give --btf",
+        )
+    if found.machine is None and code:
+        raise NothingUsable(f"cannot decode the code of {binary}", "types are followed on x86-64 and AArch64")
+    return found
 
 
 def btf_of(elf: ElfFile, base: "BtfFile | None" = None, limits: Limits = DEFAULT) -> "BtfFile | None":
