@@ -49,6 +49,57 @@ def test_what_is_not_understood_is_forgotten(fake: Fake, touched: Touched, write
     assert touched(f"{writer}; mov 8(%rdi),%rax; ret") == ["?"]
 
 
+def pair_of(fake: Fake) -> int:
+    graph, member = fake.graph, fake.member
+    members = (
+        member("of", 0, 8, graph.pointer_to(fake.node)),
+        member("other", 8, 8, graph.pointer_to(fake.item)),
+    )
+    return graph.add(TypeRecord(Kind.STRUCT, "pair", 16, keyword="struct", members=members))
+
+
+@pytest.mark.parametrize(
+    "loading",
+    [
+        "movdqu (%rdi),%xmm0; movhlps %xmm0,%xmm4; movq %xmm0,%rdx; movq %xmm4,%rax",
+        "vmovdqu (%rdi),%xmm0; vmovdqa %xmm0,%xmm2; movq %xmm2,%rdx; punpckhqdq %xmm2,%xmm2; movq %xmm2,%rax",
+        "movups (%rdi),%xmm9; movaps %xmm9,%xmm1; movaps %xmm1,-40(%rsp); mov -40(%rsp),%rdx; mov -32(%rsp),%rax",
+        "movq (%rdi),%xmm0; movhps 8(%rdi),%xmm0; movups %xmm0,-24(%rsp); mov -24(%rsp),%rdx; mov -16(%rsp),%rax",
+        "mov (%rdi),%rdx; mov 8(%rdi),%rax; movq %rdx,%xmm0; movq %rax,%xmm1; punpcklqdq %xmm1,%xmm0; xor %eax,%eax;"
+        "movups %xmm0,-24(%rsp); mov -16(%rsp),%rax",
+    ],
+)
+def test_two_pointers_are_moved_at_once(fake: Fake, touched: Touched, loading: str) -> None:
+    fake.takes((RDI, pair_of(fake)))
+    assert touched(f"{loading}; mov 8(%rdx),%rcx; mov 24(%rax),%rcx; ret")[-2:] == ["node.key", "item.value"]
+
+
+@pytest.mark.parametrize(
+    ("between", "first", "second"),
+    [
+        ("movq %xmm0,%xmm0", "node.key", "?"),
+        ("movhps (%rsi),%xmm0", "node.key", "?"),
+        ("paddq %xmm1,%xmm0", "?", "?"),
+        ("movsd (%rsi),%xmm0", "?", "?"),
+        ("vmovdqu (%rsi),%ymm0", "?", "?"),
+        ("call .+0x100", "?", "?"),
+    ],
+)
+def test_words_of_a_vector_register_are_lost_where_it_is_written(
+    fake: Fake, touched: Touched, between: str, first: str, second: str
+) -> None:
+    fake.takes((RDI, pair_of(fake)))
+    code = f"movdqu (%rdi),%xmm0; {between}; movq %xmm0,%rdx; movhlps %xmm0,%xmm4; movq %xmm4,%rax"
+    assert touched(f"{code}; mov 8(%rdx),%rcx; mov 24(%rax),%rcx; ret")[-2:] == [first, second]
+
+
+def test_two_numbers_that_are_loaded_at_once_are_not_the_same(fake: Fake, touched: Touched) -> None:
+    fake.takes((RDI, fake.node))
+    code = "movups -24(%rsp),%xmm0; movq %xmm0,%rax; movhlps %xmm0,%xmm1; movq %xmm1,%rdx"
+    code += "; shl $3,%rax; shl $3,%rdx; sub %rdx,%rax"
+    assert touched(f"{code}; mov 8(%rdi,%rax),%rcx; ret")[-1:] == ["?"]
+
+
 def test_calls_clobber_and_return(fake: Fake, touched: Touched) -> None:
     fake.takes((RDI, fake.node), (RSI, fake.node))
     fake.returns(0x1000, fake.item)

@@ -28,3 +28,6 @@ cdef enum:
     TEST = 25
     IF_ZERO = 26
     IF_NOT_ZERO = 27
+    COPY_PAIR = 28
+    COPY_UPPER = 29
+    SET_UPPER = 30

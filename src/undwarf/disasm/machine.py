@@ -46,6 +46,7 @@ class Machine:
         "stack_pointer",
         "starts",
         "thread_segments",
+        "upper",
         "wide_result",
     )
 
@@ -67,6 +68,7 @@ class Machine:
         listing: "Lister",
         starts: Boundaries | None = None,
         link: int = NONE,
+        upper: int = 0,
     ) -> None:
         self.name = name
         self.decode = decode
@@ -89,3 +91,6 @@ class Machine:
         self.instruction_unit = instruction_unit
         """Instructions begin at multiples of this many bytes."""
         self.link = link
+        self.upper = upper
+        """How far from the number of a vector register the one is that stands for its second word; 0 where instructions
+        name each."""

@@ -76,9 +76,9 @@ class Action(IntEnum):
     ADD_MEMORY = 17
     """destination = left + memory[0]."""
     LOAD_PAIR = 18
-    """destination, right = two words from memory[0] on."""
+    """destination, right = two words from memory[0] on; both in destination, a vector register, where right is NONE."""
     STORE_PAIR = 19
-    """two words from memory[0] on = left, right."""
+    """two words from memory[0] on = left, right; both in left, a vector register, where right is NONE."""
     OR = 20
     """destination = left | immediate."""
     UPDATE = 21
@@ -96,6 +96,12 @@ class Action(IntEnum):
     """To `target` if flags say so, else on."""
     IF_NOT_ZERO = 27
     """On if flags say so, else to `target`."""
+    COPY_PAIR = 28
+    """destination = left, two words of each."""
+    COPY_UPPER = 29
+    """destination = the second word of left."""
+    SET_UPPER = 30
+    """The second word of destination = left, or memory[0] where left is NONE; the first one stays."""
 
 
 @cython.cclass

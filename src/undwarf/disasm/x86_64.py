@@ -23,4 +23,5 @@ MACHINE = Machine(
     lost_in_calls=frozenset((RAX, RDX, RCX, RSI, RDI, 8, 9, 10, 11)) | VECTORS,
     entry_offset=-8,
     instruction_unit=1,
+    upper=16,
 )

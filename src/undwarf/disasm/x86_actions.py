@@ -4,7 +4,18 @@
 from undwarf.disasm.iced import Instruction as Native
 from undwarf.disasm.iced import Mnemonic, OpKind
 from undwarf.disasm.model import NONE, Action, Instruction
-from undwarf.disasm.x86_operands import IMMEDIATES, NUMBER, RAX, RCX, SHIFTS, WIDTH, immediate_at, register_at
+from undwarf.disasm.x86_operands import (
+    IMMEDIATES,
+    NUMBER,
+    RAX,
+    RCX,
+    SHIFTS,
+    VECTOR_MOVES,
+    WIDTH,
+    XMM0,
+    immediate_at,
+    register_at,
+)
 
 __all__ = ["TOLD", "act"]
 
@@ -32,6 +43,12 @@ _REPEATED = frozenset(
 """String instructions, and a move of floating-point numbers that is called as one of them."""
 _UPDATES = frozenset((Mnemonic.ADD, Mnemonic.SUB, Mnemonic.INC, Mnemonic.DEC))
 _WORD_MOVES = frozenset((Mnemonic.MOVQ, Mnemonic.VMOVQ))
+_UPPER_SETTERS = frozenset((Mnemonic.PUNPCKLQDQ, Mnemonic.UNPCKLPD, Mnemonic.MOVLHPS, Mnemonic.MOVHPS, Mnemonic.MOVHPD))
+_UPPER_MOVES = frozenset((Mnemonic.MOVHLPS, Mnemonic.PUNPCKHQDQ, Mnemonic.UNPCKHPD))
+_PAIR, _WORD = 16, 8
+"""Bytes of a vector register that is two words, and of a word."""
+_LAST_PAIR = XMM0 + 15
+"""Others have to be asked for by masks as well."""
 
 
 def act(made: Instruction, native: Native, mnemonic: int) -> None:
@@ -100,6 +117,10 @@ def act(made: Instruction, native: Native, mnemonic: int) -> None:
         made.action, made.destination = Action.POP, NUMBER[into]
     elif mnemonic in _WORD_MOVES and count == 2:
         _move_word(made, native, first, second)
+    elif mnemonic in VECTOR_MOVES:
+        _move_pair(made, native, first, second)
+    elif mnemonic in _UPPER_SETTERS or mnemonic in _UPPER_MOVES:
+        _move_upper(made, native, mnemonic, first, second)
     elif mnemonic == Mnemonic.TEST:
         if width and second == OpKind.REGISTER and native.op_register(1) == into:
             made.action, made.left, made.width = Action.TEST, NUMBER[into], width
@@ -186,11 +207,38 @@ def _move_word(made: Instruction, native: Native, first: int, second: int) -> No
         made.action, made.left = Action.STORE, NUMBER[native.op_register(1)]
 
 
+def _move_pair(made: Instruction, native: Native, first: int, second: int) -> None:
+    """Both words of a vector register, from or to memory or another one."""
+    into, source = register_at(native, 0), register_at(native, 1)
+    register = native.op_register(0 if first == OpKind.REGISTER else 1)
+    if WIDTH[register] != _PAIR or max(into, source) > _LAST_PAIR:
+        return
+    if second == first:
+        made.action, made.destination, made.left = Action.COPY_PAIR, into, source
+    elif made.memory and second == OpKind.MEMORY:
+        made.action, made.destination = Action.LOAD_PAIR, into
+    elif made.memory:
+        made.action, made.left = Action.STORE_PAIR, source
+
+
+def _move_upper(made: Instruction, native: Native, mnemonic: int, first: int, second: int) -> None:
+    """A word from or to the upper one of a vector register."""
+    if first != OpKind.REGISTER:
+        return
+    into, source = NUMBER[native.op_register(0)], register_at(native, 1)
+    if mnemonic in _UPPER_SETTERS:
+        if second == OpKind.REGISTER or (made.memory and made.memory[0].size == _WORD):
+            made.action, made.destination, made.left = Action.SET_UPPER, into, source
+    elif mnemonic == Mnemonic.MOVHLPS or source == into:
+        made.action, made.destination, made.left = Action.COPY_UPPER, into, source
+
+
 TOLD = frozenset(
     (
         *(Mnemonic.MOV, Mnemonic.LEA, Mnemonic.OR, Mnemonic.XOR, Mnemonic.IMUL, Mnemonic.XCHG, Mnemonic.PUSH),
         *(Mnemonic.POP, Mnemonic.LEAVE, Mnemonic.CDQE, Mnemonic.NEG, *_WIDENING, *_UPDATES, *_ARITHMETIC, *SHIFTS),
         *(*_CONDITIONAL_MOVES, *_WORD_MOVES, *_CARRYING, *_CONDITIONS, *_REPEATED, Mnemonic.TEST),
+        *(*VECTOR_MOVES, *_UPPER_SETTERS, *_UPPER_MOVES),
     )
 )
 """What act() says something of."""

@@ -6,8 +6,8 @@ from undwarf.disasm.iced import MemorySizeExt, Mnemonic, OpKind, Register, Regis
 from undwarf.disasm.model import NONE, Action
 
 __all__ = [
-    "IMMEDIATES", "NUMBER", "RAX", "RBP", "RBX", "RCX", "RDI", "RDX", "RIP", "RSI", "RSP", "SHIFTS", "VECTORS", "WIDTH",
-    "XMM0", "as_signed", "element_size", "immediate_at", "register_at", "size_of",
+    "IMMEDIATES", "NUMBER", "RAX", "RBP", "RBX", "RCX", "RDI", "RDX", "RIP", "RSI", "RSP", "SHIFTS", "VECTORS",
+    "VECTOR_MOVES", "WIDTH", "XMM0", "as_signed", "element_size", "immediate_at", "register_at", "size_of",
 ]  # fmt: skip
 
 RAX, RDX, RCX, RBX, RSI, RDI, RBP, RSP = range(8)
@@ -66,6 +66,12 @@ SHIFTS: dict[int, Action] = {
     Mnemonic.SHR: Action.SHIFT_RIGHT,
     Mnemonic.SAR: Action.SHIFT_RIGHT,
 }
+VECTOR_MOVES = frozenset(
+    (
+        *(Mnemonic.MOVAPS, Mnemonic.MOVUPS, Mnemonic.MOVAPD, Mnemonic.MOVUPD, Mnemonic.MOVDQA, Mnemonic.MOVDQU),
+        *(Mnemonic.VMOVAPS, Mnemonic.VMOVUPS, Mnemonic.VMOVAPD, Mnemonic.VMOVUPD, Mnemonic.VMOVDQA, Mnemonic.VMOVDQU),
+    )
+)
 _SIZES: dict[int, int] = {}
 _ELEMENTS: dict[int, int] = {}
 

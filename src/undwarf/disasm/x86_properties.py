@@ -4,7 +4,7 @@
 from undwarf.disasm.iced import ConditionCode, Mnemonic, OpKind
 from undwarf.disasm.iced import Instruction as Native
 from undwarf.disasm.model import NONE, Flow, Instruction
-from undwarf.disasm.x86_operands import IMMEDIATES, NUMBER, SHIFTS, WIDTH, immediate_at, size_of
+from undwarf.disasm.x86_operands import IMMEDIATES, NUMBER, SHIFTS, VECTOR_MOVES, WIDTH, immediate_at, size_of
 
 __all__ = [
     "bytes_read",
@@ -42,12 +42,6 @@ _TO_INTEGERS = frozenset(
     )
 )
 _CALCULATING = frozenset((Mnemonic.ADD, Mnemonic.SUB, Mnemonic.AND, Mnemonic.OR, Mnemonic.XOR))
-_VECTOR_MOVES = frozenset(
-    (
-        *(Mnemonic.MOVAPS, Mnemonic.MOVUPS, Mnemonic.MOVAPD, Mnemonic.MOVUPD, Mnemonic.MOVDQA, Mnemonic.MOVDQU),
-        *(Mnemonic.VMOVAPS, Mnemonic.VMOVUPS, Mnemonic.VMOVAPD, Mnemonic.VMOVUPD, Mnemonic.VMOVDQA, Mnemonic.VMOVDQU),
-    )
-)
 _NUMBER_MOVES = frozenset(
     (
         *(Mnemonic.MOVSS, Mnemonic.MOVSD, Mnemonic.MOVLPS, Mnemonic.MOVLPD),
@@ -138,7 +132,7 @@ def moves_vector(made: Instruction) -> int:
     native = made.native
     if not isinstance(native, Native) or native.op_count != 2:
         return NONE
-    if native.mnemonic not in _VECTOR_MOVES and native.mnemonic not in _NUMBER_MOVES:
+    if native.mnemonic not in VECTOR_MOVES and native.mnemonic not in _NUMBER_MOVES:
         return NONE
     if native.mnemonic in _HALVES and native.op_kind(0) == OpKind.REGISTER:
         return NONE
@@ -151,7 +145,7 @@ def moves_vector(made: Instruction) -> int:
 def copies_vector(made: Instruction) -> tuple[int, int]:
     """(the vector register that becomes a copy of another one, that other one); NONE for all else."""
     native = made.native
-    if not isinstance(native, Native) or native.mnemonic not in _VECTOR_MOVES or native.op_count != 2:
+    if not isinstance(native, Native) or native.mnemonic not in VECTOR_MOVES or native.op_count != 2:
         return NONE, NONE
     if native.op_kind(0) != OpKind.REGISTER or native.op_kind(1) != OpKind.REGISTER:
         return NONE, NONE

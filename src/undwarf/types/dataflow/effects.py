@@ -15,7 +15,19 @@ becomes, or in :meth:`Effects.apply` if it changes more than that.
 from typing import Any
 
 import cython
-from cython.cimports.undwarf.disasm.actions import COPY, EXCHANGE, LEAVE, LOAD_PAIR, OTHER, POP, PUSH, REPEAT, UPDATE
+from cython.cimports.undwarf.disasm.actions import (
+    COPY,
+    COPY_PAIR,
+    EXCHANGE,
+    LEAVE,
+    LOAD_PAIR,
+    OTHER,
+    POP,
+    PUSH,
+    REPEAT,
+    SET_UPPER,
+    UPDATE,
+)
 from cython.cimports.undwarf.disasm.flows import CALL, INDIRECT_CALL
 from cython.cimports.undwarf.disasm.template_words import (
     OPERAND_BASE,
@@ -65,6 +77,7 @@ class Effects(Results):
         self.taught_begin: dict[int, list[tuple[int, int]]] = {}
         self.teaching = False
         self.lost_low, self.lost_high = questions.calls.lost_bits
+        self.vectors = self.lost_low & ~questions.calls.general_bits if self.upper else 0
         self.living = zeros("Q", 0)
 
     def teach(self, k: cython.Py_ssize_t, register: cython.Py_ssize_t, value: cython.int) -> None:
@@ -130,6 +143,8 @@ class Effects(Results):
         if action >= REPEAT:
             if action == REPEAT:
                 self._repeat(k, row)
+            elif action >= COPY_PAIR:
+                self._move_words(k, row, action)
             return 0
         destination = self.rows[row + ROW_DESTINATION]
         if action in (PUSH, POP, LEAVE):
@@ -152,9 +167,14 @@ class Effects(Results):
             half = self.operands[m + OPERAND_SIZE] // 2
             value = self.load(k, m, half, 0) if half == 8 else NOTHING
             other = self.load(k, m, half, half) if half == 8 else NOTHING
+            if value and self.symbol_of(value) == k + 1:
+                # Both words have a name for the instruction that loads them: the second one is called so.
+                value = self.values.intern(
+                    self.base_of(value), self.type_of(value), self.step_of(value), 0, self.offset_of(value)
+                )
             self._write(row, -1)
             self.set(destination, value)
-            self.set(self.rows[row + ROW_RIGHT], other)
+            self.set(self.second(destination, self.rows[row + ROW_RIGHT]), other)
         else:
             value = self.result(k, row, action)
             if value and self.base_of(value) == FRAME and (self.step_of(value) or self.offset_of(value) < -ALIGNED):
@@ -162,6 +182,25 @@ class Effects(Results):
             self._write(row, destination)
             self.set(destination, value)
         self.set(back, top)
+        return 0
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    @cython.locals(
+        destination=cython.longlong, left=cython.longlong, m=cython.Py_ssize_t, value=cython.int, other=cython.int,
+    )  # fmt: skip
+    def _move_words(self, k: cython.Py_ssize_t, row: cython.Py_ssize_t, action: cython.longlong) -> cython.int:
+        """Words of vector registers are copied, or loaded into the second one."""
+        destination, left = self.rows[row + ROW_DESTINATION], self.rows[row + ROW_LEFT]
+        if action == SET_UPPER:
+            m = self.rows[row + ROW_OPERAND] * OPERAND_WORDS
+            self.set(destination + self.upper, self.get(left) if left >= 0 else self.load(k, m, 8, 0))
+            return 0
+        value = self.get(left) if action == COPY_PAIR else self.get(left + self.upper)
+        other = self.get(left + self.upper) if action == COPY_PAIR else NOTHING
+        self._write(row, -1)
+        self.set(destination, value)
+        self.set(destination + self.upper, other)
         return 0
 
     @cython.cfunc
@@ -212,13 +251,20 @@ class Effects(Results):
     @cython.exceptval(-1)
     def _write(self, row: cython.Py_ssize_t, but: cython.longlong) -> cython.int:
         """Nothing is known of the registers that an instruction writes."""
-        low: cython.ulonglong = cython.cast(cython.ulonglong, self.rows[row + ROW_WRITES])
+        low: cython.ulonglong = self._whole(cython.cast(cython.ulonglong, self.rows[row + ROW_WRITES]))
         if 0 <= but < 64:
             low &= ~(cython.cast(cython.ulonglong, 1) << but)
         self._lose(low, 0)
         if self.top > 64:
             self._lose(cython.cast(cython.ulonglong, self.rows[row + ROW_WRITES + 1]), 64)
         return 0
+
+    @cython.cfunc
+    @cython.inline
+    @cython.exceptval(check=False)
+    def _whole(self, bits: cython.ulonglong) -> cython.ulonglong:
+        """Registers as bits, with the second words of vector registers."""
+        return cython.cast(cython.ulonglong, bits | (bits & self.vectors) << self.upper)
 
     @cython.cfunc
     @cython.exceptval(-1)
@@ -329,7 +375,7 @@ class Effects(Results):
         if flow == CALL and self.escaped:
             self._given_on_stack(target)
         self.lose_escaped(k)
-        self._lose(low, 0)
+        self._lose(self._whole(low), 0)
         if self.top > 64:
             self._lose(high, 64)
         for register, said in returned:

@@ -4,12 +4,14 @@
 from typing import Any
 
 import cython
+from cython.cimports.undwarf.disasm.actions import COPY_PAIR, LOAD_PAIR, SET_UPPER
 from cython.cimports.undwarf.disasm.template_words import (
     OPERAND_ACCESS,
     OPERAND_BASE,
     OPERAND_INDEX,
     OPERAND_SIZE,
     OPERAND_WORDS,
+    ROW_ACTION,
     ROW_DESTINATION,
     ROW_OPERAND,
     ROW_OPERANDS,
@@ -132,6 +134,8 @@ class FixedPoint(Effects):
             row = self.templates[k] * ROW_WORDS
             for at in range(ROW_DESTINATION, ROW_RIGHT + 1):
                 top = max(top, self.rows[row + at])
+            if self.upper and self.rows[row + ROW_ACTION] in (LOAD_PAIR, COPY_PAIR, SET_UPPER):
+                top = max(top, self.rows[row + ROW_DESTINATION] + self.upper)
             m = self.rows[row + ROW_OPERAND] * OPERAND_WORDS
             for _operand in range(self.rows[row + ROW_OPERANDS]):
                 top = max(top, self.operands[m + OPERAND_BASE], self.operands[m + OPERAND_INDEX])

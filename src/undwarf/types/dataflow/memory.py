@@ -389,7 +389,7 @@ class Memory(StackFrame):
                     continue
                 if action == STORE_PAIR:
                     self.put(self.offset_of(where), size // 2, self.get(left))
-                    self.put(self.offset_of(where) + size // 2, size // 2, self.get(right))
+                    self.put(self.offset_of(where) + size // 2, size // 2, self.get(self.second(left, right)))
                     continue
                 value = NOTHING
                 if action == STORE:

@@ -23,9 +23,12 @@ cdef class State(Sums):
 
     cdef int stack_pointer
     cdef int frame_pointer
+    # How far from the number of a vector register the one is that stands for its second word; 0 for none.
+    cdef int upper
 
     cdef int get(self, long long register) except? -1
     cdef int set(self, long long register, int value) except? -1
+    cdef long long second(self, long long first, long long named) noexcept
     cdef int replace(self, int value, int by) noexcept
     cdef int forget(self, long long symbol) except? -1
     cdef int name(self, long long at, int value, Py_ssize_t k) except? -1

@@ -44,6 +44,7 @@ class State(Sums):
         self.marks = zeros("B", self.count + 1)
         self.stack_pointer = machine.stack_pointer
         self.frame_pointer = machine.frame_pointer
+        self.upper = machine.upper
 
     @cython.cfunc
     @cython.inline
@@ -58,6 +59,13 @@ class State(Sums):
         if register >= 0:
             self.state[register] = value
         return 0
+
+    @cython.cfunc
+    @cython.inline
+    @cython.exceptval(check=False)
+    def second(self, first: cython.longlong, named: cython.longlong) -> cython.longlong:
+        """The register of the second of two words: the one that is named, or what stands for it."""
+        return first + self.upper if named < 0 and self.upper else named
 
     @cython.cfunc
     @cython.inline

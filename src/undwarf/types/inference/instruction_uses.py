@@ -23,7 +23,9 @@ __all__ = ["InstructionUses"]
 
 _MULTIPLY, _SHIFT_LEFT, _STORE, _UPDATE = Action.MULTIPLY, Action.SHIFT_LEFT, Action.STORE, Action.UPDATE
 _COPY, _LOAD, _ADDRESS, _ADD, _SUBTRACT = Action.COPY, Action.LOAD, Action.ADDRESS, Action.ADD, Action.SUBTRACT
-_ADD_MEMORY, _SELECT, _EXTEND, _OTHER = Action.ADD_MEMORY, Action.SELECT, Action.EXTEND, Action.OTHER
+_ADD_MEMORY, _SELECT, _EXTEND = Action.ADD_MEMORY, Action.SELECT, Action.EXTEND
+_MOVES = (Action.OTHER, Action.LOAD_PAIR, Action.STORE_PAIR, Action.COPY_PAIR)
+"""What vector registers are moved by; of some instructions it is not said."""
 _INT = Kind.INT
 
 _FEW = 2
@@ -233,9 +235,9 @@ class InstructionUses(MemoryUses):
         """Registers are written: what the destination holds is known, and where in the frame it comes from."""
         action, destination = made.action, made.destination
         copied, original = (destination, made.left) if action == _COPY else (NONE, NONE)
-        if action == _OTHER and not made.memory and self.frame.holds_parts:
+        if action in _MOVES and not made.memory and self.frame.holds_parts:
             copied, original = copies_vector(made)
-        moved = self.frame.came.get(original) if copied != NONE and (made.width == 8 or action == _OTHER) else None
+        moved = self.frame.came.get(original) if copied != NONE and (made.width == 8 or action in _MOVES) else None
         part = self.frame.pieces.get(original) if copied != NONE else None
         for register in made.writes:
             held[register] = None
@@ -247,7 +249,7 @@ class InstructionUses(MemoryUses):
             self.frame.pieces[copied] = part if made.width != _SMALLEST else part._replace(size=_SMALLEST)
         if action == _LOAD:
             self.frame.carries(k, destination, made.memory[0].size, frame)
-        elif action == _OTHER and made.memory and made.memory[0].size >= _SMALLEST:
+        elif action in _MOVES and made.memory and made.memory[0].size >= _SMALLEST:
             vector = moves_vector(made)
             if vector != NONE and made.memory[0].access == "r":
                 self.frame.carries(k, vector, made.memory[0].size, frame)

@@ -28,3 +28,6 @@ REPEAT: int
 TEST: int
 IF_ZERO: int
 IF_NOT_ZERO: int
+COPY_PAIR: int
+COPY_UPPER: int
+SET_UPPER: int
