@@ -1,5 +1,6 @@
 """What is told of a program's functions of which only BTF is there, whichever of them are asked about first."""
 
+import dataclasses
 from itertools import permutations
 from pathlib import Path
 
@@ -7,6 +8,7 @@ import pytest
 from tests.types.btf_programs import accesses, accesses_of, built
 
 from undwarf.elf import ElfFile
+from undwarf.limits import DEFAULT
 from undwarf.types.opening import open_resolver
 from undwarf.types.resolve import Resolver
 
@@ -75,3 +77,64 @@ def test_answers_on_functions_that_call_each_other_do_not_depend_on_the_order(ar
         told = {(one.address, one.type, one.field) for name in order for one in accesses_of(resolver, name)}
         answers.add(frozenset(told))
     assert len(answers) == 1
+
+
+# Functions that pass on what they are given: one to the other and back, and through more than are looked into deeply.
+PASSED = r"""
+#define NOINLINE __attribute__((noinline, noclone))
+struct one { long n; int k; double d; };
+struct two { struct two *next; long m; int j; };
+static long total; static struct one first; static struct two second;
+NOINLINE void odd(void *data, int n);
+NOINLINE void even(void *data, int n)
+{ ((struct one *)data)->n += n; if (n > 1) odd(data, n - 1); }
+NOINLINE void odd(void *data, int n)
+{ ((struct one *)data)->k += n; if (n > 1) even(data, n - 1); total++; }
+NOINLINE void sixth(void *p) { ((struct two *)p)->m++; }
+NOINLINE void fifth(void *p) { if (p) sixth(p); total++; }
+NOINLINE void fourth(void *p) { fifth(p); total--; }
+NOINLINE void third(void *p) { fourth(p); total += 2; }
+NOINLINE void whole(void *p) { third(p); total += 3; }
+NOINLINE void either(void *p) { ((struct two *)p)->m--; }
+NOINLINE void gives(void *p) { either(p); total += 4; }
+int main(int argc, char **argv)
+{ (void)argv; even(&first, argc); whole(&second); gives(&second); gives(&first);
+  return first.n + first.k + second.m + total; }
+"""
+
+
+@pytest.fixture(scope="module")
+def passed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return built(tmp_path_factory.mktemp("passed"), "-O1", PASSED)
+
+
+def _members(path: Path, function: str) -> set[str]:
+    found = (one for one in accesses(path, function) if one.type is not None and one.type.startswith("struct"))
+    return {f"{one.type}.{one.field}" for one in found}
+
+
+def test_what_is_only_passed_round_says_nothing_else(passed: Path) -> None:
+    assert _members(passed, "even") == {"struct one.n"}
+    assert _members(passed, "odd") == {"struct one.k"}
+
+
+def test_what_is_passed_on_by_one_function_after_the_other(passed: Path) -> None:
+    assert _members(passed, "sixth") == {"struct two.m"}
+
+
+def test_what_is_passed_on_may_be_one_of_several(passed: Path) -> None:
+    assert _members(passed, "either") == set()
+
+
+def test_what_functions_are_does_not_depend_on_what_was_asked_before(passed: Path, around: Path) -> None:
+    """As few as are looked into for one: what others were asked for must not count for it."""
+    limits = dataclasses.replace(DEFAULT, callers_followed=2)
+    for path, names in ((passed, ("sixth", "fifth", "even", "odd", "third")), (around, ("inner", "outer", "main"))):
+        answers = set()
+        for order in (names, names[::-1], names[2:] + names[:2]):
+            resolver = open_resolver(ElfFile.open(path, limits=limits), limits=limits)
+            assert isinstance(resolver, Resolver)
+            answers.add(
+                frozenset((one.address, one.type, one.field) for name in order for one in accesses_of(resolver, name))
+            )
+        assert len(answers) == 1

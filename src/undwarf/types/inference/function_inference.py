@@ -27,6 +27,8 @@ from undwarf.types.sources.places import GlobalVariable, Prototype
 
 __all__ = ["Callees", "FromOutside", "FunctionBody", "Inference"]
 
+_RETURNED = -1
+"""Stands for what a function returns, where registers say what it takes."""
 _ROUNDS = 8
 """Times a function is followed with what the last time told."""
 
@@ -83,11 +85,14 @@ class Inference:
         callees: Callees | None = None,
         tracker: Tracker | None = None,
     ) -> None:
-        flow, low, high, prototype = body
+        flow, low, high, prototype = self.body = body
+        self.known = known
+        self.callees = callees
+        self._told: list[tuple[int, int, Mapping[int, Value | None], int]] = []
+        """What functions that are called told: which, of which register or of what they return, what registers hold."""
         self._program = program
         self._graph: TypeGraph = program.graph
         self._low, self._high = low, high
-        self._callees = callees
         self._lent: set[Claim] = set()
         self.given = known.arguments
         self.loaded = known.loaded
@@ -206,15 +211,11 @@ class Inference:
             set(before.rows),
             self._undescribed() | before.variables,
         )
-        if self._callees is not None:
-            for k, target, _values, _sources in webs.calls:
-                node = webs.nodes.get(("made", k, RAX))
-                if node is None or node.copied or k in facts.made or not webs.is_open(target):
-                    continue
-                if (node.followed or node.flows) and node not in decided.leads and node not in decided.conflicting:
-                    t = self._callees.returned(target)
-                    if t:
-                        facts.made[k] = (RAX, t, 0)
+        if self.callees is not None:
+            for k, target in self._open_calls(decided, facts):
+                t = self._asked(self.callees, target, _RETURNED, {})
+                if t:
+                    facts.made[k] = (RAX, t, 0)
         for node, t in decided.leads.items():
             kind, at, more = node.key
             if not 0 <= (at if kind == "entry" else more) < 16:
@@ -249,10 +250,19 @@ class Inference:
         """Whether more than so many bytes behind a value are accessed, at fixed places."""
         return any(offset + width > size for offset, width in self._flow.done(node).touched)
 
-    def _lend(self) -> None:
-        """Note what functions that are called take objects in the frame for, where no prototype says so."""
-        if self._callees is None:
-            return
+    def _open_calls(self, decided: Decided, facts: Facts) -> "Iterator[tuple[int, int]]":
+        """(instruction, target) of calls of which is not known what they return, where that goes somewhere."""
+        webs = self.webs
+        for k, target, _values, _sources in webs.calls:
+            node = webs.nodes.get(("made", k, RAX))
+            if node is None or node.copied or k in facts.made or not webs.is_open(target):
+                continue
+            if (node.followed or node.flows) and node not in decided.leads and node not in decided.conflicting:
+                yield k, target
+
+    def _lent_by_calls(self) -> "Iterator[tuple[int, int, int, Mapping[int, Value | None], int]]":
+        """(instruction, target, register, what registers hold, offset) of objects in the frame that functions are given
+        of which no prototype says what they take these for."""
         webs, frame = self.webs, self.webs.frame
         here = {(claim.k, claim.offset) for claim in frame.claims}
         for k, target, values, _sources in webs.calls:
@@ -262,8 +272,39 @@ class Inference:
             for register, value in values.items():
                 if value is None or value[0] != FRAME or value[2] or register in told or (k, value[4]) in here:
                     continue
-                if webs.unoptimised and value[4] in frame.objects:
-                    continue
-                t = self._callees.taken(target, register, values)
-                if t:
-                    self._lent.add(Claim(k, value[4], t, fills=False))
+                if not webs.unoptimised or value[4] not in frame.objects:
+                    yield k, target, register, values, value[4]
+
+    def _lend(self) -> None:
+        """Note what functions that are called take objects in the frame for, where no prototype says so."""
+        for k, target, register, values, offset in self._lent_by_calls() if self.callees is not None else ():
+            t = self._asked(self.callees, target, register, values) if self.callees is not None else VOID
+            if t:
+                self._lent.add(Claim(k, offset, t, fills=False))
+
+    # What others tell --------------------------------------------------------------------------------------
+
+    def _asked(self, callees: Callees, target: int, register: int, values: Mapping[int, Value | None]) -> int:
+        """What a function tells of what it returns, or takes for what."""
+        t = _tells(callees, target, register, values)
+        self._told.append((target, register, values, t))
+        return t
+
+    def learns_from(self, callees: Callees) -> bool:
+        """Whether functions that are called tell what is not known here."""
+        calls = (
+            (target, _RETURNED, dict[int, Value | None]()) for _k, target in self._open_calls(self.decided, self.facts)
+        )
+        lent = ((target, register, values) for _k, target, register, values, _offset in self._lent_by_calls())
+        return any(_tells(callees, *one) for one in (*calls, *lent))
+
+    def was_told_same(self) -> bool:
+        """Whether functions that are called tell what they told when this was made."""
+        callees = self.callees
+        return callees is not None and all(
+            _tells(callees, target, register, values) == t for target, register, values, t in self._told
+        )
+
+
+def _tells(callees: Callees, target: int, register: int, values: Mapping[int, Value | None]) -> int:
+    return callees.returned(target) if register == _RETURNED else callees.taken(target, register, values)
