@@ -255,6 +255,34 @@ def test_an_index_that_is_first_below_zero_is_in_the_array_of_the_displacement(f
     assert touched(pair) == ["list.of[]"] * 2
 
 
+@pytest.mark.parametrize(
+    ("count", "size", "read", "told"),
+    [
+        (1, 16, "(%rdi,%rsi),%rax", "record.value"), (1, 16, "8(%rdi,%rsi),%eax", "record.size"),
+        # As many as there are, and an array that is one.
+        (0, 12, "(%rdi,%rsi),%rax", "record.value"), (4, 16, "(%rdi,%rsi),%rax", "?"),
+        # Parts of members, what is wider, and one of the bytes, or several of them.
+        (1, 16, "4(%rdi,%rsi),%eax", "?"), (1, 16, "8(%rdi,%rsi),%rax", "?"), (1, 16, "(%rdi,%rsi),%al", "?"),
+        (1, 16, "12(%rdi,%rsi),%al", "record.name[]"),
+        # The end of so many bytes.
+        (1, 16, "-8(%rdi,%rsi),%rax", "?"),
+    ],
+)  # fmt: skip
+def test_objects_that_end_in_as_many_bytes_as_there_are_lie_one_behind_the_other(
+    fake: Fake, touched: Touched, count: int, size: int, read: str, told: str
+) -> None:
+    graph = fake.graph
+    byte = graph.add(TypeRecord(Kind.CHAR, "char", 1, signed=True))
+    name = graph.add(TypeRecord(Kind.ARRAY, target=byte, count=count or -1))
+    members = (
+        fake.member("value", 0, 8, fake.long),
+        fake.member("size", 8, 4, fake.int),
+        fake.member("name", 12, count, name),
+    )
+    fake.takes((RDI, graph.add(TypeRecord(Kind.STRUCT, "record", size, keyword="struct", members=members))))
+    assert touched(f"mov {read}; ret") == [told]
+
+
 def test_an_index_beside_a_pointer_that_goes_on_by_several_elements(fake: Fake, touched: Touched) -> None:
     # struct { long n; item of[]; }, four of them in a turn, and one counted back.
     graph = fake.graph

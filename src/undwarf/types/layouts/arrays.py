@@ -14,6 +14,7 @@ __all__ = [
     "goes_on",
     "holds_array",
     "in_array_behind",
+    "in_next",
     "in_rows",
     "is_of_smaller",
     "leaves_array",
@@ -136,6 +137,17 @@ def in_array_behind(graph: TypeGraph, t: int, step: int, offset: int, size: int)
             return Located(t, place, found, "array")
         break
     return None
+
+
+def in_next(graph: TypeGraph, t: int, step: int, offset: int, size: int) -> Located | None:
+    """A whole member of another object, some bytes further on, of a type that ends in as many bytes as there are: one
+    is put behind the other. None of these bytes are accessed several at once before they begin."""
+    members = graph.members(t) if abs(step) == 1 < size and stands_alone(graph, t) else ()
+    if not members or graph.stride(members[-1].type) != 1 or not 0 <= offset < members[-1].offset:
+        return None
+    found = graph.member_at(t, offset, size)
+    whole = found is not None and not found.offset and graph.size(found.type) == size
+    return Located(t, offset, found, "array") if found is not None and whole else None
 
 
 def array_at(graph: TypeGraph, t: int, step: int, offset: int) -> tuple[int, int] | None:

@@ -12,7 +12,7 @@ from undwarf.disasm import NONE, Action, Flow, Memory
 from undwarf.disasm.x86_properties import condition_in
 from undwarf.types.dataflow.tracking import Tracker
 from undwarf.types.dataflow.values import ADDRESS, FRAME, NUMBER, OBJECT, POISON, Value
-from undwarf.types.layouts.arrays import array_at, before_array, in_array_behind, same_array
+from undwarf.types.layouts.arrays import array_at, before_array, in_array_behind, in_next, same_array
 from undwarf.types.layouts.locate import in_words, locate
 from undwarf.types.layouts.located import Located, is_member
 from undwarf.types.layouts.model import VOID, TypeGraph
@@ -77,6 +77,7 @@ def touched(tracker: Tracker, k: int, operand: Memory, where: Value, size: int) 
         other = words or in_variable(tracker, k, operand, size) or _of_element(tracker, operand, base, size)
         other = other or _at_first_turn(tracker, operand, base, where, size)
         other = other or _by_any_index(tracker, operand, where, size) or in_said_array(tracker, k, operand, size)
+        other = other or (in_next(graph, where[1], where[2], where[4], size) if where[0] == OBJECT else None)
         return other or "index not understood"
     whole = graph.size(where[1])
     outside = found if isinstance(found, str) or found.how == "container" else None
