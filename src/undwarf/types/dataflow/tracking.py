@@ -9,7 +9,6 @@ instruction; without them the function's parameters and what its callees return 
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import field
-from functools import cached_property
 
 import cython
 
@@ -63,6 +62,7 @@ class Facts:
         return more or mine != theirs or self.variables != other.variables
 
 
+@cython.cclass
 class Tracker:
     """The data flow of one function. What holds before an instruction is asked for while :meth:`states` is there.
 
@@ -99,6 +99,8 @@ class Tracker:
         self._block = -1
         self._next = 0
         self._crossed: set[int] | None = None
+        self._through_unions: dict[int, list[tuple[int, int, int, int]]] | None = None
+        self._numbers_read: frozenset[int] | None = None
         self._followed: memoryview[int] | None = None
         """By block, whether it was followed; None if all were."""
         order = flow.order
@@ -224,20 +226,27 @@ class Tracker:
             yield k
             self._states.apply(k)
 
-    @cached_property
+    @property
     def through_unions(self) -> dict[int, list[tuple[int, int, int, int]]]:
         """By the symbol of a pointer that was loaded from a union, all accesses through it: the type that says what it
         may lead to, the instruction, the operand's number, and how far behind the pointer."""
-        self._follow_all()
-        found: dict[int, list[tuple[int, int, int, int]]] = {}
-        for symbol, *one in self._states.through_unions():
-            found.setdefault(symbol, []).append(tuple(one))
-        self._block = -1
-        return found
+        if self._through_unions is None:
+            self._follow_all()
+            found: dict[int, list[tuple[int, int, int, int]]] = {}
+            for symbol, *one in self._states.through_unions():
+                found.setdefault(symbol, []).append(tuple(one))
+            self._block = -1
+            self._through_unions = found
+        return self._through_unions
 
-    @cached_property
+    @property
     def numbers_read(self) -> frozenset[int]:
         """The types, as their canonical ones, of objects of which numbers are read anywhere in the function."""
+        if self._numbers_read is None:
+            self._numbers_read = self._find_numbers_read()
+        return self._numbers_read
+
+    def _find_numbers_read(self) -> frozenset[int]:
         graph = self.questions.graph
         instructions = self.flow.instructions
         found = set()
@@ -253,9 +262,10 @@ class Tracker:
                         found.add(graph.canonical(where[1]))
         return frozenset(found)
 
+    @cython.locals(k=cython.Py_ssize_t, number=cython.Py_ssize_t, at=cython.Py_ssize_t)
     def before(self, k: int) -> None:
         """Make known what holds before an instruction; quick for ascending ones of a block."""
-        number = self.flow.block_of(k)
+        number = self.flow.blocks.of(k)
         if number != self._block:
             self._reach(number)
         states = self._states

@@ -10,6 +10,7 @@ cdef class TypeGraph(TypeStore):
     cdef dict _shapes
     cdef dict _layouts
     cdef dict _fields
+    cdef dict _searched
     cdef dict _objects
     cdef dict _alignments
     cdef dict _choices
@@ -19,3 +20,4 @@ cdef class TypeGraph(TypeStore):
     cdef readonly dict passed
 
     cdef _shape(self, t)
+    cdef list _leaves(self, t, offset, size)

@@ -33,6 +33,8 @@ __all__ = ["DISCRIMINANT", "VOID", "Field", "Kind", "Loader", "Member", "TypeGra
 
 _FIELDS_KEPT = 50_000
 """Answers to where something lies in a type that are kept; the same are asked for at every turn of a loop."""
+_SEARCHES_KEPT, _FEW_LEAVES = 4096, 64
+"""Places in types of which is kept what lies there, if that is no more than so much."""
 
 _SEVERAL = -1
 _score_of = itemgetter(0)
@@ -80,6 +82,7 @@ class TypeGraph(TypeStore):
         self._layouts: dict[tuple[int, int], int] = {}
         """Layouts by shapes and sizes."""
         self._fields: dict[tuple[int, int, int], Field | None] = {}
+        self._searched: dict[tuple[int, int, int], list[tuple[int, Field]]] = {}
         self._objects: dict[tuple[int, int, int], bool] = {}
         self._alignments: dict[int, int] = {}
         self._choices: dict[int, tuple[int, ...]] = {}
@@ -171,17 +174,32 @@ class TypeGraph(TypeStore):
         return found
 
     def _find(self, t: int, offset: int, size: int) -> Field | None:
-        search = Search(self, t, offset, size)
-        if not search.found:
+        leaves = self._leaves(t, offset, size)
+        if not leaves:
             return None
-        if len(search.found) == 1:
-            alone: Field = search.found[0][1]
+        if len(leaves) == 1:
+            alone: Field = leaves[0][1]
             return alone
-        most, best = max(search.found, key=_score_of)
+        most, best = max(leaves, key=_score_of)
         # Where a member is, padding of another one and bases without bytes are nothing that could be meant.
-        paths = tuple(dict.fromkeys(one.path for score, one in search.found if score or not most))
+        paths = tuple(dict.fromkeys(one.path for score, one in leaves if score or not most))
         several = paths if len(paths) > 1 else ()
         return Field(best.path, best.type, best.offset, best.begin, best.size, several, best.containers)
+
+    @cython.cfunc
+    @cython.returns(list)
+    def _leaves(self, t: int, offset: int, size: int) -> list[tuple[int, Field]]:
+        """The leaves at a place of a type, with their scores (:class:`undwarf.types.layouts.search.Search`): several
+        things are asked of them, one after the other."""
+        key = (t, offset, size)
+        found: list[tuple[int, Field]] | None = self._searched.get(key)
+        if found is None:
+            found = Search(self, t, offset, size).found
+            if self.settled and len(found) <= _FEW_LEAVES:
+                if len(self._searched) >= _SEARCHES_KEPT:
+                    self._searched.clear()
+                self._searched[key] = found
+        return found
 
     def value_at(self, t: int, offset: int, size: int) -> int:
         """The type of a value of ``size`` bytes read at ``offset`` of a type; void where that is not one whole scalar.
@@ -191,9 +209,9 @@ class TypeGraph(TypeStore):
         """
         if offset < 0 or size <= 0:
             return VOID
-        search = Search(self, t, offset, size)
+        leaves = self._leaves(t, offset, size)
         found = VOID
-        for score, one in search.found:
+        for score, one in leaves:
             if score < 4 or not self.is_scalar(one.type):
                 continue
             leaf = self._typed_bytes(one) or one.type
@@ -207,13 +225,13 @@ class TypeGraph(TypeStore):
 
     def scalars_at(self, t: int, offset: int, size: int) -> list[int]:
         """The numbers and pointers of ``size`` bytes at ``offset`` of a type: of members of a union all of them."""
-        search = Search(self, t, offset, size)
-        return [one.type for score, one in search.found if score >= 4 and self.is_scalar(one.type)]
+        leaves = self._leaves(t, offset, size)
+        return [one.type for score, one in leaves if score >= 4 and self.is_scalar(one.type)]
 
     def is_mixed(self, t: int, offset: int, size: int) -> bool:
         """Whether members of a union are there with ``size`` bytes of which some are pointers and others numbers."""
-        search = Search(self, t, offset, size)
-        kinds = {self.is_pointer(one.type) for score, one in search.found if score >= 4 and self.is_scalar(one.type)}
+        leaves = self._leaves(t, offset, size)
+        kinds = {self.is_pointer(one.type) for score, one in leaves if score >= 4 and self.is_scalar(one.type)}
         return len(kinds) > 1
 
     def pointers_at(self, t: int, offset: int, size: int) -> int:
@@ -224,8 +242,8 @@ class TypeGraph(TypeStore):
         """
         if offset < 0 or size != self.pointer_size:
             return VOID
-        search = Search(self, t, offset, size)
-        targets = [self.target(one.type) for score, one in search.found if score >= 4 and self.is_pointer(one.type)]
+        leaves = self._leaves(t, offset, size)
+        targets = [self.target(one.type) for score, one in leaves if score >= 4 and self.is_pointer(one.type)]
         found = self.one_of(targets, by_size=True)
         told = bool(found) and (self.is_aggregate(found) or self.size(found) == 1)
         if told and not self.choices(found) and len(targets) > 1:
@@ -237,8 +255,8 @@ class TypeGraph(TypeStore):
         """The type of the only function that pointers at ``offset`` of a type lead to; void for none and several."""
         if offset < 0:
             return VOID
-        search = Search(self, t, offset, self.pointer_size)
-        targets = [self.target(one.type) for score, one in search.found if score >= 4 and self.is_pointer(one.type)]
+        leaves = self._leaves(t, offset, self.pointer_size)
+        targets = [self.target(one.type) for score, one in leaves if score >= 4 and self.is_pointer(one.type)]
         found = {self.canonical(one): one for one in targets if self.kind(self.strip(one)) == Kind.FUNCTION}
         return next(iter(found.values())) if len(found) == 1 else VOID
 
@@ -327,20 +345,20 @@ class TypeGraph(TypeStore):
         if known is None:
             if len(self._objects) >= _FIELDS_KEPT:
                 self._objects.clear()
-            search = Search(self, t, offset, 0)
+            leaves = self._leaves(t, offset, 0)
             known = self._objects[key] = any(
                 not left and self.same(container, wanted)
-                for _score, one in search.found
+                for _score, one in leaves
                 for container, left in one.containers
             )
         return known
 
     def only_object_of(self, t: int, offset: int, size: int) -> int:
         """The only aggregate of so many bytes that begins at an offset of a type; void for none and several."""
-        search = Search(self, t, offset, 0)
+        leaves = self._leaves(t, offset, 0)
         found = {
             self.canonical(inner): inner
-            for _score, one in search.found
+            for _score, one in leaves
             for inner, left in one.containers
             if not left and self.is_aggregate(inner) and self.size(inner) == size
         }

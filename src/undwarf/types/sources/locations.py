@@ -22,6 +22,8 @@ _AS_VALUE = {
     _REG: PlaceKind.VALUE, _CFA: PlaceKind.CFA_VALUE, _FIXED: PlaceKind.CONSTANT, _CONST: PlaceKind.CONSTANT,
 }  # fmt: skip
 _NO_REGISTER = -1
+# Spots by the thousand: past the named tuple's own way to be made.
+_as_it_is = tuple.__new__
 
 Indexed = Callable[[int], "int | None"]
 """The address that an index stands for."""
@@ -42,6 +44,12 @@ class Spot(NamedTuple):
     indirect: bool = False
     beyond: int = 0
     further: bool = False
+
+
+@cython.cfunc
+def _spot(kind: PlaceKind, register: int, offset: int) -> Spot:
+    """A place of the whole of something."""
+    return _as_it_is(Spot, (kind, register, offset, 0, 0, False, 0, False))
 
 
 class FrameBase(NamedTuple):
@@ -114,7 +122,7 @@ def spots(
         budget -= 1
         op = reader.fixed(1)
         if operations.REG0 <= op <= operations.REG31 or op == operations.REGX:
-            current = Spot(PlaceKind.REGISTER, op - operations.REG0 if op != operations.REGX else reader.uleb(), 0)
+            current = _spot(PlaceKind.REGISTER, op - operations.REG0 if op != operations.REGX else reader.uleb(), 0)
         elif op == operations.PIECE or op == operations.BIT_PIECE:
             size = reader.uleb() if op == operations.PIECE else 0
             bits = 8 * size if op == operations.PIECE else reader.uleb()
@@ -136,7 +144,7 @@ def spots(
         elif op in (operations.GNU_PUSH_TLS_ADDRESS, operations.FORM_TLS_ADDRESS):
             top = stack.pop() if stack else None
             known = top is not None and (top.base == _CONST or top.base == _FIXED) and not top.loaded
-            current = Spot(PlaceKind.THREAD, _NO_REGISTER, top.offset) if top is not None and known else None
+            current = _spot(PlaceKind.THREAD, _NO_REGISTER, top.offset) if top is not None and known else None
             if current is None:
                 return found
         elif not _step(op, reader, stack, address_size, frame_base, indexed):
@@ -284,7 +292,7 @@ def _memory(stack: "list[_Value | None]") -> Spot | None:
     if top is None or top.base == _CONST:
         return None
     kind = _IN_MEMORY[top.base]
-    return Spot(kind, top.register, top.offset, 0, 0, top.loaded, top.beyond, top.further)
+    return _as_it_is(Spot, (kind, top.register, top.offset, 0, 0, top.loaded, top.beyond, top.further))
 
 
 @cython.cfunc
@@ -298,6 +306,6 @@ def _value(stack: "list[_Value | None]") -> Spot | None:
         if top.beyond or top.further:
             return None
         kind = _IN_MEMORY.get(top.base)
-        return Spot(kind, top.register, top.offset) if kind is not None else None
+        return _spot(kind, top.register, top.offset) if kind is not None else None
     kind = _AS_VALUE[top.base]
-    return Spot(kind, top.register, top.offset)
+    return _spot(kind, top.register, top.offset)

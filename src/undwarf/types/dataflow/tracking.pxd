@@ -1,0 +1,20 @@
+cdef class Tracker:
+    cdef readonly object program
+    cdef readonly object flow
+    cdef readonly object graph
+    cdef readonly object facts
+    cdef readonly object questions
+    cdef readonly bint has_variables
+    cdef readonly object wanted
+    cdef readonly bint converged
+    cdef public object others
+    cdef public object passed_as
+    cdef object _low
+    cdef object _states
+    cdef object _followed
+    cdef object _crossed
+    cdef object _through_unions
+    cdef object _numbers_read
+    # The block that is walked, and the instruction in it that comes next.
+    cdef Py_ssize_t _block
+    cdef Py_ssize_t _next
