@@ -14,6 +14,7 @@ from perfdata.build import Attr, Build
 from undwarf.errors import UnreadableInput
 from undwarf.limits import DEFAULT
 from undwarf.perfdata import FileIdentity, Records, open_perf_data
+from undwarf.perfdata import columns as columns_module
 
 EVENTS = [
     Attr(sample_type=b.IDENTIFIER | b.PLAIN | b.CALLCHAIN | b.REGS_USER | b.STACK_USER, regs=0b111, ids=[5, 6]),
@@ -209,6 +210,24 @@ def test_records_continue_behind_a_window_edge(opened, expected, monkeypatch):
     assert picture(opened(make.file(EVENTS, some_records(make))).records()) == expected
     swapped = Build(">")
     assert picture(opened(swapped.pipe(EVENTS, some_records(swapped))).records()) == expected
+
+
+def test_columns_have_their_length_behind_a_first_glance(opened, monkeypatch):
+    make, attr = Build(), Attr()
+    lengths = []
+
+    def longer(column, columns, used, capacity, wanted):
+        lengths.append(capacity)
+        return before(column, columns, used, capacity, wanted)
+
+    before = columns_module._longer
+    monkeypatch.setattr(columns_module, "_longer", longer)
+    count = 60_000
+    samples = opened(make.file([attr], [make.sample(attr, ip=k, time=k + 1) for k in range(count)])).records().samples
+    assert samples.ip.tolist() == list(range(count))
+    assert samples.pid.tolist() == [10] * count
+    once, last = sorted(set(lengths))
+    assert once < count // 4 and count < last < 2 * count
 
 
 @pytest.mark.parametrize("order", ["<", ">"])

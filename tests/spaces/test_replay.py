@@ -207,6 +207,20 @@ def test_thread_takes_the_name_of_the_one_that_made_it() -> None:
     assert list(story.replay().comms) == [5]
 
 
+def test_threads_that_take_turns_have_names_and_exits_of_their_own() -> None:
+    story = Story()
+    story.record(COMM, 7, name=5)
+    story.record(COMM, 7, name=6, tid=9)
+    for tid in (7, 7, 9, 9, 7):
+        story.sample(7, tid)
+    story.record(EXIT, 7, 1, 1, tid=9)
+    for tid in (7, 9, 9):
+        story.sample(7, tid)
+    seen = story.replay()
+    assert list(seen.comms) == [5, 5, 6, 6, 5, 5, 6, 6]
+    assert list(seen.replay.late()) == [6]
+
+
 def test_anonymous_code_is_each_process_s_own() -> None:
     story = Story()
     for pid in (7, 8):

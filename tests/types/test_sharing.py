@@ -128,7 +128,7 @@ def test_of_threads_that_came_one_after_the_other_no_address_is_asked_for(
     share: Share, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[object] = []
-    monkeypatch.setattr("undwarf.cli.common.Job.data_addresses", lambda *given: asked.append(given))
+    monkeypatch.setattr("undwarf.api.Recording.data_addresses", lambda *given: asked.append(given))
     assert share(("head", 11, 0, OBJECT), ("tail", 12, 1, OBJECT), ("tail", 13, 0, OBJECT), apart=True) == []
     assert not asked
 

@@ -44,6 +44,8 @@ _HEAD_ENDS = (
     RecordType.COMPRESSED2,
 )
 _HEAD_RECORDS = 100_000
+_GLANCE = 1 << 18
+"""Bytes of a small recording that are decoded first."""
 _NAME_UPDATE = 2
 STITCHED_BY = "undwarf "
 """How the VERSION of recordings with stitched chains begins; bits 8 to 11 of their samples' ``misc`` are a stop
@@ -171,8 +173,11 @@ class PerfData:
             decoder.new_segment()
             position = segment.position
             status, length, used = MORE, 0, 0
+            # Columns that grow by doubling are written twice: how many there are is guessed from the density so far. Of
+            # a large recording that is known better behind a whole window.
+            room = WINDOW if stream.size > 2 * WINDOW else min(_GLANCE, WINDOW)
             while position < segment.end:
-                with stream.window(position, WINDOW) as view:
+                with stream.window(position, room) as view:
                     decoder.at, length = 0, len(view)
                     while (status := decoder.scan(view, position)) == RARE:
                         if not self._rare_record(decoder, view):
@@ -184,8 +189,8 @@ class PerfData:
                     break
                 if progress is not None:
                     progress(min(position, stream.size), stream.size)
-                if decoder.samples and stream.size > 2 * WINDOW:
-                    # Columns that grow by doubling are written twice: guess from the density so far.
+                room = WINDOW
+                if decoder.samples:
                     share = stream.size / position
                     decoder.expect(int(decoder.samples * share) + 1024, int(decoder.sideband * share) + 1024)
             left = segment.end - position

@@ -18,6 +18,12 @@ from undwarf.perfdata.read_counters import ReadCounters
 READ_GROUP = cython.declare(cython.ulonglong, 8)
 BRANCH_HW_INDEX = cython.declare(cython.ulonglong, 1 << 17)
 BRANCH_COUNTERS = cython.declare(cython.ulonglong, 1 << 19)
+FIRST = cython.declare(
+    cython.ulonglong,
+    fields.IDENTIFIER | fields.IP | fields.TID | fields.TIME | fields.ADDR | fields.ID | fields.STREAM_ID | fields.CPU
+    | fields.PERIOD,
+)  # fmt: skip
+"""The words that a sample begins with."""
 
 
 @cython.cclass
@@ -85,6 +91,9 @@ class SampleRecords(ReadCounters):
         p: cython.Py_ssize_t
         self._unsure = self._bad_stack = False
         p = self._first_words(data, at + 8, end, row)
+        if not self._events[row + columns.EVENT_FIELDS] & ~FIRST:
+            # What samples of timers have without callers: nothing of variable size.
+            return 1 if p > end else 0
         p = self._counters_and_chain(data, at, p, end, row)
         if p >= 0:
             p = self._branches(data, at, p, end, row, bare_branches)

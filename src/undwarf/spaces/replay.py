@@ -221,6 +221,7 @@ class Replay(Mappings):
         total: cython.Py_ssize_t = len(order)
         i: cython.Py_ssize_t
         s: cython.Py_ssize_t
+        last: cython.Py_ssize_t = -1  # the sample before, if nothing has changed since
         kernel: cython.Py_ssize_t
         process: cython.Py_ssize_t
         with cython.nogil:
@@ -246,8 +247,16 @@ class Replay(Mappings):
                         identities[event],
                     )
                     event += 1
+                    last = -1
                 if i == total:
                     break
+                if last >= 0 and sample_tids[s] == sample_tids[last] and sample_pids[s] == sample_pids[last]:
+                    space_of[s] = space_of[last]
+                    kernel_of[s] = kernel_of[last]
+                    comm_of[s] = comm_of[last]
+                    last = s
+                    continue
+                last = s
                 process = self.process(sample_pids[s])
                 if self._exec[process] > EXEC_TOLD:
                     space_of[s] = cython.cast(

@@ -12,6 +12,7 @@ from typing import Any
 
 import cython
 
+from undwarf.buffers import zeros
 from undwarf.unwind.sampled_chains import SampledChains
 
 NOTHING = cython.declare(cython.uint, 0xFFFFFFFF)
@@ -38,6 +39,10 @@ RSP = cython.declare(cython.int, 7)
 RIP = cython.declare(cython.int, 16)
 NMI_UNKNOWN = cython.declare(cython.uint, 1 << 3 | 1 << 12 | 1 << 13 | 1 << 14 | 1 << 15)
 """rbx and r12 to r15: not saved when a non-maskable interrupt takes a sample inside the kernel, then all ones."""
+
+BARE = cython.declare(cython.Py_ssize_t, 1 << 12)
+"""Stacks of one address that are remembered."""
+MULTIPLIER = cython.declare(cython.ulonglong, 0x9E3779B97F4A7C15)
 
 # Whether memory behind the dump was asked for (undwarf.unwind.memory).
 LIVE_UNUSED = cython.declare(cython.int, 0)
@@ -67,6 +72,8 @@ class Walker(SampledChains):
     # The sample at hand: its stack, and whether its registers are of a machine that is not walked.
     result: cython.uint
     unsupported: cython.bint
+    # Of samples that have an address only: where it was, its snapshot and the stack it is (3 a place).
+    bare = cython.declare("unsigned long long[::1]")
     completed = cython.declare(cython.Py_ssize_t, visibility="readonly")
     unproven = cython.declare(cython.Py_ssize_t, visibility="readonly")
     deferred = cython.declare(cython.Py_ssize_t, visibility="readonly")
@@ -101,6 +108,8 @@ class Walker(SampledChains):
         self.space_of = space_of
         self.kernel_of = kernel_of
         self.selected = selected
+        # Snapshots may be others now.
+        self.bare = zeros("Q", 3 * BARE)
 
     def show_returns(self) -> None:
         """Keep return addresses as the absolute addresses of callers, not what they are looked up by."""
@@ -164,6 +173,7 @@ class Walker(SampledChains):
         node: cython.uint
         mode: cython.uint = self.miscs[s] & 7
         walked: cython.bint
+        known: cython.Py_ssize_t = -1
         self.stop = STOP_NONE
         self.stop_image = NOTHING
         self.result = NOTHING
@@ -178,6 +188,12 @@ class Walker(SampledChains):
         ):
             self.damaged += 1
             return 0
+        if mode == 2 and self.ips[s] and not (self.chain_at[s] or self.regs_at[s] or self.stitched):
+            known = 3 * cython.cast(cython.Py_ssize_t, ((self.ips[s] ^ self.space) * MULTIPLIER) >> 52 & (BARE - 1))
+            if self.bare[known] == self.ips[s] and self.bare[known + 1] == self.space:
+                self.result = cython.cast(cython.uint, self.bare[known + 2])
+                self.stop = STOP_NO_DUMP
+                return 0
         record = cython.cast(cython.Py_ssize_t, self.positions[s] - self.base)
         if self.chain_at[s]:
             count = self.kernel_part(record + self.chain_at[s], self.kernel_of[s])
@@ -220,6 +236,10 @@ class Walker(SampledChains):
             count -= 1
             node = cython.cast(cython.uint, self.stacks.node(node, self.chain[count]))
         self.result = node
+        if known >= 0:
+            self.bare[known] = self.ips[s]
+            self.bare[known + 1] = self.space
+            self.bare[known + 2] = node
         return 0
 
     @cython.cfunc

@@ -92,13 +92,13 @@ def touch(
     leaves = look_up(profile.samples.stack, profile.stacks.frame)
     counts = sums(leaves, None, len(frames))
     images, addresses = frames.image, frames.address
-    wanted = [(images[number], addresses[number], number) for number, count in enumerate(counts) if count]
-    wanted.sort()
+    wanted = [number for number, count in enumerate(counts) if count]
+    wanted.sort(key=lambda number: images[number] << 64 | addresses[number])
     column = absent("I", len(frames))
     made = Touch(column, [], [], *(bytearray(len(frames)) for _flag in range(3)))
     entries: dict[_Place, int] = {}
-    for image, address, number in wanted:
-        place = _as_it_is(_Place, (image, address, kinds[number]))
+    for number in wanted:
+        place = _as_it_is(_Place, (images[number], addresses[number], kinds[number]))
         column[number] = entries.setdefault(place, len(entries))
     places = list(entries)
     kept = _Kept(places, lambda image, kind: answers_of(image, f"{kind != _AT:d}{kind == _BEHIND:d}"))
@@ -110,7 +110,7 @@ def touch(
     for (image, address, _kind), (access, resolved_there, *_flags) in zip(places, found, strict=True):
         made.accesses.append(access)
         made.resolvers.append(partial(_opened, resolver_of, image, address) if resolved_there else None)
-    for _image, _address, number in wanted:
+    for number in wanted:
         _access, _resolved, made.inferred[number], made.consumed[number], made.intact[number] = found[column[number]]
     return made
 

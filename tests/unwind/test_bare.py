@@ -1,0 +1,49 @@
+"""Samples that have an address only: what is remembered of one holds for the others of its address space."""
+
+from pathlib import Path
+
+import undwarf
+from perfdata.build import Attr, Build
+
+ATTR = Attr(ids=[])
+BUILD = Build()
+AT = 0x400100
+
+
+def frames(path: Path, *records: bytes) -> list[tuple[list[str], undwarf.StopReason]]:
+    """What each sample shows: its frames' files, and why there are no more."""
+    (path / "perf.data").write_bytes(BUILD.file([ATTR], list(records)))
+    with undwarf.open(path / "perf.data") as recording:
+        profile = recording.profile()
+        return [([frame.dso for frame in one.stack], one.stop) for one in profile.samples]
+
+
+def mapped(name: str, pid: int, time: int) -> bytes:
+    return BUILD.mmap2(ATTR, f"/bin/{name}".encode(), pid=pid, tid=pid, time=time)
+
+
+def sampled(pid: int, time: int, ip: int = AT, misc: int = 2) -> bytes:
+    return BUILD.sample(ATTR, ip=ip, pid=pid, tid=pid, time=time, misc=misc)
+
+
+def test_an_address_is_another_place_in_another_process(tmp_path: Path) -> None:
+    turns = [sampled(pid, 10 + k) for k, pid in enumerate((10, 20) * 3)]
+    found = frames(tmp_path, mapped("one", 10, 1), mapped("two", 20, 2), *turns)
+    assert found == [(["/bin/one"], undwarf.StopReason.NO_DUMP), (["/bin/two"], undwarf.StopReason.NO_DUMP)] * 3
+
+
+def test_an_address_is_another_place_when_something_else_is_mapped_there(tmp_path: Path) -> None:
+    records = [mapped("one", 10, 1), sampled(10, 2), sampled(10, 3), mapped("two", 10, 4), sampled(10, 5)]
+    assert [files for files, _stop in frames(tmp_path, *records)] == [["/bin/one"]] * 2 + [["/bin/two"]]
+
+
+def test_an_address_in_the_kernel_is_no_address_of_the_program(tmp_path: Path) -> None:
+    records = [mapped("one", 10, 1), sampled(10, 2), sampled(10, 3, misc=1), sampled(10, 4)]
+    program, kernel, again = frames(tmp_path, *records)
+    assert program == again == (["/bin/one"], undwarf.StopReason.NO_DUMP)
+    assert kernel[0] != ["/bin/one"]
+
+
+def test_an_address_of_nothing_stays_one(tmp_path: Path) -> None:
+    first, second = frames(tmp_path, mapped("one", 10, 1), sampled(10, 2, 0x900000), sampled(10, 3, 0x900000))
+    assert first == second and first[1] == undwarf.StopReason.NO_DUMP
