@@ -101,6 +101,24 @@ def test_what_is_stored_by_an_index_into_a_variable_leaves_the_others_alone(
     assert touched(code)[-1] == told
 
 
+@pytest.mark.parametrize(
+    ("stored", "told"),
+    [
+        ("lea -71(%rsp,%rcx), %rsi\n movups %xmm0, -16(%rsi,%rdx)", "node.key"),
+        ("movups %xmm0, -71(%rsp,%rcx)", "node.key"),
+        ("lea -73(%rsp,%rcx), %rsi\n movups %xmm0, -16(%rsi,%rdx)", "?"),
+        ("lea -71(%rsp,%rcx), %rsi\n mov %rax, -16(%rsi,%rdx)", "?"),
+    ],
+)
+def test_what_would_be_stored_partly_into_a_variable_is_stored_by_an_index_into_it(
+    fake: Fake, touched: Touched, stored: str, told: str
+) -> None:
+    fake.variables.append(Place("n", fake.graph.pointer_to(fake.node), PlaceKind.REGISTER, RDI, 0, 0, 5))
+    fake.variables.append(Place("room", fake.node, PlaceKind.CFA, -1, -64, 0, 100))
+    code = f"mov %rdi, -16(%rsp)\n {stored}\n mov -16(%rsp), %rax\n mov 8(%rax), %rcx\n ret"
+    assert touched(code)[-1] == told
+
+
 @pytest.mark.parametrize("made", ["sub %rsi,%rsp", "mov %rsp,%rax; sub %rsi,%rax; mov %rax,%rsp"])
 @pytest.mark.parametrize("room", ["mov %rsp,%rdi", "lea 15(%rsp),%rdi; and $-16,%rdi", "lea (%rsp,%rsi),%rdi"])
 def test_what_is_written_into_room_on_the_stack_leaves_the_frame_alone(

@@ -385,7 +385,7 @@ class Memory(StackFrame):
             m += OPERAND_WORDS
             if base == FRAME:
                 if self.step_of(where) or not size:
-                    self.spoil(k, self.offset_of(where), self.operands[m - OPERAND_WORDS + OPERAND_BASE])
+                    self.spoil(k, self.offset_of(where), size, self.operands[m - OPERAND_WORDS + OPERAND_BASE])
                     continue
                 if action == STORE_PAIR:
                     self.put(self.offset_of(where), size // 2, self.get(left))

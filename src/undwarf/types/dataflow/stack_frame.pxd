@@ -57,7 +57,8 @@ cdef class StackFrame(RegisterVariables):
     cdef int in_frame_or_not(self, int known, int value) except? -1
     cdef int lose_escaped(self, Py_ssize_t k) except? -1
     cdef int _still(self, long long offset, int value) except? -1
-    cdef int spoil(self, Py_ssize_t k, long long offset, long long base) except? -1
+    cdef long long _extent_about(self, Py_ssize_t k, long long offset, long long size, long long top, long long bottom) except? -0x7FFFFFFFFFFFFFFF
+    cdef int spoil(self, Py_ssize_t k, long long offset, long long size, long long base) except? -1
     cdef int _note_stayed(self, Py_ssize_t k, long long top, long long bottom) except? -1
     cdef int stop_noting(self) except? -1
     cdef bint stayed_too_long(self) except? -1

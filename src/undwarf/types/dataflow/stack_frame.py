@@ -408,20 +408,38 @@ class StackFrame(RegisterVariables):
         return cython.cast(cython.int, said)
 
     @cython.cfunc
+    @cython.exceptval(-0x7FFFFFFFFFFFFFFF, check=True)
+    def _extent_about(
+        self, k: cython.Py_ssize_t, offset: cython.longlong, size: cython.longlong, top: cython.longlong,
+        bottom: cython.longlong,
+    ) -> cython.longlong:  # fmt: skip
+        """The same of what so many bytes at an offset are in: where they begin before a variable and end in it, nothing
+        is there by itself, but an index leads into that."""
+        end: cython.longlong = self._extent(k, offset, top, bottom)
+        if end - offset < EVERYTHING or size <= 1:
+            return end
+        last: cython.longlong = self._extent(k, offset + size - 1, top, bottom)
+        return last if last - offset < EVERYTHING else end
+
+    @cython.cfunc
     @cython.exceptval(-1)
-    def spoil(self, k: cython.Py_ssize_t, offset: cython.longlong, base: cython.longlong) -> cython.int:
-        """A store somewhere into an array of the frame, through the register ``base``: what that leads to tells which
-        array it is, where the offset does not."""
+    def spoil(
+        self, k: cython.Py_ssize_t, offset: cython.longlong, size: cython.longlong, base: cython.longlong
+    ) -> cython.int:
+        """A store of so many bytes somewhere into an array of the frame, through the register ``base``: what that leads
+        to tells which array it is, where the offset does not."""
         top: cython.longlong = self.in_frame(self.stack_pointer)
         bottom: cython.longlong = self.in_frame(self.frame_pointer)
-        end: cython.longlong = self._extent(k, offset, top, bottom)
-        other: cython.longlong = self.in_frame(base) if 0 <= base < REGISTERS else FARTHEST
+        end: cython.longlong = self._extent_about(k, offset, size, top, bottom)
         at: cython.longlong
+        other: cython.longlong
         i: cython.Py_ssize_t
-        if end - offset >= EVERYTHING and base != self.stack_pointer and other != FARTHEST:
-            at = self._extent(k, other, top, bottom)
-            if at - other < EVERYTHING:
-                offset, end = min(offset, other), at
+        named: cython.bint = base != self.stack_pointer and 0 <= base < REGISTERS
+        if end - offset >= EVERYTHING and named and self.base_of(self.state[base]) == FRAME:
+            at = self.offset_of(self.state[base])
+            other = self._extent_about(k, at, size, top, bottom)
+            if other - at < EVERYTHING:
+                offset, end = min(offset, at), other
         for i in range(self.slots):
             at = self.slot_key[i] >> 1
             if end - offset >= EVERYTHING or offset - 8 < at < end:
