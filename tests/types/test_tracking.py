@@ -37,6 +37,33 @@ def test_a_null_on_one_way_does_not_matter(fake: Fake, touched: Touched) -> None
     assert touched("xor %eax,%eax; test %esi,%esi; je 1f; mov %rdi,%rax; 1: mov 8(%rax),%rax; ret") == ["node.key"]
 
 
+@pytest.mark.parametrize(
+    ("number", "fixed", "told"),
+    [
+        ("mov $-12,%rax", True, "node.key"),
+        ("mov $0x404040,%eax", False, "node.key"),
+        ("mov $0x404040,%eax", True, "?"),
+        ("mov %edx,%eax", False, "?"),
+    ],
+)
+def test_a_number_that_is_no_address_does_not_matter_on_one_way(
+    fake: Fake, touched: Touched, number: str, fixed: bool, told: str
+) -> None:
+    fake.takes((RDI, fake.node))
+    code = f"{number}; test %esi,%esi; je 1f; mov %rdi,%rax; 1: mov 8(%rax),%rax; ret"
+    assert touched(code, fixed=fixed) == [told]
+
+
+@pytest.mark.parametrize(("number", "told"), [(-0x0F0E0D0C0B0A0909, "node.key"), (7, "node.key"), (None, "?")])
+def test_constants_written_over_a_pointer_do_not_matter_on_one_way(
+    fake: Fake, touched: Touched, number: int | None, told: str
+) -> None:
+    fake.takes((RDI, fake.node))
+    code = "mov %rdi,-24(%rsp); test %esi,%esi; je 1f; movaps 0x1000(%rip),%xmm0; movaps %xmm0,-32(%rsp)"
+    code += "; 1: mov -24(%rsp),%rax; mov 8(%rax),%rcx; ret"
+    assert touched(code, constant_at=lambda _address: number)[-1] == told
+
+
 def test_a_half_register_written_is_no_pointer(fake: Fake, touched: Touched) -> None:
     fake.takes((RDI, fake.node))
     assert touched("mov %edi,%edi; mov 8(%rdi),%rax; ret") == ["?"]

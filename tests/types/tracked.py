@@ -31,13 +31,16 @@ def touches(fake: Fake, tmp_path: Path) -> Touched:
         changes: dict[int, frozenset[int]] | None = None,
         embedders: Embedders | None = None,
         fixed: bool = False,
+        constant_at: Callable[[int], int | None] | None = None,
         rule: Callable[[int], tuple[int, int]] | None = None,
     ) -> list[str]:
         code = assemble(text, tmp_path)
         flow = FunctionFlow(MACHINE.listing(code, 0), MACHINE)
         changed_by = changes.get if changes is not None else None
         is_data = (lambda address: fake.global_at(address) is not None) if fixed else None
-        program = Program(fake, MACHINE, complete=complete, changed_by=changed_by, is_data=is_data)
+        program = Program(
+            fake, MACHINE, complete=complete, changed_by=changed_by, is_data=is_data, constant_at=constant_at
+        )
         if rule is not None:
             program.frame_rules = lambda pcs: [rule(pc) for pc in pcs]
         if embedders is not None:

@@ -413,6 +413,12 @@ class Binary:
                 return moved.to_bytes(8, "little")
         return self._read(address, size)
 
+    def constant_at(self, address: int) -> int | None:
+        """The word in a section that nobody writes to, not even the dynamic linker."""
+        section = self.section_at(address)
+        data = self._read(address, 8) if section and self.is_constant(section) else None
+        return int.from_bytes(data, "little", signed=True) if data is not None else None
+
     def is_constant(self, section: str) -> bool:
         """Whether the program cannot write to a section."""
         flags = next((one.flags for one in self.elf.sections if one.name == section), 0)

@@ -135,6 +135,7 @@ class Resolver:
                 given_back=self.binary.given_back,
                 is_data=self._is_data if elf.kind == 2 or not linked else None,
                 elsewhere=self.binary.elsewhere,
+                constant_at=self.binary.constant_at if elf.kind == 3 and linked and not kernel else None,
                 indirections=self.binary.slots,
                 complete=complete,
                 embedders_at=embedders_at,

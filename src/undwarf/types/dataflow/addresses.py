@@ -24,6 +24,7 @@ from undwarf.types.dataflow.values import (
     ANY,
     ANYWHERE,
     FRAME,
+    NUMBER,
     OBJECT,
     PERCPU,
     THREAD,
@@ -51,6 +52,8 @@ _MEMORY = cython.declare(cython.int, 2)
 _CFA = cython.declare(cython.int, 3)
 """Kinds of places, as in `places.py`."""
 _WORDS = cython.declare(cython.Py_ssize_t, WORDS)
+_ANY_INDEX = 1 << 60
+"""A number that no index is, as larger ones are for us."""
 
 
 class Questions:
@@ -298,6 +301,10 @@ class Questions:
         if where[0] == OBJECT and where[4] < 0 and not where[2] and is_method_table(self.graph, where[1]):
             return (VIRTUAL, 0, 0, 0, where[4])
         located = self.locate(where, size)
+        if isinstance(located, str) and where[0] == ADDRESS and not where[2]:
+            number = self.program.constant_at(where[4])
+            if number is not None:
+                return (NUMBER, 0, 0, 0, max(-_ANY_INDEX, min(number, _ANY_INDEX)))
         if isinstance(located, str):
             return self._of_choices(where, size) or self._either(where, size)
         if where[0] == OBJECT and where[4] < 0 and not where[2] and stands_alone(self.graph, where[1]):

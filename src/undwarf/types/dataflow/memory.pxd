@@ -2,8 +2,6 @@ from undwarf.types.dataflow.stack_frame cimport StackFrame
 
 
 cdef class Memory(StackFrame):
-    # Whether addresses of variables may be numbers in the code.
-    cdef bint fixed
     # Whether variables are addresses of places in the frame.
     cdef bint pointed
 

@@ -50,7 +50,6 @@ class Memory(StackFrame):
 
     def __init__(self, listing: Any, values: Values, questions: Any, machine: Any, limits: Any) -> None:
         super().__init__(listing, values, questions, machine, limits)
-        self.fixed = questions.program.is_data is not None
         self.pointed = questions.has_pointed
 
     @cython.cfunc

@@ -34,6 +34,7 @@ class Program:
         given_back: Callable[[int], tuple[int, int] | None] | None = None,
         is_data: Callable[[int], bool] | None = None,
         elsewhere: Callable[[int], int] | None = None,
+        constant_at: Callable[[int], int | None] | None = None,
         indirections: OffsetTable | dict[int, int] | None = None,
         complete: bool = False,
         embedders_at: Callable[[int], Embedders] | None = None,
@@ -52,6 +53,8 @@ class Program:
         """(register, distance) where a function returns what it is given in a register, and so much."""
         self.is_data = is_data
         """Whether a number is the address of a variable; None where the code's addresses are not fixed."""
+        self.constant_at = constant_at or (lambda _address: None)
+        """The word at an address that nobody writes to, if it is no address."""
         self.values: Values | None = None
         """The values of the data flow, those of all functions so far."""
         self.elsewhere = elsewhere or (lambda _slot: 0)

@@ -5,6 +5,8 @@ cdef class Sums:
     cdef Values values
     cdef object questions
     cdef bint kernel
+    # Numbers of the program may be addresses.
+    cdef bint fixed
 
     cdef long long base_of(self, int value) except? -2
     cdef long long step_of(self, int value) except? -0x7FFFFFFFFFFFFFFF
@@ -22,6 +24,7 @@ cdef class Sums:
     cdef bint _is_alike(self, int left, int right) except? -1
     cdef int nameless(self, int value) except? -1
     cdef int join(self, int left, int right) except? -1
+    cdef bint _is_no_address(self, int value) except? -1
     cdef bint _is_typed_for(self, int value, int other) except? -1
     cdef int _asked_join(self, int left, int right) except? -1
     cdef bint is_several(self, int value) except? -1

@@ -15,6 +15,8 @@ from undwarf.types.dataflow.interned import Values
 
 TO_VOID = cython.declare(cython.longlong, 1)
 """In place of the type of a number that is a pointer to void."""
+LOWEST = cython.declare(cython.longlong, 4096)
+"""Below which, and above less than which, nothing is mapped."""
 LARGEST = cython.declare(cython.longlong, 1 << 62)
 """Offsets and steps at least this large say nothing."""
 
@@ -56,6 +58,7 @@ class Sums:
         self.values = values
         self.questions = questions
         self.kernel = questions.program.kernel
+        self.fixed = questions.program.is_data is not None
 
     @cython.cfunc
     @cython.inline
@@ -300,15 +303,25 @@ class Sums:
                     return right if left == NULL else left
                 return self.values.intern(a, 0, step, 0, self.offset_of(left))
             return self.values.intern(a, self.type_of(left), step, 0, self.offset_of(left))
-        if left == NULL and (b in (OBJECT, ADDRESS)):
+        if b in (OBJECT, ADDRESS) and self._is_no_address(left):
             return right
-        if right == NULL and (a in (OBJECT, ADDRESS)):
+        if a in (OBJECT, ADDRESS) and self._is_no_address(right):
             return left
         if b == OBJECT and self._is_typed_for(right, left):
             return right
         if a == OBJECT and self._is_typed_for(left, right):
             return left
         return NOTHING
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    def _is_no_address(self, value: cython.int) -> cython.bint:
+        """Whether a value is a number that surely leads nowhere: whoever goes there has come another way."""
+        if value == NULL:
+            return True
+        if self.base_of(value) != NUMBER or self.type_of(value) or self.step_of(value):
+            return False
+        return not self.fixed or abs(self.offset_of(value)) < LOWEST
 
     @cython.cfunc
     @cython.exceptval(-1)
