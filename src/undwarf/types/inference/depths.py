@@ -80,7 +80,10 @@ class Depths:
                 return found
         outer = self.depth, self._rests_on
         self.depth, self._rests_on = depth, {low}
-        found = _Made(self._make(low, depth), frozenset(self._rests_on))
+        made = self._make(low, depth)
+        if made is not None:
+            made.rest()
+        found = _Made(made, frozenset(self._rests_on))
         self.depth, self._rests_on = outer
         self._kept.setdefault(low, {})[depth] = found
         self._kept.move_to_end(low)

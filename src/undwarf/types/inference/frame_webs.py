@@ -14,8 +14,8 @@ from undwarf.types.dataflow.blocks import Blocks
 __all__ = ["FrameAccess", "webs_of"]
 
 _MOST_ACCESSES = 2048
-_MOST_NODES = 65_536
-"""Accesses of a part of the frame, and nodes of their webs, beyond which they are not told apart."""
+_MOST_STEPS = 1 << 18
+"""Accesses of a part of the frame, and blocks gone through for them, beyond which they are not told apart."""
 
 
 class FrameAccess(NamedTuple):
@@ -30,42 +30,39 @@ class FrameAccess(NamedTuple):
 
 
 class _Reaching:
-    """What reaches what: by node, those before it. An access is a node by its number; what a part of the frame holds
-    where a block begins is one behind them."""
+    """What reaches the begins of blocks. ``last``: by block, the last access that writes each part of the frame."""
 
-    def __init__(self, count: int) -> None:
-        self._count = count
-        self._before: list[list[int]] = []
-        self._numbers: dict[tuple[int, int], int] = {}
-        self.begun: list[tuple[int, int]] = []
-        """(block, part) of what is held where blocks begin."""
+    def __init__(self, blocks: Blocks, last: dict[int, dict[int, int]]) -> None:
+        self._blocks = blocks
+        self._last = last
+        self._before: dict[int, list[int]] = {}
+        self._known: dict[tuple[int, int], list[int]] = {}
+        self.steps = 0
+        """Blocks that were gone through."""
 
-    def at_begin(self, block: int, part: int) -> int:
-        """The node of what is held in a part of the frame where a block begins."""
-        node = self._numbers.get((block, part))
-        if node is None:
-            node = self._numbers[block, part] = self._count + len(self._before)
-            self._before.append([])
-            self.begun.append((block, part))
-        return node
-
-    def comes(self, node: int, before: int) -> None:
-        """What is held where a block begins comes from a node."""
-        self._before[node - self._count].append(before)
-
-    def accesses(self, node: int) -> list[int]:
-        """The accesses that a node comes from."""
-        queue, seen, found = [node], {node}, []
-        while queue:
-            one = queue.pop()
-            if one < self._count:
-                found.append(one)
-                continue
-            for before in self._before[one - self._count]:
-                if before not in seen:
+    def accesses(self, block: int, part: int) -> list[int]:
+        """The accesses that a part of the frame may hold what they wrote of where a block begins."""
+        known = self._known.get((block, part))
+        if known is not None:
+            return known
+        last, known_before = self._last, self._before
+        queue, seen, found = [block], {block}, dict[int, None]()
+        for one in queue:
+            # The list grows while it is walked.
+            several = known_before.get(one)
+            if several is None:
+                several = known_before[one] = self._blocks.predecessors(one)
+            for before in several:
+                held = last.get(before)
+                access = held.get(part) if held is not None else None
+                if access is not None:
+                    found[access] = None
+                elif before not in seen:
                     seen.add(before)
                     queue.append(before)
-        return found
+        self.steps += len(queue)
+        made = self._known[block, part] = list(found)
+        return made
 
 
 def webs_of(blocks: Blocks, accesses: list[FrameAccess], agree: Callable[[int, int], bool]) -> list[int]:
@@ -73,28 +70,28 @@ def webs_of(blocks: Blocks, accesses: list[FrameAccess], agree: Callable[[int, i
     two, of which one reaches the other, whether they can be of one object."""
     if len(accesses) > _MOST_ACCESSES:
         return [0] * len(accesses)
-    reaching = _Reaching(len(accesses))
     borders = sorted({at for one in accesses for at in (one.begin, one.end)})
     parts = {at: n for n, at in enumerate(borders)}
     outs: dict[int, dict[int, int]] = {}
-    reads: dict[tuple[int, int], None] = {}
+    pairs: dict[tuple[int, int], None] = {}
+    open_reads: list[tuple[int, int, int]] = []
     for n, one in enumerate(accesses):
         block = blocks.of(one.k)
         held = outs.setdefault(block, {})
         for part in range(parts[one.begin], parts[one.end]):
-            if one.access != "w":
-                before = held.get(part)
-                reads[n, reaching.at_begin(block, part) if before is None else before] = None
+            before = held.get(part)
+            if one.access != "w" and before is not None:
+                pairs[n, before] = None
+            elif one.access != "w":
+                open_reads.append((n, block, part))
             if one.access != "r":
                 held[part] = n
-    for block, part in reaching.begun:
-        # The list grows while it is walked.
-        if len(reaching.begun) > _MOST_NODES:
+    reaching = _Reaching(blocks, outs)
+    for n, block, part in open_reads:
+        for before in reaching.accesses(block, part):
+            pairs[n, before] = None
+        if reaching.steps > _MOST_STEPS:
             return [0] * len(accesses)
-        for before in blocks.predecessors(block):
-            last = outs.get(before, {}).get(part)
-            last = reaching.at_begin(before, part) if last is None else last
-            reaching.comes(reaching.at_begin(block, part), last)
     webs = list(range(len(accesses)))
 
     def find(n: int) -> int:
@@ -102,8 +99,7 @@ def webs_of(blocks: Blocks, accesses: list[FrameAccess], agree: Callable[[int, i
             webs[n] = n = webs[webs[n]]
         return n
 
-    for n, node in reads:
-        for before in reaching.accesses(node):
-            if agree(n, before):
-                webs[find(n)] = find(before)
+    for n, before in pairs:
+        if agree(n, before):
+            webs[find(n)] = find(before)
     return [find(n) for n in range(len(accesses))]

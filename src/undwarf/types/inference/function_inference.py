@@ -154,6 +154,10 @@ class Inference:
                 found.setdefault(address, known)
         return found
 
+    def rest(self) -> None:
+        """Let go of what is found again where more is asked."""
+        self._flow.release()
+
     def release(self) -> None:
         """Let go of what is only needed to ask more; `tracker` stays as it is."""
         self._flow.release()

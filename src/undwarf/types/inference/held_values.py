@@ -2,12 +2,15 @@
 """What registers, and places of the frame, hold while the blocks of a function are walked: values of nodes; and what is
 told of a node by where its value goes."""
 
+import cython
+from cython.cimports.undwarf.types.inference.nodes import Node
+
 from undwarf.disasm import Memory
 from undwarf.disasm.x86_64 import MACHINE
 from undwarf.types.dataflow.tracking import Tracker
 from undwarf.types.dataflow.values import ADDRESS, FRAME, NUMBER, OBJECT, Value
 from undwarf.types.inference.frame_uses import FrameUses
-from undwarf.types.inference.nodes import Held, Key, Node, added
+from undwarf.types.inference.nodes import Held, Key, added
 from undwarf.types.inference.unoptimised import is_unoptimised
 from undwarf.types.layouts.model import VOID, Kind, TypeGraph
 from undwarf.types.sources.places import Prototype
@@ -45,13 +48,15 @@ class HeldValues:
         """By instruction and operand, the node of the operand's base, and what is added to that."""
         self.beyond: list[tuple[int, int]] = []
         """(instruction, operand) of what is accessed behind the end of what a pointer leads to, or somewhere in it."""
-        self._ins: list[tuple[int, int]] = []
-        """(block, register) of what is held when a block begins."""
+        self._ins: list[tuple[int, int, Node]] = []
+        """(block, register, node) of what is held when a block begins."""
         self._block = 0
+        self._known_leads: dict[Value, tuple[int, ...]] = {}
         flow = tracker.flow
         self.unoptimised = bool(flow.blocks) and is_unoptimised(flow.instructions)
         self.frame = FrameUses(tracker, unoptimised=self.unoptimised)
 
+    @cython.locals(found=Node)
     def node(self, kind: str, at: int, more: int) -> Node:
         """The node of a key."""
         key = (kind, at, more)
@@ -69,9 +74,9 @@ class HeldValues:
         return self._in(self._block, held, register)
 
     def _in(self, number: int, held: dict[int, Held | None], register: int) -> Held:
-        found = (self.node("in", number, register), 0, 8)
-        held[register] = found
-        self._ins.append((number, register))
+        node = self.node("in", number, register)
+        found = held[register] = node, 0, 8
+        self._ins.append((number, register, node))
         return found
 
     def _passes(self, number: int, held: dict[int, Held | None], register: int) -> None:
@@ -155,21 +160,35 @@ class HeldValues:
         if numbers and leads is not None and leads[0] == OBJECT and graph.size(leads[1]) > 1:
             source[0].strayed = True
 
+    def _leads(self, value: Value | None) -> tuple[int, ...]:
+        """What a value leads to, which is asked again where the next block begins, and the one after that."""
+        if value is None or value[0] not in (OBJECT, ADDRESS):
+            return ()
+        known = self._known_leads.get(value)
+        if known is None:
+            known = self._known_leads[value] = pointed(self.tracker, value)
+        return known
+
+    @cython.locals(node=Node, origin=Node)
     def _flows(self, node: Node, source: Held | None, value: Value | None) -> None:
         """A value goes into a node."""
-        known = pointed(self.tracker, value)
-        node.origins = added(node.origins, source[0] if source is not None and not source[1] else None)
+        known = self._leads(value)
+        if source is None:
+            node.origins = added(node.origins, None)
+        else:
+            origin = source[0]
+            node.origins = added(node.origins, origin if not source[1] else None)
         if known:
             node.known = added(node.known, known)
             node.indexed = node.indexed or (value is not None and value[2] > 1)
-            node.confirmed = node.confirmed or (source is not None and not source[1] and source[0].confirmed)
+            node.confirmed = node.confirmed or (source is not None and not source[1] and origin.confirmed)
         elif value is not None and value[0] == OBJECT and not value[2] and value[4] < 0:
             node.apart = added(node.apart, (value[1], value[4]))
         elif source is None:
             node.begun = node.begun and value is not None and value[0] == NUMBER and value[2] == 0
-        elif source[0] is not node:
-            source[0].flows = True
-            node.sources = added(node.sources, (source[0], source[1]))
+        elif origin is not node:
+            origin.flows = True
+            node.sources = added(node.sources, (origin, source[1]))
 
     def _member_in_frame(self, k: int, where: Value, size: int) -> int:
         """The type of a number or pointer in an aggregate of the frame that is known by now; void for all else."""

@@ -40,139 +40,92 @@ def _with(known: Set[_One], one: _One) -> Set[_One]:
 class Node:
     """Values of one origin. ``key`` says which; ``leads`` are types it leads to, by the offset added to it."""
 
-    key: Key = cython.declare(object, visibility="public")
-    leads: Mapping[int, list[int]] = cython.declare(object, visibility="public")
-    sources: "Sequence[tuple[Node, int]]" = cython.declare(object, visibility="public")
-    origins: "Sequence[Node | None]" = cython.declare(object, visibility="public")
-    """All that flows into it, None for what is no node."""
-    known: Sequence[tuple[int, ...]] = cython.declare(object, visibility="public")
-    """Types of what is stored there where they are known, the largest whole first."""
-    begun: bool = cython.declare(cython.bint, visibility="public")
-    """All sources are known."""
-    declared: Sequence[int] = cython.declare(object, visibility="public")
-    """Types said by prototypes."""
-    confirmed: bool = cython.declare(cython.bint, visibility="public")
-    """It also goes where what it is known to lead to is expected."""
-    copied: Sequence[int] = cython.declare(object, visibility="public")
-    signs: Set[int] = cython.declare(object, visibility="public")
-    unsigned: bool = cython.declare(cython.bint, visibility="public")
-    """It is compared or divided as a number without sign."""
-    floats: bool = cython.declare(cython.bint, visibility="public")
-    compared: "Sequence[Node | int]" = cython.declare(object, visibility="public")
-    """Nodes, or types of numbers, it is compared with."""
-    met: "Sequence[Node | int]" = cython.declare(object, visibility="public")
-    """Nodes, or types of numbers, that it is read together with, to calculate or to compare."""
-    numeric: bool = cython.declare(cython.bint, visibility="public")
-    """It is calculated with as only numbers are."""
-    followed: bool = cython.declare(cython.bint, visibility="public")
-    """It is used as an address."""
-    touched: Set[tuple[int, int]] = cython.declare(object, visibility="public")
-    """(offset, size) of what is accessed behind it."""
-    floating: Set[tuple[int, int]] = cython.declare(object, visibility="public")
-    """(offset, size) of those of them that are one number with a point."""
-    numbers: Set[tuple[int, int]] = cython.declare(object, visibility="public")
-    """(offset, size) of those of them that are calculated with where they are."""
-    grown: Set[tuple[int, int, int]] = cython.declare(object, visibility="public")
-    """(offset, size, number) of what grows by a number behind it."""
-    stored: Set[tuple[int, int]] = cython.declare(object, visibility="public")
-    """(offset, size) of what is stored behind it with few bytes, and is not nothing."""
-    put: Set[tuple[int, tuple[int, ...]]] = cython.declare(object, visibility="public")
-    """(offset, types) of pointers that are stored behind it, by what these lead to."""
-    allocated: int = cython.declare(object, visibility="public")
-    """Bytes of what it leads to, where it comes from an allocator."""
-    room: bool = cython.declare(cython.bint, visibility="public")
-    """It comes from an allocator."""
-    rowed: int = cython.declare(object, visibility="public")
-    """Bytes of which a multiple is allocated, where it is so many times them."""
-    element: int = cython.declare(object, visibility="public")
-    """Bytes of one of several objects it leads to, where a call says so."""
-    elements: "Mapping[int, Node]" = cython.declare(object, visibility="public")
-    """By how many bytes, what is so many times that behind it."""
-    steps: Set[int] = cython.declare(object, visibility="public")
-    """By how many bytes it is moved on."""
-    loads: "Sequence[tuple[int, int, Node]]" = cython.declare(object, visibility="public")
-    """(offset, size, what is loaded there) behind it."""
-    passed: bool = cython.declare(cython.bint, visibility="public")
-    """It goes where something of a type is expected; else only what it is compared with is known."""
-    reckoned: bool = cython.declare(cython.bint, visibility="public")
-    """It is a part of a sum or a difference."""
-    single: bool = cython.declare(cython.bint, visibility="public")
-    """These bytes are one object, or several of that size."""
-    several: bool = cython.declare(cython.bint, visibility="public")
-    """It leads to as many objects of the size that is allocated, one behind the other, as a call says."""
-    wholes: Sequence[int] = cython.declare(object, visibility="public")
-    """What begins with what it is known to lead to, where it goes as a pointer to that."""
-    firsts: Sequence[int] = cython.declare(object, visibility="public")
-    """What that which it is known to lead to begins with, where it goes as a pointer to that."""
-    goes: Set[tuple[int, int]] = cython.declare(object, visibility="public")
-    """(bytes added, type) of all that a variable goes as a pointer to, whatever is known of it."""
-    apart: Sequence[tuple[int, int]] = cython.declare(object, visibility="public")
-    """(type, offset) of places outside of objects that are stored there."""
-    indexed: bool = cython.declare(cython.bint, visibility="public")
-    """It is the address of an element of an array."""
-    strayed: bool = cython.declare(cython.bint, visibility="public")
-    """A number of bytes is added to it that is no multiple of what it leads to."""
-    either: bool = cython.declare(cython.bint, visibility="public")
-    """It was loaded where a union has pointers and numbers."""
-    low: int = cython.declare(object, visibility="public")
-    high: int = cython.declare(object, visibility="public")
-    """Where what is read and written behind it begins and ends."""
-    summed: Sequence[int] = cython.declare(object, visibility="public")
-    """What functions return of which a part is calculated from it."""
-    read: bool = cython.declare(cython.bint, visibility="public")
-    """It is a place that is read without an index."""
-    flows: bool = cython.declare(cython.bint, visibility="public")
-    """It goes somewhere else."""
-    beside: "Sequence[Node | int]" = cython.declare(object, visibility="public")
-    """Nodes, or types of numbers, it was calculated with."""
-
     def __init__(self, key: Key) -> None:
         self.key = key
-        self.leads = _NO_MAPPING
-        self.sources = ()
-        self.origins = ()
-        self.known = ()
-        self.begun = True
-        self.declared = ()
-        self.confirmed = False
-        self.copied = ()
-        self.signs = _NO_SET
-        self.unsigned = False
-        self.floats = False
-        self.compared = ()
-        self.met = ()
-        self.numeric = False
-        self.followed = False
-        self.touched = _NO_SET
-        self.floating = _NO_SET
-        self.numbers = _NO_SET
-        self.grown = _NO_SET
-        self.stored = _NO_SET
-        self.put = _NO_SET
-        self.allocated = 0
-        self.room = False
-        self.rowed = 0
-        self.element = 0
-        self.elements = _NO_MAPPING
-        self.steps = _NO_SET
-        self.loads = ()
-        self.reckoned = False
-        self.passed = False
-        self.single = False
-        self.several = False
-        self.wholes = ()
-        self.firsts = ()
-        self.goes = _NO_SET
-        self.apart = ()
-        self.indexed = False
-        self.strayed = False
-        self.either = False
-        self.low = 0
-        self.high = 0
-        self.summed = ()
-        self.read = False
-        self.flows = False
-        self.beside = ()
+        self.leads: Mapping[int, list[int]] = _NO_MAPPING
+        self.sources: Sequence[tuple[Node, int]] = ()
+        self.origins: Sequence[Node | None] = ()
+        """All that flows into it, None for what is no node."""
+        self.known: Sequence[tuple[int, ...]] = ()
+        """Types of what is stored there where they are known, the largest whole first."""
+        self.begun: bool = True
+        """All sources are known."""
+        self.declared: Sequence[int] = ()
+        """Types said by prototypes."""
+        self.confirmed: bool = False
+        """It also goes where what it is known to lead to is expected."""
+        self.copied: Sequence[int] = ()
+        self.signs: Set[int] = _NO_SET
+        self.unsigned: bool = False
+        """It is compared or divided as a number without sign."""
+        self.floats: bool = False
+        self.compared: Sequence[Node | int] = ()
+        """Nodes, or types of numbers, it is compared with."""
+        self.met: Sequence[Node | int] = ()
+        """Nodes, or types of numbers, that it is read together with, to calculate or to compare."""
+        self.numeric: bool = False
+        """It is calculated with as only numbers are."""
+        self.followed: bool = False
+        """It is used as an address."""
+        self.touched: Set[tuple[int, int]] = _NO_SET
+        """(offset, size) of what is accessed behind it."""
+        self.floating: Set[tuple[int, int]] = _NO_SET
+        """(offset, size) of those of them that are one number with a point."""
+        self.numbers: Set[tuple[int, int]] = _NO_SET
+        """(offset, size) of those of them that are calculated with where they are."""
+        self.grown: Set[tuple[int, int, int]] = _NO_SET
+        """(offset, size, number) of what grows by a number behind it."""
+        self.stored: Set[tuple[int, int]] = _NO_SET
+        """(offset, size) of what is stored behind it with few bytes, and is not nothing."""
+        self.put: Set[tuple[int, tuple[int, ...]]] = _NO_SET
+        """(offset, types) of pointers that are stored behind it, by what these lead to."""
+        self.allocated: int = 0
+        """Bytes of what it leads to, where it comes from an allocator."""
+        self.room: bool = False
+        """It comes from an allocator."""
+        self.rowed: int = 0
+        """Bytes of which a multiple is allocated, where it is so many times them."""
+        self.element: int = 0
+        """Bytes of one of several objects it leads to, where a call says so."""
+        self.elements: Mapping[int, Node] = _NO_MAPPING
+        """By how many bytes, what is so many times that behind it."""
+        self.steps: Set[int] = _NO_SET
+        """By how many bytes it is moved on."""
+        self.loads: Sequence[tuple[int, int, Node]] = ()
+        """(offset, size, what is loaded there) behind it."""
+        self.passed: bool = False
+        """It goes where something of a type is expected; else only what it is compared with is known."""
+        self.reckoned: bool = False
+        """It is a part of a sum or a difference."""
+        self.single: bool = False
+        """These bytes are one object, or several of that size."""
+        self.several: bool = False
+        """It leads to as many objects of the size that is allocated, one behind the other, as a call says."""
+        self.wholes: Sequence[int] = ()
+        """What begins with what it is known to lead to, where it goes as a pointer to that."""
+        self.firsts: Sequence[int] = ()
+        """What that which it is known to lead to begins with, where it goes as a pointer to that."""
+        self.goes: Set[tuple[int, int]] = _NO_SET
+        """(bytes added, type) of all that a variable goes as a pointer to, whatever is known of it."""
+        self.apart: Sequence[tuple[int, int]] = ()
+        """(type, offset) of places outside of objects that are stored there."""
+        self.indexed: bool = False
+        """It is the address of an element of an array."""
+        self.strayed: bool = False
+        """A number of bytes is added to it that is no multiple of what it leads to."""
+        self.either: bool = False
+        """It was loaded where a union has pointers and numbers."""
+        self.low: int = 0
+        self.high: int = 0
+        """Where what is read and written behind it begins and ends."""
+        self.summed: Sequence[int] = ()
+        """What functions return of which a part is calculated from it."""
+        self.read: bool = False
+        """It is a place that is read without an index."""
+        self.flows: bool = False
+        """It goes somewhere else."""
+        self.beside: Sequence[Node | int] = ()
+        """Nodes, or types of numbers, it was calculated with."""
 
     def release(self) -> None:
         """Forget the other nodes."""

@@ -2,9 +2,14 @@
 """What the pointers of a function lead to, decided from where they come from, where they go, and what is done behind
 them. A pointer of which two things are told stays unknown."""
 
+from heapq import heappop, heappush
+
+import cython
+from cython.cimports.undwarf.types.inference.nodes import Node
+
 from undwarf.disasm.x86_operands import RDI
 from undwarf.types.dataflow.program import Program
-from undwarf.types.inference.nodes import Decided, Node, added
+from undwarf.types.inference.nodes import Decided, added
 from undwarf.types.inference.structure_matching import StructureMatching
 from undwarf.types.inference.value_flow import ValueFlow
 from undwarf.types.inference.webs import Webs
@@ -83,6 +88,7 @@ class PointerTypes:
                     entry.lead(0, t)
                     break
 
+    @cython.locals(node=Node, source=Node, one=Node, n=cython.Py_ssize_t, at=cython.Py_ssize_t)
     def _spread(self, decided: Decided) -> None:
         """Tell of all nodes what they lead to; again of those that know more by it, as long as there are any."""
         nodes = list(self._webs.nodes.values())
@@ -91,35 +97,43 @@ class PointerTypes:
             for source, more in node.sources:
                 if not more:
                     into.setdefault(source, []).append(node)
+        places = {node: n for n, node in enumerate(nodes)}
         flowed: dict[Node, list[int]] = {}
-        changed = set(nodes)
+        # Of all others nothing is told until it is told of those that flow into them, or that they flow into.
+        later = {n for n, node in enumerate(nodes) if node.leads or node.known or node.apart}
         for _pass in range(_PASSES):
-            if not changed:
+            if not later:
                 break
-            # Those found in a pass and still to come are looked at in that.
-            waiting, changed = changed, set()
-            for node in nodes:
-                if node not in waiting and node not in changed:
-                    continue
-                changed.discard(node)
+            waiting = sorted(later)
+            queued, later = later, set()
+            while waiting:
+                n = heappop(waiting)
+                node = nodes[n]
                 if node in decided.conflicting:
                     continue
                 before = decided.leads.get(node)
                 told = self._told(node, flowed.get(node, []), decided)
+                changed: list[Node] = []
                 if told is None:
                     decided.conflicting.add(node)
                     if decided.leads.pop(node, VOID):
-                        changed.update(into.get(node, ()))
-                    continue
-                if not told:
-                    continue
-                if before != told:
-                    decided.leads[node] = told
-                    changed.update(into.get(node, ()))
-                for source, more in node.sources:
-                    if not more and told not in flowed.setdefault(source, []):
-                        flowed[source].append(told)
-                        changed.add(source)
+                        changed += into.get(node, ())
+                elif told:
+                    if before != told:
+                        decided.leads[node] = told
+                        changed += into.get(node, ())
+                    for source, more in node.sources:
+                        if not more and told not in flowed.setdefault(source, []):
+                            flowed[source].append(told)
+                            changed.append(source)
+                for one in changed:
+                    # Those still to come are looked at in this pass.
+                    at = places[one]
+                    if at <= n:
+                        later.add(at)
+                    elif at not in queued:
+                        queued.add(at)
+                        heappush(waiting, at)
 
     def _is_more(self, node: Node, decided: Decided) -> bool:
         """Whether what goes where text is expected only begins with some: other members are used as well."""
@@ -130,6 +144,7 @@ class PointerTypes:
             decided.more[node] = known
         return known
 
+    @cython.locals(node=Node, source=Node)
     def _told(self, node: Node, flowed: list[int], decided: Decided) -> int | None:
         """What a node leads to; void for unknown, None if it cannot be told."""
         used = [*node.leads.get(0, ()), *flowed]

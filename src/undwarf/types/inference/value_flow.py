@@ -3,7 +3,9 @@
 
 from typing import cast
 
-from undwarf.types.inference.nodes import Node
+import cython
+from cython.cimports.undwarf.types.inference.nodes import Node
+
 from undwarf.types.inference.webs import Webs
 from undwarf.types.layouts.fitting import Done, nothing_done
 from undwarf.types.layouts.model import TypeGraph
@@ -23,11 +25,13 @@ class ValueFlow:
         """Let go of what was followed, which is found again where that is asked."""
         self._further = None
 
+    @cython.locals(node=Node, row=Node)
     def done(self, first: Node) -> Done:
         """All that is done behind a value, also where that has gone with a number added."""
         found = nothing_done()
         for node, apart in self.reached(first):
-            found.add(self.done_here(node), apart)
+            if node.followed or node.loads or node.numbers or node.put or node.grown or node.stored:
+                found.add(self.done_here(node), apart)
             for size, row in node.elements.items():
                 for inner, more in self.reached(row):
                     found.rows.update((size, apart + more + offset, width) for offset, width in inner.touched)
@@ -46,6 +50,7 @@ class ValueFlow:
                     found.append((to, apart + more))
         return found
 
+    @cython.locals(node=Node, source=Node)
     def further(self) -> dict[Node, list[tuple[Node, int]]]:
         """Into which nodes others go, and what is added."""
         if self._further is None:
@@ -59,6 +64,7 @@ class ValueFlow:
             self._further = further
         return self._further
 
+    @cython.locals(node=Node, loaded=Node)
     def done_here(self, node: Node) -> Done:
         """All that is done behind a value where it is."""
         numbers = {*node.numbers}

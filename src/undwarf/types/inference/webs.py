@@ -15,6 +15,9 @@ all blocks of a function (here).
 from collections.abc import Callable
 from functools import partial
 
+import cython
+from cython.cimports.undwarf.types.inference.nodes import Node
+
 from undwarf.disasm import Flow
 from undwarf.disasm.x86_operands import RDI
 from undwarf.types.dataflow.tracking import Tracker
@@ -22,7 +25,7 @@ from undwarf.types.dataflow.values import Value
 from undwarf.types.inference.call_uses import CallUses
 from undwarf.types.inference.copies import Copies
 from undwarf.types.inference.held_values import GENERAL, REACH
-from undwarf.types.inference.nodes import Held, Node, added
+from undwarf.types.inference.nodes import Held, added
 from undwarf.types.sources.places import Prototype
 
 __all__ = ["Webs"]
@@ -53,6 +56,8 @@ class Webs(CallUses):
                 self._gather(number)
             self._join()
             self._returned_numbers()
+            # What blocks hold is most of it all.
+            self._outs, self._known, self._ins, self._known_leads = {}, {}, [], {}
 
     @property
     def others(self) -> Callable[[int, int], tuple[tuple[int, int], ...]]:
@@ -110,7 +115,9 @@ class Webs(CallUses):
                 self._call(k, made, held)
                 continue
             self._step(k, made, after, held)
-        self._known[number] = {register: tracker.register(register) for register in GENERAL}
+        register_of = tracker.register
+        known = ((register, register_of(register)) for register in GENERAL)
+        self._known[number] = {register: value for register, value in known if value is not None}
 
     def copies(self, k: int, number: int, further: dict[Node, list[tuple[Node, int]]]) -> tuple[Copies, int]:
         """Who has the value of an operand's base, and how far behind that the operand is."""
@@ -181,12 +188,14 @@ class Webs(CallUses):
 
     # Between blocks ----------------------------------------------------------------------------------------
 
+    @cython.locals(node=Node, entry=Node)
     def _join(self) -> None:
         """What flows into the registers at the begins of blocks."""
         blocks = self.tracker.flow.blocks
         reached = self._outs
-        for number, register in self._ins:
-            node = self.node("in", number, register)
+        open_flow = self.tracker.flow.open
+        predecessors: dict[int, list[int]] = {}
+        for number, register, node in self._ins:
             if len(self.nodes) > _MOST_NODES:
                 node.begun = False
                 continue
@@ -195,9 +204,12 @@ class Webs(CallUses):
                 entry.flows = True
                 node.sources = added(node.sources, (entry, 0))
                 node.origins = added(node.origins, entry)
-            elif self.tracker.flow.open or not blocks.entered(number):
+            elif open_flow or not blocks.entered(number):
                 node.begun = False
-            for before in blocks.predecessors(number):
+            several = predecessors.get(number)
+            if several is None:
+                several = predecessors[number] = blocks.predecessors(number)
+            for before in several:
                 held = reached.get(before)
                 if held is None:
                     continue

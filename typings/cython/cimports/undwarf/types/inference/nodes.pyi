@@ -1,0 +1,3 @@
+"""undwarf/types/inference/nodes.pxd"""
+
+from undwarf.types.inference.nodes import Node as Node
