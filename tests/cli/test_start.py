@@ -58,6 +58,8 @@ print(len(ours), len(sys.modules), len(files), file=sys.stderr)
     unused, counts = done.stderr.splitlines()[-2:]
     assert unused == "[]"
     found = tuple(map(int, counts.split()))
+    # The standard library's modules are made of more parts from version to version.
+    all_modules += 20 if sys.version_info >= (3, 14) else 0
     assert all(count <= most for count, most in zip(found, (modules, all_modules, files), strict=True)), found
 
 

@@ -19,8 +19,8 @@ from .conftest import PROGRAMS
 
 Chain = list[tuple[str, str, int]]
 READERS = {
-    "addr2line": ["addr2line", "-a", "-f", "-i", "-e"],
     "llvm-symbolizer": ["llvm-symbolizer", "--no-demangle", "-a", "-i", "--output-style=GNU", "-f", "-e"],
+    "addr2line": ["addr2line", "-a", "-f", "-i", "-e"],
     "eu-addr2line": ["eu-addr2line", "-a", "-f", "-i", "-e"],
 }
 
@@ -88,14 +88,18 @@ def test_chains_are_those_of_another_reader(build: Callable[[str], Path], name: 
     draw = random.Random(7)
     addresses = sorted(draw.randrange(code.address, code.address + code.size) for _ in range(300))
     ours = chains(program, addresses)
-    answers = [theirs(command, program, addresses) for command in readers[:2]]
-    answers = [answer for answer in answers if len(answer) == len(addresses)]
+    given = [theirs(command, program, addresses) for command in readers[:2]]
+    answers = [answer for answer in given if len(answer) == len(addresses)]
     if not answers:
         pytest.skip("no other reader that is installed understands it")
+    apart = sum(not alike(*two) for two in zip(answers[0], answers[-1], strict=True))
+    if shutil.which("llvm-symbolizer") is None and (len(answers) < len(given) or apart > len(addresses) // 10):
+        # GNU's and elfutils' leave out functions that are inlined at the beginning of others, as clang 21 says it.
+        pytest.skip("the readers that are installed do not agree with each other")
     wrong = [
         (hex(address), mine, [answer[i] for answer in answers])
         for i, (address, mine) in enumerate(zip(addresses, ours, strict=True))
-        if not any(alike(mine, answer[i]) for answer in answers)
+        if alike(answers[0][i], answers[-1][i]) and not alike(mine, answers[0][i])
     ]
     assert len(wrong) <= len(addresses) // 200, wrong[:3]
     assert sum(map(bool, ours)) > 50

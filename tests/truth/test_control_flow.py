@@ -30,8 +30,9 @@ def test_a_signal_handler_on_the_normal_stack(build: Build, stacks: Stacks, opti
         # The interrupted function stands below the handler: work() and what it calls, or main() and what it asks for
         # the time; how often which of them depends on how busy the machine is.
         interrupted = stack.names[stack.names.index("main") + 1 : stack.names.index("on_signal")]
-        assert interrupted[-1] == "__restore_rt"
-        assert interrupted[0] in ("work", "__restore_rt", "workload_runs", "clock_gettime", "__clock_gettime")
+        # What returns from a handler is named by the C library's own symbols only, which few have installed.
+        assert interrupted[-1] in ("__restore_rt", "[unknown]")
+        assert interrupted[0] in (interrupted[-1], "work", "workload_runs", "clock_gettime", "__clock_gettime")
     assert any("work" in stack.names for stack in burning)
 
 

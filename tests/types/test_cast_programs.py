@@ -92,7 +92,8 @@ def test_an_object_before_another_is_one_of_an_array_even_if_pairs_of_them_exist
 
 
 def test_what_is_put_into_plain_bytes_is_what_a_variable_says(request: pytest.FixtureRequest, program: Path) -> None:
-    if request.node.callspec.params["program"] == ("clang", "-O2"):
+    stores = [one for one in accesses(program, "fill") if one.access == "w" and one.size == 8 and one.how != "stack"]
+    if request.node.callspec.params["program"][0] == "clang" and len(stores) > 2:
         pytest.skip("no variable is left of the loop's turns that are made one")
     assert "struct blk.next" in told(program, "fill")
     assert not any(one.startswith("char") for one in told(program, "fill"))

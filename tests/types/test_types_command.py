@@ -365,8 +365,11 @@ def test_what_is_allocated_is_what_a_variable_says_later(tmp_path: Path) -> None
     told = {(one["type"], one["field"]) for one in written if one["how"] != "stack"}
     assert ("struct disk", "r") in told
     assert {t for t, _field in told} == {"struct disk"}
-    told = {(one["type"], one["field"]) for one in answers(binary, "_Z6roundsi") if one["how"] != "stack"}
-    assert {("struct board", "cells[]"), ("struct board", "rounds")} <= told
+    found = [one for one in answers(binary, "_Z6roundsi") if one["how"] not in ("stack", "none")]
+    told = {(one["type"], one["field"]) for one in found}
+    # Newer compilers call memset for the cells.
+    cleared = {("struct board", "cells[]")} if any(one["access"] == "w" for one in found) else set()
+    assert {("struct board", "rounds"), *cleared} == told
 
 
 VIRTUAL_THUNK = """
@@ -414,8 +417,8 @@ def test_what_units_of_one_type_say_is_what_others_would(tmp_path: Path, version
     for flags in ((), ("-fdebug-types-section",)):
         binary = build(tmp_path, ONE_TYPE_A_UNIT, "wolf.cpp", "-O2", version, *flags, compiler="g++")
         names = subprocess.run(["nm", binary], check=True, capture_output=True, text=True).stdout
-        grown = next(line.split()[2] for line in names.splitlines() if "_M_realloc_insert" in line)
-        functions = ("hunt", "derived", "_ZThn16_N4wolf3eatEi", "_ZN4wolf3eatEi", grown)
+        grown = [line.split()[2] for line in names.splitlines() if "_M_realloc_" in line]
+        functions = ("hunt", "derived", "_ZThn16_N4wolf3eatEi", "_ZN4wolf3eatEi", *grown)
         told.append(
             {name: [(one["insn"], one["type"], one["field"]) for one in answers(binary, name)] for name in functions}
         )
