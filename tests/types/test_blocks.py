@@ -140,6 +140,48 @@ def test_a_tail_call_right_behind_a_switch_does_not_go_on_where_that_does(tmp_pa
     assert ways == [[1, 2], [], []]
 
 
+@pytest.mark.parametrize(("elsewhere", "led_to"), [("cold", 2), ("cold + 1", 0)])
+def test_a_switch_may_lead_where_its_range_ends_outside_of_the_function(
+    tmp_path: Path, elsewhere: str, led_to: int
+) -> None:
+    text = f"""
+    test %esi, %esi; jz b
+    lea t(%rip), %rdx; cmp $3, %edi; ja cold; mov %edi, %eax; movslq (%rdx,%rax,4), %rax; add %rdx, %rax; jmp *%rax
+    a: inc %eax; ret
+    b: ret
+    t: .long {elsewhere}-t, a-t, cold-t, b-t
+    cold: ud2
+    """
+    code = assemble(text, tmp_path)
+    size = code.index(b"\xff\xc0\xc3\xc3") + 4
+    flow = FunctionFlow(MACHINE.listing(code[:size], 0), MACHINE, lambda address, size: code[address : address + size])
+    jump = next(k for k, made in enumerate(flow.instructions) if made.flow == Flow.INDIRECT_JUMP)
+    assert len(flow.blocks.successors(flow.block_of(jump))) == led_to
+    assert flow.open == (not led_to)
+
+
+@pytest.mark.parametrize(
+    ("text", "opened"),
+    [
+        # A callback that is there, or given, and one of two.
+        ("mov 8(%rdi),%rax; test %rax,%rax; je 1f; jmp *%rax; 1: ret", False),
+        ("mov 8(%rdi),%rax; mov %rax,%rdx; test %rax,%rax; je 1f; jmp *%rdx; 1: ret", False),
+        ("test %rdx,%rdx; je 1f; jmp *%rdx; 1: ret", False),
+        ("mov 8(%rdi),%rax; dec %esi; je 1f; mov 16(%rdi),%rax; 1: dec %edx; je 2f; jmp *%rax; 2: ret", False),
+        # What is calculated, of a table, or put aside on the stack, on one of the ways at least.
+        ("mov (%rdi,%rsi,8),%rax; test %rsi,%rsi; je 1f; jmp *%rax; 1: ret", True),
+        ("mov (%rdi),%rax; dec %esi; je 2f; add %rdx,%rax; 2: dec %edx; je 1f; jmp *%rax; 1: ret", True),
+        ("mov 8(%rsp),%rax; test %rax,%rax; je 1f; jmp *%rax; 1: ret", True),
+        ("test %r11,%r11; je 1f; jmp *%r11; 1: ret", True),
+        # One of a table, where the registers of who called are put back before.
+        ("push %rbx; mov %esi,%ebx; pop %rbx; mov (%rdi,%rsi,8),%rax; jmp *%rax", False),
+        ("push %rbx; mov %esi,%ebx; nop; mov (%rdi,%rsi,8),%rax; jmp *%rax", True),
+    ],
+)
+def test_a_jump_to_what_was_loaded_somewhere_leaves_the_function(tmp_path: Path, text: str, opened: bool) -> None:
+    assert FunctionFlow(MACHINE.listing(assemble(text, tmp_path), 0), MACHINE).open == opened
+
+
 FAILS = "call f; nopl 8(%rax,%rax,1)"
 """A call, and what fills space behind it: eight bytes in all, a jump over it leads to the end."""
 

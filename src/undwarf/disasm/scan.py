@@ -271,10 +271,15 @@ def may_push(flows: Any, templates: Any, rows: Any, registers: cython.ulonglong)
     value=cython.ulonglong,
 )
 def table_entries(
-    raw: bytes, size: cython.Py_ssize_t, table: cython.ulonglong, offsets: Any, address: cython.ulonglong
+    raw: bytes,
+    size: cython.Py_ssize_t,
+    table: cython.ulonglong,
+    offsets: Any,
+    address: cython.ulonglong,
+    elsewhere: Any = frozenset(),
 ) -> list[int]:
     """The instructions that entries of a jump table lead to, up to the first that leads to none: addresses of eight
-    bytes, distances from the table of four."""
+    bytes, distances from the table of four. -1 for those that lead to one of some addresses ``elsewhere``."""
     data, starts = raw, offsets
     found: list[Any] = []
     for k in range(len(raw) // size):
@@ -286,7 +291,7 @@ def table_entries(
                 cython.ulonglong, cython.cast(cython.longlong, cython.cast(cython.int, cython.cast(cython.uint, value)))
             )
         at = _number_at(starts, value - address)
-        if at < 0:
+        if at < 0 and value not in elsewhere:
             break
         found.append(at)
     return found

@@ -118,8 +118,30 @@ class FunctionFlow:
                 if before.action == _COPY:
                     register = before.left
                     continue
-                return before.action == _LOAD and before.memory[0].index < 0
-        return False
+                if before.action != _LOAD or before.memory[0].index < 0:
+                    return before.action == _LOAD
+                register = -1
+        return register >= 0 and self._is_loaded(jump, register)
+
+    def _is_loaded(self, jump: int, register: int) -> bool:
+        """Whether what is in a register was loaded without an index on all ways to a jump, or is what the function is
+        given: that leads to another one."""
+        queue, seen = [(jump, register)], {(jump, register)}
+        while queue:
+            at, register = queue.pop()
+            writers = self.instructions.writers(at, register)
+            if not writers and register not in self._machine.parameters:
+                return False
+            for k in writers:
+                made = self.instructions[k]
+                copy = (k, made.left)
+                if made.action == _COPY and made.width == 8 and len(seen) < _COPIES:
+                    if copy not in seen:
+                        seen.add(copy)
+                        queue.append(copy)
+                elif made.action != _LOAD or made.memory[0].index >= 0 or made.memory[0].base in self._frame:
+                    return False
+        return True
 
     def _jump_table(self, jump: int) -> list[int]:
         """The instructions a switch may go on at; empty where its table was not found."""
@@ -196,6 +218,18 @@ class FunctionFlow:
         return self._put_aside.get(_place(made), []) if made.action == _LOAD else []
 
     @cached_property
+    def _elsewhere(self) -> frozenset[int]:
+        """Where jumps lead that leave the function, as for its part that is hardly ever come to: what is in none of a
+        switch's ranges is so, too."""
+        low = self.instructions.address
+        high = self.instructions.address_of(len(self.instructions) - 1)
+        return frozenset(
+            target
+            for flow, target in self.instructions.leaving()
+            if target is not None and not low <= target <= high and flow in (Flow.JUMP, Flow.BRANCH)
+        )
+
+    @cached_property
     def _put_aside(self) -> dict[tuple[int, int], list[tuple[int, int]]]:
         """By base register and displacement of a place on the stack, (instruction, register) of all stores there; not
         of places where anything else is written."""
@@ -233,11 +267,12 @@ class FunctionFlow:
                     break
                 at_once = 1
                 continue
-            more = table_entries(raw, size, table, self.instructions.offsets, self.instructions.address)
+            offsets, address = self.instructions.offsets, self.instructions.address
+            more = table_entries(raw, size, table, offsets, address, self._elsewhere)
             found += more
             if len(more) < at_once:
                 break
-        return list(dict.fromkeys(found[:most]))
+        return [at for at in dict.fromkeys(found[:most]) if at >= 0]
 
 
 def _place(made: Instruction) -> tuple[int, int]:
