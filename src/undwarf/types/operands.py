@@ -25,6 +25,7 @@ from undwarf.types.uses.dispatches import table_at
 from undwarf.types.uses.either import one_of_members, one_of_places
 from undwarf.types.uses.headers import in_header
 from undwarf.types.uses.homes import array_above, array_behind, is_extended, just_as_large, taken_apart
+from undwarf.types.uses.named_addresses import named_there
 from undwarf.types.uses.pointer_uses import accessed, everywhere, kept_as, meant
 from undwarf.types.uses.said_later import said_later
 from undwarf.types.uses.said_parts import in_whole_of_parts
@@ -124,6 +125,8 @@ class Operands:
             located = made_of_same(tracker, k, operand, size) or located
             if not isinstance(located, str) and located.how == "array" and not where[2]:
                 located = in_room(tracker, k, number, where, size) or located
+        if tracker.has_variables and (isinstance(located, str) or self._is_room(located)):
+            located = named_there(tracker, k, operand, where, size) or located
         if 1 < size < _VECTOR and self._graph.size(where[1]) == 1 and tracker.has_variables:
             located = self._in_bytes(tracker, k, operand, size) or located
             if located == WIDER and not used_in_parts(tracker, k, number, size):
@@ -269,6 +272,10 @@ class Operands:
     def _is_byte(self, located: Located) -> bool:
         """Whether no more is known than that bytes are touched, which stand for anything."""
         return self._graph.size(located.field.type) == 1 and self._graph.is_scalar(located.field.type)
+
+    def _is_room(self, located: Located) -> bool:
+        """Whether one of several bytes is touched that may be room for anything."""
+        return self._is_byte(located) and (self._graph.size(located.type) == 1 or located.field.path.endswith("[]"))
 
     def _in_bytes(self, tracker: Tracker, k: int, operand: Memory, size: int) -> Located | None:
         """What is put into bytes, of which several are accessed at once."""

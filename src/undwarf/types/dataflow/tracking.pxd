@@ -9,6 +9,8 @@ cdef class Tracker:
     cdef readonly bint converged
     cdef public object others
     cdef public object passed_as
+    cdef public object named
+    cdef public object given
     cdef object _low
     cdef object _states
     cdef object _followed

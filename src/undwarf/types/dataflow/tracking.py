@@ -9,6 +9,7 @@ instruction; without them the function's parameters and what its callees return 
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import field
+from typing import NamedTuple
 
 import cython
 
@@ -22,7 +23,7 @@ from undwarf.types.dataflow.program import Program
 from undwarf.types.dataflow.values import FRAME, OBJECT, Value
 from undwarf.types.sources.places import GlobalVariable, Place
 
-__all__ = ["Facts", "Tracker"]
+__all__ = ["Facts", "Named", "Tracker"]
 
 _MOST_VALUES = 1 << 20
 """Values of a program that are kept from one function to the next."""
@@ -60,6 +61,17 @@ class Facts:
         theirs = {(place.offset, place.type, place.low) for place in other.places}
         more = self.entry != other.entry or self.made != other.made or self.begin != other.begin
         return more or mine != theirs or self.variables != other.variables
+
+
+class Named(NamedTuple):
+    """From instruction ``at`` on a variable that leads to a ``type`` is what a register holds and ``offset``; what was
+    tracked of it before that."""
+
+    at: int
+    register: int
+    offset: int
+    type: int
+    value: Value | None
 
 
 @cython.cclass
@@ -101,6 +113,10 @@ class Tracker:
         self._crossed: set[int] | None = None
         self._through_unions: dict[int, list[tuple[int, int, int, int]]] | None = None
         self._numbers_read: frozenset[int] | None = None
+        self.named: list[Named] | None = None
+        """Where variables that lead to objects come to be in registers; None until it was looked for."""
+        self.given: list[tuple[int, Value]] | None = None
+        """(type, address) of what addresses with an index are given as; None until it was looked for."""
         self._followed: memoryview[int] | None = None
         """By block, whether it was followed; None if all were."""
         order = flow.order

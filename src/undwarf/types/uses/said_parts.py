@@ -10,7 +10,7 @@ from undwarf.types.dataflow.values import OBJECT, Value
 from undwarf.types.layouts.located import Located
 from undwarf.types.sources.places import PlaceKind
 
-__all__ = ["in_whole_of_parts"]
+__all__ = ["in_whole_of_parts", "makers"]
 
 _CALLS = (Flow.CALL, Flow.INDIRECT_CALL)
 _MEMORY, _VALUE = PlaceKind.MEMORY, PlaceKind.VALUE
@@ -75,24 +75,24 @@ def _parts_at(tracker: Tracker, k: int, register: int) -> Parts:
 
 def _parts_of_same(tracker: Tracker, k: int, register: int) -> Parts:
     """The same wherever in the function the register holds what it holds at an instruction."""
-    made = _made(tracker, k, register)
+    made = makers(tracker, k, register)
     found = Parts()
     if not made:
         return found
     flow = tracker.flow
     for low in tracker.questions.counted_from(register):
         at = flow.index_of(low)
-        if at is not None and at != k and _parts_at(tracker, at, register) and made <= _made(tracker, at, register):
+        if at is not None and at != k and _parts_at(tracker, at, register) and made <= makers(tracker, at, register):
             found |= _parts_at(tracker, at, register)
     return found
 
 
-def _made(tracker: Tracker, k: int, register: int) -> frozenset[int]:
+def makers(tracker: Tracker, k: int, register: int) -> frozenset[int]:
     """The instructions that may have put into a register what it holds before another one; empty where these are too
     far away to be found."""
     flow = tracker.flow
     blocks, instructions = flow.blocks, flow.instructions
-    lost = register in tracker.questions.calls.lost
+    calls = tracker.questions.calls
     found: set[int] = set()
     number = blocks.of(k)
     queue, seen, left = [(number, k)], set[int](), _MOST
@@ -103,7 +103,8 @@ def _made(tracker: Tracker, k: int, register: int) -> frozenset[int]:
             at -= 1
             left -= 1
             made = instructions[at]
-            if register in made.writes or (lost and made.flow in _CALLS):
+            lost = calls.lost if made.target is None or made.flow != Flow.CALL else calls.changed(made.target)
+            if register in made.writes or (made.flow in _CALLS and register in lost):
                 found.add(at)
                 break
         else:

@@ -1,0 +1,186 @@
+"""What lies where a variable was said to lead, though it is reached otherwise.
+
+Memory that is handed out, or a packet of several parts, is bytes until a variable says what is in it. Compilers let
+that variable go and count what is accessed from what its address was made of: from the begin of the bytes.
+"""
+
+from collections.abc import Iterator
+
+from undwarf.disasm import NONE, Action, Flow, Memory
+from undwarf.types.dataflow.tracking import Named, Tracker
+from undwarf.types.dataflow.values import ADDRESS, FRAME, OBJECT, Value
+from undwarf.types.layouts.located import Located
+from undwarf.types.sources.places import PlaceKind
+from undwarf.types.uses.pointer_uses import expected
+from undwarf.types.uses.said_parts import makers
+
+__all__ = ["named_there"]
+
+_MOST = 4096
+"""Instructions of a function in which it is looked for."""
+_VECTOR = 16
+"""Bytes of a vector register."""
+_STEPS = 8
+"""Instructions that make an address of another one."""
+
+_IN_REGISTERS = (PlaceKind.REGISTER, PlaceKind.VALUE)
+Origin = tuple[int, frozenset[int]]
+"""A register, and the instructions that may have put there what it holds."""
+
+
+def named_there(tracker: Tracker, k: int, operand: Memory, where: Value, size: int) -> Located | None:
+    """The member that an operand touches of what a variable was the address of: one and the same address, and no other
+    variable says otherwise. The tracker stands before instruction ``k``, and does so afterwards."""
+    if where[0] not in (OBJECT, ADDRESS) or operand.base == NONE or operand.segment:
+        return None
+    if where[2] and where[3]:
+        said = ((one.at, one.type, one.value) for one in _named(tracker) if one.value is not None)
+        named = [(at, t, where[4] - value[4]) for at, t, value in said if value[:4] == where[:4]]
+        named = named or [(k, t, where[4] - value[4]) for t, value in _given(tracker) if value[:4] == where[:4]]
+    elif where[2] or operand.index != NONE:
+        return None
+    else:
+        named = list(_counted(tracker, k, operand))
+    graph = tracker.graph
+    # What is handed out may be larger, and be cleared as a whole.
+    found = [one for one in named if 0 <= one[2] <= graph.size(one[1]) - (1 if size >= _VECTOR else size)]
+    first = [one for one in found if _comes_first(tracker, one[0], k)]
+    tracker.before(k)
+    found = first if first or not where[2] else found
+    return _member(tracker, {(graph.canonical(t), offset): t for _at, t, offset in found}, size)
+
+
+def _counted(tracker: Tracker, k: int, operand: Memory) -> Iterator[tuple[int, int, int]]:
+    """What variables say of addresses that are made of the same value as an operand's: from which instruction on, the
+    type, and how far behind its begin the operand is."""
+    mine = dict(_origins(tracker, k, operand.base))
+    for one in _named(tracker) if mine else ():
+        for origin, offset in _origins(tracker, one.at, one.register):
+            if origin in mine:
+                yield one.at, one.type, operand.displacement + mine[origin] - offset - one.offset
+                break
+
+
+def _member(tracker: Tracker, found: dict[tuple[int, int], int], size: int) -> Located | None:
+    """The member of the only object, or of the one that all others are the begin of."""
+    graph = tracker.graph
+    for (_canonical, offset), t in found.items():
+        if all(one == offset and (graph.same(t, o) or graph.object_at(t, 0, o)) for (_c, one), o in found.items()):
+            field = graph.member_at(t, offset, size)
+            return Located(t, offset, field) if field is not None else None
+    return None
+
+
+def _named(tracker: Tracker) -> list[Named]:
+    """Where variables that lead to objects come to be in registers, or to be counted from them."""
+    if tracker.named is None:
+        tracker.named = list(_all_named(tracker)) if len(tracker.flow.instructions) <= _MOST else []
+    return tracker.named
+
+
+def _all_named(tracker: Tracker) -> Iterator[Named]:
+    graph, flow = tracker.graph, tracker.flow
+    for place in list(tracker.questions.places):
+        if place.kind not in _IN_REGISTERS or place.piece_size or place.astray or not graph.is_pointer(place.type):
+            continue
+        t, at = graph.strip(graph.target(place.type)), flow.index_of(place.low)
+        if at is None or not graph.is_aggregate(t) or not graph.size(t):
+            continue
+        value = _before_it_is_said(tracker, at, place.register) if place.kind == PlaceKind.REGISTER else None
+        yield Named(at, place.register, place.offset if place.kind == PlaceKind.VALUE else 0, t, value)
+
+
+def _given(tracker: Tracker) -> list[tuple[int, Value]]:
+    """What addresses of which only an index is known are given as: to functions, and to pointers that are stored."""
+    if tracker.given is None:
+        tracker.given = list(_all_given(tracker)) if len(tracker.flow.instructions) <= _MOST else []
+    return tracker.given
+
+
+def _all_given(tracker: Tracker) -> Iterator[tuple[int, Value]]:
+    graph, questions = tracker.graph, tracker.questions
+    for number in range(len(tracker.flow.blocks)):
+        for k in tracker.states(number):
+            made = tracker.flow.instructions[k]
+            led: dict[int, int] = {}
+            if made.flow == Flow.CALL and made.target is not None:
+                taken = expected(tracker, made.target)
+                led = {one: graph.target(t) for one, t, part in taken if not part and graph.is_pointer(t)}
+            elif made.action == Action.STORE and made.width == graph.pointer_size and made.left != NONE:
+                where = tracker.address_of(k, 0)
+                found = questions.locate(where, made.width) if where is not None else ""
+                if not isinstance(found, str) and not found.field.offset and graph.is_pointer(found.field.type):
+                    led = {made.left: graph.target(found.field.type)}
+            for register, t in led.items():
+                value = tracker.register(register)
+                known = value is not None and value[0] in (OBJECT, ADDRESS) and value[2] and value[3]
+                if value is not None and known and graph.is_aggregate(graph.strip(t)) and graph.size(t):
+                    yield graph.strip(t), value
+
+
+def _before_it_is_said(tracker: Tracker, at: int, register: int) -> Value | None:
+    """What was tracked of a register before the instruction from which on a variable says more; None where it was not
+    come to in one way, or nothing was known."""
+    flow = tracker.flow
+    number = flow.blocks.of(at)
+    if at == flow.blocks.first(number):
+        ways = flow.blocks.predecessors(number)
+        if len(ways) != 1 or flow.blocks.roots[number]:
+            return None
+        at = flow.blocks.end(ways[0])
+    tracker.before(at - 1)
+    made = flow.instructions[at - 1]
+    if register not in made.writes:
+        return tracker.register(register)
+    if made.destination != register or made.width != 8:
+        return None
+    if made.action == Action.ADDRESS:
+        return tracker.address_of(at - 1, 0)
+    if made.action == Action.COPY:
+        return tracker.register(made.left)
+    if made.action == Action.ADD and made.right == NONE:
+        value = tracker.register(made.left)
+        return (*value[:4], value[4] + made.immediate) if value is not None and value[0] != FRAME else None
+    return None
+
+
+def _origins(tracker: Tracker, k: int, register: int) -> Iterator[tuple[Origin, int]]:
+    """What a register's value was made of by adding numbers, and how far it is behind that: the same set of makers of
+    a register makes the same value."""
+    instructions, offset = tracker.flow.instructions, 0
+    for _step in range(_STEPS):
+        made = makers(tracker, k, register)
+        if not made:
+            return
+        yield (register, made), offset
+        if len(made) != 1 or min(made) < 0:
+            return
+        k = min(made)
+        one = instructions[k]
+        if one.destination != register or one.width != 8:
+            return
+        if one.action == Action.COPY:
+            register = one.left
+        elif one.action == Action.ADD and one.right == NONE:
+            register, offset = one.left, offset + one.immediate
+        elif one.action == Action.ADDRESS and one.memory and one.memory[0].index == NONE and not one.memory[0].segment:
+            register, offset = one.memory[0].base, offset + one.memory[0].displacement
+        else:
+            return
+        if register == NONE:
+            return
+
+
+def _comes_first(tracker: Tracker, at: int, k: int) -> bool:
+    """Whether every way to an instruction goes over another one, or both are on one way."""
+    blocks = tracker.flow.blocks
+    over, number = blocks.of(at), blocks.of(k)
+    if over == number:
+        return True
+    queue = [one for one in range(len(blocks)) if blocks.roots[one] and one != over]
+    seen = set(queue)
+    while queue:
+        ways = [one for one in blocks.successors(queue.pop()) if one != over and one not in seen]
+        seen.update(ways)
+        queue += ways
+    return number not in seen
