@@ -38,6 +38,8 @@ _CALL_SIZE = 5
 """Bytes of the longest direct call."""
 _ACCESSOR = 160
 """Bytes of functions that may give back what they are given."""
+_LISTINGS = 512
+"""Small functions whose instructions are kept."""
 _CALLS_DEEP = 16
 """Calls within calls that are looked into for that."""
 _POINTER = 8
@@ -90,6 +92,7 @@ class Binary:
         self._cfas: dict[int, tuple[int, int] | None] = {}
         self._changed: dict[int, frozenset[int] | None] = {}
         self._given_back: dict[int, tuple[int, int] | None] = {}
+        self._listings: dict[int, Listing] = {}
         self._within = 0
         self._lost = sum(1 << one for one in machine.lost_in_calls if one < 64) if machine is not None else 0
         """The registers that calls change by convention, as bits."""
@@ -268,25 +271,37 @@ class Binary:
         if found is None and address not in self._given_back:
             # What calls itself is not looked at again.
             self._given_back[address] = None
-            machine, place = self._machine, self.range_of(address)
-            if machine is None or place is None or place[0] != address or not 0 < place[1] - address <= _ACCESSOR:
-                return None
-            code = self._read(address, place[1] - address)
-            if code is not None and self.stubs.find(address) is None and self._within < _CALLS_DEEP:
+            place = self._small(address, _ACCESSOR)
+            if self._machine is not None and place is not None and self._within < _CALLS_DEEP:
                 self._within += 1
-                found = self._given_back[address] = given_back(machine.listing(code, address), machine, self.given_back)
+                found = self._given_back[address] = given_back(self._listing(*place), self._machine, self.given_back)
                 self._within -= 1
         return found
 
+    def _small(self, address: int, most: int) -> tuple[int, int] | None:
+        """Where a function begins and ends that is so many bytes long at most, and no stub; None for others."""
+        place = self.range_of(address)
+        if place is None or place[0] != address or not 0 < place[1] - address <= most:
+            return None
+        return place if self.stubs.find(address) is None else None
+
+    def _listing(self, low: int, high: int) -> Listing:
+        """The instructions of a small function, of which several things are asked; none where there is no code."""
+        found = self._listings.get(low)
+        if found is None:
+            assert self._machine is not None
+            found = self._machine.listing(self._read(low, high - low) or b"", low)
+            if len(self._listings) >= _LISTINGS:
+                self._listings.clear()
+            self._listings[low] = found
+        return found
+
     def _changes(self, address: int) -> frozenset[int] | None:
-        machine, place = self._machine, self.range_of(address)
-        if machine is None or place is None or place[0] != address or place[1] - address > _SMALL:
+        machine, place = self._machine, self._small(address, _SMALL)
+        listing = self._listing(*place) if machine is not None and place is not None else None
+        if machine is None or place is None or not listing:
             return None
-        code = self._read(address, place[1] - address)
-        if code is None or self.stubs.find(address) is not None:
-            return None
-        listing = machine.listing(code, address)
-        if listing and listing[0].action == _PUSH and listing.may_push(self._lost):
+        if listing[0].action == _PUSH and listing.may_push(self._lost):
             kept = put_back(machine, self._read, address) & machine.lost_in_calls
             if kept:
                 return machine.lost_in_calls - kept
@@ -354,16 +369,13 @@ class Binary:
 
     def _is_endless(self, address: int) -> bool:
         """Whether a small function's code never returns."""
-        machine, place = self._machine, self.range_of(address)
-        if machine is None or place is None or place[0] != address or not _CALL_SIZE < place[1] - address <= _SMALL:
-            return False
-        if isinstance(self.elf, ObjectFile):
+        machine, place = self._machine, self._small(address, _SMALL)
+        if machine is None or place is None or place[1] - address <= _CALL_SIZE or isinstance(self.elf, ObjectFile):
             return False
         end = self._read(place[1] - _CALL_SIZE, _CALL_SIZE)
-        if end is None or not _is_call(end, machine.name != "x86_64") or self.stubs.find(address) is not None:
+        if end is None or not _is_call(end, machine.name != "x86_64"):
             return False
-        code = self._read(address, place[1] - address)
-        return code is not None and is_endless(machine.listing(code, address), self.never_returns)
+        return is_endless(self._listing(*place), self.never_returns)
 
     def may_not_return(self, address: int) -> bool:
         """Whether a call of what begins at an address is the very last instruction of a function: nothing can follow
