@@ -32,6 +32,7 @@ _APART = {TAG_PACK: 255, 0x4107: 254, 0x4106: 253}
 # Members of enumerations are slow to come by.
 _STRING, _STRP, _LINE_STRP = int(ValueClass.STRING), int(ValueClass.STRP), int(ValueClass.LINE_STRP)
 _STRX, _STRP_ALT = int(ValueClass.STRX), int(ValueClass.STRP_ALT)
+_OF_TYPES = int(UnitKind.TYPE), int(UnitKind.SPLIT_TYPE)
 MAX_CHILDREN = 1 << 20
 """Entries gone through below one entry."""
 MAX_TYPE_UNITS = 4096
@@ -320,10 +321,7 @@ class Spaces:
             if len(space.file.section("debug_types")):
                 spaces.append(self.of(space.file, types=True))
             found = self._type_units[space.number] = [
-                (one, unit)
-                for one in spaces
-                for unit, kind in enumerate(one.columns["kind"])
-                if kind in (UnitKind.TYPE, UnitKind.SPLIT_TYPE)
+                (one, unit) for one in spaces for unit, kind in enumerate(one.columns["kind"]) if kind in _OF_TYPES
             ]
         return found
 
@@ -352,7 +350,7 @@ class Spaces:
         assert self._signatures is not None
         columns = space.columns
         for unit, kind in enumerate(columns["kind"]):
-            if kind in (UnitKind.TYPE, UnitKind.SPLIT_TYPE):
+            if kind in _OF_TYPES:
                 place = columns["offset"][unit] + columns["type"][unit]
                 self._signatures.setdefault(columns["signature"][unit], (space, place))
 
