@@ -235,7 +235,7 @@ class Operands:
         if located.how == "array":
             crosses = graph.is_aggregate(located.type) and tracker.crosses_ends(located.type)
             tracker.before(k)
-            return crosses
+            return crosses or self._is_beside_members(tracker, k, number, located, size)
         others = tracker.others(k, number)
         if many:
             return any(1 < each <= graph.pointer_size for _apart, each in others)
@@ -245,6 +245,15 @@ class Operands:
             each <= graph.pointer_size and not is_member(graph, located.type, located.offset + apart, each)
             for apart, each in others
         )
+
+    def _is_beside_members(self, tracker: Tracker, k: int, number: int, located: Located, size: int) -> bool:
+        """Whether an access behind an object would be of a part of a number or of an address, or of an address as a
+        number with a point, if it were of the next one."""
+        graph, field = self._graph, located.field
+        floating = tracker.flow.instructions[k].memory[number].floating
+        if not graph.is_aggregate(located.type) or not graph.is_scalar(field.type) or size > graph.pointer_size:
+            return False
+        return bool(field.offset) or (floating and graph.is_pointer(field.type))
 
     def _may_be_next(self, tracker: Tracker, where: Value, others: tuple[tuple[int, int], ...]) -> bool:
         """Whether what lies behind an object may be the next of several: all accesses fit that, and nothing names what

@@ -10,6 +10,7 @@ cdef class Memory(StackFrame):
     cdef int number(self, Py_ssize_t k, Py_ssize_t row, bint whole) except? -1
     cdef int address_of(self, Py_ssize_t k, Py_ssize_t m, long long more) except? -1
     cdef int moved_by(self, Py_ssize_t k, int value, int other) except? -1
+    cdef int _in_virtual_base(self, int value, int away, long long displacement) except? -1
     cdef int _sum(
         self, Py_ssize_t m, long long base_register, long long index_register, long long displacement
     ) except? -1

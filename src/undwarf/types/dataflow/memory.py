@@ -110,7 +110,22 @@ class Memory(StackFrame):
         away: cython.bint = index >= 0 and base >= 0 and self.base_of(self.state[index]) == VIRTUAL
         if away and self.base_of(self.state[base]) == FRAME and self.operands[m + OPERAND_SCALE] == 1:
             return self.moved_by(k, self.moved(self.state[base], displacement), self.state[index])
+        if away and displacement and self.operands[m + OPERAND_SCALE] == 1:
+            behind: cython.int = self._in_virtual_base(self.state[base], self.state[index], displacement)
+            if behind:
+                return behind
         return self._sum(m, base, index, displacement)
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    def _in_virtual_base(self, value: cython.int, away: cython.int, displacement: cython.longlong) -> cython.int:
+        """What is behind a part of an object, and as far from there as the part's virtual base is; which part it is,
+        the displacement says."""
+        if self.base_of(value) != OBJECT or self.step_of(value) or self.is_several(value):
+            return NOTHING
+        place: cython.longlong = self.offset_of(value) + displacement
+        found: Any = self.questions.virtual_base_at(self.type_of(value), place, self.offset_of(away))
+        return cython.cast(cython.int, found)
 
     @cython.cfunc
     @cython.exceptval(-1)
