@@ -594,3 +594,33 @@ def test_what_is_filled_leads_behind_it(fake: Fake, touched: Touched) -> None:
     code = "mov %rsi,-8(%rsp); mov %rsi,-24(%rsp); lea -24(%rsp),%rdi; mov $2,%ecx; rep stosq\n"
     assert touched(code + "mov -24(%rsp),%rax; mov 24(%rax),%rcx; ret")[-1] == "?"
     assert touched(code + "mov -8(%rsp),%rax; mov 24(%rax),%rcx; ret")[-1] == "item.value"
+
+
+@pytest.mark.parametrize(
+    ("compared", "told"),
+    [
+        ("cmp $24,%rax; jne {}", "box.high[]"),
+        ("cmp $24,%eax; jne {}", "box.high[]"),
+        ("cmp $24,%rax; lea 8(%rdx),%rcx; jne {}", "box.high[]"),
+        ("cmp $24,%rax; je 2f; jmp {}", "box.high[]"),
+        ("cmp $24,%rax; lea (%rax),%rax; jne {}", "box.low[]"),
+        ("cmp $24,%rax; jb {}", "box.low[]"),
+    ],
+)
+def test_an_index_that_a_loop_ends_with_is_what_it_was_compared_with(
+    fake: Fake, touched: Touched, compared: str, told: str
+) -> None:
+    graph = fake.graph
+    three = graph.array_of(fake.long, 3)
+    members = (fake.member("low", 0, 24, three), fake.member("high", 24, 24, three))
+    fake.takes((RDI, graph.add(TypeRecord(Kind.STRUCT, "box", 48, keyword="struct", members=members))))
+    loop = "{0}: mov (%rdi,%rax),%rdx; add $8,%rax; {1}"
+    code = f"xor %eax,%eax; {loop.format(1, compared.format('1b'))}; {loop.format(2, 'cmp $48,%rax; jne 2b')}; ret"
+    assert touched(code) == ["box.low[]", told]
+
+
+def test_nobody_goes_where_a_number_is_another_one(fake: Fake, touched: Touched) -> None:
+    fake.takes((RDI, fake.node), (RSI, fake.item))
+    code = "mov %rsi,%rax; mov $3,%ecx; cmp ${},%ecx; je 1f; mov %rdi,%rax; 1: mov 8(%rax),%rdx; ret"
+    assert touched(code.format(4)) == ["node.key"]
+    assert touched(code.format(3)) == ["?"]

@@ -31,3 +31,4 @@ cdef enum:
     COPY_PAIR = 28
     COPY_UPPER = 29
     SET_UPPER = 30
+    COMPARE = 31

@@ -102,6 +102,8 @@ class Action(IntEnum):
     """destination = the second word of left."""
     SET_UPPER = 30
     """The second word of destination = left, or memory[0] where left is NONE; the first one stays."""
+    COMPARE = 31
+    """Flags say whether left, of `width` bytes, is the immediate."""
 
 
 @cython.cclass

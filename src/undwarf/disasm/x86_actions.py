@@ -124,6 +124,14 @@ def act(made: Instruction, native: Native, mnemonic: int) -> None:
     elif mnemonic == Mnemonic.TEST:
         if width and second == OpKind.REGISTER and native.op_register(1) == into:
             made.action, made.left, made.width = Action.TEST, NUMBER[into], width
+    elif mnemonic == Mnemonic.CMP:
+        if width >= 4 and second in IMMEDIATES:
+            made.action, made.left, made.width, made.immediate = (
+                Action.COMPARE,
+                NUMBER[into],
+                width,
+                immediate_at(native, 1),
+            )
     elif mnemonic in _REPEATED and native.is_string_instruction:
         made.action, made.left = Action.REPEAT, RCX if native.has_rep_prefix else NONE
 
@@ -237,7 +245,7 @@ TOLD = frozenset(
     (
         *(Mnemonic.MOV, Mnemonic.LEA, Mnemonic.OR, Mnemonic.XOR, Mnemonic.IMUL, Mnemonic.XCHG, Mnemonic.PUSH),
         *(Mnemonic.POP, Mnemonic.LEAVE, Mnemonic.CDQE, Mnemonic.NEG, *_WIDENING, *_UPDATES, *_ARITHMETIC, *SHIFTS),
-        *(*_CONDITIONAL_MOVES, *_WORD_MOVES, *_CARRYING, *_CONDITIONS, *_REPEATED, Mnemonic.TEST),
+        *(*_CONDITIONAL_MOVES, *_WORD_MOVES, *_CARRYING, *_CONDITIONS, *_REPEATED, Mnemonic.TEST, Mnemonic.CMP),
         *(*VECTOR_MOVES, *_UPPER_SETTERS, *_UPPER_MOVES),
     )
 )

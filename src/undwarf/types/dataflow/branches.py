@@ -1,11 +1,11 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, cdivision=True, initializedcheck=False
-"""What a branch says of a register: that it, or its lower half, is 0 on one of the two ways."""
+"""What a branch says of a register: that it, or its lower half, is a number on one of the two ways, most often 0."""
 
 from typing import Any
 
 import cython
 from cython.cimports.undwarf.disasm.actions import ADDRESS as LEA
-from cython.cimports.undwarf.disasm.actions import COPY, IF_NOT_ZERO, IF_ZERO, LOAD, STORE, TEST
+from cython.cimports.undwarf.disasm.actions import COMPARE, COPY, IF_NOT_ZERO, IF_ZERO, LOAD, STORE, TEST
 from cython.cimports.undwarf.disasm.flows import BRANCH
 from cython.cimports.undwarf.disasm.template_words import ROW_ACTION, ROW_LEFT, ROW_WIDTH, ROW_WORDS, ROW_WRITES
 
@@ -23,16 +23,16 @@ HALF = cython.declare(cython.int, 1 << 10)
     row=cython.Py_ssize_t, first=cython.Py_ssize_t, action=cython.longlong, way=cython.int, left=cython.longlong,
     written=cython.ulonglong,
 )  # fmt: skip
-def zero_behind(listing: Any, column: Any, count: int) -> memoryview:
-    """By block, twice the register that is 0 on one of the two ways behind it, and which way that is, and HALF where
-    only its lower half is; -1 for none.
+def number_behind(listing: Any, column: Any, count: int) -> memoryview:
+    """By block, twice the register that is a number on one of the two ways behind it, and which way that is, and HALF
+    where only its lower half is; -1 for none. Then the instruction that compares it with that; -1 where it is 0.
 
     ``column``: of so many blocks where they begin, where they end, a number each and where their successors begin.
     """
     flows, templates, rows, ints, blocks = listing.flows, listing.templates, listing.table.rows, column, count
-    made = found = zeros("i", blocks)
+    made = found = zeros("i", 2 * blocks)
     for number in range(blocks):
-        found[number] = -1
+        found[2 * number] = found[2 * number + 1] = -1
         k = ints[blocks + number] - 1
         ways: cython.int = ints[3 * blocks + number + 1] - ints[3 * blocks + number]
         if ways != 2 or flows[k] & 15 != BRANCH:
@@ -48,10 +48,12 @@ def zero_behind(listing: Any, column: Any, count: int) -> memoryview:
             k -= 1
             row = templates[k] * ROW_WORDS
             action = rows[row + ROW_ACTION]
-            if action == TEST:
+            if action in (TEST, COMPARE):
                 left = rows[row + ROW_LEFT]
                 if rows[row + ROW_WIDTH] >= 4 and 0 <= left < 64 and not written >> left & 1:
-                    found[number] = 2 * left + way + (0 if rows[row + ROW_WIDTH] == 8 else HALF)
+                    found[2 * number] = 2 * left + way + (0 if rows[row + ROW_WIDTH] == 8 else HALF)
+                    if action == COMPARE:
+                        found[2 * number + 1] = k
                 break
             if action != COPY and action != LOAD and action != STORE and action != LEA:
                 # It may be what the flags are of.

@@ -143,7 +143,7 @@ class Effects(Results):
         if action >= REPEAT:
             if action == REPEAT:
                 self._repeat(k, row)
-            elif action >= COPY_PAIR:
+            elif COPY_PAIR <= action <= SET_UPPER:
                 self._move_words(k, row, action)
             return 0
         destination = self.rows[row + ROW_DESTINATION]

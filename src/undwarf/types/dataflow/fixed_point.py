@@ -22,13 +22,15 @@ from cython.cimports.undwarf.types.dataflow.bases import FRAME, NUMBER, OBJECT
 from cython.cimports.undwarf.types.dataflow.known_values import ANYWHERE, NOTHING, NULL
 
 from undwarf.buffers import copied, longer, zeros
-from undwarf.types.dataflow.branches import zero_behind
+from undwarf.types.dataflow.branches import number_behind
 from undwarf.types.dataflow.effects import Effects
 from undwarf.types.dataflow.interned import Values
 from undwarf.types.dataflow.living import Living
 
 REGISTERS = cython.declare(cython.Py_ssize_t, 96)
 """Registers of a state, by DWARF number; stack slots come behind them."""
+WORD = cython.declare(cython.longlong, 0xFFFFFFFF)
+"""The lower half of a register, as bits."""
 HALF = cython.declare(cython.int, 1 << 10)
 """Of a test of a register's lower half, as in undwarf.types.dataflow.branches."""
 
@@ -51,8 +53,8 @@ class FixedPoint(Effects):
     rule_offset = cython.declare("const long long[::1]")
     following_first = cython.declare("const int[::1]")
     following = cython.declare("const int[::1]")
-    zeros = cython.declare("int[::1]")
-    """By block, which register is 0 behind it (:mod:`undwarf.types.dataflow.branches`)."""
+    numbers = cython.declare("int[::1]")
+    """By block, which register is which number behind it (:mod:`undwarf.types.dataflow.branches`)."""
     open: cython.bint
     listing: Any
     on_stack: Any
@@ -87,7 +89,7 @@ class FixedPoint(Effects):
         self.rule_register, self.following_first = column[2 * count : 3 * count], column[3 * count : 4 * count + 1]
         self.following = column[4 * count + 1 : 4 * count + 1 + total]
         self.living = Living(self.listing, column, count, self.open, self.questions, self.values.taken).behind
-        self.zeros = zero_behind(self.listing, column, count)
+        self.numbers = number_behind(self.listing, column, count)
         self._set_top(begin)
         self.pool = self.values.lend_pool()
         try:
@@ -158,6 +160,25 @@ class FixedPoint(Effects):
 
     @cython.cfunc
     @cython.exceptval(-1)
+    @cython.locals(value=cython.int, wanted=cython.longlong, changed=cython.bint)
+    def _merge_number(
+        self, number: cython.Py_ssize_t, register: cython.Py_ssize_t, k: cython.Py_ssize_t, half: cython.bint
+    ) -> cython.bint:
+        """The same where a register is what an instruction compares it with, or its lower half is: if it is one of
+        several numbers, it is that one. If it is another one so far, as in a loop's first turn, nobody goes there."""
+        value = self.state[register]
+        wanted = self.immediate(k, self.templates[k] * ROW_WORDS)
+        if self.base_of(value) == NUMBER and not self.type_of(value):
+            if not self.step_of(value) and (self.offset_of(value) - wanted) & (WORD if half else -1):
+                return False
+            if self.step_of(value) > 1:
+                self.state[register] = self.constant(wanted)
+        changed = self._merge(number)
+        self.state[register] = value
+        return changed
+
+    @cython.cfunc
+    @cython.exceptval(-1)
     @cython.locals(
         order="const int[::1]",
         roots="const unsigned char[::1]",
@@ -170,6 +191,7 @@ class FixedPoint(Effects):
         following=cython.Py_ssize_t,
         lowest=cython.Py_ssize_t,
         zero=cython.int,
+        compared=cython.int,
         half=cython.bint,
         changed=cython.bint,
         budget=cython.longlong,
@@ -243,13 +265,17 @@ class FixedPoint(Effects):
                 following = self.following[i]
                 if rank[following] < 0 or queued[settled + following]:
                     continue
-                zero = self.zeros[number]
+                zero = self.numbers[2 * number]
                 half = zero >= HALF
                 if half:
                     zero -= HALF
+                compared = self.numbers[2 * number + 1]
                 if zero >= 0 and zero & 1 == i - self.following_first[number]:
-                    changed = self._merge(following) if half else self._merge_zero(following, zero >> 1)
-                elif zero >= 0 and self.state[zero >> 1] == NULL:
+                    if compared >= 0:
+                        changed = self._merge_number(following, zero >> 1, compared, half)
+                    else:
+                        changed = self._merge(following) if half else self._merge_zero(following, zero >> 1)
+                elif zero >= 0 and compared < 0 and self.state[zero >> 1] == NULL:
                     # It is nothing so far, as at a loop's begin, and nobody goes there.
                     continue
                 else:

@@ -31,3 +31,4 @@ IF_NOT_ZERO: int
 COPY_PAIR: int
 COPY_UPPER: int
 SET_UPPER: int
+COMPARE: int
