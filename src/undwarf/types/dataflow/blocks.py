@@ -6,7 +6,7 @@ from typing import Any
 import cython
 from cython.cimports.undwarf.disasm.flows import BRANCH, CALL, INDIRECT_CALL, INDIRECT_JUMP, JUMP, NEXT, STOP
 from cython.cimports.undwarf.disasm.template_words import ROW_FLAGS as FLAGS
-from cython.cimports.undwarf.disasm.template_words import ROW_WORDS
+from cython.cimports.undwarf.disasm.template_words import ROW_WORDS, ROW_WRITES
 
 from undwarf.buffers import zeros
 from undwarf.disasm.scan import jumps_to
@@ -391,6 +391,51 @@ class Blocks:
         if not 0 <= k < self.way.shape[0]:
             raise IndexError(k)
         return cython.cast(int, self.number[k])
+
+    @cython.locals(
+        flows="const unsigned char[::1]", templates="const unsigned int[::1]", rows="const long long[::1]",
+        seen="unsigned char[::1]", room="int[::1]", n=cython.Py_ssize_t, at=cython.Py_ssize_t, i=cython.Py_ssize_t,
+        depth=cython.Py_ssize_t, left=cython.Py_ssize_t, word=cython.Py_ssize_t, bit=cython.int, flow=cython.int,
+        open=cython.bint, one=cython.Py_ssize_t,
+    )  # fmt: skip
+    def makers(self, k: cython.Py_ssize_t, register: int, most: int, lost: Any) -> list[int]:
+        """The instructions that may have put into a register what it holds before another one, -1 for who enters; none
+        where so many instructions or more are to be gone back over. ``lost(call)`` are registers that a call changes.
+        """
+        flows, templates, rows = self.listing.flows, self.listing.templates, self.listing.table.rows
+        word, bit, left = ROW_WRITES + register // 64, register % 64, most
+        seen, room = zeros("B", self.count), zeros("i", self.count + 1)
+        found: list[int] = []
+        room[0] = self.of(k)
+        at = k
+        depth = 1
+        while depth:
+            depth -= 1
+            n = room[depth]
+            open = True
+            while open and at > self.ints[n]:
+                at -= 1
+                left -= 1
+                flow = flows[at] & 15
+                if rows[templates[at] * ROW_WORDS + word] >> bit & 1 or (
+                    flow in (CALL, INDIRECT_CALL) and register in lost(at)
+                ):
+                    found.append(at)
+                    open = False
+            if open:
+                if self.roots[n]:
+                    found.append(-1)
+                for i in range(self.before[n], self.before[n + 1]):
+                    one = self.before[self.count + 1 + i]
+                    if not seen[one]:
+                        seen[one] = 1
+                        room[depth] = one
+                        depth += 1
+            if left <= 0:
+                return []
+            if depth:
+                at = self.ints[self.count + room[depth - 1]]
+        return found
 
     @cython.locals(
         found="unsigned char[::1]", room="int[::1]", ordered="const int[::1]", kept="int[::1]", k=cython.Py_ssize_t,

@@ -1,4 +1,3 @@
-# cython: language_level=3, annotation_typing=False
 """Which larger object a pointer to a part of it leads to, told by variables that are in the same object.
 
 A pointer to a tree's node is one to what all nodes begin with; which tree it is of is told where a reference to what
@@ -6,12 +5,9 @@ the node holds is said to be so many bytes behind the same register, or the vari
 """
 
 from collections.abc import Container
+from functools import partial
 
-import cython
-from cython.cimports.undwarf.disasm import flows
-from cython.cimports.undwarf.disasm.template_words import ROW_WORDS, ROW_WRITES
-
-from undwarf.disasm import NONE, Memory
+from undwarf.disasm import NONE, Flow, Memory
 from undwarf.disasm.listing import TARGETED
 from undwarf.types.dataflow.tracking import Tracker
 from undwarf.types.dataflow.values import OBJECT, Value
@@ -23,7 +19,6 @@ __all__ = ["in_whole_of_parts", "makers"]
 _MEMORY, _VALUE = PlaceKind.MEMORY, PlaceKind.VALUE
 _MOST = 2048
 """Instructions in which it is looked for what put a value into a register, at most."""
-_ENTRY = -1
 
 Parts = set[tuple[int, int]]
 """(type, how far behind what a register holds it begins)."""
@@ -94,46 +89,15 @@ def _parts_of_same(tracker: Tracker, k: int, register: int) -> Parts:
     return found
 
 
-@cython.locals(
-    flow_of="const unsigned char[::1]", templates="const unsigned int[::1]", rows="const long long[::1]",
-    at=cython.Py_ssize_t, first=cython.Py_ssize_t, left=cython.Py_ssize_t, word=cython.Py_ssize_t, bit=cython.int,
-    way=cython.int,
-)  # fmt: skip
 def makers(tracker: Tracker, k: int, register: int) -> frozenset[int]:
-    """The instructions that may have put into a register what it holds before another one; empty where these are too
-    far away to be found."""
-    flow = tracker.flow
-    blocks, instructions = flow.blocks, flow.instructions
-    flow_of, templates, rows = instructions.flows, instructions.templates, instructions.table.rows
-    word, bit = ROW_WRITES + register // 64, register % 64
-    found: set[int] = set()
-    queue, seen, left = [(blocks.of(k), k)], set[int](), _MOST
-    while queue:
-        number, at = queue.pop()
-        first = blocks.first(number)
-        while at > first:
-            at -= 1
-            left -= 1
-            way = flow_of[at] & 15
-            if rows[templates[at] * ROW_WORDS + word] >> bit & 1 or (
-                (way == flows.CALL or way == flows.INDIRECT_CALL) and register in _lost(tracker, at)
-            ):
-                found.add(at)
-                break
-        else:
-            if blocks.roots[number]:
-                found.add(_ENTRY)
-            ways = [one for one in blocks.predecessors(number) if one not in seen]
-            seen.update(ways)
-            queue += [(one, blocks.end(one)) for one in ways]
-        if left <= 0:
-            return frozenset()
-    return frozenset(found)
+    """The instructions that may have put into a register what it holds before another one, -1 for who enters; empty
+    where these are too far away to be found."""
+    return frozenset(tracker.flow.blocks.makers(k, register, _MOST, partial(_lost, tracker)))
 
 
 def _lost(tracker: Tracker, call: int) -> Container[int]:
     """The registers that do not hold behind a call what they held before."""
     instructions, calls = tracker.flow.instructions, tracker.questions.calls
-    if instructions.flows[call] != flows.CALL | TARGETED:
+    if instructions.flows[call] != Flow.CALL | TARGETED:
         return calls.lost
     return calls.changed(instructions.targets[call] & 0xFFFFFFFFFFFFFFFF)
