@@ -185,10 +185,13 @@ class Recording:
     def types(self) -> "ImageTypes":
         """Data types by image: what instructions touch."""
         # Few commands need types, and their modules take a third of all loading.
-        from undwarf.types.answers import answer_files
         from undwarf.types.images import ImageTypes
 
-        kept = answer_files(self._limits) if self._cache else None
+        kept = None
+        if self._cache:
+            from undwarf.types.answers import answer_files
+
+            kept = answer_files(self._limits)
         return ImageTypes(self.images, self._limits, self.data.defects, lambda: self.records, kept)
 
     @cached_property

@@ -2,16 +2,18 @@
 """The debugging sections of one file, unpacked at first use."""
 
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from undwarf.buffers import zeros
 from undwarf.dwarf.constants import PLACES, Root, ValueClass
 from undwarf.dwarf.info import Info
-from undwarf.dwarf.relocations import ObjectSections
 from undwarf.dwarf.strings import Text
 from undwarf.elf import ElfFile
 from undwarf.elf.headers import ET_REL, PT_LOAD
 from undwarf.limits import DEFAULT, Limits
+
+if TYPE_CHECKING:
+    from undwarf.dwarf.relocations import ObjectSections
 
 _PF_X = 1
 # Members of enumerations are slow to come by.
@@ -19,6 +21,13 @@ _STRING, _STRP, _LINE_STRP = int(ValueClass.STRING), int(ValueClass.STRP), int(V
 _STRX, _STRP_ALT = int(ValueClass.STRX), int(ValueClass.STRP_ALT)
 _KEPT_STRINGS = 1 << 16
 """Short strings of `.debug_str` that are kept once read."""
+
+
+def _joined(elf: ElfFile) -> "ObjectSections":
+    # Only here: most files are linked.
+    from undwarf.dwarf.relocations import ObjectSections
+
+    return ObjectSections(elf)
 
 
 class DwarfFile:
@@ -39,7 +48,7 @@ class DwarfFile:
         """The supplementary file that dwz made, where it is needed and known."""
         self.skeleton: DwarfFile | None = None
         """Of a split file, the one whose addresses it uses."""
-        self._objects = ObjectSections(elf) if elf.kind == ET_REL else None
+        self._objects = _joined(elf) if elf.kind == ET_REL else None
         self._known_strings: dict[int, str] = {}
         self._string_tables: dict[int, tuple[int, int]] = {}
         """By unit, where its part of `.debug_str_offsets` begins, and how wide its numbers are."""

@@ -1,7 +1,6 @@
 """Unpacking compressed sections, bounded: the output is never larger than the header says, nor than the limits."""
 
 import struct
-import zlib
 from typing import Any
 
 from undwarf.limits import Limits
@@ -128,7 +127,8 @@ def unpack_file(packed: memoryview, limits: Limits) -> bytes:
         whole = found is not None
         data = found or b""
     elif kind:
-        import lzma  # not at the top: few files need it
+        import lzma  # not at the top: few files need them
+        import zlib
 
         decoder: Any
         if kind == "gzip":

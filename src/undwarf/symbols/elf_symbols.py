@@ -4,7 +4,6 @@ from typing import TYPE_CHECKING
 
 from undwarf.buffers import zeros
 from undwarf.elf import ElfFile
-from undwarf.elf.go_functions import GoFunctions
 from undwarf.elf.headers import (
     EM_AARCH64,
     EM_ARM,
@@ -31,6 +30,7 @@ from undwarf.symbols.symtab import (
 from undwarf.symbols.table import RANK_STRONG, RANK_TYPED, SOURCE_SHIFT, SymbolTable
 
 if TYPE_CHECKING:
+    from undwarf.elf.go_functions import GoFunctions
     from undwarf.images.jitdump import JitDump
 
 Source = tuple[ElfFile, Section]
@@ -53,7 +53,7 @@ def symbols_of_image(image: Image, limits: Limits = DEFAULT) -> SymbolTable | No
         debug = image.debug_elf
         if (debug is None or not _add(sources, debug, SHT_SYMTAB)) and elf.mini_debug is not None:
             _add(sources, elf.mini_debug, SHT_SYMTAB)
-    own = None if sources else GoFunctions.of(elf)
+    own = None if sources else _go_functions(elf)
     _add(sources, elf, SHT_DYNSYM)
     return table_of(sources, limits, own)
 
@@ -74,7 +74,7 @@ def symbols_of_elf(elf: ElfFile, limits: Limits = DEFAULT) -> SymbolTable | None
     sources: list[Source] = []
     if not _add(sources, elf, SHT_SYMTAB) and elf.mini_debug is not None:
         _add(sources, elf.mini_debug, SHT_SYMTAB)
-    own = None if sources else GoFunctions.of(elf)
+    own = None if sources else _go_functions(elf)
     _add(sources, elf, SHT_DYNSYM)
     return table_of(sources, limits, own)
 
@@ -89,7 +89,7 @@ def _add(sources: list[Source], elf: ElfFile, kind: int) -> bool:
     return False
 
 
-def table_of(sources: list[Source], limits: Limits = DEFAULT, go: GoFunctions | None = None) -> SymbolTable | None:
+def table_of(sources: list[Source], limits: Limits = DEFAULT, go: "GoFunctions | None" = None) -> SymbolTable | None:
     """One table of the symbols of several symbol sections, whose aliases rank in this order, and of Go's functions."""
     room = len(go) if go is not None else 0
     for elf, section in sources:
@@ -133,7 +133,13 @@ def table_of(sources: list[Source], limits: Limits = DEFAULT, go: GoFunctions | 
     return SymbolTable(values, sizes, ends, names, ranks, None, texts)
 
 
-def _add_functions(go: GoFunctions, columns: tuple[memoryview, ...], filled: int, text: int) -> int:
+def _go_functions(elf: ElfFile) -> "GoFunctions | None":
+    from undwarf.elf.go_functions import GoFunctions
+
+    return GoFunctions.of(elf)
+
+
+def _add_functions(go: "GoFunctions", columns: tuple[memoryview, ...], filled: int, text: int) -> int:
     """Append Go's functions to columns of symbols; how many there are then."""
     values, sizes, _ends, names, ranks = columns
     end = filled + len(go)

@@ -7,12 +7,12 @@ from undwarf.diagnostics import Defects
 from undwarf.elf import ElfFile
 from undwarf.errors import UndwarfError
 from undwarf.images import Image, ImageKind, ImageStore
-from undwarf.kept_files import KeptFiles
 from undwarf.limits import DEFAULT, Limits
-from undwarf.types.answers import KeptAnswers, kept_answers
 
 if TYPE_CHECKING:
+    from undwarf.kept_files import KeptFiles
     from undwarf.symbols.modules import Place
+    from undwarf.types.answers import KeptAnswers
     from undwarf.types.kernels import KernelBinary
     from undwarf.types.resolve import Resolver
     from undwarf.types.sources.btf import BtfFile
@@ -39,7 +39,7 @@ class ImageTypes:
         limits: Limits = DEFAULT,
         defects: Defects | None = None,
         records: Callable[[], Any] | None = None,
-        kept: KeptFiles | None = None,
+        kept: "KeptFiles | None" = None,
     ) -> None:
         self._store = store
         self._limits = limits
@@ -80,7 +80,7 @@ class ImageTypes:
 
         return unpack_ahead(self._store, numbers, _AHEAD)
 
-    def answers(self, number: int, asked: str) -> KeptAnswers | None:
+    def answers(self, number: int, asked: str) -> "KeptAnswers | None":
         """What is kept of the answers about an image's instructions; None where nothing is to be kept.
 
         ``asked`` tells apart what is asked of instructions.
@@ -88,6 +88,8 @@ class ImageTypes:
         image = self._store[number]
         if self._kept is None or image.kind is not ImageKind.FILE:
             return None
+        from undwarf.types.answers import kept_answers
+
         try:
             elf = image.elf
             if elf is None:

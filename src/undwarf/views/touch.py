@@ -11,13 +11,13 @@ from undwarf.lazy_dataclasses import dataclass
 from undwarf.perfdata.event_stops import EventStops
 from undwarf.profile.model import NONE, Profile
 from undwarf.types.access import Access, packed, unpacked, untold
-from undwarf.types.answers import Answer, KeptAnswers
 from undwarf.types.undescribed import UndescribedCode, unread
 from undwarf.views.both_ends import both_ends
 from undwarf.views.grouping import look_up, sums
 from undwarf.views.stop_kinds import StopKind, part_by_kind
 
 if TYPE_CHECKING:
+    from undwarf.types.answers import KeptAnswers
     from undwarf.types.resolve import Resolver
 
     ResolverOf = Callable[[int, int], tuple[Resolver | UndescribedCode, int] | str]
@@ -70,7 +70,7 @@ def touch(
     stops: EventStops = _ALL_LATE,
     progress: Callable[[str, int, int], None] | None = None,
     fork: Callable[[], Defects | None] = lambda: None,
-    answers_of: Callable[[int, str], KeptAnswers | None] = lambda _image, _asked: None,
+    answers_of: "Callable[[int, str], KeptAnswers | None]" = lambda _image, _asked: None,
     read_ahead: Callable[[Iterable[int]], Callable[[], None]] = lambda _images: lambda: None,
     meanwhile: Callable[[], object] = lambda: None,
 ) -> Touch:
@@ -143,7 +143,7 @@ def _opened(resolver_of: "ResolverOf", image: int, address: int) -> "Resolver":
 class _Kept:
     """What earlier runs found out about places, by their number."""
 
-    def __init__(self, places: list[_Place], answers_of: Callable[[int, int], KeptAnswers | None]) -> None:
+    def __init__(self, places: list[_Place], answers_of: "Callable[[int, int], KeptAnswers | None]") -> None:
         self._places = places
         asked = dict.fromkeys([(image, kind) for image, _address, kind in places if image != NONE])
         self._of_image = {(image, kind): answers_of(image, kind) for image, kind in asked}
@@ -159,6 +159,8 @@ class _Kept:
         """Keep further answers for later runs."""
         if all(kept is None for kept in self._of_image.values()):
             return
+        from undwarf.types.answers import Answer
+
         more: dict[tuple[int, int], dict[int, Answer]] = {}
         for k, one in fresh.items():
             image, address, kind = self._places[k]

@@ -8,8 +8,6 @@ Source: the gABI, "Relocation"; which relocations the kernel allows in modules i
 from bisect import bisect_right
 from functools import cached_property
 
-from undwarf.dwarf.patching import patch, symbol_values
-from undwarf.dwarf.relocations import operations_of
 from undwarf.elf import ElfFile
 from undwarf.elf.headers import (
     ET_REL,
@@ -104,6 +102,9 @@ class ObjectFile(ElfFile):
         data = self.section_data(table) if table is not None else None
         if table is None or data is None:
             return memoryview(b"").cast("B").cast("Q")
+        # Most files are linked.
+        from undwarf.dwarf.patching import symbol_values
+
         extended = next(
             (one for one in self.sections if one.type == SHT_SYMTAB_SHNDX and one.link == table.index), None
         )
@@ -137,6 +138,9 @@ class ObjectFile(ElfFile):
         data = self.section_data(section)
         if data is None:
             return memoryview(b"")
+        from undwarf.dwarf.patching import patch
+        from undwarf.dwarf.relocations import operations_of
+
         made: bytearray | None = None
         for entries in self.sections:
             if entries.type not in (SHT_REL, SHT_RELA) or entries.info != section.index:
