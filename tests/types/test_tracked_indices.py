@@ -211,6 +211,7 @@ def test_a_members_offset_and_an_index_of_which_nothing_is_known_are_of_some_ele
     assert touched("mov 4(%rdi,%rsi),%eax; ret") == ["item.flags"]
     # Not what is no member, or scaled, or added to the address itself, as what lies behind an object may be.
     assert touched("mov 20(%rdi,%rsi),%rax; ret") == ["?"]
+    assert touched("lea (%rdi,%rsi),%rax; mov 24(%rax),%rcx; mov 20(%rax),%rcx; ret") == ["item.value", "?"]
     assert touched("mov 24(%rdi,%rsi,2),%rax; ret") == ["?"]
     assert touched("mov (%rdi,%rsi),%eax; ret") == ["?"]
     # Or before the first one.

@@ -532,12 +532,14 @@ def _in_one_array(tracker: Tracker, operand: Memory, base: Value | None, where: 
 
 def _of_element(tracker: Tracker, operand: Memory, base: Value | None, size: int) -> Located | None:
     """A member of some element of an array whose first one an operand's base leads to, where an index says how many
-    bytes that is away: nobody else adds a member's offset to that."""
+    bytes that is away, or these were added before: nobody else adds a member's offset to that."""
     graph = tracker.graph
-    if base is None or base[0] != OBJECT or base[2] or base[4] or operand.scale != 1 or not graph.is_aggregate(base[1]):
+    if base is None or base[0] != OBJECT or base[4] or operand.scale != 1 or not graph.is_aggregate(base[1]):
         return None
     index = tracker.register(operand.index) if operand.index != NONE else None
-    if operand.index == NONE or (index is not None and (index[0] != NUMBER or abs(index[2]) != 1 or index[4])):
+    if abs(base[2]) != (operand.index == NONE):
+        return None
+    if index is not None and (index[0] != NUMBER or abs(index[2]) != 1 or index[4]):
         return None
     offset = operand.displacement
     found = graph.member_at(base[1], offset, size) if offset > 0 and is_member(graph, base[1], offset, size) else None
