@@ -404,6 +404,13 @@ class CallUses(InstructionUses):
         if result is not None and self.graph.is_scalar(returns) and not self._is_floating(returns):
             self._used_as(MACHINE.result, result, returns)
 
+    def _returned_on(self, held: dict[int, Held | None]) -> None:
+        """What a function returns is what another one returns, which it ends in."""
+        result = self.read(held, MACHINE.result)
+        if result is not None:
+            result[0].flows = True
+        self.returned.append((result, None))
+
     def _is_floating(self, t: int) -> bool:
         return self.graph.kind(self.graph.strip(t)) == _FLOAT
 
