@@ -114,6 +114,8 @@ class Operands:
             located = locate(self._graph, base, 0, where[4], size)
         if where[2] == 1 and (isinstance(located, str) or self._is_byte(located)):
             located = self._put_there(tracker, k, number, size) or located
+        if not isinstance(located, str) and located.how == "array" and where[1] in tracker.facts.begun:
+            located = "outside of the type"
         row = in_a_row(tracker, k, number, where, size)
         if row is not None:
             located = row

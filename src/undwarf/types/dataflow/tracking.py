@@ -54,6 +54,8 @@ class Facts:
     variables: dict[int, GlobalVariable] = field(default_factory=dict)
     """By address, variables that nothing describes, by what their addresses are passed as in this very function: what
     others do must not matter, as these may be looked at earlier, later, or by another process."""
+    begun: frozenset[int] = frozenset()
+    """What parameters lead to that are used beyond it as several things are that begin with it."""
 
     def adds_to(self, other: "Facts") -> bool:
         """Whether something is here that is not there."""

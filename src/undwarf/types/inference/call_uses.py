@@ -29,7 +29,7 @@ from undwarf.types.uses.pointed import pointed, scalar_at
 __all__ = ["CallUses"]
 
 _INDIRECT_CALL = Flow.INDIRECT_CALL
-_INT, _FUNCTION, _FLOAT = Kind.INT, Kind.FUNCTION, Kind.FLOAT
+_INT, _FUNCTION, _FLOAT, _VOID = Kind.INT, Kind.FUNCTION, Kind.FLOAT, Kind.VOID
 
 _RETURNED = {"integer": (0, 1), "sse": (XMM0, XMM0 + 1)}
 """Registers of the parts of what is returned, by their class."""
@@ -63,6 +63,8 @@ class CallUses(InstructionUses):
         """Calls of what a member may lead to: the type of the function, where the member is or what was loaded there,
         and by register what is given."""
         self.returned: list[tuple[Held | None, Value | None]] = []
+        self.ends_in: list[int] = []
+        """Functions that it ends in, of which no prototype says what they return a pointer to."""
 
     def _parameters(self, held: dict[int, Held | None]) -> None:
         """What registers hold when the function begins, where its prototype says so."""
@@ -404,12 +406,16 @@ class CallUses(InstructionUses):
         if result is not None and self.graph.is_scalar(returns) and not self._is_floating(returns):
             self._used_as(MACHINE.result, result, returns)
 
-    def _returned_on(self, held: dict[int, Held | None]) -> None:
+    def _returned_on(self, target: int) -> None:
         """What a function returns is what another one returns, which it ends in."""
-        result = self.read(held, MACHINE.result)
-        if result is not None:
-            result[0].flows = True
-        self.returned.append((result, None))
+        graph = self.graph
+        prototype = self.tracker.program.callee(target)
+        returns = prototype.returns if prototype is not None else VOID
+        leads = graph.target(returns) if returns and graph.is_pointer(returns) else VOID
+        if leads and graph.kind(graph.strip(leads)) not in (_VOID, _FUNCTION):
+            self.returned.append((None, (OBJECT, leads, 0, 0, 0)))
+        else:
+            self.ends_in.append(target)
 
     def _is_floating(self, t: int) -> bool:
         return self.graph.kind(self.graph.strip(t)) == _FLOAT

@@ -96,9 +96,9 @@ class Callers:
             if given:
                 made = self._with(own, FromOutside(given))
         loaded = self._private.loaded(low, made)
-        wholes, bases = self._derived.meant(low, made)
-        if wholes or loaded:
-            made = self._with(own, FromOutside(made.given, wholes, bases, loaded))
+        wholes, bases, several = self._derived.meant(low, made)
+        if wholes or loaded or several:
+            made = self._with(own, FromOutside(made.given, wholes, bases, loaded, several))
         return made
 
     def _alone(self, low: int) -> Inference | None:
@@ -174,27 +174,41 @@ class Callers:
             made = self._depths.looked_into(target, depth)
             if made is None:
                 break
-            t = self._told_by_returns(made) if made is not before else None
+            t = self._told_by_returns(target, made, depth) if made is not before else None
             if t is not None:
-                return t
+                # Bytes that are returned as a pointer to anything are room for that.
+                return VOID if t and self._graph.size(t) == 1 and self._gives_anything(target) else t
             before = made
         return VOID
 
-    def _told_by_returns(self, made: Inference) -> int | None:
-        """The same as one inference tells it; None where a deeper one may tell more."""
+    def _gives_anything(self, target: int) -> bool:
+        prototype = self._program.source.prototype_at(target)
+        return prototype is not None and bool(prototype.returns) and self._graph.is_void_pointer(prototype.returns)
+
+    def _told_by_returns(self, target: int, made: Inference, depth: int) -> int | None:
+        """The same as one inference tells it, and those of the functions that it ends in; None where deeper ones may
+        tell more."""
         told: list[tuple[int, ...]] = []
-        unknown = False
-        for source, value in made.webs.returned:
-            if value is not None and value[0] == NUMBER and not value[2] and not value[4]:
-                continue
-            if value is not None and (value[2] or value[0] == FRAME or (value[0] == NUMBER and not value[1])):
-                return VOID
-            if source is not None and source[2] < _WORD:
-                return VOID
-            given = given_types(made, value, source)
-            unknown = unknown or not given
-            told.append(given)
-        if unknown:
+        several, seen = [made], {target}
+        for one in several:
+            # The list grows while it is walked.
+            for source, value in one.webs.returned:
+                if value is not None and value[0] == NUMBER and not value[2] and not value[4]:
+                    continue
+                if value is not None and (value[2] or value[0] == FRAME or (value[0] == NUMBER and not value[1])):
+                    return VOID
+                if source is not None and source[2] < _WORD:
+                    return VOID
+                told.append(given_types(one, value, source))
+            for further in one.webs.ends_in:
+                if further in seen:
+                    continue
+                seen.add(further)
+                other = self._depths.looked_into(further, depth) if further in self._functions else None
+                if other is None:
+                    return None
+                several.append(other)
+        if not all(told):
             return None
         return in_common(self._graph, told) if told else VOID
 

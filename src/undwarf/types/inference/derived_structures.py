@@ -12,7 +12,7 @@ from undwarf.types.inference.function_inference import Inference
 from undwarf.types.inference.given_types import given_types
 from undwarf.types.inference.mentions import Mentions
 from undwarf.types.layouts.fitting import Done, fits
-from undwarf.types.layouts.model import TypeGraph
+from undwarf.types.layouts.model import VOID, TypeGraph
 from undwarf.types.sources.places import GlobalVariable
 from undwarf.types.sources.program_types import structures
 
@@ -34,23 +34,27 @@ class DerivedStructures:
         self._mentions = mentions
         self._inferred = inferred
 
-    def meant(self, low: int, made: Inference) -> tuple[dict[int, int], dict[int, int]]:
+    def meant(self, low: int, made: Inference) -> tuple[dict[int, int], dict[int, int], frozenset[int]]:
         """By register, what begins with what a function takes and is meant: of a function in a table of such, the
         objects that have that table; else the only thing that has all that is accessed. And by that thing what it
-        begins with: it may be something else as long as no more than this is accessed."""
+        begins with: it may be something else as long as no more than this is accessed. And what several begin with
+        that have all that is accessed."""
         graph = self._graph
         found: dict[int, int] = {}
         bases: dict[int, int] = {}
+        several: set[int] = set()
         for register, base, done in made.beyond():
             fitting = self._beginning_with(base, done)
             if len(fitting) > 1:
                 having = {graph.canonical(t) for t in self._having_table_of(low, base)}
-                fitting = {canonical: t for canonical, t in fitting.items() if canonical in having}
+                fitting = {canonical: t for canonical, t in fitting.items() if canonical in having} or fitting
             if len(fitting) == 1:
                 found[register] = t = next(iter(fitting.values()))
                 if not self._mentions.stored.get(low):
                     bases[t] = base
-        return found, bases
+            elif fitting:
+                several.add(base)
+        return found, bases, frozenset(several)
 
     def fits_entry(self, made: Inference, register: int, t: int) -> bool:
         """Whether what is done behind a parameter is within a type, or something that begins with it."""
@@ -65,8 +69,22 @@ class DerivedStructures:
         return {
             graph.canonical(one): one
             for one in structures(graph)
-            if graph.size(one) > graph.size(t) and graph.object_at(one, 0, t) and fits(graph, one, done, merged=True)
+            if graph.size(one) > graph.size(t) and self._begins_with(one, t) and fits(graph, one, done, merged=True)
         }
+
+    def _begins_with(self, whole: int, t: int) -> bool:
+        """Whether a structure begins with another one, or with the only member of that: a pointer to a structure, as
+        all objects have that share a table of functions."""
+        graph = self._graph
+        if graph.object_at(whole, 0, t):
+            return True
+        word = graph.pointer_size
+        first = graph.value_at(t, 0, word) if graph.size(t) == word else VOID
+        table = graph.target(first) if first else VOID
+        if not table or not graph.is_aggregate(table):
+            return False
+        other = graph.value_at(whole, 0, word)
+        return bool(other) and graph.same(graph.target(other), table)
 
     def _having_table_of(self, low: int, base: int) -> list[int]:
         """What begins with a type and is given the address of a table that has a function's address."""
@@ -94,4 +112,4 @@ class DerivedStructures:
             if any(value is not None and value[0] == ADDRESS and value[4] == table for value in values.values()):
                 for register in MACHINE.parameters:
                     found += given_types(made, values.get(register), sources.get(register))[:1]
-        return [t for t in found if graph.size(t) > graph.size(base) and graph.object_at(t, 0, base)]
+        return [t for t in found if graph.size(t) > graph.size(base) and self._begins_with(t, base)]

@@ -58,13 +58,14 @@ class FromOutside(NamedTuple):
 
     ``arguments``: what its callers pass in registers, by what these lead to. ``wholes``: what begins with what its
     parameters lead to, by register, and is meant; ``bases`` as in `Facts`. ``loaded``: by instruction, (register, type,
-    0) of what is known of what it loads.
+    0) of what is known of what it loads. ``begun`` as in `Facts`.
     """
 
     arguments: Mapping[int, int] = {}
     wholes: Mapping[int, int] = {}
     bases: Mapping[int, int] = {}
     loaded: Mapping[int, tuple[int, int, int]] = {}
+    begun: frozenset[int] = frozenset()
 
 
 FROM_NOBODY = FromOutside()
@@ -97,7 +98,11 @@ class Inference:
         self.given = known.arguments
         self.loaded = known.loaded
         facts = self.facts = Facts(
-            entry=dict(known.arguments), made=dict(known.loaded), wholes=dict(known.wholes), bases=dict(known.bases)
+            entry=dict(known.arguments),
+            made=dict(known.loaded),
+            wholes=dict(known.wholes),
+            bases=dict(known.bases),
+            begun=known.begun,
         )
         self.tracker = tracker if tracker is not None else Tracker(program, flow, low, high, facts)
         self.webs = Webs(self.tracker, prototype)
@@ -214,6 +219,7 @@ class Inference:
             before.bases,
             set(before.rows),
             self._undescribed() | before.variables,
+            before.begun,
         )
         if self.callees is not None:
             for k, target in self._open_calls(decided, facts):

@@ -113,7 +113,7 @@ class Webs(CallUses):
                 continue
             if made.flow == _JUMP and made.target is not None and tracker.flow.index_of(made.target) is None:
                 self._call(k, made, held)
-                self._returned_on(held)
+                self._returned_on(made.target)
                 continue
             self._step(k, made, after, held)
         register_of = tracker.register
