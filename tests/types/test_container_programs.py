@@ -30,6 +30,25 @@ int main(int argc, char **) { static Root r; both(r, r); Observer &o = r; o.told
 """
 
 
+CALLED = r"""
+#define NOINLINE __attribute__((noinline, noclone))
+struct node; struct builtin { const char *name; long (*fn)(struct node *, long); int least, most; };
+struct node { int kind, line; union { struct { const char *p; unsigned long n; } text;
+              struct { const struct builtin *fn; struct node *args[3]; } call;
+              struct { struct node *first, *rest; }; }; };
+NOINLINE long value(struct node *n, long with)
+{ long sum = 0;
+  for (; n; n = n->rest)
+  { if (n->kind == 1) return sum + n->text.p[with];
+    if (n->kind == 2) return sum + n->call.fn->fn(n->call.args[0], with);
+    sum += value(n->first, with + 1); }
+  return sum; }
+int main(int argc, char **argv)
+{ static const struct builtin b[] = { { "a", value, 1, 2 } }; struct node t = { 1, 2 }; t.text.p = argv[0];
+  struct node c = { 2, 3 }; c.call.fn = b; c.call.args[0] = &t; return value(&c, argc); }
+"""
+
+
 @pytest.mark.parametrize("compiler", ["gcc", "clang"])
 @pytest.mark.parametrize("level", ["-O1", "-O2"])
 def test_behind_a_part_is_what_is_around_it(compiler: str, level: str, tmp_path: Path) -> None:
@@ -47,3 +66,14 @@ def test_which_part_has_the_virtual_base_is_told_by_the_distance(compiler: str, 
     written = {(one.type, one.field) for one in found if "w" in one.access}
     assert ("struct Noted", "touched") in written
     assert not any("vptr" in one.field for one in found if "w" in one.access)
+
+
+@pytest.mark.parametrize("compiler", ["gcc", "clang"])
+@pytest.mark.parametrize("level", ["-O1", "-O2"])
+def test_of_a_union_of_pointers_the_one_is_meant_whose_member_is_called(
+    compiler: str, level: str, tmp_path: Path
+) -> None:
+    program = compiled(CALLED, compiler, level, tmp_path)
+    called = [one for one in accesses(program, "value") if "call" in one.insn and one.countable]
+    called += [one for one in accesses(program, "value") if "jmp *" in one.insn and one.countable]
+    assert [(one.type, one.field) for one in called] == [("struct builtin", "fn")]

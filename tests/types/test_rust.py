@@ -47,12 +47,25 @@ pub fn grown(n: u64, points: &mut Vec<Point>, cells: &mut Vec<Cell>) {
         cells.push(Cell { row: i, at: n });
     }
 }
+#[derive(Clone, Copy)]
+pub struct Speed { x: f32, y: f32, z: f32 }
+pub struct Agent { id: u64, pos: Speed, vel: Speed, energy: i16 }
+#[no_mangle] #[inline(never)]
+pub fn exchanged(all: &mut [Agent]) {
+    for pair in all.chunks_mut(2) {
+        if let [one, two] = pair { std::mem::swap(&mut one.vel, &mut two.vel) } else { pair[0].energy -= 1 }
+    }
+}
 #[inline(never)]
 pub fn pushed<T: Copy>(to: &mut Vec<T>, one: T) { if to.len() < to.capacity() { to.push(one) } }
 fn main() {
     let (mut some, mut others) = (points(9), Vec::new());
     grown(5, &mut some, &mut others);
     pushed(&mut some, Point { x: 0.0, id: 3, tag: 1 });
+    let still = Speed { x: 2.0, y: 0.0, z: 1.0 };
+    let mut agents: Vec<Agent> = (0..5).map(|id| Agent { id, pos: still, vel: still, energy: 3 }).collect();
+    exchanged(&mut agents);
+    println!("{} {}", agents[2].vel.x + agents[0].pos.y + still.z, agents[4].energy as u64 + agents[1].id);
     println!("{} {} {} {}", some.len(), ends(40), four(3).len(), others.len());
 }
 """
@@ -89,6 +102,12 @@ def test_a_closures_captured_variables_are_parts_of_one_structure(tmp_path: Path
     written = {one["field"] for one in said if one["type"] == "made::Point" and one["access"] == "w"}
     assert written >= {"x"}
     assert not [one for one in said if one["type"] == "usize" and one["how"] != "variable"]
+
+
+def test_bytes_that_are_exchanged_are_of_what_variables_say_is_there(tmp_path: Path) -> None:
+    said = answers(tmp_path, "2", "exchanged")
+    assert said
+    assert {str(one["type"]) for one in said if one["how"] != "stack"} <= {"made::Agent", "made::Speed"}
 
 
 def test_nodes_that_are_being_made_are_nodes(tmp_path: Path) -> None:

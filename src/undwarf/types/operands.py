@@ -127,6 +127,10 @@ class Operands:
             located = made_of_same(tracker, k, operand, size) or located
             if not isinstance(located, str) and located.how == "array" and not where[2]:
                 located = in_room(tracker, k, number, where, size) or located
+        if size > 1 and not isinstance(located, str) and self._is_room(located):
+            # Bytes that are copied are of what another variable says is there.
+            other = in_variable(tracker, k, operand, size)
+            located = other if other is not None and not self._is_byte(other) else located
         if tracker.has_variables and (isinstance(located, str) or self._is_room(located)):
             located = named_there(tracker, k, operand, where, size) or located
         if 1 < size < _VECTOR and self._graph.size(where[1]) == 1 and tracker.has_variables:

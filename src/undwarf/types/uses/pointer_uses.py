@@ -35,6 +35,7 @@ _NEXT = 12
 _DEEP = 2
 """How far what is loaded through what is loaded is followed."""
 _CALLS = (Flow.CALL, Flow.INDIRECT_CALL)
+_INDIRECT = (Flow.INDIRECT_CALL, Flow.INDIRECT_JUMP)
 _POINTER, _TAG = 8, 4
 """Bytes of a pointer, and at most of a number that says what something is."""
 _FAR = 32
@@ -103,6 +104,8 @@ def meant(tracker: Tracker, k: int, operand: Memory, where: Value, size: int) ->
     known = {graph.canonical(t): t for t in uses.leads}
     if choices:
         found = [t for t in choices if _may_touch(graph, t, where[2], where[4], own)]
+        if tracker.flow.instructions[k].flow in _INDIRECT:
+            found = [t for t in found if _leads_to_function(graph, t, where[4])]
         found = [t for t in found if _fits(tracker, t, uses, base[4], base[2], _DEEP)]
         just = [t for t in found if where[2] and _has_steps(graph, t, abs(where[2]))]
         found = just or found
@@ -119,6 +122,14 @@ def meant(tracker: Tracker, k: int, operand: Memory, where: Value, size: int) ->
         found = [t for t in found if graph.is_aggregate(t) and _fits(tracker, t, uses, 0, 0, _DEEP)]
     tracker.before(k)
     return found[0] if len(found) == 1 else VOID
+
+
+def _leads_to_function(graph: TypeGraph, t: int, offset: int) -> bool:
+    """Whether what is called may be a member that begins at an offset of a type."""
+    field = graph.member_at(t, offset, graph.pointer_size) if graph.is_aggregate(t) else None
+    if field is None or field.offset or not graph.is_pointer(field.type):
+        return False
+    return graph.kind(graph.strip(graph.target(field.type))) in (_FUNCTION, _VOID)
 
 
 def kept_as(tracker: Tracker, k: int, operand: Memory) -> int:
