@@ -1,3 +1,4 @@
+# cython: language_level=3, annotation_typing=False
 """What lies where a variable was said to lead, though it is reached otherwise.
 
 Memory that is handed out, or a packet of several parts, is bytes until a variable says what is in it. Compilers let
