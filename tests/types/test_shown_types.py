@@ -27,7 +27,7 @@ from undwarf.views.sharing import Clashes, Party, Sharing
 LONG = "struct std::__detail::_Hash_node<std::pair<long unsigned int const, market::Order*>, false>"
 QUEUES = """
 struct queue { long head, taken; };
-struct server { char name[80]; unsigned open : 1, busy : 1; struct queue queues[3]; };
+struct server { char name[80]; unsigned open : 1, busy : 1; struct queue queues[3]; short grid[2][5]; };
 struct server one;
 __attribute__((noinline)) void take(struct server *s, long k) { s->queues[k].taken++; }
 __attribute__((noinline)) int open(struct server *s) { return s->open; }
@@ -139,6 +139,7 @@ def test_a_drawing_opens_an_arrays_element_once_and_counts_elements(server: tupl
 def test_arrays_are_not_opened_where_nothing_is_touched_in_them(server: tuple[Path, Path]) -> None:
     lines = call("--binary", server[0], "--type", "server").stdout.splitlines()
     assert any("queues  struct queue[3]" in line for line in lines)
+    assert any("[2][5]" in line for line in lines)
     assert not any("taken" in line for line in lines)
 
 

@@ -147,6 +147,10 @@ def _member(one: LayoutLine) -> str:
 
 
 def _type(one: LayoutLine) -> str:
-    """A member's type; of an array with the number of its elements."""
+    """A member's type; of an array with the numbers of its elements."""
     name = printable(one.type)
-    return f"{name.removesuffix('[]')}[{one.count}]" if one.count and not name.endswith("[][]") else name
+    if not any(one.bounds):
+        return name
+    # A type that only has a name may be an array of arrays as well: of that, the elements are counted.
+    known = one.bounds if name.endswith("[]" * len(one.bounds)) else one.bounds[:1]
+    return name.removesuffix("[]" * len(known)) + "".join(f"[{count or ''}]" for count in known)

@@ -19,8 +19,9 @@ _MOST_STEPS = 20_000
 class LayoutLine:
     """One line of a drawn type: a member, an opened aggregate, a hole. `bits` names a bit field's place.
 
-    `count` are an array's elements (0: unknown, or no array). Its element's members are below it once, with the weights
-    of all elements, and `within_array`. `others` are the members that lie at the same place, of which any may be meant.
+    `bounds` are an array's elements (0: unknown), of all its dimensions. Its element's members are below it once, with
+    the weights of all elements, and `within_array`. `others` are the members that lie at the same place, of which any
+    may be meant.
     `counts` are of all accesses that touch the member, `reached` the weight of those of them that begin before it.
     `weight` is that of all that lies there, the members of elements included.
     """
@@ -34,7 +35,7 @@ class LayoutLine:
     path: str = ""
     bits: str = ""
     counts: Counts | None = None
-    count: int = 0
+    bounds: tuple[int, ...] = ()
     within_array: bool = False
     others: tuple[str, ...] = ()
     reached: int = 0
@@ -96,11 +97,10 @@ class _Drawing:
     def _open_member(self, line: LayoutLine, t: int) -> None:
         """What a member consists of: its own members, those of an array's element."""
         graph, path = self._graph, line.path
-        if graph.is_array(t):
-            line.count = max(0, graph.element_count(t))
-            for _dimension in range(_DEEPEST):
-                if graph.is_array(t):
-                    t, path = graph.strip(graph.target(t)), path + "[]"
+        for _dimension in range(_DEEPEST):
+            if graph.is_array(t):
+                line.bounds += (max(0, graph.element_count(t)),)
+                t, path = graph.strip(graph.target(t)), path + "[]"
         within = line.within_array or path != line.path
         if graph.is_aggregate(t) and (path == line.path or path in self._touched):
             self.open(t, line.offset, path, line.depth + 1, within_array=within)
