@@ -85,3 +85,16 @@ def test_what_lies_around_a_part_does_not_depend_on_when_units_were_read() -> No
             assert in_turns.wholes(part, bases_only=bases_only) == found
     assert at_once.wholes(1, bases_only=False) == {2: [8], 3: [0, 24], 4: [8, 32, 56], 5: [0, 16, 40, 64]}
     assert at_once.wholes(6, bases_only=True) == {5: [0]} and not at_once.wholes(1, bases_only=True)
+
+
+def test_what_only_its_use_tells_of_an_object_is_nothing_that_others_are_in() -> None:
+    graph = TypeGraph()
+    number = graph.add(TypeRecord(Kind.INT, "int", 4))
+    link = aggregate(graph, "link", Member("n", 0, 4, 0, 0, number))
+    whole = aggregate(graph, "whole", Member("link", 8, 32, 0, 0, link))
+    other = aggregate(graph, "other", Member("m", 4, 4, 0, 0, number))
+    several = graph.one_of((whole, other))
+    assert graph.choices(several) == (whole, other)
+    kinds = frozenset((Kind.CLASS, Kind.UNION))
+    assert graph.of_kinds(kinds) == [link, whole, other]
+    assert Embedders(graph, lambda: graph.of_kinds(kinds)).around(link) == [(whole, 8)]

@@ -299,6 +299,12 @@ class TypeGraph(TypeStore):
         canonical = self.canonical(t)
         return bool(members) and all(self.canonical(self.target(one.type)) == canonical for one in members)
 
+    def of_kinds(self, kinds: frozenset[Kind]) -> list[int]:
+        """The numbers of all types of some kinds that the program has, ascending: what only its use tells of is none,
+        which would be there or not by what was asked before."""
+        found = super().of_kinds(kinds)
+        return [t for t in found if t not in self._choices] if self._choices else found
+
     def choices(self, t: int) -> tuple[int, ...]:
         """The types an object is one of, which its use tells; empty for a type that is one."""
         return self._choices.get(t, ())
