@@ -271,13 +271,19 @@ class Listing:
         """The instructions that write a register."""
         return scan.writing(self.templates, self.table.rows, register)
 
+    @cython.locals(
+        flows="const unsigned char[::1]", targets="const long long[::1]", k=cython.Py_ssize_t, flow=cython.int
+    )  # fmt: skip
     def leaving(self) -> list[tuple[int, int | None]]:
         """(flow, target) of the instructions behind which it does not just go on."""
-        return [
-            (flow & 15, self.targets[k] & 0xFFFFFFFFFFFFFFFF if flow & TARGETED else None)
-            for k, flow in enumerate(self.flows.tolist())
-            if flow
-        ]
+        flows, targets = self.flows, self.targets
+        found: list[tuple[int, int | None]] = []
+        for k in range(len(flows)):
+            flow = flows[k]
+            if flow:
+                target = cython.cast(cython.ulonglong, targets[k]) if flow & TARGETED else None
+                found.append((flow & 15, target))
+        return found
 
     def may_push(self, registers: int) -> bool:
         """Whether code may push one of some registers, as bits, before it branches or returns."""
