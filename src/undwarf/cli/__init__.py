@@ -11,8 +11,8 @@ if sys.argv and f"/{sys.argv[0]}".endswith(("/undwarf", "/undwarf/__main__.py"))
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         # Until main says otherwise: modules that are still being imported cannot catch anything.
         signal.signal(signal.SIGINT, signal.SIG_DFL)
-    # Where kernels are not compiled, a run is slow anyway.
-    with contextlib.suppress(ImportError):
+    # Where kernels are not compiled there are no functions of C: what Cython has in their place cannot be imported.
+    with contextlib.suppress(ImportError, AttributeError):
         from undwarf.arenas import use_large_pages
 
         use_large_pages()
