@@ -89,13 +89,11 @@ def test_what_objects_show() -> None:
 
 
 def test_what_is_fixed_cannot_be_changed() -> None:
-    for one in [Fixed("a") for _k in range(FEW + 2)]:
-        assert type(one) is Fixed
-        with pytest.raises(dataclasses.FrozenInstanceError, match="name"):
-            one.name = "b"
-        with pytest.raises(dataclasses.FrozenInstanceError, match="name"):
-            del one.name
-        assert one == Fixed("a")
+    one = Fixed("a")
+    with pytest.raises(dataclasses.FrozenInstanceError, match="name"):
+        one.name = "b"
+    with pytest.raises(dataclasses.FrozenInstanceError, match="name"):
+        del one.name
 
 
 @pytest.mark.parametrize("one", [Point(1, 2, [3], "a"), Fixed("a", 2)])
