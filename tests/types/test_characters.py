@@ -14,7 +14,7 @@ from undwarf.types.dataflow.values import OBJECT, join
 from undwarf.types.layouts.locate import locate
 from undwarf.types.layouts.model import Kind, TypeRecord
 from undwarf.types.operands import Operands
-from undwarf.types.sources.places import Place, PlaceKind
+from undwarf.types.sources.places import GlobalVariable, Place, PlaceKind
 
 SOURCE = r"""
 #include <stdlib.h>
@@ -26,6 +26,9 @@ static inline unsigned four(const unsigned char *p)
 NOINLINE unsigned read_four(struct page *p) { return four(p->data) + 1; }
 NOINLINE void write_four(struct page *p, unsigned n) { n = __builtin_bswap32(n); memcpy(p->data, &n, 4); }
 NOINLINE void write_text(struct page *p) { memcpy(p->text, "unistr('", 8); }
+struct head { char name[16], date[12]; };
+NOINLINE long trimmed(struct head *h)
+{ char *e; for (e = h->name + sizeof h->name; e > h->name && e[-1] == ' ';) --e; *e = 0; return e - h->name; }
 NOINLINE void write_label(struct page *p) { memcpy(p->data, "\3ip6\4arpa", 10); }
 NOINLINE unsigned char *write_behind(struct page *to)
 { unsigned char *p = (unsigned char *)(to + 1); to->n = 4; memcpy(p, "\nKEY: ", 6); return p + 6; }
@@ -86,7 +89,7 @@ int main(int argc, char **argv)
   copied(&p, &q); counted(&p, argc); alike(&p, &q); number(&p, argc); cleared(&q, argc);
   struct page *first = 0; argc += answered(&p, &first);
   argc += is_header(&p) + kept(&p, -argc) + chosen(&p, argc) + parted(&p, argc);
-  write_label(&p); argc += *write_behind(malloc(99));
+  argc += trimmed(malloc(99)); write_label(&p); argc += *write_behind(malloc(99));
   return read_four(&p) + is_text(&p) + either(&q); }
 """
 COMPILERS = [("gcc", "-O1"), ("gcc", "-O2"), ("clang", "-O1"), ("clang", "-O2")]
@@ -116,6 +119,10 @@ def test_text_that_is_stored_or_compared_is_characters(program: Path) -> None:
 def test_text_of_whose_parts_some_are_no_letters_is_characters(program: Path) -> None:
     assert told(program, "write_label", 8) == {"struct page", "unsigned char"}
     assert told(program, "write_label", 2) == {"unsigned char"}
+
+
+def test_characters_before_what_a_variable_leads_to_are_such(program: Path) -> None:
+    assert told(program, "trimmed", 1) <= {"struct head", "char"}
 
 
 def test_text_behind_a_header_is_characters(program: Path) -> None:
@@ -218,3 +225,19 @@ def test_numbers_of_two_sizes_in_characters_are_what_variables_say_is_there(tmp_
         found = operands.resolve(tracker, 5, made, 0, made.memory[0])
         assert (found.type, found.size) == (said, 4)
         fake.variables.append(Place("x", fake.int, PlaceKind.MEMORY, 5, 0, made.address, 99))
+
+
+@pytest.mark.parametrize(("named", "told"), [(False, "char"), (True, None)])
+def test_what_compilers_keep_beside_the_code_is_put_into_bytes(tmp_path: Path, named: bool, told: str | None) -> None:
+    fake = Fake()
+    char = fake.graph.add(TypeRecord(Kind.CHAR, "char", 1, signed=True))
+    fake.variables = [Place("p", fake.graph.pointer_to(char), PlaceKind.REGISTER, 5, 0, 0, 99)]
+    if named:
+        fake.globals = [GlobalVariable("n", fake.table, 0x100, 72)]
+    code = assemble("mov 0x100(%rip),%rcx; mov %rcx,(%rdi); mov 0x110(%rip),%ecx; mov %ecx,8(%rdi); ret", tmp_path)
+    flow = FunctionFlow(MACHINE.listing(code, 0), MACHINE)
+    tracker = Tracker(Program(fake, MACHINE), flow, 0, len(code))
+    made = flow.instructions[1]
+    tracker.before(1)
+    operands = Operands(Binary.__new__(Binary), fake, kernel=False, linked=True)
+    assert operands.resolve(tracker, 1, made, 0, made.memory[0]).type == told

@@ -284,6 +284,19 @@ def test_objects_that_end_in_as_many_bytes_as_there_are_lie_one_behind_the_other
     assert touched(f"mov {read}; ret") == [told]
 
 
+@pytest.mark.parametrize(("count", "told"), [(2, "?"), (1, "either.tab[]"), (0, "?")])
+def test_steps_through_a_union_are_through_the_only_array_that_explains_them(
+    fake: Fake, touched: Touched, count: int, told: str
+) -> None:
+    """As several elements at once are copied."""
+    graph = fake.graph
+    tab = graph.add(TypeRecord(Kind.ARRAY, target=fake.int, count=4))
+    arrays = [fake.member(name, 0, 16, tab) for name in ("tab", "other")[:count]]
+    members = (fake.member("d", 0, 8, fake.double), *arrays)
+    fake.takes((RDI, graph.add(TypeRecord(Kind.UNION, "either", 16, keyword="union", members=members))))
+    assert touched("xor %ecx,%ecx; 1: mov %rdx,(%rdi,%rcx); add $8,%rcx; cmp %rsi,%rcx; jne 1b; ret") == [told]
+
+
 def test_an_index_beside_a_pointer_that_goes_on_by_several_elements(fake: Fake, touched: Touched) -> None:
     # struct { long n; item of[]; }, four of them in a turn, and one counted back.
     graph = fake.graph

@@ -20,7 +20,7 @@ from undwarf.types.layouts.wholes import candidates, whole_around
 from undwarf.types.sources.places import TypeSource
 from undwarf.types.uses.aliases import made_of_same
 from undwarf.types.uses.casts import read_as
-from undwarf.types.uses.characters import by_sign, in_a_row, leads_on, only_bytes
+from undwarf.types.uses.characters import by_sign, in_a_row, in_said_array, leads_on, only_bytes
 from undwarf.types.uses.dispatches import table_at
 from undwarf.types.uses.either import one_of_members, one_of_places
 from undwarf.types.uses.headers import in_header
@@ -37,7 +37,6 @@ from undwarf.types.uses.touched import (
     in_array,
     in_pointed,
     in_room,
-    in_said_array,
     in_variable,
     led_to_by_both,
     touched,

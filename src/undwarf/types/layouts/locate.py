@@ -127,15 +127,18 @@ def _in_parts(graph: TypeGraph, t: int, step: int, offset: int, size: int) -> Lo
 
 def _in_variant(graph: TypeGraph, t: int, step: int, offset: int, size: int) -> Located | None:
     """What is touched in the only member of a union that explains the steps, as where several structures end in arrays
-    of their own."""
+    of their own, or one is an array."""
     if graph.kind(graph.strip(t)) != Kind.UNION:
         return None
-    variants = [
-        locate(graph, one.type, step, offset - one.offset, size)
-        for one in graph.members(graph.strip(t))
-        if graph.is_aggregate(one.type)
-    ]
-    found = [one for one in variants if not isinstance(one, str)]
+    found = []
+    for one in graph.members(graph.strip(t)):
+        array = graph.is_array(one.type)
+        inner = (
+            locate(graph, one.type, step, offset - one.offset, size) if array or graph.is_aggregate(one.type) else ""
+        )
+        if isinstance(inner, Located):
+            path = f"{one.name}{inner.field.path}"
+            found.append(Located(t, offset, inner.field._replace(path=path)) if array else inner)
     return found[0] if len(found) == 1 else None
 
 

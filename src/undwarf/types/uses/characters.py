@@ -8,14 +8,14 @@ so too where nothing says otherwise: that the number leads somewhere, is changed
 pointed to.
 """
 
-from undwarf.disasm import Action, Flow, Instruction, Memory
+from undwarf.disasm import NONE, Action, Flow, Instruction, Memory
 from undwarf.disasm.x86_properties import bytes_read, compares, differs, immediate_of, multiplies, turned_around
 from undwarf.types.dataflow.tracking import Tracker
 from undwarf.types.dataflow.values import NUMBER, OBJECT, Value
 from undwarf.types.layouts.located import Located
 from undwarf.types.layouts.model import VOID, TypeGraph
 
-__all__ = ["by_sign", "in_a_row", "leads_on", "only_bytes"]
+__all__ = ["by_sign", "in_a_row", "in_said_array", "leads_on", "only_bytes"]
 
 _LOAD, _STORE, _CONSTANT = Action.LOAD, Action.STORE, Action.CONSTANT
 
@@ -29,6 +29,8 @@ _BESIDE = 4
 _LARGE = 1 << 20
 """What numbers are multiplied by to scatter them."""
 _CALLS = (Flow.CALL, Flow.INDIRECT_CALL)
+_GENERAL = 16
+"""Registers that hold addresses."""
 
 
 def in_a_row(tracker: Tracker, k: int, number: int, where: Value, size: int) -> Located | None:
@@ -245,3 +247,38 @@ def _comes_from_bytes(tracker: Tracker, k: int, register: int, size: int) -> boo
         if register in made.writes or made.flow in _CALLS:
             break
     return False
+
+
+def in_said_array(tracker: Tracker, k: int, operand: Memory, size: int) -> Located | None:
+    """One of the characters that a variable is said to lead to, where an operand is near them, or without its index is
+    there: of text inside of something else, as behind its header."""
+    graph = tracker.graph
+    base = tracker.register(operand.base) if operand.base != NONE else None
+    if operand.index == NONE:
+        return _near_said(tracker, k, operand, size)
+    if base is None or base[0] != OBJECT or base[2] or operand.index == NONE or size != 1 or operand.scale != 1:
+        return None
+    pc = tracker.flow.instructions.address_of(k)
+    for register in range(_GENERAL):
+        held = tracker.register(register)
+        if held is None or held[:4] != base[:4]:
+            continue
+        for value in tracker.questions.said_of(register, pc):
+            begin = value[4] + operand.displacement + base[4] - held[4]
+            # Behind an object all are, and the last one by how many there are.
+            behind = begin >= -1 and graph.size(held[1]) == held[4] - value[4]
+            if (not begin or behind) and not value[2] and graph.is_scalar(value[1]) and graph.size(value[1]) == size:
+                field = graph.member_at(value[1], 0, size)
+                return Located(value[1], 0, field, "array") if field is not None else None
+    return None
+
+
+def _near_said(tracker: Tracker, k: int, operand: Memory, size: int) -> Located | None:
+    """One of the characters that variables say an operand's base leads to, and nothing else."""
+    graph = tracker.graph
+    said = tracker.questions.said_of(operand.base, tracker.flow.instructions.address_of(k))
+    bytes_only = all(not one[2] and graph.is_scalar(one[1]) and graph.size(one[1]) == 1 for one in said)
+    if not said or size != 1 or not bytes_only or len({graph.canonical(one[1]) for one in said}) > 1:
+        return None
+    field = graph.member_at(said[0][1], 0, size)
+    return Located(said[0][1], 0, field, "array") if field is not None else None

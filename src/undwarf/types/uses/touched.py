@@ -18,7 +18,7 @@ from undwarf.types.layouts.located import Located, is_member
 from undwarf.types.layouts.model import VOID, TypeGraph
 from undwarf.types.layouts.wholes import covered
 from undwarf.types.sources.places import PlaceKind
-from undwarf.types.uses.characters import in_a_row
+from undwarf.types.uses.characters import in_a_row, in_said_array
 
 __all__ = [
     "SEVERAL",
@@ -27,14 +27,13 @@ __all__ = [
     "in_array",
     "in_pointed",
     "in_room",
-    "in_said_array",
     "in_variable",
     "led_to_by_both",
     "touched",
     "used_in_parts",
 ]
 
-_CONSTANT, _EXTEND, _STORE = Action.CONSTANT, Action.EXTEND, Action.STORE
+_CONSTANT, _EXTEND, _LOAD, _STORE = Action.CONSTANT, Action.EXTEND, Action.LOAD, Action.STORE
 _VALUE, _REGISTER, _CFA_VALUE, _MEMORY = PlaceKind.VALUE, PlaceKind.REGISTER, PlaceKind.CFA_VALUE, PlaceKind.MEMORY
 
 SEVERAL = "in one of two arrays"
@@ -464,8 +463,16 @@ def _writes_constant(tracker: Tracker, k: int) -> bool:
     first = tracker.flow.blocks.first(tracker.flow.blocks.of(k))
     for at in range(k - 1, max(first, k - _PARTS) - 1, -1):
         if made.left in instructions[at].writes:
-            return instructions[at].action == _CONSTANT
+            return instructions[at].action == _CONSTANT or _loads_constant(tracker, at)
     return False
+
+
+def _loads_constant(tracker: Tracker, k: int) -> bool:
+    """Whether an instruction loads what lies at an address where no variable is: a number of the compiler's own."""
+    made = tracker.flow.instructions[k]
+    tracker.before(k)
+    where = tracker.address_of(k, 0) if made.action == _LOAD and made.memory[0].absolute else None
+    return where is not None and where[0] == ADDRESS and tracker.questions.variable_of(where) is None
 
 
 def _accessed(tracker: Tracker, k: int, operand: Memory, displacement: int) -> bool:
@@ -484,28 +491,6 @@ def _told(tracker: Tracker, k: int, register: int, value: Value) -> bool:
     """Whether a variable says that a register is at some distance from it."""
     pc = tracker.flow.instructions.address_of(k)
     return any(said[4] == value[4] for said in tracker.questions.said_of(register, pc))
-
-
-def in_said_array(tracker: Tracker, k: int, operand: Memory, size: int) -> Located | None:
-    """One of the characters that a variable is said to lead to, where an operand without its index is there: of text
-    inside of something else, as behind its header."""
-    graph = tracker.graph
-    base = tracker.register(operand.base) if operand.base != NONE else None
-    if base is None or base[0] != OBJECT or base[2] or operand.index == NONE or size != 1 or operand.scale != 1:
-        return None
-    pc = tracker.flow.instructions.address_of(k)
-    for register in range(_GENERAL):
-        held = tracker.register(register)
-        if held is None or held[:4] != base[:4]:
-            continue
-        for value in tracker.questions.said_of(register, pc):
-            begin = value[4] + operand.displacement + base[4] - held[4]
-            # Behind an object all are, and the last one by how many there are.
-            behind = begin >= -1 and graph.size(held[1]) == held[4] - value[4]
-            if (not begin or behind) and not value[2] and graph.is_scalar(value[1]) and graph.size(value[1]) == size:
-                field = graph.member_at(value[1], 0, size)
-                return Located(value[1], 0, field, "array") if field is not None else None
-    return None
 
 
 def _leads_to_number(tracker: Tracker, k: int, register: int, size: int) -> bool:
