@@ -117,6 +117,8 @@ class Tracker:
         self._numbers_read: frozenset[int] | None = None
         self.named: list[Named] | None = None
         """Where variables that lead to objects come to be in registers; None until it was looked for."""
+        self.origins: list[tuple[Named, list[tuple[tuple[int, frozenset[int]], int]]]] | None = None
+        """The same with what their addresses were made of (:mod:`undwarf.types.uses.named_addresses`)."""
         self.given: list[tuple[int, Value]] | None = None
         """(type, address) of what addresses with an index are given as; None until it was looked for."""
         self._followed: memoryview[int] | None = None

@@ -55,8 +55,8 @@ def _counted(tracker: Tracker, k: int, operand: Memory) -> Iterator[tuple[int, i
     """What variables say of addresses that are made of the same value as an operand's: from which instruction on, the
     type, and how far behind its begin the operand is."""
     mine = dict(_origins(tracker, k, operand.base))
-    for one in _named(tracker) if mine else ():
-        for origin, offset in _origins(tracker, one.at, one.register):
+    for one, origins in _with_origins(tracker) if mine else ():
+        for origin, offset in origins:
             if origin in mine:
                 yield one.at, one.type, operand.displacement + mine[origin] - offset - one.offset
                 break
@@ -77,6 +77,13 @@ def _named(tracker: Tracker) -> list[Named]:
     if tracker.named is None:
         tracker.named = list(_all_named(tracker)) if len(tracker.flow.instructions) <= _MOST else []
     return tracker.named
+
+
+def _with_origins(tracker: Tracker) -> "list[tuple[Named, list[tuple[Origin, int]]]]":
+    """The same with what their addresses were made of."""
+    if tracker.origins is None:
+        tracker.origins = [(one, list(_origins(tracker, one.at, one.register))) for one in _named(tracker)]
+    return tracker.origins
 
 
 def _all_named(tracker: Tracker) -> Iterator[Named]:
