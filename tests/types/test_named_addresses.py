@@ -4,7 +4,16 @@ where the compiler counts from the begin of the bytes."""
 from pathlib import Path
 
 import pytest
-from fakes import accesses, compiled
+from fakes import Fake, accesses, assemble, compiled
+from tracked import RAX, RDI
+
+from undwarf.disasm.x86_64 import MACHINE
+from undwarf.types.dataflow.flow import FunctionFlow
+from undwarf.types.dataflow.program import Program
+from undwarf.types.dataflow.tracking import Tracker
+from undwarf.types.layouts.records import Kind, TypeRecord
+from undwarf.types.sources.places import Place, PlaceKind
+from undwarf.types.uses.named_addresses import named_there
 
 SOURCE = r"""
 #define NOINLINE __attribute__((noinline, noclone))
@@ -63,3 +72,25 @@ def test_parts_of_a_packet_are_told_apart_by_where_their_variables_are(program: 
         "struct head.type",
     }
     assert all(one.typed for one in found)
+
+
+@pytest.mark.parametrize("registers", ["(%rdi,%rsi)", "(%rsi,%rdi)"])
+def test_either_register_of_an_address_may_be_the_index(registers: str, fake: Fake, tmp_path: Path) -> None:
+    graph, member = fake.graph, fake.member
+    byte = graph.add(TypeRecord(Kind.INT, "unsigned char", 1))
+    room = graph.add(TypeRecord(Kind.ARRAY, target=byte, count=400))
+    members = (member("used", 0, 8, fake.long), member("mem", 8, 400, room))
+    arena = graph.add(TypeRecord(Kind.STRUCT, "arena", 408, keyword="struct", members=members))
+    code = assemble(f"mov 24(%rdx),%rsi; lea 8{registers},%rax; nop; mov %rcx,16(%rdi,%rsi); ret", tmp_path)
+    fake.variables = [
+        Place("a", graph.pointer_to(arena), PlaceKind.REGISTER, RDI, 0, 0, len(code)),
+        Place("n", graph.pointer_to(fake.node), PlaceKind.REGISTER, RAX, 0, 9, len(code)),
+    ]
+    flow = FunctionFlow(MACHINE.listing(code, 0), MACHINE)
+    tracker = Tracker(Program(fake, MACHINE, complete=False), flow, 0, len(code))
+    tracker.before(3)
+    where = tracker.address_of(3, 0)
+    assert where is not None
+    located = named_there(tracker, 3, flow.instructions[3].memory[0], where, 8)
+    assert located is not None
+    assert (located.type, located.field.path) == (fake.node, "key")

@@ -25,6 +25,7 @@ from cython.cimports.undwarf.disasm.flows import NEXT
 from cython.cimports.undwarf.disasm.template_words import (
     OPERAND_BASE,
     OPERAND_INDEX,
+    OPERAND_SCALE,
     OPERAND_SEGMENT,
     OPERAND_SIZE,
     OPERAND_WORDS,
@@ -287,9 +288,15 @@ class Results(Memory):
     def _name_index(self, k: cython.Py_ssize_t, row: cython.Py_ssize_t, m: cython.Py_ssize_t) -> cython.int:
         """An index that goes into a sum may be added to it again, as in multiples by 3 made of two additions."""
         index: cython.longlong = self.operands[m + OPERAND_INDEX]
-        if index < 0 or index == self.rows[row + ROW_DESTINATION]:
+        if index < 0:
             return 0
         value: cython.int = self.get(index)
+        if value and self.base_of(value) == OBJECT and self.operands[m + OPERAND_SCALE] == 1:
+            # Either may be the one and the other.
+            index = self.operands[m + OPERAND_BASE]
+            value = self.get(index) if index >= 0 else NOTHING
+        if index < 0 or index == self.rows[row + ROW_DESTINATION]:
+            return 0
         if not value:
             value = UNKNOWN
         if self.base_of(value) == NUMBER:

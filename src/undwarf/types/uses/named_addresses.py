@@ -143,6 +143,10 @@ def _before_it_is_said(tracker: Tracker, at: int, register: int) -> Value | None
     if made.destination != register or made.width != 8:
         return None
     if made.action == Action.ADDRESS:
+        parts = (made.memory[0].base, made.memory[0].index)
+        if flow.blocks.of(at - 1) == number and register not in parts:
+            # Behind it, what it is made of is known to be the same as later.
+            tracker.before(at)
         return tracker.address_of(at - 1, 0)
     if made.action == Action.COPY:
         return tracker.register(made.left)
