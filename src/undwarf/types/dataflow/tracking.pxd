@@ -10,6 +10,7 @@ cdef class Tracker:
     cdef public object others
     cdef public object passed_as
     cdef public object named
+    cdef public object said
     cdef public object origins
     cdef public object given
     cdef object _low

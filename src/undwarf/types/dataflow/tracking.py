@@ -66,14 +66,14 @@ class Facts:
 
 
 class Named(NamedTuple):
-    """From instruction ``at`` on a variable that leads to a ``type`` is what a register holds and ``offset``; what was
-    tracked of it before that."""
+    """From instruction ``at`` on a variable that leads to a ``type`` is what a register holds and ``offset``, or as a
+    ``whole`` what it holds."""
 
     at: int
     register: int
     offset: int
     type: int
-    value: Value | None
+    whole: bool
 
 
 @cython.cclass
@@ -117,6 +117,8 @@ class Tracker:
         self._numbers_read: frozenset[int] | None = None
         self.named: list[Named] | None = None
         """Where variables that lead to objects come to be in registers; None until it was looked for."""
+        self.said: list[tuple[int, int, Value]] | None = None
+        """(instruction, type, what was tracked of the register before) of those that are what it holds."""
         self.origins: list[tuple[Named, list[tuple[tuple[int, frozenset[int]], int]]]] | None = None
         """The same with what their addresses were made of (:mod:`undwarf.types.uses.named_addresses`)."""
         self.given: list[tuple[int, Value]] | None = None

@@ -80,6 +80,20 @@ class PlaceTable(Sequence[Place]):
                     found.append(rows[n + 7])
         return found
 
+    @cython.boundscheck(False)
+    @cython.wraparound(False)
+    @cython.locals(rows="const long long[::1]", place=cython.Py_ssize_t, n=cython.Py_ssize_t)
+    def in_registers(self) -> list[tuple[int, int]]:
+        """(number, type) of those that are all of what a register holds, or are counted from that."""
+        rows = self.rows
+        found = []
+        # As many as there are whole rows.
+        for place in range(len(rows) // _WORDS):
+            n = place * _WORDS
+            if (rows[n + 2] == _IN_REGISTER or rows[n + 2] == _VALUE) and rows[n + 6] == 0 and not self.strays[place]:
+                found.append((place, rows[n + 7]))
+        return found
+
     @cython.locals(rows="const long long[::1]", n=cython.Py_ssize_t, wanted=cython.longlong)
     def counted_from(self, register: int) -> list[int]:
         """Where those begin to be valid, behind the function's begin, that are counted from what a register holds."""

@@ -11,6 +11,7 @@ from undwarf.disasm import NONE, Action, Flow, Memory
 from undwarf.types.dataflow.tracking import Named, Tracker
 from undwarf.types.dataflow.values import ADDRESS, FRAME, OBJECT, Value
 from undwarf.types.layouts.located import Located
+from undwarf.types.layouts.model import VOID, TypeGraph
 from undwarf.types.sources.places import PlaceKind
 from undwarf.types.uses.pointer_uses import expected
 from undwarf.types.uses.said_parts import makers
@@ -24,7 +25,6 @@ _VECTOR = 16
 _STEPS = 8
 """Instructions that make an address of another one."""
 
-_IN_REGISTERS = (PlaceKind.REGISTER, PlaceKind.VALUE)
 Origin = tuple[int, frozenset[int]]
 """A register, and the instructions that may have put there what it holds."""
 
@@ -35,8 +35,7 @@ def named_there(tracker: Tracker, k: int, operand: Memory, where: Value, size: i
     if where[0] not in (OBJECT, ADDRESS) or operand.base == NONE or operand.segment:
         return None
     if where[2] and where[3]:
-        said = ((one.at, one.type, one.value) for one in _named(tracker) if one.value is not None)
-        named = [(at, t, where[4] - value[4]) for at, t, value in said if value[:4] == where[:4]]
+        named = [(at, t, where[4] - value[4]) for at, t, value in _said(tracker) if value[:4] == where[:4]]
         named = named or [(k, t, where[4] - value[4]) for t, value in _given(tracker) if value[:4] == where[:4]]
     elif where[2] or operand.index != NONE:
         return None
@@ -79,6 +78,14 @@ def _named(tracker: Tracker) -> list[Named]:
     return tracker.named
 
 
+def _said(tracker: Tracker) -> list[tuple[int, int, Value]]:
+    """The instructions and types of those that are what a register holds, with what was tracked of it before."""
+    if tracker.said is None:
+        before = ((one, _before_it_is_said(tracker, one.at, one.register)) for one in _named(tracker) if one.whole)
+        tracker.said = [(one.at, one.type, value) for one, value in before if value is not None]
+    return tracker.said
+
+
 def _with_origins(tracker: Tracker) -> "list[tuple[Named, list[tuple[Origin, int]]]]":
     """The same with what their addresses were made of."""
     if tracker.origins is None:
@@ -87,15 +94,24 @@ def _with_origins(tracker: Tracker) -> "list[tuple[Named, list[tuple[Origin, int
 
 
 def _all_named(tracker: Tracker) -> Iterator[Named]:
-    graph, flow = tracker.graph, tracker.flow
-    for place in list(tracker.questions.places):
-        if place.kind not in _IN_REGISTERS or place.piece_size or place.astray or not graph.is_pointer(place.type):
+    flow, places = tracker.flow, tracker.questions.places
+    led: dict[int, int] = {}
+    for number, pointer in places.in_registers():
+        t = led.get(pointer)
+        if t is None:
+            t = led[pointer] = _object(tracker.graph, pointer)
+        if t == VOID:
             continue
-        t, at = graph.strip(graph.target(place.type)), flow.index_of(place.low)
-        if at is None or not graph.is_aggregate(t) or not graph.size(t):
-            continue
-        value = _before_it_is_said(tracker, at, place.register) if place.kind == PlaceKind.REGISTER else None
-        yield Named(at, place.register, place.offset if place.kind == PlaceKind.VALUE else 0, t, value)
+        place = places[number]
+        at, whole = flow.index_of(place.low), place.kind == PlaceKind.REGISTER
+        if at is not None:
+            yield Named(at, place.register, 0 if whole else place.offset, t, whole)
+
+
+def _object(graph: TypeGraph, pointer: int) -> int:
+    """The aggregate that a pointer leads to; void for none, or for one of no size."""
+    t = graph.strip(graph.target(pointer)) if graph.is_pointer(pointer) else VOID
+    return t if graph.is_aggregate(t) and graph.size(t) else VOID
 
 
 def _given(tracker: Tracker) -> list[tuple[int, Value]]:
