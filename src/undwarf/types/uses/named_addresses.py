@@ -18,7 +18,7 @@ from undwarf.types.uses.said_parts import makers
 
 __all__ = ["named_there"]
 
-_MOST = 4096
+_MOST = 1024
 """Instructions of a function in which it is looked for."""
 _VECTOR = 16
 """Bytes of a vector register."""
