@@ -9,6 +9,8 @@ cdef class Tracker:
     cdef readonly bint converged
     cdef public object others
     cdef public object passed_as
+    cdef public dict makers
+    cdef public object lost
     cdef public object named
     cdef public object said
     cdef public object origins

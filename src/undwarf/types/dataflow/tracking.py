@@ -7,7 +7,7 @@ instruction does is in `effects.py`, the way over the blocks in `fixed_point.py`
 instruction; without them the function's parameters and what its callees return are where types come from.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import field
 from typing import NamedTuple
 
@@ -115,6 +115,10 @@ class Tracker:
         self._crossed: set[int] | None = None
         self._through_unions: dict[int, list[tuple[int, int, int, int]]] | None = None
         self._numbers_read: frozenset[int] | None = None
+        self.makers: dict[tuple[int, int], frozenset[int]] = {}
+        """By block and register, the instructions that may have put there what it holds where the block begins."""
+        self.lost: Mapping[int, Container[int]] | None = None
+        """By call, the registers that it changes; None until it was asked for."""
         self.named: list[Named] | None = None
         """Where variables that lead to objects come to be in registers; None until it was looked for."""
         self.said: list[tuple[int, int, Value]] | None = None

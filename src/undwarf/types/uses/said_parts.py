@@ -5,7 +5,6 @@ the node holds is said to be so many bytes behind the same register, or the vari
 """
 
 from collections.abc import Container
-from functools import partial
 
 from undwarf.disasm import NONE, Flow, Memory
 from undwarf.disasm.listing import TARGETED
@@ -92,12 +91,32 @@ def _parts_of_same(tracker: Tracker, k: int, register: int) -> Parts:
 def makers(tracker: Tracker, k: int, register: int) -> frozenset[int]:
     """The instructions that may have put into a register what it holds before another one, -1 for who enters; empty
     where these are too far away to be found."""
-    return frozenset(tracker.flow.blocks.makers(k, register, _MOST, partial(_lost, tracker)))
+    blocks, lost = tracker.flow.blocks, tracker.lost
+    if lost is None:
+        lost = tracker.lost = _Lost(tracker)
+    last = blocks.maker_within(k, register, lost)
+    if last >= 0:
+        return frozenset((last,))
+    # Of a block's many instructions all ask for the same.
+    number = blocks.of(k)
+    found = tracker.makers.get((number, register))
+    if found is None:
+        first = blocks.first(number)
+        found = tracker.makers[number, register] = frozenset(blocks.makers(first, register, _MOST, lost))
+    return found
 
 
-def _lost(tracker: Tracker, call: int) -> Container[int]:
-    """The registers that do not hold behind a call what they held before."""
-    instructions, calls = tracker.flow.instructions, tracker.questions.calls
-    if instructions.flows[call] != Flow.CALL | TARGETED:
-        return calls.lost
-    return calls.changed(instructions.targets[call] & 0xFFFFFFFFFFFFFFFF)
+class _Lost(dict[int, Container[int]]):
+    """By call, the registers that do not hold behind it what they held before."""
+
+    def __init__(self, tracker: Tracker) -> None:
+        self._instructions, self._calls = tracker.flow.instructions, tracker.questions.calls
+
+    def __missing__(self, call: int) -> Container[int]:
+        instructions, calls = self._instructions, self._calls
+        found = self[call] = (
+            calls.changed(instructions.targets[call] & 0xFFFFFFFFFFFFFFFF)
+            if instructions.flows[call] == Flow.CALL | TARGETED
+            else calls.lost
+        )
+        return found
