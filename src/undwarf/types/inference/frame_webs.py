@@ -46,7 +46,8 @@ class _Reaching:
         if known is not None:
             return known
         last, known_before = self._last, self._before
-        queue, seen, found = [block], {block}, dict[int, None]()
+        queue, seen = [block], {block}
+        found: dict[int, None] = {}
         for one in queue:
             # The list grows while it is walked.
             several = known_before.get(one)
