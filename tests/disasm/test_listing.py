@@ -229,3 +229,13 @@ def test_accesses_through_what_a_call_returns() -> None:
 def test_code_that_may_push_a_register_that_callers_do_not_count_on(code: str, may: bool) -> None:
     lost = sum(1 << register for register in MACHINE.lost_in_calls if register < 64)
     assert MACHINE.listing(bytes.fromhex(code), 0x1000).may_push(lost) is may
+
+
+def test_calls_with_a_target_and_stores_of_a_word() -> None:
+    # mov %rax,(%rdi); mov %eax,(%rdi); movq $1,(%rdi); mov (%rdi),%rax; call +0; call *%rax; jmp +0; mov %r9,8(%rsi)
+    code = bytes.fromhex("488907 8907 48c70701000000 488b07 e800000000 ffd0 eb00 4c894e08")
+    listing = MACHINE.listing(code, 0x1000)
+    assert listing.giving(8) == [0, 4, 7]
+    assert listing.giving(4) == [1, 4]
+    listing.redirect(5, Flow.CALL, 0x1000)
+    assert listing.giving(4) == [1, 4, 5]

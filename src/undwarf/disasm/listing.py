@@ -285,6 +285,24 @@ class Listing:
                 found.append((flow & 15, target))
         return found
 
+    @cython.locals(
+        flows="const unsigned char[::1]", templates="const unsigned int[::1]", rows="const long long[::1]",
+        k=cython.Py_ssize_t, at=cython.Py_ssize_t, wanted=cython.longlong, store=cython.longlong, call=cython.int,
+        none=cython.longlong,
+    )  # fmt: skip
+    def giving(self, width: int) -> list[int]:
+        """The calls whose target is known, and the stores of a register of so many bytes."""
+        flows, templates, rows = self.flows, self.templates, self.table.rows
+        wanted, store, call, none = width, Action.STORE, Flow.CALL | TARGETED, NONE
+        found = []
+        for k in range(len(flows)):
+            at = templates[k] * _ROW_WORDS
+            if flows[k] == call or (
+                rows[at + _ROW_ACTION] == store and rows[at + _ROW_WIDTH] == wanted and rows[at + _ROW_LEFT] != none
+            ):
+                found.append(k)
+        return found
+
     def may_push(self, registers: int) -> bool:
         """Whether code may push one of some registers, as bits, before it branches or returns."""
         return scan.may_push(self.flows, self.templates, self.table.rows, registers)

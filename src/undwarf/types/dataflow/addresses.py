@@ -453,6 +453,11 @@ class Questions:
         """Variables that have a place at an address of the function, the outermost scope's first."""
         return self.places.valid_at(pc - self._low)
 
+    def in_single_registers(self) -> list[tuple[int, int, int, bool, int]]:
+        """(from which address on, register, offset, whether it is what that holds, type) of the variables that are all
+        of what a register holds, or are counted from that."""
+        return self.places.in_single_registers(self._low)
+
     def counted_from(self, register: int) -> list[int]:
         """The addresses from which on variables are said to be at, or to be, what a register holds and some bytes."""
         return [self._low + at for at in self.places.counted_from(register)]

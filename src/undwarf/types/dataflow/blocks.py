@@ -398,15 +398,15 @@ class Blocks:
     )  # fmt: skip
     def maker_within(self, k: cython.Py_ssize_t, register: int, lost: Any) -> int:
         """The last instruction of the same block that puts something into a register before another one; -1 for none.
-        ``lost[call]`` are registers that a call changes."""
+        ``lost[call]`` are registers that a call changes; None where none changes this one."""
         flows, templates, rows = self.listing.flows, self.listing.templates, self.listing.table.rows
-        word, bit = ROW_WRITES + register // 64, register % 64
+        word, bit, asks = ROW_WRITES + register // 64, register % 64, lost is not None
         at, first = k, self.ints[self.of(k)]
         while at > first:
             at -= 1
             flow = flows[at] & 15
             if rows[templates[at] * ROW_WORDS + word] >> bit & 1 or (
-                flow in (CALL, INDIRECT_CALL) and register in lost[at]
+                asks and flow in (CALL, INDIRECT_CALL) and register in lost[at]
             ):
                 return cython.cast(int, at)
         return -1
@@ -415,14 +415,14 @@ class Blocks:
         flows="const unsigned char[::1]", templates="const unsigned int[::1]", rows="const long long[::1]",
         seen="unsigned char[::1]", room="int[::1]", n=cython.Py_ssize_t, at=cython.Py_ssize_t, i=cython.Py_ssize_t,
         depth=cython.Py_ssize_t, left=cython.Py_ssize_t, word=cython.Py_ssize_t, bit=cython.int, flow=cython.int,
-        open=cython.bint, one=cython.Py_ssize_t,
+        open=cython.bint, one=cython.Py_ssize_t, asks=cython.bint,
     )  # fmt: skip
     def makers(self, k: cython.Py_ssize_t, register: int, most: int, lost: Any) -> list[int]:
         """The instructions that may have put into a register what it holds before another one, -1 for who enters; none
-        where so many instructions or more are to be gone back over. ``lost[call]`` are registers that a call changes.
-        """
+        where so many instructions or more are to be gone back over. ``lost[call]`` are registers that a call changes;
+        None where none changes this one."""
         flows, templates, rows = self.listing.flows, self.listing.templates, self.listing.table.rows
-        word, bit, left = ROW_WRITES + register // 64, register % 64, most
+        word, bit, left, asks = ROW_WRITES + register // 64, register % 64, most, lost is not None
         seen, room = zeros("B", self.count), zeros("i", self.count + 1)
         found: list[int] = []
         room[0] = self.of(k)
@@ -437,7 +437,7 @@ class Blocks:
                 left -= 1
                 flow = flows[at] & 15
                 if rows[templates[at] * ROW_WORDS + word] >> bit & 1 or (
-                    flow in (CALL, INDIRECT_CALL) and register in lost[at]
+                    asks and flow in (CALL, INDIRECT_CALL) and register in lost[at]
                 ):
                     found.append(at)
                     open = False

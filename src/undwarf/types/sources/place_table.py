@@ -83,15 +83,17 @@ class PlaceTable(Sequence[Place]):
     @cython.boundscheck(False)
     @cython.wraparound(False)
     @cython.locals(rows="const long long[::1]", place=cython.Py_ssize_t, n=cython.Py_ssize_t)
-    def in_registers(self) -> list[tuple[int, int]]:
-        """(number, type) of those that are all of what a register holds, or are counted from that."""
+    def in_single_registers(self, low: int) -> list[tuple[int, int, int, bool, int]]:
+        """(from which address on, register, offset, whether it is what that holds, type) of those that are all of what
+        a register holds, or are counted from that, in a function that begins at ``low``."""
         rows = self.rows
         found = []
         # As many as there are whole rows.
         for place in range(len(rows) // _WORDS):
             n = place * _WORDS
             if (rows[n + 2] == _IN_REGISTER or rows[n + 2] == _VALUE) and rows[n + 6] == 0 and not self.strays[place]:
-                found.append((place, rows[n + 7]))
+                whole = rows[n + 2] == _IN_REGISTER
+                found.append((low + rows[n], rows[n + 3], rows[n + 4], whole, rows[n + 7]))
         return found
 
     @cython.locals(rows="const long long[::1]", n=cython.Py_ssize_t, wanted=cython.longlong)

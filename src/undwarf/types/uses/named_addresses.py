@@ -7,16 +7,18 @@ that variable go and count what is accessed from what its address was made of: f
 
 from collections.abc import Iterator
 
-from undwarf.disasm import NONE, Action, Flow, Memory
+from undwarf.disasm import NONE, Action, Memory
+from undwarf.types.dataflow.calls import REGISTERS
 from undwarf.types.dataflow.tracking import Named, Tracker
 from undwarf.types.dataflow.values import ADDRESS, FRAME, OBJECT, Value
 from undwarf.types.layouts.located import Located
 from undwarf.types.layouts.model import VOID, TypeGraph
-from undwarf.types.sources.places import PlaceKind
 from undwarf.types.uses.pointer_uses import expected
 from undwarf.types.uses.said_parts import makers
 
 __all__ = ["named_there"]
+
+_ADD, _ADDRESS, _COPY = Action.ADD, Action.ADDRESS, Action.COPY
 
 _MOST = 1024
 """Instructions of a function in which it is looked for."""
@@ -94,18 +96,14 @@ def _with_origins(tracker: Tracker) -> "list[tuple[Named, list[tuple[Origin, int
 
 
 def _all_named(tracker: Tracker) -> Iterator[Named]:
-    flow, places = tracker.flow, tracker.questions.places
     led: dict[int, int] = {}
-    for number, pointer in places.in_registers():
+    for address, register, offset, whole, pointer in tracker.questions.in_single_registers():
         t = led.get(pointer)
         if t is None:
             t = led[pointer] = _object(tracker.graph, pointer)
-        if t == VOID:
-            continue
-        place = places[number]
-        at, whole = flow.index_of(place.low), place.kind == PlaceKind.REGISTER
+        at = tracker.flow.index_of(address) if t != VOID and 0 <= register < REGISTERS else None
         if at is not None:
-            yield Named(at, place.register, 0 if whole else place.offset, t, whole)
+            yield Named(at, register, 0 if whole else offset, t, whole)
 
 
 def _object(graph: TypeGraph, pointer: int) -> int:
@@ -122,24 +120,39 @@ def _given(tracker: Tracker) -> list[tuple[int, Value]]:
 
 
 def _all_given(tracker: Tracker) -> Iterator[tuple[int, Value]]:
-    graph, questions = tracker.graph, tracker.questions
-    for number in range(len(tracker.flow.blocks)):
-        for k in tracker.states(number):
-            made = tracker.flow.instructions[k]
-            led: dict[int, int] = {}
-            if made.flow == Flow.CALL and made.target is not None:
-                taken = expected(tracker, made.target)
-                led = {one: graph.target(t) for one, t, part in taken if not part and graph.is_pointer(t)}
-            elif made.action == Action.STORE and made.width == graph.pointer_size and made.left != NONE:
-                where = tracker.address_of(k, 0)
-                found = questions.locate(where, made.width) if where is not None else ""
-                if not isinstance(found, str) and not found.field.offset and graph.is_pointer(found.field.type):
-                    led = {made.left: graph.target(found.field.type)}
-            for register, t in led.items():
-                value = tracker.register(register)
-                known = value is not None and value[0] in (OBJECT, ADDRESS) and value[2] and value[3]
-                if value is not None and known and graph.is_aggregate(graph.strip(t)) and graph.size(t):
-                    yield graph.strip(t), value
+    instructions = tracker.flow.instructions
+    taken: dict[int, dict[int, int]] = {}
+    # Few of them give an address with an index: what a pointer that is stored leads to is asked for last.
+    for k in instructions.giving(tracker.graph.pointer_size):
+        made = instructions[k]
+        target = made.target
+        led = taken.get(target) if target is not None else {made.left: VOID}
+        if target is not None and led is None:
+            led = taken[target] = _taken(tracker, target)
+        if not led:
+            continue
+        tracker.before(k)
+        for register, said in led.items():
+            value = tracker.register(register)
+            if value is not None and value[0] in (OBJECT, ADDRESS) and value[2] and value[3]:
+                t = said or _stored(tracker, k, made.width)
+                if t != VOID:
+                    yield t, value
+
+
+def _taken(tracker: Tracker, target: int) -> dict[int, int]:
+    """By register, the aggregates that a function takes pointers to."""
+    graph = tracker.graph
+    taken = {register: t for register, t, part in expected(tracker, target) if not part and graph.is_pointer(t)}
+    objects = {register: _object(graph, t) for register, t in taken.items()}
+    return {register: t for register, t in objects.items() if t != VOID}
+
+
+def _stored(tracker: Tracker, k: int, size: int) -> int:
+    """The aggregate that a pointer leads to which is stored by an instruction; void for none."""
+    where = tracker.address_of(k, 0)
+    found = tracker.questions.locate(where, size) if where is not None else ""
+    return _object(tracker.graph, found.field.type) if not isinstance(found, str) and not found.field.offset else VOID
 
 
 def _before_it_is_said(tracker: Tracker, at: int, register: int) -> Value | None:
@@ -158,15 +171,15 @@ def _before_it_is_said(tracker: Tracker, at: int, register: int) -> Value | None
         return tracker.register(register)
     if made.destination != register or made.width != 8:
         return None
-    if made.action == Action.ADDRESS:
+    if made.action == _ADDRESS:
         parts = (made.memory[0].base, made.memory[0].index)
         if flow.blocks.of(at - 1) == number and register not in parts:
             # Behind it, what it is made of is known to be the same as later.
             tracker.before(at)
         return tracker.address_of(at - 1, 0)
-    if made.action == Action.COPY:
+    if made.action == _COPY:
         return tracker.register(made.left)
-    if made.action == Action.ADD and made.right == NONE:
+    if made.action == _ADD and made.right == NONE:
         value = tracker.register(made.left)
         return (*value[:4], value[4] + made.immediate) if value is not None and value[0] != FRAME else None
     return None
@@ -187,11 +200,11 @@ def _origins(tracker: Tracker, k: int, register: int) -> Iterator[tuple[Origin, 
         one = instructions[k]
         if one.destination != register or one.width != 8:
             return
-        if one.action == Action.COPY:
+        if one.action == _COPY:
             register = one.left
-        elif one.action == Action.ADD and one.right == NONE:
+        elif one.action == _ADD and one.right == NONE:
             register, offset = one.left, offset + one.immediate
-        elif one.action == Action.ADDRESS and one.memory and one.memory[0].index == NONE and not one.memory[0].segment:
+        elif one.action == _ADDRESS and one.memory and one.memory[0].index == NONE and not one.memory[0].segment:
             register, offset = one.memory[0].base, offset + one.memory[0].displacement
         else:
             return

@@ -4,7 +4,7 @@ A pointer to a tree's node is one to what all nodes begin with; which tree it is
 the node holds is said to be so many bytes behind the same register, or the variable itself to be there.
 """
 
-from collections.abc import Container
+from collections.abc import Container, Mapping
 
 from undwarf.disasm import NONE, Flow, Memory
 from undwarf.disasm.listing import TARGETED
@@ -91,9 +91,7 @@ def _parts_of_same(tracker: Tracker, k: int, register: int) -> Parts:
 def makers(tracker: Tracker, k: int, register: int) -> frozenset[int]:
     """The instructions that may have put into a register what it holds before another one, -1 for who enters; empty
     where these are too far away to be found."""
-    blocks, lost = tracker.flow.blocks, tracker.lost
-    if lost is None:
-        lost = tracker.lost = _Lost(tracker)
+    blocks, lost = tracker.flow.blocks, _lost(tracker) if register in tracker.questions.calls.lost else None
     last = blocks.maker_within(k, register, lost)
     if last >= 0:
         return frozenset((last,))
@@ -106,8 +104,15 @@ def makers(tracker: Tracker, k: int, register: int) -> frozenset[int]:
     return found
 
 
-class _Lost(dict[int, Container[int]]):
+def _lost(tracker: Tracker) -> Mapping[int, Container[int]]:
     """By call, the registers that do not hold behind it what they held before."""
+    if tracker.lost is None:
+        tracker.lost = _Lost(tracker)
+    return tracker.lost
+
+
+class _Lost(dict[int, Container[int]]):
+    """The same, each looked for when it is asked for."""
 
     def __init__(self, tracker: Tracker) -> None:
         self._instructions, self._calls = tracker.flow.instructions, tracker.questions.calls
