@@ -139,6 +139,21 @@ def test_behind_a_link_is_hardly_another_one(fake: Fake, touched: Touched) -> No
     assert touched("mov 16(%rdi),%rax; mov 8(%rdi),%rax; ret", embedders=embedders) == ["?", "link.prev"]
 
 
+@pytest.mark.parametrize("kin", [True, False])
+def test_behind_a_node_whose_children_are_in_an_array_is_what_it_is_in(fake: Fake, touched: Touched, kin: bool) -> None:
+    graph, member = fake.graph, fake.member
+    branch = graph.add(TypeRecord(Kind.STRUCT, "branch", 24, keyword="struct"))
+    child = graph.pointer_to(branch if kin else fake.double)
+    children = graph.add(TypeRecord(Kind.ARRAY, target=child, count=2))
+    graph.record(branch).members = (member("child", 0, 16, children), member("up", 16, 8, fake.long))
+    members = (member("id", 0, 8, fake.long), member("by", 8, 24, branch), member("due", 32, 8, fake.long))
+    graph.add(TypeRecord(Kind.STRUCT, "job", 40, keyword="struct", members=members))
+    fake.variables = [Place("b", graph.pointer_to(branch), PlaceKind.REGISTER, RDI, 0, 0, 100)]
+    # Where no tree is made of it, it may as well be the first of several.
+    behind = "job.due" if kin else "branch.child[]"
+    assert touched("mov 24(%rdi),%rax; mov 16(%rdi),%rcx; ret", complete=True) == [behind, "branch.up"]
+
+
 def test_a_member_behind_an_array_is_no_element_of_it(fake: Fake) -> None:
     members = (
         fake.member("of", 0, 64, fake.doubles),

@@ -268,7 +268,7 @@ def _next_of_several(tracker: Tracker, k: int, operand: Memory, where: Value) ->
     elif not further and any(graph.is_pointer(one.type) for one in graph.members(t)):
         # It may be meant for others to hold, whatever these do with it.
         return False
-    if any(graph.canonical(graph.target(one.type)) == canonical for one in graph.members(t)):
+    if any(_leads_to(graph, one.type) == canonical for one in graph.members(t)):
         return False
     if any(graph.is_link(one.type) for one in graph.members(t)):
         # What is held in lists is seldom in an array as well.
@@ -278,6 +278,13 @@ def _next_of_several(tracker: Tracker, k: int, operand: Memory, where: Value) ->
         not at and wholes[graph.canonical(one)] == 1 and where[4] < graph.size(one) and _begins(graph, one, canonical)
         for one, at in questions.embedders.of(t)
     )
+
+
+def _leads_to(graph: TypeGraph, t: int) -> int:
+    """What a member leads to, or each of its elements: a tree's node may have its children in an array."""
+    while graph.is_array(t):
+        t = graph.target(t)
+    return graph.canonical(graph.target(t))
 
 
 def _begins(graph: TypeGraph, t: int, part: int) -> bool:
