@@ -6,14 +6,16 @@ import pytest
 from fakes import Fake, assemble
 
 from undwarf.disasm.x86_64 import MACHINE
+from undwarf.types.binary import Binary
 from undwarf.types.dataflow.flow import FunctionFlow
 from undwarf.types.dataflow.program import Program
 from undwarf.types.dataflow.tracking import Tracker
 from undwarf.types.layouts.model import Kind, TypeRecord
+from undwarf.types.operands import Operands
 from undwarf.types.sources.places import Place, PlaceKind
 from undwarf.types.uses.homes import array_above, is_extended, just_as_large
 
-RBX = 3
+RBX, RDI = 3, 5
 ENTRY, STORE, END = 0, 4, 8
 """Where two instructions of four bytes, and what follows them, begin."""
 
@@ -137,3 +139,41 @@ def test_an_index_that_is_first_below_zero_is_into_the_array_that_is_named(
     assert where is not None
     found = array_above(tracker, k, flow.instructions[k].memory[0], where, 8)
     assert (found and (found[0].name, found[1])) == (("array", place) if place is not None else None)
+
+
+@pytest.mark.parametrize(
+    ("text", "high", "said"),
+    [
+        # Where a store ends what is said, only its value was known to be there.
+        ("mov %rcx,24(%rdi); ret", STORE + 4, None),
+        ("mov %rcx,24(%rdi); ret", STORE + 5, "struct node*"),
+        ("addq $1,24(%rdi); nop; ret", STORE + 5, "struct node*"),
+        ("mov 24(%rdi),%rcx; ret", STORE + 4, "struct node*"),
+    ],
+)
+def test_a_store_that_ends_what_is_said_of_memory_is_of_something_else(
+    tmp_path: Path, text: str, high: int, said: str | None
+) -> None:
+    fake = Fake()
+    fake.variables = [Place("n", fake.graph.pointer_to(fake.node), PlaceKind.MEMORY, RDI, 24, ENTRY, high)]
+    code = assemble(f"nopl (%rax); nop; {text}", tmp_path)
+    flow = FunctionFlow(MACHINE.listing(code, 0), MACHINE)
+    k = flow.index_of(STORE)
+    assert k is not None
+    tracker = Tracker(Program(fake, MACHINE), flow, 0, len(code))
+    tracker.before(k)
+    made = flow.instructions[k]
+    operands = Operands(Binary.__new__(Binary), fake, kernel=False, linked=True)
+    assert operands.resolve(tracker, k, made, 0, made.memory[0]).type == said
+
+
+def test_an_object_is_at_home_where_a_store_ends_what_is_said_of_it(tmp_path: Path) -> None:
+    fake = Fake()
+    fake.variables = [Place("n", fake.node, PlaceKind.MEMORY, RDI, 0, ENTRY, ENTRY + 4)]
+    code = assemble("mov %rcx,24(%rdi); ret", tmp_path)
+    flow = FunctionFlow(MACHINE.listing(code, 0), MACHINE)
+    tracker = Tracker(Program(fake, MACHINE), flow, 0, len(code))
+    tracker.before(0)
+    made = flow.instructions[0]
+    operands = Operands(Binary.__new__(Binary), fake, kernel=False, linked=True)
+    assert operands.resolve(tracker, 0, made, 0, made.memory[0]).type == "struct node"

@@ -17,7 +17,7 @@ from undwarf.types.layouts.located import INCOMPLETE, WIDER, Located, begins, is
 from undwarf.types.layouts.model import VOID, Kind
 from undwarf.types.layouts.virtual import is_method_table
 from undwarf.types.layouts.wholes import candidates, whole_around
-from undwarf.types.sources.places import TypeSource
+from undwarf.types.sources.places import Place, TypeSource
 from undwarf.types.uses.aliases import made_of_same
 from undwarf.types.uses.casts import read_as
 from undwarf.types.uses.characters import by_sign, in_a_row, in_said_array, leads_on, only_bytes
@@ -311,7 +311,7 @@ class Operands:
         self, tracker: Tracker, k: int, made: Instruction, number: int, operand: Memory, size: int
     ) -> Access:
         found = tracker.memory_variable(k, number)
-        if found is None:
+        if found is None or self._is_replaced(tracker, made, operand, found[0]):
             located = in_variable(tracker, k, operand, size) or in_array(tracker, k, operand, size)
             t = VOID
             if located is None and tracker.has_variables:
@@ -325,6 +325,14 @@ class Operands:
             return self._typed(made, operand, size, located or (NOTHING_KNOWN if described else _NO_TYPES), "variable")
         place, offset = found
         return self._typed(made, operand, size, locate(self._graph, place.type, 0, offset, size), "variable")
+
+    def _is_replaced(self, tracker: Tracker, made: Instruction, operand: Memory, place: Place) -> bool:
+        """Whether a store ends what is said of a variable. That was not at home there, off the stack, only its value
+        was known to be the same: what is put there is of something else, else the variable would be there still."""
+        at_home = place.register == tracker.program.machine.stack_pointer or not self._graph.is_scalar(place.type)
+        if operand.access != "w" or at_home:
+            return False
+        return place.high == made.next_address
 
     def _told_there(self, tracker: Tracker, k: int, number: int, where: Value, size: int) -> bool:
         """Whether a variable is said to be where an operand is that leads to one of several types, or, if it is just as
