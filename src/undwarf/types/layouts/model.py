@@ -444,10 +444,11 @@ class TypeGraph(TypeStore):
         """32 bits for what a type looks like, members and their types by name: equal for equal layouts, in all runs."""
         t = self.strip(t)
         record = self.record(t)
-        # Headers' types are in unit after unit: looking at all of their members again would load these.
+        # Headers' types are in unit after unit: looking at all of their members again would load these. Any are asked
+        # for at each access.
         shape = self._shape(t)
-        key = (shape, self.size(t))
-        known = self._layouts.get(key) if shape else None
+        key = (shape, self.size(t)) if shape else (0, t)
+        known = self._layouts.get(key)
         if known is not None:
             return known
         looks = (
@@ -460,7 +461,7 @@ class TypeGraph(TypeStore):
             self.canonical_name(record.target) if record.target else "",
         )
         found = crc32(repr(looks).encode("utf-8", "backslashreplace"))
-        if shape and not self._loading:
+        if not self._loading:
             self._layouts[key] = found
         return found
 
