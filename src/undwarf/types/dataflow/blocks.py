@@ -392,56 +392,35 @@ class Blocks:
             raise IndexError(k)
         return cython.cast(int, self.number[k])
 
-    @cython.locals(
-        flows="const unsigned char[::1]", templates="const unsigned int[::1]", rows="const long long[::1]",
-        at=cython.Py_ssize_t, first=cython.Py_ssize_t, word=cython.Py_ssize_t, bit=cython.int, flow=cython.int,
-    )  # fmt: skip
     def maker_within(self, k: cython.Py_ssize_t, register: int, lost: Any) -> int:
         """The last instruction of the same block that puts something into a register before another one; -1 for none.
         ``lost[call]`` are registers that a call changes; None where none changes this one."""
-        flows, templates, rows = self.listing.flows, self.listing.templates, self.listing.table.rows
-        word, bit, asks = ROW_WRITES + register // 64, register % 64, lost is not None
-        at, first = k, self.ints[self.of(k)]
-        while at > first:
-            at -= 1
-            flow = flows[at] & 15
-            if rows[templates[at] * ROW_WORDS + word] >> bit & 1 or (
-                asks and flow in (CALL, INDIRECT_CALL) and register in lost[at]
-            ):
-                return cython.cast(int, at)
-        return -1
+        listing = self.listing
+        first = self.ints[self.of(k)]
+        return _last_maker(listing.flows, listing.templates, listing.table.rows, first, k, register, lost)
 
     @cython.locals(
         flows="const unsigned char[::1]", templates="const unsigned int[::1]", rows="const long long[::1]",
         seen="unsigned char[::1]", room="int[::1]", n=cython.Py_ssize_t, at=cython.Py_ssize_t, i=cython.Py_ssize_t,
-        depth=cython.Py_ssize_t, left=cython.Py_ssize_t, word=cython.Py_ssize_t, bit=cython.int, flow=cython.int,
-        open=cython.bint, one=cython.Py_ssize_t, asks=cython.bint,
+        depth=cython.Py_ssize_t, left=cython.Py_ssize_t, last=cython.Py_ssize_t, one=cython.Py_ssize_t,
+        wanted=cython.Py_ssize_t,
     )  # fmt: skip
     def makers(self, k: cython.Py_ssize_t, register: int, most: int, lost: Any) -> list[int]:
         """The instructions that may have put into a register what it holds before another one, -1 for who enters; none
-        where so many instructions or more are to be gone back over. ``lost[call]`` are registers that a call changes;
-        None where none changes this one."""
+        where so many instructions or more are to be gone back over. ``lost`` is as for :meth:`maker_within`."""
         flows, templates, rows = self.listing.flows, self.listing.templates, self.listing.table.rows
-        word, bit, left, asks = ROW_WRITES + register // 64, register % 64, most, lost is not None
         seen, room = zeros("B", self.count), zeros("i", self.count + 1)
         found: list[int] = []
         room[0] = self.of(k)
-        at = k
-        depth = 1
+        wanted, left, at, depth = register, most, k, 1
         while depth:
             depth -= 1
             n = room[depth]
-            open = True
-            while open and at > self.ints[n]:
-                at -= 1
-                left -= 1
-                flow = flows[at] & 15
-                if rows[templates[at] * ROW_WORDS + word] >> bit & 1 or (
-                    asks and flow in (CALL, INDIRECT_CALL) and register in lost[at]
-                ):
-                    found.append(at)
-                    open = False
-            if open:
+            last = _last_maker(flows, templates, rows, self.ints[n], at, wanted, lost)
+            left -= at - (last if last >= 0 else self.ints[n])
+            if last >= 0:
+                found.append(last)
+            else:
                 if self.roots[n]:
                     found.append(-1)
                 for i in range(self.before[n], self.before[n + 1]):
@@ -495,3 +474,30 @@ class Blocks:
         if not 0 <= number < self.count:
             raise IndexError(number)
         return 0
+
+
+@cython.cfunc
+@cython.exceptval(-2)
+@cython.locals(
+    flows="const unsigned char[::1]", templates="const unsigned int[::1]", rows="const long long[::1]",
+    word=cython.Py_ssize_t, bit=cython.int, flow=cython.int, asks=cython.bint,
+)  # fmt: skip
+def _last_maker(
+    flows: Any,
+    templates: Any,
+    rows: Any,
+    first: cython.Py_ssize_t,
+    at: cython.Py_ssize_t,
+    register: cython.Py_ssize_t,
+    lost: Any,
+) -> cython.Py_ssize_t:
+    """The last instruction from ``first`` on, and before ``at``, that puts something into a register; -1 for none."""
+    word, bit, asks = ROW_WRITES + register // 64, register % 64, lost is not None
+    while at > first:
+        at -= 1
+        flow = flows[at] & 15
+        if rows[templates[at] * ROW_WORDS + word] >> bit & 1 or (
+            asks and flow in (CALL, INDIRECT_CALL) and register in lost[at]
+        ):
+            return at
+    return -1

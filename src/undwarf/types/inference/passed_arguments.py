@@ -2,6 +2,7 @@
 """What a function is given: by all that call it, take its address to have it called, or have that in their data."""
 
 from collections.abc import Mapping
+from typing import NamedTuple
 
 from undwarf.disasm.x86_64 import MACHINE
 from undwarf.types.dataflow.program import Program
@@ -36,6 +37,18 @@ _ONE_ELEMENT = frozenset(("bsearch", "lfind", "lsearch"))
 Told = list[tuple[int, ...]]
 """What each call gives: types that begin where a pointer leads to, none where that is not known."""
 _UNKNOWN: tuple[int, ...] = ()
+
+
+class _Call(NamedTuple):
+    """A call that the function ``by`` makes, by register what is tracked of what it gives, and where that is from."""
+
+    by: Inference
+    values: "Mapping[int, Value | None]"
+    sources: "Mapping[int, Held]"
+
+    def given(self, register: int) -> tuple[int, ...]:
+        """Types that begin where what is in a register leads to."""
+        return given_types(self.by, self.values.get(register), self.sources.get(register))
 
 
 class _Asked:
@@ -154,35 +167,36 @@ class PassedArguments:
                 as_declared(self._graph, t, asked.declared)
         self._stored_with(low, made, told)
         for _k, target, values, sources in made.webs.calls:
+            call = _Call(made, values, sources)
             if target == low:
                 for register, each in told.items():
-                    each += self._given(asked, function, made, values.get(register), sources.get(register))
+                    each += self._given(asked, function, call, register)
                 continue
-            self._called_back(asked, target, made, values, sources, told)
+            self._called_back(asked, target, call, told)
             callee = self._program.callee(target)
-            back = _CALLED_BACK.get(callee.name.partition("@")[0]) if callee is not None else None
+            name = callee.name.partition("@")[0] if callee is not None else ""
+            back = _CALLED_BACK.get(name)
             if back is None:
                 continue
             function_value = values.get(MACHINE.parameters[back[0]])
             if function_value is None or function_value[0] != ADDRESS or function_value[4] != low:
                 continue
-            size = self._element_size(callee.name if callee is not None else "", values)
+            size, elements = self._element_size(name, values)
             for n, source in enumerate(back[1]):
                 register = MACHINE.parameters[n]
                 if register in told:
-                    source_register = MACHINE.parameters[source]
-                    given = given_types(made, values.get(source_register), sources.get(source_register))
-                    if n in size[1]:
+                    given = call.given(MACHINE.parameters[source])
+                    if n in elements:
                         # Of what begins there, one element.
-                        given = tuple(t for t in given if self._graph.size(t) == size[0])
-                        asked.sizes.setdefault(register, set()).add(size[0])
+                        given = tuple(t for t in given if self._graph.size(t) == size)
+                        asked.sizes.setdefault(register, set()).add(size)
                     told[register].append(given)
         return told
 
-    def _given(self, asked: _Asked, function: int, made: Inference, value: Value | None, source: "Held | None") -> Told:
+    def _given(self, asked: _Asked, function: int, call: _Call, register: int) -> Told:
         """What an argument leads to: what the function that passes it is given itself, where it only passes it on."""
-        known = given_types(made, value, source)
-        outer = made.webs.entry_of(source[0]) if not known and source is not None and not source[1] else -1
+        known, source = call.given(register), call.sources.get(register)
+        outer = call.by.webs.entry_of(source[0]) if not known and source is not None and not source[1] else -1
         if outer < 0:
             return [known]
         if (function, outer) in asked.followed:
@@ -208,31 +222,22 @@ class PassedArguments:
         t = inner.declared.get(register, VOID)
         return [(t,)] if t else told[register]
 
-    def _element_size(self, name: str, values: "dict[int, Value | None]") -> tuple[int, tuple[int, ...]]:
+    def _element_size(self, name: str, values: "Mapping[int, Value | None]") -> tuple[int, tuple[int, ...]]:
         """(bytes of an element, which parameters of what is called lead to one) of a call that says so."""
-        plain = name.partition("@")[0]
-        value = values.get(MACHINE.parameters[ELEMENT_SIZES[plain]]) if plain in ELEMENT_SIZES else None
+        value = values.get(MACHINE.parameters[ELEMENT_SIZES[name]]) if name in ELEMENT_SIZES else None
         if value is None or value[0] != NUMBER or value[2]:
             return 0, ()
         elements: tuple[int, ...] = (0, 1)
-        if plain in _ONE_ELEMENT:
+        if name in _ONE_ELEMENT:
             elements = (1,)
         return value[4], elements
 
-    def _called_back(
-        self,
-        asked: _Asked,
-        target: int,
-        site: Inference,
-        values: dict[int, Value | None],
-        sources: "dict[int, Held]",
-        told: dict[int, Told],
-    ) -> None:
+    def _called_back(self, asked: _Asked, target: int, call: _Call, told: dict[int, Told]) -> None:
         """What a function of the program that is given another one's address gives that when it calls it."""
         passed = [
             register
             for register in MACHINE.parameters
-            if (value := values.get(register)) is not None and value[0] == ADDRESS and value[4] == asked.low
+            if (value := call.values.get(register)) is not None and value[0] == ADDRESS and value[4] == asked.low
         ]
         if not passed or target not in self._functions or target == asked.low:
             return
@@ -250,25 +255,17 @@ class PassedArguments:
                 found = given_types(made, known.get(register), source)
                 if not found and outer >= 0:
                     # It goes on with what it was given itself.
-                    found = given_types(site, values.get(outer), sources.get(outer))
+                    found = call.given(outer)
                 each.append(found)
         if not called:
-            self._kept_with(passed[0], target, site, values, sources, told)
+            self._kept_with(passed[0], target, call, told)
 
-    def _kept_with(
-        self,
-        function: int,
-        target: int,
-        site: Inference,
-        values: dict[int, Value | None],
-        sources: "dict[int, Held]",
-        told: dict[int, Told],
-    ) -> None:
+    def _kept_with(self, function: int, target: int, call: _Call, told: dict[int, Told]) -> None:
         """What is given together with a function's address to somebody who keeps both: what any pointer may be goes to
         the function when that is called."""
         for to, kept in self._contexts.kept_by(target).get(function, ()):
             if to in told:
-                told[to].append(given_types(site, values.get(kept), sources.get(kept)))
+                told[to].append(call.given(kept))
 
     def _stored_with(self, low: int, made: Inference, told: dict[int, Told]) -> None:
         """What a function stores in the member beside that in which it stores another one's address."""
@@ -309,8 +306,9 @@ class PassedArguments:
             for made in [one for one in inferred if one is not None]:
                 for called, values, sources in made.webs.called:
                     if graph.same(called, graph.target(member)):
+                        call = _Call(made, values, sources)
                         for register, each in told.items():
-                            each.append(given_types(made, values.get(register), sources.get(register)))
+                            each.append(call.given(register))
 
     def _global_at(self, address: int) -> tuple[int, ...]:
         """Types of which one begins at an address of data."""

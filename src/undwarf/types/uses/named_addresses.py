@@ -13,8 +13,8 @@ from undwarf.types.dataflow.tracking import Named, Tracker
 from undwarf.types.dataflow.values import ADDRESS, FRAME, OBJECT, Value
 from undwarf.types.layouts.located import Located
 from undwarf.types.layouts.model import VOID, TypeGraph
+from undwarf.types.uses.makers import makers
 from undwarf.types.uses.pointer_uses import expected
-from undwarf.types.uses.said_parts import makers
 
 __all__ = ["named_there"]
 
@@ -46,7 +46,7 @@ def named_there(tracker: Tracker, k: int, operand: Memory, where: Value, size: i
     graph = tracker.graph
     # What is handed out may be larger, and be cleared as a whole.
     found = [one for one in named if 0 <= one[2] <= graph.size(one[1]) - (1 if size >= _VECTOR else size)]
-    first = [one for one in found if _comes_first(tracker, one[0], k)]
+    first = [one for one in found if _leads_over(tracker, one[0], k)]
     tracker.before(k)
     found = first if first or not where[2] else found
     return _member(tracker, {(graph.canonical(t), offset): t for _at, t, offset in found}, size)
@@ -212,7 +212,7 @@ def _origins(tracker: Tracker, k: int, register: int) -> Iterator[tuple[Origin, 
             return
 
 
-def _comes_first(tracker: Tracker, at: int, k: int) -> bool:
+def _leads_over(tracker: Tracker, at: int, k: int) -> bool:
     """Whether every way to an instruction goes over another one, or both are on one way."""
     blocks = tracker.flow.blocks
     over, number = blocks.of(at), blocks.of(k)

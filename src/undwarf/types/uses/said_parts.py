@@ -4,20 +4,16 @@ A pointer to a tree's node is one to what all nodes begin with; which tree it is
 the node holds is said to be so many bytes behind the same register, or the variable itself to be there.
 """
 
-from collections.abc import Container, Mapping
-
-from undwarf.disasm import NONE, Flow, Memory
-from undwarf.disasm.listing import TARGETED
+from undwarf.disasm import NONE, Memory
 from undwarf.types.dataflow.tracking import Tracker
 from undwarf.types.dataflow.values import OBJECT, Value
 from undwarf.types.layouts.located import Located
 from undwarf.types.sources.places import PlaceKind
+from undwarf.types.uses.makers import makers
 
-__all__ = ["in_whole_of_parts", "makers"]
+__all__ = ["in_whole_of_parts"]
 
 _MEMORY, _VALUE = PlaceKind.MEMORY, PlaceKind.VALUE
-_MOST = 2048
-"""Instructions in which it is looked for what put a value into a register, at most."""
 
 Parts = set[tuple[int, int]]
 """(type, how far behind what a register holds it begins)."""
@@ -86,42 +82,3 @@ def _parts_of_same(tracker: Tracker, k: int, register: int) -> Parts:
         if at is not None and at != k and _parts_at(tracker, at, register) and made <= makers(tracker, at, register):
             found |= _parts_at(tracker, at, register)
     return found
-
-
-def makers(tracker: Tracker, k: int, register: int) -> frozenset[int]:
-    """The instructions that may have put into a register what it holds before another one, -1 for who enters; empty
-    where these are too far away to be found."""
-    blocks, lost = tracker.flow.blocks, _lost(tracker) if register in tracker.questions.calls.lost else None
-    last = blocks.maker_within(k, register, lost)
-    if last >= 0:
-        return frozenset((last,))
-    # Of a block's many instructions all ask for the same.
-    number = blocks.of(k)
-    found = tracker.makers.get((number, register))
-    if found is None:
-        first = blocks.first(number)
-        found = tracker.makers[number, register] = frozenset(blocks.makers(first, register, _MOST, lost))
-    return found
-
-
-def _lost(tracker: Tracker) -> Mapping[int, Container[int]]:
-    """By call, the registers that do not hold behind it what they held before."""
-    if tracker.lost is None:
-        tracker.lost = _Lost(tracker)
-    return tracker.lost
-
-
-class _Lost(dict[int, Container[int]]):
-    """The same, each looked for when it is asked for."""
-
-    def __init__(self, tracker: Tracker) -> None:
-        self._instructions, self._calls = tracker.flow.instructions, tracker.questions.calls
-
-    def __missing__(self, call: int) -> Container[int]:
-        instructions, calls = self._instructions, self._calls
-        found = self[call] = (
-            calls.changed(instructions.targets[call] & 0xFFFFFFFFFFFFFFFF)
-            if instructions.flows[call] == Flow.CALL | TARGETED
-            else calls.lost
-        )
-        return found
