@@ -7,11 +7,12 @@ may be wrong (optimizers let variables stay with registers that hold something d
 """
 
 from collections.abc import Mapping
+from functools import cached_property
 from math import gcd
 
 import cython
 
-from undwarf.buffers import longer
+from undwarf.buffers import absent, longer
 from undwarf.disasm.listing import Listing
 from undwarf.types.dataflow.calls import REGISTERS, Calls
 from undwarf.types.dataflow.globals import Globals
@@ -478,22 +479,43 @@ class Questions:
         return (canonical, whole) in self._walked or (canonical, -whole) in self._walked
 
     @cython.locals(
-        rows="const long long[::1]", seeds="const int[::1]", n=cython.Py_ssize_t, at=cython.longlong,
-        which=cython.longlong,
+        rows="const long long[::1]", seeds="const int[::1]", first="const int[::1]", later="const int[::1]",
+        n=cython.Py_ssize_t, at=cython.longlong,
     )  # fmt: skip
     def said_of(self, register: int, pc: int) -> list[Value]:
         """What the variables that are told by a register say it holds."""
         rows, seeds = self.in_registers, self.seeds
-        at, which = pc - self._low, register
+        first, later = self._by_register
+        at = pc - self._low
         found = []
-        for n in range(len(seeds) // 2):
-            if rows[_WORDS * n + 3] == which and rows[_WORDS * n] <= at < rows[_WORDS * n + 1]:
+        n = first[register] if 0 <= register < len(first) else -1
+        while n >= 0:
+            if rows[_WORDS * n] <= at < rows[_WORDS * n + 1]:
                 if seeds[2 * n + 1] < 0:
                     self.seeds[2 * n + 1] = self._said(n)
                 value: Value | None = self.values.of(seeds[2 * n + 1])
                 if value is not None:
                     found.append(value)
+            n = later[n]
         return found
+
+    @cached_property
+    @cython.locals(
+        rows="const long long[::1]", first="int[::1]", later="int[::1]",
+        n=cython.Py_ssize_t, which=cython.longlong, highest=cython.longlong,
+    )  # fmt: skip
+    def _by_register(self) -> "tuple[memoryview[int], memoryview[int]]":
+        """By register its first row in `in_registers`, by row the next of the same register; -1 for none."""
+        rows, highest = self.in_registers, -1
+        for n in range(len(self.seeds) // 2):
+            highest = max(highest, rows[_WORDS * n + 3])
+        first, later = absent("i", highest + 1), absent("i", len(self.seeds) // 2)
+        for n in range(len(self.seeds) // 2 - 1, -1, -1):
+            which = rows[_WORDS * n + 3]
+            if which >= 0:
+                later[n] = first[which]
+                first[which] = n
+        return first, later
 
     def locate(self, value: Value, size: int) -> Located | str:
         """What is at an address inside an object or a global."""

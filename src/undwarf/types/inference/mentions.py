@@ -2,9 +2,11 @@
 """Where a program's code and data speak of its functions, and code of the variables that have their addresses."""
 
 from bisect import bisect_left
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING
+
+import cython
 
 from undwarf.buffers import zeros
 from undwarf.elf import ElfFile
@@ -59,10 +61,29 @@ class Mentions:
     def stored(self) -> dict[int, list[int]]:
         """By function, the places in data that hold its address."""
         found: dict[int, list[int]] = {}
-        for place, value in self._words():
+        if self._elf.kind == _EXECUTABLE:
+            for words, address in self._data():
+                self._find_stored(words, address, found)
+            return found
+        for place, value in self._moved.items():
             if value in self._functions:
                 found.setdefault(value, []).append(place)
         return found
+
+    @cython.locals(
+        words="const unsigned long long[::1]", starts="const unsigned long long[::1]",
+        lowest=cython.ulonglong, highest=cython.ulonglong, value=cython.ulonglong, k=cython.Py_ssize_t,
+    )  # fmt: skip
+    def _find_stored(self, words: "memoryview[int]", address: int, found: dict[int, list[int]]) -> None:
+        """Adds where functions' addresses are among the words of data at an address."""
+        starts = self._starts
+        if not len(starts):
+            return
+        lowest, highest = starts[0], starts[len(starts) - 1]
+        for k in range(len(words)):
+            value = words[k]
+            if lowest <= value <= highest and value in self._functions:
+                found.setdefault(value, []).append(address + 8 * k)
 
     def placed(self, low: int, high: int) -> list[tuple[int, int]]:
         """The places in a range of data that hold functions' addresses, and these functions."""
@@ -121,10 +142,8 @@ class Mentions:
             found.append(References(data, section.address, starts, constants=fixed))
         return found
 
-    def _words(self) -> Iterable[tuple[int, int]]:
-        if self._elf.kind != _EXECUTABLE:
-            yield from self._moved.items()
-            return
+    def _data(self) -> "Iterator[tuple[memoryview[int], int]]":
+        """The words of data that are addresses as they are, and where they begin."""
         left = self._elf.limits.call_scan_bytes
         for section in self._elf.sections:
             if section.name not in (".data", ".rodata", ".data.rel.ro"):
@@ -133,5 +152,4 @@ class Mentions:
             if data is None or len(data) > left or section.address % 8:
                 continue
             left -= len(data)
-            for k, value in enumerate(memoryview(bytes(data[: len(data) // 8 * 8])).cast("Q")):
-                yield section.address + 8 * k, value
+            yield memoryview(bytes(data[: len(data) // 8 * 8])).cast("Q"), section.address
