@@ -82,6 +82,9 @@ NOINLINE int answered(struct page *p, struct page **first)
 NOINLINE char *other(struct page *p) { p->n++; return p->text; }
 NOINLINE unsigned either(struct page *p)
 { unsigned n = *(p->n > 3 ? (other(p), (const unsigned char *)p->text) : p->data); return n * 3 + (n > 127); }
+struct body { float x, y; int n; };
+NOINLINE float pooled(struct page *p, unsigned i)
+{ struct body *b = (struct body *)(p->data + (unsigned long)i * p->n); b->x += b->y; return b->x; }
 int main(int argc, char **argv)
 { struct page p = { malloc(99), malloc(99), argc }, q = { malloc(99), malloc(99), argc };
   counts(&p); keeps(&p, &q); chained(&q); header(&p, argc, 2); argc += hashed(&p) + every_fifth(p.data, argc);
@@ -90,7 +93,7 @@ int main(int argc, char **argv)
   struct page *first = 0; argc += answered(&p, &first);
   argc += is_header(&p) + kept(&p, -argc) + chosen(&p, argc) + parted(&p, argc);
   argc += trimmed(malloc(99)); write_label(&p); argc += *write_behind(malloc(99));
-  return read_four(&p) + is_text(&p) + either(&q); }
+  return read_four(&p) + is_text(&p) + either(&q) + pooled(&p, argc); }
 """
 COMPILERS = [("gcc", "-O1"), ("gcc", "-O2"), ("clang", "-O1"), ("clang", "-O2")]
 
@@ -138,6 +141,10 @@ def test_numbers_at_one_place_on_different_ways_are_no_members(program: Path) ->
     assert told(program, "chosen", 2) <= {"unsigned char", "short unsigned int"}
     assert told(program, "chosen", 8) <= {"struct page", "unsigned char", "long unsigned int"}
     assert None in told(program, "parted", 8)
+
+
+def test_numbers_with_a_point_are_no_bytes(program: Path) -> None:
+    assert "unsigned char" not in told(program, "pooled", 4)
 
 
 def test_bytes_that_go_where_bytes_are_stay_bytes(program: Path) -> None:

@@ -20,7 +20,7 @@ from undwarf.types.layouts.wholes import candidates, whole_around
 from undwarf.types.sources.places import Place, TypeSource
 from undwarf.types.uses.aliases import made_of_same
 from undwarf.types.uses.casts import read_as
-from undwarf.types.uses.characters import by_sign, in_a_row, in_said_array, leads_on, only_bytes
+from undwarf.types.uses.characters import by_sign, in_a_row, in_said_array, leads_on, only_bytes, said_to_be_bytes
 from undwarf.types.uses.dispatches import table_at
 from undwarf.types.uses.either import one_of_members, one_of_places
 from undwarf.types.uses.headers import in_header
@@ -230,6 +230,8 @@ class Operands:
             # Nobody accesses a part of an address: it is something else than one of several that are alike.
             return True
         characters = graph.is_scalar(located.type) and graph.size(located.type) == 1
+        if characters and 1 < size < _VECTOR and not said_to_be_bytes(tracker, k, number, bool(where[2])):
+            return True
         if characters and 1 < size < _VECTOR and used_in_parts(tracker, k, number, size):
             return True
         if characters and leads_on(tracker, k, number):

@@ -101,11 +101,21 @@ class Variables:
             lead = self._meant(node, lead)
             if not lead:
                 return VOID
+        elif (
+            lead
+            and graph.is_aggregate(lead)
+            and not node.compared
+            and any(one is not None and one.key[0] == "slot" for one in node.origins)
+        ):
+            # It is a copy that nothing seems to be done with: bytes are counted from it.
+            return VOID
         if lead and graph.is_aggregate(lead) and graph.canonical_name(lead).endswith("(anonymous)"):
             # No variable leads to what has no name; to a part of a union maybe, told by what is accessed.
             lead = self._variant(node, lead)
             if not lead:
                 return VOID
+        if lead and self._goes_over_parts(node, lead):
+            return VOID
         if lead:
             return graph.pointer_to(lead) if size == 8 else VOID
         if node.floats:
@@ -122,7 +132,8 @@ class Variables:
                 # Addresses are compared like that too.
                 return VOID
             if only and self._is_signed(only) in (signed, None):
-                return only
+                # Compared with a sign, it is only put where one of several is kept that have none.
+                return integer(graph, size, signed=True) if signed and self._is_without_sign(only) else only
             if only and not signed and not node.unsigned:
                 # It may have been made one without a sign only to be made larger.
                 return VOID
@@ -140,6 +151,21 @@ class Variables:
         if len(summed) != 1 or None in summed or self._meets_unsigned(node):
             return VOID
         return integer(graph, size, signed=True in summed)
+
+    def _goes_over_parts(self, node: Node, lead: int) -> bool:
+        """Whether a pointer that leads to an object is moved on inside of that, or only counted from in parts of it:
+        it may be a pointer to the first of these as well."""
+        graph = self._graph
+        size = graph.size(lead)
+        if not graph.is_aggregate(lead) or not size:
+            return False
+        counted = not node.touched and any(each % size for each in node.elements)
+        return counted or any(step % size for step in node.steps)
+
+    def _is_without_sign(self, t: int) -> bool:
+        """Whether a type is one of several numbers none of which is negative."""
+        record = self._graph.record(self._graph.strip(t))
+        return record.kind == Kind.ENUM and not record.signed
 
     def _meant(self, node: Node, lead: int) -> int:
         """What a variable leads to, by all that is done behind it: more than it is given, if it was made that by a

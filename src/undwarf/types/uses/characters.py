@@ -15,7 +15,7 @@ from undwarf.types.dataflow.values import NUMBER, OBJECT, Value
 from undwarf.types.layouts.located import Located
 from undwarf.types.layouts.model import VOID, TypeGraph
 
-__all__ = ["by_sign", "in_a_row", "in_said_array", "leads_on", "only_bytes"]
+__all__ = ["by_sign", "in_a_row", "in_said_array", "leads_on", "only_bytes", "said_to_be_bytes"]
 
 _LOAD, _STORE, _CONSTANT = Action.LOAD, Action.STORE, Action.CONSTANT
 
@@ -68,6 +68,19 @@ def only_bytes(tracker: Tracker, k: int, number: int, where: Value, size: int) -
         return None
     field = graph.member_at(where[1], 0, size)
     return Located(where[1], 0, field, "array") if field is not None else None
+
+
+def said_to_be_bytes(tracker: Tracker, k: int, number: int, counted: bool) -> bool:
+    """Whether several bytes at once may be only these, by what is said of the pointer: a number with a point never is,
+    and what is ``counted`` from where bytes begin, or of which no variables are known, is a member of something that
+    was put among them at least as often. The tracker stands before instruction ``k``."""
+    instructions, graph = tracker.flow.instructions, tracker.graph
+    operand, pc = instructions[k].memory[number], instructions.address_of(k)
+    if operand.floating or not tracker.has_variables:
+        return False
+    registers = (operand.base, operand.index) if counted else ()
+    said = [one for register in registers for one in tracker.questions.said_of(register, pc)]
+    return not counted or any(graph.is_scalar(one[1]) and graph.size(one[1]) == 1 for one in said)
 
 
 def leads_on(tracker: Tracker, k: int, number: int) -> bool:
