@@ -21,8 +21,18 @@ NOINLINE unsigned hash(const struct key *k)
   for (unsigned long i = 0; i < sizeof *k; i++) h = h * 33 ^ b[i]; return h + k->from; }
 NOINLINE float moved(struct pool *p, long i)
 { struct body *b = (struct body *)(p->data + i * p->size); b->x += b->dx; b->seen++; p->n++; return b->y; }
+struct spare { struct spare *next; unsigned magic, number; };
+struct head { unsigned number; unsigned short n, low, high, flags; unsigned sum; };
+struct store { struct spare *spare; unsigned char *arena; unsigned n; };
+static inline void *page(struct store *s)
+{ struct spare *f = s->spare; if (f) { s->spare = f->next; s->n = f->number; return f; }
+  return s->arena + s->n++ * 512; }
+NOINLINE int begun(struct store *s)
+{ struct head *h = page(s); if (!h) return 0;
+  h->number = s->n; h->n = 0; h->flags = 1; h->low = 16; h->high = 512; h->sum = 0; return 1; }
 int main(int argc, char **argv)
-{ static struct book b; static struct app a; static struct key k; static struct body all[4];
+{ static struct store store; static struct spare spare; store.spare = &spare; argc += begun(&store);
+  static struct book b; static struct app a; static struct key k; static struct body all[4];
   static struct pool p = { (unsigned char *)all, sizeof *all };
   opened(&b); return named(&a, argv[0]) + hash(&k) + moved(&p, argc); }
 """
@@ -43,3 +53,10 @@ def test_members_of_what_is_put_into_bytes_are_no_bytes(plain: Path, optimized: 
     for program in (plain, optimized, built(tmp_path, "-O1", SOURCE)):
         assert "struct pool.data" in answers(program, "moved")
         assert not [one for one in accesses(program, "moved") if one.size == 4 and one.type == "unsigned char"]
+
+
+def test_nobody_accesses_the_middle_of_an_address(optimized: Path) -> None:
+    told = answers(optimized, "begun")
+    assert {"struct store.spare", "struct store.n", "struct spare.next", "struct spare.number"} <= told
+    stores = [one for one in accesses(optimized, "begun") if one.access == "w" and one.countable]
+    assert not [one for one in stores if one.type == "struct spare"]

@@ -13,7 +13,7 @@ from undwarf.types.dataflow.tracking import Tracker
 from undwarf.types.dataflow.values import ADDRESS, FRAME, OBJECT, PERCPU, THREAD, Value
 from undwarf.types.layouts.arrays import before_array, is_of_smaller
 from undwarf.types.layouts.locate import locate, one_of_two
-from undwarf.types.layouts.located import INCOMPLETE, WIDER, Located, begins, is_member
+from undwarf.types.layouts.located import INCOMPLETE, WIDER, Located, begins, begins_inside_pointer, is_member
 from undwarf.types.layouts.model import VOID, Kind
 from undwarf.types.layouts.virtual import is_method_table
 from undwarf.types.layouts.wholes import candidates, whole_around
@@ -236,6 +236,10 @@ class Operands:
             return True
         if characters and leads_on(tracker, k, number):
             return True
+        if not where[2] and not tracker.has_variables and graph.is_aggregate(located.type):
+            others = tracker.others(k, number)
+            if any(begins_inside_pointer(graph, located.type, located.offset + apart) for apart, _each in others):
+                return True
         many = size >= _VECTOR and characters
         if where[2] or not (many or located.how in ("array", "container")):
             return False

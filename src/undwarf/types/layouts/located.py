@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from undwarf.types.layouts.model import Field, TypeGraph
 
-__all__ = ["INCOMPLETE", "WIDER", "Located", "begins", "is_member", "value_of"]
+__all__ = ["INCOMPLETE", "WIDER", "Located", "begins", "begins_inside_pointer", "is_member", "value_of"]
 
 INCOMPLETE = "incomplete type"
 """Why it is not known what is touched behind a pointer to what is only declared."""
@@ -45,6 +45,12 @@ def begins(graph: TypeGraph, t: int, offset: int, size: int) -> bool:
         return True
     found = graph.member_at(t, offset, size) if 0 <= offset <= graph.size(t) - size and size >= _VECTOR else None
     return found is not None and not found.offset
+
+
+def begins_inside_pointer(graph: TypeGraph, t: int, offset: int) -> bool:
+    """Whether what is at an offset of a type is in the middle of an address: nobody accesses that."""
+    found = graph.member_at(t, offset, 1) if 0 < offset < graph.size(t) else None
+    return found is not None and found.offset > 0 and graph.is_pointer(found.type)
 
 
 def value_of(graph: TypeGraph, found: Located, size: int) -> int:
