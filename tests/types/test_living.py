@@ -150,7 +150,8 @@ def test_a_variable_that_is_said_to_be_there_is_a_use(tmp_path: Path) -> None:
     asked: list[int] = []
     program = Program(fake, MACHINE, changed_by=lambda address: asked.append(address))
     Tracker(program, FunctionFlow(MACHINE.listing(code, 0), MACHINE), 0, len(code))
-    assert len(asked) == 1
+    # Binaries remember it.
+    assert len(set(asked)) == 1
 
 
 @pytest.mark.parametrize(("returns", "looked"), [(True, 0), (False, 1)])

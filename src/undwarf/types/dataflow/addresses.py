@@ -19,7 +19,7 @@ from undwarf.types.dataflow.globals import Globals
 from undwarf.types.dataflow.interned import Values
 from undwarf.types.dataflow.program import Program
 from undwarf.types.dataflow.reconciling import Reconciler
-from undwarf.types.dataflow.stale import without_stale
+from undwarf.types.dataflow.stale import cut_at_calls, cut_at_inner, without_stale
 from undwarf.types.dataflow.values import (
     ADDRESS,
     ANY,
@@ -43,7 +43,7 @@ from undwarf.types.layouts.located import Located
 from undwarf.types.layouts.model import VOID
 from undwarf.types.layouts.virtual import is_method_table, virtual_base, virtual_base_behind
 from undwarf.types.sources.calling import argument_registers, stack_arguments
-from undwarf.types.sources.place_table import WORDS, sorted_places, table_of
+from undwarf.types.sources.place_table import WORDS, behind_calls, sorted_places, table_of
 from undwarf.types.sources.places import GlobalVariable, Place, PlaceKind, Prototype
 
 __all__ = ["Questions"]
@@ -85,14 +85,19 @@ class Questions:
         self._unfollowed = False
         """Whether variables are told to be in registers in all of their scopes, and not followed."""
         of_frame = (program.machine.stack_pointer, program.machine.frame_pointer)
-        found = sorted_places(self.places, self.size, of_frame, self.graph.is_aggregate)
-        if found.always:
-            kept, self._unfollowed = without_stale(
-                list(self.places), low, high, listing, self.calls.lost, program.changed_by
-            )
-            if self._unfollowed:
+        behind, lost = behind_calls(listing.flows, listing.offsets), self.calls.lost_bits[0]
+        found = sorted_places(self.places, self.size, of_frame, self.graph.is_aggregate, behind, lost)
+        if found.always or found.over_calls:
+            places = kept = list(self.places)
+            if found.always:
+                kept, self._unfollowed = without_stale(kept, low, high, listing, self.calls.lost, program.changed_by)
+            if found.over_calls and not self._unfollowed:
+                kept = cut_at_calls(kept, listing, self.calls.lost, self.calls.refutes)
+            if found.always:
+                kept = cut_at_inner(kept, low, high, listing)
+            if kept != places:
                 self.places = table_of(kept, low, self.size)
-                found = sorted_places(self.places, self.size, of_frame, self.graph.is_aggregate)
+                found = sorted_places(self.places, self.size, of_frame, self.graph.is_aggregate, behind, lost)
         self.has_variables = bool(self.places)
         self._pointing = found.pointing_rows
         """Of the variables whose value is the address of a place in the frame."""

@@ -191,6 +191,20 @@ class Calls:
         changed = self._program.changed_by(target & 0xFFFFFFFFFFFFFFFF)
         return self.lost if changed is None else tuple(one for one in changed if one < REGISTERS)
 
+    def refutes(self, target: int | None, register: int) -> bool | None:
+        """Whether a register, of those that callees may change, surely holds something else behind a call of what is
+        at an address, None for what is not known; None where it may."""
+        if target is None:
+            # A kernel's code is changed at such calls, for what leaves more alone.
+            return None if self._program.kernel else True
+        prototype = self._program.callee(target & 0xFFFFFFFFFFFFFFFF)
+        if prototype is not None and (prototype.name in _TRANSPARENT or prototype.name.startswith(_THUNK)):
+            return False if prototype.name in _TRANSPARENT else None
+        changed = self._program.changed_by(target & 0xFFFFFFFFFFFFFFFF)
+        if changed is not None:
+            return register in changed
+        return True if register == self._machine.result and prototype is not None and prototype.returns else None
+
     def changed_bits(self, target: int) -> tuple[int, int]:
         """The same as bits: of registers below 64, and of those above."""
         return _bits(self.changed(target))

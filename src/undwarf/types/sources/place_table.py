@@ -5,11 +5,12 @@ from collections.abc import Callable, Sequence
 from typing import overload
 
 import cython
+from cython.cimports.undwarf.disasm.flows import CALL, INDIRECT_CALL
 
 from undwarf.buffers import zeros
 from undwarf.types.sources.places import Place
 
-__all__ = ["WORDS", "PlaceTable", "SortedPlaces", "sorted_places", "table_of", "words_of"]
+__all__ = ["WORDS", "PlaceTable", "SortedPlaces", "behind_calls", "sorted_places", "table_of", "words_of"]
 
 WORDS = 9
 """Of a row that says where a variable is: how far behind the function's begin it begins to be valid, and ends; its
@@ -165,16 +166,19 @@ def _distance(address: int, first: int, most: int) -> int:
 class SortedPlaces:
     """Places by what they say. ``in_registers``: what a register holds - its value, or where it is, as of what is
     passed by address; ``in_frame``: what is in memory, which may be both; ``pointing``: the address of a place in the
-    frame. ``always``: whether one is in a register in all of the function.
+    frame. ``always``: whether one is in a register in all of the function; ``over_calls``: whether one is said to be on
+    both sides of a call in a register that callees may change.
 
     ``register_rows``, ``frame_rows`` and ``pointing_rows`` are their rows, ``strays`` and ``seeds`` those and the
     registers of the first, each with -1: what that holds is asked for later.
     """
 
-    def __init__(self, table: PlaceTable, numbers: "tuple[memoryview, memoryview, memoryview]", always: bool) -> None:
+    def __init__(
+        self, table: PlaceTable, numbers: "tuple[memoryview, memoryview, memoryview]", always: bool, over_calls: bool
+    ) -> None:
         self.in_registers, self.in_frame, pointing = numbers
         self.pointing_rows = _picked(table, pointing)[0]
-        self.always = always
+        self.always, self.over_calls = always, over_calls
         self.register_rows, self.strays, self.seeds = _picked(table, self.in_registers)
         self.frame_rows = _picked(table, self.in_frame)[0]
 
@@ -184,11 +188,22 @@ class SortedPlaces:
     kind=cython.longlong, used=cython.Py_ssize_t, in_frame=cython.Py_ssize_t, in_value=cython.Py_ssize_t,
     always=cython.bint, end=cython.longlong,
     stack_pointer=cython.longlong, frame_pointer=cython.longlong, register=cython.longlong, of_register=cython.bint,
+    over=cython.bint, behind="const unsigned int[::1]", changed=cython.ulonglong, calls=cython.Py_ssize_t,
+    first=cython.Py_ssize_t, last=cython.Py_ssize_t, middle=cython.Py_ssize_t,
 )  # fmt: skip
 def sorted_places(
-    table: PlaceTable, size: int, of_frame: tuple[int, int], is_aggregate: Callable[[int], bool]
+    table: PlaceTable,
+    size: int,
+    of_frame: tuple[int, int],
+    is_aggregate: Callable[[int], bool],
+    calls_of: "memoryview[int]",
+    lost: int,
 ) -> SortedPlaces:
-    """The places of a function of so many bytes, whose frame is counted from two registers."""
+    """The places of a function of so many bytes, whose frame is counted from two registers. ``calls_of`` (I): where
+    what follows a call begins in it; ``lost``, as bits: the registers that callees may change."""
+    behind, changed = calls_of, lost
+    calls = len(behind)
+    over = False
     rows = table.rows
     end = size
     stack_pointer, frame_pointer = of_frame
@@ -201,6 +216,16 @@ def sorted_places(
             registers[used] = n
             used += 1
             always = always or (rows[_WORDS * n] <= 0 and rows[_WORDS * n + 1] >= end)
+            register = rows[_WORDS * n + 3]
+            if kind == _IN_REGISTER and not over and 0 <= register < 64 and changed >> register & 1:
+                first, last = 0, calls
+                while first < last:
+                    middle = (first + last) // 2
+                    if behind[middle] > rows[_WORDS * n]:
+                        last = middle
+                    else:
+                        first = middle + 1
+                over = first < calls and behind[first] < rows[_WORDS * n + 1]
         elif kind == _CFA_VALUE:
             pointing[in_value] = n
             in_value += 1
@@ -213,7 +238,26 @@ def sorted_places(
                 registers[used] = n
                 used += 1
     numbers = memoryview(registers)[:used], memoryview(frame)[:in_frame], memoryview(pointing)[:in_value]
-    return SortedPlaces(table, numbers, always)
+    return SortedPlaces(table, numbers, always, over)
+
+
+@cython.boundscheck(False)
+@cython.wraparound(False)
+@cython.locals(
+    flows="const unsigned char[::1]", offsets="const unsigned int[::1]", into="unsigned int[::1]",
+    k=cython.Py_ssize_t, used=cython.Py_ssize_t,
+)  # fmt: skip
+def behind_calls(flows_of: "memoryview[int]", offsets_of: "memoryview[int]") -> "memoryview[int]":
+    """Where what follows a call begins in a function (I), whose instructions' flows (B) and offsets (I) are given."""
+    flows, offsets = flows_of, offsets_of
+    made = into = zeros("I", len(flows))
+    used = 0
+    # There are as many offsets as flows.
+    for k in range(len(flows) - 1):
+        if flows[k] & 15 in (CALL, INDIRECT_CALL):
+            into[used] = offsets[k + 1]
+            used += 1
+    return made[:used]
 
 
 @cython.boundscheck(False)

@@ -52,8 +52,10 @@ def _said(tracker: Tracker, k: int, register: int) -> set[tuple[int, int]]:
                 held -= set(tracker.questions.calls.lost)
             at, left = at + 1, left - 1
             if at < end:
-                pc = instructions.address_of(at)
-                told = [value for one in held for value in tracker.questions.said_of(one, pc)]
+                pc, follow = instructions.address_of(at), instructions[at]
+                # What is said from where a register is filled on is said of what comes into it.
+                kept = held - (set(follow.writes) - set(follow.reads))
+                told = [value for one in kept for value in tracker.questions.said_of(one, pc)]
                 if told:
                     found.update((value[1], value[4]) for value in told if value[0] == OBJECT and not value[2])
                     break

@@ -1,0 +1,78 @@
+"""Variables that compilers do not follow are said to be in a register in all of their scope, whatever else is in it."""
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from fakes import accesses
+
+SOURCE = r"""
+#define NOINLINE __attribute__((noinline, noclone))
+struct one { int a, b; struct one *next; long c, d[9]; };
+struct two { long x, y; struct two *next; int z; };
+struct one *volatile ones; struct two *volatile twos;
+void *volatile any;
+NOINLINE void *give(int n) { return n ? any : 0; }
+static inline long within(struct one *q)
+{ long s = q->c; for (int i = 0; i < 3; i++) s += ((struct two *)give(s))->z; return s; }
+NOINLINE long over(int n)
+{ long s = 0; { struct one *v = ones; s += within(v); }
+  s += ((long *)give(n))[1];
+  { struct one *v = ones; s += within(v); } return s; }
+NOINLINE void take(void *p) { any = p; }
+NOINLINE long given(struct one *p, int n)
+{ long s = 0;
+  for (int i = 0; i < n; i++) {
+    struct one *q = ones; s += q->a; s += q->c;
+    if (s & 1) { struct two *t = give(n); s += t->x + t->z; take(t); }
+    else { struct two *t = twos; s += t->y; }
+    struct two *u = give(i); s += u->x;
+    s += ((struct one *)give(s))->c; }
+  return s + p->b; }
+NOINLINE long inner(int n)
+{ struct one *q = any; long s = q->a; s += q->c;
+  do { struct two *t = any; s += t->z; s += t->y; } while (s & 1);
+  return s + n; }
+int main(int argc, char **argv)
+{ struct two t = { argc }; t.next = &t; any = &t; struct one o = { argc }; ones = &o; twos = &t;
+  return over(argc) + given(&o, argc) + inner(argc); }
+"""
+
+
+@pytest.fixture(scope="module", params=["-O2", "-O1"])
+def program(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    if shutil.which("gcc") is None:
+        pytest.skip("no gcc")
+    folder = tmp_path_factory.mktemp("untracked")
+    (folder / "a.c").write_text(SOURCE)
+    command = ["gcc", request.param, "-g", "-fno-var-tracking", "-o", folder / "a", folder / "a.c"]
+    if subprocess.run(command, capture_output=True, check=False).returncode:
+        pytest.skip("gcc does not build this")
+    return folder / "a"
+
+
+def told(program: Path, function: str) -> list[str]:
+    """What the accesses of a function that are typed touch, by type and offset."""
+    return [f"{one.type}+{one.offset}" for one in accesses(program, function) if one.typed and one.countable]
+
+
+def test_a_call_refutes_what_a_variable_says_of_a_register_that_it_changes(program: Path) -> None:
+    found = told(program, "over")
+    assert "struct one+16" in found
+    # What is read behind the calls are other objects.
+    assert {"struct one+0", "struct one+8", "struct one+24"}.isdisjoint(found)
+
+
+def test_the_members_of_what_a_call_returns_are_no_others(program: Path) -> None:
+    found = told(program, "given")
+    # q->a and q->c, each once; what comes behind a call is told of what that returned, or not at all.
+    assert found.count("struct one+0") == 1
+    assert found.count("struct one+16") == 1
+
+
+def test_the_inner_of_two_variables_in_one_register_holds_where_something_is_put_there(program: Path) -> None:
+    found = told(program, "inner")
+    assert {"struct one+0", "struct one+16"} <= set(found)
+    assert {"struct two+24", "struct two+8"} <= set(found)
+    assert "struct one+24" not in found
