@@ -11,7 +11,7 @@ from undwarf.types.dataflow.program import Program
 from undwarf.types.dataflow.tracking import Tracker
 from undwarf.types.layouts.model import Kind, TypeRecord
 from undwarf.types.sources.places import Place, PlaceKind
-from undwarf.types.uses.pointer_uses import everywhere, meant
+from undwarf.types.uses.pointer_uses import everywhere, loaded_from, meant
 from undwarf.types.uses.touched import as_far_away
 
 RBX, RSI, RDI = 3, 4, 5
@@ -318,3 +318,51 @@ def test_a_copy_of_an_array_has_its_elements_as_far_away(
     operand = flow.instructions[k].memory[0]
     located = as_far_away(tracker, operand, operand.size)
     assert (f"{fake.graph.name(located.type)}+{located.offset}" if located else None) == found
+
+
+def test_it_is_what_that_one_leads_to_which_it_was_loaded_from(fake: Fake, tmp_path: Path) -> None:
+    # Two that lead on to an item and to a node; which of them it is a number tells that only one of them has.
+    graph, member = fake.graph, fake.member
+    ways = []
+    to_node = graph.pointer_to(fake.node)
+    for name, t, other in (
+        ("to_item", fake.item, member("n", 8, 4, fake.int)),
+        ("to_node", fake.node, member("up", 8, 8, to_node)),
+    ):
+        members = (member("on", 0, 8, graph.pointer_to(t)), other)
+        ways.append(graph.add(TypeRecord(Kind.STRUCT, name, 16, members=members, keyword="struct")))
+    fake.takes((RDI, in_union(fake, *ways)))
+    code = assemble("mov (%rdi),%rax; mov 8(%rax),%edx; mov (%rax),%rcx; mov 8(%rcx),%rsi; ret", tmp_path)
+    flow = FunctionFlow(MACHINE.listing(code, 0), MACHINE)
+    tracker = Tracker(Program(fake, MACHINE), flow, 0, len(code))
+    tracker.before(3)
+    at = tracker.address_of(3, 0)
+    assert at is not None
+    assert graph.choices(at[1])
+    assert not meant(tracker, 3, flow.instructions[3].memory[0], at, 8)
+    assert graph.name(loaded_from(tracker, 3, at)) == "item"
+    assert tracker.address_of(3, 0) == at
+    # What the first pointer leads to is told by nothing.
+    code = assemble("mov (%rdi),%rax; mov (%rax),%rcx; mov 8(%rcx),%rsi; ret", tmp_path)
+    tracker = Tracker(Program(fake, MACHINE), FunctionFlow(MACHINE.listing(code, 0), MACHINE), 0, len(code))
+    tracker.before(2)
+    at = tracker.address_of(2, 0)
+    assert at is not None
+    assert not loaded_from(tracker, 2, at)
+
+
+def test_every_third_address_is_of_no_row_of_addresses(fake: Fake, tmp_path: Path) -> None:
+    # A list of elements that begin with a pointer, and something else.
+    graph, member = fake.graph, fake.member
+    members = (
+        member("of", 0, 8, graph.pointer_to(fake.node)),
+        member("n", 8, 8, fake.long),
+        member("m", 16, 8, fake.long),
+    )
+    element = graph.add(TypeRecord(Kind.STRUCT, "element", 24, members=members, keyword="struct"))
+    elements = graph.add(TypeRecord(Kind.ARRAY, target=element, count=-1))
+    members = (member("n", 0, 4, fake.int), member("a", 8, 0, elements))
+    several = graph.add(TypeRecord(Kind.STRUCT, "list", 8, members=members, keyword="struct"))
+    fake.takes((RDI, in_union(fake, several, fake.link)))
+    text = "mov (%rdi),%rax; lea (%rcx,%rcx,2),%rcx; mov 8(%rax,%rcx,8),%rdx; mov 16(%rdx),%esi; ret"
+    assert told(fake, text, tmp_path) == ["list"]

@@ -26,7 +26,7 @@ from undwarf.types.uses.either import one_of_members, one_of_places
 from undwarf.types.uses.headers import in_header
 from undwarf.types.uses.homes import array_above, array_behind, is_extended, just_as_large, taken_apart
 from undwarf.types.uses.named_addresses import named_there
-from undwarf.types.uses.pointer_uses import accessed, everywhere, kept_as, meant
+from undwarf.types.uses.pointer_uses import accessed, everywhere, kept_as, loaded_from, meant
 from undwarf.types.uses.said_later import said_later
 from undwarf.types.uses.said_parts import in_whole_of_parts
 from undwarf.types.uses.spills import put_aside
@@ -102,7 +102,7 @@ class Operands:
             return self._by_register(tracker, k, made, number, operand, size)
         if isinstance(located, str) and (located == INCOMPLETE or self._graph.choices(where[1])):
             t = meant(tracker, k, operand, where, size) or everywhere(tracker, k, where)
-            t = t or by_sign(tracker, k, number, where)
+            t = t or loaded_from(tracker, k, where) or by_sign(tracker, k, number, where)
             located = locate(self._graph, t, where[2], where[4], size) if t else located
         if isinstance(located, str):
             located = table_at(tracker, k, where, size) or located

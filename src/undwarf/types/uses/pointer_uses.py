@@ -21,7 +21,7 @@ from undwarf.types.sources.calling import argument_registers
 from undwarf.types.sources.places import PlaceKind
 from undwarf.types.uses.pointed import scalar_at
 
-__all__ = ["accessed", "everywhere", "expected", "kept_as", "meant", "one_way_before"]
+__all__ = ["accessed", "everywhere", "expected", "kept_as", "loaded_from", "meant", "one_way_before"]
 
 _ADD_MEMORY, _LOAD, _COPY, _STORE = Action.ADD_MEMORY, Action.LOAD, Action.COPY, Action.STORE
 _ADDRESS = Action.ADDRESS
@@ -211,6 +211,24 @@ def everywhere(tracker: Tracker, k: int, where: Value) -> int:
         found = _only_one(tracker, where, through)
     tracker.before(k)
     return found
+
+
+def loaded_from(tracker: Tracker, k: int, where: Value) -> int:
+    """The type of the object that a pointer leads to which may be one of several only as what it was loaded from may
+    be, if that is told; void else. The tracker stands before instruction ``k``, and does so afterwards."""
+    graph, load = tracker.graph, where[3] - 1
+    t = VOID
+    if 0 <= load != k and graph.choices(where[1]):
+        made = tracker.flow.instructions[load]
+        tracker.before(load)
+        holder = tracker.address_of(load, 0) if made.action == _LOAD and made.memory else None
+        if holder is not None and holder[0] == OBJECT and not holder[2] and graph.choices(holder[1]):
+            whole = meant(tracker, load, made.memory[0], holder, _POINTER) or everywhere(tracker, load, holder)
+            pointer = graph.value_at(whole, holder[4], _POINTER) if whole else VOID
+            t = graph.target(pointer) if graph.is_pointer(pointer) else VOID
+        tracker.before(k)
+    among = {graph.canonical(one) for one in graph.choices(where[1])}
+    return t if graph.canonical(t) in among else VOID
 
 
 def _is_asked(tracker: Tracker, load: int, through: Iterable[tuple[int, int, int, int]]) -> bool:
@@ -449,7 +467,8 @@ def _done(tracker: Tracker, at: int, held: set[_Holder], uses: Uses, *, told: bo
         if operand.index != NONE:
             # Of characters either register may be the index.
             leads = operand.base in held or (operand.scale == 1 and operand.index in held)
-            if leads and operand.size == operand.scale:
+            rows = operand.size == _POINTER and _is_multiple(tracker.register(operand.index))
+            if leads and operand.size == operand.scale and not rows:
                 uses.indexed.add((operand.displacement, operand.size))
                 if made.action == _LOAD and made.width == operand.size == _POINTER and made.destination != NONE:
                     uses.rows.append(Loaded(at, operand.displacement, made.destination, False))
@@ -490,6 +509,11 @@ def _done(tracker: Tracker, at: int, held: set[_Holder], uses: Uses, *, told: bo
     held.difference_update(lost)
     if goes is not None:
         held.add(goes)
+
+
+def _is_multiple(value: Value | None) -> bool:
+    """Whether a number is so many times another one, as where elements of that size are counted."""
+    return value is not None and value[0] == NUMBER and abs(value[2]) > 1
 
 
 def _of_union(tracker: Tracker, k: int) -> tuple[int, ...]:
