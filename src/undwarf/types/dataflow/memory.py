@@ -266,10 +266,10 @@ class Memory(StackFrame):
         ):
             return where
         value: cython.int = self._at(where, size)
+        if size == 8 and base == OBJECT and self.offset_of(where) < 0:
+            # What is before an object is guessed, if it is told at all.
+            value = self._at_other(k, m, more) or value
         anything: cython.bint = not value or value == ANYWHERE
-        if not value and size == 8 and base == OBJECT and self.offset_of(where) < 0:
-            value = self._at_other(k, m, more)
-            anything = not value
         told: cython.bint = size == 8 and self._is_placing(m) and (anything or self.is_several(value))
         if told and self.memory_variable(k, m, more):
             # A member that may lead to anything, in which a variable is that says to what.
