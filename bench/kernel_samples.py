@@ -8,29 +8,15 @@ types --vmlinux VMLINUX`` take the file for a recording of that kernel by its bu
 
 import argparse
 import random
-import struct
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from made_recordings import write_samples
+
 from undwarf.elf import ElfFile
-from undwarf.elf.headers import PF_X
-from undwarf.perfdata import EventAttr, SampleField
-from undwarf.perfdata import feature_bytes as encode
-from undwarf.perfdata.encode import name_bytes, record
-from undwarf.perfdata.features import BuildId, Feature
-from undwarf.perfdata.records import CpuMode, RecordType
-from undwarf.perfdata.writer import PerfWriter
 from undwarf.symbols.elf_symbols import symbols_of_elf
 from undwarf.types.opening import open_resolver
-
-KERNEL = int(CpuMode.KERNEL)
-EVENT = EventAttr(
-    name="cpu-clock", type=1, config=0, sample_period=1000, freq=False,
-    sample_type=SampleField.IP | SampleField.TID | SampleField.TIME | SampleField.PERIOD, read_format=0, flags=0,
-    sample_id_all=False, config1=0, config2=0, branch_sample_type=0, sample_regs_user=0, sample_stack_user=0,
-    clockid=None, sample_regs_intr=0, sample_max_stack=0, ids=(),
-)  # fmt: skip
 
 
 def accesses(elf: ElfFile, only: list[str], count: int, each: int, chance: random.Random) -> Iterator[int]:
@@ -70,17 +56,7 @@ def main() -> int:
     chance = random.Random(arguments.seed)
     at = list(accesses(elf, arguments.only, arguments.functions, arguments.each, chance))
     chance.shuffle(at)
-    text = min((one for one in elf.loads if one.flags & PF_X), key=lambda one: one.address)
-    mapped = struct.pack("=iIQQQ", -1, 0xFFFFFFFF, text.address, text.memory_size, text.address)
-    features = {
-        Feature.OSRELEASE: encode.string("0"),
-        Feature.ARCH: encode.string("x86_64"),
-        Feature.BUILD_ID: encode.build_ids([BuildId(-1, bytes(elf.build_id), "[kernel.kallsyms]", KERNEL)]),
-    }
-    with arguments.out.open("wb") as sink, PerfWriter(sink, [EVENT], features=features) as writer:
-        writer.write(record(RecordType.MMAP, mapped + name_bytes(b"[kernel.kallsyms]_text"), KERNEL))
-        for number, one in enumerate(at):
-            writer.write(record(RecordType.SAMPLE, struct.pack("=QIIQQ", one, 1, 1, 1000 * number, 1000), KERNEL))
+    write_samples(arguments.out, elf, at, kernel=True)
     print(f"{len(at)} samples")
     return 0
 
