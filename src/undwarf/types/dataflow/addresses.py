@@ -120,6 +120,7 @@ class Questions:
         self.reconciler = Reconciler(
             self.graph, self._kin, self.embedders, known.variable_of, unfollowed=self._unfollowed
         )
+        self._frame_pointers: dict[tuple[int, int], int] = {}
         self._shared: dict[tuple[int, int, int, Value], int] = {}
         self._walked: set[tuple[int, int]] | None = None
         self._own = False
@@ -224,6 +225,16 @@ class Questions:
         """What is loaded from an array in the frame."""
         located = locate(self.graph, self.in_frame[WORDS * number + 7], step, offset, size)
         return 0 if isinstance(located, str) else self.values.number(self._pointer_at(*located[:2], size))
+
+    def frame_pointers(self, number: int, offset: int) -> int:
+        """What is loaded from an offset of a variable in the frame, where that is one of a union's pointers."""
+        key = (self.in_frame[WORDS * number + 7], offset)
+        found = self._frame_pointers.get(key)
+        if found is None:
+            several = self.graph.pointers_at(*key, 8) if self.graph.is_aggregate(key[0]) else 0
+            found = self.values.number((OBJECT, several, 0, ANY, 0)) if several else 0
+            self._frame_pointers[key] = found
+        return found
 
     def is_data(self, address: int) -> bool:
         """Whether a number is the address of a variable, in code whose addresses are fixed."""

@@ -363,6 +363,8 @@ class Memory(StackFrame):
             room = self.frame[at_place + PLACE_PIECE] + self.frame[at_place + PLACE_PIECE_SIZE]
             if within + size <= (room if room else self.size_of(place)):
                 said = self.held(self.frame[at_place + PLACE_TYPE], within, size)
+                if not said and (not known or (self.base_of(known) == NUMBER and known != NULL)):
+                    said = self.own_name(self.questions.frame_pointers(place, within), k)
         elif self.pointed and size == 8 and (not known or (self.base_of(known) == NUMBER and known != NULL)):
             said = self.questions.pointed(k, offset)
         if not known:

@@ -63,6 +63,9 @@ class PointerTypes:
             done = self._flow.done(node)
             choices = self._graph.choices(several) if done.touched else ()
             fitting = [t for t in choices if self._matching.may_be(t, done)]
+            if len(fitting) > 1:
+                # Several members are seldom copied at once.
+                fitting = [t for t in fitting if self._matching.may_be(t, done, merged=False)]
             if len(fitting) == 1:
                 decided.leads[node] = fitting[0]
         return decided

@@ -14,7 +14,7 @@ from undwarf.types.sources.calling import is_clone
 from undwarf.types.sources.program_types import structures, structures_by_size
 from undwarf.types.uses.pointed import common_whole
 
-__all__ = ["StructureMatching", "only_one"]
+__all__ = ["StructureMatching", "of_size", "only_one", "several_kinds"]
 
 _SIMILAR = 16
 """Structures with the same members that are looked at."""
@@ -26,7 +26,7 @@ _WORD = 8
 """Bytes that numbers and pointers take at most."""
 
 
-def _several_kinds(done: Done) -> bool:
+def several_kinds(done: Done) -> bool:
     """Whether numbers of several sizes are accessed, with and without a point, or numbers and pointers."""
     kinds = {(size, (offset, size) in done.floating, offset in done.pointers) for offset, size in done.touched}
     return len(kinds | {(size, False, False) for _step, _offset, size in done.rows}) > 1
@@ -36,7 +36,7 @@ def only_one(graph: TypeGraph, done: Done, *, merged: bool = True, wide: bool = 
     """The one structure, or what several begin with, that has all that is done behind a pointer; void where that is not
     of several kinds, or fits others as well. ``merged``: several members may be accessed at once; ``wide``:
     with more bytes than a word has, as nobody does who only copies what is there."""
-    if not _several_kinds(done) or (not wide and any(size > _WORD for _offset, size in done.touched)):
+    if not several_kinds(done) or (not wide and any(size > _WORD for _offset, size in done.touched)):
         return VOID
     fitting = [t for t in structures(graph) if fits(graph, t, done, merged=merged)]
     if not fitting or len(fitting) > _SIMILAR:
@@ -114,7 +114,7 @@ class StructureMatching:
             for t in structures_by_size(graph).get(node.allocated, ())
             if fits(graph, t, done, merged=True) and self._may_begin(t, begin)
         }
-        enough = aggregate or _several_kinds(done) or node.single
+        enough = aggregate or several_kinds(done) or node.single
         return next(iter(fitting.values())) if len(fitting) == 1 and enough else VOID
 
     def _may_begin(self, t: int, begin: int) -> bool:
@@ -141,18 +141,19 @@ class StructureMatching:
             rows.touched.difference_update([one for one in rows.touched if one[1] > 8])
             # Of numbers in a row optimizers make steps of several as well.
             plain = node.element == size > 8 or (self._webs.unoptimised and len(apart) > 1)
-            if not rows.touched or not (plain or _several_kinds(rows)):
+            if not rows.touched or not (plain or several_kinds(rows)):
                 continue
             for t in structures_by_size(graph).get(size, ()):
                 if fits(graph, t, rows, merged=True) and self._may_begin(t, begin):
                     found[graph.canonical(t)] = t
         return next(iter(found.values())) if len(found) == 1 else VOID
 
-    def may_be(self, t: int, done: Done) -> bool:
-        """Whether all that is done behind a pointer may be done with one of a type, or with several numbers."""
+    def may_be(self, t: int, done: Done, *, merged: bool = True) -> bool:
+        """Whether all that is done behind a pointer may be done with one of a type, or with several numbers;
+        ``merged``: with several members at once."""
         graph = self._graph
         if graph.is_aggregate(t):
-            return fits(graph, t, done, merged=True)
+            return fits(graph, t, done, merged=merged)
         whole = graph.size(t)
         return all(size == whole and not offset % whole for offset, size in done.touched)
 
@@ -244,7 +245,7 @@ class StructureMatching:
         graph = self._graph
         found: dict[int, int] = {}
         for size, rows in self._flow.in_rows(node).items():
-            if _several_kinds(rows) and all(width <= _WORD for _offset, width in rows.touched):
+            if several_kinds(rows) and all(width <= _WORD for _offset, width in rows.touched):
                 fitting = (t for t in structures_by_size(graph).get(size, ()) if fits(graph, t, rows, merged=True))
                 found.update((graph.canonical(t), t) for t in fitting)
         return next(iter(found.values())) if len(found) == 1 else VOID

@@ -71,7 +71,9 @@ def fits(graph: TypeGraph, t: int, done: Done, *, merged: bool = False) -> bool:
             if found is not None and graph.is_pointer(found.type) and graph.size(found.type) != size:
                 # Nobody reads a part of a pointer.
                 return False
-        elif (offset, size) in done.numbers or not (merged and _are_members(graph, t, offset, size)):
+            continue
+        copied = _to_next(graph, t, offset, size) or (merged and _are_members(graph, t, offset, size))
+        if not copied or (offset, size) in done.numbers:
             return False
     # Several numbers may be copied at once as one with a point, if they have one.
     if not all(is_member(graph, t, *one) or _begins_with_point(graph, t, one[0]) for one in done.floating):
@@ -110,9 +112,8 @@ def _are_members(graph: TypeGraph, t: int, offset: int, size: int) -> bool:
 
 def _to_next(graph: TypeGraph, t: int, offset: int, size: int) -> bool:
     """Whether a number and what lies between that and the next member are so many bytes, which are copied at once."""
-    first = graph.member_at(t, offset, 1)
-    last = graph.member_at(t, offset + size - 1, 1) if first is not None and not first.offset else None
-    return last is not None and graph.is_aggregate(last.type)
+    first = graph.member_at(t, offset, 1) if offset >= 0 else None
+    return first is not None and graph.reaches_next(t, first, offset, size)
 
 
 def _begins_with_point(graph: TypeGraph, t: int, offset: int) -> bool:

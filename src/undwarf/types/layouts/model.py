@@ -324,11 +324,22 @@ class TypeGraph(TypeStore):
         for one in self._choices.get(t, ()):
             if self.is_scalar(one):
                 continue
-            found = self.member_at(one, offset, size) if 0 <= offset < self.size(one) else None
-            if found is not None and (numbers or (not found.offset and (not size or self.size(found.type) == size))):
+            found = self.member_at(one, offset, size) if offset >= 0 else None
+            if found is None:
+                continue
+            begins = not found.offset and (not size or self.size(found.type) == size)
+            if numbers or begins or self.reaches_next(one, found, offset, size):
                 fitting.append(one)
         fitting += [one for one in numbers if self.size(one) == size]
         return fitting[0] if len(fitting) == 1 else VOID
+
+    def reaches_next(self, t: int, found: Field, offset: int, size: int) -> bool:
+        """Whether so many bytes are a number of an aggregate that begins at an offset and some of those between it and
+        the next member, which are copied with it."""
+        if found.offset or self.size(found.type) >= size:
+            return False
+        last = self.member_at(t, offset + size - 1, 1)
+        return last is not None and self.is_aggregate(last.type)
 
     def _typed_bytes(self, found: Field) -> int:
         """The type of a pointer to bytes in something that says what these are; void for others."""

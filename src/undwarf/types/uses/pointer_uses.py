@@ -13,7 +13,7 @@ from typing import NamedTuple
 from undwarf.disasm import NONE, Action, Flow, Instruction, Memory
 from undwarf.types.dataflow.blocks import Blocks
 from undwarf.types.dataflow.tracking import Tracker
-from undwarf.types.dataflow.values import NUMBER, OBJECT, Value
+from undwarf.types.dataflow.values import ADDRESS, FRAME, NUMBER, OBJECT, Value
 from undwarf.types.layouts.locate import locate
 from undwarf.types.layouts.located import Located
 from undwarf.types.layouts.model import VOID, Kind, TypeGraph
@@ -25,7 +25,7 @@ __all__ = ["accessed", "everywhere", "expected", "kept_as", "loaded_from", "mean
 
 _ADD_MEMORY, _LOAD, _COPY, _STORE = Action.ADD_MEMORY, Action.LOAD, Action.COPY, Action.STORE
 _ADDRESS = Action.ADDRESS
-_VOID, _FUNCTION = Kind.VOID, Kind.FUNCTION
+_VOID, _FUNCTION, _FLOAT = Kind.VOID, Kind.FUNCTION, Kind.FLOAT
 _REGISTER = PlaceKind.REGISTER
 
 _NEAR = 48
@@ -106,6 +106,8 @@ def meant(tracker: Tracker, k: int, operand: Memory, where: Value, size: int) ->
         found = [t for t in choices if _may_touch(graph, t, where[2], where[4], own)]
         if tracker.flow.instructions[k].flow in _INDIRECT:
             found = [t for t in found if _leads_to_function(graph, t, where[4])]
+        elif operand.access == "w" and _is_pointer_stored(tracker, k):
+            found = [t for t in found if _has_pointer(graph, t, where[2], where[4])]
         found = [t for t in found if _fits(tracker, t, uses, base[4], base[2], _DEEP)]
         just = [t for t in found if where[2] and _has_steps(graph, t, abs(where[2]))]
         found = just or found
@@ -117,11 +119,32 @@ def meant(tracker: Tracker, k: int, operand: Memory, where: Value, size: int) ->
         found = [t for t in found if where[2] or where[4] < _FAR or not graph.is_scalar(t)] or found
         if not base[4] and not base[2]:
             found = [t for t in found if all(_same(graph, t, one) for one in known.values())]
+        all_of_it = {own, *(one._replace(offset=one.offset + base[4]) for one in uses.touched)}
+        if len(found) > 1 and (len(all_of_it) > 1 or size > _POINTER) and not where[2]:
+            # Several members are seldom copied at once.
+            found = [t for t in found if all(_is_copied_alone(graph, t, one) for one in all_of_it)]
     else:
         found = list(known.values()) if len(known) == 1 else [] if known else _spoken_of(tracker, uses)
         found = [t for t in found if graph.is_aggregate(t) and _fits(tracker, t, uses, 0, 0, _DEEP)]
     tracker.before(k)
     return found[0] if len(found) == 1 else VOID
+
+
+def _is_pointer_stored(tracker: Tracker, k: int) -> bool:
+    """Whether an instruction stores what is known to be an address. The tracker stands before it."""
+    made = tracker.flow.instructions[k]
+    value = tracker.register(made.left) if made.action == _STORE and made.left != NONE else None
+    return value is not None and value[0] in (OBJECT, ADDRESS, FRAME)
+
+
+def _has_pointer(graph: TypeGraph, t: int, step: int, offset: int) -> bool:
+    """Whether an address may be stored at an offset of a type, give or take steps."""
+    place = _place_in(graph, t, step, offset, _POINTER) if graph.is_aggregate(t) else None
+    if place is None:
+        return graph.is_pointer(t)
+    found = graph.scalars_at(place.type, place.offset, _POINTER)
+    # Some keep addresses as numbers of the size.
+    return any(graph.kind(graph.strip(one)) != _FLOAT for one in found)
 
 
 def _leads_to_function(graph: TypeGraph, t: int, offset: int) -> bool:
@@ -166,6 +189,17 @@ def _is_whole(graph: TypeGraph, t: int, done: Touched) -> bool:
     """Whether all of a member is accessed."""
     found = graph.member_at(t, done.offset, done.size)
     return found is not None and not found.offset and graph.size(found.type) == done.size
+
+
+def _is_copied_alone(graph: TypeGraph, t: int, done: Touched) -> bool:
+    """Whether a whole member is accessed, one with members too, or a number and what is between it and the next."""
+    if not graph.is_aggregate(t):
+        return True
+    found = graph.member_at(t, done.offset, done.size)
+    if found is None:
+        return False
+    whole = any(not left and graph.size(one) == done.size for one, left in found.containers[1:])
+    return whole or _is_whole(graph, t, done) or graph.reaches_next(t, found, done.offset, done.size)
 
 
 def accessed(
@@ -289,7 +323,7 @@ def _fits(tracker: Tracker, t: int, uses: Uses, shift: int, step: int, deep: int
     several = [(loaded, step) for loaded in uses.loaded] + [(loaded, _POINTER) for loaded in uses.rows]
     for loaded, by in several if deep else ():
         after = _after(tracker, loaded)
-        if not after.touched and not after.leads and not after.passed and not after.strides:
+        if not (after.touched or after.leads or after.passed or after.strides or after.rows):
             continue
         place = _place_in(graph, t, by, loaded.offset + shift, _POINTER)
         if place is None or not _leads_on(tracker, place.type, place.offset, after, loaded.indexed, deep):

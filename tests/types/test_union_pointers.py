@@ -1,0 +1,61 @@
+"""What pointers lead to that are read from unions, where all that is done behind them tells it."""
+
+from pathlib import Path
+
+import pytest
+from fakes import accesses, compiled
+
+SOURCE = r"""
+#define NOINLINE __attribute__((noipa))
+#include <stdint.h>
+struct text { struct text *next; uint32_t hash; uint16_t size; int16_t kind; char bytes[]; };
+struct pair;
+struct value { int tag; union { long i; struct text *t; struct pair *p; } u; };
+struct pair { struct value head, tail; };
+struct shape { double left, right; unsigned number; };
+struct node { struct node *parent; uint16_t level, count; struct shape *shapes[4]; };
+struct branch { double at[2]; union { struct node *node; struct shape *shape; } to; };
+struct step { unsigned block; struct step *next[]; };
+struct run { unsigned id, blocks; unsigned long filter[4]; };
+struct place { int kind; union { const struct run *run; const struct step *step; } at; };
+NOINLINE void head(struct value *v, struct value *from) { *v = from->u.p->head; }
+NOINLINE void tail(struct value *v, struct value *from) { *v = from->u.p->tail; }
+NOINLINE void under(struct node *n, struct branch b) { if (n->level) b.to.node->parent = n; }
+NOINLINE int many(struct branch *b)
+{ volatile struct branch c = *b; return c.to.node->count; }
+NOINLINE const struct step *after(const struct place *p) { return p->at.step->next[0]; }
+int main(int argc, char **argv)
+{ struct value v = { argc }, w = v; struct pair p = { v, w }; v.u.p = &p;
+  struct node n = { 0 }, m = { 0, 1 }; struct branch b = { .to.node = &n };
+  static struct { struct step s; struct step *room[2]; } s; struct place q = { 1, { .step = &s.s } };
+  head(&w, &v); tail(&w, &v); under(&m, b); return many(&b) + w.tag + (after(&q) != 0); }
+"""
+
+
+@pytest.fixture(scope="module", params=["-O0", "-O2"])
+def program(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return compiled(SOURCE, "gcc", request.param, tmp_path_factory.mktemp("unions"))
+
+
+def told(program: Path, function: str) -> set[str]:
+    return {f"{one.type}.{one.field}" for one in accesses(program, function) if one.typed and one.type_size > 8}
+
+
+def test_a_copy_of_a_member_and_what_is_behind_it_is_no_copy_of_two_members(program: Path) -> None:
+    assert "struct pair.head.tag" in told(program, "head")
+    assert "struct pair.tail.tag" in told(program, "tail")
+    for function in ("head", "tail"):
+        assert not any(one.startswith("struct text") for one in told(program, function))
+
+
+def test_where_an_address_is_stored_no_number_with_a_point_is(program: Path) -> None:
+    assert "struct node.parent" in told(program, "under")
+
+
+def test_a_union_in_the_frame_holds_one_of_its_pointers(program: Path) -> None:
+    assert "struct node.count" in told(program, "many")
+
+
+def test_an_array_without_bounds_counts_as_well(program: Path) -> None:
+    """Behind a `struct step` are its pointers; at that place of a `struct run` are numbers of that size."""
+    assert not any(one.startswith("struct run") for one in told(program, "after"))
