@@ -346,3 +346,22 @@ def test_what_has_no_name_in_the_frame_ends_before_the_next_variable(
     ]
     code = "sub $40,%rsp; mov %rdi,24(%rsp); lea 8(%rsp),%rdx; call *%rbx; mov 24(%rsp),%rax; mov 8(%rax),%rcx; ret"
     assert touched(code)[-1] == told
+
+
+@pytest.mark.parametrize(
+    ("used", "known"),
+    [
+        ("mov %rcx,8(%rax); movups %xmm0,(%rax); call .+99", "node.key"),
+        ("mov %rcx,8(%rax); call *%rbx", "?"),
+        ("mov %rcx,8(%rax); call *%rax", "?"),
+        ("mov %rax,8(%rdx); call .+99", "?"),
+        ("movups %xmm0,(%rax); mov %rax,%rdi; call .+99", "?"),
+    ],
+)
+def test_what_is_put_where_the_stack_ends_for_a_call_is_no_address_that_it_gets(
+    fake: Fake, touched: Touched, used: str, known: str
+) -> None:
+    """The result's register leads nowhere that what is called could know of."""
+    fake.takes((RDI, fake.node))
+    code = f"sub $40,%rsp; mov %rdi,24(%rsp); mov %rsp,%rax; {used}; mov 24(%rsp),%rax; mov 8(%rax),%rcx; ret"
+    assert touched(code)[-1] == known

@@ -2,8 +2,6 @@ from undwarf.types.dataflow.results cimport Results
 
 
 cdef class Effects(Results):
-    cdef int result_register
-    cdef tuple parameters
     cdef int[::1] taught
     cdef int[::1] taught_register
     cdef dict taught_begin

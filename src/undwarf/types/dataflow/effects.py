@@ -72,8 +72,6 @@ class Effects(Results):
 
     def __init__(self, listing: Any, values: Values, questions: Any, machine: Any, limits: Any) -> None:
         super().__init__(listing, values, questions, machine, limits)
-        self.result_register = machine.result
-        self.parameters = machine.parameters
         self.taught_begin: dict[int, list[tuple[int, int]]] = {}
         self.teaching = False
         self.lost_low, self.lost_high = questions.calls.lost_bits

@@ -1,6 +1,8 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, cdivision=True, initializedcheck=False
 """What instructions give: the new values of their destinations."""
 
+from typing import Any
+
 import cython
 from cython.cimports.undwarf.disasm.actions import (
     ADD,
@@ -21,7 +23,7 @@ from cython.cimports.undwarf.disasm.actions import (
     SUBTRACT,
 )
 from cython.cimports.undwarf.disasm.actions import ADDRESS as LEA
-from cython.cimports.undwarf.disasm.flows import NEXT
+from cython.cimports.undwarf.disasm.flows import CALL, NEXT
 from cython.cimports.undwarf.disasm.template_words import (
     OPERAND_BASE,
     OPERAND_INDEX,
@@ -44,6 +46,7 @@ from cython.cimports.undwarf.disasm.template_words import (
 from cython.cimports.undwarf.types.dataflow.bases import ADDRESS, FRAME, NUMBER, OBJECT
 from cython.cimports.undwarf.types.dataflow.known_values import NOTHING, NULL, UNKNOWN
 
+from undwarf.types.dataflow.interned import Values
 from undwarf.types.dataflow.memory import Memory
 
 NEAR = cython.declare(cython.Py_ssize_t, 4)
@@ -60,6 +63,11 @@ both are counted from there on."""
 @cython.cclass
 class Results(Memory):
     """A state, and what becomes of the destination of an instruction in it."""
+
+    def __init__(self, listing: Any, values: Values, questions: Any, machine: Any, limits: Any) -> None:
+        super().__init__(listing, values, questions, machine, limits)
+        self.result_register = machine.result
+        self.parameters = machine.parameters
 
     @cython.cfunc
     @cython.exceptval(-1)
@@ -263,7 +271,9 @@ class Results(Memory):
 
     @cython.cfunc
     @cython.exceptval(-1)
-    @cython.locals(at=cython.Py_ssize_t, row=cython.Py_ssize_t, m=cython.Py_ssize_t, bit=cython.ulonglong)
+    @cython.locals(
+        at=cython.Py_ssize_t, row=cython.Py_ssize_t, m=cython.Py_ssize_t, bit=cython.ulonglong, read=cython.ulonglong,
+    )  # fmt: skip
     def _only_stores(self, k: cython.Py_ssize_t, register: cython.longlong) -> cython.bint:
         """Whether what an instruction puts into a register is only where some of the next ones store something else,
         until it is gone: as arguments are put where the stack ends."""
@@ -272,11 +282,15 @@ class Results(Memory):
         bit = cython.cast(cython.ulonglong, 1) << register
         for at in range(k + 1, min(k + 1 + SOON, self.count)):
             row = self.templates[at] * ROW_WORDS
+            read = cython.cast(cython.ulonglong, self.rows[row + ROW_READS]) & bit
+            if self.rows[row + ROW_FLOW] == CALL and not read:
+                # What is called is given nothing there, and leaves what it returns.
+                return register == self.result_register and register not in self.parameters
             if self.rows[row + ROW_FLOW] != NEXT:
                 break
-            if cython.cast(cython.ulonglong, self.rows[row + ROW_READS]) & bit:
+            if read:
                 m = self.rows[row + ROW_OPERAND] * OPERAND_WORDS
-                stores = self.rows[row + ROW_ACTION] == STORE and self.rows[row + ROW_OPERANDS] == 1
+                stores = self.rows[row + ROW_ACTION] in (STORE, STORE_PAIR) and self.rows[row + ROW_OPERANDS] == 1
                 if not stores or self.rows[row + ROW_LEFT] == register or self.operands[m + OPERAND_INDEX] == register:
                     break
             if cython.cast(cython.ulonglong, self.rows[row + ROW_WRITES]) & bit:
