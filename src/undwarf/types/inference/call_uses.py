@@ -387,9 +387,10 @@ class CallUses(InstructionUses):
         for kind, at in returned_parts(self.graph, returns) if returns else ():
             parts.append((_RETURNED[kind][counts[kind]], at))
             counts[kind] += 1
-        if parts and self.unoptimised:
-            self._note_loaded(returns, parts)
         found = [(self.frame.came.get(register), at) for register, at in parts]
+        if parts and self.unoptimised and all(came is not None for came, _at in found):
+            # Else it is put together in registers, of variables that are no parts of it.
+            self._note_loaded(returns, parts)
         places = {came[0] - at if came is not None and came[1] == _WORD else None for came, at in found}
         place = places.pop() if len(parts) > 1 and len(places) == 1 and self.graph.is_aggregate(returns) else None
         if place is not None and not self.unoptimised:

@@ -9,6 +9,7 @@ which two things are told stay unknown.
 """
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import cached_property
 from typing import NamedTuple, Protocol
 
 from undwarf.disasm.x86_operands import RAX
@@ -19,6 +20,7 @@ from undwarf.types.dataflow.values import FRAME, OBJECT, Value
 from undwarf.types.inference.frame_uses import Claim
 from undwarf.types.inference.nodes import Decided, Node
 from undwarf.types.inference.pointer_types import PointerTypes
+from undwarf.types.inference.static_objects import static_objects
 from undwarf.types.inference.value_flow import ValueFlow
 from undwarf.types.inference.webs import Webs
 from undwarf.types.layouts.fitting import Done, nothing_done
@@ -150,14 +152,20 @@ class Inference:
         return PointerTypes(self._program, self.webs, self._flow).decided()
 
     def _undescribed(self) -> dict[int, GlobalVariable]:
-        """By address, variables that nothing describes, by what their addresses are passed as first."""
+        """By address, variables that nothing describes, by what their addresses are passed as first; else by what is
+        done with them."""
         found: dict[int, GlobalVariable] = {}
         for address, t in self.webs.addresses:
             target = self._graph.target(t)
             known = self._program.undescribed(address, target) if self._graph.is_aggregate(target) else None
             if known is not None:
                 found.setdefault(address, known)
-        return found
+        return self._touched | found
+
+    @cached_property
+    def _touched(self) -> dict[int, GlobalVariable]:
+        """The same by what is done with them where they lie."""
+        return static_objects(self._program, self.body.flow.instructions)
 
     def rest(self) -> None:
         """Let go of what is found again where more is asked."""

@@ -43,5 +43,6 @@ cdef class Node:
     cdef public object high
     cdef public object summed
     cdef public bint read
+    cdef public bint signed_part
     cdef public bint flows
     cdef public object beside

@@ -122,6 +122,8 @@ class Node:
         """What functions return of which a part is calculated from it."""
         self.read: bool = False
         """It is a place that is read without an index."""
+        self.signed_part: bool = False
+        """What it is a part of, a sum or a difference, is used as a number with sign."""
         self.flows: bool = False
         """It goes somewhere else."""
         self.beside: Sequence[Node | int] = ()

@@ -77,7 +77,8 @@ class NumberUses(HeldValues):
                 # A sum has a sign where all its parts have.
                 for part in self._made_of.get(register, ()):
                     if isinstance(part, Node) and part.key[0] == "slot" and part.key[2] == width:
-                        part.sign(sign)
+                        # The difference of two addresses has one as well.
+                        part.signed_part = True
 
     def _pointed(self, value: Value | None) -> tuple[int, ...]:
         """The one type that a side of a comparison leads to; of text also where it leads somewhere inside of it."""

@@ -56,6 +56,9 @@ class Variables:
         found: dict[Node, int] = {}
         kept = [node for node in self._webs.nodes.values() if node.key[0] in ("slot", "cells")]
         for node in kept:
+            if node.signed_part and not (node.key[2] == graph.pointer_size and decided.leads.get(node)):
+                node.sign(1)
+        for node in kept:
             t = self._own(node)
             if t:
                 found[node] = t
