@@ -56,6 +56,13 @@ class Function:
     variables: list[Variable]
 
 
+def only_bytes(kind: Type) -> bool:
+    """Whether a type is an array of characters, or a union or structure that begins with one."""
+    if kind.element is not None:
+        return kind.element.size == 1 and any("char" in name for name in kind.element.names)
+    return bool(kind.members) and only_bytes(kind.members[0][3])
+
+
 class Program:
     """What a binary's DWARF says. Raises nothing of its own: what is not understood is left out."""
 
@@ -174,6 +181,9 @@ class Program:
             made = Type([self._spelled(die) if text(die) else f"{TAGS[die.tag]} (anonymous)"], size)
             self._types[die.offset] = made
             made.members = list(self._members(die))
+            held = self._held_in_bytes(die, made)
+            if held is not None:
+                made.members.append((0, held.size, "", held))
             return made
         if die.tag == "DW_TAG_ptr_to_member_type":
             return Type([], 8)
@@ -181,6 +191,15 @@ class Program:
             return Type([text(die)], 0)
         names = [self._spelled(die)] if text(die) else []
         return Type(names, size)
+
+    def _held_in_bytes(self, die: DIE, made: Type) -> Type | None:
+        """What a template of one type has room for that is declared as bytes, as nodes of containers have it."""
+        told = [child for child in die.iter_children() if child.tag == "DW_TAG_template_type_param"]
+        kinds = [kind for _at, _size, _name, kind in made.members if kind.members or kind.element or kind.size > 1]
+        if len(told) != 1 or not kinds or not all(map(only_bytes, kinds)):
+            return None
+        held = self.type_of(told[0])
+        return held if 0 < held.size <= made.size and held is not made else None
 
     def _pointee(self, die: DIE) -> list[str]:
         """Names of what is pointed to, without following into it."""

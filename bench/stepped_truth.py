@@ -1,9 +1,9 @@
 """Makes programs of which it is known what each memory access touches, by stepping through them.
 
-Usage: python bench/stepped_truth.py SOURCE... --out FOLDER [--variants gcc-O0,gcc-O2,clang-O0,clang-O2] [--seconds 60]
-       python bench/types_truth.py FOLDER [--btf] [-v]
+Usage: python bench/stepped_truth.py bench/stepped/*.c* --out FOLDER [--variants gcc-O0,gcc-O2,clang-O0,clang-O2]
+       python bench/types_truth.py FOLDER [--btf] [--perf PERF] [-v]
 
-SOURCE is a C or C++ program that includes `stepped.h` and says where it has allocated what (see bench/stepped). Each is
+A source is a C or C++ program that includes `stepped.h` and says where it has allocated what. Each is
 built by each compiler at each level, run, and stepped through: of every memory operand that was executed the address is
 computed, and looked for among what the program said, its global variables, and those of its functions' frames; DWARF's
 layouts then say what may be named there. FOLDER/PROGRAM-VARIANT gets the binary, `truth.json`, and for C a detached
@@ -357,6 +357,7 @@ def build(source: Path, variant: str, folder: Path, flags: list[str]) -> Path:
         "-w",
         "-I",
         str(HERE),
+        *(["-std=c++17"] if plus else []),
         *flags,
         str(source),
         str(helper),
@@ -401,6 +402,8 @@ def main() -> int:
     parser.add_argument("--pahole", help="one that writes detached BTF")
     options = parser.parse_args()
     for source in options.sources:
+        if source.stem == "stepped":
+            continue
         for variant in options.variants.split(","):
             make(source, variant, options)
     return 0
