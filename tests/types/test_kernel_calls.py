@@ -29,6 +29,12 @@ back: pop %rax; pop %rsi; pop %rdi; ret
 .type again,@function
 again: jmp thunk
 .size again, . - again
+.type marked,@function
+marked: endbr64; push %rdi; xor %edi,%edi; xor %esi,%esi; pop %rdi; jmp gone
+.size marked, . - marked
+.type gone,@function
+gone: ret; int3
+.size gone, . - gone
 .type work,@function
 work: xor %edi,%edi; jmp *%rax
 .size work, . - work
@@ -54,6 +60,9 @@ asks: jmp question; 1: mov 8(%rdi),%rcx; 2: ret
 .type writes,@function
 writes: jmp answer; 1: mov 8(%rdi),%rcx; 2: ret
 .size writes, . - writes
+.type beyond,@function
+beyond: call marked; mov 8(%rdi),%rcx; ret
+.size beyond, . - beyond
 _start: ret
 
 .section .altinstr_aux,"awx"
@@ -110,7 +119,14 @@ class Answer:
 
 def test_registers_that_are_put_back_hold_what_they_held(answer: Answer) -> None:
     assert answer("through").field == "key"
+    assert answer("beyond").field == "key"
     assert answer("plain").type is None
+
+
+def test_what_is_put_back_does_not_make_the_rest_lost(answer: Answer) -> None:
+    resolver = Resolver(answer.elf, Fake(), kernel=True)
+    assert resolver.binary.changed_by(answer.address("marked")) == {RSI}
+    assert RSI not in (resolver.binary.changed_by(answer.address("thunk")) or set())
 
 
 def test_paravirtual_operations_are_known_by_what_they_are_at_first(answer: Answer) -> None:

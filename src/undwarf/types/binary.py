@@ -301,25 +301,33 @@ class Binary:
         listing = self._listing(*place) if machine is not None and place is not None else None
         if machine is None or place is None or not listing:
             return None
-        if listing[0].action == _PUSH and listing.may_push(self._lost):
+        kept: frozenset[int] = frozenset()
+        # Where jumps to functions are marked, as in kernels, that comes first.
+        begin = listing[1] if len(listing) > 1 and not listing[0].reads and not listing[0].writes else listing[0]
+        if begin.action == _PUSH and listing.may_push(self._lost):
             kept = put_back(machine, self._read, address) & machine.lost_in_calls
-            if kept:
-                return machine.lost_in_calls - kept
+        changed = self._written(listing, place)
+        if changed is None:
+            return machine.lost_in_calls - kept if kept else None
+        return (machine.lost_in_calls & changed) - kept
+
+    def _written(self, listing: Listing, place: tuple[int, int]) -> set[int] | None:
+        """What a function and those that it calls write; None where one of these is not known."""
         leaving = listing.leaving()
         if any(flow == _INDIRECT_CALL or (flow == _CALL and target is None) for flow, target in leaving):
             return None
         changed = set(listing.written())
         for flow, target in leaving:
-            if target is not None and not address <= target < place[1]:
+            if target is not None and not place[0] <= target < place[1]:
                 inner = self.changed_by(target)
                 if inner is None:
                     return None
                 changed |= inner
-            elif flow == _CALL and target != address:
+            elif flow == _CALL and target != place[0]:
                 return None
         if any(flow == _INDIRECT_JUMP for flow, _target in leaving) and not self._switches_only(listing):
             return None
-        return machine.lost_in_calls & changed
+        return changed
 
     def _switches_only(self, listing: Listing) -> bool:
         """Whether all jumps to what a register says go on in the same function, as tables say."""
