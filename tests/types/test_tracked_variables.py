@@ -168,6 +168,15 @@ def test_a_variable_in_memory_says_what_is_loaded_from_where_it_is(fake: Fake, t
     assert touched(code) == ["node.key", "link.prev"]
 
 
+def test_a_variable_in_memory_may_be_counted_from_what_was_a_number(fake: Fake, touched: Touched) -> None:
+    """As from a word that has flags in its lowest bits."""
+    code = "mov (%rdi),%rax; and $-4,%rax; mov 8(%rax),%rcx; mov 8(%rcx),%rdx; ret"
+    fake.takes((RDI, fake.graph.add(TypeRecord(Kind.STRUCT, "word", 8, members=(fake.member("of", 0, 8, fake.long),)))))
+    assert touched(code)[-1] == "?"
+    fake.variables.append(Place("n", fake.graph.pointer_to(fake.node), PlaceKind.MEMORY, RAX, 8, 7, 11))
+    assert touched(code)[-1] == "node.key"
+
+
 def test_which_of_several_a_variable_says_holds_for_copies_of_that_pointer(fake: Fake, touched: Touched) -> None:
     pointer = fake.graph.pointer_to
     either = Place("e", pointer(in_union(fake, fake.node, fake.item)), PlaceKind.REGISTER, RDI, 0, 0, 99)

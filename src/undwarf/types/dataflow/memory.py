@@ -256,6 +256,9 @@ class Memory(StackFrame):
         if base == FRAME:
             return self._load_frame(k, where, size)
         if base in (NUMBER, POISON) or (size != 8 and base != ADDRESS):
+            if size == 8 and self._is_placing(m) and self.memory_variable(k, m, more):
+                # An address that was made of a number, as one without its lowest bits.
+                return self.held(self.frame[self.found * PLACE_WORDS + PLACE_TYPE], self.within, size)
             # So few bytes are a number.
             return UNKNOWN if size < 8 else NOTHING
         if (
