@@ -250,6 +250,26 @@ def test_a_character_is_not_far_behind_a_pointer_to_one(fake: Fake, tmp_path: Pa
     assert told(fake, "mov (%rdi),%rax; movzbl 8(%rax),%edx; ret", tmp_path) == ["?"]
 
 
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        ("mov %rdi,(%rax); ret", "node"),
+        ("mov %rsi,(%rax); ret", "?"),
+        # What the register holds then, not what it does where its uses end.
+        ("mov %rsi,(%rax); mov %rdi,%rsi; nop; ret", "?"),
+        ("mov %rdi,(%rax); xor %edi,%edi; nop; ret", "node"),
+    ],
+)
+def test_an_address_is_stored_where_no_number_with_a_point_is(
+    fake: Fake, tmp_path: Path, code: str, expected: str
+) -> None:
+    graph = fake.graph
+    double = graph.add(TypeRecord(Kind.FLOAT, "double", 8))
+    shape = graph.add(TypeRecord(Kind.STRUCT, "shape", 16, members=(fake.member("left", 0, 8, double),)))
+    fake.takes((RDI, in_union(fake, fake.node, shape)))
+    assert told(fake, f"mov (%rdi),%rax; {code}", tmp_path) == [expected]
+
+
 def test_what_lies_between_members_is_copied_with_them(fake: Fake, tmp_path: Path) -> None:
     graph = fake.graph
     byte, number = graph.add(TypeRecord(Kind.CHAR, "char", 1)), graph.add(TypeRecord(Kind.INT, "long", 8))

@@ -99,6 +99,7 @@ def meant(tracker: Tracker, k: int, operand: Memory, where: Value, size: int) ->
         return VOID
     if not choices and (graph.size(where[1]) or where[2] or base[4]):
         return VOID
+    puts_address = operand.access == "w" and _is_pointer_stored(tracker, k)
     uses = _around(tracker, k, operand.base)
     own = Touched(where[4], size, copied=True)
     known = {graph.canonical(t): t for t in uses.leads}
@@ -106,7 +107,7 @@ def meant(tracker: Tracker, k: int, operand: Memory, where: Value, size: int) ->
         found = [t for t in choices if _may_touch(graph, t, where[2], where[4], own)]
         if tracker.flow.instructions[k].flow in _INDIRECT:
             found = [t for t in found if _leads_to_function(graph, t, where[4])]
-        elif operand.access == "w" and _is_pointer_stored(tracker, k):
+        elif puts_address:
             found = [t for t in found if _has_pointer(graph, t, where[2], where[4])]
         found = [t for t in found if _fits(tracker, t, uses, base[4], base[2], _DEEP)]
         just = [t for t in found if where[2] and _has_steps(graph, t, abs(where[2]))]
