@@ -5,7 +5,7 @@ from undwarf.disasm import NONE, Action, Flow, Instruction, Memory
 from undwarf.types.dataflow.tracking import Tracker
 from undwarf.types.dataflow.values import OBJECT
 from undwarf.types.layouts.located import Located
-from undwarf.types.uses.pointer_uses import one_way_before
+from undwarf.types.uses.surroundings import one_way_before
 
 __all__ = ["made_of_same"]
 

@@ -18,7 +18,7 @@ from undwarf.types.dataflow.values import ADDRESS, FRAME, NUMBER, OBJECT, Value
 from undwarf.types.layouts.model import VOID, Kind, TypeGraph
 from undwarf.types.sources.calling import argument_registers
 from undwarf.types.sources.places import PlaceKind, Prototype
-from undwarf.types.uses.pointer_uses import expected
+from undwarf.types.uses.surroundings import expected
 
 __all__ = ["allocated"]
 

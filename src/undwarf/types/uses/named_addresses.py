@@ -14,7 +14,7 @@ from undwarf.types.dataflow.values import ADDRESS, FRAME, OBJECT, Value
 from undwarf.types.layouts.located import Located
 from undwarf.types.layouts.model import VOID, TypeGraph
 from undwarf.types.uses.makers import makers
-from undwarf.types.uses.pointer_uses import expected
+from undwarf.types.uses.surroundings import expected
 
 __all__ = ["named_there"]
 
