@@ -43,7 +43,7 @@ from undwarf.types.uses.touched import (
     used_in_parts,
 )
 
-__all__ = ["NOTHING_KNOWN", "Operands"]
+__all__ = ["NOTHING_KNOWN", "Operands", "on_stack"]
 
 NOTHING_KNOWN = "nothing known of the address"
 _NO_TYPES = "no types for this function"
@@ -52,6 +52,11 @@ _HALF = 2
 """Bytes that nobody copies pointers by."""
 _VECTOR = 16
 """Bytes of a vector register."""
+
+
+def on_stack(made: Instruction, operand: Memory) -> Access:
+    """What an instruction touches that puts something on the stack, or takes it from there, without saying where."""
+    return access(made, operand, operand.size or operand.element, how="stack", reason="stack operation")
 
 
 class Operands:
@@ -68,8 +73,6 @@ class Operands:
     def resolve(self, tracker: Tracker, k: int, made: Instruction, number: int, operand: Memory) -> Access:
         """What an operand of instruction ``k`` touches; ``tracker`` is to be before that."""
         size = operand.size or operand.element
-        if operand.implicit:
-            return access(made, operand, size, how="stack", reason="stack operation")
         if operand.access == "rw" and operand.base == tracker.program.machine.stack_pointer and leaves_alone(made):
             # Whether there is room on the stack is tried out, or other threads are to see all that was stored before.
             return access(made, operand, size, how="spill", reason=_OWN)

@@ -9,7 +9,8 @@ cdef class _Function:
     cdef readonly object left
     cdef object flow
     cdef Listing instructions
-    cdef object inferred
+    cdef tuple trackers
+    cdef _Function inferred
     cdef list made_for
     cdef dict answers
 
@@ -27,6 +28,7 @@ cdef class Resolver:
     cdef object _ways
     cdef object _callers
     cdef list _expected
+    cdef bint _late
     cdef list _ranges
     # The function that was asked about last, as neighbours are one after the other, or why there is none.
     cdef _Function _last
@@ -34,3 +36,4 @@ cdef class Resolver:
 
     cdef _Function _function(self, address)
     cdef _Function _followed_at(self, address)
+    cdef _flow_of(self, _Function function)

@@ -29,7 +29,7 @@ from undwarf.types.dataflow.values import ADDRESS
 from undwarf.types.inference.callers import Callers, follow
 from undwarf.types.layouts.embedders import Embedders
 from undwarf.types.merged import SHORT, depends, is_merged, is_of_rust, of_any
-from undwarf.types.operands import NOTHING_KNOWN, Operands
+from undwarf.types.operands import NOTHING_KNOWN, Operands, on_stack
 from undwarf.types.sources.data_symbols import DataSymbols
 from undwarf.types.sources.objects import APART, ELSEWHERE, ObjectFile
 from undwarf.types.sources.places import PlaceKind, TypeSource
@@ -52,23 +52,28 @@ _VECTOR = 16
 @cython.final
 @cython.cclass
 class _Function:
-    """One function's instructions, and the answers made so far. ``inferred`` is the function with all that can be
-    inferred, where the data flow first has to do without. ``left`` are the addresses that will still be asked for; None
-    where that is not known."""
+    """One function's instructions, and the answers made so far. `flow` and `tracker` are made when an operand in memory
+    is asked about: many functions are only sampled where they touch none. `trackers` are the first one and the one with
+    what variables with names say: where the data flow had to do without all that can be inferred, that is found by
+    these, for `inferred`. `left` are the addresses that will still be asked for; None where that is not known."""
 
-    def __init__(
-        self, low: int, high: int, flow: FunctionFlow, tracker: Tracker, inferred: "Callable[[], _Function] | None"
-    ) -> None:
+    def __init__(self, low: int, high: int, instructions: Listing) -> None:
         self.low = low
         self.high = high
-        self.flow = flow
-        self.instructions = flow.instructions
-        self.tracker = tracker
-        self.inferred = inferred
+        self.instructions = instructions
+        self.flow: FunctionFlow | None = None
+        self.tracker: Tracker | None = None
+        self.trackers: tuple[Tracker, Tracker | None] | None = None
+        self.inferred: _Function | None = None
         self.made_for: list[int] = []
         """What the function was made for, if it was made for other types as well."""
         self.answers: dict[int, list[Access]] = {}
         self.left: set[int] | None = None
+
+
+def _touches(made: Instruction) -> bool:
+    """Whether an instruction has an operand in memory, the stack that it works on aside."""
+    return any(operand.access and not operand.implicit for operand in made.memory)
 
 
 def _stays(one: Access) -> bool:
@@ -118,6 +123,7 @@ class Resolver:
         self._last: _Function | None = None
         self._why = ""
         self._expected: list[int] = []
+        self._late = False
         self.binary = Binary(elf, source, machine, debug, symbols)
         linked = not isinstance(elf, ObjectFile)
         self._operands = Operands(self.binary, source, kernel=kernel, linked=linked)
@@ -183,15 +189,13 @@ class Resolver:
             if known is not None:
                 self._functions.move_to_end(low)
                 return known
-        found = self._flow(address)
+        found = self._decoded(address)
         if isinstance(found, str):
             self._why = found
             return None
-        flow, low, high = found
-        made = self._followed(flow, low, high)
+        instructions, low, high = found
+        made = _Function(low, high, instructions)
         made.left = set(self._asked(low, high)) or None
-        if made.tracker.has_variables:
-            made.made_for = self._merged(made)
         self._let_go()
         self._functions[low] = made
         self._ranges.insert(bisect_right(self._ranges, (low, high)), (low, high))
@@ -224,46 +228,78 @@ class Resolver:
         for low in done:
             self._ranges.remove((low, self._functions.pop(low).high))
 
-    def _followed(self, flow: FunctionFlow, low: int, high: int) -> _Function:
-        first = Tracker(self.program, flow, low, high, None, self._wanted(flow, low, high))
-
+    @cython.locals(function=_Function)
+    def _follow(self, function: _Function) -> Tracker:
+        """Follow the data flow of a function."""
+        low, high = function.low, function.high
+        flow = self._flow_of(function)
+        tracker = first = Tracker(self.program, flow, low, high, None, self._wanted(function.instructions, low, high))
         named: Tracker | None = None
         if first.has_variables:
             # Most is told by these.
-            named = follow(self._all_callers(), self.program, flow, low, high, first)
+            tracker = named = follow(self._all_callers(), self.program, flow, low, high, first)
+        if named is not None or self._kernel:
+            # A kernel's functions have prototypes, and most is told by these; to infer the rest takes most of the time.
+            function.trackers = first, named
+        else:
+            tracker = follow(self._all_callers(), self.program, flow, low, high, first)
+        function.tracker = tracker
+        if tracker.has_variables:
+            function.made_for = self._merged(function)
+        return tracker
 
-        further: _Function | None = None
+    @cython.locals(function=_Function, further=_Function)
+    def _inferred(self, function: _Function) -> _Function:
+        """The function with all that can be inferred."""
+        if function.inferred is None:
+            assert function.trackers is not None
+            further = _Function(function.low, function.high, function.instructions)
+            further.flow = self._flow_of(function)
+            further.tracker = follow(
+                self._all_callers(), self.program, further.flow, function.low, function.high, *function.trackers
+            )
+            function.inferred = further
+        return function.inferred
 
-        def inferred() -> _Function:
-            nonlocal further
-            if further is None:
-                tracker = follow(self._all_callers(), self.program, flow, low, high, first, named)
-                further = _Function(low, high, flow, tracker, None)
-            return further
+    @cython.cfunc
+    @cython.locals(function=_Function)
+    def _flow_of(self, function: _Function) -> FunctionFlow:
+        """The control flow of a function."""
+        if function.flow is None:
+            function.flow = self._flow(function.instructions, function.low, function.high)
+        return function.flow
 
-        if named is not None:
-            return _Function(low, high, flow, named, inferred)
-        # A kernel's functions have prototypes, and most is told by these; to infer the rest takes most of the time.
-        return _Function(low, high, flow, first, inferred) if self._kernel else inferred()
-
-    def expect(self, addresses: Iterable[int]) -> None:
-        """All addresses that will be asked for: of functions of which none is, all may be."""
+    def expect(self, addresses: Iterable[int], *, late: bool = False) -> None:
+        """All addresses that will be asked for: of functions of which none is, all may be. ``late``: also what is
+        before them, as where instructions without an operand in memory are charged to the load they wait for."""
         self._expected = sorted(addresses)
+        self._late = late
 
     def _asked(self, low: int, high: int) -> list[int]:
         """The addresses in a function that will be asked for."""
         expected = self._expected
         return expected[bisect_left(expected, low) : bisect_left(expected, high)]
 
-    def _wanted(self, flow: FunctionFlow, low: int, high: int) -> list[int] | None:
-        """The numbers of a function's instructions that will be asked for; None where that is not known."""
+    @cython.locals(instructions=Listing)
+    def _wanted(self, instructions: Listing, low: int, high: int) -> list[int] | None:
+        """The numbers of a function's instructions that will be asked for and for which something must be known of
+        their operands in memory; None where that is not known."""
         asked = self._asked(low, high)
-        index_of = flow.instructions.index_of
-        found = [index_of(address) for address in asked]
-        return [k for k in found if k is not None] if asked else None
+        found = []
+        for address in asked:
+            k = instructions.index_of(address)
+            if k is None:
+                continue
+            if not self._late and not _touches(instructions[k]):
+                if not k or instructions.flows[k] & 15 != _BRANCH or not _touches(instructions[k - 1]):
+                    continue
+                # As one with the comparison before it, perhaps.
+                k -= 1
+            found.append(k)
+        return found if asked else None
 
-    def _flow(self, address: int) -> tuple[FunctionFlow, int, int] | str:
-        """The control flow of the function that holds an address, and its bounds; why there is none."""
+    def _decoded(self, address: int) -> tuple[Listing, int, int] | str:
+        """The instructions of the function that holds an address, and its bounds; why there are none."""
         if self.machine is None:
             return "machine not supported"
         found = self.binary.range_of(address)
@@ -279,11 +315,17 @@ class Resolver:
             return "no code here"
         instructions = self.machine.listing(bytes(code[:size]), low)
         self.binary.through_slots(instructions)
-        further: list[tuple[int, int]] = []
         if self._ways is not None:
             self.binary.through_native(instructions)
+        return instructions, low, high
+
+    def _flow(self, instructions: Listing, low: int, high: int) -> FunctionFlow:
+        """The control flow of a function that was decoded."""
+        assert self.machine is not None
+        further: list[tuple[int, int]] = []
+        if self._ways is not None:
             further = self._ways.between(low, high) + self._ways.through_questions(instructions)
-        flow = FunctionFlow(
+        return FunctionFlow(
             instructions,
             self.machine,
             self.binary.read_loaded,
@@ -292,7 +334,6 @@ class Resolver:
             further=further,
             warns=self._kernel,
         )
-        return flow, low, high
 
     def _all_callers(self) -> Callers | None:
         """What tells values by their use, and by who calls; None where prototypes are not those of the machine."""
@@ -302,8 +343,8 @@ class Resolver:
         functions = symbols.functions if isinstance(symbols, DataSymbols) and not self._kernel else {}
 
         def flow_of(address: int) -> tuple[FunctionFlow, int, int] | None:
-            found = self._flow(address)
-            return None if isinstance(found, str) else found
+            found = self._decoded(address)
+            return None if isinstance(found, str) else (self._flow(*found), *found[1:])
 
         self._callers = Callers(self._elf, self.program, functions, self.binary.slots.all_moved, flow_of)
         return self._callers
@@ -393,7 +434,7 @@ class Resolver:
     def flow_at(self, address: int) -> FunctionFlow | None:
         """The control flow of the function that holds an address."""
         function = self._function(address)
-        return None if function is None else function.flow
+        return None if function is None else self._flow_of(function)
 
     @cython.locals(function=_Function, made=Instruction)
     def _answer(self, function: _Function, k: int) -> list[Access]:
@@ -401,11 +442,14 @@ class Resolver:
         operands = [(number, operand) for number, operand in enumerate(made.memory) if operand.access]
         if not operands:
             return [nothing(made.address, made.text, "no memory access")]
-        function.tracker.before(k)
         explicit = [one for one in operands if not one[1].implicit]
-        found = [self._operands.resolve(function.tracker, k, made, *one) for one in explicit or operands[:1]]
-        if function.inferred is not None:
-            stays = _is_told if function.tracker.has_variables else _stays
+        if not explicit:
+            return [on_stack(made, operands[0][1])]
+        tracker = function.tracker if function.tracker is not None else self._follow(function)
+        tracker.before(k)
+        found = [self._operands.resolve(tracker, k, made, *one) for one in explicit]
+        if function.trackers is not None:
+            stays = _is_told if tracker.has_variables else _stays
             if not all(map(stays, found)):
-                return self._answer(function.inferred(), k)
+                return self._answer(self._inferred(function), k)
         return found

@@ -202,8 +202,9 @@ def _resolve_all(
     addresses: dict[Resolver, list[int]] = {}
     for _k, resolver, address in asked:
         addresses.setdefault(resolver, []).append(address)
+    late = any(place.kind != _AT for place in places)
     for resolver, expected in addresses.items():
-        resolver.expect(expected)
+        resolver.expect(expected, late=late)
     defects: Defects | None = None
     before: dict[tuple[str, str], int] = {}
 
