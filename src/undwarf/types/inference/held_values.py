@@ -96,8 +96,8 @@ class HeldValues:
         for offset in range(where[4] - 7, where[4] + size):
             held[PLACES + offset] = None
 
-    def _slot(self, where: Value, operand: Memory) -> Node | None:
-        """The node of a place of a variable in the frame."""
+    def _slot(self, where: Value, operand: Memory, *, single: bool = True) -> Node | None:
+        """The node of a place of a variable in the frame. ``single``: what is read there is one number."""
         size = operand.size
         if not self.unoptimised:
             self.frame.note_access(self.frame.at, where, operand)
@@ -114,7 +114,7 @@ class HeldValues:
         if size <= 8:
             self.frame.exact.add(where[4])
         self.frame.stands.add((where[4], size))
-        if operand.access != "w" and size <= 8:
+        if operand.access != "w" and size <= 8 and single:
             self.frame.loaded.add((where[4], size))
         if operand.access != "r":
             written = self.frame.written

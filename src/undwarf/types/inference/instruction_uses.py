@@ -2,6 +2,7 @@
 """What one instruction does with values: those that its operands are counted from, and those that it makes."""
 
 from undwarf.disasm import NONE, Action, Instruction, Memory
+from undwarf.disasm.x86_operands import VECTORS
 from undwarf.disasm.x86_properties import (
     calculates,
     compares,
@@ -95,7 +96,9 @@ class InstructionUses(MemoryUses):
         zero = made.action == _STORE and made.left == NONE and not made.immediate
         if not zero or operand.size != 8:
             self.frame.note_floating(frame, operand)
-        slot = self._slot(frame, operand)
+        # A vector register may be loaded with several numbers.
+        several = made.destination in VECTORS or (made.action in _MOVES and moves_vector(made) != NONE)
+        slot = self._slot(frame, operand, single=not several)
         if zero:
             # What is set to nothing is so without regard to what it is.
             self.frame.zeroed.add((frame[4], operand.size))

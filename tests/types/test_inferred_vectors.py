@@ -1,0 +1,35 @@
+"""What is told of objects of which vector registers are loaded with several members at once."""
+
+from pathlib import Path
+
+import pytest
+from tests.types.btf_programs import answers, built
+
+SOURCE = r"""
+#define NOINLINE __attribute__((noipa))
+#define TWO_AT_ONCE(how, members) __asm__ volatile(how " %0, %%xmm0" : : "m"(members) : "xmm0")
+struct grid { int width, height; float scale; struct cell *cells; long steps[12]; };
+struct store { void **slots; unsigned hot, cold; unsigned long used, hits; };
+extern void *calloc(unsigned long, unsigned long);
+NOINLINE long told(int n)
+{ static struct grid g; g.width = n; g.scale = n; g.steps[2]++; TWO_AT_ONCE("movsd", g.width); return g.height; }
+NOINLINE void count(struct store *s) { s->hits++; }
+NOINLINE long counted(int n)
+{ struct store s = { 0 }; s.hot = n; s.used = 3; count(&s); TWO_AT_ONCE("movq", s.hot); count(&s);
+  return s.hits + s.cold; }
+int main(int argc, char **argv) { return told(argc) + counted(argc); }
+"""
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return built(tmp_path_factory.mktemp("vectors"), "-O2", SOURCE)
+
+
+def test_numbers_without_a_point_are_moved_as_one_with_a_point(program: Path) -> None:
+    """Clang loads two integers so, to calculate with both at once."""
+    assert {"struct grid.width", "struct grid.height", "struct grid.scale"} <= answers(program, "told")
+
+
+def test_what_a_vector_register_is_loaded_with_is_more_than_one_member(program: Path) -> None:
+    assert {"struct store.hot", "struct store.cold", "struct store.hits"} <= answers(program, "counted", "frame")
