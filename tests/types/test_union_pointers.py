@@ -23,11 +23,18 @@ NOINLINE void tail(struct value *v, struct value *from) { *v = from->u.p->tail; 
 NOINLINE void under(struct node *n, struct branch b) { if (n->level) b.to.node->parent = n; }
 NOINLINE int many(struct branch *b)
 { volatile struct branch c = *b; return c.to.node->count; }
+struct array;
+struct calls { void (*clear)(struct array *); void (*stored)(struct array *, long); };
+struct array { long kind, references, length; union { const struct calls *calls; struct array *outer; } u; };
+NOINLINE void put(struct array *a, long at)
+{ a->length = at; if (a->u.calls->stored) a->u.calls->stored(a, at); }
+NOINLINE void emptied(struct array *a, long at) { a->length = at; a->references--; }
 NOINLINE const struct step *after(const struct place *p) { return p->at.step->next[0]; }
 int main(int argc, char **argv)
 { struct value v = { argc }, w = v; struct pair p = { v, w }; v.u.p = &p;
   struct node n = { 0 }, m = { 0, 1 }; struct branch b = { .to.node = &n };
   static struct { struct step s; struct step *room[2]; } s; struct place q = { 1, { .step = &s.s } };
+  static const struct calls c = { .stored = emptied }; struct array a = { .u.calls = &c }; put(&a, argc);
   head(&w, &v); tail(&w, &v); under(&m, b); return many(&b) + w.tag + (after(&q) != 0); }
 """
 
@@ -54,6 +61,11 @@ def test_where_an_address_is_stored_no_number_with_a_point_is(program: Path) -> 
 
 def test_a_union_in_the_frame_holds_one_of_its_pointers(program: Path) -> None:
     assert "struct node.count" in told(program, "many")
+
+
+def test_what_is_called_is_loaded_where_a_pointer_to_a_function_is(program: Path) -> None:
+    """A `struct array` has a number there."""
+    assert "struct calls.stored" in told(program, "put")
 
 
 def test_an_array_without_bounds_counts_as_well(program: Path) -> None:

@@ -262,7 +262,7 @@ def _fits(tracker: Tracker, t: int, uses: Uses, shift: int, step: int, deep: int
     several = [(loaded, step) for loaded in uses.loaded] + [(loaded, _POINTER) for loaded in uses.rows]
     for loaded, by in several if deep else ():
         after = uses_after(tracker, loaded)
-        if not (after.touched or after.leads or after.passed or after.strides or after.rows):
+        if not (after.touched or after.leads or after.passed or after.strides or after.rows or after.called):
             continue
         place = _place_in(graph, t, by, loaded.offset + shift, _POINTER)
         if place is None or not _leads_on(tracker, place.type, place.offset, after, loaded.indexed, deep):
@@ -299,6 +299,8 @@ def _leads_on(tracker: Tracker, t: int, offset: int, after: Uses, indexed: bool,
     if not several and not graph.is_pointer(pointer):
         return False
     for target in several or (graph.target(pointer),):
+        if after.called and graph.kind(graph.strip(target)) not in (_VOID, _FUNCTION):
+            continue
         if graph.kind(graph.strip(target)) in (_VOID, _FUNCTION) or not graph.size(target):
             return True
         if not indexed and any(not _same(graph, target, one) for one in after.leads):

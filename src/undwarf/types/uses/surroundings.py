@@ -24,6 +24,7 @@ _NEAR = 48
 _NEXT = 12
 """The same of what is done with what is loaded."""
 _CALLS = (Flow.CALL, Flow.INDIRECT_CALL)
+_INDIRECT = (Flow.INDIRECT_CALL, Flow.INDIRECT_JUMP)
 _POINTER = 8
 """Bytes of a pointer."""
 
@@ -52,7 +53,8 @@ class Uses:
     """What is done with one value. ``leads`` are types it is said to lead to; ``passed``: it goes where a pointer is
     expected; ``indexed``: offsets and sizes of elements behind it that are read or written by an index; ``several``:
     types of which it leads to one, as a member of a union says that it is kept in; ``rows``: what is loaded of elements
-    of a pointer's size; ``strides``: how far apart elements are that are counted from it."""
+    of a pointer's size; ``strides``: how far apart elements are that are counted from it; ``called``: whether a call or
+    a jump goes there."""
 
     def __init__(self) -> None:
         self.touched: set[Touched] = set()
@@ -63,6 +65,7 @@ class Uses:
         self.leads: list[int] = []
         self.several: tuple[int, ...] = ()
         self.passed = False
+        self.called = False
 
     def up_to(self, offset: int) -> "Uses":
         """What is done before an offset."""
@@ -193,6 +196,8 @@ def _done(tracker: Tracker, at: int, held: set[_Holder], uses: Uses, *, told: bo
         uses.touched.add(Touched(operand.displacement, size, is_copied(made, operand)))
         if (made.action == _LOAD or adds) and made.width == size == _POINTER and made.destination != NONE:
             uses.loaded.append(Loaded(at, operand.displacement, made.destination, adds))
+    if made.flow in _INDIRECT and all(operand.implicit for operand in made.memory):
+        uses.called = uses.called or any(register in held for register in made.reads)
     if made.flow in _CALLS:
         _passed(tracker, made, held, uses)
         # What was put on the stack stays there.
