@@ -76,3 +76,11 @@ def test_ways_that_say_different_things_say_nothing(fake: Fake, tmp_path: Path, 
 def test_a_variable_on_one_of_the_ways_is_enough(fake: Fake, tmp_path: Path) -> None:
     said(fake, RAX, 12)
     assert told(fake, f"{FIRST}; test %rcx,%rcx; je 1f; nop; ret; 1: nop; ret", tmp_path) == "node.key"
+
+
+def test_where_all_ways_meet_again_a_register_holds_the_same(fake: Fake, tmp_path: Path) -> None:
+    text = f"{FIRST}; test %rdx,%rdx; je 1f; test %rsi,%rsi; je 1f; {{}}; nop; 1: nop; ret"
+    said(fake, RAX, 17)
+    assert told(fake, text.format("xor %edx,%edx"), tmp_path) == "node.key"
+    # Something else is there on one of them.
+    assert told(fake, text.format("xor %eax,%eax"), tmp_path) == "?"

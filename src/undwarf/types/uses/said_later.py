@@ -39,6 +39,7 @@ def _said(tracker: Tracker, k: int, register: int) -> set[tuple[int, int]]:
     found: set[tuple[int, int]] = set()
     left = _AHEAD
     ways = [(blocks.of(k), k, frozenset((register,)))]
+    met: dict[int, dict[int, frozenset[int]]] = {}
     while ways and left > 0:
         number, at, held = ways.pop()
         end = blocks.end(number)
@@ -60,6 +61,10 @@ def _said(tracker: Tracker, k: int, register: int) -> set[tuple[int, int]]:
                     found.update((value[1], value[4]) for value in told if value[0] == OBJECT and not value[2])
                     break
         else:
-            further = blocks.successors(number) if held and at == end else ()
-            ways += [(one, blocks.first(one), held) for one in further if blocks.predecessors(one) == [number]]
+            for one in blocks.successors(number) if held and at == end else ():
+                come = met.setdefault(one, {})
+                come[number] = held
+                if not blocks.roots[one] and come.keys() == set(blocks.predecessors(one)):
+                    # What all ways to it are come from here holds the same on each of them.
+                    ways.append((one, blocks.first(one), frozenset.intersection(*come.values())))
     return found
