@@ -286,6 +286,21 @@ def test_pointers_into_two_things_lead_to_what_both_have_there(fake: Fake, touch
     ]
 
 
+def test_an_element_of_an_array_that_is_gone_through_counts_before_what_that_is_counted_from(
+    fake: Fake, touched: Touched
+) -> None:
+    """As where an index counts from one: `rows` has a pointer to a `struct link` before them, as `struct link` has."""
+    graph, member = fake.graph, fake.member
+    to_link = graph.pointer_to(fake.link)
+    row = graph.add(TypeRecord(Kind.ARRAY, target=fake.link, count=1))
+    members = (member("last", 0, 8, to_link), member("n", 8, 8, fake.long), member("of", 16, 16, row))
+    rows = graph.add(TypeRecord(Kind.STRUCT, "rows", 32, keyword="struct", members=members))
+    members = (member("links", 0, 16, fake.link), member("n", 16, 8, fake.long))
+    fake.takes((RDI, rows), (RSI, graph.add(TypeRecord(Kind.STRUCT, "list", 24, keyword="struct", members=members))))
+    code = "imul $16,%rdx,%rdx; lea (%rdi,%rdx),%rax; test %ecx,%ecx; je 1f; mov %rsi,%rax; 1: mov 8(%rax),%rcx; ret"
+    assert touched(code) == ["link.prev"]
+
+
 def test_what_rusts_allocators_return_is_nothing_yet(fake: Fake, touched: Touched) -> None:
     graph = fake.graph
     character = graph.add(TypeRecord(Kind.INT, "u8", 1))

@@ -138,10 +138,22 @@ def _shared(left: Value, right: Value, graph: TypeGraph) -> Value | None:
     """Pointers to parts of two things, or of two places of one, as one to what both parts are."""
     parts = _parts(left, graph)
     others = _parts(right, graph)
+    # An element of an array that one of them goes through counts before what lies where it is counted from.
+    of_array = [t for t in parts if _goes_through(right, t, graph)]
+    of_array = of_array or [t for t in others if _goes_through(left, t, graph)]
     shared = next((t for t in parts if any(graph.same(t, other) for other in others)), VOID)
+    if of_array and graph.size(of_array[0]) > graph.size(shared):
+        shared = of_array[0]
     if shared and not graph.is_aggregate(shared):
         shared = _begun_alike(left, right, graph) or shared
     return (OBJECT, shared, 0, 0, 0) if shared else None
+
+
+def _goes_through(value: Value, t: int, graph: TypeGraph) -> bool:
+    """Whether a pointer goes through an array of a structure inside of an object, by its steps."""
+    size = graph.size(t)
+    through = graph.is_aggregate(t) and size > 0 and abs(value[2]) == size != graph.size(value[1])
+    return through and holds_array(graph, value[1], value[2], value[4], t)
 
 
 def with_variable(t: int, offset: int, step: int, value: Value, graph: TypeGraph) -> Value | None:
