@@ -322,6 +322,15 @@ def test_a_register_that_was_tested_is_nothing_where_it_was_none(fake: Fake, tou
     assert touched(code.replace("mov %rdi,%rcx", "and %rdi,%rcx") + "; 3: ret")[-1] == "?"
 
 
+def test_a_copy_of_a_register_that_is_nothing_is_nothing_as_well(fake: Fake, touched: Touched) -> None:
+    fake.takes((RDI, fake.node))
+    code = "mov %rdx,%rcx; test %rdx,%rdx; jne 2f; 1: mov (%rdi,%rcx),%rax; add $32,%rcx; dec %rsi; jne 1b; 2: ret"
+    assert touched(code) == ["node.next"]
+    assert touched(code.replace("mov %rdx,%rcx", "mov %rsi,%rcx")) == ["?"]
+    # The other way still has what it had.
+    assert touched("mov %rdx,%rcx; test %rdx,%rdx; je 2f; mov (%rdi,%rcx),%rax; 2: ret") == ["?"]
+
+
 def test_a_jump_behind_restored_registers_leaves_the_function(fake: Fake, touched: Touched) -> None:
     fake.takes((RDI, fake.node))
     code = "push %rbx; mov %rdi,%rbx; 1: cmp %rsi,8(%rbx); jne 1b; mov (%rsi,%rdx),%rcx; {}; jmp *%rcx"

@@ -148,13 +148,24 @@ class FixedPoint(Effects):
 
     @cython.cfunc
     @cython.exceptval(-1)
-    @cython.locals(register=cython.Py_ssize_t, value=cython.int, changed=cython.bint)
+    @cython.locals(
+        register=cython.Py_ssize_t, value=cython.int, changed=cython.bint, i=cython.Py_ssize_t, copies=list,
+    )  # fmt: skip
     def _merge_zero(self, number: cython.Py_ssize_t, register: cython.Py_ssize_t) -> cython.bint:
-        """Join the state into what is known at a block's begin, where a register is 0; a pointer stays one."""
+        """Join the state into what is known at a block's begin, where a register is 0, and what was copied from it or
+        to it; a pointer stays one."""
+        copies = []
         value = self.state[register]
         if not value or self.base_of(value) == NUMBER:
             self.state[register] = NULL
+            if value and self.symbol_of(value) > 0:
+                for i in range(self.top):
+                    if self.state[i] == value:
+                        self.state[i] = NULL
+                        copies.append(i)
         changed = self._merge(number)
+        for i in copies:
+            self.state[i] = value
         self.state[register] = value
         return changed
 
