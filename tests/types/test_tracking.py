@@ -331,6 +331,24 @@ def test_a_copy_of_a_register_that_is_nothing_is_nothing_as_well(fake: Fake, tou
     assert touched("mov %rdx,%rcx; test %rdx,%rdx; je 2f; mov (%rdi,%rcx),%rax; 2: ret") == ["?"]
 
 
+def test_what_only_the_first_turn_of_a_loop_loses_is_known_after_all(fake: Fake, touched: Touched) -> None:
+    """`calls` has other pointers before an array of what functions go on with. The first one that is called does not
+    return, but that is known only where another one was called."""
+    graph, member = fake.graph, fake.member
+    call = (member("at", 0, 8, graph.pointer_to(fake.node)), member("n", 8, 8, fake.long))
+    row = graph.add(
+        TypeRecord(Kind.ARRAY, target=graph.add(TypeRecord(Kind.STRUCT, "call", 16, members=call)), count=4)
+    )
+    before = (member("of", 0, 8, graph.pointer_to(fake.item)), member("n", 8, 8, fake.long))
+    calls = TypeRecord(Kind.STRUCT, "calls", 80, keyword="struct", members=(*before, member("row", 16, 64, row)))
+    fake.takes((RDI, graph.add(calls)))
+    code = "lea 16(%rdi),%rax; mov (%rax),%rcx; 1: mov 8(%rcx),%rdx; test %rsi,%rsi; jne 2f; sub $16,%rax\n"
+    code += "{}; jmp 1b; 2: add $16,%rax; mov (%rax),%rcx; dec %rsi; jmp 1b"
+    assert touched(code.format("mov (%rax),%rcx"))[1] == "node.key"
+    # What each turn takes from there is something else.
+    assert touched(code.format("mov (%rdi),%rcx"))[1] == "?"
+
+
 def test_a_jump_behind_restored_registers_leaves_the_function(fake: Fake, touched: Touched) -> None:
     fake.takes((RDI, fake.node))
     code = "push %rbx; mov %rdi,%rbx; 1: cmp %rsi,8(%rbx); jne 1b; mov (%rsi,%rdx),%rcx; {}; jmp *%rcx"

@@ -33,6 +33,8 @@ WORD = cython.declare(cython.longlong, 0xFFFFFFFF)
 """The lower half of a register, as bits."""
 HALF = cython.declare(cython.int, 1 << 10)
 """Of a test of a register's lower half, as in undwarf.types.dataflow.branches."""
+AGAIN = cython.declare(cython.int, 2)
+"""How often it is looked whether what the first turns of loops lost is known after all."""
 
 
 @cython.final
@@ -56,6 +58,13 @@ class FixedPoint(Effects):
     numbers = cython.declare("int[::1]")
     """By block, which register is which number behind it (:mod:`undwarf.types.dataflow.branches`)."""
     open: cython.bint
+    turns: cython.bint
+    """Whether the state is joined into the begin of a loop by one of its turns."""
+    lost_now: list[int]
+    missed: dict[tuple[int, int], dict[int, int]]
+    """By the blocks where a turn ends and where the next one begins, what was lost by that, and what the turn knew."""
+    known_again: dict[int, set[int]]
+    """By the block where a loop begins, what of that was another thing in a later turn."""
     listing: Any
     on_stack: Any
     visits: cython.longlong
@@ -65,7 +74,8 @@ class FixedPoint(Effects):
         super().__init__(listing, values, questions, machine, limits)
         self.visits = max(0, min(limits.flow_visits, 1 << 20))
         self.most_words = limits.flow_words
-        self.open = False
+        self.open = self.turns = False
+        self.lost_now, self.missed, self.known_again = [], {}, {}
         self.listing = listing
         self.on_stack: Any = ()
 
@@ -237,8 +247,16 @@ class FixedPoint(Effects):
                 queued[i] = 1
                 lowest = min(lowest, i)
         budget = self.visits * count + (64 if self.visits else 0)
+        self.missed.clear()
+        self.known_again.clear()
+        again: cython.int = AGAIN
         at = lowest
         while True:
+            if at >= len(order) and self.known_again and again:
+                again -= 1
+                for following in self._regain(roots):
+                    queued[rank[following]] = 1
+                    at = min(at, cython.cast(cython.Py_ssize_t, rank[following]))
             if at >= len(order):
                 # What nothing leads to goes on with nothing known, but takes nothing away from what was come to.
                 for number in range(count):
@@ -267,10 +285,7 @@ class FixedPoint(Effects):
                 for number in range(count):
                     self.entries[2 * number + 1] = -1
                 return False
-            self.enter(number)
-            for i in range(self.block_first[number], self.block_end[number]):
-                self.seed(i)
-                self.apply(i)
+            self.go_through(number)
             lowest = at + 1
             for i in range(self.following_first[number], self.following_first[number + 1]):
                 following = self.following[i]
@@ -281,6 +296,7 @@ class FixedPoint(Effects):
                 if half:
                     zero -= HALF
                 compared = self.numbers[2 * number + 1]
+                self.turns = rank[following] <= at
                 if zero >= 0 and zero & 1 == i - self.following_first[number]:
                     if compared >= 0:
                         changed = self._merge_number(following, zero >> 1, compared, half)
@@ -291,6 +307,8 @@ class FixedPoint(Effects):
                     continue
                 else:
                     changed = self._merge(following)
+                if self.turns and (self.lost_now or self.missed):
+                    self._note_turn(number, following)
                 if changed:
                     queued[rank[following]] = 1
                     lowest = min(lowest, cython.cast(cython.Py_ssize_t, rank[following]))
@@ -343,6 +361,56 @@ class FixedPoint(Effects):
         first: cython.Py_ssize_t = self.entries[2 * number]
         changed: cython.bint = self._meet(first, 0, self.top)
         return self._meet(first + self.top, REGISTERS, slots) or changed
+
+    def _note_turn(self, number: int, following: int) -> None:
+        """Note what the state does not know that was known where a loop begins, and what it knows by now of that."""
+        turn = number, following
+        if self.lost_now:
+            self.missed.setdefault(turn, {}).update({cell: self.state[cell] for cell in self.lost_now})
+            self.lost_now = []
+        missed = self.missed.get(turn, {})
+        known = [cell for cell in missed if self.state[cell] and self.state[cell] != missed[cell]]
+        if known:
+            self.known_again.setdefault(following, set()).update(known)
+
+    @cython.locals(
+        roots="const unsigned char[::1]", number=cython.Py_ssize_t, i=cython.Py_ssize_t, cell=cython.Py_ssize_t,
+        at=cython.Py_ssize_t, following=cython.Py_ssize_t, cells=set,
+    )  # fmt: skip
+    def _regain(self, roots_of: Any) -> list[int]:
+        """Look what all ways know, as they are by now, to where a loop begins, of what one of its turns lost: those in
+        which anything is known again. The first turn may come by something that only the later ones are there for, as
+        what lies before an array's first element."""
+        roots = roots_of
+        found = []
+        for following, cells in self.known_again.items():
+            met: dict[int, int] = {}
+            for number in range(len(self.block_first) if not roots[following] and self.ways[following] > 1 else 0):
+                for i in range(self.following_first[number], self.following_first[number + 1]):
+                    if self.following[i] != following or self.entries[2 * number + 1] < 0:
+                        continue
+                    self.go_through(number)
+                    for cell in cells:
+                        met[cell] = self.join(met[cell], self.state[cell]) if cell in met else self.state[cell]
+                    break
+            for cell in met:
+                at = self.entries[2 * following] + (cell if cell < REGISTERS else self.top + cell - REGISTERS)
+                if met[cell] and not self.pool[at]:
+                    self.pool[at] = met[cell]
+                    found.append(following)
+        self.known_again = {}
+        return found
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    def go_through(self, number: cython.Py_ssize_t) -> cython.int:
+        """The state becomes that at a block's end."""
+        i: cython.Py_ssize_t
+        self.enter(number)
+        for i in range(self.block_first[number], self.block_end[number]):
+            self.seed(i)
+            self.apply(i)
+        return 0
 
     @cython.cfunc
     @cython.exceptval(-1)
@@ -398,6 +466,8 @@ class FixedPoint(Effects):
             met = self.join(known, self.state[begin + i])
             if not met and self.state[begin + i]:
                 met = self.in_frame_or_not(known, self.state[begin + i])
+            if not met and self.turns and self.base_of(known) == OBJECT:
+                self.lost_now.append(begin + i)
             if met != known:
                 self.pool[first + i] = met
                 changed = True
@@ -422,11 +492,7 @@ class FixedPoint(Effects):
 
     def go_on(self, number: cython.Py_ssize_t, following: cython.Py_ssize_t) -> None:
         """What holds at the end of a block is what is known at the begin of another one."""
-        i: cython.Py_ssize_t
-        self.enter(number)
-        for i in range(self.block_first[number], self.block_end[number]):
-            self.seed(i)
-            self.apply(i)
+        self.go_through(number)
         self._keep(following)
 
     @cython.cfunc
