@@ -73,6 +73,9 @@ class Fake:
     def describes(self, pc: int) -> bool:
         return True
 
+    def by_assembler(self, pc: int) -> bool:
+        return False
+
     def function_places(self, low: int, high: int) -> list[Place]:
         return [place for place in self.variables if place.low < high and place.high > low]
 

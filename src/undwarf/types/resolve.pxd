@@ -25,6 +25,7 @@ cdef class Resolver:
     cdef object _elf
     cdef object _operands
     cdef bint _kernel
+    cdef bint _by_dwarf
     cdef object _ways
     cdef object _callers
     cdef list _expected

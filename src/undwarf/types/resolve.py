@@ -26,16 +26,17 @@ from undwarf.types.dataflow.flow import FunctionFlow
 from undwarf.types.dataflow.program import Program
 from undwarf.types.dataflow.tracking import Tracker
 from undwarf.types.dataflow.values import ADDRESS
-from undwarf.types.inference.callers import Callers, follow
 from undwarf.types.layouts.embedders import Embedders
 from undwarf.types.merged import SHORT, depends, is_merged, is_of_rust, of_any
 from undwarf.types.operands import NOTHING_KNOWN, Operands, on_stack
 from undwarf.types.sources.data_symbols import DataSymbols
 from undwarf.types.sources.objects import APART, ELSEWHERE, ObjectFile
 from undwarf.types.sources.places import PlaceKind, TypeSource
+from undwarf.types.uses.allocations import with_allocated
 
 if TYPE_CHECKING:
     from undwarf.types.dataflow.ways import KernelWays
+    from undwarf.types.inference.callers import Callers
 
 __all__ = ["Access", "Resolver"]
 
@@ -84,7 +85,7 @@ def _stays(one: Access) -> bool:
 
 
 def _is_told(one: Access) -> bool:
-    """The same where variables have names: what else is inferred are only values of which nothing is known."""
+    """The same where variables would have names: what else is inferred are only values of which nothing is known."""
     return one.typed or one.reason != NOTHING_KNOWN
 
 
@@ -128,6 +129,7 @@ class Resolver:
         linked = not isinstance(elf, ObjectFile)
         self._operands = Operands(self.binary, source, kernel=kernel, linked=linked)
         self._kernel = kernel
+        self._by_dwarf = not complete
         self._ways = _ways_of_kernels(elf, self.binary.symbols) if kernel else None
         self._callers: Callers | None = None
         if machine is not None:
@@ -233,31 +235,48 @@ class Resolver:
         """Follow the data flow of a function."""
         low, high = function.low, function.high
         flow = self._flow_of(function)
-        tracker = first = Tracker(self.program, flow, low, high, None, self._wanted(function.instructions, low, high))
-        named: Tracker | None = None
-        if first.has_variables:
+        tracker = Tracker(self.program, flow, low, high, None, self._wanted(function.instructions, low, high))
+        if self._elf.machine != _EM_X86_64:
+            # Prototypes are not those of the machine.
+            pass
+        elif tracker.has_variables:
             # Most is told by these.
-            tracker = named = follow(self._all_callers(), self.program, flow, low, high, first)
-        if named is not None or self._kernel:
-            # A kernel's functions have prototypes, and most is told by these; to infer the rest takes most of the time.
-            function.trackers = first, named
+            first, tracker = tracker, with_allocated(tracker, low, high)
+            function.trackers = first, tracker
+        elif self.source.by_assembler(low):
+            # What is copied or searched there may be anything, and all callers would have to be looked at to say so.
+            pass
+        elif self._kernel or self._by_dwarf and self.source.describes(low):
+            # A kernel's functions have prototypes, and most is told by these; what has no variables though they would
+            # be described has globals, and what callees return. To infer the rest takes most of the time.
+            function.trackers = tracker, None
         else:
-            tracker = follow(self._all_callers(), self.program, flow, low, high, first)
+            tracker = self._infer(function, tracker)
         function.tracker = tracker
         if tracker.has_variables:
             function.made_for = self._merged(function)
         return tracker
+
+    @cython.locals(function=_Function)
+    def _infer(self, function: _Function, tracker: Tracker) -> Tracker:
+        """The data flow of a function without variables, with what their use and callers tell."""
+        # Only here: most functions have variables.
+        from undwarf.types.inference.callers import follow
+
+        return follow(self._all_callers(), self._flow_of(function), function.low, function.high, tracker)
 
     @cython.locals(function=_Function, further=_Function)
     def _inferred(self, function: _Function) -> _Function:
         """The function with all that can be inferred."""
         if function.inferred is None:
             assert function.trackers is not None
+            first, named = function.trackers
             further = _Function(function.low, function.high, function.instructions)
             further.flow = self._flow_of(function)
-            further.tracker = follow(
-                self._all_callers(), self.program, further.flow, function.low, function.high, *function.trackers
-            )
+            if named is not None:
+                further.tracker = with_allocated(first, function.low, function.high, named)
+            else:
+                further.tracker = self._infer(function, first)
             function.inferred = further
         return function.inferred
 
@@ -335,10 +354,12 @@ class Resolver:
             warns=self._kernel,
         )
 
-    def _all_callers(self) -> Callers | None:
-        """What tells values by their use, and by who calls; None where prototypes are not those of the machine."""
-        if self._callers is not None or self._elf.machine != _EM_X86_64:
+    def _all_callers(self) -> "Callers":
+        """What tells values by their use, and by who calls."""
+        if self._callers is not None:
             return self._callers
+        from undwarf.types.inference.callers import Callers
+
         symbols = getattr(self.source, "symbols", None)
         functions = symbols.functions if isinstance(symbols, DataSymbols) and not self._kernel else {}
 
@@ -449,7 +470,7 @@ class Resolver:
         tracker.before(k)
         found = [self._operands.resolve(tracker, k, made, *one) for one in explicit]
         if function.trackers is not None:
-            stays = _is_told if tracker.has_variables else _stays
+            stays = _stays if self._kernel and not tracker.has_variables else _is_told
             if not all(map(stays, found)):
                 return self._answer(self._inferred(function), k)
         return found

@@ -14,7 +14,7 @@ from undwarf.disasm.x86_64 import MACHINE
 from undwarf.elf import ElfFile
 from undwarf.types.dataflow.flow import FunctionFlow
 from undwarf.types.dataflow.program import Program
-from undwarf.types.dataflow.tracking import Facts, Tracker
+from undwarf.types.dataflow.tracking import Tracker
 from undwarf.types.dataflow.values import ADDRESS, FRAME, NUMBER, Value
 from undwarf.types.inference.callback_contexts import CallbackContexts
 from undwarf.types.inference.depths import DEEPEST, Depths
@@ -27,7 +27,6 @@ from undwarf.types.inference.passed_arguments import PassedArguments
 from undwarf.types.inference.private_members import PrivateMembers
 from undwarf.types.layouts.model import VOID
 from undwarf.types.sources.places import Prototype
-from undwarf.types.uses.allocations import allocated
 
 __all__ = ["Callers"]
 
@@ -248,26 +247,9 @@ class Callers:
         return any(register == one for one, _t, _piece in known)
 
 
-def follow(
-    callers: Callers | None,
-    program: Program,
-    flow: FunctionFlow,
-    low: int,
-    high: int,
-    tracker: Tracker,
-    named: Tracker | None = None,
-) -> Tracker:
+def follow(callers: Callers, flow: FunctionFlow, low: int, high: int, tracker: Tracker) -> Tracker:
     """The data flow of a function with what can be inferred where nothing names its variables; ``tracker`` is the one
-    without that. Where they have names, what allocators return, the program's own as well if ``named`` is given: the
-    one with what all programs' do."""
-    if callers is None:
-        return tracker
-    if tracker.has_variables:
-        found = allocated(tracker) if named is None else allocated(tracker, own=True)
-        if not found:
-            return named or tracker
-        made = found if named is None else named.facts.made | found
-        return Tracker(program, flow, low, high, Facts(made=made), tracker.wanted)
-    if len(flow.instructions) > program.graph.limits.inferred_instructions:
+    without that."""
+    if len(flow.instructions) > tracker.graph.limits.inferred_instructions:
         return tracker
     return callers.infer(flow, low, high, tracker).tracker

@@ -40,6 +40,10 @@ class BtfSource:
         held = self.function_range(pc)
         return held is not None and self.prototype_at(held[0]) is not None
 
+    def by_assembler(self, pc: int) -> bool:
+        """BTF does not say what a function was written in."""
+        return False
+
     def function_places(self, low: int, high: int) -> list[Place]:
         """BTF does not know where local variables are."""
         return []

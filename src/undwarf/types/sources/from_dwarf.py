@@ -203,6 +203,11 @@ class DwarfSource:
         (_starts, _ends, _dies, space, number, _base), _k, _unit = place
         return space.language(number) not in _ASSEMBLERS and not _NO_TYPES.issuperset(space.declared(number)["tag"])
 
+    def by_assembler(self, pc: int) -> bool:
+        """Whether the unit of the function that holds ``pc`` was written for an assembler."""
+        place = self._place(pc)
+        return place is not None and place[0][3].language(place[0][4]) in _ASSEMBLERS
+
     def places(self, pc: int) -> list[list[Place]]:
         """The variables that have a place at ``pc``, by scope, the innermost first."""
         function = self._scopes(pc)

@@ -98,6 +98,9 @@ class TypeSource(Protocol):
     def describes(self, pc: int) -> bool:
         """Whether anything is told of the values in the function that holds ``pc``: not of one by an assembler."""
 
+    def by_assembler(self, pc: int) -> bool:
+        """Whether the function that holds ``pc`` is known to be an assembler's, of whose values nothing is told."""
+
     def function_places(self, low: int, high: int) -> Sequence[Place]:
         """All places of all scopes that are valid somewhere in [low, high), the outermost scope first."""
 

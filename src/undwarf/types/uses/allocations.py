@@ -13,14 +13,14 @@ from undwarf.disasm import NONE, Action, Flow, Instruction, scan
 from undwarf.disasm.listing import TARGETED
 from undwarf.disasm.x86_64 import MACHINE
 from undwarf.disasm.x86_operands import RAX, RDI, RSI
-from undwarf.types.dataflow.tracking import Tracker
+from undwarf.types.dataflow.tracking import Facts, Tracker
 from undwarf.types.dataflow.values import ADDRESS, FRAME, NUMBER, OBJECT, Value
 from undwarf.types.layouts.model import VOID, Kind, TypeGraph
 from undwarf.types.sources.calling import argument_registers
 from undwarf.types.sources.places import PlaceKind, Prototype
 from undwarf.types.uses.surroundings import expected
 
-__all__ = ["allocated"]
+__all__ = ["allocated", "with_allocated"]
 
 _INDIRECT_CALL, _BRANCH, _JUMP, _INDIRECT_JUMP = Flow.INDIRECT_CALL, Flow.BRANCH, Flow.JUMP, Flow.INDIRECT_JUMP
 _RETURN, _STOP, _CALL = Flow.RETURN, Flow.STOP, Flow.CALL
@@ -52,6 +52,16 @@ _AHEAD = 256
 _FRAME = 1 << MACHINE.stack_pointer | 1 << MACHINE.frame_pointer
 _LOST = sum(1 << register for register in MACHINE.lost_in_calls if register < 64)
 """The registers that the frame is counted from, and those that calls change, as bits."""
+
+
+def with_allocated(tracker: Tracker, low: int, high: int, named: Tracker | None = None) -> Tracker:
+    """The data flow of a function with what allocators return, the program's own as well if ``named`` is given: the one
+    with what all programs' do. ``tracker`` is the one without that."""
+    found = allocated(tracker, own=named is not None)
+    if not found:
+        return named or tracker
+    made = found if named is None else named.facts.made | found
+    return Tracker(tracker.program, tracker.flow, low, high, Facts(made=made), tracker.wanted)
 
 
 def allocated(tracker: Tracker, *, own: bool = False) -> dict[int, tuple[int, int, int]]:
