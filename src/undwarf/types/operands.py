@@ -215,9 +215,13 @@ class Operands:
             return None
         return Located(found[0], where[4] + found[1], inner, "container")
 
-    def _put_there(self, tracker: Tracker, k: int, number: int, size: int) -> Located | None:
-        """What was put somewhere into bytes, by what the pointer to it is passed as."""
-        members = [(t, place, self._graph.member_at(t, place, size)) for t, place in tracker.passed_as(k, number)]
+    def _put_there(self, tracker: Tracker, k: int, number: int, size: int) -> Located | str | None:
+        """What was put somewhere into bytes, by what the pointer to it is passed as; why that is not known, where it is
+        no bytes."""
+        told = tracker.passed_as(k, number)
+        if told and not told[0][0]:
+            return "used as something else as well"
+        members = [(t, place, self._graph.member_at(t, place, size)) for t, place in told]
         found = [Located(t, place, member) for t, place, member in members if member is not None]
         return found[0] if len(found) == 1 else None
 

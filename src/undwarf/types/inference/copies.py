@@ -4,16 +4,17 @@
 from collections.abc import Mapping
 
 from undwarf.types.inference.nodes import Node
-from undwarf.types.layouts.model import TypeGraph
+from undwarf.types.layouts.model import VOID, TypeGraph
 
 __all__ = ["Copies"]
 
 
 class Copies:
     """The nodes that have one node's value and no other, which must be copies, and those that it goes into, which may
-    be. ``further``: into which nodes others go, and what is added."""
+    be. ``further``: into which nodes others go, and what is added; ``somewhere``: the pointer was made of an object's
+    by adding any number, so that nothing but where it goes says what is there."""
 
-    def __init__(self, node: Node, further: Mapping[Node, list[tuple[Node, int]]]) -> None:
+    def __init__(self, node: Node, further: Mapping[Node, list[tuple[Node, int]]], *, somewhere: bool = False) -> None:
         before = {node}
         one = node
         while len(origins := {origin for origin in one.origins if origin is not one}) == 1:
@@ -47,15 +48,30 @@ class Copies:
                     behind.discard(to)
                     other.append(to)
         self._nodes = before | behind
-        self._going = {*self._nodes, *queue}
-        """These, and all that the node goes into: that may have other values as well, but of the same type."""
+        self._somewhere = somewhere
+        self._going = dict.fromkeys((*self._nodes, *queue), 0)
+        """These, and all that the node goes into: that may have other values as well, but of the same type. Where
+        nothing else says what is there, also with something added."""
+        far = list(self._going) if somewhere else []
+        for one in far:
+            for to, more in further.get(one, ()):
+                if to not in self._going:
+                    self._going[to] = self._going[one] + more
+                    far.append(to)
 
     def touched(self) -> set[tuple[int, int]]:
         """(offset, size) of all that is accessed there."""
         return {one for node in self._nodes for one in node.touched}
 
     def passed_as(self, graph: TypeGraph) -> list[tuple[int, int]]:
-        """(type, offset) of what they are said to lead into by where they go."""
-        told = [(t, 0) for node in self._going for t in node.wholes]
-        told += [(t, -at) for node in self._going for at, types in node.leads.items() for t in types]
-        return list({(graph.canonical(t), at): (t, at) for t, at in told if graph.is_aggregate(t)}.values())
+        """(type, offset) of what they are said to lead into by where they go; void where they must lead into something,
+        as addresses are stored there, and nothing says what."""
+        going = self._going.items()
+        told = [(t, -apart) for node, apart in going for t in node.wholes]
+        told += [(t, -at - apart) for node, apart in going for at, types in node.leads.items() for t in types]
+        if self._somewhere:
+            told += [(t, -at - apart) for node, apart in going for at, t in node.goes]
+        found = {(graph.canonical(t), at): (t, at) for t, at in told if graph.is_aggregate(t)}
+        if self._somewhere and not found and any(node.put for node in self._nodes):
+            return [(VOID, 0)]
+        return list(found.values())

@@ -51,6 +51,10 @@ class HeldValues:
         self._ins: list[tuple[int, int, Node]] = []
         """(block, register, node) of what is held when a block begins."""
         self._block = 0
+        self.somewhere: set[Node] = set()
+        """Addresses of anything in an object, made by adding any number."""
+        self._sums: dict[frozenset[tuple[Node, int]], tuple[Node, int]] = {}
+        """By the values that are added, the node of an address, and what else was added for it."""
         self._known_leads: dict[Value, tuple[int, ...]] = {}
         flow = tracker.flow
         self.unoptimised = bool(flow.blocks) and is_unoptimised(flow.instructions)
@@ -213,7 +217,7 @@ class HeldValues:
             target = graph.target(t)
             if graph.kind(graph.strip(target)) == _VOID:
                 return
-            if source[0].key[0] == "slot" and graph.is_aggregate(target):
+            if (source[0].key[0] == "slot" or self.somewhere) and graph.is_aggregate(target):
                 source[0].goes_as(source[1], target)
             known = pointed(self.tracker, self.tracker.register(register))
             whole = not source[1] or graph.size(target) == 1

@@ -120,7 +120,7 @@ class InstructionUses(MemoryUses):
             self.read(held, operand.index)
             if operand.scale == 1:
                 self._strays(held, operand.base, operand.index)
-            base = self._row_at(held, operand)
+            base = self._row_at(held, operand) or self._sum_at(held, operand)
         if base is None:
             return
         offset = base[1] + operand.displacement
@@ -163,7 +163,7 @@ class InstructionUses(MemoryUses):
             made_of = self._calculated(made, held, slot, width)
             row = self._row(held, made.left, made.right, 1) or self._row(held, made.right, made.left, 1)
             further = row or self._further(k, made, held)
-            return further or self._somewhere(k, made.destination, made.left, made.right), made_of
+            return further or self._somewhere(k, made.destination, held, made.left, made.right, 0), made_of
         if action == _ADD_MEMORY:
             self._strays_by_memory(k, made, held)
             made_of = self._calculated(made, held, slot, width)
@@ -212,7 +212,9 @@ class InstructionUses(MemoryUses):
         row = self._row_at(held, operand)
         if row is not None:
             return (row[0], row[1] + operand.displacement, row[2]), ()
-        return (self._somewhere(k, made.destination, operand.base, operand.index) if operand.scale == 1 else None), ()
+        if operand.scale != 1:
+            return None, ()
+        return self._somewhere(k, made.destination, held, operand.base, operand.index, operand.displacement), ()
 
     def _selected(self, k: int, made: Instruction, held: dict[int, Held | None]) -> Held:
         """One of two values by a condition."""
@@ -277,14 +279,38 @@ class InstructionUses(MemoryUses):
             if leads is not None and leads[0] == OBJECT and self.graph.size(leads[1]) > 1:
                 source[0].strayed = True
 
-    def _somewhere(self, k: int, destination: int, *registers: int) -> Held | None:
-        """The address of something at any place in an object: what it is, who it is given to knows."""
-        for one, other in (registers, registers[::-1]):
-            leads, count = self.tracker.register(one), self.tracker.register(other)
-            any_number = count is None or (count[0] == NUMBER and count[2] == 1)
-            if leads is not None and leads[0] == OBJECT and not leads[2] and any_number:
-                return self.node("made", k, destination), 0, 8
-        return None
+    def _somewhere(
+        self, k: int, destination: int, held: dict[int, Held | None], one: int, other: int, more: int
+    ) -> Held | None:
+        """The address of something at any place in an object, and so much behind that: what it is, who it is given to
+        knows."""
+        if not self._is_somewhere(one, other) and not self._is_somewhere(other, one):
+            return None
+        node = self.node("made", k, destination)
+        self.somewhere.add(node)
+        parts = self._summands(held, one, other)
+        if parts is not None:
+            self._sums.setdefault(parts, (node, more))
+        return node, 0, 8
+
+    def _is_somewhere(self, one: int, other: int) -> bool:
+        """Whether a register leads to an object, and another one may hold any number."""
+        leads, count = self.tracker.register(one), self.tracker.register(other)
+        any_number = count is None or (count[0] == NUMBER and count[2] == 1)
+        return leads is not None and leads[0] == OBJECT and not leads[2] and any_number
+
+    def _sum_at(self, held: dict[int, Held | None], operand: Memory) -> Held | None:
+        """Of what two registers are added that an operand is counted from, if that was an address before."""
+        parts = self._summands(held, operand.base, operand.index) if operand.scale == 1 else None
+        found = self._sums.get(parts) if parts is not None else None
+        return (found[0], -found[1], 8) if found is not None else None
+
+    def _summands(self, held: dict[int, Held | None], one: int, other: int) -> frozenset[tuple[Node, int]] | None:
+        """The values that two registers hold, whichever is which."""
+        first, second = self.read(held, one), self.read(held, other)
+        if first is None or second is None or first[2] != 8 or second[2] != 8:
+            return None
+        return frozenset((first[:2], second[:2]))
 
     def _note_beyond(self, k: int, number: int) -> None:
         where, graph = self.tracker.address_of(k, number), self.graph

@@ -123,7 +123,7 @@ class Webs(CallUses):
     def copies(self, k: int, number: int, further: dict[Node, list[tuple[Node, int]]]) -> tuple[Copies, int]:
         """Who has the value of an operand's base, and how far behind that the operand is."""
         node, apart = self._bases[k, number]
-        return Copies(node, further), apart
+        return Copies(node, further, somewhere=node in self.somewhere), apart
 
     def with_members(self) -> list[tuple[int, dict[int, int]]]:
         """Calls of what a member leads to, by the type of the function: by register, how far behind that member lies

@@ -1,0 +1,53 @@
+"""What is told of what is put somewhere into an array of bytes, as programs do that give out memory themselves."""
+
+from pathlib import Path
+
+import pytest
+from tests.types.btf_programs import answers, built
+
+SOURCE = r"""
+#include <string.h>
+#define NOINLINE __attribute__((noipa))
+struct room { struct room *prev; unsigned long used; char data[2000]; };
+struct tree { unsigned char kind; short line; unsigned visits; struct tree *left, *right; };
+struct tree *kept;
+void *given;
+struct room first;
+NOINLINE struct tree *grown(struct room *r, struct tree *left, int line)
+{ unsigned long at = r->used; r->used = at + sizeof(struct tree);
+  struct tree *t = (struct tree *)(r->data + at); t->kind = 1; t->line = line; t->left = left; t->right = 0; return t; }
+NOINLINE struct tree *counted(struct room *r, unsigned long at, int line)
+{ struct tree *t = (struct tree *)(r->data + at); __asm__ volatile("" : : "r"(t));
+  __asm__ volatile("movw %w2, 0x12(%0,%1)" : : "r"(r), "r"(at), "r"(line) : "memory"); return t; }
+NOINLINE void lent(struct room *r, unsigned long at, struct tree *left)
+{ void *t = r->data + at; __asm__ volatile("" : : "r"(t));
+  __asm__ volatile("mov %2, 0x18(%0,%1)" : : "r"(r), "r"(at), "r"(left) : "memory"); given = t; }
+NOINLINE char *text(struct room *r)
+{ unsigned long at = r->used; r->used = at + 8; char *t = r->data + at; memcpy(t, "a word", 7); return t; }
+int main(int argc, char **argv)
+{ lent(&first, 8, kept); counted(&first, 8, argc); return grown(&first, kept, argc)->line + *text(&first); }
+"""
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return built(tmp_path_factory.mktemp("rooms"), "-O2", SOURCE)
+
+
+def test_what_is_put_among_bytes_is_what_its_address_is_returned_as(program: Path) -> None:
+    found = answers(program, "grown")
+    assert {"struct tree.kind", "struct tree.line", "struct tree.left", "struct tree.right"} <= found
+    assert not any(one.startswith("struct room.data") for one in found)
+
+
+def test_what_two_registers_are_added_for_is_what_their_sum_is_returned_as(program: Path) -> None:
+    """Clang has the sum in a register as well, but counts from the two."""
+    assert answers(program, "counted") == {"struct tree.line"}
+
+
+def test_where_addresses_are_stored_are_no_bytes(program: Path) -> None:
+    assert not any(one.startswith("struct room.data") for one in answers(program, "lent"))
+
+
+def test_text_is_bytes(program: Path) -> None:
+    assert "struct room.data[]" in answers(program, "text")
