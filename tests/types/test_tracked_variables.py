@@ -18,6 +18,19 @@ def test_a_variable_that_is_a_register_less_a_constant(fake: Fake, touched: Touc
     ]
 
 
+def test_a_variable_that_lies_right_behind_what_another_one_leads_to(fake: Fake, touched: Touched) -> None:
+    """As where more is allocated behind an object: the register leads to that one, from which the other is counted."""
+    graph = fake.graph
+    fake.variables = [
+        Place("a", graph.pointer_to(fake.item), PlaceKind.REGISTER, RDI, 0, 0, 100),
+        Place("b", graph.pointer_to(fake.table), PlaceKind.VALUE, RDI, 40, 0, 100),
+    ]
+    told = ["item.value", "table.n", "table.of[]"]
+    code = "mov 24(%rdi),%rcx; mov 40(%rdi),%rdx; movsd 48(%rdi,%rsi,8),%xmm0"
+    assert touched(f"{code}; ret") == told
+    assert touched(f"mov %rdi,%rax; {code.replace('rdi', 'rax')}; ret") == [*told[:2], "?"]
+
+
 def test_what_a_function_object_holds_is_not_the_bytes_it_is_put_into(fake: Fake, touched: Touched) -> None:
     graph, member = fake.graph, fake.member
     byte = graph.add(TypeRecord(Kind.INT, "char", 1))

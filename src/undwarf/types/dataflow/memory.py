@@ -272,6 +272,8 @@ class Memory(StackFrame):
         if size == 8 and base == OBJECT and self.offset_of(where) < 0:
             # What is before an object is guessed, if it is told at all.
             value = self._at_other(k, m, more) or value
+        elif size == 8 and base == OBJECT and not value and self._leads_nowhere(where):
+            value = self._at_other(k, m, more)
         anything: cython.bint = not value or value == ANYWHERE
         told: cython.bint = size == 8 and self._is_placing(m) and (anything or self.is_several(value))
         if told and self.memory_variable(k, m, more):
@@ -320,9 +322,10 @@ class Memory(StackFrame):
     @cython.cfunc
     @cython.exceptval(-1)
     def _at_other(self, k: cython.Py_ssize_t, m: cython.Py_ssize_t, more: cython.longlong) -> cython.int:
-        """What lies in what a variable says is at an operand's base, where that is before the object it is said to
-        lead to by another one."""
+        """What lies in what a variable says is at an operand's base, or further on, where that is before the object it
+        is said to lead to by another one, or where that one ends."""
         offset: cython.longlong = self.displacement(k, m) + more
+        inside: cython.longlong
         i: cython.Py_ssize_t
         place: cython.Py_ssize_t
         said: cython.int
@@ -333,7 +336,8 @@ class Memory(StackFrame):
             said = self.seeded[place + 1]
             if self.seeded[place] != self.operands[m + OPERAND_BASE] or self.base_of(said) != OBJECT:
                 continue
-            if not self.offset_of(said) and offset < self.questions.graph.size(self.type_of(said)):
+            inside = offset + self.offset_of(said)
+            if self.offset_of(said) <= 0 <= inside and inside < self.questions.graph.size(self.type_of(said)):
                 return self._at(self.moved(said, offset), 8)
         return NOTHING
 

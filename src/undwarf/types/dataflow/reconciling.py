@@ -128,6 +128,9 @@ class Reconciler:
         if beside and not 0 <= said[4] < graph.size(said[1]):
             # A number of what the object is a part of, so far from it.
             return known
+        if not known[2] and 0 <= known[4] < whole <= known[4] - said[4] and graph.is_aggregate(known[1]):
+            # What lies behind what the register leads to, counted from there.
+            return known
         if said[4]:
             return said
         if known[4] < 0 and not known[2] and graph.is_aggregate(known[1]) and graph.size(said[1]) == 1:

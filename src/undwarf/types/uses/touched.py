@@ -73,6 +73,7 @@ def touched(tracker: Tracker, k: int, operand: Memory, where: Value, size: int) 
             return _by_index(tracker, operand, where) or _unbiased(tracker, k, operand, where, size) or found
         of = questions.variable_of(where) if where[0] == ADDRESS else (where[1], where[4])
         words = copied(tracker, k, operand, *of, size) if of is not None and isinstance(found, str) else None
+        words = words or _in_variable_behind(tracker, k, operand, base, where, size)
         other = words or in_variable(tracker, k, operand, size) or _of_element(tracker, operand, base, size)
         other = other or _at_first_turn(tracker, operand, base, where, size)
         other = other or _by_any_index(tracker, operand, where, size) or in_said_array(tracker, k, operand, size)
@@ -147,8 +148,9 @@ def in_variable(tracker: Tracker, k: int, operand: Memory, size: int) -> Located
     pc = tracker.flow.instructions.address_of(k)
     said = tracker.questions.said_of(operand.base, pc)
     held = tracker.register(operand.base)
-    if not said and held is not None and held[0] == OBJECT and not held[2] and held[4] < 0:
-        # Before the same object are only copies of one pointer.
+    exact = held if held is not None and held[0] == OBJECT and not held[2] else None
+    if not said and exact and (exact[4] < 0 or exact[4] + operand.displacement >= graph.size(exact[1]) > 0):
+        # Before the same object, and behind the only one, are only copies of one pointer.
         copies = [one for one in range(_GENERAL) if one != operand.base and tracker.register(one) == held]
         said = [value for one in copies for value in tracker.questions.said_of(one, pc)]
     for value in said:
@@ -157,6 +159,24 @@ def in_variable(tracker: Tracker, k: int, operand: Memory, size: int) -> Located
         if inside is not None and (best is None or graph.size(value[1]) > graph.size(best.type)):
             best = Located(value[1], offset, inside)
     return best
+
+
+def _in_variable_behind(
+    tracker: Tracker, k: int, operand: Memory, base: Value | None, where: Value, size: int
+) -> Located | None:
+    """What an index leads to in an object that a variable says lies right behind the one an operand's base leads to."""
+    graph = tracker.graph
+    if base is None or base[0] != OBJECT or base[2] or operand.index == NONE:
+        return None
+    whole = graph.size(base[1])
+    inside = 0 <= base[4] < whole <= base[4] + operand.displacement
+    pc = tracker.flow.instructions.address_of(k)
+    for value in tracker.questions.said_of(operand.base, pc) if inside else ():
+        if base[4] - value[4] >= whole and not value[2] and graph.is_aggregate(value[1]):
+            located = locate(graph, value[1], where[2], value[4] + operand.displacement, size)
+            if not isinstance(located, str):
+                return located
+    return None
 
 
 def in_room(tracker: Tracker, k: int, number: int, where: Value, size: int) -> Located | str | None:
