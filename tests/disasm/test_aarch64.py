@@ -85,3 +85,9 @@ def test_a_word_that_is_no_code_does_not_end_the_decoding() -> None:
     assert machine is not None
     code = b"\xff\xff\xff\xff" + (0xD65F03C0).to_bytes(4, "little")
     assert [made.flow for made in machine.decode(code, 0)] == [Flow.STOP, Flow.RETURN]
+
+
+def test_no_more_instructions_are_decoded_than_asked_for() -> None:
+    machine = machine_of(183)
+    assert machine is not None
+    assert [made.flow for made in machine.decode((0xD65F03C0).to_bytes(4, "little") * 3, 0, 2)] == [Flow.RETURN] * 2

@@ -129,15 +129,15 @@ def _text(native: object) -> str:
     return f"{native.mnemonic} {native.op_str}".strip()  # type: ignore[attr-defined]
 
 
-def decode(code: bytes, address: int) -> list[Instruction]:
-    """All instructions of a stretch of code; four bytes that are none become one that stops."""
+def decode(code: bytes, address: int, most: int = -1) -> list[Instruction]:
+    """All instructions of a stretch of code, or so many; four bytes that are none become one that stops."""
     if not _engine:
         engine = Cs(CS_ARCH_ARM64, CS_MODE_ARM)
         engine.detail = True
         _engine.append(engine)
     made: list[Instruction] = []
     at = 0
-    data = bytes(code)
+    data = bytes(code) if most < 0 else bytes(code[: 4 * most])
     while len(data) - at >= 4:
         for native in _engine[0].disasm(data[at:], address + at):
             instruction = Instruction(native.address, 4)

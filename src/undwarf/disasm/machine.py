@@ -9,8 +9,8 @@ from undwarf.disasm.model import NONE, Instruction
 class Decoder(Protocol):
     """Machine code -> instructions."""
 
-    def __call__(self, code: bytes, address: int, /) -> list[Instruction]:
-        """All instructions of a stretch of code; bytes that are none become one STOP of one unit each."""
+    def __call__(self, code: bytes, address: int, /, most: int = -1) -> list[Instruction]:
+        """All instructions of a stretch of code, or so many; bytes that are none become one STOP of one unit each."""
 
 
 class Lister(Protocol):

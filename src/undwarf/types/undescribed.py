@@ -33,7 +33,7 @@ class UndescribedCode:
         code = next((one for one in codes if one), None)
         if code is None or self._machine is None:
             return unread(address, self.reason)
-        made = self._machine.decode(bytes(code), address)[0]
+        made = self._machine.decode(bytes(code), address, 1)[0]
         operands = [operand for operand in made.memory if operand.access]
         explicit = [operand for operand in operands if not operand.implicit]
         if explicit:

@@ -168,7 +168,7 @@ class _Code:
             for size in (16, 8, 4, 2, 1):
                 code = self._elf.read(address, size, writable=True)
                 if code is not None:
-                    found.append((address, self._machine.decode(bytes(code), address)[0].text))
+                    found.append((address, self._machine.decode(bytes(code), address, 1)[0].text))
                     break
         return found
 
