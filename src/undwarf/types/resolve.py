@@ -246,7 +246,7 @@ class Resolver:
         elif self.source.by_assembler(low):
             # What is copied or searched there may be anything, and all callers would have to be looked at to say so.
             pass
-        elif self._kernel or self._by_dwarf and self.source.describes(low):
+        elif self._kernel or (self._by_dwarf and self.source.describes(low)):
             # A kernel's functions have prototypes, and most is told by these; what has no variables though they would
             # be described has globals, and what callees return. To infer the rest takes most of the time.
             function.trackers = tracker, None
