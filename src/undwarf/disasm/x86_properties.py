@@ -1,7 +1,7 @@
 # cython: language_level=3, annotation_typing=False
 """What else can be told of an x86-64 instruction: the sign and the width of numbers, what is done with them."""
 
-from undwarf.disasm.iced import ConditionCode, Mnemonic, OpKind
+from undwarf.disasm.iced import ConditionCode, Mnemonic, OpKind, Register
 from undwarf.disasm.iced import Instruction as Native
 from undwarf.disasm.model import NONE, Flow, Instruction
 from undwarf.disasm.x86_operands import IMMEDIATES, NUMBER, SHIFTS, VECTOR_MOVES, WIDTH, immediate_at, size_of
@@ -15,8 +15,11 @@ __all__ = [
     "differs",
     "fused",
     "immediate_of",
+    "keeps_bit",
     "leaves_alone",
+    "leaves_flags",
     "makes_int",
+    "moves_part",
     "moves_vector",
     "multiplies",
     "shifts_by",
@@ -50,6 +53,7 @@ _NUMBER_MOVES = frozenset(
 )
 _HALVES = frozenset((Mnemonic.MOVLPS, Mnemonic.MOVLPD, Mnemonic.VMOVLPS, Mnemonic.VMOVLPD))
 """They leave the upper half of the register alone, where they load."""
+_SECOND_BYTES = frozenset((Register.AH, Register.BH, Register.CH, Register.DH))
 _MULTIPLYING = frozenset((Mnemonic.IMUL, Mnemonic.NEG, Mnemonic.NOT))
 _FUSING = frozenset((Mnemonic.CMP, Mnemonic.TEST, Mnemonic.ADD, Mnemonic.SUB, Mnemonic.AND, Mnemonic.INC, Mnemonic.DEC))
 
@@ -150,6 +154,39 @@ def copies_vector(made: Instruction) -> tuple[int, int]:
     if native.op_kind(0) != OpKind.REGISTER or native.op_kind(1) != OpKind.REGISTER:
         return NONE, NONE
     return NUMBER[native.op_register(0)], NUMBER[native.op_register(1)]
+
+
+def moves_part(made: Instruction) -> tuple[int, int, int]:
+    """(the register whose lowest byte or two are set to what is elsewhere, the register where that is, how many bytes);
+    NONE for the first where nothing of the kind is done, for the second where it is in memory."""
+    native = made.native
+    if not isinstance(native, Native) or native.mnemonic != Mnemonic.MOV or native.op_kind(0) != OpKind.REGISTER:
+        return NONE, NONE, 0
+    register = native.op_register(0)
+    if WIDTH[register] >= _INT or register in _SECOND_BYTES:
+        return NONE, NONE, 0
+    if native.op_kind(1) == OpKind.MEMORY:
+        return NUMBER[register], NONE, WIDTH[register]
+    source = native.op_register(1) if native.op_kind(1) == OpKind.REGISTER else Register.NONE
+    if source == Register.NONE or source in _SECOND_BYTES:
+        return NONE, NONE, 0
+    return NUMBER[register], NUMBER[source], WIDTH[register]
+
+
+def keeps_bit(made: Instruction) -> int:
+    """The register of whose lowest byte only the lowest bit is kept; NONE for all else."""
+    native = made.native
+    if not isinstance(native, Native) or native.mnemonic != Mnemonic.AND or native.op_kind(0) != OpKind.REGISTER:
+        return NONE
+    register = native.op_register(0)
+    one = WIDTH[register] == 1 and native.op_kind(1) in IMMEDIATES and native.immediate(1) == 1
+    return NUMBER[register] if one and register not in _SECOND_BYTES else NONE
+
+
+def leaves_flags(made: Instruction) -> bool:
+    """Whether an instruction is a move, so that what was compared before it is known behind it."""
+    native = made.native
+    return isinstance(native, Native) and native.mnemonic == Mnemonic.MOV
 
 
 def leaves_alone(made: Instruction) -> bool:

@@ -8,7 +8,9 @@ from undwarf.disasm.x86_properties import (
     compares,
     copies_vector,
     immediate_of,
+    keeps_bit,
     makes_int,
+    moves_part,
     moves_vector,
     signedness,
 )
@@ -31,6 +33,7 @@ _INT = Kind.INT
 
 _FEW = 2
 """Bytes of which less than there is may be read, but hardly written."""
+_TRUTH = ("_Bool", "bool")
 _SMALLEST = 4
 """Bytes that vector registers are loaded with at least."""
 _WHOLE = (Action.ADD, Action.SUBTRACT, Action.MULTIPLY, Action.SHIFT_LEFT)
@@ -68,7 +71,10 @@ class InstructionUses(MemoryUses):
             slot.beside = added(slot.beside, *self._parts(made.left, held, made.memory[0].size))
         if action == _UPDATE and slot is not None and made.left == made.right == NONE and made.immediate:
             slot.step(made.immediate)
+        destination, part = self._part(k, made, held, slot, frame) if action == Action.OTHER else (NONE, None)
         self._written(k, made, held, frame, result, made_of)
+        if part is not None:
+            held[destination] = part
 
     def _operands(self, k: int, made: Instruction, held: dict[int, Held | None]) -> tuple[Node | None, Value | None]:
         """What operands in memory tell of what they are counted from; of the last one that is accessed the node of its
@@ -215,6 +221,28 @@ class InstructionUses(MemoryUses):
         if operand.scale != 1:
             return None, ()
         return self._somewhere(k, made.destination, held, operand.base, operand.index, operand.displacement), ()
+
+    def _part(
+        self, k: int, made: Instruction, held: dict[int, Held | None], slot: Node | None, frame: Value | None
+    ) -> tuple[int, Held | None]:
+        """A register, and what its lowest byte or two are set to."""
+        destination, source, size = moves_part(made)
+        if destination == NONE:
+            return self._still(made, held)
+        if source != NONE:
+            each = self.read(held, source)
+            return destination, (each[0], each[1], min(each[2], size)) if each is not None else None
+        if slot is not None:
+            return destination, (slot, 0, size)
+        return destination, self._made_there(k, destination, size) if frame is None else None
+
+    def _still(self, made: Instruction, held: dict[int, Held | None]) -> tuple[int, Held | None]:
+        """A register, and the truth value that it holds still, of which only the lowest bit is kept."""
+        register = keeps_bit(made)
+        each = held.get(register)
+        if each is None or each[1] or each[2] != 1 or not each[0].declared:
+            return NONE, None
+        return (register, each) if all(self.graph.name(t) in _TRUTH for t in each[0].declared) else (NONE, None)
 
     def _selected(self, k: int, made: Instruction, held: dict[int, Held | None]) -> Held:
         """One of two values by a condition."""

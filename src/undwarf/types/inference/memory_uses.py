@@ -98,6 +98,14 @@ class MemoryUses(NumberUses):
             self.unions.append((node, several))
         return None if made.signed else (node, 0, size)
 
+    def _made_there(self, k: int, register: int, size: int) -> Held:
+        """What the lowest byte or two of a register are loaded with: of bit fields it may be several."""
+        node = self.node("made", k, register)
+        t = scalar_at(self.tracker, k, 0, size)
+        if t:
+            node.copied = added(node.copied, t)
+        return node, 0, size
+
     def _is_any(self, t: int) -> bool:
         """Whether a type is a pointer to a function or to anything."""
         graph = self.graph

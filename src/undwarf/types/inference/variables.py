@@ -16,6 +16,8 @@ __all__ = ["Variables"]
 
 _PASSES = 8
 """Steps by which what is told of a variable goes on to others."""
+_MEMBERS = 3
+"""Members of what something begins with that are accessed by who means that."""
 _NEAR = 256
 """How far an object may reach of which only the address is known."""
 
@@ -117,7 +119,7 @@ class Variables:
             lead = self._variant(node, lead)
             if not lead:
                 return VOID
-        if lead and self._goes_over_parts(node, lead):
+        if lead and (self._goes_over_parts(node, lead) or self._is_any_byte(node, lead)):
             return VOID
         if lead:
             return graph.pointer_to(lead) if size == 8 else VOID
@@ -164,6 +166,22 @@ class Variables:
             return False
         counted = not node.touched and any(each % size for each in node.elements)
         return counted or any(step % size for step in node.steps)
+
+    def _is_any_byte(self, node: Node, lead: int) -> bool:
+        """Whether a pointer to bytes is made of one to anything, and goes nowhere as one to these: whatever callers
+        gave, with a sign or without, it may lead to bytes of the other kind."""
+        graph = self._graph
+        if not graph.is_scalar(lead) or graph.size(lead) != 1 or node.leads or node.confirmed or not node.origins:
+            return False
+        seen, queue = {node}, [node]
+        for one in queue:
+            # The list grows while it is walked.
+            for origin in one.origins:
+                if origin is not None and origin not in seen:
+                    seen.add(origin)
+                    queue.append(origin)
+        given = [one for one in seen if one.key[0] == "entry"]
+        return bool(given) and all(one.declared and graph.is_void_pointer(one.declared[0]) for one in given)
 
     def _is_without_sign(self, t: int) -> bool:
         """Whether a type is one of several numbers none of which is negative."""
@@ -262,7 +280,20 @@ class Variables:
         told = {graph.canonical(t): t for t in node.firsts}
         if not first or not (ends or told):
             return lead
+        members = {offset for offset, _size in done.touched}
+        if (
+            not told
+            and len(members) >= _MEMBERS
+            and max(ends) > graph.size(first) // 2
+            and self._is_little(first, lead)
+        ):
+            return first
         return next(iter(told.values())) if {*told} == {graph.canonical(first)} else VOID
+
+    def _is_little(self, first: int, whole: int) -> bool:
+        """Whether what something begins with is so little of it that who uses that alone means that."""
+        graph = self._graph
+        return 2 * graph.size(first) <= graph.size(whole) and not self._has_no_name(first)
 
     def _leads_to(self, t: int, target: int) -> bool:
         """Whether a type is a pointer to another one."""
@@ -284,7 +315,12 @@ class Variables:
             return False
         found = graph.member_at(t, 0)
         inside = found.containers[1:] if found is not None else ()
-        return any(graph.is_aggregate(one) and not left and graph.size(one) >= node.high for one, left in inside)
+        named = [one for one, left in inside if not left and not self._has_no_name(one)]
+        return any(graph.is_aggregate(one) and graph.size(one) >= node.high for one in named)
+
+    def _has_no_name(self, t: int) -> bool:
+        """Whether an aggregate has no name: no variable leads to it."""
+        return self._graph.canonical_name(t).endswith("(anonymous)")
 
     def _may_be_filled(self, node: Node) -> bool:
         """Whether a place may be a member of something of which only the address is known."""

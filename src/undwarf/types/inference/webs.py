@@ -18,8 +18,9 @@ from functools import partial
 import cython
 from cython.cimports.undwarf.types.inference.nodes import Node
 
-from undwarf.disasm import Flow
+from undwarf.disasm import Flow, Instruction
 from undwarf.disasm.x86_operands import RDI
+from undwarf.disasm.x86_properties import compares, leaves_flags
 from undwarf.types.dataflow.tracking import Tracker
 from undwarf.types.dataflow.values import Value
 from undwarf.types.inference.call_uses import CallUses
@@ -32,6 +33,8 @@ __all__ = ["Webs"]
 
 _CALL, _INDIRECT_CALL, _RETURN, _JUMP = Flow.CALL, Flow.INDIRECT_CALL, Flow.RETURN, Flow.JUMP
 
+_PUT_ASIDE = 4
+"""Instructions behind a comparison among which the one is that depends on it."""
 _ELEMENTS = 64
 """Elements of an array in the frame that are looked for one by one."""
 _MOST_NODES = 200_000
@@ -115,10 +118,18 @@ class Webs(CallUses):
                 self._call(k, made, held)
                 self._returned_on(made.target)
                 continue
+            if after is not None and self.unoptimised and leaves_flags(after) and compares(made):
+                after = self._depends(k)
             self._step(k, made, after, held)
         register_of = tracker.register
         known = ((register, register_of(register)) for register in GENERAL)
         self._known[number] = {register: value for register, value in known if value is not None}
+
+    def _depends(self, k: int) -> Instruction | None:
+        """The instruction that depends on a comparison, where values are put aside before it."""
+        instructions = self.tracker.flow.instructions
+        end = min(k + 1 + _PUT_ASIDE, len(instructions))
+        return next((instructions[at] for at in range(k + 1, end) if not leaves_flags(instructions[at])), None)
 
     def copies(self, k: int, number: int, further: dict[Node, list[tuple[Node, int]]]) -> tuple[Copies, int]:
         """Who has the value of an operand's base, and how far behind that the operand is."""

@@ -1,0 +1,70 @@
+"""What is told of variables of unoptimised code: of less than four bytes, of what something begins with, of bytes."""
+
+from pathlib import Path
+
+import pytest
+from tests.types.btf_programs import accesses, built
+
+SOURCE = r"""
+#define NOINLINE __attribute__((noipa))
+#define AS_CLANG __attribute__((naked, noipa))
+struct item { unsigned char kind; unsigned short len; _Bool on; unsigned long n; };
+AS_CLANG void narrow(struct item *i, unsigned char kind, unsigned short len, _Bool on)
+{ __asm__("push %rbp; mov %rsp,%rbp; mov %cl,%al; mov %dx,%cx; mov %sil,%dl; mov %rdi,-8(%rbp); mov %dl,-9(%rbp);"
+          "mov %cx,-12(%rbp); and $1,%al; mov %al,-13(%rbp); mov -8(%rbp),%rax; mov -9(%rbp),%cl; mov %cl,(%rax);"
+          "mov -12(%rbp),%cx; mov %cx,2(%rax); mov -13(%rbp),%cl; and $1,%cl; mov %cl,4(%rax); pop %rbp; ret"); }
+AS_CLANG unsigned long counted(unsigned long n)
+{ __asm__("push %rbp; mov %rsp,%rbp; mov %rdi,-8(%rbp); movq $0,-16(%rbp);"
+          "1: mov -16(%rbp),%rcx; xor %eax,%eax; cmp -8(%rbp),%rcx; mov %al,-17(%rbp); jae 2f;"
+          "mov -16(%rbp),%rax; add $1,%rax; mov %rax,-16(%rbp); jmp 1b; 2: mov -17(%rbp),%al; pop %rbp; ret"); }
+struct parts { int count, room; float *x, *y, *z; };
+struct world { struct parts parts; long step[20]; float all; };
+NOINLINE float moved(struct world *w, int i)
+{ struct parts *p = &w->parts; p->count++; p->x[i] += w->all; p->y[i] -= w->all; p->z[i] = 1; return p->x[i]; }
+NOINLINE float alone(struct world *w) { struct world *p = w; p->parts.count++; return p->all; }
+union entry { struct { unsigned present : 1, dirty : 1, frame : 30; }; unsigned word; };
+struct task { long id; union entry pages[16]; };
+NOINLINE unsigned swept(struct task *t)
+{ unsigned n = 0; for (unsigned long i = 0; i < 16; i++) { union entry *e = t->pages + i;
+    if (e->present && !e->dirty) { e->word = 0; n++; } e->dirty = 0; } return n; }
+NOINLINE unsigned hashed(const void *data, unsigned long n)
+{ const unsigned char *p = data; unsigned h = 5; while (n--) h = h * 33 + *p++; return h; }
+char text[] = "text";
+int main(int argc, char **argv)
+{ struct item i; static struct world w; static struct task t; narrow(&i, argc, argc, argc);
+  return hashed(text, counted(4)) + moved(&w, 0) + alone(&w) + swept(&t); }
+"""
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return built(tmp_path_factory.mktemp("narrow"), "-O0", SOURCE)
+
+
+def frame(program: Path, function: str) -> set[str]:
+    """Types of variables in a function's frame."""
+    return {str(one.type) for one in accesses(program, function) if one.how == "frame"}
+
+
+def test_parameters_of_less_than_four_bytes(program: Path) -> None:
+    """Clang takes no more of a register than that."""
+    assert {"unsigned char", "short unsigned int", "_Bool"} <= frame(program, "narrow")
+
+
+def test_a_value_may_be_put_aside_between_a_comparison_and_its_jump(program: Path) -> None:
+    found = [one for one in accesses(program, "counted") if one.insn.endswith(("-16(%rbp)", "-0x10(%rbp)"))]
+    assert found
+    assert {one.type for one in found} == {"long unsigned int"}
+
+
+def test_who_uses_members_of_what_it_begins_with_alone_leads_to_that(program: Path) -> None:
+    assert "struct parts*" in frame(program, "moved")
+    assert "struct parts*" not in frame(program, "alone")
+
+
+def test_no_variable_leads_to_what_has_no_name(program: Path) -> None:
+    assert "union entry*" in frame(program, "swept")
+
+
+def test_callers_do_not_say_which_bytes_anything_is_taken_for(program: Path) -> None:
+    assert "char*" not in frame(program, "hashed")
