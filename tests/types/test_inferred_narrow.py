@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from tests.types.btf_programs import accesses, built
+from tests.types.btf_programs import accesses, answers, built
 
 SOURCE = r"""
 #define NOINLINE __attribute__((noipa))
@@ -29,10 +29,14 @@ NOINLINE unsigned swept(struct task *t)
     if (e->present && !e->dirty) { e->word = 0; n++; } e->dirty = 0; } return n; }
 NOINLINE unsigned hashed(const void *data, unsigned long n)
 { const unsigned char *p = data; unsigned h = 5; while (n--) h = h * 33 + *p++; return h; }
+struct candidate { double distance; _Bool found; union { struct task *task; char *name; }; };
+NOINLINE double nearest(struct candidate *all, int n)
+{ struct candidate best = all[0], last = all[n]; if (last.found) all[0] = last; return best.distance + best.found; }
 char text[] = "text";
 int main(int argc, char **argv)
-{ struct item i; static struct world w; static struct task t; narrow(&i, argc, argc, argc);
-  return hashed(text, counted(4)) + moved(&w, 0) + alone(&w) + swept(&t); }
+{ struct item i; static struct world w; static struct task t;
+  static struct candidate c; narrow(&i, argc, argc, argc);
+  return hashed(text, counted(4)) + moved(&w, 0) + alone(&w) + swept(&t) + nearest(&c, 0); }
 """
 
 
@@ -68,3 +72,7 @@ def test_no_variable_leads_to_what_has_no_name(program: Path) -> None:
 
 def test_callers_do_not_say_which_bytes_anything_is_taken_for(program: Path) -> None:
     assert "char*" not in frame(program, "hashed")
+
+
+def test_what_lies_between_members_is_copied_with_them(program: Path) -> None:
+    assert {"struct candidate.distance", "struct candidate.found"} <= answers(program, "nearest", "frame")

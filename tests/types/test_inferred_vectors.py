@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from tests.types.btf_programs import answers, built
+from tests.types.btf_programs import answers, built, touched
 
 SOURCE = r"""
 #define NOINLINE __attribute__((noipa))
@@ -17,7 +17,11 @@ NOINLINE void count(struct store *s) { s->hits++; }
 NOINLINE long counted(int n)
 { struct store s = { 0 }; s.hot = n; s.used = 3; count(&s); TWO_AT_ONCE("movq", s.hot); count(&s);
   return s.hits + s.cold; }
-int main(int argc, char **argv) { return told(argc) + counted(argc); }
+NOINLINE double weighed(const int *of, int n)
+{ double *w = calloc(n, 8), *all = calloc(n, sizeof *all), sum = 0; long *ids = calloc(n, 8);
+  for (int i = 0; i < n; i++) { w[i] += of[i] * 0.5; all[i] *= 2 - w[i]; sum += all[i] / w[i]; ids[i] += n; }
+  return sum + ids[n - 1]; }
+int main(int argc, char **argv) { return told(argc) + counted(argc) + weighed(&argc, 1); }
 """
 
 
@@ -33,3 +37,9 @@ def test_numbers_without_a_point_are_moved_as_one_with_a_point(program: Path) ->
 
 def test_what_a_vector_register_is_loaded_with_is_more_than_one_member(program: Path) -> None:
     assert {"struct store.hot", "struct store.cold", "struct store.hits"} <= answers(program, "counted", "frame")
+
+
+def test_numbers_with_a_point_are_told_by_what_is_calculated_with(program: Path) -> None:
+    found = touched(program, "weighed")
+    assert found.count("double") >= 4
+    assert "?" in found  # whether the others have a sign

@@ -40,6 +40,8 @@ _WITHIN_TEXT = frozenset(("memchr", "memrchr"))
 _ONLY_BYTES = frozenset(("memset", "memcpy", "memmove", "memcmp", "bzero", "free", "realloc", "__memset_chk"))
 _ALLOCATORS = {"malloc": 1, "calloc": 2}
 """By name, how many parameters say how much."""
+_NUMBERS = (4, 8)
+"""Bytes of numbers with a point."""
 _SMALL = _WORD = 8
 """Bytes that numbers and pointers take at most."""
 _SMALLEST = 2
@@ -301,7 +303,7 @@ class CallUses(InstructionUses):
     def _allocated(self, k: int, name: str) -> None:
         """Note the size of what an allocator of the C library returns (C11 7.22.3), where it is a constant."""
         sizes: list[int] = []
-        rowed = 0
+        rowed = number = 0
         if name in _ALLOCATORS:
             self.node("made", k, MACHINE.result).room = True
         for register in (RDI, RSI)[: _ALLOCATORS.get(name, 0)]:
@@ -310,14 +312,19 @@ class CallUses(InstructionUses):
             sizes.append(value[4] if exact and value is not None else 0)
             if value is not None and value[0] == NUMBER and value[2] > _SMALL and not value[4] % value[2]:
                 rowed = value[2]
+            elif value is not None and value[0] == NUMBER and value[2] in _NUMBERS and not value[4] % value[2]:
+                number = value[2]
         # Of several at once, the size of one is the second number; of one some give it as the first.
         size = sizes[1] if len(sizes) > 1 and sizes[1] > 1 else sizes[0] if sizes else 0
-        if size > 1 or rowed:
+        if len(sizes) > 1:
+            number = sizes[1] if sizes[1] in _NUMBERS and sizes[0] != 1 else 0
+        if size > 1 or rowed or number:
             node = self.node("made", k, MACHINE.result)
             node.allocated, node.single, node.rowed = max(size, 0), 1 in sizes, rowed
             node.several = len(sizes) > 1 and size == sizes[1] and sizes[0] != 1
             if len(sizes) > 1 and sizes[1] > _SMALL and sizes[0] != 1:
                 node.element = sizes[1]
+            node.number_size = number
 
     def _callee_node(self, k: int, made: Instruction, held: dict[int, Held | None]) -> Node | None:
         """The node of the function that an indirect call calls."""

@@ -360,9 +360,13 @@ class FrameUses:
         if where[0] not in (OBJECT, ADDRESS) or (where[0] == OBJECT and graph.choices(where[1])):
             # Of several types that a pointer may lead to, one alone may have members so small there.
             return None
-        first, last = self.tracker.questions.locate(where, 1), None
-        if not isinstance(first, str):
-            last = graph.member_at(first.type, first.offset + size - 1, 1)
+        first, last, end = self.tracker.questions.locate(where, 1), None, size - 1
+        while not isinstance(first, str) and size - _WORD <= end:
+            last = graph.member_at(first.type, first.offset + end, 1)
+            if last is not None and not graph.is_aggregate(last.type):
+                break
+            # Between members lies what is copied with the one before.
+            end -= 1
         if isinstance(first, str) or last is None or first.field.offset or graph.size(first.field.type) >= size:
             return None
         if last.offset != graph.size(last.type) - 1:
@@ -370,7 +374,7 @@ class FrameUses:
         inner = {graph.canonical(t): left for t, left in last.containers}
         for t, left in reversed(first.field.containers):
             # The innermost that holds both ends.
-            if inner.get(graph.canonical(t)) == left + size - 1:
+            if graph.is_aggregate(t) and inner.get(graph.canonical(t)) == left + end:
                 if graph.canonical(t) == graph.canonical(first.type):
                     # Which may have its name from a typedef.
                     t = first.type
@@ -380,5 +384,5 @@ class FrameUses:
                     if only:
                         return Piece(only, 0, size, where)
                 begin: Value = (*where[:4], where[4] - left)
-                return Piece(t, left, size, begin) if graph.is_aggregate(t) else None
+                return Piece(t, left, size, begin)
         return None

@@ -134,6 +134,8 @@ class InstructionUses(MemoryUses):
         self._note_beyond(k, number)
         calculated = made.action == _UPDATE or bool(calculates(made))
         base[0].follow(offset, operand.size, floating=bool(operand.floating), number=calculated)
+        if operand.floating and moves_vector(made) == NONE:
+            base[0].calculate(offset, operand.size)
         if made.action == _STORE and operand.size <= _FEW and (made.left != NONE or made.immediate):
             base[0].stores(offset, operand.size)
         if made.action == _UPDATE and made.left == made.right == NONE:

@@ -17,6 +17,7 @@ cdef class Node:
     cdef public bint followed
     cdef public object touched
     cdef public object floating
+    cdef public object calculated
     cdef public object numbers
     cdef public object grown
     cdef public object stored
@@ -25,6 +26,7 @@ cdef class Node:
     cdef public bint room
     cdef public object rowed
     cdef public object element
+    cdef public object number_size
     cdef public object elements
     cdef public object steps
     cdef public object loads

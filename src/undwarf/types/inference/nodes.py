@@ -71,6 +71,8 @@ class Node:
         """(offset, size) of what is accessed behind it."""
         self.floating: Set[tuple[int, int]] = _NO_SET
         """(offset, size) of those of them that are one number with a point."""
+        self.calculated: Set[tuple[int, int]] = _NO_SET
+        """(offset, size) of those of these that are calculated with."""
         self.numbers: Set[tuple[int, int]] = _NO_SET
         """(offset, size) of those of them that are calculated with where they are."""
         self.grown: Set[tuple[int, int, int]] = _NO_SET
@@ -87,6 +89,8 @@ class Node:
         """Bytes of which a multiple is allocated, where it is so many times them."""
         self.element: int = 0
         """Bytes of one of several objects it leads to, where a call says so."""
+        self.number_size: int = 0
+        """Bytes of one of several that it leads to, where a call says so, and they are those of a number."""
         self.elements: Mapping[int, Node] = _NO_MAPPING
         """By how many bytes, what is so many times that behind it."""
         self.steps: Set[int] = _NO_SET
@@ -165,6 +169,10 @@ class Node:
     def puts(self, offset: int, types: tuple[int, ...]) -> None:
         """A pointer that leads to one of some types is stored so far behind it."""
         self.put = _with(self.put, (offset, types))
+
+    def calculate(self, offset: int, size: int) -> None:
+        """What is so far behind it is calculated with as one number with a point."""
+        self.calculated = _with(self.calculated, (offset, size))
 
     def step(self, by: int) -> None:
         """It is moved on by so many bytes, or back."""

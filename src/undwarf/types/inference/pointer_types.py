@@ -57,6 +57,7 @@ class PointerTypes:
         self._matching.by_all_that_is_done(decided)
         self._matching.casts_of_bytes(decided)
         self._matching.arrays_of_pointers(decided)
+        self._matching.arrays_of_numbers(decided)
         for node, several in webs.unions:
             # Where it goes else, it may be null.
             decided.leads.pop(node, None)

@@ -11,7 +11,7 @@ from undwarf.types.inference.webs import Webs
 from undwarf.types.layouts.fitting import Done, fits, nothing_done
 from undwarf.types.layouts.model import VOID, TypeGraph
 from undwarf.types.sources.calling import is_clone
-from undwarf.types.sources.program_types import structures, structures_by_size
+from undwarf.types.sources.program_types import floating_number, structures, structures_by_size
 from undwarf.types.uses.pointed import common_whole
 
 __all__ = ["StructureMatching", "of_size", "only_one", "several_kinds"]
@@ -22,6 +22,8 @@ _NEAR = 256
 """Values of which one is that are looked at."""
 _TOLD = 2
 """Members that tell what bytes are."""
+_VECTOR = 16
+"""Bytes of several numbers that are calculated with at once."""
 _WORD = 8
 """Bytes that numbers and pointers take at most."""
 
@@ -239,6 +241,31 @@ class StructureMatching:
                 t = common_whole(graph, put)
                 if t and graph.is_aggregate(t):
                     decided.leads[node] = graph.pointer_to(t)
+
+    def arrays_of_numbers(self, decided: Decided) -> None:
+        """Tell what is allocated as several numbers with a point, where all that is accessed there is calculated with
+        as such, or moved as a whole."""
+        graph = self._graph
+        for node in [one for one in self._webs.nodes.values() if one.room and one.number_size]:
+            if node in decided.leads or node in decided.conflicting:
+                continue
+            size = node.number_size
+            queue = [found[0] for found in self._flow.reached(node)]
+            seen = {*queue}
+            for one in queue:
+                # The list grows while it is walked.
+                for row in one.elements.values():
+                    more = [found[0] for found in self._flow.reached(row) if found[0] not in seen]
+                    seen.update(more)
+                    queue += more
+            done = [self._flow.done_here(one) for one in queue]
+            whole = all(not width % size for each in done for _offset, width in each.touched)
+            numbers = any(each.pointers or each.put or each.numbers - each.floating for each in done)
+            told = {width for one in queue for _offset, width in one.calculated}
+            if whole and not numbers and size in told and told <= {size, _VECTOR}:
+                t = floating_number(graph, size)
+                if t:
+                    decided.leads[node] = t
 
     def _by_strides(self, node: Node) -> int:
         """What objects are behind a pointer to anything, told by how far they are apart and by their members."""
