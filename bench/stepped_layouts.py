@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import bisect
+import dataclasses
+import re
 import subprocess
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from elftools.dwarf.die import DIE
-from elftools.dwarf.dwarf_expr import DWARFExprParser
+from elftools.dwarf.dwarf_expr import DWARFExprOp, DWARFExprParser
 from elftools.dwarf.locationlists import LocationEntry, LocationParser
 from elftools.elf.elffile import ELFFile
 
@@ -21,6 +23,14 @@ TAGS = {
 QUALIFIERS = ("DW_TAG_const_type", "DW_TAG_volatile_type", "DW_TAG_restrict_type", "DW_TAG_atomic_type")
 POINTERS = {"DW_TAG_pointer_type": "*", "DW_TAG_reference_type": "&", "DW_TAG_rvalue_reference_type": "&&"}
 MOST = 4096
+LENGTH = re.compile(r"; \d+\]")
+CONST = re.compile(r"\bconst\b")
+CHARACTERS = ("char", "unsigned char", "signed char")
+RUST = 0x1C  # DW_LANG_Rust
+FIRST_LITERAL = 0x30  # DW_OP_lit0
+# Units of Rust's libraries as they come with the compiler, and names it gives to arguments that are there by default.
+OF_RUST = ("/rustc/", "/rust/")
+BY_DEFAULT = (",alloc::alloc::Global", ",std::hash::random::RandomState")
 
 
 @dataclass(eq=False)
@@ -31,11 +41,16 @@ class Type:
     size: int
     members: list[tuple[int, int, str, Type]] = field(default_factory=list)  # offset, bytes, name, type
     element: Type | None = None
+    virtual: list[tuple[int, Type]] = field(default_factory=list)  # how far before its vtable the offset is, type
 
 
 @dataclass
 class Variable:
-    """A variable in memory: of the whole program, or at an offset from its function's frame while in `ranges`."""
+    """A variable in memory: of the whole program, or at an offset from its function's frame while in `ranges`.
+
+    Of one that is in pieces, `part` says which of its bytes are there. Others may be in the place of one that is
+    `listed`.
+    """
 
     name: str
     type: Type
@@ -43,6 +58,8 @@ class Variable:
     offset: int
     ranges: list[tuple[int, int]]
     depth: int = 0
+    part: tuple[int, int] = (0, 1 << 62)
+    listed: bool = False
 
 
 @dataclass
@@ -79,10 +96,12 @@ class Program:
         self._lists = self.dwarf.location_lists()
         self._parser = LocationParser(self._lists)
         self._ranges = self.dwarf.range_lists()
-        for unit in self.dwarf.iter_CUs():
+        units = [unit for unit in self.dwarf.iter_CUs() if not text(unit.get_top_DIE()).startswith(OF_RUST)]
+        self.in_rust = any(number(unit.get_top_DIE(), "DW_AT_language") == RUST for unit in units)
+        for unit in units:
             self._expressions = DWARFExprParser(unit.structs)
             self._index(unit.get_top_DIE(), "")
-        for unit in self.dwarf.iter_CUs():
+        for unit in units:
             self._expressions = DWARFExprParser(unit.structs)
             self._walk(unit.get_top_DIE())
         self.functions.sort(key=lambda one: one.start)
@@ -99,7 +118,7 @@ class Program:
         for child in die.iter_children():
             name = text(child)
             inner = scope
-            if child.tag in TAGS or child.tag in ("DW_TAG_typedef", "DW_TAG_base_type"):
+            if child.tag in TAGS or child.tag in ("DW_TAG_typedef", "DW_TAG_base_type", "DW_TAG_pointer_type"):
                 if name:
                     self._scopes[child.offset] = scope + name
                     if "DW_AT_declaration" not in child.attributes:
@@ -178,9 +197,12 @@ class Program:
             declared = "DW_AT_declaration" in die.attributes
             if declared and whole is not None and whole.offset != die.offset and whole.tag in TAGS:
                 return self.type(whole)
-            made = Type([self._spelled(die) if text(die) else f"{TAGS[die.tag]} (anonymous)"], size)
+            spelled = self._spelled(die) if text(die) else f"{TAGS[die.tag]} (anonymous)"
+            # Rust looks at what ends with an array also as at the same with an array of unknown length.
+            made = Type(list(dict.fromkeys([spelled, LENGTH.sub("]", spelled)])), size)
             self._types[die.offset] = made
-            made.members = list(self._members(die))
+            made.members = self._members(die)
+            made.virtual = self._virtual(die)
             held = self._held_in_bytes(die, made)
             if held is not None:
                 made.members.append((0, held.size, "", held))
@@ -190,7 +212,8 @@ class Program:
         if die.tag == "DW_TAG_unspecified_type":
             return Type([text(die)], 0)
         names = [self._spelled(die)] if text(die) else []
-        return Type(names, size)
+        # Bytes may be looked at as any of these.
+        return Type(list(dict.fromkeys([*names, *CHARACTERS])) if names and names[0] in CHARACTERS else names, size)
 
     def _held_in_bytes(self, die: DIE, made: Type) -> Type | None:
         """What a template of one type has room for that is declared as bytes, as nodes of containers have it."""
@@ -239,6 +262,8 @@ class Program:
     def _members(self, die: DIE) -> list[tuple[int, int, str, Type]]:
         found = []
         for child in die.iter_children():
+            if child.tag in ("DW_TAG_variant_part", "DW_TAG_variant"):
+                found += self._members(child)
             if child.tag not in ("DW_TAG_member", "DW_TAG_inheritance") or "DW_AT_external" in child.attributes:
                 continue
             if "DW_AT_virtuality" in child.attributes and number(child, "DW_AT_virtuality"):
@@ -260,6 +285,21 @@ class Program:
             found.append((offset, size, text(child), kind))
         return found
 
+    def _virtual(self, die: DIE) -> list[tuple[int, Type]]:
+        """Virtual bases: where an object has them is said by a word before its vtable."""
+        found = []
+        for child in die.iter_children():
+            if child.tag != "DW_TAG_inheritance" or not number(child, "DW_AT_virtuality"):
+                continue
+            at = child.attributes.get("DW_AT_data_member_location")
+            if at is None or not isinstance(at.value, list):
+                continue
+            said = self._expressions.parse_expr(at.value)
+            if [one.op_name for one in said[3:]] == ["DW_OP_minus", "DW_OP_deref", "DW_OP_plus"]:
+                before = said[2].args[0] if said[2].args else said[2].op - FIRST_LITERAL
+                found.append((before, self.type_of(child)))
+        return found
+
     # Variables and functions
 
     def _walk(self, die: DIE) -> None:
@@ -268,7 +308,7 @@ class Program:
                 self._global(child)
             elif child.tag == "DW_TAG_subprogram":
                 self._function(child)
-            elif child.has_children and child.tag in (*TAGS, "DW_TAG_namespace"):
+            elif child.has_children and child.tag in (*TAGS, "DW_TAG_namespace") and text(child) != "stepped":
                 self._walk(child)
 
     def _origin(self, die: DIE) -> DIE:
@@ -291,6 +331,8 @@ class Program:
             if said[0].op_name == "DW_OP_addrx":
                 address = die.dwarfinfo.get_addr(die.cu, address)
             whole = self._origin(die)
+            if text(die).endswith("{vtable}"):
+                return
             self.globals.append(Variable(text(whole) or text(die), self.type_of(whole), "address", address, []))
 
     def _spans(self, die: DIE) -> list[tuple[int, int]]:
@@ -336,20 +378,21 @@ class Program:
                 at = child.attributes.get("DW_AT_location")
                 if at is None or len(into) > MOST:
                     continue
-                for base, offset, ranges in self._places(child, at, spans):
-                    into.append(Variable(text(whole) or text(child), self.type_of(whole), base, offset, ranges, depth))
+                listed = at.form not in ("DW_FORM_exprloc", "DW_FORM_block1")
+                for (base, offset, part), ranges in self._places(child, at, spans):
+                    name, kind = text(whole) or text(child), self.type_of(whole)
+                    into.append(Variable(name, kind, base, offset, ranges, depth, part, listed))
             elif child.tag in ("DW_TAG_lexical_block", "DW_TAG_inlined_subroutine"):
                 self._locals(child, self._spans(child) or spans, depth + 1, into)
 
     def _places(
         self, die: DIE, at: object, spans: list[tuple[int, int]]
-    ) -> list[tuple[str, int, list[tuple[int, int]]]]:
+    ) -> list[tuple[tuple[str, int, tuple[int, int]], list[tuple[int, int]]]]:
         if not self._parser.attribute_has_location(at, die.cu["version"]):
             return []
         said = self._parser.parse_from_attribute(at, die.cu["version"], die)
         if not isinstance(said, list):
-            place = self._place(said.loc_expr)
-            return [(*place, spans)] if place else []
+            return [(place, spans) for place in self._in_memory(said.loc_expr)]
         top = die.cu.get_top_DIE()
         base = top.attributes["DW_AT_low_pc"].value if "DW_AT_low_pc" in top.attributes else 0
         found = []
@@ -357,20 +400,36 @@ class Program:
             if not isinstance(one, LocationEntry):
                 base = getattr(one, "base_address", base)
                 continue
-            place = self._place(one.loc_expr)
-            if place:
-                plus = 0 if one.is_absolute else base
-                found.append((*place, [(one.begin_offset + plus, one.end_offset + plus)]))
+            plus = 0 if one.is_absolute else base
+            low, high = one.begin_offset + plus, one.end_offset + plus
+            # What is said for code outside of the variable's scope is of something that nobody can name there.
+            ranges = [(max(low, begin), min(high, end)) for begin, end in spans if begin < high and low < end]
+            found += [(place, ranges) for place in self._in_memory(one.loc_expr) if ranges]
         return found
 
-    def _place(self, expression: list[int]) -> tuple[str, int] | None:
+    def _in_memory(self, expression: list[int]) -> list[tuple[str, int, tuple[int, int]]]:
+        """Where a variable is, or each piece of it that is in the frame: what from, how far, and which of its bytes."""
         said = self._expressions.parse_expr(expression)
-        if len(said) != 1:
-            return None
-        if said[0].op_name == "DW_OP_fbreg":
-            return "frame", said[0].args[0]
-        if said[0].op_name in ("DW_OP_breg6", "DW_OP_breg7"):
-            return {"DW_OP_breg6": "rbp", "DW_OP_breg7": "rsp"}[said[0].op_name], said[0].args[0]
+        if len(said) == 1:
+            place = self._place(said[0])
+            return [(*place, (0, 1 << 62))] if place else []
+        found, before, at = [], None, 0
+        for n, one in enumerate(said):
+            if one.op_name == "DW_OP_piece":
+                if before is not None:
+                    base, offset = before
+                    found.append((base, offset - at, (at, at + one.args[0])))
+                before, at = None, at + one.args[0]
+            else:
+                lone = n + 1 < len(said) and said[n + 1].op_name == "DW_OP_piece"
+                before = self._place(one) if lone and (not n or said[n - 1].op_name == "DW_OP_piece") else None
+        return found if said[-1].op_name == "DW_OP_piece" else []
+
+    def _place(self, said: DWARFExprOp) -> tuple[str, int] | None:
+        if said.op_name == "DW_OP_fbreg":
+            return "frame", said.args[0]
+        if said.op_name in ("DW_OP_breg6", "DW_OP_breg7"):
+            return {"DW_OP_breg6": "rbp", "DW_OP_breg7": "rsp"}[said.op_name], said.args[0]
         return None
 
 
@@ -381,14 +440,19 @@ SHORTER = (
     ("short unsigned int", "unsigned short"),
     ("long int", "long"),
     ("short int", "short"),
+    ("(__gnu_cxx::_Lock_policy)2", "__gnu_cxx::_S_atomic"),
 )
 
 
 def squeezed(name: str) -> str:
-    """A name without spaces, integers named in one of the ways there are."""
+    """A name without spaces and `const`, integers named in one of the ways there are."""
+    name = CONST.sub("", name)
     for long, short in SHORTER:
         name = name.replace(long, short)
-    return name.replace(" ", "")
+    name = name.replace(" ", "")
+    for given in BY_DEFAULT:
+        name = name.replace(given, "")
+    return name
 
 
 def text(die: DIE) -> str:
@@ -410,7 +474,7 @@ class Accepted:
     type: str
     low: int
     high: int
-    field: str
+    field: str = dataclasses.field(compare=False)
 
 
 def accepted(kind: Type, offset: int, count: int, stride: int) -> list[Accepted]:
@@ -429,12 +493,13 @@ def _descend(kind: Type, offset: int, path: str, found: list[Accepted], deep: in
         return []
     if kind.element is not None:
         element = kind.element
-        spans = [(0, max(kind.size, offset + 1), f"{path}[]")]
+        end = kind.size if kind.size > offset else 1 << 30
+        spans = [(0, end, f"{path}[]")]
         own = len(found)
         if element.size:
             inner = offset % element.size
             _descend(element, inner, f"{path}[]", found, deep + 1)
-        found[own:own] = [Accepted(name, 0, max(kind.size, offset + 1), path) for name in kind.names]
+        found[own:own] = [Accepted(name, 0, end, path) for name in kind.names]
         return spans
     if kind.members:
         own = len(found)

@@ -1,14 +1,14 @@
 """Makes programs of which it is known what each memory access touches, by stepping through them.
 
-Usage: python bench/stepped_truth.py bench/stepped/*.c* --out FOLDER [--variants gcc-O0,gcc-O2,clang-O0,clang-O2]
+Usage: python bench/stepped_truth.py bench/stepped/*.{c,cpp,rs} --out FOLDER [--variants gcc-O0,...,rustc-O2]
        python bench/types_truth.py FOLDER [--btf] [--perf PERF] [-v]
 
-A source is a C or C++ program that includes `stepped.h` and says where it has allocated what. Each is
-built by each compiler at each level, run, and stepped through: of every memory operand that was executed the address is
-computed, and looked for among what the program said, its global variables, and those of its functions' frames; DWARF's
-layouts then say what may be named there. FOLDER/PROGRAM-VARIANT gets the binary, `truth.json`, and for C a detached
-BTF, if there is a pahole. Nothing of undwarf is used for it: pyelftools reads DWARF, capstone decodes.
-Needs both (`pip install pyelftools capstone`), compilers, and leave to trace.
+A source is a C or C++ program that includes `stepped.h` and says where it has allocated what, or a Rust program that
+uses the crate `stepped` for that. Each is built by each compiler at each level, run, and stepped through: of every
+memory operand that was executed the address is computed, and looked for among what the program said, its global
+variables, and those of its functions' frames; DWARF's layouts then say what may be named there. FOLDER/PROGRAM-VARIANT
+gets the binary, `truth.json`, and for C a detached BTF, if there is a pahole. Nothing of undwarf is used for it:
+pyelftools reads DWARF, capstone decodes. Needs both (`pip install pyelftools capstone`), compilers, and leave to trace.
 """
 
 from __future__ import annotations
@@ -19,20 +19,23 @@ import json
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import capstone
 from capstone import x86
 from elftools.elf.elffile import ELFFile
-from stepped_layouts import Accepted, Function, Program, Type, accepted
+from stepped_layouts import Accepted, Function, Program, Type, Variable, accepted
 from stepped_tracer import Ended, Tracer, Walk
 
 HERE = Path(__file__).parent / "stepped"
 OFTEN, RARELY = 512, 16
 COMPILERS = {"gcc": ("gcc", "g++"), "clang": ("clang", "clang++")}
-SCALARS = ("char", "short", "int", "long", "float", "double", "bool", "_Bool", "unsigned", "signed", "__int128")
+SCALARS = (
+    "char", "short", "int", "long", "float", "double", "bool", "_Bool", "unsigned", "signed", "__int128",
+    *(f"{kind}{bits}" for kind in "iu" for bits in (8, 16, 32, 64, 128, "size")), "f32", "f64",
+)  # fmt: skip
 LEFT_OUT = ("stepped_here", "stepped_gone")
 
 
@@ -50,7 +53,7 @@ class Operand:
 
 @dataclass(frozen=True)
 class Seen:
-    """What an operand touched: a type in memory and the byte in it."""
+    """What an operand touched: a type in memory and the byte in it; `also`: other variables in the same place."""
 
     kind: str
     object: str
@@ -58,6 +61,7 @@ class Seen:
     offset: int
     count: int
     stride: int
+    also: tuple[tuple[Type, int], ...] = ()
 
 
 class Objects:
@@ -103,6 +107,7 @@ class Truth:
         self.seen: dict[int, list[set[Seen]]] = {}
         self.often: dict[int, int] = {}
         self.unknown_names: set[str] = set()
+        self._kinds: dict[str, Type | None] = {}
         self._operands: dict[int, list[Operand]] = {}
         self._decoder = capstone.Cs(capstone.CS_ARCH_X86, capstone.CS_MODE_64)
         self._decoder.detail = True
@@ -111,7 +116,7 @@ class Truth:
         """Step through it; says how it ended."""
         tracer = self.tracer
         elf = self.program.elf
-        symbols = {
+        symbols = self._symbols = {
             one.name: one["st_value"] for one in elf.get_section_by_name(".symtab").iter_symbols() if one["st_value"]
         }
         self.bias = bias = (tracer.base(self.path) or 0) if elf.header["e_type"] == "ET_DYN" else 0
@@ -161,13 +166,41 @@ class Truth:
     def _here(self) -> None:
         registers = self.tracer.registers
         name = self.tracer.text(registers.rdi)
-        kind = self.program.named(name)
-        if kind is None:
+        where, stride, count = registers.rsi, registers.rdx, registers.rcx
+        kinds = [kind for each in name.split("|") if (kind := self._named(each)) is not None and kind.size]
+        if not stride:
+            # So many bytes, of what is as large where it may be several.
+            kinds = [kind for kind in kinds if kind.size == count] if "|" in name else kinds
+            stride = kinds[0].size if kinds else 1
+            count //= stride
+        if not kinds:
             self.unknown_names.add(name)
             return
-        where, stride, count = registers.rsi, registers.rdx, registers.rcx
+        kind = kinds[0]
         if where and stride * count:
             self.heap.put(where, where + stride * count, kind.names[0] if kind.names else name, kind, count, stride)
+
+    def _named(self, name: str) -> Type | None:
+        """A type as the program says it, with the virtual bases that an object of just this type has."""
+        if name not in self._kinds:
+            kind = self.program.named(name)
+            self._kinds[name] = self._whole(kind, name) if kind is not None else None
+        return self._kinds[name]
+
+    def _whole(self, kind: Type, mangled: str) -> Type:
+        told = list(virtual_bases(kind))
+        table, info = self._symbols.get(f"_ZTV{mangled}"), self._symbols.get(f"_ZTI{mangled}")
+        if not told or table is None or info is None:
+            return kind
+        words = [self.tracer.word(self.bias + table + 8 * n) for n in range(64)]
+        if self.bias + info not in words:
+            return kind
+        # What vtable pointers lead to is behind the word with the type's information.
+        begins = words.index(self.bias + info) + 1
+        members = list(kind.members)
+        for before, base in told:
+            members.append((words[begins - before // 8], base.size, "", base))
+        return Type(kind.names, kind.size, members)
 
     def _gone(self) -> None:
         where = self.tracer.registers.rdi
@@ -245,19 +278,26 @@ class Truth:
         return self._variable(function, bases, at, pc - self.bias)
 
     def _variable(self, function: Function, bases: dict[str, int], at: int, pc: int) -> Seen | None:
-        best: tuple[int, Seen] | None = None
+        found: list[tuple[Variable, int]] = []
         for one in function.variables:
             base = bases.get(function.frame_base if one.base == "frame" else one.base)
-            if base is None or not 0 <= at - base - one.offset < one.type.size:
+            if base is None:
                 continue
-            if not any(low <= pc < high for low, high in one.ranges):
-                continue
-            seen = Seen("stackvar", f"{function.name}:{one.name}", one.type, at - base - one.offset, 1, one.type.size)
-            if best is not None and best[0] == one.depth and best[1].type is not one.type:
-                return None
-            if best is None or one.depth > best[0]:
-                best = one.depth, seen
-        return best[1] if best else None
+            offset = at - base - one.offset
+            low, high = one.part
+            if low <= offset < min(high, one.type.size) and any(low <= pc < high for low, high in one.ranges):
+                found.append((one, offset))
+        if not found:
+            return None
+        # In Rust, where others' code is put into a function before it is compiled, their variables are its own.
+        shared = self.program.in_rust
+        best, offset = max(found, key=lambda each: each[0].depth)
+        others = [each for each in found if each[0].type is not best.type or each[1] != offset]
+        if any(one.depth == best.depth and not (shared or one.listed or best.listed) for one, _ in others):
+            return None
+        # What an optimised program keeps there is all of them.
+        also = tuple((one.type, offset) for one, offset in others if shared or one.listed or best.listed)
+        return Seen("stackvar", f"{function.name}:{best.name}", best.type, offset, 1, best.type.size, also)
 
     # What is told
 
@@ -286,12 +326,16 @@ class Truth:
         widest = 0
         for one in seen:
             all_of_it = accepted(one.type, one.offset, one.count, one.stride)
+            for kind, offset in one.also:
+                all_of_it += accepted(kind, offset, 1, kind.size)
             widest = max(widest, len(all_of_it) and int(not is_leaf(all_of_it[0].type)))
             common = all_of_it if common is None else [each for each in common if each in all_of_it]
         common = common or []
         # Where only scalars are in common, it was different fields.
         ambiguous = not common or bool(widest and is_leaf(common[0].type) and len(seen) > 1)
         ambiguous = ambiguous or any(is_bytes(one.type) and one.object in self.laid_over for one in seen)
+        # What is kept in a std::function is of types of its own.
+        ambiguous = ambiguous or any("std::_Any_data" in one.type for one in common)
         first = min(seen, key=lambda one: (one.object, one.offset))
         function = self.program.function_at(address - self.bias)
         return {
@@ -333,7 +377,15 @@ def is_bytes(kind: Type) -> bool:
     """Characters, or a row of them."""
     while kind.element is not None:
         kind = kind.element
-    return "char" in " ".join(kind.names) and not is_pointer(kind)
+    return kind.size == 1 and any("char" in name or name in ("u8", "i8") for name in kind.names)
+
+
+def virtual_bases(kind: Type) -> Iterator[tuple[int, Type]]:
+    """Those of a class, and of the ones it begins with."""
+    yield from kind.virtual
+    for at, _size, name, member in kind.members:
+        if not at and not name:
+            yield from virtual_bases(member)
 
 
 def is_pointer(kind: Type) -> bool:
@@ -344,12 +396,17 @@ def is_pointer(kind: Type) -> bool:
 def build(source: Path, variant: str, folder: Path, flags: list[str]) -> Path:
     """Compile one program one way."""
     compiler, level = variant.rsplit("-", 1)
-    plus = source.suffix in (".cc", ".cpp", ".cxx")
-    chosen = COMPILERS[compiler][plus]
     program = folder / folder.name
     helper = folder / "stepped.o"
-    run = [COMPILERS[compiler][0], "-g", "-O1", "-c", "-I", str(HERE), str(HERE / "stepped.c"), "-o", str(helper)]
+    named = COMPILERS.get(compiler, COMPILERS["gcc"])
+    run = [named[0], "-g", "-O1", "-c", "-I", str(HERE), str(HERE / "stepped.c"), "-o", str(helper)]
     subprocess.run(run, check=True)
+    if source.suffix == ".rs":
+        build_rust(source, level, program, helper, flags)
+        helper.unlink()
+        return program
+    plus = source.suffix in (".cc", ".cpp", ".cxx")
+    chosen = named[plus]
     run = [
         chosen,
         "-g",
@@ -368,6 +425,17 @@ def build(source: Path, variant: str, folder: Path, flags: list[str]) -> Path:
     subprocess.run(run, check=True)
     helper.unlink()
     return program
+
+
+def build_rust(source: Path, level: str, program: Path, helper: Path, flags: list[str]) -> None:
+    """The same for Rust; what says what is allocated is a crate without debugging information."""
+    crate = helper.with_name("libstepped.rlib")
+    run = ["rustc", "--edition", "2021", "-A", "warnings"]
+    subprocess.run([*run, "-O", "--crate-type", "rlib", str(HERE / "stepped.rs"), "-o", str(crate)], check=True)
+    told = [f"opt-level={level.removeprefix('O')}", f"link-arg={helper}"]
+    run += ["-g", *(f"-C{one}" for one in told), "--extern", f"stepped={crate}", *flags]
+    subprocess.run([*run, str(source), "-o", str(program)], check=True)
+    crate.unlink()
 
 
 def make(source: Path, variant: str, options: argparse.Namespace) -> None:
@@ -396,7 +464,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("sources", type=Path, nargs="+")
     parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--variants", default="gcc-O0,gcc-O2,clang-O0,clang-O2")
+    parser.add_argument("--variants", default="gcc-O0,gcc-O2,clang-O0,clang-O2,rustc-O0,rustc-O2")
     parser.add_argument("--flags", default="", help="more for the compiler, as one word")
     parser.add_argument("--seconds", type=float, default=60, help="how long one may be stepped through")
     parser.add_argument("--pahole", help="one that writes detached BTF")
@@ -405,6 +473,8 @@ def main() -> int:
         if source.stem == "stepped":
             continue
         for variant in options.variants.split(","):
+            if (source.suffix == ".rs") != variant.startswith("rustc"):
+                continue
             make(source, variant, options)
     return 0
 
