@@ -56,6 +56,8 @@ pub fn exchanged(all: &mut [Agent]) {
         if let [one, two] = pair { std::mem::swap(&mut one.vel, &mut two.vel) } else { pair[0].energy -= 1 }
     }
 }
+#[no_mangle] #[inline(never)]
+pub fn found(all: &[Point], id: &u32) -> Option<usize> { all.iter().position(|one| one.id == *id) }
 #[inline(never)]
 pub fn pushed<T: Copy>(to: &mut Vec<T>, one: T) { if to.len() < to.capacity() { to.push(one) } }
 fn main() {
@@ -63,6 +65,7 @@ fn main() {
     grown(5, &mut some, &mut others);
     pushed(&mut some, Point { x: 0.0, id: 3, tag: 1 });
     let still = Speed { x: 2.0, y: 0.0, z: 1.0 };
+    println!("{:?}", found(&some, &2));
     let mut agents: Vec<Agent> = (0..5).map(|id| Agent { id, pos: still, vel: still, energy: 3 }).collect();
     exchanged(&mut agents);
     println!("{} {}", agents[2].vel.x + agents[0].pos.y + still.z, agents[4].energy as u64 + agents[1].id);
@@ -102,6 +105,12 @@ def test_a_closures_captured_variables_are_parts_of_one_structure(tmp_path: Path
     written = {one["field"] for one in said if one["type"] == "made::Point" and one["access"] == "w"}
     assert written >= {"x"}
     assert not [one for one in said if one["type"] == "usize" and one["how"] != "variable"]
+
+
+def test_one_captured_variable_is_a_part_of_a_structure_as_well_wherever_that_is(tmp_path: Path) -> None:
+    said = answers(tmp_path, "0", "found", "closure")
+    captured = [one for one in said if str(one["type"]).endswith("::{closure_env#0}")]
+    assert [(one["type"], one["field"]) for one in captured] == [("made::found::{closure_env#0}", "_ref__id")]
 
 
 def test_bytes_that_are_exchanged_are_of_what_variables_say_is_there(tmp_path: Path) -> None:

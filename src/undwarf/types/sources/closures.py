@@ -3,18 +3,19 @@
 rustc describes the closures of a function in that function's namespace: the code of one as a function
 ``{closure#0}``, what it captured as a structure ``{closure_env#0}`` beside it, both with the parameters of the generic
 function around them in their names. The code's own parameter that leads there is not described, only the captured
-variables are.
+variables are. Where the code is in one unit, and who makes the closure in another, the structure may be there alone.
 """
 
 from undwarf.dwarf.info import Entry
 from undwarf.dwarf.tags import STRUCTURE_TYPE
 from undwarf.types.layouts.model import VOID
+from undwarf.types.sources.definitions import CAPTURED
 from undwarf.types.sources.dwarf_types import DwarfTypes
 from undwarf.types.sources.entries import ABSTRACT_ORIGIN, SPECIFICATION, name_of_entry
 
 __all__ = ["environment_of"]
 
-_CODE, _ENVIRONMENT = "{closure#", "{closure_env#"
+_CODE = "{closure#"
 
 
 def environment_of(types: DwarfTypes, entry: Entry) -> int:
@@ -22,7 +23,7 @@ def environment_of(types: DwarfTypes, entry: Entry) -> int:
     name = name_of_entry(entry)
     if not name.startswith(_CODE):
         return VOID
-    wanted = _ENVIRONMENT + name[len(_CODE) :]
+    wanted = CAPTURED + name[len(_CODE) :]
     for _hop in range(8):
         space, unit = entry.space, entry.unit
         row = space.row_of(unit, entry.offset)
@@ -36,4 +37,4 @@ def environment_of(types: DwarfTypes, entry: Entry) -> int:
         if further is None:
             break
         entry = further
-    return VOID
+    return types.captured(entry.space.qualified(entry.unit, entry.offset, wanted))

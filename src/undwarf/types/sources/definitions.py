@@ -9,7 +9,10 @@ from cython.cimports.undwarf.dwarf import tags
 from undwarf.dwarf.info import Entry
 from undwarf.types.sources.entries import SPECIFICATION, Space, Spaces
 
-__all__ = ["Definitions"]
+__all__ = ["CAPTURED", "Definitions"]
+
+CAPTURED = "{closure_env#"
+"""How the name begins that rustc gives to what a closure has captured."""
 
 _MOST_OF_A_NAME = 16
 """Definitions that are looked at of types of one plain name."""
@@ -28,6 +31,7 @@ class Definitions:
         self._spaces = spaces
         self._called = called
         self._by_name: dict[str, list[tuple[Space, int, int]]] | None = None
+        self._captured: dict[str, _Place] | None = None
 
     def of(self, entry: Entry, name: str, full: str) -> _Place | None:
         """The definition that a declaration stands for, whose plain name and whole name are these; None if there is
@@ -67,6 +71,19 @@ class Definitions:
                         return space, die
                     typedef = typedef or (space, die)
         return typedef
+
+    def captured(self, name: str) -> _Place | None:
+        """What a closure of Rust has captured, by its name with the namespaces it is in: the code may be in one unit
+        and this in another."""
+        found = self._captured
+        if found is None:
+            found = self._captured = {}
+            for space in self._spaces.every:
+                rows = space.info.definitions()
+                for plain, (unit, offset, _kind, _at) in zip(space.names_of(rows), rows, strict=True):
+                    if plain.startswith(CAPTURED):
+                        found.setdefault(space.qualified(unit, offset, plain), (space, offset))
+        return found.get(name)
 
     def by_name(self) -> dict[str, list[tuple[Space, int, int]]]:
         """(space, unit, offset) of the types that are defined anywhere, by plain name; found when first needed."""

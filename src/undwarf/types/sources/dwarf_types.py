@@ -277,6 +277,11 @@ class DwarfTypes:
         found = self._definitions.named(name)
         return self.number(*found) if found is not None else VOID
 
+    def captured(self, name: str) -> int:
+        """What a closure of Rust has captured; void where no unit has it. See :meth:`Definitions.captured`."""
+        found = self._definitions.captured(name)
+        return self.number(*found) if found is not None else VOID
+
     def _enumeration(self, entry: Entry, name: str) -> TypeRecord:
         named = entry
         further = entry.reference(SPECIFICATION)

@@ -305,7 +305,7 @@ class FunctionScopes(CodeScopes):
         for scope, variable, spot, _low, _high in self._through:
             key = (self._scopes[SCOPE * scope] > 0, spot.kind, spot.register, spot.offset)
             size = graph.pointer_size if spot.further else max(graph.size(variable.type), 0)
-            ends[key] = max(ends.get(key, 0), spot.beyond and spot.beyond + size)
+            ends[key] = max(ends.get(key, 0), spot.beyond + size if spot.beyond or spot.further else 0)
         whole = self._environment(self._types, self.entry) if any(ends.values()) else VOID
         rows, total = self._rows, self._row_total
         self._rows, self._row_total = zeros("Q", ROW * (total + len(self._through))), 0
@@ -319,8 +319,6 @@ class FunctionScopes(CodeScopes):
                     # A part of something unknown.
                     continue
                 t = whole
-            elif spot.further:
-                continue
             number = self._expressions.add([Spot(spot.kind, spot.register, spot.offset)])
             self._row(scope, number, 0, low, high)
             self._variables.append(Variable(variable.name, graph.pointer_to(t)))
