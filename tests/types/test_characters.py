@@ -12,6 +12,7 @@ from undwarf.types.dataflow.program import Program
 from undwarf.types.dataflow.tracking import Tracker
 from undwarf.types.dataflow.values import OBJECT, join
 from undwarf.types.layouts.locate import locate
+from undwarf.types.layouts.located import Located
 from undwarf.types.layouts.model import Kind, TypeRecord
 from undwarf.types.operands import Operands
 from undwarf.types.sources.places import GlobalVariable, Place, PlaceKind
@@ -32,6 +33,8 @@ NOINLINE long trimmed(struct head *h)
 NOINLINE void write_label(struct page *p) { memcpy(p->data, "\3ip6\4arpa", 10); }
 NOINLINE unsigned char *write_behind(struct page *to)
 { unsigned char *p = (unsigned char *)(to + 1); to->n = 4; memcpy(p, "\nKEY: ", 6); return p + 6; }
+NOINLINE void swapped_out(unsigned char *to, const unsigned char *from, long i)
+{ to -= (i + 1) * 32; from -= (i + 1) * 32; memcpy(to, from, 8); memcpy(to + 8, from + 8, 8); }
 NOINLINE int is_text(struct page *p) { return memcmp(p->data, "SQLite f", 8) == 0; }
 NOINLINE int is_header(struct page *p)
 { unsigned char *of = p->data; __asm__ volatile("" : "+S"(of)); unsigned n; unsigned short m;
@@ -248,3 +251,16 @@ def test_what_compilers_keep_beside_the_code_is_put_into_bytes(tmp_path: Path, n
     tracker.before(1)
     operands = Operands(Binary.__new__(Binary), fake, kernel=False, linked=True)
     assert operands.resolve(tracker, 1, made, 0, made.memory[0]).type == told
+
+
+def test_what_is_counted_backwards_from_where_bytes_begin_is_something_else(fake: Fake) -> None:
+    byte = fake.graph.add(TypeRecord(Kind.INT, "u8", 1))
+    assert isinstance(locate(fake.graph, byte, 32, 0, 16), Located)
+    assert isinstance(locate(fake.graph, byte, -16, 0, 16), Located)
+    assert locate(fake.graph, byte, -32, -32, 16) == "wider than its type"
+
+
+def test_words_before_where_bytes_begin_are_no_bytes_though_copied_as_such(tmp_path: Path) -> None:
+    found = [one for one in accesses(compiled(SOURCE, "gcc", "-O1", tmp_path), "swapped_out") if one.countable]
+    assert found
+    assert {one.type for one in found} == {None}

@@ -403,3 +403,46 @@ def test_a_part_at_several_places_of_what_is_spoken_of_is_at_none_of_them(fake: 
     )
     found = locate(graph, fake.link, 0, 16, 8, both)
     assert isinstance(found, Located) and (found.type, found.field.path) == (inner, "value")
+
+
+def _with_virtual_functions(fake: Fake) -> int:
+    """A class of 24 bytes that begins with the address of its table of virtual functions."""
+    graph, member = fake.graph, fake.member
+    function = graph.add(TypeRecord(Kind.FUNCTION))
+    table = graph.pointer_to(graph.add(TypeRecord(Kind.POINTER, "__vtbl_ptr_type", 8, target=function)))
+    members = (member("_vptr", 0, 8, table), member("uses", 8, 4, fake.int), member("label", 16, 8, fake.long))
+    return graph.add(TypeRecord(Kind.CLASS, "device", 24, members=members))
+
+
+def test_before_what_may_be_a_virtual_base_is_no_further_one(fake: Fake, touched: Touched) -> None:
+    graph = fake.graph
+    device = _with_virtual_functions(fake)
+    fake.takes((RDI, device), (RSI, fake.item))
+    classes = Embedders(graph, lambda: [device, fake.item], bases_only=True)
+    text = "mov -8(%rdi),%rax; mov -16(%rsi),%rax; mov 8(%rdi),%eax; ret"
+    assert touched(text, embedders=classes) == ["?", "item.value", "device.uses"]
+
+
+def test_an_array_behind_the_first_part_of_what_a_function_speaks_of(fake: Fake) -> None:
+    graph, member = fake.graph, fake.member
+    keys = graph.add(TypeRecord(Kind.ARRAY, target=fake.long, count=3))
+    members = (member("n", 0, 8, fake.long), member("keys", 8, 24, keys))
+    leaf = graph.add(TypeRecord(Kind.STRUCT, "leaf", 32, members=members))
+    edges = graph.add(TypeRecord(Kind.ARRAY, target=graph.pointer_to(leaf), count=4))
+    members = (member("data", 0, 32, leaf), member("edges", 32, 32, edges))
+    inner = graph.add(TypeRecord(Kind.STRUCT, "inner", 64, members=members))
+    nodes = Embedders(graph, lambda: [leaf, inner], wanted_only=True)
+    assert locate(graph, leaf, 8, 40, 8, nodes.preferring(frozenset)) == "index not understood"
+    found = locate(graph, leaf, 8, 40, 8, nodes.preferring(lambda: frozenset({graph.canonical(inner)})))
+    assert isinstance(found, Located)
+    assert (graph.name(found.type), found.field.path, found.how) == ("inner", "edges[]", "container")
+
+
+def test_behind_what_is_described_of_an_array_of_rust_are_further_elements(fake: Fake) -> None:
+    graph, member = fake.graph, fake.member
+    pair = (member("at", 0, 8, fake.long), member("length", 8, 8, fake.long))
+    text = graph.add(TypeRecord(Kind.STRUCT, "&str", 16, members=pair))
+    members = (member("alive", 0, 16, text), member("data", 16, 16, text))
+    rest = graph.add(TypeRecord(Kind.STRUCT, "PolymorphicIter<[&str]>", 16, members=members))
+    found = [locate(graph, rest, 16, offset, 8) for offset in (16, 24, 56)]
+    assert [one.field.path for one in found if isinstance(one, Located)] == ["data.at", "data.length", "data.length"]

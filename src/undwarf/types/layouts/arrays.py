@@ -14,6 +14,7 @@ __all__ = [
     "goes_on",
     "holds_array",
     "in_array_behind",
+    "in_first_of_rest",
     "in_next",
     "in_rows",
     "is_of_smaller",
@@ -37,6 +38,16 @@ def goes_on(graph: TypeGraph, t: int) -> bool:
         return False
     last = members[-1]
     return (not last.size and graph.is_open(last.type)) or (last.offset >= graph.size(t) > 0 and last.size > 0)
+
+
+def in_first_of_rest(graph: TypeGraph, t: int, step: int, offset: int) -> int | None:
+    """Where in an aggregate steps lead that go through the array it ends with, of which Rust describes the first
+    element alone, behind the aggregate's size; None where they lead elsewhere."""
+    members = graph.members(t) if graph.is_aggregate(t) else ()
+    last = members[-1] if members else None
+    if last is None or not last.offset >= graph.size(t) > 0 < last.size or step % last.size or offset < last.offset:
+        return None
+    return last.offset + (offset - last.offset) % last.size
 
 
 def stands_alone(graph: TypeGraph, t: int) -> bool:

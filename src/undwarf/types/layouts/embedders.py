@@ -115,6 +115,10 @@ class Embedders:
         """As :meth:`of`, the offsets by aggregate."""
         return self._narrow(t) if self._wanted_only else self._wholes_of(t)
 
+    def all_wholes(self, t: int) -> dict[int, list[int]]:
+        """As :meth:`wholes`, also those that the function does not speak of."""
+        return self._wholes_of(t)
+
     def _narrow(self, t: int) -> dict[int, list[int]]:
         """What goes before others of what is around a type."""
         canonical = self._graph.canonical(t)

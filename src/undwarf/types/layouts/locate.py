@@ -1,5 +1,4 @@
 # cython: language_level=3, annotation_typing=False
-# cython: language_level=3, annotation_typing=False
 """What an access touches, given a type, an offset and by which steps the offset may be off.
 
 An exact offset must lie inside the type. A step is explained by an array: of the type itself, where it is a multiple of
@@ -15,6 +14,7 @@ from undwarf.types.layouts.arrays import (
     behind_smaller,
     goes_on,
     in_array_behind,
+    in_first_of_rest,
     in_rows,
     leaves_array,
     leaves_element,
@@ -23,7 +23,7 @@ from undwarf.types.layouts.arrays import (
 from undwarf.types.layouts.embedders import Embedders
 from undwarf.types.layouts.located import INCOMPLETE, WIDER, Located
 from undwarf.types.layouts.model import VOID, Kind, TypeGraph
-from undwarf.types.layouts.wholes import around, in_array_around
+from undwarf.types.layouts.wholes import around, covered, in_array_around
 
 __all__ = ["in_words", "locate", "one_of_two"]
 
@@ -50,7 +50,7 @@ def locate(
     if step and whole and step % whole == 0 and not goes_on(graph, t):
         if not 0 <= offset < whole:
             offset %= whole
-        step, how, walks = 0, "array", abs(step)
+        step, how, walks = 0, "array", step
     if graph.is_scalar(t):
         return _in_scalars(graph, t, step, offset, size, whole, walks)
     if not step:
@@ -65,6 +65,7 @@ def locate(
         return around(graph, t, offset, size, whole, embedders)
     if not 0 <= offset < whole:
         place = in_rows(graph, t, step, offset)
+        place = in_first_of_rest(graph, t, step, offset) if place is None else place
         found = graph.member_at(t, place, size) if place is not None else None
         if found is not None and place is not None:
             return Located(t, place, found, "array")
@@ -79,6 +80,8 @@ def locate(
     other = in_array_behind(graph, t, step, offset, size)
     if other is not None:
         return other
+    if embedders is not None and not embedders.whole and _is_behind_part(graph, t, offset, embedders):
+        return in_array_around(graph, t, step, offset, size, embedders) or "index not understood"
     # Elements are read one by one when the index is biased: what is wider is no element. An index hardly counts from a
     # member behind the array.
     arrays = [
@@ -108,6 +111,11 @@ def locate(
     if embedders is not None and embedders.whole and abs(step) > graph.pointer_size and offset >= 0 < whole:
         return in_array_around(graph, t, step, offset, size, embedders) or "index not understood"
     return "index not understood"
+
+
+def _is_behind_part(graph: TypeGraph, t: int, offset: int, embedders: Embedders) -> bool:
+    """Whether an offset is behind an aggregate, where something else may be that has it as its first part."""
+    return offset >= graph.size(t) > 0 and covered(graph, t, offset, embedders, spoken_of=False)
 
 
 def _in_parts(graph: TypeGraph, t: int, step: int, offset: int, size: int) -> Located | None:
@@ -176,14 +184,16 @@ def _in_scalars(graph: TypeGraph, t: int, step: int, offset: int, size: int, who
         return INCOMPLETE
     within = offset % whole
     if size > whole:
-        # Several at once: vectors of them, but hardly eight characters.
+        # Several at once: vectors of them, but hardly eight characters. What is counted backwards from where bytes
+        # begin lies before them, as elements before the marks of a table.
+        by = abs(walks)
         if whole == 1 and (
-            (size < 16 and not walks) or walks > _WORDS * size or (walks & (walks - 1) and not walks & 1)
+            (size < 16 and not by) or by > _WORDS * size or (by & (by - 1) and not by & 1) or walks < -size
         ):
             return WIDER
         if size % whole or within:
             return WIDER
-    elif whole == 1 and walks > _CHARACTERS:
+    elif whole == 1 and abs(walks) > _CHARACTERS:
         # Who walks through characters does not take so many at once: they stand for something else.
         return "index not understood"
     elif within + size > whole or (step and (step % whole) and size != whole):

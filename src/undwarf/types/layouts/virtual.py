@@ -8,6 +8,12 @@ def is_method_table(graph: TypeGraph, t: int) -> bool:
     return graph.record(t).name == "__vtbl_ptr_type" and graph.record(graph.strip(t)).kind == Kind.POINTER
 
 
+def has_method_table(graph: TypeGraph, t: int) -> bool:
+    """Whether an object of a type begins with a pointer to a C++ class's table of virtual functions."""
+    first = graph.member_at(t, 0, graph.pointer_size) if graph.is_aggregate(t) else None
+    return first is not None and not first.offset and is_method_table(graph, graph.target(first.type))
+
+
 def virtual_base(graph: TypeGraph, t: int, offset: int, slot: int) -> int:
     """The virtual base whose place is said at an offset of the table of virtual functions that the part of a class
     at an offset has; void for none."""

@@ -170,11 +170,13 @@ def _beside(graph: TypeGraph, t: int, offset: int, size: int, whole: int) -> Loc
     return Located(t, place, found, "array") if found is not None else "outside of the type"
 
 
-def covered(graph: TypeGraph, t: int, offset: int, embedders: Embedders) -> bool:
+def covered(graph: TypeGraph, t: int, offset: int, embedders: Embedders, *, spoken_of: bool = True) -> bool:
     """Whether anything that has a type as its part may reach to an offset of that, with something else there than
-    another one of the type, as there is beside it in an array."""
+    another one of the type, as there is beside it in an array. ``spoken_of``: where there is too much else, only what
+    the function speaks of."""
     whole = graph.size(t)
-    for container, places in embedders.wholes(t).items():
+    wholes = embedders.wholes(t) if spoken_of else embedders.all_wholes(t)
+    for container, places in wholes.items():
         end = graph.size(container)
         reaches = not end or goes_on(graph, container)
         for at in places:

@@ -39,6 +39,9 @@ def in_a_row(tracker: Tracker, k: int, number: int, where: Value, size: int) -> 
     graph = tracker.graph
     if size not in _SIZES or tracker.program.machine.name != "x86_64" or not _leads_to_bytes(graph, where):
         return None
+    if where[2] < -size:
+        # What is counted backwards from where bytes begin lies before them, though it is copied as bytes.
+        return None
     made = tracker.flow.instructions[k]
     found = size >= _SHORTEST and (_is_text(tracker, k, number, size) or _is_hashed(tracker, k, made, size))
     if not found and made.action == _LOAD and made.memory[number].size == size:

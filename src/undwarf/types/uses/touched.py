@@ -16,6 +16,7 @@ from undwarf.types.layouts.arrays import array_at, before_array, in_array_behind
 from undwarf.types.layouts.locate import in_words, locate
 from undwarf.types.layouts.located import Located, is_member
 from undwarf.types.layouts.model import VOID, TypeGraph
+from undwarf.types.layouts.virtual import has_method_table
 from undwarf.types.layouts.wholes import covered
 from undwarf.types.sources.places import PlaceKind
 from undwarf.types.uses.characters import in_a_row, in_said_array
@@ -105,6 +106,9 @@ def touched(tracker: Tracker, k: int, operand: Memory, where: Value, size: int) 
     # Several numbers at once, too, but not characters: they stand for anything.
     fits = size <= whole or (graph.is_scalar(where[1]) and whole > 1 and not size % whole)
     leads = base is not None and base[0] == OBJECT and not base[2] and fits and not base[4] % max(whole, 1)
+    if where[4] < 0 and has_method_table(graph, where[1]):
+        # A virtual base lies behind all else of what derives from it, and nothing says how far.
+        leads = False
     if leads and isinstance(found, str) and questions.embedders.bases_only:
         # In what derives from the class, rather: which one that is, is not known.
         leads = not covered(graph, where[1], where[4], questions.embedders)
