@@ -322,6 +322,16 @@ def test_a_register_that_was_tested_is_nothing_where_it_was_none(fake: Fake, tou
     assert touched(code.replace("mov %rdi,%rcx", "and %rdi,%rcx") + "; 3: ret")[-1] == "?"
 
 
+def test_a_pointer_that_is_nothing_on_one_way_does_not_matter_where_it_meets_another(
+    fake: Fake, touched: Touched
+) -> None:
+    fake.takes((RDI, fake.node), (RSI, fake.item))
+    code = "mov %rsi,%rcx; test %rcx,%rcx; je 1f; mov %rdi,%rcx; 1: mov 8(%rcx),%rdx; ret"
+    assert touched(code) == ["node.key"]
+    assert touched(code.replace("je", "jne")) == ["?"]
+    assert touched(code.replace("test %rcx,%rcx", "test %ecx,%ecx")) == ["?"]
+
+
 def test_a_copy_of_a_register_that_is_nothing_is_nothing_as_well(fake: Fake, touched: Touched) -> None:
     fake.takes((RDI, fake.node))
     code = "mov %rdx,%rcx; test %rdx,%rdx; jne 2f; 1: mov (%rdi,%rcx),%rax; add $32,%rcx; dec %rsi; jne 1b; 2: ret"

@@ -163,10 +163,10 @@ class FixedPoint(Effects):
     )  # fmt: skip
     def _merge_zero(self, number: cython.Py_ssize_t, register: cython.Py_ssize_t) -> cython.bint:
         """Join the state into what is known at a block's begin, where a register is 0, and what was copied from it or
-        to it; a pointer stays one."""
+        to it."""
         copies = []
         value = self.state[register]
-        if not value or self.base_of(value) == NUMBER:
+        if not value or self.base_of(value) in (NUMBER, OBJECT):
             self.state[register] = NULL
             if value and self.symbol_of(value) > 0:
                 for i in range(self.top):
