@@ -262,6 +262,15 @@ def test_what_is_read_before_an_object_that_stands_alone_is_in_what_a_variable_s
     assert touched(text)[1:] == ["node.key", "behind.to", "item.value"]
 
 
+def test_a_list_whose_begin_is_in_the_frame_is_changed_through_pointers_to_its_links(
+    fake: Fake, touched: Touched
+) -> None:
+    fake.variables = [Place("l", fake.graph.pointer_to(fake.link), PlaceKind.REGISTER, RDI, 0, 0, 1)]
+    code = "nop; sub $24,%rsp; mov %rdi,8(%rsp); lea 8(%rsp),%rdx; 1: mov 8(%rdi),%rdi; mov %rdi,(%rdx)\n"
+    code += "lea 8(%rdi),%rdx; test %rdi,%rdi; jne 1b; mov 8(%rsp),%rcx; mov 8(%rcx),%rax; ret"
+    assert touched(code)[-1] == "link.prev"
+
+
 def test_a_pointer_that_is_cast_when_it_is_stored_leads_to_what_the_variable_does(fake: Fake, touched: Touched) -> None:
     graph = fake.graph
     rows = Place("rows", graph.pointer_to(fake.double), PlaceKind.REGISTER, RDI, 0, 0, 99)

@@ -55,6 +55,7 @@ cdef class StackFrame(RegisterVariables):
     cdef long long _next_end(self, Py_ssize_t k, long long offset) except? -0x7FFFFFFFFFFFFFFF
     cdef int escape_as(self, int value, long long room) except? -1
     cdef int in_frame_or_not(self, int known, int value) except? -1
+    cdef int _escape_as_one(self, int frame, int found) except? -1
     cdef int lose_escaped(self, Py_ssize_t k) except? -1
     cdef int _still(self, long long offset, int value) except? -1
     cdef long long _extent_about(self, Py_ssize_t k, long long offset, long long size, long long top, long long bottom) except? -0x7FFFFFFFFFFFFFFF

@@ -356,12 +356,29 @@ class StackFrame(RegisterVariables):
             found: cython.int = self.questions.shared(t, within, step, self.values.of(other))
             if found:
                 # From now on it is not seen that it may lead to the frame.
-                self.escape(frame)
+                self._escape_as_one(frame, found)
                 return found
         if not named and not step and self.questions.has_variables:
-            self.escape(frame)
-            return cython.cast(cython.int, self.questions.scalar(self.values.of(other)))
+            found = self.questions.scalar(self.values.of(other))
+            self._escape_as_one(frame, found)
+            return found
         return NOTHING
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    def _escape_as_one(self, frame: cython.int, found: cython.int) -> cython.int:
+        """The address of a part of the frame becomes one of several: who stores something there stores what it is known
+        to be a pointer to."""
+        self.escape(frame)
+        leads: cython.bint = self.base_of(found) == OBJECT and self.questions.graph.is_pointer(self.type_of(found))
+        pointer: cython.int = self.held(self.type_of(found), 0, 8) if leads else NOTHING
+        offset: cython.longlong = self.offset_of(frame)
+        at: cython.Py_ssize_t = self.slot(offset, 8, False)
+        if self.step_of(frame) or at < 0 or self.base_of(self.state[at]) != OBJECT:
+            return 0
+        same: cython.bint = self.escaped_as.get(offset, pointer) == pointer
+        self.escaped_as[offset] = pointer if same else NOTHING
+        return 0
 
     @cython.cfunc
     @cython.exceptval(-1)
