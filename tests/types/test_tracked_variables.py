@@ -262,6 +262,15 @@ def test_what_is_read_before_an_object_that_stands_alone_is_in_what_a_variable_s
     assert touched(text)[1:] == ["node.key", "behind.to", "item.value"]
 
 
+def test_what_is_stored_behind_an_object_is_so_in_copies_as_well(fake: Fake, touched: Touched) -> None:
+    """As where more is allocated than the object needs, and what is behind it is kept in a member."""
+    fake.takes((RDI, fake.node))
+    code = "lea 32(%rdi),%rax; mov %rax,%rcx; mov %rax,24(%rdi); mov 24(%rcx),%rdx; ret"
+    assert touched(code) == ["node.owner", "item.value"]
+    # What is put there may be elsewhere in the object.
+    assert touched(code.replace("32(%rdi)", "16(%rdi)"))[1] == "?"
+
+
 def test_a_list_whose_begin_is_in_the_frame_is_changed_through_pointers_to_its_links(
     fake: Fake, touched: Touched
 ) -> None:

@@ -483,6 +483,9 @@ class Memory(StackFrame):
                 self.replace(value, said)
         elif self.type_of(said) == self.type_of(value) or self._leads_nowhere(said) or self.is_several(said):
             return 0
+        elif self.offset_of(value) > 0 and not self.step_of(value):
+            # What is behind an object was made once, and may have been copied.
+            self.replace(value, said)
         self.set(register, said)
         return 0
 
