@@ -10,7 +10,7 @@ from undwarf.disasm import NONE, Flow, Instruction
 from undwarf.disasm.x86_64 import MACHINE
 from undwarf.disasm.x86_operands import RDI, RSI, XMM0
 from undwarf.types.dataflow.tracking import Tracker
-from undwarf.types.dataflow.values import FRAME, NUMBER, OBJECT, Value
+from undwarf.types.dataflow.values import ADDRESS, FRAME, NUMBER, OBJECT, Value
 from undwarf.types.inference.frame_uses import GONE, Claim, Piece
 from undwarf.types.inference.instruction_uses import InstructionUses
 from undwarf.types.inference.nodes import Held, Node, added
@@ -23,7 +23,9 @@ from undwarf.types.sources.calling import (
     stack_arguments,
     vector_registers,
 )
+from undwarf.types.sources.formats import FORMATS, general_arguments, unsigned_size
 from undwarf.types.sources.places import Prototype
+from undwarf.types.sources.program_types import integer
 from undwarf.types.uses.pointed import pointed, scalar_at
 
 __all__ = ["CallUses"]
@@ -40,6 +42,8 @@ _WITHIN_TEXT = frozenset(("memchr", "memrchr"))
 _ONLY_BYTES = frozenset(("memset", "memcpy", "memmove", "memcmp", "bzero", "free", "realloc", "__memset_chk"))
 _ALLOCATORS = {"malloc": 1, "calloc": 2}
 """By name, how many parameters say how much."""
+_LONGEST_TEXT = 1024
+"""Bytes of a format that are read."""
 _NUMBERS = (4, 8)
 """Bytes of numbers with a point."""
 _SMALL = _WORD = 8
@@ -98,6 +102,7 @@ class CallUses(InstructionUses):
         text = VOID
         if prototype is not None and not prototype.arguments and not returns:
             text, returns = self._library_call(name, held)
+        self._printed(name, held)
         # Where only the address counts, or a function of this program takes what others do.
         if name not in _ONLY_BYTES and (at or self.unoptimised):
             told = {register for register, _t, _piece in arguments}
@@ -157,6 +162,29 @@ class CallUses(InstructionUses):
                 self._used_as(register, self.read(held, register), t)
         pointer = self.graph.is_pointer(library[0])
         return (self.graph.target(library[0]), VOID) if pointer else (VOID, library[0])
+
+    def _printed(self, name: str, held: dict[int, Held | None]) -> None:
+        """What is printed as a number without sign is one."""
+        at = FORMATS.get(name, -1)
+        text = self._text(self.tracker.register(MACHINE.parameters[at])) if at >= 0 else b""
+        registers = MACHINE.parameters[at + 1 :]
+        for register, printed in zip(registers, general_arguments(text) if text else (), strict=False):
+            size = unsigned_size(*printed)
+            t = integer(self.graph, size, signed=False) if size else VOID
+            if t:
+                self._used_as(register, self.read(held, register), t)
+
+    def _text(self, value: Value | None) -> bytes:
+        """The text at an address that nobody writes to; empty for unknown."""
+        if value is None or value[0] != ADDRESS or value[2]:
+            return b""
+        found = b""
+        while b"\0" not in found and len(found) < _LONGEST_TEXT:
+            word = self.tracker.program.constant_at(value[4] + len(found))
+            if word is None:
+                return b""
+            found += (word & 0xFFFFFFFFFFFFFFFF).to_bytes(_WORD, "little")
+        return found.partition(b"\0")[0]
 
     def _offsets_in(self, registers: Iterable[int]) -> list[int]:
         """The offsets in the frame that some registers lead to."""
