@@ -31,6 +31,16 @@ def test_a_variable_that_lies_right_behind_what_another_one_leads_to(fake: Fake,
     assert touched(f"mov %rdi,%rax; {code.replace('rdi', 'rax')}; ret") == [*told[:2], "?"]
 
 
+def test_what_a_variable_says_lies_behind_a_link_is_no_guessed_whole_of_it(fake: Fake, touched: Touched) -> None:
+    """As what CPython's collector links lies behind the links, which other structures have as their parts."""
+    link, table = (fake.graph.pointer_to(one) for one in (fake.link, fake.table))
+    linked = Place("gc", link, PlaceKind.REGISTER, RDI, 0, 0, 100)
+    fake.variables = [linked]
+    assert touched("mov 16(%rdi),%rdx; ret", complete=True) == ["item.value"]
+    fake.variables = [linked, Place("op", table, PlaceKind.VALUE, RDI, 16, 0, 100)]
+    assert touched("mov 16(%rdi),%rdx; ret", complete=True) == ["table.n"]
+
+
 def test_what_a_function_object_holds_is_not_the_bytes_it_is_put_into(fake: Fake, touched: Touched) -> None:
     graph, member = fake.graph, fake.member
     byte = graph.add(TypeRecord(Kind.INT, "char", 1))
