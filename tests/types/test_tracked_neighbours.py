@@ -446,3 +446,21 @@ def test_behind_what_is_described_of_an_array_of_rust_are_further_elements(fake:
     rest = graph.add(TypeRecord(Kind.STRUCT, "PolymorphicIter<[&str]>", 16, members=members))
     found = [locate(graph, rest, 16, offset, 8) for offset in (16, 24, 56)]
     assert [one.field.path for one in found if isinstance(one, Located)] == ["data.at", "data.length", "data.length"]
+
+
+def test_behind_what_something_begins_with_is_no_further_one(fake: Fake, touched: Touched) -> None:
+    def of(name: str, *parts: tuple[str, int, int]) -> int:
+        members = tuple(fake.member(part, at, fake.graph.size(t), t) for part, at, t in parts)
+        whole = parts[-1][1] + fake.graph.size(parts[-1][2])
+        return fake.graph.add(TypeRecord(Kind.STRUCT, name, whole, members=members))
+
+    leaf = of("leaf", ("n", 0, fake.long), ("up", 8, fake.long))
+    other = of("other", ("a", 0, fake.long), ("b", 8, fake.long))
+    inner, ends = (
+        of("inner", ("leaf", 0, leaf), ("edge", 16, fake.long)),
+        of("ends", ("c", 0, fake.long), ("of", 8, other)),
+    )
+    types = [leaf, other, inner, ends]
+    fake.takes((RDI, leaf), (RSI, other))
+    nodes = Embedders(fake.graph, lambda: types, wanted_only=True).preferring(frozenset)
+    assert touched("mov 16(%rdi),%rax; mov 16(%rsi),%rax; ret", embedders=nodes) == ["?", "other.a"]

@@ -116,8 +116,10 @@ class Embedders:
         return self._narrow(t) if self._wanted_only else self._wholes_of(t)
 
     def all_wholes(self, t: int) -> dict[int, list[int]]:
-        """As :meth:`wholes`, also those that the function does not speak of."""
-        return self._wholes_of(t)
+        """As :meth:`wholes`, also those that the function does not speak of, if they begin with the type: nobody goes
+        from another part to these."""
+        found = self._wholes_of(t)
+        return {whole: [0] for whole, offsets in found.items() if 0 in offsets} if self._wanted_only else found
 
     def _narrow(self, t: int) -> dict[int, list[int]]:
         """What goes before others of what is around a type."""

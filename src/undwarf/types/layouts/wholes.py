@@ -72,6 +72,8 @@ def _in_wholes(graph: TypeGraph, t: int, offset: int, size: int, whole: int, emb
         if embedders.lonely or (offset < 0 and not embedders.whole):
             # Of something around it that is not known.
             return "outside of the type"
+        if not embedders.whole and covered(graph, t, offset, embedders, spoken_of=False):
+            return "outside of the type"
         return _beside(graph, t, offset, size, whole)
     if whole and embedders.whole and not embedders.lonely and not covered(graph, t, offset, embedders):
         return _beside(graph, t, offset, size, whole)

@@ -109,9 +109,9 @@ def touched(tracker: Tracker, k: int, operand: Memory, where: Value, size: int) 
     if where[4] < 0 and has_method_table(graph, where[1]):
         # A virtual base lies behind all else of what derives from it, and nothing says how far.
         leads = False
-    if leads and isinstance(found, str) and questions.embedders.bases_only:
-        # In what derives from the class, rather: which one that is, is not known.
-        leads = not covered(graph, where[1], where[4], questions.embedders)
+    if leads and isinstance(found, str):
+        # In what derives from the class, or begins with the object, rather: which one that is, is not known.
+        leads = not covered(graph, where[1], where[4], questions.embedders, spoken_of=False)
     if leads and base is not None and base[4]:
         leads = not _told(tracker, k, operand.base, base)
         if not leads and size == whole and _leads_to_number(tracker, k, operand.base, size):
