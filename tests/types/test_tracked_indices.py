@@ -638,3 +638,15 @@ def test_nobody_goes_where_a_number_is_another_one(fake: Fake, touched: Touched)
     code = "mov %rsi,%rax; mov $3,%ecx; cmp ${},%ecx; je 1f; mov %rdi,%rax; 1: mov 8(%rax),%rdx; ret"
     assert touched(code.format(4)) == ["node.key"]
     assert touched(code.format(3)) == ["?"]
+
+
+def test_of_a_pointer_to_bytes_and_one_that_is_added_to_it_the_other_is_an_index(fake: Fake, touched: Touched) -> None:
+    """As where a length shares its place in a union with a pointer."""
+    graph, member = fake.graph, fake.member
+    text = graph.pointer_to(graph.add(TypeRecord(Kind.INT, "char", 1)))
+    of = (member("text", 0, 8, text), member("n", 8, 8, graph.pointer_to(fake.node)), member("other", 16, 8, text))
+    fake.takes((RDI, graph.add(TypeRecord(Kind.STRUCT, "value", 24, keyword="struct", members=of))))
+    code = "mov {}(%rdi),%rax; mov {}(%rdi),%rcx; mov (%rax,%rcx),%dl; ret"
+    assert touched(code.format(0, 8))[-1] == "char."
+    assert touched(code.format(8, 0))[-1] == "char."
+    assert touched(code.format(0, 16))[-1] == "?"

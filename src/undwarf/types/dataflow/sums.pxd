@@ -17,6 +17,7 @@ cdef class Sums:
     cdef int moved(self, int value, long long by) except? -1
     cdef int add(self, int left, int right) except? -1
     cdef int _virtual_base(self, int left, int right) except? -1
+    cdef int _bytes_by_index(self, int left, int right) except? -1
     cdef int _indexed_twice(self, int value, int number) except? -1
     cdef int _index_again(self, int value, int number) except? -1
     cdef int scaled(self, int value, long long factor) except? -1

@@ -138,6 +138,8 @@ class Sums:
                 if self.kernel and self.base_of(a) == OBJECT and self.base_of(b) == PERCPU:
                     # A pointer to a per-cpu object, and the base of a cpu's area: that cpu's copy.
                     return NOWHERE if self.step_of(b) or self.offset_of(b) else a
+                if self.base_of(a) == OBJECT and self.base_of(b) == OBJECT:
+                    return self._bytes_by_index(a, b)
                 # Per-cpu: the address of a per-cpu variable and the base of a cpu's area.
                 if self.base_of(a) != ADDRESS or self.base_of(b) != PERCPU:
                     return NOWHERE
@@ -167,6 +169,19 @@ class Sums:
         if self.base_of(a) == NUMBER:
             return self.values.intern(NUMBER, 0, step, symbol, offset)
         return self.values.intern(self.base_of(a), self.type_of(a), step, symbol, offset)
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    def _bytes_by_index(self, left: cython.int, right: cython.int) -> cython.int:
+        """The sum of two pointers, of which one is no pointer: an index, as numbers and pointers share their places in
+        unions. Such a one that is not multiplied is of bytes, where the other one leads."""
+        graph: Any = self.questions.graph
+        for value, index in ((left, right), (right, left)):
+            if self.step_of(index) or self.is_several(index) or not graph.is_aggregate(self.type_of(index)):
+                continue
+            if graph.is_scalar(self.type_of(value)) and graph.size(self.type_of(value)) == 1:
+                return self.values.intern(OBJECT, self.type_of(value), 1, 0, self.offset_of(value))
+        return NOWHERE
 
     @cython.cfunc
     @cython.exceptval(-1)
