@@ -56,6 +56,7 @@ class FunctionFlow:
         self._read = read
         self.tables: set[int] = set()
         """Addresses of jump tables that were read."""
+        self._read_tables: dict[tuple[int, int], list[int]] = {}
         places = [(self.index_of(source), self.index_of(target)) for source, target in further]
         self.blocks = Blocks(
             instructions,
@@ -253,6 +254,13 @@ class FunctionFlow:
         return self._machine.stack_pointer, self._machine.frame_pointer
 
     def _entries(self, table: int, size: int) -> list[int]:
+        """The instructions that a table leads to; an interpreter has many jumps by one."""
+        found = self._read_tables.get((table, size))
+        if found is None:
+            found = self._read_tables[table, size] = self._read_entries(table, size)
+        return found
+
+    def _read_entries(self, table: int, size: int) -> list[int]:
         found: list[int] = []
         assert self._read is not None
         # Where something else begins the table ends.

@@ -1,0 +1,108 @@
+"""What is followed of functions, and when: not what nothing is asked about that could tell."""
+
+import subprocess
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from fakes import compiled
+
+from undwarf.elf import ElfFile
+from undwarf.types.opening import open_resolver
+from undwarf.types.resolve import Resolver
+
+SOURCE = """
+struct node { struct node *next; long key; };
+extern long first(struct node *n);
+__asm__(".text; .globl first; .type first, @function; first: mov 8(%rdi), %rax; ret; .size first, .-first");
+struct node head = {&head, 3};
+__attribute__((noinline)) long none(void) { return head.key * 3; }
+__attribute__((noinline)) long sum(struct node *n, long times)
+{
+    long found = 0;
+    while (times--)
+        if (n->key != times)
+            found += times * 3;
+        else
+            n = n->next;
+    return found;
+}
+int main(int c, char **v) { struct node n = {&n, c}; return sum(&n, c) + first(&n) + none(); }
+"""
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return compiled(SOURCE, "gcc", "-O1", tmp_path_factory.mktemp("followed"))
+
+
+def resolver_of(program: Path) -> Resolver:
+    found = open_resolver(ElfFile.open(program))
+    assert found is not None
+    return found
+
+
+def code_of(program: Path, name: str) -> list[tuple[int, bool]]:
+    """The addresses of a function's instructions, each with whether it has an operand in memory beside the stack."""
+    resolver = resolver_of(program)
+    by_name = {name: address for address, name in resolver.source.symbols.functions.items()}
+    place = resolver.instruction(by_name[name])
+    assert place is not None
+    return [(one.address, any(m.access and not m.implicit for m in one.memory)) for one in place[0]]
+
+
+def test_a_function_is_not_followed_where_nothing_in_memory_is_asked_about(program: Path) -> None:
+    code = code_of(program, "sum")
+    resolver = resolver_of(program)
+    resolver.expect(address for address, touches in code if not touches)
+    found = [resolver.at(address)[0].how for address, touches in code if not touches]
+    assert set(found) <= {"none", "stack"} and "none" in found
+    (function,) = resolver._functions.values()
+    assert function.tracker is None
+
+
+def test_what_is_expected_does_not_change_what_is_answered(program: Path) -> None:
+    for name in ("sum", "none", "main", "first"):
+        code = code_of(program, name)
+        whole = resolver_of(program)
+        resolver, late = resolver_of(program), resolver_of(program)
+        resolver.expect(address for address, _touches in code)
+        late.expect((address for address, _touches in code), late=True)
+        for address, _touches in code:
+            expected = whole.sampled(address)
+            assert resolver.sampled(address) == late.sampled(address) == expected
+
+
+def test_a_branch_that_is_one_with_a_comparison_in_memory_is_followed(program: Path) -> None:
+    code = code_of(program, "sum")
+    branches = [address for (_before, touches), (address, _own) in pairwise(code) if touches]
+    resolver = resolver_of(program)
+    resolver.expect(branches)
+    assert "key" in {resolver.sampled(address).field for address in branches}
+
+
+def test_what_was_expected_late_is_charged_to_the_load_before(program: Path) -> None:
+    code = code_of(program, "sum")
+    resolver = resolver_of(program)
+    resolver.expect((address for address, _touches in code), late=True)
+    found = [resolver.producer(address) for address, touches in code if not touches]
+    assert "key" in {one[0].field for one in found if one is not None}
+
+
+def test_nobody_is_asked_who_calls_what_an_assembler_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+    monkeypatch.setattr("undwarf.types.inference.callers.follow", lambda *of: asked.append(of[2]) or of[-1])
+    compiled(SOURCE, "gcc", "-O1", tmp_path)
+    (tmp_path / "a.s").write_text(
+        ".globl last\n.type last, @function\nlast: mov 8(%rdi), %rax\nret\n.size last, .-last\n"
+    )
+    (tmp_path / "a.c").write_text(SOURCE.replace("long first(", "long last(").replace("first(&n)", "last(&n)"))
+    subprocess.run(["gcc", "-g", "-O1", "-o", "p", "a.s", "a.c"], check=True, cwd=tmp_path)
+    resolver = resolver_of(tmp_path / "p")
+    symbols = {name: address for address, name in resolver.source.symbols.functions.items()}
+    if not resolver.source.by_assembler(symbols["last"]):
+        pytest.skip("this assembler does not describe functions")
+    found = resolver.at(symbols["last"])[0]
+    assert (found.type, found.reason) == (None, "no types for this function")
+    assert not asked
+    assert not resolver.source.by_assembler(symbols["sum"])
