@@ -90,7 +90,7 @@ def touched(tracker: Tracker, k: int, operand: Memory, where: Value, size: int) 
         # In the bytes that an object ends with, which are room for all there is: a variable may know better.
         room = whole > 0 and not found.how and graph.is_scalar(found.field.type) and graph.size(found.field.type) == 1
         # What it is a part of is guessed in C, too.
-        guessed = room or (found.how == "container" and (where[4] >= whole or questions.embedders.whole))
+        guessed = room or (found.how == "container" and questions.embedders.whole)
         other = in_variable(tracker, k, operand, size) if guessed or found.how == "container" else None
         # Or the variable leads to another one of several.
         return other if other is not None and (guessed or graph.same(other.type, where[1])) else found
