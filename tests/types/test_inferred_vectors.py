@@ -21,7 +21,11 @@ NOINLINE double weighed(const int *of, int n)
 { double *w = calloc(n, 8), *all = calloc(n, sizeof *all), sum = 0; long *ids = calloc(n, 8);
   for (int i = 0; i < n; i++) { w[i] += of[i] * 0.5; all[i] *= 2 - w[i]; sum += all[i] / w[i]; ids[i] += n; }
   return sum + ids[n - 1]; }
-int main(int argc, char **argv) { return told(argc) + counted(argc) + weighed(&argc, 1); }
+NOINLINE double summed(int n)
+{ double *w = calloc(n, 8), sum = 0; long *ids = calloc(n, 8);
+  for (int i = 0; i < n; i++) { double one = w[i]; __asm__ volatile("" : "+x"(one)); sum += one; ids[i] += n; }
+  return sum + ids[n - 1]; }
+int main(int argc, char **argv) { return told(argc) + counted(argc) + weighed(&argc, 1) + summed(1); }
 """
 
 
@@ -43,3 +47,9 @@ def test_numbers_with_a_point_are_told_by_what_is_calculated_with(program: Path)
     found = touched(program, "weighed")
     assert found.count("double") >= 4
     assert "?" in found  # whether the others have a sign
+
+
+def test_what_is_calculated_with_may_have_been_loaded_before(program: Path) -> None:
+    found = touched(program, "summed")
+    assert found.count("double") == 1
+    assert "?" in found

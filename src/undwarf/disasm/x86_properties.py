@@ -9,6 +9,7 @@ from undwarf.disasm.x86_operands import IMMEDIATES, NUMBER, SHIFTS, VECTOR_MOVES
 __all__ = [
     "bytes_read",
     "calculates",
+    "calculates_points",
     "compares",
     "condition_in",
     "copies_vector",
@@ -45,6 +46,23 @@ _TO_INTEGERS = frozenset(
     )
 )
 _CALCULATING = frozenset((Mnemonic.ADD, Mnemonic.SUB, Mnemonic.AND, Mnemonic.OR, Mnemonic.XOR))
+_WITH_POINT = {
+    **{
+        getattr(Mnemonic, prefix + name + suffix): size
+        for prefix in ("", "V")
+        for name in ("ADD", "SUB", "MUL", "DIV", "SQRT", "MAX", "MIN")
+        for suffix, size in (("SS", 4), ("PS", 4), ("SD", 8), ("PD", 8))
+    },
+    **{
+        getattr(Mnemonic, prefix + name): size
+        for prefix in ("", "V")
+        for name, size in (
+            *(("UCOMISS", 4), ("COMISS", 4), ("CVTSS2SD", 4), ("CVTTSS2SI", 4)),
+            *(("UCOMISD", 8), ("COMISD", 8), ("CVTSD2SS", 8), ("CVTTSD2SI", 8)),
+        )
+    },
+}
+"""Bytes of the numbers with a point that are calculated with."""
 _NUMBER_MOVES = frozenset(
     (
         *(Mnemonic.MOVSS, Mnemonic.MOVSD, Mnemonic.MOVLPS, Mnemonic.MOVLPD),
@@ -106,6 +124,12 @@ def signedness(made: Instruction, after: Instruction | None, *, plain: bool = Fa
     if mnemonic == Mnemonic.CMP and condition in _UNSIGNED_CONDITIONS and exact:
         return -1, width
     return 0, width
+
+
+def calculates_points(made: Instruction) -> int:
+    """The bytes of the numbers with a point that an instruction calculates with, or compares; 0 for all else."""
+    native = made.native
+    return _WITH_POINT.get(native.mnemonic, 0) if isinstance(native, Native) else 0
 
 
 def makes_int(made: Instruction) -> bool:

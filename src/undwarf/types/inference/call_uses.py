@@ -284,6 +284,7 @@ class CallUses(InstructionUses):
         if self.tracker.has_escaped:
             self._overwritten((FRAME, 0, 1, 0, 0), 0, held)
         self._made_of.clear()
+        self._moved_from.clear()
         self.frame.lose_all()
 
     def _returned_by(self, node: Node, held: dict[int, Held | None], returns: int) -> None:

@@ -51,6 +51,8 @@ class HeldValues:
         self._ins: list[tuple[int, int, Node]] = []
         """(block, register, node) of what is held when a block begins."""
         self._block = 0
+        self._moved_from: dict[int, tuple[Node, int]] = {}
+        """By vector register, what it was loaded from in the block that is walked: behind which node, and how far."""
         self.somewhere: set[Node] = set()
         """Addresses of anything in an object, made by adding any number."""
         self._sums: dict[frozenset[tuple[Node, int]], tuple[Node, int]] = {}

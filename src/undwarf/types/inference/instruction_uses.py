@@ -5,6 +5,7 @@ from undwarf.disasm import NONE, Action, Instruction, Memory
 from undwarf.disasm.x86_operands import VECTORS
 from undwarf.disasm.x86_properties import (
     calculates,
+    calculates_points,
     compares,
     copies_vector,
     immediate_of,
@@ -47,6 +48,8 @@ class InstructionUses(MemoryUses):
 
     def _step(self, k: int, made: Instruction, after: Instruction | None, held: dict[int, Held | None]) -> None:
         action = made.action
+        if self._moved_from:
+            self._calculated_with(made)
         slot, frame = self._operands(k, made, held)
         if made.width == 8 and action in _WHOLE:
             for register in (made.left, made.right):
@@ -134,12 +137,27 @@ class InstructionUses(MemoryUses):
         self._note_beyond(k, number)
         calculated = made.action == _UPDATE or bool(calculates(made))
         base[0].follow(offset, operand.size, floating=bool(operand.floating), number=calculated)
-        if operand.floating and moves_vector(made) == NONE:
-            base[0].calculate(offset, operand.size)
+        points = calculates_points(made) if made.action == Action.OTHER else 0
+        if points:
+            base[0].calculate(offset, points)
+        elif operand.access == "r" and operand.size >= _SMALLEST and made.action in _MOVES:
+            vector = moves_vector(made)
+            if vector != NONE:
+                self._moved_from[vector] = base[0], offset
         if made.action == _STORE and operand.size <= _FEW and (made.left != NONE or made.immediate):
             base[0].stores(offset, operand.size)
         if made.action == _UPDATE and made.left == made.right == NONE:
             base[0].grows(offset, operand.size, made.immediate)
+
+    def _calculated_with(self, made: Instruction) -> None:
+        """Numbers with a point that were loaded are calculated with, or others are in their registers from now on."""
+        points = calculates_points(made) if made.action == Action.OTHER else 0
+        for register in made.reads if points else ():
+            base = self._moved_from.get(register)
+            if base is not None:
+                base[0].calculate(base[1], points)
+        for register in made.writes:
+            self._moved_from.pop(register, None)
 
     def _result(
         self,

@@ -22,8 +22,6 @@ _NEAR = 256
 """Values of which one is that are looked at."""
 _TOLD = 2
 """Members that tell what bytes are."""
-_VECTOR = 16
-"""Bytes of several numbers that are calculated with at once."""
 _WORD = 8
 """Bytes that numbers and pointers take at most."""
 
@@ -262,7 +260,7 @@ class StructureMatching:
             whole = all(not width % size for each in done for _offset, width in each.touched)
             numbers = any(each.pointers or each.put or each.numbers - each.floating for each in done)
             told = {width for one in queue for _offset, width in one.calculated}
-            if whole and not numbers and size in told and told <= {size, _VECTOR}:
+            if whole and not numbers and told == {size}:
                 t = floating_number(graph, size)
                 if t:
                     decided.leads[node] = t

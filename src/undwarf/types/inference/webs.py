@@ -102,6 +102,7 @@ class Webs(CallUses):
         self._block = number
         self.frame.lose_all()
         self._made_of = {}
+        self._moved_from = {}
         if not number:
             self._parameters(held)
         for k in tracker.states(number):
