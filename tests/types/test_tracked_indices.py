@@ -650,3 +650,22 @@ def test_of_a_pointer_to_bytes_and_one_that_is_added_to_it_the_other_is_an_index
     assert touched(code.format(0, 8))[-1] == "char."
     assert touched(code.format(8, 0))[-1] == "char."
     assert touched(code.format(0, 16))[-1] == "?"
+
+
+@pytest.mark.parametrize(
+    ("code", "told"),
+    [
+        ("and $-2,%rax; shr %rdx; add %rdx,%rax", "row.n"),
+        ("shr %rdx; and $-2,%rax; add %rax,%rdx; mov %rdx,%rax", "row.n"),
+        # Another number, another part of it, and what is known of half a register.
+        ("and $-2,%rax; shr %rsi; add %rsi,%rax", "?"),
+        ("and $-4,%rax; shr %rdx; add %rdx,%rax", "?"),
+        ("and $-2,%rax; shr %edx; add %rdx,%rax", "?"),
+    ],
+)
+def test_half_a_number_and_that_twice_are_three_halves(fake: Fake, touched: Touched, code: str, told: str) -> None:
+    """As a heap's parent is looked for, whose elements are of 24 bytes."""
+    members = (fake.member("at", 0, 16, fake.link), fake.member("n", 16, 8, fake.long))
+    fake.takes((RDI, fake.graph.add(TypeRecord(Kind.STRUCT, "row", 24, keyword="struct", members=members))))
+    text = f"lea -1(%rcx),%rax; mov %rax,%rdx; {code}; mov 16(%rdi,%rax,8),%rbx; ret"
+    assert touched(text)[-1] == told

@@ -12,6 +12,7 @@ cdef class Results(Memory):
     cdef bint _is_unflagged(self, Py_ssize_t k, long long register, int value) except? -1
     cdef bint _is_object(self, int value) except? -1
     cdef int _shifted(self, int value, long long by) except? -1
+    cdef int _divided(self, int value, long long by, long long step) except? -1
     cdef int _copied(self, Py_ssize_t k, Py_ssize_t row, long long width) except? -1
     cdef bint _makes_room(self, Py_ssize_t k, long long register) except? -1
     cdef int _note_escape(self, Py_ssize_t k, Py_ssize_t row, int value) except? -1

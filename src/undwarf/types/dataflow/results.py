@@ -53,11 +53,23 @@ NEAR = cython.declare(cython.Py_ssize_t, 4)
 """Instructions before one that are looked at for what made its operand."""
 SOON = cython.declare(cython.Py_ssize_t, 6)
 """Instructions behind one that are looked at for what is done with an address it makes."""
+HALVES = cython.declare(cython.longlong, 1 << 44)
+"""As in undwarf.types.dataflow.sums."""
 LARGEST = cython.declare(cython.longlong, 1 << 62)
 """Offsets and steps at least this large say nothing."""
 ALIGNED = cython.declare(cython.longlong, 1 << 24)
 """How far below a frame lies, for us, what a stack pointer leads to that was aligned: how far it is nobody knows, and
 both are counted from there on."""
+
+
+@cython.cfunc
+@cython.exceptval(check=False)
+def _exponent(power: cython.longlong) -> cython.longlong:
+    found: cython.longlong = 0
+    while power > 1:
+        power >>= 1
+        found += 1
+    return found
 
 
 @cython.cclass
@@ -206,8 +218,19 @@ class Results(Memory):
             return NOTHING
         unit: cython.longlong = cython.cast(cython.longlong, 1) << by
         if self.step_of(value) % unit or self.offset_of(value) % unit:
-            return NOTHING
+            return self._divided(value, by, 1)
         return self.values.intern(NUMBER, 0, self.step_of(value) // unit, 0, self.offset_of(value) // unit)
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    def _divided(self, value: cython.int, by: cython.longlong, step: cython.longlong) -> cython.int:
+        """A number that has a name, divided by a power of two, and multiplied by it again if that is the step: so much
+        and half of it are three halves, as where a heap's parent is looked for."""
+        symbol: cython.longlong = self.symbol_of(value)
+        if by <= 0 or by >= 16 or self.step_of(value) != 1 or self.offset_of(value) or not 0 < symbol < HALVES:
+            return NOTHING
+        symbol += HALVES * by
+        return self.values.intern(NUMBER, 0, step, symbol if step == 1 else -symbol, 0)
 
     @cython.cfunc
     @cython.exceptval(-1)
@@ -344,6 +367,10 @@ class Results(Memory):
             return NOTHING
         if not left or self.base_of(left) == NUMBER:
             lowest: cython.longlong = mask & -mask
+            if left and mask == -lowest and width == 8 and 1 < lowest < 1 << 16 and self.step_of(left) == 1:
+                divided: cython.int = self._divided(left, _exponent(lowest), lowest)
+                if divided:
+                    return divided
             if mask < 0 and width == 8 and (not left or self.step_of(left) == 1):
                 # It may be an address that is aligned: a symbol below zero says so.
                 self.forget(-k - 1)

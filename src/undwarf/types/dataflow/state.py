@@ -16,6 +16,16 @@ REGISTERS = cython.declare(cython.Py_ssize_t, 96)
 FEW_SLOTS = cython.declare(cython.Py_ssize_t, 32)
 """Slots of which those that a store writes over are found quicker by looking at all of them."""
 MULTIPLIER = cython.declare(cython.ulonglong, 0x9E3779B97F4A7C15)
+HALVES = cython.declare(cython.longlong, 1 << 44)
+"""As in undwarf.types.dataflow.sums."""
+
+
+@cython.cfunc
+@cython.inline
+@cython.exceptval(check=False)
+def named_by(symbol: cython.longlong) -> cython.longlong:
+    """The symbol of the number that was divided, of what that gave; of others their own."""
+    return (symbol if symbol > 0 else -symbol) & (HALVES - 1) if symbol >= HALVES or symbol <= -HALVES else symbol
 
 
 @cython.cclass
@@ -94,7 +104,7 @@ class State(Sums):
             return 0
         while i < REGISTERS + self.slots:
             value = self.state[i]
-            if value and self.symbol_of(value) == symbol:
+            if value and named_by(self.symbol_of(value)) == symbol:
                 self.state[i] = self.values.intern(
                     self.base_of(value), self.type_of(value), self.step_of(value), 0, self.offset_of(value)
                 )

@@ -17,6 +17,9 @@ TO_VOID = cython.declare(cython.longlong, 1)
 """In place of the type of a number that is a pointer to void."""
 LOWEST = cython.declare(cython.longlong, 4096)
 """Below which, and above less than which, nothing is mapped."""
+HALVES = cython.declare(cython.longlong, 1 << 44)
+"""By which the exponent of the power of two that a number was divided by is multiplied in the symbol of what that gave,
+beside the number's own; less than zero where that is multiplied again, as by leaving out the low bits."""
 LARGEST = cython.declare(cython.longlong, 1 << 62)
 """Offsets and steps at least this large say nothing."""
 
@@ -48,6 +51,14 @@ def _product(a: cython.longlong, b: cython.longlong) -> cython.longlong:
     if left < 0 or right < 0 or left > LARGEST // right:
         return LARGEST
     return a * b
+
+
+@cython.cfunc
+@cython.inline
+@cython.exceptval(check=False)
+def _is_one(a: cython.longlong, b: cython.longlong) -> cython.bint:
+    """Whether two symbols are of one number, or of what it was divided by a power of two."""
+    return a == b or (a == -b and (a >= HALVES or b >= HALVES))
 
 
 @cython.cclass
@@ -153,9 +164,9 @@ class Sums:
             step, symbol = self.step_of(b), self.symbol_of(b)
         elif not self.step_of(b):
             step, symbol = self.step_of(a), self.symbol_of(a)
-        elif self.symbol_of(a) and self.symbol_of(a) == self.symbol_of(b):
+        elif self.symbol_of(a) and _is_one(self.symbol_of(a), self.symbol_of(b)):
             step = self.step_of(a) + self.step_of(b)
-            symbol = self.symbol_of(a) if step else 0
+            symbol = max(self.symbol_of(a), self.symbol_of(b)) if step else 0
         else:
             step, symbol = _gcd(self.step_of(a), self.step_of(b)), 0
             if (self.base_of(a) in (OBJECT, ADDRESS)) and step != abs(self.step_of(a)):

@@ -197,7 +197,7 @@ def loaded_from(tracker: Tracker, k: int, where: Value) -> int:
     be, if that is told; void else. The tracker stands before instruction ``k``, and does so afterwards."""
     graph, load = tracker.graph, where[3] - 1
     t = VOID
-    if 0 <= load != k and graph.choices(where[1]):
+    if 0 <= load != k and graph.choices(where[1]) and load < len(tracker.flow.instructions):
         made = tracker.flow.instructions[load]
         tracker.before(load)
         holder = tracker.address_of(load, 0) if made.action == _LOAD and made.memory else None
