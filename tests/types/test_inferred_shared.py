@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.types.btf_programs import answers, built
+from tests.types.btf_programs import accesses, answers, built
 
 from undwarf.types.inference.frame_webs import FrameAccess, webs_of
 
@@ -35,7 +35,18 @@ NOINLINE void judged(struct verdict *v) { v->bytes++; }
 NOINLINE struct verdict verdict(int n, int (*f)(void *))
 { struct verdict v = { 1, n, "why" }; if (n > 3) v.kept = f(&v); return v; }
 static int half(void *p) { struct verdict *v = p; judged(v); return v->kept / 2; }
-int main(int argc, char **argv) { argc += verdict(argc, half).bytes;
+struct reader { const char *pos; unsigned line; long tokens[4]; struct answer *last; };
+struct answer { int tag; long number; };
+void (*digest)();
+NOINLINE long reader_next(struct reader *r) { r->line += *r->pos++ == 'n'; r->tokens[1]++; return r->tokens[0]; }
+NOINLINE long read_all(const char *text, int n)
+{ long sum = 0;
+  for (int i = 0; i < n; i++)
+  { { struct reader r = { text, 1 }; while (*r.pos) sum += reader_next(&r); sum += r.line; }
+    { struct answer a; a.tag = n; a.number = sum; digest(&a); sum += a.tag; } }
+  return sum; }
+static void no_digest(struct answer *a) { a->tag = 0; }
+int main(int argc, char **argv) { digest = no_digest; argc += read_all("n", argc); argc += verdict(argc, half).bytes;
   return shared(argc) + begins(argc) + one_thing(argc); }
 """
 
@@ -53,6 +64,17 @@ def test_objects_that_have_one_place_after_each_other_are_told_apart(program: Pa
 def test_an_object_in_the_place_of_a_larger_one_that_begins_with_such_is_told_apart(program: Path) -> None:
     told = answers(program, "begins", "frame")
     assert {"piece.right", "struct pair.first.right"} <= told
+
+
+def test_who_is_given_an_address_has_no_more_than_what_begins_there(program: Path) -> None:
+    """What another object leaves in the same place is not read by that."""
+    assert {"struct reader.pos", "struct reader.line"} <= answers(program, "read_all", "frame")
+
+
+def test_nobody_accesses_a_part_of_a_pointer(program: Path) -> None:
+    """It is another object that has its place there."""
+    sizes = {one.size for one in accesses(program, "read_all") if one.how == "frame" and one.field == "pos"}
+    assert sizes == {8}
 
 
 def test_a_part_that_is_filled_before_the_whole_is_passed_is_a_part(program: Path) -> None:

@@ -267,8 +267,11 @@ class FrameObjects:
             FrameAccess(one.k, one.offset, one.offset + graph.size(one.type), "w" if one.fills else "rw")
             for one in taken
         ]
+        # What is given away among these bytes has the first of them, and nothing says how many more; an index leads on.
+        flows = self._webs.tracker.flow.instructions
+        given = {k for k, _at in frame.loose if flows[k].flow in (Flow.CALL, Flow.INDIRECT_CALL)}
         by += [
-            FrameAccess(k, max(at, low), high, "rw")
+            FrameAccess(k, max(at, low), at + 1 if at >= low and k in given else high, "rw")
             for k, at in frame.loose
             if low - _NEAR < at < high and (k, at) not in told
         ]
@@ -407,7 +410,8 @@ class FrameObjects:
             found = graph.member_at(t, at, width) if at >= 0 else None
             if found is None or found.offset or 1 < graph.size(found.type) < width == graph.pointer_size:
                 return False
-            if not narrow and graph.size(found.type) > width:
+            if graph.size(found.type) > width and (not narrow or graph.is_pointer(found.type)):
+                # Nobody reads a part of a pointer.
                 return False
         for at in self._frame.addressed if own is None else ():
             if begin <= at < begin + size and not graph.is_pointer(graph.value_at(t, at - begin, graph.pointer_size)):
