@@ -24,6 +24,11 @@ NOINLINE void lent(struct room *r, unsigned long at, struct tree *left)
   __asm__ volatile("mov %2, 0x18(%0,%1)" : : "r"(r), "r"(at), "r"(left) : "memory"); given = t; }
 NOINLINE char *text(struct room *r)
 { unsigned long at = r->used; r->used = at + 8; char *t = r->data + at; memcpy(t, "a word", 7); return t; }
+struct town { char name[12]; int number; unsigned long seen; unsigned roads; };
+NOINLINE int by_roads(const void *x, const void *y)
+{ const struct town *a = *(struct town *const *)x, *b = *(struct town *const *)y;
+  if (a->roads != b->roads) return a->roads < b->roads ? 1 : -1; return strcmp(a->name, b->name); }
+int compared(const void *x, const void *y) { return by_roads(x, y); }
 int main(int argc, char **argv)
 { lent(&first, 8, kept); counted(&first, 8, argc); return grown(&first, kept, argc)->line + *text(&first); }
 """
@@ -51,3 +56,8 @@ def test_where_addresses_are_stored_are_no_bytes(program: Path) -> None:
 
 def test_text_is_bytes(program: Path) -> None:
     assert "struct room.data[]" in answers(program, "text")
+
+
+def test_who_begins_in_the_middle_of_text_means_something_else(program: Path) -> None:
+    """That it leads to text is told by its name alone, which begins it."""
+    assert "char" not in answers(program, "by_roads")
