@@ -44,10 +44,10 @@ def in_a_row(tracker: Tracker, k: int, number: int, where: Value, size: int) -> 
         return None
     made = tracker.flow.instructions[k]
     found = size >= _SHORTEST and (_is_text(tracker, k, number, size) or _is_hashed(tracker, k, made, size))
-    if not found and not tracker.has_variables and where[4] > 0 and not where[2]:
-        # That they are bytes is only inferred: who begins in their middle may mean a member of something.
-        if not any(apart < 0 <= apart + each for apart, each in tracker.others(k, number)):
-            return None
+    inferred = not found and not tracker.has_variables and where[4] > 0 and not where[2]
+    if inferred and not any(apart < 0 <= apart + each for apart, each in tracker.others(k, number)):
+        # Who begins in the middle of what is said to be bytes by their use alone may mean a member of something.
+        return None
     if not found and made.action == _LOAD and made.memory[number].size == size:
         found = _goes_to_bytes(tracker, k, made.destination, size)
     elif not found and made.action == _STORE and made.left >= 0:
