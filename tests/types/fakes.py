@@ -151,10 +151,16 @@ def compiled(source: str, compiler: str, level: str, folder: Path) -> Path:
     return folder / "a"
 
 
+def resolver_of(program: Path) -> Resolver:
+    """A resolver of a program that was asked nothing yet."""
+    found = open_resolver(ElfFile.open(program))
+    assert isinstance(found, Resolver)
+    return found
+
+
 def accesses(program: Path, function: str) -> list[Access]:
     """What the instructions of a function touch, in order."""
-    resolver = open_resolver(ElfFile.open(program))
-    assert isinstance(resolver, Resolver)
+    resolver = resolver_of(program)
     low = resolver.binary.symbols.address_of_name(function.encode())
     assert low is not None
     flow = resolver.flow_at(low)

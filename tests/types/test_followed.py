@@ -5,11 +5,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from fakes import compiled
-
-from undwarf.elf import ElfFile
-from undwarf.types.opening import open_resolver
-from undwarf.types.resolve import Resolver
+from fakes import compiled, resolver_of
 
 SOURCE = """
 struct node { struct node *next; long key; };
@@ -34,12 +30,6 @@ int main(int c, char **v) { struct node n = {&n, c}; return sum(&n, c) + first(&
 @pytest.fixture(scope="module")
 def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return compiled(SOURCE, "gcc", "-O1", tmp_path_factory.mktemp("followed"))
-
-
-def resolver_of(program: Path) -> Resolver:
-    found = open_resolver(ElfFile.open(program))
-    assert found is not None
-    return found
 
 
 def code_of(program: Path, name: str) -> list[tuple[int, bool]]:

@@ -5,10 +5,8 @@ import weakref
 from pathlib import Path
 
 import pytest
-from fakes import compiled
+from fakes import compiled, resolver_of
 
-from undwarf.elf import ElfFile
-from undwarf.types.opening import open_resolver
 from undwarf.types.resolve import Access, Resolver
 
 SOURCE = (
@@ -24,12 +22,6 @@ SOURCE = (
 @pytest.fixture(scope="module")
 def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return compiled(SOURCE, "gcc", "-O1", tmp_path_factory.mktemp("let-go"))
-
-
-def resolver_of(program: Path) -> Resolver:
-    found = open_resolver(ElfFile.open(program))
-    assert found is not None
-    return found
 
 
 def opened(program: Path) -> tuple[Resolver, list[list[int]]]:

@@ -29,15 +29,12 @@ from undwarf.types.uses.named_addresses import named_there
 from undwarf.types.uses.pointer_uses import accessed, everywhere, kept_as, loaded_from, meant
 from undwarf.types.uses.said_later import said_later
 from undwarf.types.uses.said_parts import in_whole_of_parts
+from undwarf.types.uses.said_there import in_array, in_pointed, in_room, in_variable
 from undwarf.types.uses.spills import put_aside
 from undwarf.types.uses.touched import (
     SEVERAL,
     as_far_away,
     copied,
-    in_array,
-    in_pointed,
-    in_room,
-    in_variable,
     led_to_by_both,
     touched,
     used_in_parts,

@@ -11,31 +11,26 @@ from collections import Counter
 from undwarf.disasm import NONE, Action, Flow, Memory
 from undwarf.disasm.x86_properties import condition_in
 from undwarf.types.dataflow.tracking import Tracker
-from undwarf.types.dataflow.values import ADDRESS, FRAME, NUMBER, OBJECT, POISON, Value
+from undwarf.types.dataflow.values import ADDRESS, NUMBER, OBJECT, POISON, Value
 from undwarf.types.layouts.arrays import array_at, before_array, in_array_behind, in_next, same_array
 from undwarf.types.layouts.locate import in_words, locate
 from undwarf.types.layouts.located import Located, is_member
 from undwarf.types.layouts.model import VOID, TypeGraph
 from undwarf.types.layouts.virtual import has_method_table
 from undwarf.types.layouts.wholes import covered
-from undwarf.types.sources.places import PlaceKind
-from undwarf.types.uses.characters import in_a_row, in_said_array
+from undwarf.types.uses.characters import in_said_array
+from undwarf.types.uses.said_there import in_variable, in_variable_behind
 
 __all__ = [
     "SEVERAL",
     "as_far_away",
     "copied",
-    "in_array",
-    "in_pointed",
-    "in_room",
-    "in_variable",
     "led_to_by_both",
     "touched",
     "used_in_parts",
 ]
 
 _CONSTANT, _EXTEND, _LOAD, _STORE = Action.CONSTANT, Action.EXTEND, Action.LOAD, Action.STORE
-_VALUE, _REGISTER, _CFA_VALUE, _MEMORY = PlaceKind.VALUE, PlaceKind.REGISTER, PlaceKind.CFA_VALUE, PlaceKind.MEMORY
 
 SEVERAL = "in one of two arrays"
 """Why it is not known what is touched by an index that may count from more than none."""
@@ -47,8 +42,6 @@ _SHORT, _TURNS, _NEAR = 3, 3, 64
 compilers make one of; instructions in which the others of these are looked for."""
 _PARTS = 12
 """Instructions before one, and from it on, in which members of one object are accessed."""
-_GENERAL = 16
-"""Registers that hold addresses."""
 _BESIDE = 6
 """Instructions before one, and from it on, in which an object that is copied is loaded and stored."""
 
@@ -74,7 +67,7 @@ def touched(tracker: Tracker, k: int, operand: Memory, where: Value, size: int) 
             return _by_index(tracker, operand, where) or _unbiased(tracker, k, operand, where, size) or found
         of = questions.variable_of(where) if where[0] == ADDRESS else (where[1], where[4])
         words = copied(tracker, k, operand, *of, size) if of is not None and isinstance(found, str) else None
-        words = words or _in_variable_behind(tracker, k, operand, base, where, size)
+        words = words or in_variable_behind(tracker, k, operand, base, where, size)
         other = words or in_variable(tracker, k, operand, size) or _of_element(tracker, operand, base, size)
         other = other or _at_first_turn(tracker, operand, base, where, size)
         other = other or _by_any_index(tracker, operand, where, size) or in_said_array(tracker, k, operand, size)
@@ -143,59 +136,6 @@ def copied(tracker: Tracker, k: int, operand: Memory, t: int, offset: int, size:
     return None
 
 
-def in_variable(tracker: Tracker, k: int, operand: Memory, size: int) -> Located | None:
-    """The largest object in which an operand is, of those that variables say are near its base register."""
-    if operand.index != NONE or operand.base == NONE or operand.segment:
-        return None
-    graph = tracker.graph
-    best: Located | None = None
-    pc = tracker.flow.instructions.address_of(k)
-    said = tracker.questions.said_of(operand.base, pc)
-    held = tracker.register(operand.base)
-    exact = held if held is not None and held[0] == OBJECT and not held[2] else None
-    if not said and exact and (exact[4] < 0 or exact[4] + operand.displacement >= graph.size(exact[1]) > 0):
-        # Before the same object, and behind the only one, are only copies of one pointer.
-        copies = [one for one in range(_GENERAL) if one != operand.base and tracker.register(one) == held]
-        said = [value for one in copies for value in tracker.questions.said_of(one, pc)]
-    for value in said:
-        offset = operand.displacement + value[4]
-        inside = graph.member_at(value[1], offset, size) if 0 <= offset <= graph.size(value[1]) - size else None
-        if inside is not None and (best is None or graph.size(value[1]) > graph.size(best.type)):
-            best = Located(value[1], offset, inside)
-    return best
-
-
-def _in_variable_behind(
-    tracker: Tracker, k: int, operand: Memory, base: Value | None, where: Value, size: int
-) -> Located | None:
-    """What an index leads to in an object that a variable says lies right behind the one an operand's base leads to."""
-    graph = tracker.graph
-    if base is None or base[0] != OBJECT or base[2] or operand.index == NONE:
-        return None
-    whole = graph.size(base[1])
-    inside = 0 <= base[4] < whole <= base[4] + operand.displacement
-    pc = tracker.flow.instructions.address_of(k)
-    for value in tracker.questions.said_of(operand.base, pc) if inside else ():
-        if base[4] - value[4] >= whole and not value[2] and graph.is_aggregate(value[1]):
-            located = locate(graph, value[1], where[2], value[4] + operand.displacement, size)
-            if not isinstance(located, str):
-                return located
-    return None
-
-
-def in_room(tracker: Tracker, k: int, number: int, where: Value, size: int) -> Located | str | None:
-    """What lies behind an object that was put into bytes, as variables say that an operand's base leads to: these, and
-    not another object of the kind. None where no variable says so."""
-    graph, operand = tracker.graph, tracker.flow.instructions[k].memory[number]
-    if graph.size(where[1]) <= 1 or operand.index != NONE or operand.base == NONE:
-        return None
-    for value in tracker.questions.said_of(operand.base, tracker.flow.instructions.address_of(k)):
-        if graph.is_scalar(value[1]) and graph.size(value[1]) == 1:
-            row = in_a_row(tracker, k, number, value, size)
-            return row or locate(graph, value[1], 0, value[4] + operand.displacement, size)
-    return None
-
-
 def led_to_by_both(tracker: Tracker, operand: Memory, size: int) -> int:
     """The number that both the base and the index of an operand are said to lead to: one of them is what is left of a
     pointer that was made an index, but whichever it is, the other leads there. Void where that is not so."""
@@ -222,47 +162,6 @@ def as_far_away(tracker: Tracker, operand: Memory, size: int) -> Located | None:
         if not to[2] and not to[4] and 0 <= operand.displacement < tracker.graph.size(to[1]):
             located = locate(tracker.graph, to[1], 0, operand.displacement, size)
             return None if isinstance(located, str) or located.how else located
-    return None
-
-
-def in_pointed(tracker: Tracker, k: int, offset: int, size: int) -> Located | None:
-    """The largest object at an offset from the call frame address that variables lead to, of those without a name.
-
-    What a method is inlined for has `this`, whose value is the address of a place in the frame.
-    """
-    graph = tracker.graph
-    best: Located | None = None
-    for place in tracker.questions.places_at(tracker.flow.instructions.address_of(k)):
-        if place.piece_size or not graph.is_pointer(place.type):
-            continue
-        at = place.offset
-        if place.kind in (_VALUE, _REGISTER):
-            base = tracker.register(place.register)
-            if base is None or base[0] != FRAME or base[2]:
-                continue
-            at = base[4] + (place.offset if place.kind == _VALUE else 0)
-        elif place.kind != _CFA_VALUE:
-            continue
-        t = graph.unwrapped(graph.target(place.type))
-        whole = graph.size(t)
-        if not graph.is_aggregate(t) or not 0 <= offset - at <= whole - size:
-            continue
-        inside = graph.member_at(t, offset - at, size)
-        if inside is not None and (best is None or whole > graph.size(best.type)):
-            best = Located(t, offset - at, inside)
-    return best
-
-
-def in_array(tracker: Tracker, k: int, operand: Memory, size: int) -> Located | None:
-    """An element of an array whose place a variable tells by an operand's base register, as those without bounds."""
-    if operand.base == NONE:
-        return None
-    pc = tracker.flow.instructions.address_of(k)
-    for place in reversed(tracker.questions.frame_places_at(pc)):
-        at_base = place.kind == _MEMORY and place.register == operand.base
-        if at_base and tracker.graph.is_array(place.type) and place.offset == operand.displacement:
-            found = locate(tracker.graph, place.type, tracker.graph.stride(place.type), 0, size)
-            return None if isinstance(found, str) else found
     return None
 
 
