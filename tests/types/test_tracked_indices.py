@@ -669,3 +669,30 @@ def test_half_a_number_and_that_twice_are_three_halves(fake: Fake, touched: Touc
     fake.takes((RDI, fake.graph.add(TypeRecord(Kind.STRUCT, "row", 24, keyword="struct", members=members))))
     text = f"lea -1(%rcx),%rax; mov %rax,%rdx; {code}; mov 16(%rdi,%rax,8),%rbx; ret"
     assert touched(text)[-1] == told
+
+
+def test_a_number_below_zero_is_so_where_it_is_made_wider(fake: Fake, touched: Touched) -> None:
+    fake.takes((RDI, fake.table))
+    text = "movl $-1,-8(%rsp); mov -8(%rsp),%eax; movslq %eax,%rcx; mov 16(%rdi,%rcx,8),%rdx"
+    assert touched(text)[-1] == "table.of[]"
+    assert touched("movl $-1,-8(%rsp); movslq -8(%rsp),%rcx; mov 16(%rdi,%rcx,8),%rdx")[-1] == "table.of[]"
+    assert touched(text.replace("movslq %eax,%rcx", "mov %eax,%ecx"))[-1] == "?"
+
+
+def test_an_index_that_is_first_less_than_none_counts_from_what_it_is_else(fake: Fake, touched: Touched) -> None:
+    """As of the best row that is looked for: -1 until there is one."""
+    fake.takes((RDI, fake.table))
+    best = "mov $-1,%eax; xor %ecx,%ecx; 1: test %esi,%ecx; je 2f; mov %ecx,%eax; 2: inc %ecx; cmp %edx,%ecx; jne 1b"
+    text = f"{best}; cmp $-1,%eax; je 3f; movslq %eax,%rdx; mov 8(%rdi,%rdx,8),%rbx; 3: ret"
+    assert touched(text)[-1] == "table.of[]"
+
+
+def test_the_last_of_smaller_numbers_is_no_larger_one(fake: Fake) -> None:
+    graph, member = fake.graph, fake.member
+    basis = graph.add(TypeRecord(Kind.ARRAY, target=fake.int, count=16))
+    cells = graph.add(TypeRecord(Kind.ARRAY, target=graph.add(TypeRecord(Kind.FLOAT, "double", 8)), count=-1))
+    members = (member("rows", 0, 8, fake.long), member("basis", 8, 64, basis), member("cells", 72, 0, cells))
+    tableau = graph.add(TypeRecord(Kind.STRUCT, "tableau", 72, keyword="struct", members=members))
+    found = locate(graph, tableau, 8, 64, 8)
+    assert isinstance(found, Located)
+    assert found.field.path == "cells[]"

@@ -33,6 +33,7 @@ from cython.cimports.undwarf.disasm.template_words import (
     OPERAND_WORDS,
     ROW_ACTION,
     ROW_DESTINATION,
+    ROW_FLAGS,
     ROW_FLOW,
     ROW_LEFT,
     ROW_OPERAND,
@@ -57,6 +58,10 @@ HALVES = cython.declare(cython.longlong, 1 << 44)
 """As in undwarf.types.dataflow.sums."""
 LARGEST = cython.declare(cython.longlong, 1 << 62)
 """Offsets and steps at least this large say nothing."""
+HALF = cython.declare(cython.longlong, 1 << 31)
+"""Numbers of four bytes from here on are below zero, if they have a sign."""
+KEEPS_SIGN = cython.declare(cython.longlong, 4)
+"""Of instructions that make a number wider with its sign, as in templates.py."""
 ALIGNED = cython.declare(cython.longlong, 1 << 24)
 """How far below a frame lies, for us, what a stack pointer leads to that was aligned: how far it is nobody knows, and
 both are counted from there on."""
@@ -85,7 +90,7 @@ class Results(Memory):
     @cython.exceptval(-1)
     @cython.locals(
         left=cython.int, right=cython.int, width=cython.longlong, m=cython.Py_ssize_t, register=cython.longlong,
-        bits=cython.longlong, immediate=cython.longlong,
+        bits=cython.longlong, immediate=cython.longlong, size=cython.longlong,
     )  # fmt: skip
     def result(self, k: cython.Py_ssize_t, row: cython.Py_ssize_t, action: cython.longlong) -> cython.int:
         """The destination's new value; what else the instruction does is done to the state."""
@@ -96,7 +101,8 @@ class Results(Memory):
         if action == CONSTANT:
             return self.number(k, row, True)
         if action == LOAD:
-            return self.load(k, m, self.operands[m + OPERAND_SIZE], 0)
+            size = self.operands[m + OPERAND_SIZE]
+            return self._as_signed(row, size, self.load(k, m, size, 0))
         if action in (STORE, STORE_PAIR):
             self.stores(k, row)
             return NOTHING
@@ -158,8 +164,18 @@ class Results(Memory):
                 left = UNKNOWN
             if self.base_of(left) != NUMBER or width < 4:
                 return NOTHING
-            return self.name(self.rows[row + ROW_LEFT], left, k)
+            return self.name(self.rows[row + ROW_LEFT], self._as_signed(row, width, left), k)
         return NOTHING
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    @cython.locals(offset=cython.longlong)
+    def _as_signed(self, row: cython.Py_ssize_t, size: cython.longlong, value: cython.int) -> cython.int:
+        """A number of four bytes that is made wider with its sign: those below zero are so from there on."""
+        if size != 4 or not value or self.base_of(value) != NUMBER or not self.rows[row + ROW_FLAGS] & KEEPS_SIGN:
+            return value
+        offset = self.offset_of(value)
+        return self.moved(value, -2 * HALF) if HALF <= offset < 2 * HALF else value
 
     @cython.cfunc
     @cython.exceptval(-1)

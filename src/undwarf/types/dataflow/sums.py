@@ -20,6 +20,8 @@ LOWEST = cython.declare(cython.longlong, 4096)
 HALVES = cython.declare(cython.longlong, 1 << 44)
 """By which the exponent of the power of two that a number was divided by is multiplied in the symbol of what that gave,
 beside the number's own; less than zero where that is multiplied again, as by leaving out the low bits."""
+HALF = cython.declare(cython.longlong, 1 << 31)
+"""Numbers of four bytes from here on are below zero, if they have a sign."""
 LARGEST = cython.declare(cython.longlong, 1 << 62)
 """Offsets and steps at least this large say nothing."""
 
@@ -328,7 +330,11 @@ class Sums:
                 if left == NULL or right == NULL:
                     return right if left == NULL else left
                 return self.values.intern(a, 0, step, 0, self.offset_of(left))
-            return self.values.intern(a, self.type_of(left), step, 0, self.offset_of(left))
+            first: cython.longlong = self.offset_of(left)
+            if a == NUMBER and HALF <= first < 2 * HALF:
+                # Less than none, as an index is of which it is asked first whether there is one.
+                first = self.offset_of(right)
+            return self.values.intern(a, self.type_of(left), step, 0, first)
         if b in (OBJECT, ADDRESS) and self._is_no_address(left):
             return right
         if a in (OBJECT, ADDRESS) and self._is_no_address(right):

@@ -130,7 +130,7 @@ def leaves_array(graph: TypeGraph, t: int, step: int, offset: int) -> bool:
     leads out of it: nothing but the first index would be meant."""
     stride = abs(step)
     held = [(by, at + total) for at, by, total in graph.arrays(t) if at <= offset < at + total]
-    return bool(held) and all(by < stride and end < offset + stride for by, end in held)
+    return bool(held) and all(by < stride and end <= offset + stride for by, end in held)
 
 
 def in_array_behind(graph: TypeGraph, t: int, step: int, offset: int, size: int) -> Located | None:
