@@ -687,6 +687,13 @@ def test_an_index_that_is_first_less_than_none_counts_from_what_it_is_else(fake:
     assert touched(text)[-1] == "table.of[]"
 
 
+def test_numbers_that_go_on_below_zero_come_to_an_end(fake: Fake, touched: Touched) -> None:
+    fake.takes((RDI, fake.table))
+    down = "mov $-1,%eax; 1: dec %eax; cmp %esi,%eax; jne 1b; movslq %eax,%rdx; mov 80(%rdi,%rdx,8),%rbx; ret"
+    assert touched(down)[-1] != "table.n"
+    assert not list(fake.graph.defects)
+
+
 def test_the_last_of_smaller_numbers_is_no_larger_one(fake: Fake) -> None:
     graph, member = fake.graph, fake.member
     basis = graph.add(TypeRecord(Kind.ARRAY, target=fake.int, count=16))

@@ -331,9 +331,10 @@ class Sums:
                     return right if left == NULL else left
                 return self.values.intern(a, 0, step, 0, self.offset_of(left))
             first: cython.longlong = self.offset_of(left)
-            if a == NUMBER and HALF <= first < 2 * HALF:
+            other: cython.longlong = self.offset_of(right)
+            if a == NUMBER and HALF <= first < 2 * HALF and not HALF <= other < 2 * HALF:
                 # Less than none, as an index is of which it is asked first whether there is one.
-                first = self.offset_of(right)
+                first = other
             return self.values.intern(a, self.type_of(left), step, 0, first)
         if b in (OBJECT, ADDRESS) and self._is_no_address(left):
             return right
