@@ -7,7 +7,8 @@ A source is a C or C++ program that includes `stepped.h` and says where it has a
 uses the crate `stepped` for that. Each is built by each compiler at each level, run, and stepped through: of every
 memory operand that was executed the address is computed, and looked for among what the program said, its global
 variables, and those of its functions' frames; DWARF's layouts then say what may be named there. FOLDER/PROGRAM-VARIANT
-gets the binary, `truth.json`, and for C a detached BTF, if there is a pahole. Nothing of undwarf is used for it:
+gets the binary, `truth.json`, and for C a detached BTF, if there is a pahole that writes one; if not, its line
+ends with why, and the last line counts such programs. Nothing of undwarf is used for it:
 pyelftools reads DWARF, capstone decodes. Needs both (`pip install pyelftools capstone`), compilers, and leave to trace.
 """
 
@@ -26,6 +27,7 @@ from pathlib import Path
 import capstone
 from capstone import x86
 from elftools.elf.elffile import ELFFile
+from stepped_btf import write_btf
 from stepped_layouts import Accepted, Function, Program, Type, Variable, accepted
 from stepped_tracer import Ended, Tracer, Walk
 
@@ -438,8 +440,8 @@ def build_rust(source: Path, level: str, program: Path, helper: Path, flags: lis
     crate.unlink()
 
 
-def make(source: Path, variant: str, options: argparse.Namespace) -> None:
-    """Build, step through, write down."""
+def make(source: Path, variant: str, options: argparse.Namespace) -> bool:
+    """Build, step through, write down; says whether there is the BTF there should be."""
     folder = options.out / f"{source.stem}-{variant}"
     folder.mkdir(parents=True, exist_ok=True)
     program = build(source, variant, folder, options.flags.split())
@@ -448,15 +450,14 @@ def make(source: Path, variant: str, options: argparse.Namespace) -> None:
     entries = truth.entries()
     told = {"program": source.stem, "variant": variant, "binary": program.name, "entries": entries}
     (folder / "truth.json").write_text(json.dumps(told, indent=0) + "\n")
-    pahole = options.pahole or shutil.which("pahole")
-    if pahole and source.suffix == ".c":
-        features = (
-            "--btf_features=encode_force,var,float,decl_tag,type_tag,enum64,optimized_func,consistent_func,global_var"
-        )
-        run = [pahole, features, f"--btf_encode_detached={folder / (folder.name + '.btf')}", str(program)]
-        subprocess.run(run, check=False, capture_output=True)
+    lacking = write_btf(program, options.pahole or shutil.which("pahole")) if source.suffix == ".c" else ""
+    lacking = lacking and f"; no BTF: {lacking}"
     unknown = f"; unknown: {', '.join(sorted(truth.unknown_names))}" if truth.unknown_names else ""
-    print(f"{folder.name:28} {truth.tracer.steps:9} steps {len(entries):6} operands, {ended}{unknown}", flush=True)
+    print(
+        f"{folder.name:28} {truth.tracer.steps:9} steps {len(entries):6} operands, {ended}{unknown}{lacking}",
+        flush=True,
+    )
+    return not lacking
 
 
 def main() -> int:
@@ -469,13 +470,16 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=60, help="how long one may be stepped through")
     parser.add_argument("--pahole", help="one that writes detached BTF")
     options = parser.parse_args()
+    without = 0
     for source in options.sources:
         if source.stem == "stepped":
             continue
         for variant in options.variants.split(","):
             if (source.suffix == ".rs") != variant.startswith("rustc"):
                 continue
-            make(source, variant, options)
+            without += not make(source, variant, options)
+    if without:
+        print(f"{without} of these C programs are without BTF: types_truth.py --btf finds none there", file=sys.stderr)
     return 0
 
 
