@@ -17,6 +17,9 @@ AS_CLANG unsigned long counted(unsigned long n)
 { __asm__("push %rbp; mov %rsp,%rbp; mov %rdi,-8(%rbp); movq $0,-16(%rbp);"
           "1: mov -16(%rbp),%rcx; xor %eax,%eax; cmp -8(%rbp),%rcx; mov %al,-17(%rbp); jae 2f;"
           "mov -16(%rbp),%rax; add $1,%rax; mov %rax,-16(%rbp); jmp 1b; 2: mov -17(%rbp),%al; pop %rbp; ret"); }
+AS_CLANG void cut(struct item *i, unsigned id)
+{ __asm__("push %rbp; mov %rsp,%rbp; mov %rdi,-16(%rbp); mov %esi,-4(%rbp); mov -4(%rbp),%cx; mov -16(%rbp),%rax;"
+          "mov %cx,2(%rax); mov -4(%rbp),%eax; mov %rax,%rcx; mov -16(%rbp),%rax; mov %rcx,8(%rax); pop %rbp; ret"); }
 struct parts { int count, room; float *x, *y, *z; };
 struct world { struct parts parts; long step[20]; float all; };
 NOINLINE float moved(struct world *w, int i)
@@ -35,7 +38,7 @@ NOINLINE double nearest(struct candidate *all, int n)
 char text[] = "text";
 int main(int argc, char **argv)
 { struct item i; static struct world w; static struct task t;
-  static struct candidate c; narrow(&i, argc, argc, argc);
+  static struct candidate c; narrow(&i, argc, argc, argc); cut(&i, argc);
   return hashed(text, counted(4)) + moved(&w, 0) + alone(&w) + swept(&t) + nearest(&c, 0); }
 """
 
@@ -53,6 +56,12 @@ def frame(program: Path, function: str) -> set[str]:
 def test_parameters_of_less_than_four_bytes(program: Path) -> None:
     """Clang takes no more of a register than that."""
     assert {"unsigned char", "short unsigned int", "_Bool"} <= frame(program, "narrow")
+
+
+def test_what_is_read_of_a_wider_number_alone_is_a_part_of_that(program: Path) -> None:
+    """Clang cuts a number short where it loads it."""
+    found = [one for one in accesses(program, "cut") if "-4(%rbp)" in one.insn or "-0x4(%rbp)" in one.insn]
+    assert [str(one.type) for one in found] == ["unsigned int"] * 3
 
 
 def test_a_value_may_be_put_aside_between_a_comparison_and_its_jump(program: Path) -> None:

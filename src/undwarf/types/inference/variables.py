@@ -79,7 +79,14 @@ class Variables:
             if not more:
                 break
             found.update(more)
-        return {node: t for node, t in found.items() if graph.size(t) == node.key[2]}
+        return {node: t for node, t in found.items() if graph.size(t) == node.key[2] and not self._is_part(node, found)}
+
+    def _is_part(self, node: Node, found: dict[Node, int]) -> bool:
+        """Whether what is read is a part of a wider number that begins there: nothing that narrow is ever written."""
+        kind, at, size = node.key
+        if kind != "slot" or self._webs.frame.written.get(at, 0) <= size:
+            return False
+        return any(other.key[:2] == (kind, at) and other.key[2] > size and other.declared for other in found)
 
     def _is_written_in_parts(self, node: Node) -> bool:
         """Whether a part of a place is written: nobody does that with one number, or with a pointer."""
