@@ -420,7 +420,7 @@ def test_an_index_of_bytes_in_a_row_of_bytes(fake: Fake, touched: Touched) -> No
     table = fake.graph.add(TypeRecord(Kind.ARRAY, target=byte, count=2048))
     fake.globals = [GlobalVariable("g", table, 0x2000, 2048)]
     text = "lea 0x2000-7(%rip),%rax; shl $9,%rsi; add %rsi,%rax; movzbl 0x100(%rax,%rdx),%ecx; ret"
-    assert touched(text) == ["byte."]
+    assert touched(text) == ["byte[].[]"]
 
 
 def test_an_index_that_is_first_outside_of_all_arrays_says_nothing(fake: Fake, touched: Touched) -> None:
@@ -685,6 +685,14 @@ def test_an_index_that_is_first_less_than_none_counts_from_what_it_is_else(fake:
     best = "mov $-1,%eax; xor %ecx,%ecx; 1: test %esi,%ecx; je 2f; mov %ecx,%eax; 2: inc %ecx; cmp %edx,%ecx; jne 1b"
     text = f"{best}; cmp $-1,%eax; je 3f; movslq %eax,%rdx; mov 8(%rdi,%rdx,8),%rbx; 3: ret"
     assert touched(text)[-1] == "table.of[]"
+
+
+def test_a_further_index_leaves_a_number_in_the_array_it_is_in(fake: Fake, touched: Touched) -> None:
+    """As a row of numbers is gone through in steps of two."""
+    fake.takes((RDI, fake.table))
+    row = "lea {}(%rdi,%rsi,8),%rax; xor %ecx,%ecx; 1: mov (%rax,%rcx,8),%rdx; add $2,%rcx; cmp %r8,%rcx; jne 1b; ret"
+    assert touched(row.format(8))[-1] == "table.of[]"
+    assert touched(row.format(16).replace("(%rax,%rcx", "-8(%rax,%rcx"))[-1] == "table.of[]"
 
 
 def test_numbers_that_go_on_below_zero_come_to_an_end(fake: Fake, touched: Touched) -> None:

@@ -20,6 +20,7 @@ cdef class Sums:
     cdef int _bytes_by_index(self, int left, int right) except? -1
     cdef int _indexed_twice(self, int value, int number) except? -1
     cdef int _index_again(self, int value, int number) except? -1
+    cdef int _in_numbers(self, int value, int number, int element, long long size, long long step) except? -1
     cdef int scaled(self, int value, long long factor) except? -1
     cdef int difference(self, int left, int right) except? -1
     cdef bint _is_alike(self, int left, int right) except? -1

@@ -230,6 +230,9 @@ class Sums:
             return self.values.intern(
                 self.base_of(value), self.type_of(value), step, 0, self.offset_of(value) + self.offset_of(number)
             )
+        whole: cython.int = self._in_numbers(value, number, element, size, step)
+        if whole:
+            return whole
         if self.step_of(number) % size:
             # Within an element; the first index only said which.
             step, symbol = self.step_of(number), self.symbol_of(number)
@@ -239,6 +242,32 @@ class Sums:
                 symbol = self.symbol_of(element)
         offset: cython.longlong = (self.offset_of(element) + self.offset_of(number)) % size
         return self.values.intern(OBJECT, self.type_of(element), step, symbol, offset + size if offset < 0 else offset)
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    def _in_numbers(
+        self,
+        value: cython.int,
+        number: cython.int,
+        element: cython.int,
+        size: cython.longlong,
+        step: cython.longlong,
+    ) -> cython.int:
+        """A pointer into an array of numbers inside of something, moved from one of them to the next by a further
+        index: into the same array, which says more than that it leads to a number."""
+        inside: cython.bint = self.type_of(element) != self.type_of(value)
+        if (
+            not inside
+            or step % size
+            or self.offset_of(element)
+            or not self.questions.graph.is_scalar(self.type_of(element))
+        ):
+            return NOTHING
+        offset: cython.longlong = self.offset_of(value) + self.offset_of(number)
+        moved: cython.int = self.values.intern(self.base_of(value), self.type_of(value), step, 0, offset)
+        again: cython.int = self.values.number(self.questions.element(self.values.of(moved)))
+        same: cython.bint = self.base_of(again) == OBJECT and self.type_of(again) == self.type_of(element)
+        return moved if same and not self.offset_of(again) else NOTHING
 
     @cython.cfunc
     @cython.exceptval(-1)
