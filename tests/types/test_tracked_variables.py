@@ -312,6 +312,9 @@ def test_a_register_that_is_multiplied_is_no_pointer_whatever_a_variable_says(fa
         Place("of", fake.graph.pointer_to(fake.table), PlaceKind.REGISTER, RDI, 0, 0, 99),
     ]
     assert touched("mov 8(%rdi,%rsi,8),%rax; ret") == ["table.of[]"]
+    assert touched("shl $3,%rsi; mov 8(%rdi,%rsi),%rax; ret") == ["table.of[]"]
+    assert touched("movslq 8(%rsp),%rsi; shl $3,%rsi; sub %rsi,%rdi; mov 64(%rdi),%rax; ret")[-1] == "table.of[]"
+    assert touched("lea (%rsi,%rsi,8),%rax; mov 8(%rdi,%rax,8),%rax; ret") == ["table.of[]"]
 
 
 def test_a_variable_says_which_of_several_pointers_to_pointers_is_meant(fake: Fake, touched: Touched) -> None:

@@ -165,10 +165,7 @@ class Memory(StackFrame):
         scale: cython.longlong = self.operands[m + OPERAND_SCALE]
         index: cython.int = self.state[index_register]
         total: cython.int
-        if scale > 1 and self.base_of(index) == OBJECT and index_register != base_register:
-            # No pointer is multiplied: a variable stayed with a register that holds a number now.
-            index = UNKNOWN
-        if index_register == base_register and (not base or self.base_of(base) == NUMBER):
+        if index_register == base_register and (not base or self.base_of(base) in (NUMBER, OBJECT)):
             total = self.scaled(base, 1 + scale)
         else:
             total = self.add(base, index if scale == 1 else self.scaled(index, scale))

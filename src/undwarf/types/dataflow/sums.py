@@ -273,7 +273,8 @@ class Sums:
     @cython.exceptval(-1)
     def scaled(self, value: cython.int, factor: cython.longlong) -> cython.int:
         """A number times a constant; nothing is known of an address times something."""
-        if not value:
+        if not value or (factor > 1 and self.base_of(value) == OBJECT):
+            # No pointer is multiplied: a variable stayed with a register that holds a number now.
             value = UNKNOWN
         if self.base_of(value) != NUMBER:
             return NOWHERE if factor != 1 else value
