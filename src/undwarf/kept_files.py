@@ -48,16 +48,16 @@ def cache_directory(part: str) -> "Path | None":
 def maker(*parts: str) -> bytes:
     """What tells two builds of undwarf apart that may make something else of the same binary: names, sizes and times of
     the files of these packages."""
-    from pathlib import Path
-
     about = []
-    for part in parts:
-        for folder, _folders, names in os.walk(Path(__file__).parent / part):
-            for name in names:
-                if name.endswith((".py", ".so")):
-                    with suppress(OSError):
-                        status = (Path(folder) / name).stat()
-                        about.append((folder, name, status.st_size, status.st_mtime_ns))
+    folders = [os.path.join(os.path.dirname(__file__), part) for part in parts]  # noqa: PTH118, PTH120 - in every run
+    while folders:
+        with suppress(OSError), os.scandir(folders.pop()) as entries:
+            for entry in entries:
+                if entry.is_dir(follow_symlinks=False):
+                    folders.append(entry.path)
+                elif entry.name.endswith((".py", ".so")):
+                    status = entry.stat()
+                    about.append((entry.path, status.st_size, status.st_mtime_ns))
     return repr(sorted(about)).encode()
 
 
