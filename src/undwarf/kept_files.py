@@ -48,8 +48,10 @@ def cache_directory(part: str) -> "Path | None":
 def maker(*parts: str) -> bytes:
     """What tells two builds of undwarf apart that may make something else of the same binary: names, sizes and times of
     the files of these packages."""
+    from pathlib import Path
+
     about = []
-    folders = [os.path.join(os.path.dirname(__file__), part) for part in parts]  # noqa: PTH118, PTH120 - in every run
+    folders = [str(Path(__file__).parent / part) for part in parts]
     while folders:
         with suppress(OSError), os.scandir(folders.pop()) as entries:
             for entry in entries:

@@ -59,7 +59,7 @@ HALVES = cython.declare(cython.longlong, 1 << 44)
 LARGEST = cython.declare(cython.longlong, 1 << 62)
 """Offsets and steps at least this large say nothing."""
 HALF = cython.declare(cython.longlong, 1 << 31)
-"""Numbers of four bytes from here on are below zero, if they have a sign."""
+"""As in undwarf.types.dataflow.sums."""
 KEEPS_SIGN = cython.declare(cython.longlong, 4)
 """Of instructions that make a number wider with its sign, as in templates.py."""
 ALIGNED = cython.declare(cython.longlong, 1 << 24)
