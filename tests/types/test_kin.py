@@ -122,6 +122,28 @@ def test_several_members_at_once_begin_with_a_whole_one() -> None:
     assert kin.locate(base, 12, 8) is None
 
 
+def test_several_members_at_once_are_meant_only_where_no_other_class_has_one_of_that_size() -> None:
+    graph, base, node, other, _further = build()
+    number = graph.members(node)[1].type
+    pair = Member("first", 8, -1, 64, 0, number), Member("second", 12, -1, 96, 0, number)
+    wide = graph.add(
+        TypeRecord(Kind.STRUCT, "wide", 16, members=(Member("", 0, -1, 0, 0, base, base=True), *pair)),
+    )
+    found = Kin(graph, lambda: ([wide], [other])).locate(base, 8, 8)
+    assert found is not None and found.type == other
+
+
+def test_a_part_of_a_pointer_is_none() -> None:
+    graph, base, node, _other, _further = build()
+    leads = Member("value", 8, -1, 64, 0, graph.pointer_to(node))
+    holder = graph.add(
+        TypeRecord(Kind.STRUCT, "holder", 16, members=(Member("", 0, -1, 0, 0, base, base=True), leads)),
+    )
+    assert Kin(graph, lambda: ([holder], [])).locate(base, 8, 4) is None
+    found = Kin(graph, lambda: ([holder], [node])).locate(base, 8, 4)
+    assert found is not None and found.type == node
+
+
 def test_what_a_function_speaks_of_is_asked_once() -> None:
     graph, base, node, _other, _further = build()
     asked = []

@@ -110,11 +110,13 @@ class Kin:
 
     def _find(self, t: int, offset: int, size: int) -> Located | None:
         canonical = self._graph.canonical(t)
+        several: list[Located] = []
         for derived in self._groups():
-            fitting = self._fitting(derived.get(canonical, []), offset, size)
+            fitting, wider = self._fitting(derived.get(canonical, []), offset, size)
             if fitting:
                 return self._only(fitting)
-        return None
+            several = several or wider
+        return self._only(several) if several else None
 
     def is_part(self, t: int, offset: int, part: int) -> bool:
         """Whether an object of another type lies at an offset outside of a class, in what is derived from it."""
@@ -125,7 +127,8 @@ class Kin:
             for whole, begin in derived.get(canonical, ())
         )
 
-    def _fitting(self, classes: list[tuple[int, int]], offset: int, size: int) -> list[Located]:
+    def _fitting(self, classes: list[tuple[int, int]], offset: int, size: int) -> "tuple[list[Located], list[Located]]":
+        """The classes that have a member there for an access of a size, and those that have several."""
         graph = self._graph
         fitting: list[Located] = []
         wider: list[Located] = []
@@ -134,13 +137,16 @@ class Kin:
             found = graph.member_at(derived, place, size) if place >= 0 else None
             if found is None:
                 continue
+            if 0 < size < graph.size(found.type) and graph.is_pointer(found.type):
+                # Nobody reads a part of a pointer.
+                continue
             if not found.offset % (size or 1) and (not size or size <= graph.size(found.type)):
                 fitting.append(Located(derived, place, found, "container"))
             elif not found.offset and place + size <= graph.size(derived):
                 # Several members at once, from the begin of the first.
                 wider.append(Located(derived, place, found, "container"))
         whole = [one for one in fitting if graph.size(one.field.type) == size]
-        return whole or fitting or wider
+        return whole or fitting, wider
 
     def _only(self, fitting: list[Located]) -> Located | None:
         """The least derived of a line of classes, which says enough; None where they are not of one line."""
