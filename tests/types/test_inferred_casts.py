@@ -25,6 +25,11 @@ NOINLINE void known(struct name *n) { last = n; }
 NOINLINE struct name *named(struct chunk *c, const char *text, int kind)
 { struct name *n = (struct name *)(c->data + c->used); c->used += sizeof *n;
   n->text = text; n->kind = kind; n->hash = kind * 31; n->alias = 0; known(n); return n; }
+struct entry { const char *text; unsigned hash; short length; };
+NOINLINE void noted(struct chunk *c, const char *text, unsigned hash, short length)
+{ unsigned long at = c->used; struct entry *e = (struct entry *)(c->data + at); c->used = at + sizeof *e;
+  if (at + sizeof *e > c->room) abort();
+  e->hash = hash; e->length = length; e->text = text; }
 NOINLINE struct task *picked(struct link *all)
 { struct task *best = 0;
   for (struct link *l = all->next; l; l = l->next)
@@ -59,6 +64,7 @@ int main(int argc, char **argv)
   struct row *r = calloc(1, sizeof *r); struct thing *first = &r->thing; swept(&first); struct options o = { 0 };
   struct setting s = { "a", 4, argc }; set(&o, &s, 3); struct ball b[2] = { 0 }; struct body y[2] = { 0 };
   char to[4]; struct counter k = { 3, 0 };
+  noted(c, argv[0], argc, 3);
   return n->kind + (picked(&t->link) != 0) + lowest(b, 2) + (heavy(y, 2) != 0) + cut(to, argv[0]) + counted(t, &k) +
     most(1, 2) + marked(argc); }
 """
@@ -69,6 +75,12 @@ def test_what_is_put_into_bytes_is_what_the_pointer_to_it_is_passed_as(plain: Pa
         told = answers(program, "named")
         assert {"struct name.text", "struct name.kind", "struct name.hash", "struct name.alias"} <= told
         assert "struct chunk.data[]" not in told
+
+
+def test_what_an_index_finds_in_room_is_no_character_where_members_of_several_sizes_are_put(optimized: Path) -> None:
+    told = answers(optimized, "noted")
+    assert {"struct chunk.used", "struct chunk.room"} <= told
+    assert "struct chunk.data[]" not in told
 
 
 def test_a_variable_leads_to_what_it_is_returned_as(plain: Path) -> None:

@@ -36,6 +36,7 @@ from undwarf.types.uses.touched import (
     as_far_away,
     copied,
     led_to_by_both,
+    puts_address,
     touched,
     used_in_parts,
 )
@@ -239,6 +240,10 @@ class Operands:
         if characters and 1 < size < _VECTOR and used_in_parts(tracker, k, number, size):
             return True
         if characters and leads_on(tracker, k, number):
+            return True
+        # Where no variable says more, room that an index goes through holds what it is handed out for.
+        room = size > 1 and where[2] == 1 and not tracker.has_variables and self._is_room(located)
+        if room and (puts_address(tracker, k) or used_in_parts(tracker, k, number, size)):
             return True
         if not where[2] and not tracker.has_variables and graph.is_aggregate(located.type):
             others = tracker.others(k, number)

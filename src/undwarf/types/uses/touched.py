@@ -11,7 +11,7 @@ from collections import Counter
 from undwarf.disasm import NONE, Action, Flow, Memory
 from undwarf.disasm.x86_properties import condition_in
 from undwarf.types.dataflow.tracking import Tracker
-from undwarf.types.dataflow.values import ADDRESS, NUMBER, OBJECT, POISON, Value
+from undwarf.types.dataflow.values import ADDRESS, FRAME, NUMBER, OBJECT, POISON, Value
 from undwarf.types.layouts.arrays import array_at, before_array, in_array_behind, in_next, same_array
 from undwarf.types.layouts.locate import in_words, locate
 from undwarf.types.layouts.located import Located, is_member
@@ -26,6 +26,7 @@ __all__ = [
     "as_far_away",
     "copied",
     "led_to_by_both",
+    "puts_address",
     "touched",
     "used_in_parts",
 ]
@@ -36,6 +37,7 @@ SEVERAL = "in one of two arrays"
 """Why it is not known what is touched by an index that may count from more than none."""
 _OUTSIDE = "outside of the type"
 _LEADING = (OBJECT, ADDRESS)
+_ADDRESSES = (OBJECT, ADDRESS, FRAME)
 _LEAVING = (Flow.JUMP, Flow.INDIRECT_JUMP, Flow.RETURN, Flow.STOP)
 _SHORT, _TURNS, _NEAR = 3, 3, 64
 """Elements of an array from which on its last one is hardly meant by an index and a number; turns of a loop that
@@ -331,6 +333,13 @@ def used_in_parts(tracker: Tracker, k: int, number: int, size: int) -> bool:
                 differs = differs or not _writes_constant(tracker, at)
     tracker.before(k)
     return differs and bool(sizes - {size}) and not _overlap(tracker, k, operand)
+
+
+def puts_address(tracker: Tracker, k: int) -> bool:
+    """Whether an instruction stores an address. The tracker stands before instruction ``k``."""
+    made = tracker.flow.instructions[k]
+    value = tracker.register(made.left) if made.action == _STORE and made.left != NONE else None
+    return value is not None and value[0] in _ADDRESSES and made.width == tracker.graph.pointer_size
 
 
 def _is_beside(operand: Memory, other: Memory) -> bool:
