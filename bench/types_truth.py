@@ -31,11 +31,12 @@ SCALARS = (
     "isize", "f32", "f64", "__int128", "u128", "i128", "size_t", "ssize_t", "ptrdiff_t", "intptr_t", "uintptr_t",
     *(f"{sign}int{bits}_t" for sign in ("", "u") for bits in (8, 16, 32, 64)),
 )  # fmt: skip
+PLAIN_SCALARS = frozenset(map(plain, SCALARS))
 
 
 def is_leaf(name: str) -> bool:
-    """A scalar's or pointer's name."""
-    return name in SCALARS or name.endswith("*")
+    """A scalar's or pointer's name, as it is or as :func:`plain` makes it."""
+    return plain(name) in PLAIN_SCALARS or name.endswith("*")
 
 
 def fits(accept: dict[str, object], name: str, offset: int) -> bool:

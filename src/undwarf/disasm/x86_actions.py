@@ -2,7 +2,7 @@
 """What x86-64 instructions do (Intel SDM volume 2), of those that move, add, extend, address and their like."""
 
 from undwarf.disasm.iced import Instruction as Native
-from undwarf.disasm.iced import Mnemonic, OpKind
+from undwarf.disasm.iced import Mnemonic, OpKind, Register
 from undwarf.disasm.model import NONE, Action, Instruction
 from undwarf.disasm.x86_operands import (
     IMMEDIATES,
@@ -45,6 +45,8 @@ _UPDATES = frozenset((Mnemonic.ADD, Mnemonic.SUB, Mnemonic.INC, Mnemonic.DEC))
 _WORD_MOVES = frozenset((Mnemonic.MOVQ, Mnemonic.VMOVQ))
 _UPPER_SETTERS = frozenset((Mnemonic.PUNPCKLQDQ, Mnemonic.UNPCKLPD, Mnemonic.MOVLHPS, Mnemonic.MOVHPS, Mnemonic.MOVHPD))
 _UPPER_MOVES = frozenset((Mnemonic.MOVHLPS, Mnemonic.PUNPCKHQDQ, Mnemonic.UNPCKHPD))
+_SECOND_BYTES = frozenset((Register.AH, Register.BH, Register.CH, Register.DH))
+"""Registers that are a byte of another one, but not its lowest."""
 _PAIR, _WORD = 16, 8
 """Bytes of a vector register that is two words, and of a word."""
 _LAST_PAIR = XMM0 + 15
@@ -167,6 +169,8 @@ def _widen(made: Instruction, native: Native, mnemonic: int, second: int, into: 
     made.destination, made.signed = NUMBER[into], mnemonic != Mnemonic.MOVZX
     if second == OpKind.REGISTER:
         source = native.op_register(1)
+        if source in _SECOND_BYTES:
+            return
         made.action, made.left, made.width = Action.EXTEND, NUMBER[source], WIDTH[source]
     elif made.memory:
         made.action, made.width = Action.LOAD, width

@@ -9,6 +9,7 @@ cdef class Results(Memory):
     cdef int result(self, Py_ssize_t k, Py_ssize_t row, long long action) except? -1
     cdef int _only_number(self, int value) except? -1
     cdef int _as_signed(self, Py_ssize_t row, long long size, int value) except? -1
+    cdef long long _multiple(self, int value) except? -1
     cdef int _selected(self, Py_ssize_t k, Py_ssize_t row, int left, int right) except? -1
     cdef bint _is_unflagged(self, Py_ssize_t k, long long register, int value) except? -1
     cdef bint _is_object(self, int value) except? -1

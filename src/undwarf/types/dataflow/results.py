@@ -162,8 +162,11 @@ class Results(Memory):
         if action == EXTEND:
             if not left:
                 left = UNKNOWN
-            if self.base_of(left) != NUMBER or width < 4:
+            if self.base_of(left) != NUMBER:
                 return NOTHING
+            if width < 4:
+                bits = self._multiple(left)
+                return self.values.intern(NUMBER, 0, bits, 0, 0) if bits > 1 else NOTHING
             return self.name(self.rows[row + ROW_LEFT], self._as_signed(row, width, left), k)
         return NOTHING
 
@@ -176,6 +179,18 @@ class Results(Memory):
             return value
         offset = self.offset_of(value)
         return self.moved(value, -2 * HALF) if HALF <= offset < 2 * HALF else value
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    @cython.locals(step=cython.longlong, offset=cython.longlong, found=cython.longlong)
+    def _multiple(self, value: cython.int) -> cython.longlong:
+        """The power of two of which a number is a multiple, whatever bits are taken from it above that; no more than
+        a byte has."""
+        step, offset = self.step_of(value), self.offset_of(value)
+        found = 1
+        while found < 128 and step and not step % (2 * found) and not offset % (2 * found):
+            found *= 2
+        return found
 
     @cython.cfunc
     @cython.exceptval(-1)
@@ -391,7 +406,9 @@ class Results(Memory):
                 # It may be an address that is aligned: a symbol below zero says so.
                 self.forget(-k - 1)
                 return self.values.intern(NUMBER, 0, lowest, -k - 1, 0)
-            return self.values.intern(NUMBER, 0, max(lowest, 1), 0, 0) if mask else NULL
+            if not mask:
+                return NULL
+            return self.values.intern(NUMBER, 0, max(lowest, self._multiple(left) if left else 1), 0, 0)
         if self.base_of(left) == ADDRESS and width == 8 and -16 <= mask < 0 and not self.step_of(left):
             # Sections are loaded with the alignment that they have in the file.
             return self.moved(left, (self.offset_of(left) & mask) - self.offset_of(left))
