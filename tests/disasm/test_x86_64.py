@@ -95,6 +95,7 @@ def test_part_registers_count_as_the_whole() -> None:
         ("488b07", (Action.LOAD, RAX, NONE, 8)),
         ("4863c7", (Action.EXTEND, RAX, RDI, 4)),
         ("0fb6c0", (Action.EXTEND, RAX, RAX, 1)),
+        ("0fb6c4", (Action.OTHER, RAX, NONE, 8)),  # movzbl %ah,%eax
         ("4883c728", (Action.ADD, RDI, RDI, 8)),
         ("480307", (Action.ADD_MEMORY, RAX, RAX, 8)),
         ("48c1e004", (Action.SHIFT_LEFT, RAX, RAX, 8)),

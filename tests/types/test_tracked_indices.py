@@ -436,6 +436,20 @@ def test_a_distance_of_elements_may_be_shifted(fake: Fake, touched: Touched) -> 
     assert touched("sub %rdi,%rsi; sar $4,%rsi; mov 24(%rdi,%rsi,8),%rax; ret") == ["?"]
 
 
+def test_what_is_left_of_a_multiple_by_a_mask_or_in_a_byte_is_one_of_the_lower_power_of_two(
+    fake: Fake, touched: Touched
+) -> None:
+    row = fake.graph.add(TypeRecord(Kind.ARRAY, target=fake.link, count=32))
+    member = fake.member("of", 8, 512, row)
+    wheel = fake.graph.add(TypeRecord(Kind.STRUCT, "wheel", 520, keyword="struct", members=(member,)))
+    fake.takes((RDI, wheel))
+    for made in ("shl $3,%esi; movzbl %sil,%eax", "shl $3,%esi; mov %esi,%eax; and $0xff,%eax"):
+        assert touched(f"{made}; mov 16(%rdi,%rax,2),%rcx; ret") == ["wheel.of[].prev"]
+    # The second byte is so many less.
+    assert touched("mov %esi,%eax; shl $3,%eax; movzbl %ah,%eax; mov 16(%rdi,%rax,2),%rcx; ret") == ["?"]
+    assert touched("movzbl %sil,%eax; mov 16(%rdi,%rax,2),%rcx; ret") == ["?"]
+
+
 def test_an_index_that_is_a_condition_is_not_of_the_array_behind(fake: Fake, touched: Touched) -> None:
     graph, member = fake.graph, fake.member
     row = graph.add(TypeRecord(Kind.ARRAY, target=fake.long, count=4))
