@@ -10,6 +10,7 @@ others are looked into: `depths.py`.
 
 from collections.abc import Callable, Iterator, Mapping
 
+from undwarf.disasm.listing import Listing
 from undwarf.disasm.x86_64 import MACHINE
 from undwarf.elf import ElfFile
 from undwarf.types.dataflow.flow import FunctionFlow
@@ -25,6 +26,7 @@ from undwarf.types.inference.given_types import given_types, in_common
 from undwarf.types.inference.mentions import MOST_SITES, Mentions
 from undwarf.types.inference.passed_arguments import PassedArguments
 from undwarf.types.inference.private_members import PrivateMembers
+from undwarf.types.inference.static_objects import static_objects
 from undwarf.types.layouts.model import VOID
 from undwarf.types.sources.places import Prototype
 
@@ -69,7 +71,7 @@ class Callers:
 
     def infer(self, flow: FunctionFlow, low: int, high: int, tracker: Tracker | None = None) -> Inference:
         """What a function's values are; ``tracker`` is its data flow without any facts, where that is at hand."""
-        self._asked_for = FunctionBody(flow, low, high, self._program.source.prototype_at(low)), tracker
+        self._asked_for = self._body(flow, low, high), tracker
         found = self._depths.at(low, DEEPEST)
         self._asked_for = None
         assert found is not None
@@ -108,10 +110,22 @@ class Callers:
             found = self._flow_of(low)
             if found is None or len(found[0].instructions) > self._graph.limits.inferred_instructions:
                 return None
-            body = FunctionBody(*found, self._program.source.prototype_at(found[1]))
+            body = self._body(*found)
         made = Inference(self._program, body, tracker=tracker)
         self._depths.others(low).append(made)
         return made
+
+    def _body(self, flow: FunctionFlow, low: int, high: int) -> FunctionBody:
+        variables = static_objects(self._program, flow.instructions, lambda: self._code_of_callers(low))
+        return FunctionBody(flow, low, high, self._program.source.prototype_at(low), variables)
+
+    def _code_of_callers(self, low: int) -> Iterator[Listing]:
+        """The code of functions that call one, none where these are many."""
+        sites = self._mentions.callers_of(low)
+        for site in sites if len(sites) <= MOST_SITES else ():
+            found = self._flow_of(site) if site != low else None
+            if found is not None and len(found[0].instructions) <= self._graph.limits.inferred_instructions:
+                yield found[0].instructions
 
     def _with(self, own: Inference, known: FromOutside) -> Inference:
         """A function with what is known from outside: what was made of it with the same before, if there is that."""

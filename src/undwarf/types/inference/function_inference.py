@@ -9,7 +9,6 @@ which two things are told stay unknown.
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from functools import cached_property
 from typing import NamedTuple, Protocol
 
 from undwarf.disasm.x86_operands import RAX
@@ -20,7 +19,6 @@ from undwarf.types.dataflow.values import FRAME, OBJECT, Value
 from undwarf.types.inference.frame_uses import Claim
 from undwarf.types.inference.nodes import Decided, Node
 from undwarf.types.inference.pointer_types import PointerTypes
-from undwarf.types.inference.static_objects import static_objects
 from undwarf.types.inference.value_flow import ValueFlow
 from undwarf.types.inference.webs import Webs
 from undwarf.types.layouts.fitting import Done, nothing_done
@@ -47,12 +45,14 @@ class Callees(Protocol):
 
 
 class FunctionBody(NamedTuple):
-    """A function: its code, where that begins and ends, and what is said of its parameters."""
+    """A function: its code, where that begins and ends, what is said of its parameters; by address, variables that
+    nothing describes, by what is done with them where they lie."""
 
     flow: FunctionFlow
     low: int
     high: int
     prototype: Prototype | None
+    variables: Mapping[int, GlobalVariable] = {}
 
 
 class FromOutside(NamedTuple):
@@ -88,7 +88,7 @@ class Inference:
         callees: Callees | None = None,
         tracker: Tracker | None = None,
     ) -> None:
-        flow, low, high, prototype = self.body = body
+        flow, low, high, prototype, _variables = self.body = body
         self.known = known
         self.callees = callees
         self._told: list[tuple[int, int, Mapping[int, Value | None], int]] = []
@@ -160,12 +160,7 @@ class Inference:
             known = self._program.undescribed(address, target) if self._graph.is_aggregate(target) else None
             if known is not None:
                 found.setdefault(address, known)
-        return self._touched | found
-
-    @cached_property
-    def _touched(self) -> dict[int, GlobalVariable]:
-        """The same by what is done with them where they lie."""
-        return static_objects(self._program, self.body.flow.instructions)
+        return {**self.body.variables, **found}
 
     def rest(self) -> None:
         """Let go of what is found again where more is asked."""
