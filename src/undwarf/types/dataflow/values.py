@@ -86,6 +86,7 @@ def join(left: Value | None, right: Value | None, graph: TypeGraph) -> Value | N
         if left[0] == OBJECT and not graph.same(left[1], right[1]):
             return (
                 _unflagged(left, right, graph)
+                or _around(left, right, graph)
                 or _beginning(left, right, graph)
                 or _or_bytes(left, right, graph)
                 or _nested(left, right, graph)
@@ -195,6 +196,18 @@ def _unflagged(left: Value, right: Value, graph: TypeGraph) -> Value | None:
         flags = graph.choices(other[1]) and not other[2] and -graph.pointer_size < other[4] < 0
         if flags and not graph.choices(one[1]) and graph.is_aggregate(one[1]) and not one[2] and not one[4]:
             return (OBJECT, one[1], 0, 0, 0)
+    return None
+
+
+def _around(left: Value, right: Value, graph: TypeGraph) -> Value | None:
+    """An object, and what lies before a part of one, by as much as the part lies behind the object's begin: a list's
+    element that was taken from its link or, where the list has none, made."""
+    for part, whole in ((left, right), (right, left)):
+        if part[2] or whole[2] or part[4] >= 0 or graph.choices(whole[1]) or not graph.is_aggregate(part[1]):
+            continue
+        place = whole[4] - part[4]
+        if 0 < place < graph.size(whole[1]) and graph.object_at(whole[1], place, part[1]):
+            return (OBJECT, whole[1], 0, 0, whole[4])
     return None
 
 

@@ -9,20 +9,46 @@ from undwarf.types.layouts.model import VOID, TypeGraph
 __all__ = ["Copies"]
 
 
+_MOST = 256
+"""Nodes that are looked at for where a value comes from."""
+
+
+def _same_before(node: Node) -> set[Node]:
+    """A node and those whose value it must have: all that it comes from, if that has one source, whichever way it
+    takes; else up to where several meet."""
+    whole = {node}
+    queue = [node]
+    sources = 0
+    for one in queue:
+        # The list grows while it is walked.
+        origins = {origin for origin in one.origins if origin is not one}
+        sources += not origins or None in origins
+        if sources > 1 or len(queue) > _MOST:
+            break
+        further = [origin for origin in origins if origin is not None and origin not in whole]
+        whole.update(further)
+        queue += further
+    else:
+        if sources == 1:
+            return whole
+    found = {node}
+    one = node
+    while len(origins := {origin for origin in one.origins if origin is not one}) == 1:
+        only = next(iter(origins))
+        if only is None or only in found:
+            break
+        found.add(only)
+        one = only
+    return found
+
+
 class Copies:
     """The nodes that have one node's value and no other, which must be copies, and those that it goes into, which may
     be. ``further``: into which nodes others go, and what is added; ``somewhere``: the pointer was made of an object's
     by adding any number, so that nothing but where it goes says what is there."""
 
     def __init__(self, node: Node, further: Mapping[Node, list[tuple[Node, int]]], *, somewhere: bool = False) -> None:
-        before = {node}
-        one = node
-        while len(origins := {origin for origin in one.origins if origin is not one}) == 1:
-            only = next(iter(origins))
-            if only is None or only in before:
-                break
-            before.add(only)
-            one = only
+        before = _same_before(node)
         queue = [node]
         behind: set[Node] = set()
         for one in queue:

@@ -3,7 +3,7 @@ a point, which are pointers and to what."""
 
 from typing import NamedTuple
 
-from undwarf.types.layouts.located import is_member
+from undwarf.types.layouts.located import is_member, is_whole
 from undwarf.types.layouts.model import VOID, Kind, TypeGraph
 
 __all__ = ["Done", "fits", "is_row", "nothing_done"]
@@ -106,6 +106,8 @@ def is_row(graph: TypeGraph, t: int, step: int, offset: int, size: int) -> bool:
 
 def _are_members(graph: TypeGraph, t: int, offset: int, size: int) -> bool:
     first = graph.member_at(t, offset, 1) if offset >= 0 else None
+    if first is not None and is_whole(graph, first, size):
+        return True
     last = graph.member_at(t, offset + size - 1, 1) if first is not None else None
     return first is not None and not first.offset and last is not None and last.offset == graph.size(last.type) - 1
 

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from undwarf.types.layouts.model import Field, TypeGraph
 
-__all__ = ["INCOMPLETE", "WIDER", "Located", "begins", "begins_inside_pointer", "is_member", "value_of"]
+__all__ = ["INCOMPLETE", "WIDER", "Located", "begins", "begins_inside_pointer", "is_member", "is_whole", "value_of"]
 
 INCOMPLETE = "incomplete type"
 """Why it is not known what is touched behind a pointer to what is only declared."""
@@ -36,7 +36,13 @@ def is_member(graph: TypeGraph, t: int, offset: int, size: int) -> bool:
     if found is None or found.offset:
         return False
     whole = graph.size(found.type)
-    return whole == size or size <= min(whole, 2)
+    return whole == size or size <= min(whole, 2) or is_whole(graph, found, size)
+
+
+def is_whole(graph: TypeGraph, found: Field, size: int) -> bool:
+    """Whether a structure that begins where a member does is of a size, as where it is copied at once, with the room
+    behind its last member."""
+    return any(not at and graph.size(one) == size and graph.is_aggregate(one) for one, at in found.containers)
 
 
 def begins(graph: TypeGraph, t: int, offset: int, size: int) -> bool:
