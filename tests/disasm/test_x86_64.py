@@ -129,6 +129,9 @@ def test_part_registers_count_as_the_whole() -> None:
         ("4839c8", (Action.OTHER, NONE, NONE, 8)),
         ("7402", (Action.IF_ZERO, NONE, NONE, 8)),
         ("0f8500000000", (Action.IF_NOT_ZERO, NONE, NONE, 8)),
+        ("0f94c2", (Action.SET_IF_ZERO, NONE, RDX, 1)),
+        ("0f95c2", (Action.SET_IF_NOT_ZERO, NONE, RDX, 1)),
+        ("0f95c6", (Action.OTHER, NONE, NONE, 8)),
     ],
 )
 def test_actions(code: str, action: tuple[object, ...]) -> None:

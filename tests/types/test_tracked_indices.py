@@ -725,3 +725,25 @@ def test_the_last_of_smaller_numbers_is_no_larger_one(fake: Fake) -> None:
     found = locate(graph, tableau, 8, 64, 8)
     assert isinstance(found, Located)
     assert found.field.path == "cells[]"
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        # What was put to 0 before is 0 where the branch says so that depends on the same flags, else 1.
+        ("xor %ebx,%ebx; shr $60,%rsi; setne %bl; jne 1f; mov (%rdi,%rbx),%rax; 1: ret", "node.next"),
+        ("xor %ebx,%ebx; shr $60,%rsi; sete %bl; je 1f; mov (%rdi,%rbx),%rax; 1: ret", "node.next"),
+        (
+            "push %rdi; xor %ebx,%ebx; call *%rcx; pop %rdi; setne %bl; jne 1f; mov (%rdi,%rbx),%rax; 1: ret",
+            "node.next",
+        ),
+        ("push %rdi; xor %eax,%eax; call *%rcx; pop %rdi; setne %al; jne 1f; mov (%rdi,%rax),%rax; 1: ret", "?"),
+        ("xor %ebx,%ebx; shr $60,%rsi; setne %bl; je 1f; mov (%rdi,%rbx),%rax; 1: ret", "?"),
+        ("xor %ebx,%ebx; shr $60,%rsi; setne %bl; add $1,%rcx; jne 1f; mov (%rdi,%rbx),%rax; 1: ret", "?"),
+        ("xor %ebx,%ebx; shr $60,%rsi; setne %bl; mov %ecx,%ebx; jne 1f; mov (%rdi,%rbx),%rax; 1: ret", "?"),
+        ("shr $60,%rsi; setne %bl; jne 1f; mov (%rdi,%rbx),%rax; 1: ret", "?"),
+    ],
+)
+def test_a_condition_is_0_where_its_branch_says_so(fake: Fake, touched: Touched, text: str, found: str) -> None:
+    fake.takes((RDI, fake.node))
+    assert touched(text) == [found]

@@ -32,3 +32,5 @@ cdef enum:
     COPY_UPPER = 29
     SET_UPPER = 30
     COMPARE = 31
+    SET_IF_ZERO = 32
+    SET_IF_NOT_ZERO = 33

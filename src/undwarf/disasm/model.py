@@ -104,6 +104,10 @@ class Action(IntEnum):
     """The second word of destination = left, or memory[0] where left is NONE; the first one stays."""
     COMPARE = 31
     """Flags say whether left, of `width` bytes, is the immediate."""
+    SET_IF_ZERO = 32
+    """The lowest byte of left = 1 if flags say so, else 0."""
+    SET_IF_NOT_ZERO = 33
+    """The lowest byte of left = 0 if flags say so, else 1."""
 
 
 @cython.cclass

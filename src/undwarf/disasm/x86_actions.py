@@ -33,6 +33,7 @@ _ARITHMETIC: dict[int, Action] = {
     Mnemonic.AND: Action.AND,
 }
 _CONDITIONS: dict[int, Action] = {Mnemonic.JE: Action.IF_ZERO, Mnemonic.JNE: Action.IF_NOT_ZERO}
+_SETTERS: dict[int, Action] = {Mnemonic.SETE: Action.SET_IF_ZERO, Mnemonic.SETNE: Action.SET_IF_NOT_ZERO}
 _CARRYING = frozenset((Mnemonic.ADC, Mnemonic.SBB))
 _REPEATED = frozenset(
     (
@@ -123,6 +124,9 @@ def act(made: Instruction, native: Native, mnemonic: int) -> None:
         _move_pair(made, native, first, second)
     elif mnemonic in _UPPER_SETTERS or mnemonic in _UPPER_MOVES:
         _move_upper(made, native, mnemonic, first, second)
+    elif mnemonic in _SETTERS:
+        if into and into not in _SECOND_BYTES:
+            made.action, made.left, made.width = _SETTERS[mnemonic], NUMBER[into], width
     elif mnemonic == Mnemonic.TEST:
         if width and second == OpKind.REGISTER and native.op_register(1) == into:
             made.action, made.left, made.width = Action.TEST, NUMBER[into], width
@@ -250,7 +254,7 @@ TOLD = frozenset(
         *(Mnemonic.MOV, Mnemonic.LEA, Mnemonic.OR, Mnemonic.XOR, Mnemonic.IMUL, Mnemonic.XCHG, Mnemonic.PUSH),
         *(Mnemonic.POP, Mnemonic.LEAVE, Mnemonic.CDQE, Mnemonic.NEG, *_WIDENING, *_UPDATES, *_ARITHMETIC, *SHIFTS),
         *(*_CONDITIONAL_MOVES, *_WORD_MOVES, *_CARRYING, *_CONDITIONS, *_REPEATED, Mnemonic.TEST, Mnemonic.CMP),
-        *(*VECTOR_MOVES, *_UPPER_SETTERS, *_UPPER_MOVES),
+        *(*VECTOR_MOVES, *_UPPER_SETTERS, *_UPPER_MOVES, *_SETTERS),
     )
 )
 """What act() says something of."""

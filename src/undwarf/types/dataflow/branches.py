@@ -5,9 +5,29 @@ from typing import Any
 
 import cython
 from cython.cimports.undwarf.disasm.actions import ADDRESS as LEA
-from cython.cimports.undwarf.disasm.actions import COMPARE, COPY, IF_NOT_ZERO, IF_ZERO, LOAD, STORE, TEST
-from cython.cimports.undwarf.disasm.flows import BRANCH
-from cython.cimports.undwarf.disasm.template_words import ROW_ACTION, ROW_LEFT, ROW_WIDTH, ROW_WORDS, ROW_WRITES
+from cython.cimports.undwarf.disasm.actions import (
+    COMPARE,
+    CONSTANT,
+    COPY,
+    IF_NOT_ZERO,
+    IF_ZERO,
+    LOAD,
+    SET_IF_NOT_ZERO,
+    SET_IF_ZERO,
+    STORE,
+    TEST,
+)
+from cython.cimports.undwarf.disasm.flows import BRANCH, CALL, INDIRECT_CALL
+from cython.cimports.undwarf.disasm.template_words import (
+    ROW_ACTION,
+    ROW_DESTINATION,
+    ROW_IMMEDIATE,
+    ROW_LEFT,
+    ROW_RULE,
+    ROW_WIDTH,
+    ROW_WORDS,
+    ROW_WRITES,
+)
 
 from undwarf.buffers import zeros
 
@@ -23,11 +43,12 @@ HALF = cython.declare(cython.int, 1 << 10)
     row=cython.Py_ssize_t, first=cython.Py_ssize_t, action=cython.longlong, way=cython.int, left=cython.longlong,
     written=cython.ulonglong,
 )  # fmt: skip
-def number_behind(listing: Any, column: Any, count: int) -> memoryview:
+def number_behind(listing: Any, column: Any, count: int, lost: cython.ulonglong) -> memoryview:
     """By block, twice the register that is a number on one of the two ways behind it, and which way that is, and HALF
     where only its lower half is; -1 for none. Then the instruction that compares it with that; -1 where it is 0.
 
-    ``column``: of so many blocks where they begin, where they end, a number each and where their successors begin.
+    ``column``: of so many blocks where they begin, where they end, a number each and where their successors begin;
+    ``lost``: the registers that calls change, as bits.
     """
     flows, templates, rows, ints, blocks = listing.flows, listing.templates, listing.table.rows, column, count
     made = found = zeros("i", 2 * blocks)
@@ -55,8 +76,44 @@ def number_behind(listing: Any, column: Any, count: int) -> memoryview:
                     if action == COMPARE:
                         found[2 * number + 1] = k
                 break
-            if action != COPY and action != LOAD and action != STORE and action != LEA:
+            if action in (SET_IF_ZERO, SET_IF_NOT_ZERO):
+                left = rows[row + ROW_LEFT]
+                if not written >> left & 1 and _is_zero(flows, templates, rows, left, lost, ints[number], k):
+                    # Of the flags that the branch depends on it is made as well: it is 0 or 1.
+                    found[2 * number] = 2 * left + (way if action == SET_IF_NOT_ZERO else 1 - way)
+            elif action != COPY and action != LOAD and action != STORE and action != LEA:
                 # It may be what the flags are of.
                 break
             written |= cython.cast(cython.ulonglong, rows[row + ROW_WRITES])
     return made
+
+
+@cython.cfunc
+@cython.exceptval(-1)
+@cython.locals(
+    flows="const unsigned char[::1]", templates="const unsigned int[::1]", rows="const long long[::1]",
+    row=cython.Py_ssize_t,
+)  # fmt: skip
+def _is_zero(
+    flows: Any,
+    templates: Any,
+    rows: Any,
+    register: cython.longlong,
+    lost: cython.ulonglong,
+    first: cython.Py_ssize_t,
+    k: cython.Py_ssize_t,
+) -> cython.bint:
+    """Whether a register is set to 0 between two instructions of a block, and to nothing else behind that."""
+    while k > first:
+        k -= 1
+        row = templates[k] * ROW_WORDS
+        if flows[k] & 15 in (CALL, INDIRECT_CALL) and lost >> register & 1:
+            return False
+        if rows[row + ROW_WRITES] >> register & 1:
+            return (
+                rows[row + ROW_ACTION] == CONSTANT
+                and rows[row + ROW_DESTINATION] == register
+                and not rows[row + ROW_IMMEDIATE]
+                and not rows[row + ROW_RULE]
+            )
+    return False

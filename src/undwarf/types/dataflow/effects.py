@@ -25,6 +25,8 @@ from cython.cimports.undwarf.disasm.actions import (
     POP,
     PUSH,
     REPEAT,
+    SET_IF_NOT_ZERO,
+    SET_IF_ZERO,
     SET_UPPER,
     UPDATE,
 )
@@ -143,6 +145,8 @@ class Effects(Results):
                 self._repeat(k, row)
             elif COPY_PAIR <= action <= SET_UPPER:
                 self._move_words(k, row, action)
+            elif action in (SET_IF_ZERO, SET_IF_NOT_ZERO):
+                self._write(row, -1)
             return 0
         destination = self.rows[row + ROW_DESTINATION]
         if action in (PUSH, POP, LEAVE):

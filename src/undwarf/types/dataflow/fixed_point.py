@@ -99,7 +99,7 @@ class FixedPoint(Effects):
         self.rule_register, self.following_first = column[2 * count : 3 * count], column[3 * count : 4 * count + 1]
         self.following = column[4 * count + 1 : 4 * count + 1 + total]
         self.living = Living(self.listing, column, count, self.open, self.questions, self.values.taken).behind
-        self.numbers = number_behind(self.listing, column, count)
+        self.numbers = number_behind(self.listing, column, count, self.lost_low)
         self._set_top(begin)
         self.pool = self.values.lend_pool()
         try:

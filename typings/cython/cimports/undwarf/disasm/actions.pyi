@@ -32,3 +32,5 @@ COPY_PAIR: int
 COPY_UPPER: int
 SET_UPPER: int
 COMPARE: int
+SET_IF_ZERO: int
+SET_IF_NOT_ZERO: int
