@@ -208,6 +208,14 @@ def test_a_condition_chooses_room_in_the_frame_or_another_object(
     assert touched(code)[-1] == told
 
 
+@pytest.mark.parametrize(("other", "told"), [("0", "frame-56"), ("1", "?")])
+def test_an_address_in_the_frame_or_none_leads_to_the_frame(
+    fake: Fake, touched: Touched, other: str, told: str
+) -> None:
+    code = f"mov ${other}, %eax; test %rsi, %rsi; je 1f; lea -56(%rsp), %rax; 1: nop; jmp 2f; 2: mov 8(%rax), %rcx; ret"
+    assert touched(code) == [told]
+
+
 def test_what_finds_the_address_of_a_pointer_in_a_member_may_change_it_to_another_one(
     fake: Fake, touched: Touched
 ) -> None:

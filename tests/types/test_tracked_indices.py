@@ -747,3 +747,19 @@ def test_the_last_of_smaller_numbers_is_no_larger_one(fake: Fake) -> None:
 def test_a_condition_is_0_where_its_branch_says_so(fake: Fake, touched: Touched, text: str, found: str) -> None:
     fake.takes((RDI, fake.node))
     assert touched(text) == [found]
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("mov %ecx,%ebx; test %ebx,%ebx; jne 1f; mov (%rdi,%rbx),%rax; 1: ret", "node.next"),
+        ("test %ebx,%ebx; jne 1f; mov (%rdi,%rbx),%rax; 1: ret", "?"),
+        ("movslq %ecx,%rbx; test %ebx,%ebx; jne 1f; mov (%rdi,%rbx),%rax; 1: ret", "?"),
+        ("mov %rcx,%rbx; test %ebx,%ebx; jne 1f; mov (%rdi,%rbx),%rax; 1: ret", "?"),
+    ],
+)
+def test_a_half_that_is_0_is_all_where_the_other_one_is_clear(
+    fake: Fake, touched: Touched, text: str, found: str
+) -> None:
+    fake.takes((RDI, fake.node))
+    assert touched(text) == [found]

@@ -4,8 +4,9 @@
 from typing import Any
 
 import cython
-from cython.cimports.undwarf.disasm.actions import ADDRESS as LEA
 from cython.cimports.undwarf.disasm.actions import (
+    ADD,
+    AND,
     COMPARE,
     CONSTANT,
     COPY,
@@ -15,8 +16,10 @@ from cython.cimports.undwarf.disasm.actions import (
     SET_IF_NOT_ZERO,
     SET_IF_ZERO,
     STORE,
+    SUBTRACT,
     TEST,
 )
+from cython.cimports.undwarf.disasm.actions import ADDRESS as LEA
 from cython.cimports.undwarf.disasm.flows import BRANCH, CALL, INDIRECT_CALL
 from cython.cimports.undwarf.disasm.template_words import (
     ROW_ACTION,
@@ -41,7 +44,7 @@ HALF = cython.declare(cython.int, 1 << 10)
     flows="const unsigned char[::1]", templates="const unsigned int[::1]", rows="const long long[::1]",
     ints="const int[::1]", found="int[::1]", number=cython.Py_ssize_t, blocks=cython.Py_ssize_t, k=cython.Py_ssize_t,
     row=cython.Py_ssize_t, first=cython.Py_ssize_t, action=cython.longlong, way=cython.int, left=cython.longlong,
-    written=cython.ulonglong,
+    written=cython.ulonglong, whole=cython.bint,
 )  # fmt: skip
 def number_behind(listing: Any, column: Any, count: int, lost: cython.ulonglong) -> memoryview:
     """By block, twice the register that is a number on one of the two ways behind it, and which way that is, and HALF
@@ -72,13 +75,17 @@ def number_behind(listing: Any, column: Any, count: int, lost: cython.ulonglong)
             if action in (TEST, COMPARE):
                 left = rows[row + ROW_LEFT]
                 if rows[row + ROW_WIDTH] >= 4 and 0 <= left < 64 and not written >> left & 1:
-                    found[2 * number] = 2 * left + way + (0 if rows[row + ROW_WIDTH] == 8 else HALF)
+                    whole = rows[row + ROW_WIDTH] == 8
+                    if not whole and action == TEST:
+                        whole = _is_half(rows, _set_at(flows, templates, rows, left, lost, ints[number], k))
+                    found[2 * number] = 2 * left + way + (0 if whole else HALF)
                     if action == COMPARE:
                         found[2 * number + 1] = k
                 break
             if action in (SET_IF_ZERO, SET_IF_NOT_ZERO):
                 left = rows[row + ROW_LEFT]
-                if not written >> left & 1 and _is_zero(flows, templates, rows, left, lost, ints[number], k):
+                row = _set_at(flows, templates, rows, left, lost, ints[number], k)
+                if not written >> left & 1 and _is_zero(rows, row):
                     # Of the flags that the branch depends on it is made as well: it is 0 or 1.
                     found[2 * number] = 2 * left + (way if action == SET_IF_NOT_ZERO else 1 - way)
             elif action != COPY and action != LOAD and action != STORE and action != LEA:
@@ -89,12 +96,11 @@ def number_behind(listing: Any, column: Any, count: int, lost: cython.ulonglong)
 
 
 @cython.cfunc
-@cython.exceptval(-1)
+@cython.exceptval(-2)
 @cython.locals(
     flows="const unsigned char[::1]", templates="const unsigned int[::1]", rows="const long long[::1]",
-    row=cython.Py_ssize_t,
 )  # fmt: skip
-def _is_zero(
+def _set_at(
     flows: Any,
     templates: Any,
     rows: Any,
@@ -102,18 +108,33 @@ def _is_zero(
     lost: cython.ulonglong,
     first: cython.Py_ssize_t,
     k: cython.Py_ssize_t,
-) -> cython.bint:
-    """Whether a register is set to 0 between two instructions of a block, and to nothing else behind that."""
+) -> cython.Py_ssize_t:
+    """Where the template begins of the last instruction, between two of a block, that sets a register; -1 where a call
+    may have, or none does."""
+    row: cython.Py_ssize_t
     while k > first:
         k -= 1
         row = templates[k] * ROW_WORDS
         if flows[k] & 15 in (CALL, INDIRECT_CALL) and lost >> register & 1:
-            return False
+            return -1
         if rows[row + ROW_WRITES] >> register & 1:
-            return (
-                rows[row + ROW_ACTION] == CONSTANT
-                and rows[row + ROW_DESTINATION] == register
-                and not rows[row + ROW_IMMEDIATE]
-                and not rows[row + ROW_RULE]
-            )
-    return False
+            return row if rows[row + ROW_DESTINATION] == register else -1
+    return -1
+
+
+@cython.cfunc
+@cython.exceptval(-1)
+@cython.locals(rows="const long long[::1]")
+def _is_zero(rows: Any, row: cython.Py_ssize_t) -> cython.bint:
+    """Whether an instruction sets a register to 0."""
+    return (
+        row >= 0 and rows[row + ROW_ACTION] == CONSTANT and not rows[row + ROW_IMMEDIATE] and not rows[row + ROW_RULE]
+    )
+
+
+@cython.cfunc
+@cython.exceptval(-1)
+@cython.locals(rows="const long long[::1]")
+def _is_half(rows: Any, row: cython.Py_ssize_t) -> cython.bint:
+    """Whether an instruction sets the lower half of a register, and the upper one to 0."""
+    return row >= 0 and rows[row + ROW_WIDTH] == 4 and rows[row + ROW_ACTION] in (COPY, LOAD, AND, ADD, SUBTRACT)

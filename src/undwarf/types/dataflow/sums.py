@@ -8,7 +8,7 @@ What only types can answer - where a pointer's next element is, what two types h
 from typing import Any
 
 import cython
-from cython.cimports.undwarf.types.dataflow.bases import ADDRESS, NUMBER, OBJECT, PERCPU, POISON, VIRTUAL
+from cython.cimports.undwarf.types.dataflow.bases import ADDRESS, FRAME, NUMBER, OBJECT, PERCPU, POISON, VIRTUAL
 from cython.cimports.undwarf.types.dataflow.known_values import ANYWHERE, NOTHING, NOWHERE, NULL, UNKNOWN
 
 from undwarf.types.dataflow.interned import Values
@@ -366,6 +366,8 @@ class Sums:
                 # Less than none, as an index is of which it is asked first whether there is one.
                 first = other
             return self.values.intern(a, self.type_of(left), step, 0, first)
+        if NULL in (left, right) and FRAME in (a, b):
+            return right if left == NULL else left
         if b in (OBJECT, ADDRESS) and self._is_no_address(left):
             return right
         if a in (OBJECT, ADDRESS) and self._is_no_address(right):
