@@ -6,6 +6,7 @@ import pytest
 from tests.types.btf_programs import answers, built
 
 SOURCE = r"""
+#include <stdlib.h>
 #include <string.h>
 #define NOINLINE __attribute__((noipa))
 struct room { struct room *prev; unsigned long used; char data[2000]; };
@@ -28,9 +29,14 @@ struct town { char name[12]; int number; unsigned long seen; unsigned roads; };
 NOINLINE int by_roads(const void *x, const void *y)
 { const struct town *a = *(struct town *const *)x, *b = *(struct town *const *)y;
   if (a->roads != b->roads) return a->roads < b->roads ? 1 : -1; return strcmp(a->name, b->name); }
+NOINLINE long nearest(struct town *first, int n)
+{ struct town **of = malloc(n * sizeof *of); long seen = 0; of[0] = first; int at = 0;
+  for (int kid; (kid = 2 * at + 1) < n; at = kid)
+  { of[kid] = of[at]; if (kid + 1 < n && of[kid + 1]->roads < of[kid]->roads) kid++; seen += of[kid]->seen; }
+  free(of); return seen; }
 int compared(const void *x, const void *y) { return by_roads(x, y); }
 int main(int argc, char **argv)
-{ lent(&first, 8, kept); counted(&first, 8, argc); return grown(&first, kept, argc)->line + *text(&first); }
+{ lent(&first, 8, kept); counted(&first, 8, argc); argc += nearest(given, argc); return grown(&first, kept, argc)->line + *text(&first); }
 """
 
 
@@ -52,6 +58,11 @@ def test_what_two_registers_are_added_for_is_what_their_sum_is_returned_as(progr
 
 def test_where_addresses_are_stored_are_no_bytes(program: Path) -> None:
     assert not any(one.startswith("struct room.data") for one in answers(program, "lent"))
+
+
+def test_an_array_of_pointers_may_be_a_heap(program: Path) -> None:
+    """The number of an element is twice that of another one."""
+    assert answers(program, "nearest") == {"struct town*", "struct town.roads", "struct town.seen"}
 
 
 def test_text_is_bytes(program: Path) -> None:

@@ -235,7 +235,9 @@ class StructureMatching:
             ]
             touched = {(apart + offset, size) for one, apart in behind for offset, size in one.touched}
             put = [types for one, apart in behind for offset, types in one.put if not (apart + offset) % word]
-            if steps == {word} and put and all(size == word and not offset % word for offset, size in touched):
+            # Of a heap's elements one has the number of another one twice, or half of it.
+            words = word in (*steps, node.number_size) and not any(step % word for step in steps)
+            if steps and words and put and all(size == word and not offset % word for offset, size in touched):
                 t = common_whole(graph, put)
                 if t and graph.is_aggregate(t):
                     decided.leads[node] = graph.pointer_to(t)
