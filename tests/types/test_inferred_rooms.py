@@ -36,7 +36,8 @@ NOINLINE long nearest(struct town *first, int n)
   free(of); return seen; }
 int compared(const void *x, const void *y) { return by_roads(x, y); }
 int main(int argc, char **argv)
-{ lent(&first, 8, kept); counted(&first, 8, argc); argc += nearest(given, argc); return grown(&first, kept, argc)->line + *text(&first); }
+{ lent(&first, 8, kept); counted(&first, 8, argc); argc += nearest(given, argc);
+  return grown(&first, kept, argc)->line + *text(&first); }
 """
 
 

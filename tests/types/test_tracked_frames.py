@@ -360,7 +360,7 @@ def test_what_has_no_name_in_the_frame_ends_before_the_next_variable(
     ("used", "known"),
     [
         ("mov %rcx,8(%rax); movups %xmm0,(%rax); call .+99", "node.key"),
-        ("mov %rcx,8(%rax); call *%rbx", "?"),
+        ("mov %rcx,8(%rax); call *%rbx", "node.key"),
         ("mov %rcx,8(%rax); call *%rax", "?"),
         ("mov %rax,8(%rdx); call .+99", "?"),
         ("movups %xmm0,(%rax); mov %rax,%rdi; call .+99", "?"),
@@ -373,3 +373,28 @@ def test_what_is_put_where_the_stack_ends_for_a_call_is_no_address_that_it_gets(
     fake.takes((RDI, fake.node))
     code = f"sub $40,%rsp; mov %rdi,24(%rsp); mov %rsp,%rax; {used}; mov 24(%rsp),%rax; mov 8(%rax),%rcx; ret"
     assert touched(code)[-1] == known
+
+
+@pytest.mark.parametrize(
+    ("seen", "told"),
+    [
+        # Gone through, compared and counted on from.
+        ("lea 4(%rsp),%r8; 1: movzbl (%r8),%eax; add $1,%r8; cmp %r8,%r12; test %eax,%eax; jne 1b", "node.key"),
+        ("lea 4(%rsp),%r13; mov %r13,%r8; movups (%r8),%xmm0; lea 1(%r8),%r8; movb $1,(%r8)", "node.key"),
+        # Stored, passed, returned, or calculated with.
+        ("lea 4(%rsp),%rcx; mov %rcx,(%r12)", "?"),
+        ("lea 4(%rsp),%rcx; mov %rcx,%rdx; mov %rdx,(%rcx)", "?"),
+        ("lea 4(%rsp),%r9", "?"),
+        ("lea 4(%rsp),%rcx; and $-8,%rcx; mov %rcx,(%r12)", "?"),
+        ("lea 4(%rsp),%rcx; push %rcx", "?"),
+        ("lea 4(%rsp),%rcx; xchg %rcx,%r12", "?"),
+    ],
+)
+def test_an_address_that_nobody_else_sees_leaves_the_frame_alone(
+    fake: Fake, touched: Touched, seen: str, told: str
+) -> None:
+    fake.takes((RDI, fake.node))
+    text = f"sub $40,%rsp; mov %rdi,16(%rsp); mov %rdi,%r14; {seen}; mov %r14,%r15; mov $0,%r8d; call .+99"
+    again = "mov 8(%rbx),%rcx; ret"
+    load = "mov 24(%rsp),%rbx" if "push" in seen else "mov 16(%rsp),%rbx"
+    assert touched(f"{text}; {load}; {again}")[-1] == told

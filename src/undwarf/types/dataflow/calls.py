@@ -8,7 +8,7 @@ from undwarf.types.dataflow.interned import Values
 from undwarf.types.dataflow.program import Program
 from undwarf.types.dataflow.values import ANYWHERE, OBJECT, value_of_type
 from undwarf.types.layouts.model import Kind
-from undwarf.types.sources.c_library import GIVEN_BACK, returned_number
+from undwarf.types.sources.c_library import GIVEN_BACK, TAKEN, returned_number
 from undwarf.types.sources.calling import argument_registers, returned_in_memory, stack_arguments
 from undwarf.types.sources.places import Prototype
 
@@ -22,14 +22,7 @@ _PLACEMENT_NEW = frozenset(("operator new", "operator new[]", "_ZnwmPv", "_ZnamP
 
 COUNTED, UNTOUCHED = -1, -2
 """What is said of room in place of its bytes: as many as a register says; none is changed, and nobody keeps it."""
-_COPIES = {
-    "memcpy": (COUNTED, UNTOUCHED),
-    "memmove": (COUNTED, UNTOUCHED),
-    "memset": (COUNTED,),
-    "memcmp": (UNTOUCHED, UNTOUCHED),
-    "bcmp": (UNTOUCHED, UNTOUCHED),
-}
-"""Functions of the C library that take so many bytes as their third parameter says, and what they do with each."""
+_ROOMS = {".": UNTOUCHED, "r": UNTOUCHED, "n": COUNTED, "?": 0}
 _TRUTHS = frozenset(("bool", "_Bool"))
 
 _TRANSPARENT = frozenset(("__fentry__", "mcount", "_mcount"))
@@ -69,6 +62,9 @@ class Calls:
         self._graph = program.graph
         self._machine = program.machine
         self.lost, self.lost_bits, self.general_bits = _registers_of(program.machine)
+        self.result = program.machine.result
+        self.passed_bits = sum(1 << one for one in program.machine.parameters)
+        """The registers that calls take integers and addresses in, as bits."""
         self.highest = max(program.machine.result, program.machine.wide_result)
         """The highest register that calls return something in."""
 
@@ -131,13 +127,16 @@ class Calls:
         """By register in which what is called takes an address, the bytes of what it takes to be there, 0 where that is
         not known, COUNTED where another one says it, UNTOUCHED of what is only read and of what it does not take."""
         prototype = self._program.callee(target & 0xFFFFFFFFFFFFFFFF) if target is not None else None
-        copies = _COPIES.get(prototype.name.partition("@")[0]) if prototype is not None else None
-        if copies is not None:
-            return dict(zip(self._machine.parameters, copies, strict=False))
+        name = prototype.name.partition("@")[0] if prototype is not None else ""
+        taken = TAKEN.get(name)
+        if target is not None and taken is not None and self._program.source.function_range(target) is None:
+            # Not one of the program's own that is called so.
+            parameters = self._machine.parameters
+            return {one: _ROOMS[taken[k]] if k < len(taken) else UNTOUCHED for k, one in enumerate(parameters)}
         found = {register: self.room(t) for register, t in self._taken(target).items()}
         if prototype is not None and self._takes_no_more(prototype):
-            taken = {register for register, _t, _piece in self._arguments(prototype)}
-            found |= dict.fromkeys((one for one in self._machine.parameters if one not in taken), UNTOUCHED)
+            known = {register for register, _t, _piece in self._arguments(prototype)}
+            found |= dict.fromkeys((one for one in self._machine.parameters if one not in known), UNTOUCHED)
         return found
 
     def stack_rooms(self, target: int | None) -> tuple[tuple[int, int], ...]:

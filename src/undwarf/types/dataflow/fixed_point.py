@@ -26,6 +26,7 @@ from undwarf.types.dataflow.branches import number_behind
 from undwarf.types.dataflow.effects import Effects
 from undwarf.types.dataflow.interned import Values
 from undwarf.types.dataflow.living import Living
+from undwarf.types.dataflow.local_addresses import LocalAddresses
 
 REGISTERS = cython.declare(cython.Py_ssize_t, 96)
 """Registers of a state, by DWARF number; stack slots come behind them."""
@@ -99,6 +100,7 @@ class FixedPoint(Effects):
         self.rule_register, self.following_first = column[2 * count : 3 * count], column[3 * count : 4 * count + 1]
         self.following = column[4 * count + 1 : 4 * count + 1 + total]
         self.living = Living(self.listing, column, count, self.open, self.questions, self.values.taken).behind
+        self.local = LocalAddresses(self.listing, column, count, self.questions.calls, self.values.rooms)
         self.numbers = number_behind(self.listing, column, count, self.lost_low)
         self._set_top(begin)
         self.pool = self.values.lend_pool()

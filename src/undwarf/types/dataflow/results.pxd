@@ -4,6 +4,8 @@ from undwarf.types.dataflow.memory cimport Memory
 cdef class Results(Memory):
     cdef int result_register
     cdef tuple parameters
+    # What says which addresses others may see.
+    cdef object local
 
     cdef int _note_derived(self, Py_ssize_t k, Py_ssize_t row, Py_ssize_t m) except? -1
     cdef int result(self, Py_ssize_t k, Py_ssize_t row, long long action) except? -1

@@ -47,7 +47,9 @@ from cython.cimports.undwarf.disasm.template_words import (
 from cython.cimports.undwarf.types.dataflow.bases import ADDRESS, FRAME, NUMBER, OBJECT
 from cython.cimports.undwarf.types.dataflow.known_values import NOTHING, NULL, UNKNOWN
 
+from undwarf.buffers import zeros
 from undwarf.types.dataflow.interned import Values
+from undwarf.types.dataflow.local_addresses import LocalAddresses
 from undwarf.types.dataflow.memory import Memory
 
 NEAR = cython.declare(cython.Py_ssize_t, 4)
@@ -85,6 +87,7 @@ class Results(Memory):
         super().__init__(listing, values, questions, machine, limits)
         self.result_register = machine.result
         self.parameters = machine.parameters
+        self.local = LocalAddresses(listing, zeros("i", 1), 0, questions.calls, self.values.rooms)
 
     @cython.cfunc
     @cython.exceptval(-1)
@@ -302,7 +305,7 @@ class Results(Memory):
         register: cython.longlong = self.rows[row + ROW_DESTINATION]
         if register == self.stack_pointer or register == self.frame_pointer or self.base_of(value) != FRAME:
             return 0
-        if not self._only_stores(k, register):
+        if not self._only_stores(k, register) and not self.local.stays(k, register):
             self.escape_at(k, self.moved(value, self._added_next(k, register)))
         return 0
 

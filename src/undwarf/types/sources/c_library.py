@@ -9,7 +9,7 @@ from undwarf.types.layouts.model import VOID, Kind, TypeGraph
 from undwarf.types.sources.calling import INTEGER_REGISTERS
 from undwarf.types.sources.program_types import number_types
 
-__all__ = ["ELEMENT_ARRAYS", "ELEMENT_SIZES", "GIVEN_BACK", "SIZED", "library_function", "returned_number"]
+__all__ = ["ELEMENT_ARRAYS", "ELEMENT_SIZES", "GIVEN_BACK", "SIZED", "TAKEN", "library_function", "returned_number"]
 
 ELEMENT_SIZES = {"qsort": 2, "qsort_r": 2, "bsearch": 3, "lfind": 3, "lsearch": 3}
 """By function, the parameter that says how many bytes an element of an array takes (C11 7.22.5)."""
@@ -46,6 +46,21 @@ _NUMBERS: dict[str, tuple[str, int, int]] = {
     "__ctype_tolower_loc": ("int", 4, 2), "__ctype_toupper_loc": ("int", 4, 2),
 }  # fmt: skip
 """By what macros of the C library call: a number by name and bytes, and over how many pointers it is returned."""
+TAKEN = {
+    "malloc": ".", "calloc": "..", "realloc": "?.", "free": "?", "aligned_alloc": "..", "exit": ".", "srand": ".",
+    "memcpy": "nr.", "memmove": "nr.", "memset": "n..", "memcmp": "rr.", "bcmp": "rr.", "memchr": "?..",
+    "strlen": "r", "strnlen": "r.", "strcmp": "rr", "strncmp": "rr.", "strcasecmp": "rr", "strncasecmp": "rr.",
+    "strcoll": "rr", "strspn": "rr", "strcspn": "rr", "strcpy": "?r", "strncpy": "nr.", "strcat": "?r",
+    "strncat": "?r.", "strdup": "r", "strndup": "r.", "strchr": "?.", "strrchr": "?.", "strstr": "?r", "strtok": "?r",
+    "strtol": "??.", "strtoul": "??.", "strtod": "??", "atoi": "r", "atol": "r", "atof": "r", "getenv": "r",
+    "puts": "r", "putchar": ".", "fputs": "r?", "fputc": ".?", "fgets": "?.?", "fopen": "rr", "fclose": "?",
+    "fread": "?..?", "fwrite": "r..?", "fflush": "?", "perror": "r", "printf": "rrrrrr", "fprintf": "?rrrrr",
+    "sprintf": "?rrrrr", "snprintf": "?rrrrr", "__printf_chk": "rrrrrr", "__fprintf_chk": "?rrrrr", "qsort": "?..?",
+    "read": ".?.", "write": ".r.", "open": "r..", "close": ".", "time": "?",
+}  # fmt: skip
+"""By function, what its parameters are, and that it takes no more: ``.`` is no address; nothing is changed behind
+``r``, and no address of it is kept; behind ``n`` as many bytes are changed as the third one says; behind ``?`` as many
+as one likes (C11 7.21 to 7.24, 7.27; POSIX)."""
 GIVEN_BACK = frozenset(
     prefix + name + suffix
     for name in ("memcpy", "memmove", "memset", "strcpy", "strncpy", "strcat", "strncat")
