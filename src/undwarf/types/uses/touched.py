@@ -77,7 +77,7 @@ def touched(tracker: Tracker, k: int, operand: Memory, where: Value, size: int) 
         return other or "index not understood"
     whole = graph.size(where[1])
     outside = found if isinstance(found, str) or found.how == "container" else None
-    if outside is not None and _next_of_several(tracker, k, operand, where):
+    if outside is not None and size <= whole and _next_of_several(tracker, k, operand, where):
         return locate(graph, where[1], whole, where[4], size)
     if where[0] != OBJECT or 0 <= where[4] < whole:
         return found
