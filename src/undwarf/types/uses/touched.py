@@ -57,6 +57,8 @@ def touched(tracker: Tracker, k: int, operand: Memory, where: Value, size: int) 
         return found
     base = tracker.register(operand.base) if operand.base != NONE else None
     if where[2]:
+        if not isinstance(found, str) and found.how == "array" and _is_header(tracker, where):
+            found = _OUTSIDE
         tail = _tail(tracker, operand, base, where, size)
         if tail is not None:
             return tail
@@ -203,6 +205,17 @@ def _next_of_several(tracker: Tracker, k: int, operand: Memory, where: Value) ->
         not at and wholes[graph.canonical(one)] == 1 and where[4] < graph.size(one) and _begins(graph, one, canonical)
         for one, at in questions.embedders.of(t)
     )
+
+
+def _is_header(tracker: Tracker, where: Value) -> bool:
+    """Whether what an index leads on from is what larger objects begin with, and it counts from behind that: then one
+    of these may be meant, whose array follows."""
+    graph, embedders = tracker.graph, tracker.questions.embedders
+    t, whole = where[1], graph.size(where[1])
+    if where[0] != OBJECT or not embedders.whole or not 0 < whole <= where[4] or not graph.is_aggregate(t):
+        return False
+    canonical = graph.canonical(t)
+    return any(not at and where[4] < graph.size(one) and _begins(graph, one, canonical) for one, at in embedders.of(t))
 
 
 def _leads_to(graph: TypeGraph, t: int) -> int:
