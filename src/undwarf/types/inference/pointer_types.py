@@ -192,12 +192,20 @@ class PointerTypes:
             head = not node.passed and not flowed and graph.object_at(leads, 0, stored)
             return stored if head else None
         if stored and (whole or node.key[0] in ("slot", "cells")):
+            stored = self._row_of(node, stored)
             is_text = node.followed or confirmed or (node.reckoned and not node.numeric)
             if graph.size(stored) == 1 and not is_text and not self._goes_as_text(node):
                 # It may be kept as a pointer to anything, which nobody adds to.
                 return VOID
             return stored
         return leads
+
+    def _row_of(self, node: Node, t: int) -> int:
+        """The array of a type that a value is passed as, where it is of one; else the type."""
+        graph = self._graph
+        of_type = [row for row in node.wholes if graph.is_array(row) and graph.same(graph.target(row), t)]
+        rows = {graph.canonical(row): row for row in of_type}
+        return next(iter(rows.values())) if len(rows) == 1 else t
 
     def _goes_as_text(self, node: Node) -> bool:
         """Whether a variable goes into another one that goes where what it is known to lead to is expected."""

@@ -43,6 +43,10 @@ def whole_around(
     where it is a part of others itself."""
     if not embedders.complete:
         return None
+    # Of a small number more is read now and then than there is, and then it is written.
+    sizes: dict[int, int] = {}
+    for offset, size in accesses:
+        sizes[offset] = min(size, sizes.get(offset, size))
     of_rows = [
         (graph.size(container), container, at)
         for container, at in embedders.around(t)
@@ -50,7 +54,7 @@ def whole_around(
     ]
     for fits in (is_member, _may_be):
         fitting = [
-            one for one in of_rows if all(fits(graph, one[1], one[2] + offset, size) for offset, size in accesses)
+            one for one in of_rows if all(fits(graph, one[1], one[2] + offset, size) for offset, size in sizes.items())
         ]
         if fitting:
             break
