@@ -34,6 +34,7 @@ from undwarf.types.dataflow.values import (
     alone,
     join,
     value_of_type,
+    with_link,
     with_variable,
 )
 from undwarf.types.layouts.arrays import row_at, stands_alone
@@ -413,7 +414,9 @@ class Questions:
             # Text that is written where it is used has no name.
             named = a if b is None else b
             return named if named is not None and self._is_character(named[1]) else None
-        return join(left, right, self.graph)
+        # Where variables have types, they say which it is; the ends of C++'s containers are links alone.
+        element = with_link(left, right, self.graph) if self.program.complete else None
+        return element or join(left, right, self.graph)
 
     def _is_character(self, t: int) -> bool:
         return self.graph.is_scalar(t) and self.graph.size(t) == 1

@@ -61,6 +61,8 @@ class Program:
         """The type of another file's variable whose address is in a slot of the global offset table; void for none."""
         self.indirections = {} if indirections is None else indirections
         """Addresses in the global offset table -> what they lead to."""
+        self.complete = complete
+        """Whether every type is known, as in BTF, which says nothing of a function's own variables."""
         whole = Embedders(self.graph, (lambda: self.graph.of_kinds(AGGREGATES)) if complete else None, lonely=kernel)
         self.embedders_at: Callable[[int], Embedders] = embedders_at or (lambda _pc: whole)
         self.kernel = kernel

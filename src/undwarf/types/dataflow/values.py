@@ -43,6 +43,7 @@ __all__ = [
     "alone",
     "join",
     "value_of_type",
+    "with_link",
     "with_variable",
 ]
 
@@ -208,6 +209,16 @@ def _around(left: Value, right: Value, graph: TypeGraph) -> Value | None:
         place = whole[4] - part[4]
         if 0 < place < graph.size(whole[1]) and graph.object_at(whole[1], place, part[1]):
             return (OBJECT, whole[1], 0, 0, whole[4])
+    return None
+
+
+def with_link(left: Value, right: Value, graph: TypeGraph) -> Value | None:
+    """An object, and a link that it begins with: a list's element that was taken from the list, or made where that is
+    empty."""
+    for part, whole in ((left, right), (right, left)):
+        if part[0] == whole[0] == OBJECT and part[2:] == whole[2:] == (0, 0, 0) and not graph.choices(whole[1]):
+            if graph.is_link(part[1]) and not graph.same(part[1], whole[1]) and graph.object_at(whole[1], 0, part[1]):
+                return whole
     return None
 
 
