@@ -194,6 +194,8 @@ class PointerTypes:
         if stored and (whole or node.key[0] in ("slot", "cells")):
             stored = self._row_of(node, stored)
             is_text = node.followed or confirmed or (node.reckoned and not node.numeric)
+            if graph.size(stored) == 1 and self._goes_as_more(node):
+                return VOID
             if graph.size(stored) == 1 and not is_text and not self._goes_as_text(node):
                 # It may be kept as a pointer to anything, which nobody adds to.
                 return VOID
@@ -210,6 +212,13 @@ class PointerTypes:
     def _goes_as_text(self, node: Node) -> bool:
         """Whether a variable goes into another one that goes where what it is known to lead to is expected."""
         return any(to.confirmed and not more for to, more in self._flow.further().get(node, ()))
+
+    def _goes_as_more(self, node: Node) -> bool:
+        """Whether a variable that nobody counts on from goes into another one behind which more than one byte at once
+        is accessed, where nobody does so but for what has as many."""
+        counted = node.reckoned or node.steps or node.elements or node.indexed or not self._webs.unoptimised
+        into = self._flow.further().get(node, ()) if not counted else ()
+        return any(size > 1 for to, more in into if not more for _offset, size in self._flow.done(to).touched)
 
     def _in_rows(self, node: Node, t: int) -> bool:
         """Whether all that is accessed behind a value is of numbers or pointers of a type, one behind the other."""
