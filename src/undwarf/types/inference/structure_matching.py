@@ -214,9 +214,22 @@ class StructureMatching:
             if len(done.touched) < _TOLD or all(size == 1 for _offset, size in done.touched):
                 continue
             t = only_one(graph, done, merged=False)
+            if t and self._begins_with_others(t, done):
+                continue
             if t and all(graph.object_at(t, 0, one) for each in node.leads.values() for one in each):
                 decided.leads[node] = t
                 decided.conflicting.discard(node)
+
+    def _begins_with_others(self, t: int, done: Done) -> bool:
+        """Whether what is accessed lies in what a structure begins with, as others do, and behind it: who knows it only
+        as what all begin with may have taken it for this one there."""
+        graph = self._graph
+        for member in graph.members(t):
+            if not member.offset and graph.is_aggregate(member.type):
+                end = graph.size(member.type)
+                inside = sum(offset < end for offset, _size in done.touched)
+                return 0 < inside < len(done.touched)
+        return False
 
     def _is_byte(self, t: int) -> bool:
         return self._graph.is_scalar(t) and self._graph.size(t) == 1
