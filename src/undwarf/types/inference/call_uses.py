@@ -130,6 +130,9 @@ class CallUses(InstructionUses):
             node.confirmed = True
             node.lead(0, text)
         self._allocated(k, name)
+        given = held.get(RDI) if name == "free" else None
+        if given is not None and not given[1]:
+            given[0].freed = True
         changed = tracker.questions.calls.changed(made.target) if made.target is not None else MACHINE.lost_in_calls
         self._lose(changed, held)
         # Who knows the code of what returns nothing goes on with what is in the register.

@@ -31,6 +31,7 @@ cdef class Node:
     cdef public object steps
     cdef public object loads
     cdef public bint passed
+    cdef public bint freed
     cdef public bint reckoned
     cdef public bint single
     cdef public bint several

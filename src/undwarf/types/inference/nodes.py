@@ -99,6 +99,8 @@ class Node:
         """(offset, size, what is loaded there) behind it."""
         self.passed: bool = False
         """It goes where something of a type is expected; else only what it is compared with is known."""
+        self.freed: bool = False
+        """It is given back to an allocator."""
         self.reckoned: bool = False
         """It is a part of a sum or a difference."""
         self.single: bool = False

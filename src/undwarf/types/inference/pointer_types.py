@@ -194,6 +194,9 @@ class PointerTypes:
             head = not node.passed and not flowed and graph.object_at(leads, 0, stored)
             return stored if head else None
         if stored and (whole or node.key[0] in ("slot", "cells")):
+            if node.freed and graph.is_link(stored):
+                # No link is allocated alone: it is what begins with one.
+                return VOID
             stored = self._row_of(node, stored)
             is_text = node.followed or confirmed or (node.reckoned and not node.numeric)
             if graph.size(stored) == 1 and self._goes_as_more(node):
