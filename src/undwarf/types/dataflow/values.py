@@ -216,9 +216,11 @@ def with_link(left: Value, right: Value, graph: TypeGraph) -> Value | None:
     """An object, and a link that it begins with: a list's element that was taken from the list, or made where that is
     empty."""
     for part, whole in ((left, right), (right, left)):
-        if part[0] == whole[0] == OBJECT and part[2:] == whole[2:] == (0, 0, 0) and not graph.choices(whole[1]):
-            if graph.is_link(part[1]) and not graph.same(part[1], whole[1]) and graph.object_at(whole[1], 0, part[1]):
-                return whole
+        begins = part[0] == whole[0] == OBJECT and part[2:] == whole[2:] == (0, 0, 0) and graph.is_link(part[1])
+        if not begins or graph.choices(whole[1]) or graph.same(part[1], whole[1]):
+            continue
+        if graph.object_at(whole[1], 0, part[1]):
+            return whole
     return None
 
 

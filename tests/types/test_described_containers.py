@@ -1,0 +1,54 @@
+"""What is told of programs with DWARF: of parts, headers and bytes that are used for what they are a part of."""
+
+from pathlib import Path
+
+import pytest
+from fakes import accesses, compiled
+
+SOURCE = r"""
+#include <stdlib.h>
+#include <string.h>
+#define NOINLINE __attribute__((noinline, noclone))
+#define OWNER(p, type, member) ((type *)((char *)(p) - __builtin_offsetof(type, member)))
+struct link { struct link *next, *prev; };
+struct count { int n; };
+struct device { struct link all, hash; struct count uses; int number; char name[12]; long size;
+  void *ops, *own, *queue; };
+struct request { struct link sort, all, hash; void *first; struct count uses; long sector;
+  void *head, *tail, *bio, *queue; };
+NOINLINE void gone(struct count *c)
+{ struct device *d = OWNER(c, struct device, uses); d->all.next->prev = d->all.prev; d->all.prev->next = d->all.next;
+  free(d->queue); free(d->own); free(d); }
+NOINLINE void done(struct count *c) { struct request *r = OWNER(c, struct request, uses); free(r->bio); free(r); }
+struct head { unsigned char kind, flags; unsigned short n; unsigned sum; unsigned long parent; };
+struct inner { struct head h; struct { long key; unsigned child, rest; } cells[20]; };
+struct page { int number; unsigned char data[512]; };
+NOINLINE unsigned long visited(unsigned child, void *p) { return child + (p != 0); }
+NOINLINE unsigned long visit(struct page *p)
+{ const struct head *h = (const struct head *)p->data; unsigned long sum = 0;
+  if (h->kind != 1) { const struct inner *in = (const struct inner *)h;
+    for (int i = 0; i < in->h.n; i++) sum += visited(in->cells[i].child, p); }
+  return sum + h->parent; }
+NOINLINE void crossed(unsigned char *bytes, unsigned by) { struct head *h = (struct head *)bytes; h->sum = by; }
+int main(int argc, char **argv)
+{ struct device *d = calloc(1, sizeof *d); struct request *r = calloc(1, sizeof *r); struct page p = { 1 };
+  d->all.next = d->all.prev = &d->all; gone(&d->uses); done(&r->uses); crossed(p.data, argc);
+  return visit(&p); }
+"""
+
+
+@pytest.fixture(scope="module", params=["gcc", "clang"])
+def program(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return compiled(SOURCE, request.param, "-O2", tmp_path_factory.mktemp("containers"))
+
+
+def test_what_is_wider_than_a_part_is_not_the_next_one_of_several(program: Path) -> None:
+    for function in ("gone", "done"):
+        told = {f"{one.type}.{one.field}" for one in accesses(program, function) if one.typed}
+        assert not {one for one in told if one.startswith("struct count")}
+
+
+def test_an_index_behind_a_header_is_not_of_further_headers(program: Path) -> None:
+    told = [f"{one.type}.{one.field}" for one in accesses(program, "visit") if one.typed]
+    assert "struct inner.h.parent" in told or "struct head.parent" in told
+    assert sum(one.endswith("parent") for one in told) == 1
