@@ -20,6 +20,13 @@ struct head { unsigned char kind, flags; unsigned short n; unsigned crc, parent;
 struct leaf { struct head h; unsigned short top, free; struct { long key, at; } slots[20]; };
 struct page { int number; unsigned char data[512]; };
 struct key { double when, eye[3]; };
+struct task { struct link list; int weight; unsigned char done : 1, late : 1; long began; };
+struct queue { struct link tasks; unsigned n; };
+NOINLINE long began(struct queue *q)
+{ long sum = 0;
+  for (struct task *t = (struct task *)q->tasks.next; &t->list != &q->tasks; t = (struct task *)t->list.next)
+    if (!t->done) sum += t->began * t->weight;
+  return sum; }
 NOINLINE void unlinked(struct link *l) { l->next->prev = l->prev; l->prev->next = l->next; l->next = l->prev = l; }
 NOINLINE struct room *fresh(struct cache *c)
 { struct room *r = calloc(1, sizeof *r); r->list.next = r->list.prev = &r->list; r->total = c->size;
@@ -57,6 +64,7 @@ int main(int argc, char **argv)
   struct key k = { argc };
   struct page *p = calloc(1, sizeof *p);
   c.partial.next = c.partial.prev = &c.partial; c.full.next = c.full.prev = &c.full; taken(&c); emptied(&c);
+  struct queue q = { { &q.tasks, &q.tasks } }; argc += began(&q);
   added(roots, j, argc & 1); added(roots, j + 1, argc & 1); begun(p, argc); return checked(p) + fitted(&k, 1); }
 """
 
@@ -65,6 +73,12 @@ def test_a_lists_first_element_or_a_new_one_is_an_element(optimized: Path) -> No
     told = answers(optimized, "taken")
     assert {"struct room.free", "struct room.inuse", "struct room.total"} <= told
     assert not {one for one in told if "full" in one or "lock" in one}
+
+
+def test_who_goes_over_a_list_s_elements_takes_each_from_its_link(plain: Path) -> None:
+    told = answers(plain, "began")
+    assert {"struct task*", "struct task.done", "struct task.weight", "struct task.began"} <= told
+    assert "struct link*" not in told
 
 
 def test_what_is_freed_is_no_link_alone(plain: Path) -> None:

@@ -128,7 +128,7 @@ class LocalAddresses:
 
     @cython.cfunc
     @cython.exceptval(-1)
-    @cython.locals(i=cython.Py_ssize_t, row=cython.Py_ssize_t, flow=cython.int, bit=cython.ulonglong, kept=cython.bint)
+    @cython.locals(i=cython.Py_ssize_t, row=cython.Py_ssize_t, flow=cython.int, bit=cython.ulonglong)
     def _stays_in(self, number: cython.Py_ssize_t, at: cython.Py_ssize_t, register: cython.longlong) -> cython.bint:
         """Whether nobody else is told the address from an instruction of a block on to its end."""
         bit = cython.cast(cython.ulonglong, 1) << register

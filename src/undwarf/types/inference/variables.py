@@ -18,6 +18,8 @@ _PASSES = 8
 """Steps by which what is told of a variable goes on to others."""
 _MEMBERS = 3
 """Members of what something begins with that are accessed by who means that."""
+_SEVERAL = 2
+"""Members behind a link that are accessed by who goes over what has it."""
 _NEAR = 256
 """How far an object may reach of which only the address is known."""
 
@@ -233,6 +235,9 @@ class Variables:
                 # that is accessed was made something that begins so.
                 return lead if not larger or any(at < whole for at, _size in node.touched) else VOID
             several = len(node.copied) > 1 and all(self._leads_to(t, lead) for t in node.copied)
+            if several and graph.is_link(lead):
+                # Who goes over a list's elements puts each there from its link.
+                several = len({at for at, _size in done.touched if at >= whole}) < _SEVERAL
             # What is put there more than once would be cast each time, and may as well be where it is used.
             return next(iter(larger.values())) if len(larger) == 1 and not several else VOID
         told = {graph.canonical(t): t for at, t in node.goes if not at and begins_with(graph, t, lead)}

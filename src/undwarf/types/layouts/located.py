@@ -5,7 +5,16 @@ from typing import NamedTuple
 
 from undwarf.types.layouts.model import Field, TypeGraph
 
-__all__ = ["INCOMPLETE", "WIDER", "Located", "begins", "begins_inside_pointer", "is_member", "is_whole", "value_of"]
+__all__ = [
+    "INCOMPLETE",
+    "WIDER",
+    "Located",
+    "begins",
+    "begins_inside_pointer",
+    "is_member",
+    "is_whole",
+    "value_of",
+]
 
 INCOMPLETE = "incomplete type"
 """Why it is not known what is touched behind a pointer to what is only declared."""
