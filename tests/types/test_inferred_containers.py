@@ -21,6 +21,7 @@ struct leaf { struct head h; unsigned short top, free; struct { long key, at; } 
 struct page { int number; unsigned char data[512]; };
 struct key { double when, eye[3]; };
 struct task { struct link list; int weight; unsigned char done : 1, late : 1; long began; };
+struct other { struct link list; int weight, done; long began; } *others;
 struct queue { struct link tasks; unsigned n; };
 NOINLINE long began(struct queue *q)
 { long sum = 0;

@@ -8,6 +8,7 @@ from undwarf.types.inference.nodes import Decided, Node
 from undwarf.types.inference.value_flow import ValueFlow
 from undwarf.types.inference.webs import Webs
 from undwarf.types.layouts.fitting import fits
+from undwarf.types.layouts.located import is_exact
 from undwarf.types.layouts.model import VOID, Kind, TypeGraph
 from undwarf.types.sources.program_types import floating_number, integer, structures
 from undwarf.types.uses.pointed import begins_with
@@ -230,6 +231,14 @@ class Variables:
                 if graph.size(t) > whole and graph.object_at(t, 0, lead) and fits(graph, t, done, merged=True)
                 if all(graph.object_at(t, at, part) for at, part in parts)
             }
+            if len(larger) > 1 and self._webs.unoptimised:
+                # Less of a member than there is nobody reads who does not optimise.
+                exact = {
+                    canonical: t
+                    for canonical, t in larger.items()
+                    if all(is_exact(graph, t, *one) for one in done.touched)
+                }
+                larger = exact or larger
             if not behind and not graph.is_link(lead) and fits(graph, lead, done.wrapped(whole), merged=True):
                 # There are several, one behind the other, or it is cast where more is meant; a variable of which only
                 # that is accessed was made something that begins so.

@@ -11,6 +11,7 @@ __all__ = [
     "Located",
     "begins",
     "begins_inside_pointer",
+    "is_exact",
     "is_member",
     "is_whole",
     "value_of",
@@ -46,6 +47,15 @@ def is_member(graph: TypeGraph, t: int, offset: int, size: int) -> bool:
         return False
     whole = graph.size(found.type)
     return whole == size or size <= min(whole, 2) or is_whole(graph, found, size)
+
+
+def is_exact(graph: TypeGraph, t: int, offset: int, size: int) -> bool:
+    """Whether a member of exactly a size begins there, or some bits of one."""
+    found = graph.member_at(t, offset, size) if offset >= 0 else None
+    if found is None or found.offset:
+        return False
+    whole = graph.size(found.type)
+    return whole == size or bool(found.candidates) or found.begin % max(whole, 1) != 0 or is_whole(graph, found, size)
 
 
 def is_whole(graph: TypeGraph, found: Field, size: int) -> bool:
