@@ -386,6 +386,7 @@ def test_what_is_put_where_the_stack_ends_for_a_call_is_no_address_that_it_gets(
         ("lea 4(%rsp),%rcx; mov %rcx,%rdx; mov %rdx,(%rcx)", "?"),
         ("lea 4(%rsp),%r9", "?"),
         ("lea 4(%rsp),%rcx; and $-8,%rcx; mov %rcx,(%r12)", "?"),
+        ("lea 4(%rsp),%r13; test %eax,%eax; jne .+0x1000", "?"),
         ("lea 4(%rsp),%rcx; push %rcx", "?"),
         ("lea 4(%rsp),%rcx; xchg %rcx,%r12", "?"),
     ],

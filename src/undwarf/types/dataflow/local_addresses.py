@@ -25,7 +25,7 @@ from cython.cimports.undwarf.disasm.actions import (
     UPDATE,
 )
 from cython.cimports.undwarf.disasm.actions import ADDRESS as LEA
-from cython.cimports.undwarf.disasm.flows import CALL, INDIRECT_CALL, INDIRECT_JUMP, JUMP, RETURN
+from cython.cimports.undwarf.disasm.flows import BRANCH, CALL, INDIRECT_CALL, INDIRECT_JUMP, JUMP, RETURN
 from cython.cimports.undwarf.disasm.template_words import (
     OPERAND_BASE,
     OPERAND_IMPLICIT,
@@ -162,8 +162,8 @@ class LocalAddresses:
         """Look at what follows a block; whether nothing follows of which nothing is known."""
         first, end = self.ints[3 * self.count + number], self.ints[3 * self.count + number + 1]
         flow = self.flows[k] & 15
-        if first == end and flow in (JUMP, INDIRECT_JUMP):
-            # On in another function, or who knows where.
+        if (first == end and flow in (JUMP, INDIRECT_JUMP)) or (flow == BRANCH and end - first < 2):
+            # On in another function, as in what is seldom come to of this one, or who knows where.
             return False
         for i in range(first, end):
             self._go_on(self.ints[self.ints[4 * self.count + 1 + i]], register)
