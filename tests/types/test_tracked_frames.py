@@ -273,6 +273,28 @@ def test_what_copies_changes_as_much_as_it_copies_and_what_is_not_passed_nothing
 
 
 @pytest.mark.parametrize(
+    ("name", "code", "own", "told"),
+    [
+        ("strcmp@plt", "lea 8(%rsp),%rdi", False, "node.key"),
+        ("strcmp@plt", "lea 8(%rsp),%rdx", False, "node.key"),
+        ("strcpy@plt", "lea 8(%rsp),%rdi", False, "?"),
+        ("strcpy@plt", "lea 8(%rsp),%rsi", False, "node.key"),
+        ("malloc@plt", "lea 8(%rsp),%rcx", False, "node.key"),
+        ("strcmp", "lea 8(%rsp),%rdi", True, "?"),
+        ("compared", "lea 8(%rsp),%rdi", False, "?"),
+    ],
+)
+def test_what_functions_of_the_c_library_take_is_known_without_a_prototype(
+    fake: Fake, touched: Touched, monkeypatch: pytest.MonkeyPatch, name: str, code: str, own: bool, told: str
+) -> None:
+    fake.takes((RSI, fake.node))
+    fake.prototypes[0x40] = Prototype(name, 0, (), 0x40)
+    monkeypatch.setattr(fake, "function_range", lambda pc: (pc, pc + 16) if own else None)
+    text = f"sub $40,%rsp; mov %rsi,24(%rsp); {code}; call 1f; mov 24(%rsp),%rax; mov 8(%rax),%rcx; add $40,%rsp; ret"
+    assert touched(f"{text}; .p2align 6; 1: ret")[-1] == told
+
+
+@pytest.mark.parametrize(
     ("used", "told"), [("mov %esi,(%rdx)", "node.key"), ("mov %rdx,(%rdi)", "?"), ("lea 8(%rdx),%rcx", "?")]
 )
 def test_an_address_by_which_arguments_are_stored_goes_nowhere(
