@@ -23,6 +23,9 @@ _PLACEMENT_NEW = frozenset(("operator new", "operator new[]", "_ZnwmPv", "_ZnamP
 COUNTED, UNTOUCHED = -1, -2
 """What is said of room in place of its bytes: as many as a register says; none is changed, and nobody keeps it."""
 _ROOMS = {".": UNTOUCHED, "r": UNTOUCHED, "n": COUNTED, "?": 0}
+"""The same by what the C library's functions are said to do."""
+_BUILT_IN = frozenset(("memcpy", "memmove", "memset", "memcmp", "bcmp"))
+"""What compilers call themselves: whoever defines it, as kernels do, it does nothing else."""
 _TRUTHS = frozenset(("bool", "_Bool"))
 
 _TRANSPARENT = frozenset(("__fentry__", "mcount", "_mcount"))
@@ -129,8 +132,7 @@ class Calls:
         prototype = self._program.callee(target & 0xFFFFFFFFFFFFFFFF) if target is not None else None
         name = prototype.name.partition("@")[0] if prototype is not None else ""
         taken = TAKEN.get(name)
-        if target is not None and taken is not None and self._program.source.function_range(target) is None:
-            # Not one of the program's own that is called so.
+        if taken is not None and (name in _BUILT_IN or not self._is_own(target)):
             parameters = self._machine.parameters
             return {one: _ROOMS[taken[k]] if k < len(taken) else UNTOUCHED for k, one in enumerate(parameters)}
         found = {register: self.room(t) for register, t in self._taken(target).items()}
@@ -138,6 +140,10 @@ class Calls:
             known = {register for register, _t, _piece in self._arguments(prototype)}
             found |= dict.fromkeys((one for one in self._machine.parameters if one not in known), UNTOUCHED)
         return found
+
+    def _is_own(self, target: int | None) -> bool:
+        """Whether a function is one of the program's own, whatever it is called."""
+        return target is None or self._program.source.function_range(target) is not None
 
     def stack_rooms(self, target: int | None) -> tuple[tuple[int, int], ...]:
         """(distance from the stack's end, bytes of what is there) of the addresses that what is called takes there."""
