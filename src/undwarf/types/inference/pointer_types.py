@@ -152,8 +152,8 @@ class PointerTypes:
     def _told(self, node: Node, flowed: list[int], decided: Decided) -> int | None:
         """What a node leads to; void for unknown, None if it cannot be told."""
         # An address of which it is known what begins there is no other one where it goes together with some.
-        begun = {t for each in node.known for t in each}
-        used = [*node.leads.get(0, ()), *(t for t in flowed if not begun or t in begun)]
+        begun = {self._graph.canonical(t) for each in node.known for t in each}
+        used = [*node.leads.get(0, ()), *(t for t in flowed if not begun or self._graph.canonical(t) in begun)]
         if not used and node.key[0] == "slot":
             # Text goes on, wherever in it something leads.
             used += [t for more, each in node.leads.items() if more for t in each if self._graph.size(t) == 1]

@@ -50,12 +50,12 @@ def is_member(graph: TypeGraph, t: int, offset: int, size: int) -> bool:
 
 
 def is_exact(graph: TypeGraph, t: int, offset: int, size: int) -> bool:
-    """Whether a member of exactly a size begins there, or some bits of one."""
-    found = graph.member_at(t, offset, size) if offset >= 0 else None
-    if found is None or found.offset:
+    """Whether a member of a size begins there of which no less is read than there is, or some bits of one."""
+    found = graph.member_at(t, offset, size) if is_member(graph, t, offset, size) else None
+    if found is None:
         return False
     whole = graph.size(found.type)
-    return whole == size or bool(found.candidates) or found.begin % max(whole, 1) != 0 or is_whole(graph, found, size)
+    return whole <= size or bool(found.candidates) or found.begin % whole != 0
 
 
 def is_whole(graph: TypeGraph, found: Field, size: int) -> bool:
