@@ -64,13 +64,17 @@ class Variable:
 
 @dataclass
 class Function:
-    """A function's code and the variables of its frame, those of inlined functions as well."""
+    """A function's code and the variables of its frame, those of inlined functions as well.
+
+    That of a class has an `own` type: that of the object it is called for.
+    """
 
     name: str
     start: int
     end: int
     frame_base: str
     variables: list[Variable]
+    own: Type | None = None
 
 
 def only_bytes(kind: Type) -> bool:
@@ -368,7 +372,20 @@ class Program:
         variables: list[Variable] = []
         self._locals(die, spans, 0, variables)
         for low, high in spans:
-            self.functions.append(Function(name, low, high, base, variables))
+            self.functions.append(Function(name, low, high, base, variables, self._own(die)))
+
+    def _own(self, die: DIE) -> Type | None:
+        """What the first parameter of a class's function points to; None for functions of no class."""
+        said = next((one for one in (die, self._origin(die)) if "DW_AT_object_pointer" in one.attributes), None)
+        if said is None:
+            return None
+        at = self._origin(said.get_DIE_from_attribute("DW_AT_object_pointer"))
+        while "DW_AT_type" in at.attributes:
+            pointer = at.tag in POINTERS
+            at = at.get_DIE_from_attribute("DW_AT_type")
+            if pointer:
+                return self.type(at)
+        return None
 
     def _locals(self, die: DIE, spans: list[tuple[int, int]], depth: int, into: list[Variable]) -> None:
         for child in die.iter_children():

@@ -108,6 +108,8 @@ class Truth:
         self.heap, self.globals = Objects(), Objects()
         self.seen: dict[int, list[set[Seen]]] = {}
         self.often: dict[int, int] = {}
+        # (CFA, object, its end, its type) of functions that are called for objects in a frame
+        self._called_for: list[tuple[int, int, int, Type]] = []
         self.unknown_names: set[str] = set()
         self._kinds: dict[str, Type | None] = {}
         self._operands: dict[int, list[Operand]] = {}
@@ -240,6 +242,13 @@ class Truth:
         return found
 
     def _look(self, address: int) -> None:
+        registers = self.tracer.registers
+        while self._called_for and self._called_for[-1][0] <= registers.rsp:
+            self._called_for.pop()
+        function = self.program.function_at(address - self.bias)
+        own = function.own if function is not None and function.start == address - self.bias else None
+        if own is not None and registers.rsp < registers.rdi:
+            self._called_for.append((registers.rsp + 8, registers.rdi, registers.rdi + own.size, own))
         operands = self._operands.get(address)
         if operands is None:
             operands = self._operands[address] = self._decoded(address)
@@ -249,7 +258,6 @@ class Truth:
         times = self.often[address] = self.often.get(address, 0) + 1
         if times > OFTEN and times % RARELY:
             return
-        registers = self.tracer.registers
         for operand, into in zip(operands, self.seen[address], strict=True):
             at = operand.displacement
             if operand.base:
@@ -277,7 +285,20 @@ class Truth:
             return None
         bases = {"cfa": cfa, "rsp": registers.rsp if inner else frames[n + 1][1]}
         bases["rbp"] = registers.rbp if inner else cfa - 16
-        return self._variable(function, bases, at, pc - self.bias)
+        found = self._variable(function, bases, at, pc - self.bias)
+        return found if found is None or not self._is_another(at, found) else None
+
+    def _is_another(self, at: int, found: Seen) -> bool:
+        """Whether functions run for an object there that the variable has no part in, as one without a name.
+
+        Such an object and a variable that does not live yet may share a place of which only the variable is described.
+        """
+        objects = [(kind, at - low) for _cfa, low, high, kind in self._called_for if low <= at < high]
+        names = accepted(found.type, found.offset, found.count, found.stride)
+        names += [one for kind, offset in found.also for one in accepted(kind, offset, 1, kind.size)]
+        # Numbers, and what has no name, look the same in all places.
+        shared = {one for one in names if not is_leaf(one.type) and not one.type.endswith("(anonymous)")}
+        return any(shared.isdisjoint(accepted(kind, offset, 1, kind.size)) for kind, offset in objects)
 
     def _variable(self, function: Function, bases: dict[str, int], at: int, pc: int) -> Seen | None:
         found: list[tuple[Variable, int]] = []
