@@ -22,6 +22,9 @@ Build = Callable[..., Path]
 Record = Callable[..., Path]
 ONES = (["first"], ["second"], ["third"])
 CALLER = {"burn_first": "first", "burn_second": "second", "burn_moved": "second", "burn_third": "third"}
+CALLERS = tuple([name] for name in CALLER)
+CALL = 10
+"""Where the call is in each function; its second line begins there."""
 
 
 @pytest.fixture
@@ -69,14 +72,20 @@ def test_lines_of_the_code(build: Build, record: Record, tmp_path: Path) -> None
         assert len(dumps) == 1
         number, dump = dumps[0]
         frames = profile.frames
-        lines = {
-            profile.functions.name[frames.function[i]]: dump.line_at(frames.address[i])
-            for i in range(len(frames))
-            if frames.image[i] == number
-        }
-    # The call is at offset 10, where each function's second line begins.
-    shown = {name: (line.file, line.line, line.column) for name, line in lines.items() if line is not None}
-    assert shown == {"first": ("made.src", 11, 2), "second": ("made.src", 21, 2), "third": ("made.src", 31, 2)}
+        found = set()
+        for i in range(len(frames)):
+            if frames.image[i] == number:
+                address = frames.address[i]
+                code = dump.code_at(address)
+                assert code is not None
+                line = dump.line_at(address)
+                assert line is not None
+                calls = address >= dump.codes[code].offset + CALL
+                found.add((profile.functions.name[frames.function[i]], calls, line.file, line.line, line.column))
+    # A sample may also hit the code itself, before its call.
+    lines = {"first": 10, "second": 20, "third": 30}
+    called = {(name, True, "made.src", line + 1, 2) for name, line in lines.items()}
+    assert called <= found <= called | {(name, False, "made.src", line, 1) for name, line in lines.items()}
 
 
 @pytest.mark.usefixtures("inside")
@@ -88,7 +97,12 @@ def test_lines_in_stacks(build: Build, record: Record, tmp_path: Path) -> None:
         capture_output=True, text=True, check=True,
     )  # fmt: skip
     lines = done.stdout.splitlines()
-    below = {line.split()[1]: lines[i + 1].strip() for i, line in enumerate(lines) if line.split()[1:] in ONES}
+    # Leaf first, two lines for each frame: what called a burning function is in its call.
+    below = {
+        line.split()[1]: lines[i + 1].strip()
+        for i, line in enumerate(lines)
+        if line.split()[1:] in ONES and lines[i - 2].split()[1:] in CALLERS
+    }
     assert below == {"first": "made.src:11", "second": "made.src:21", "third": "made.src:31"}
 
 
