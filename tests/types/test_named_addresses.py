@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from fakes import Fake, accesses, assemble, compiled
-from tracked import RAX, RDI
+from tracked import RAX, RBX, RDI
 
 from undwarf.disasm.x86_64 import MACHINE
 from undwarf.types.dataflow.flow import FunctionFlow
@@ -74,23 +74,81 @@ def test_parts_of_a_packet_are_told_apart_by_where_their_variables_are(program: 
     assert all(one.typed for one in found)
 
 
-@pytest.mark.parametrize("registers", ["(%rdi,%rsi)", "(%rsi,%rdi)"])
-def test_either_register_of_an_address_may_be_the_index(registers: str, fake: Fake, tmp_path: Path) -> None:
+def member_there(fake: Fake, tmp_path: Path, text: str, k: int, *variables: tuple[int, int, int]) -> tuple[int, str]:
+    """(type, member) of instruction ``k``; the variables are (pointed-to type, register, from which instruction on)."""
+    code = assemble(text, tmp_path)
+    flow = FunctionFlow(MACHINE.listing(code, 0), MACHINE)
+    fake.variables = [
+        Place(
+            f"v{at}",
+            fake.graph.pointer_to(t),
+            PlaceKind.REGISTER,
+            register,
+            0,
+            flow.instructions[at].address,
+            len(code),
+        )
+        for t, register, at in variables
+    ]
+    tracker = Tracker(Program(fake, MACHINE, complete=False), flow, 0, len(code))
+    tracker.before(k)
+    where = tracker.address_of(k, 0)
+    assert where is not None
+    operand = flow.instructions[k].memory[0]
+    located = named_there(tracker, k, operand, where, operand.size)
+    return (located.type, located.field.path) if located is not None else (0, "")
+
+
+@pytest.fixture
+def arena(fake: Fake) -> int:
     graph, member = fake.graph, fake.member
     byte = graph.add(TypeRecord(Kind.INT, "unsigned char", 1))
     room = graph.add(TypeRecord(Kind.ARRAY, target=byte, count=400))
     members = (member("used", 0, 8, fake.long), member("mem", 8, 400, room))
-    arena = graph.add(TypeRecord(Kind.STRUCT, "arena", 408, keyword="struct", members=members))
-    code = assemble(f"mov 24(%rdx),%rsi; lea 8{registers},%rax; nop; mov %rcx,16(%rdi,%rsi); ret", tmp_path)
-    fake.variables = [
-        Place("a", graph.pointer_to(arena), PlaceKind.REGISTER, RDI, 0, 0, len(code)),
-        Place("n", graph.pointer_to(fake.node), PlaceKind.REGISTER, RAX, 0, 9, len(code)),
-    ]
-    flow = FunctionFlow(MACHINE.listing(code, 0), MACHINE)
-    tracker = Tracker(Program(fake, MACHINE, complete=False), flow, 0, len(code))
-    tracker.before(3)
-    where = tracker.address_of(3, 0)
-    assert where is not None
-    located = named_there(tracker, 3, flow.instructions[3].memory[0], where, 8)
-    assert located is not None
-    assert (located.type, located.field.path) == (fake.node, "key")
+    return graph.add(TypeRecord(Kind.STRUCT, "arena", 408, keyword="struct", members=members))
+
+
+@pytest.mark.parametrize("registers", ["(%rdi,%rsi)", "(%rsi,%rdi)"])
+def test_either_register_of_an_address_may_be_the_index(registers: str, arena: int, fake: Fake, tmp_path: Path) -> None:
+    text = f"mov 24(%rdx),%rsi; lea 8{registers},%rax; nop; mov %rcx,16(%rdi,%rsi); ret"
+    assert member_there(fake, tmp_path, text, 3, (arena, RDI, 0), (fake.node, RAX, 2)) == (fake.node, "key")
+
+
+@pytest.mark.parametrize("registers", ["(%rdi,%rsi)", "(%rsi,%rdi)"])
+def test_a_sum_is_what_a_variable_says_where_it_was_bytes_before(
+    registers: str, arena: int, fake: Fake, tmp_path: Path
+) -> None:
+    text = f"mov 24(%rdx),%rsi; lea {registers},%rax; add $8,%rax; nop; nop; mov %rcx,16(%rdi,%rsi); ret"
+    byte = fake.graph.add(TypeRecord(Kind.INT, "char", 1))
+    variables = [(arena, RDI, 0), (byte, RAX, 3), (fake.node, RAX, 4)]
+    assert member_there(fake, tmp_path, text, 5, *variables) == (fake.node, "key")
+
+
+def test_another_sum_of_the_same_registers_is_not_what_a_variable_says(arena: int, fake: Fake, tmp_path: Path) -> None:
+    text = "mov 24(%rdx),%rsi; lea (%rdi,%rsi),%rax; add $8,%rax; nop; nop; {}; mov %rcx,16(%rdi,%rsi); ret"
+    byte = fake.graph.add(TypeRecord(Kind.INT, "char", 1))
+    variables = [(arena, RDI, 0), (byte, RAX, 3), (fake.node, RAX, 4)]
+    for change in ("mov 32(%rdx),%rsi", "add $1,%rsi", "mov 32(%rdx),%rdi"):
+        assert member_there(fake, tmp_path, text.format(change), 6, *variables) == (0, ""), change
+
+
+def test_variables_that_lead_to_parts_say_the_same(arena: int, fake: Fake, tmp_path: Path) -> None:
+    text = "mov 24(%rdx),%rsi; lea (%rdi,%rsi),%rax; nop; lea 8(%rdi,%rsi),%rbx; nop; mov %rcx,16(%rdi,%rsi); ret"
+    variables = [(arena, RDI, 0), (fake.item, RAX, 2)]
+    assert member_there(fake, tmp_path, text, 5, *variables, (fake.link, RBX, 4)) == (fake.item, "link.prev")
+    # A node is no part of an item.
+    assert member_there(fake, tmp_path, text, 5, *variables, (fake.node, RBX, 4)) == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("between", "found"),
+    [("nop", True), ("je 2f", False)],
+    ids=["the only way on", "one of two ways"],
+)
+def test_what_is_cleared_is_what_the_loop_behind_it_fills(
+    between: str, found: bool, arena: int, fake: Fake, tmp_path: Path
+) -> None:
+    text = f"mov 24(%rdx),%rbx; add %rdi,%rbx; movups %xmm0,(%rbx); {between}; 1: nop; dec %rcx; jne 1b; 2: ret"
+    byte = fake.graph.add(TypeRecord(Kind.INT, "char", 1))
+    variables = [(arena, RDI, 0), (byte, RBX, 2), (fake.node, RBX, 4)]
+    assert member_there(fake, tmp_path, text, 2, *variables)[0] == (fake.node if found else 0)

@@ -125,6 +125,8 @@ class Tracker:
         """(instruction, type, what was tracked of the register before) of those that are what it holds."""
         self.origins: list[tuple[Named, list[tuple[tuple[int, frozenset[int]], int]]]] | None = None
         """The same with what their addresses were made of (:mod:`undwarf.types.uses.named_addresses`)."""
+        self.sums: list[tuple[Named, tuple[frozenset[tuple[int, frozenset[int]]], int]]] | None = None
+        """Those whose addresses are sums of two registers, with these, and how far they are behind that."""
         self.given: list[tuple[int, Value]] | None = None
         """(type, address) of what addresses with an index are given as; None until it was looked for."""
         self._followed: memoryview[int] | None = None

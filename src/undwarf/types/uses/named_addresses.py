@@ -20,7 +20,7 @@ __all__ = ["named_there"]
 
 _ADD, _ADDRESS, _COPY = Action.ADD, Action.ADDRESS, Action.COPY
 
-_MOST = 1024
+_MOST = 1 << 13
 """Instructions of a function in which it is looked for."""
 _VECTOR = 16
 """Bytes of a vector register."""
@@ -29,6 +29,8 @@ _STEPS = 8
 
 Origin = tuple[int, frozenset[int]]
 """A register, and the instructions that may have put there what it holds."""
+Sum = frozenset[Origin]
+"""The two registers of a sum."""
 
 
 def named_there(tracker: Tracker, k: int, operand: Memory, where: Value, size: int) -> Located | None:
@@ -38,15 +40,18 @@ def named_there(tracker: Tracker, k: int, operand: Memory, where: Value, size: i
         return None
     if where[2] and where[3]:
         named = [(at, t, where[4] - value[4]) for at, t, value in _said(tracker) if value[:4] == where[:4]]
+        named += _counted_by_sum(tracker, k, operand)
         named = named or [(k, t, where[4] - value[4]) for t, value in _given(tracker) if value[:4] == where[:4]]
-    elif where[2] or operand.index != NONE:
+    elif operand.index != NONE:
+        named = list(_counted_by_sum(tracker, k, operand))
+    elif where[2]:
         return None
     else:
         named = list(_counted(tracker, k, operand))
     graph = tracker.graph
     # What is handed out may be larger, and be cleared as a whole.
     found = [one for one in named if 0 <= one[2] <= graph.size(one[1]) - (1 if size >= _VECTOR else size)]
-    first = [one for one in found if _leads_over(tracker, one[0], k)]
+    first = [one for one in found if _leads_over(tracker, one[0], k) or _leads_to(tracker, k, one[0])]
     tracker.before(k)
     found = first if first or not where[2] else found
     return _member(tracker, {(graph.canonical(t), offset): t for _at, t, offset in found}, size)
@@ -63,11 +68,53 @@ def _counted(tracker: Tracker, k: int, operand: Memory) -> Iterator[tuple[int, i
                 break
 
 
+def _counted_by_sum(tracker: Tracker, k: int, operand: Memory) -> Iterator[tuple[int, int, int]]:
+    """The same where both are made of one sum of two registers, as by who hands out what lies behind an index."""
+    mine: Sum | None = None
+    for one, sums in _with_sums(tracker):
+        mine = mine or _sum(tracker, k, operand)
+        if mine is not None and sums[0] == mine:
+            yield one.at, one.type, operand.displacement - sums[1] - one.offset
+
+
+def _with_sums(tracker: Tracker) -> "list[tuple[Named, tuple[Sum, int]]]":
+    """Where variables come to be in registers whose values are sums of two registers, and how far behind these."""
+    if tracker.sums is None:
+        found = ((one, _sum_of(tracker, one.at, one.register)) for one in _named(tracker))
+        tracker.sums = [(one, made) for one, made in found if made is not None]
+    return tracker.sums
+
+
+def _sum_of(tracker: Tracker, k: int, register: int) -> "tuple[Sum, int] | None":
+    """The sum of two registers that a register's value was made of, and how far it is behind that."""
+    origins = list(_origins(tracker, k, register))
+    if not origins:
+        return None
+    (last, made_by), offset = origins[-1]
+    at = min(made_by)
+    if len(made_by) != 1 or at < 0:
+        return None
+    one = tracker.flow.instructions[at]
+    if one.action != _ADDRESS or one.destination != last or one.width != 8:
+        return None
+    made = _sum(tracker, at, one.memory[0])
+    return (made, offset + one.memory[0].displacement) if made is not None else None
+
+
+def _sum(tracker: Tracker, k: int, operand: Memory) -> "Sum | None":
+    """The sum of an operand's base and index."""
+    if operand.base == NONE or operand.index == NONE or operand.segment or operand.scale != 1:
+        return None
+    parts = [(register, makers(tracker, k, register)) for register in (operand.base, operand.index)]
+    return frozenset(parts) if all(made for _register, made in parts) else None
+
+
 def _member(tracker: Tracker, found: dict[tuple[int, int], int], size: int) -> Located | None:
-    """The member of the only object, or of the one that all others are the begin of."""
+    """The member of the only object, or of the one that all others are parts of."""
     graph = tracker.graph
     for (_canonical, offset), t in found.items():
-        if all(one == offset and (graph.same(t, o) or graph.object_at(t, 0, o)) for (_c, one), o in found.items()):
+        others = ((o, offset - one) for (_c, one), o in found.items())
+        if all((not at and graph.same(t, o)) or graph.object_at(t, at, o) for o, at in others):
             field = graph.member_at(t, offset, size)
             return Located(t, offset, field) if field is not None else None
     return None
@@ -225,3 +272,18 @@ def _leads_over(tracker: Tracker, at: int, k: int) -> bool:
         seen.update(ways)
         queue += ways
     return number not in seen
+
+
+def _leads_to(tracker: Tracker, k: int, at: int) -> bool:
+    """Whether the only way on from an instruction leads to the block of another one, as from where memory is cleared to
+    the loop that fills it."""
+    blocks = tracker.flow.blocks
+    number, to = blocks.of(k), blocks.of(at)
+    for _step in range(_STEPS):
+        ways = blocks.successors(number)
+        if len(ways) != 1:
+            return False
+        (number,) = ways
+        if number == to:
+            return True
+    return False
