@@ -30,6 +30,17 @@ int main(int argc, char **) { static Root r; both(r, r); Observer &o = r; o.told
 """
 
 
+LAST = r"""
+#include <memory>
+#include <vector>
+struct Cargo { virtual ~Cargo() {} long weight = 3, kind = 1; };
+struct Pile { std::vector<std::unique_ptr<Cargo>> all; };
+extern "C" __attribute__((noinline)) long on_top(Pile &p) { return p.all.empty() ? 0 : p.all.back()->weight; }
+int main(int argc, char **)
+{ Pile p; for (int i = 0; i < argc; i++) p.all.push_back(std::make_unique<Cargo>()); return on_top(p); }
+"""
+
+
 CALLED = r"""
 #define NOINLINE __attribute__((noinline, noclone))
 struct node; struct builtin { const char *name; long (*fn)(struct node *, long); int least, most; };
@@ -66,6 +77,14 @@ def test_which_part_has_the_virtual_base_is_told_by_the_distance(compiler: str, 
     written = {(one.type, one.field) for one in found if "w" in one.access}
     assert ("struct Noted", "touched") in written
     assert not any("vptr" in one.field for one in found if "w" in one.access)
+
+
+@pytest.mark.parametrize("compiler", ["g++", "clang++"])
+def test_what_the_last_one_before_an_end_leads_to_is_known(compiler: str, tmp_path: Path) -> None:
+    program = compiled(LAST, compiler, "-O2", tmp_path)
+    found = {(one.type, one.field) for one in accesses(program, "on_top") if one.countable}
+    assert ("struct Cargo", "weight") in found, found
+    assert None not in {t for t, _field in found}
 
 
 @pytest.mark.parametrize("compiler", ["gcc", "clang"])
