@@ -28,6 +28,7 @@ cdef class Resolver:
     cdef bint _by_dwarf
     cdef object _ways
     cdef object _callers
+    cdef object _given_by_callers
     cdef list _expected
     cdef bint _late
     cdef list _ranges

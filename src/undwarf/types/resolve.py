@@ -37,6 +37,7 @@ from undwarf.types.uses.allocations import with_allocated
 if TYPE_CHECKING:
     from undwarf.types.dataflow.ways import KernelWays
     from undwarf.types.inference.callers import Callers
+    from undwarf.types.inference.given_by_callers import GivenByCallers
 
 __all__ = ["Access", "Resolver"]
 
@@ -132,6 +133,7 @@ class Resolver:
         self._by_dwarf = not complete
         self._ways = _ways_of_kernels(elf, self.binary.symbols) if kernel else None
         self._callers: Callers | None = None
+        self._given_by_callers: GivenByCallers | None = None
         if machine is not None:
             symbols = getattr(source, "symbols", None)
             self.program = Program(
@@ -274,7 +276,8 @@ class Resolver:
             further = _Function(function.low, function.high, function.instructions)
             further.flow = self._flow_of(function)
             if named is not None:
-                further.tracker = with_allocated(first, function.low, function.high, named)
+                given = self._given(function, first)
+                further.tracker = with_allocated(first, function.low, function.high, named, given)
             else:
                 further.tracker = self._infer(function, first)
             function.inferred = further
@@ -354,6 +357,24 @@ class Resolver:
             warns=self._kernel,
         )
 
+    def _given(self, function: _Function, tracker: Tracker) -> dict[int, int]:
+        """By register, what a function's parameters lead to by all who call it, where nothing else says so."""
+        symbols = getattr(self.source, "symbols", None)
+        if self._kernel or not isinstance(symbols, DataSymbols):
+            return {}
+        if self._given_by_callers is None:
+            from undwarf.types.inference.given_by_callers import GivenByCallers
+            from undwarf.types.inference.mentions import Mentions
+
+            mentions = Mentions(self._elf, self.program, symbols.functions, {})
+            self._given_by_callers = GivenByCallers(self.program, mentions, self._flow_at)
+        return self._given_by_callers.of(function.low, tracker)
+
+    def _flow_at(self, address: int) -> tuple[FunctionFlow, int, int] | None:
+        """The control flow and the bounds of the function that holds an address, not kept."""
+        found = self._decoded(address)
+        return None if isinstance(found, str) else (self._flow(*found), *found[1:])
+
     def _all_callers(self) -> "Callers":
         """What tells values by their use, and by who calls."""
         if self._callers is not None:
@@ -362,12 +383,8 @@ class Resolver:
 
         symbols = getattr(self.source, "symbols", None)
         functions = symbols.functions if isinstance(symbols, DataSymbols) and not self._kernel else {}
-
-        def flow_of(address: int) -> tuple[FunctionFlow, int, int] | None:
-            found = self._decoded(address)
-            return None if isinstance(found, str) else (self._flow(*found), *found[1:])
-
-        self._callers = Callers(self._elf, self.program, functions, self.binary.slots.all_moved, flow_of)
+        moved = self.binary.slots.all_moved
+        self._callers = Callers(self._elf, self.program, functions, moved, self._flow_at)
         return self._callers
 
     # Answers -----------------------------------------------------------------------------------------------------

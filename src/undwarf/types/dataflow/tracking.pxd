@@ -14,7 +14,6 @@ cdef class Tracker:
     cdef public object named
     cdef public object said
     cdef public object origins
-    cdef public object sums
     cdef public object given
     cdef object _low
     cdef object _states

@@ -121,12 +121,10 @@ class Tracker:
         """By call, the registers that it changes; None until it was asked for."""
         self.named: list[Named] | None = None
         """Where variables that lead to objects come to be in registers; None until it was looked for."""
-        self.said: list[tuple[int, int, Value]] | None = None
-        """(instruction, type, what was tracked of the register before) of those that are what it holds."""
-        self.origins: list[tuple[Named, list[tuple[tuple[int, frozenset[int]], int]]]] | None = None
-        """The same with what their addresses were made of (:mod:`undwarf.types.uses.named_addresses`)."""
-        self.sums: list[tuple[Named, tuple[frozenset[tuple[int, frozenset[int]]], int]]] | None = None
-        """Those whose addresses are sums of two registers, with these, and how far they are behind that."""
+        self.said: dict[Named, Value | None] = {}
+        """What was tracked of their registers before."""
+        self.origins: dict[Named, list[tuple[tuple[int, frozenset[int]], int]]] = {}
+        """What their addresses were made of (:mod:`undwarf.types.uses.named_addresses`)."""
         self.given: list[tuple[int, Value]] | None = None
         """(type, address) of what addresses with an index are given as; None until it was looked for."""
         self._followed: memoryview[int] | None = None

@@ -34,17 +34,21 @@ class Mentions:
 
     def callers_of(self, low: int) -> list[int]:
         """The functions that call one, then those that take its address; of very many only some."""
-        number = bisect_left(self._starts, low)
-        if number == len(self._starts) or self._starts[number] != low:
-            return []
         found: dict[int, None] = {}
-        for _kind, site in sorted(one for section in self._references for one in section.of(number)):
+        for _kind, site in self.sites_of(low):
             bounds = self._source.function_range(site)
             if bounds is not None:
                 found[bounds[0]] = None
                 if len(found) > MOST_SITES:
                     break
         return list(found)
+
+    def sites_of(self, low: int) -> list[tuple[int, int]]:
+        """(kind as in :mod:`undwarf.disasm.references`, address) of what may call a function or take its address."""
+        number = bisect_left(self._starts, low)
+        if number == len(self._starts) or self._starts[number] != low:
+            return []
+        return sorted(one for section in self._references for one in section.of(number))
 
     def speaking_of(self, variable: int) -> list[int]:
         """The functions that speak of a variable that has addresses of functions, by where it begins."""

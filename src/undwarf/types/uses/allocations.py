@@ -54,14 +54,16 @@ _LOST = sum(1 << register for register in MACHINE.lost_in_calls if register < 64
 """The registers that the frame is counted from, and those that calls change, as bits."""
 
 
-def with_allocated(tracker: Tracker, low: int, high: int, named: Tracker | None = None) -> Tracker:
+def with_allocated(
+    tracker: Tracker, low: int, high: int, named: Tracker | None = None, entry: dict[int, int] | None = None
+) -> Tracker:
     """The data flow of a function with what allocators return, the program's own as well if ``named`` is given: the one
-    with what all programs' do. ``tracker`` is the one without that."""
+    with what all programs' do. ``tracker`` is the one without that; ``entry`` what its parameters lead to."""
     found = allocated(tracker, own=named is not None)
-    if not found:
+    if not found and not entry:
         return named or tracker
     made = found if named is None else named.facts.made | found
-    return Tracker(tracker.program, tracker.flow, low, high, Facts(made=made), tracker.wanted)
+    return Tracker(tracker.program, tracker.flow, low, high, Facts(entry or {}, made), tracker.wanted)
 
 
 def allocated(tracker: Tracker, *, own: bool = False) -> dict[int, tuple[int, int, int]]:

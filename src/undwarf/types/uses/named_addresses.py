@@ -5,7 +5,9 @@ Memory that is handed out, or a packet of several parts, is bytes until a variab
 that variable go and count what is accessed from what its address was made of: from the begin of the bytes.
 """
 
+from bisect import bisect_left
 from collections.abc import Iterator
+from operator import attrgetter
 
 from undwarf.disasm import NONE, Action, Memory
 from undwarf.types.dataflow.calls import REGISTERS
@@ -20,8 +22,9 @@ __all__ = ["named_there"]
 
 _ADD, _ADDRESS, _COPY = Action.ADD, Action.ADDRESS, Action.COPY
 
-_MOST = 1 << 13
-"""Instructions of a function in which it is looked for."""
+_MOST, _WHOLE, _NEAR = 1 << 13, 1024, 256
+"""Instructions of a function in which it is looked for; in which all of them are, and else how far away."""
+_at = attrgetter("at")
 _VECTOR = 16
 """Bytes of a vector register."""
 _STEPS = 8
@@ -39,7 +42,8 @@ def named_there(tracker: Tracker, k: int, operand: Memory, where: Value, size: i
     if where[0] not in (OBJECT, ADDRESS) or operand.base == NONE or operand.segment:
         return None
     if where[2] and where[3]:
-        named = [(at, t, where[4] - value[4]) for at, t, value in _said(tracker) if value[:4] == where[:4]]
+        said = ((one, _said(tracker, one)) for one in _near(tracker, k) if one.whole)
+        named = [(one.at, one.type, where[4] - v[4]) for one, v in said if v is not None and v[:4] == where[:4]]
         named += _counted_by_sum(tracker, k, operand)
         named = named or [(k, t, where[4] - value[4]) for t, value in _given(tracker) if value[:4] == where[:4]]
     elif operand.index != NONE:
@@ -61,8 +65,8 @@ def _counted(tracker: Tracker, k: int, operand: Memory) -> Iterator[tuple[int, i
     """What variables say of addresses that are made of the same value as an operand's: from which instruction on, the
     type, and how far behind its begin the operand is."""
     mine = dict(_origins(tracker, k, operand.base))
-    for one, origins in _with_origins(tracker) if mine else ():
-        for origin, offset in origins:
+    for one in _near(tracker, k) if mine else ():
+        for origin, offset in _origins_of(tracker, one):
             if origin in mine:
                 yield one.at, one.type, operand.displacement + mine[origin] - offset - one.offset
                 break
@@ -70,24 +74,16 @@ def _counted(tracker: Tracker, k: int, operand: Memory) -> Iterator[tuple[int, i
 
 def _counted_by_sum(tracker: Tracker, k: int, operand: Memory) -> Iterator[tuple[int, int, int]]:
     """The same where both are made of one sum of two registers, as by who hands out what lies behind an index."""
-    mine: Sum | None = None
-    for one, sums in _with_sums(tracker):
-        mine = mine or _sum(tracker, k, operand)
-        if mine is not None and sums[0] == mine:
-            yield one.at, one.type, operand.displacement - sums[1] - one.offset
+    mine = _sum(tracker, k, operand)
+    for one in _near(tracker, k) if mine is not None else ():
+        made = _sum_of(tracker, one)
+        if made is not None and made[0] == mine:
+            yield one.at, one.type, operand.displacement - made[1] - one.offset
 
 
-def _with_sums(tracker: Tracker) -> "list[tuple[Named, tuple[Sum, int]]]":
-    """Where variables come to be in registers whose values are sums of two registers, and how far behind these."""
-    if tracker.sums is None:
-        found = ((one, _sum_of(tracker, one.at, one.register)) for one in _named(tracker))
-        tracker.sums = [(one, made) for one, made in found if made is not None]
-    return tracker.sums
-
-
-def _sum_of(tracker: Tracker, k: int, register: int) -> "tuple[Sum, int] | None":
-    """The sum of two registers that a register's value was made of, and how far it is behind that."""
-    origins = list(_origins(tracker, k, register))
+def _sum_of(tracker: Tracker, named: Named) -> "tuple[Sum, int] | None":
+    """The sum of two registers that a variable's register was made of, and how far it is behind that."""
+    origins = _origins_of(tracker, named)
     if not origins:
         return None
     (last, made_by), offset = origins[-1]
@@ -120,26 +116,30 @@ def _member(tracker: Tracker, found: dict[tuple[int, int], int], size: int) -> L
     return None
 
 
-def _named(tracker: Tracker) -> list[Named]:
-    """Where variables that lead to objects come to be in registers, or to be counted from them."""
+def _near(tracker: Tracker, k: int) -> list[Named]:
+    """Where variables that lead to objects come to be in registers, or to be counted from them; in a large function
+    those near an instruction."""
+    count = len(tracker.flow.instructions)
     if tracker.named is None:
-        tracker.named = list(_all_named(tracker)) if len(tracker.flow.instructions) <= _MOST else []
-    return tracker.named
+        tracker.named = sorted(_all_named(tracker)) if count <= _MOST else []
+    if count <= _WHOLE:
+        return tracker.named
+    low, high = (bisect_left(tracker.named, at, key=_at) for at in (k - _NEAR, k + _NEAR))
+    return tracker.named[low:high]
 
 
-def _said(tracker: Tracker) -> list[tuple[int, int, Value]]:
-    """The instructions and types of those that are what a register holds, with what was tracked of it before."""
-    if tracker.said is None:
-        before = ((one, _before_it_is_said(tracker, one.at, one.register)) for one in _named(tracker) if one.whole)
-        tracker.said = [(one.at, one.type, value) for one, value in before if value is not None]
-    return tracker.said
+def _said(tracker: Tracker, one: Named) -> Value | None:
+    """What was tracked of a variable's register before it came to be there."""
+    if one not in tracker.said:
+        tracker.said[one] = _before_it_is_said(tracker, one.at, one.register)
+    return tracker.said[one]
 
 
-def _with_origins(tracker: Tracker) -> "list[tuple[Named, list[tuple[Origin, int]]]]":
-    """The same with what their addresses were made of."""
-    if tracker.origins is None:
-        tracker.origins = [(one, list(_origins(tracker, one.at, one.register))) for one in _named(tracker)]
-    return tracker.origins
+def _origins_of(tracker: Tracker, one: Named) -> "list[tuple[Origin, int]]":
+    """What a variable's register was made of."""
+    if one not in tracker.origins:
+        tracker.origins[one] = list(_origins(tracker, one.at, one.register))
+    return tracker.origins[one]
 
 
 def _all_named(tracker: Tracker) -> Iterator[Named]:
@@ -162,7 +162,7 @@ def _object(graph: TypeGraph, pointer: int) -> int:
 def _given(tracker: Tracker) -> list[tuple[int, Value]]:
     """What addresses of which only an index is known are given as: to functions, and to pointers that are stored."""
     if tracker.given is None:
-        tracker.given = list(_all_given(tracker)) if len(tracker.flow.instructions) <= _MOST else []
+        tracker.given = list(_all_given(tracker)) if len(tracker.flow.instructions) <= _WHOLE else []
     return tracker.given
 
 
