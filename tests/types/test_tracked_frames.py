@@ -33,6 +33,18 @@ def test_a_slot_written_in_part_is_forgotten(fake: Fake, touched: Touched) -> No
     assert touched(text)[-1] == "?"
 
 
+@pytest.mark.parametrize(
+    ("change", "known"),
+    [("lock orq $0,-8(%rsp)", True), ("lock addl $0,-8(%rsp)", True), ("orq $1,-8(%rsp)", False)],
+)
+def test_a_barrier_between_threads_leaves_what_lies_there(
+    fake: Fake, touched: Touched, change: str, known: bool
+) -> None:
+    fake.takes((RDI, fake.node))
+    text = f"mov %rdi,-8(%rsp); {change}; mov -8(%rsp),%rax; mov 8(%rax),%rax; ret"
+    assert touched(text)[-1] == ("node.key" if known else "?")
+
+
 def test_a_callee_may_change_what_it_has_the_address_of(fake: Fake, touched: Touched) -> None:
     fake.takes((RSI, fake.node))
     text = "push %rsi; lea (%rsp),%rdi; call .+0x100; mov (%rsp),%rax; mov 8(%rax),%rax; ret"

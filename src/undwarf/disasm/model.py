@@ -80,7 +80,7 @@ class Action(IntEnum):
     STORE_PAIR = 19
     """two words from memory[0] on = left, right; both in left, a vector register, where right is NONE."""
     OR = 20
-    """destination = left | immediate."""
+    """destination = left | immediate; or memory[0] |= immediate, where both are NONE."""
     UPDATE = 21
     """memory[0] += left, or -= right, or += the immediate where both are NONE."""
     SHIFT_RIGHT = 22

@@ -78,6 +78,8 @@ def act(made: Instruction, native: Native, mnemonic: int) -> None:
         _widen(made, native, mnemonic, second, into, width)
     elif mnemonic in _UPDATES and first == OpKind.MEMORY and made.memory:
         _update(made, native, mnemonic, second)
+    elif mnemonic == Mnemonic.OR and first == OpKind.MEMORY and second in IMMEDIATES:
+        made.action, made.immediate, made.width = Action.OR, immediate_at(native, 1), made.memory[0].size
     elif mnemonic in _ARITHMETIC and width >= 4:
         _arithmetic(made, native, _ARITHMETIC[mnemonic], second, into, width)
     elif mnemonic == Mnemonic.OR and width >= 4 and second in IMMEDIATES:

@@ -21,6 +21,7 @@ from cython.cimports.undwarf.disasm.actions import (
     EXCHANGE,
     LEAVE,
     LOAD_PAIR,
+    OR,
     OTHER,
     POP,
     PUSH,
@@ -136,7 +137,8 @@ class Effects(Results):
         if flow in (CALL, INDIRECT_CALL):
             self.call(k, row, flow)
             return 0
-        if action in (OTHER, UPDATE):
+        destination = self.rows[row + ROW_DESTINATION]
+        if action in (OTHER, UPDATE) or (action == OR and destination < 0):
             self.stores(k, row)
             self._write(row, -1)
             return 0
@@ -148,7 +150,6 @@ class Effects(Results):
             elif action in (SET_IF_ZERO, SET_IF_NOT_ZERO):
                 self._write(row, -1)
             return 0
-        destination = self.rows[row + ROW_DESTINATION]
         if action in (PUSH, POP, LEAVE):
             value = self._on_stack(k, row, action)
             if action == POP:

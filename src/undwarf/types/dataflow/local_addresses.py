@@ -16,6 +16,7 @@ from cython.cimports.undwarf.disasm.actions import (
     COPY,
     LOAD,
     LOAD_PAIR,
+    OR,
     OTHER,
     SELECT,
     STORE,
@@ -209,7 +210,7 @@ class LocalAddresses:
         if action == OTHER and not self.rows[row + ROW_OPERANDS]:
             # Two registers are compared.
             return not (self.rows[row + ROW_WRITES] or self.rows[row + ROW_WRITES + 1])
-        if is_value or action not in (LOAD, STORE, LOAD_PAIR, STORE_PAIR, ADD_MEMORY, UPDATE, OTHER):
+        if is_value or action not in (LOAD, STORE, LOAD_PAIR, STORE_PAIR, ADD_MEMORY, UPDATE, OR, OTHER):
             return False
         m = self.rows[row + ROW_OPERAND] * OPERAND_WORDS
         through: cython.bint = False

@@ -4,7 +4,7 @@
 from typing import Any
 
 import cython
-from cython.cimports.undwarf.disasm.actions import STORE, STORE_PAIR, UPDATE
+from cython.cimports.undwarf.disasm.actions import OR, STORE, STORE_PAIR, UPDATE
 from cython.cimports.undwarf.disasm.template_words import (
     OPERAND_ACCESS,
     OPERAND_BASE,
@@ -395,6 +395,9 @@ class Memory(StackFrame):
         where: cython.int
         value: cython.int
         base: cython.longlong
+        if action in (OR, UPDATE) and left < 0 and right < 0 and not self.immediate(k, row):
+            # It stays as it is: a barrier between threads.
+            return 0
         for _operand in range(self.rows[row + ROW_OPERANDS]):
             if not self.operands[m + OPERAND_ACCESS] & 2:
                 m += OPERAND_WORDS
