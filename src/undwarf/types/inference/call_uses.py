@@ -414,7 +414,8 @@ class CallUses(InstructionUses):
                     slot.declared = added(slot.declared, target)
                     return
             self.frame.given.add(value[4])
-            return
+            if not value[2]:
+                return
         self._used_as(register, self.read(held, register), t)
 
     def _return(self, k: int, held: dict[int, Held | None]) -> None:
