@@ -47,5 +47,6 @@ cdef class Node:
     cdef public object summed
     cdef public bint read
     cdef public bint signed_part
+    cdef public bint unsigned_sum
     cdef public bint flows
     cdef public object beside

@@ -130,6 +130,8 @@ class Node:
         """It is a place that is read without an index."""
         self.signed_part: bool = False
         """What it is a part of, a sum or a difference, is used as a number with sign."""
+        self.unsigned_sum: bool = False
+        """The same without sign."""
         self.flows: bool = False
         """It goes somewhere else."""
         self.beside: Sequence[Node | int] = ()

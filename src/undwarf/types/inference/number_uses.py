@@ -57,6 +57,7 @@ class NumberUses(HeldValues):
             found.append(slot)
         for one in found:
             if isinstance(one, Node):
+                one.met = added(one.met, *(other for other in found if other is not one))
                 one.reckoned = True
                 one.numeric = one.numeric or calculates(made) == 2
         return tuple(found)
@@ -73,12 +74,11 @@ class NumberUses(HeldValues):
             each = held.get(register)
             if each is not None and not each[1] and each[2] == width:
                 each[0].take(sign)
-            if sign > 0:
-                # A sum has a sign where all its parts have.
-                for part in self._made_of.get(register, ()):
-                    if isinstance(part, Node) and part.key[0] == "slot" and part.key[2] == width:
-                        # The difference of two addresses has one as well.
-                        part.signed_part = True
+            for part in self._made_of.get(register, ()):
+                if isinstance(part, Node) and part.key[0] == "slot" and part.key[2] == width:
+                    # A sum has a sign where all its parts have. The difference of two addresses has one as well.
+                    part.signed_part = part.signed_part or sign > 0
+                    part.unsigned_sum = part.unsigned_sum or sign < 0
 
     def _pointed(self, value: Value | None) -> tuple[int, ...]:
         """The one type that a side of a comparison leads to; of text also where it leads somewhere inside of it."""

@@ -61,7 +61,8 @@ class Variables:
         found: dict[Node, int] = {}
         kept = [node for node in self._webs.nodes.values() if node.key[0] in ("slot", "cells")]
         for node in kept:
-            if node.signed_part and not (node.key[2] == graph.pointer_size and decided.leads.get(node)):
+            leads = node.key[2] == graph.pointer_size and decided.leads.get(node)
+            if node.signed_part and not leads and not self._meets_unsigned(node):
                 node.sign(1)
         for node in kept:
             t = self._own(node)
@@ -161,7 +162,9 @@ class Variables:
                 return VOID
             return integer(graph, size, signed=signed)
         if node.signs or copied:
-            return only if not node.signs and not self._goes_otherwise(node, only) else VOID
+            # Which part of a sum has no sign is not known.
+            unsure = bool(node.signs) or (node.unsigned_sum and self._is_signed(only))
+            return only if not unsure and not self._goes_otherwise(node, only) else VOID
         summed = {self._is_signed(t) for t in node.summed if graph.size(t) == size}
         if len(summed) != 1 or None in summed or self._meets_unsigned(node):
             return VOID
