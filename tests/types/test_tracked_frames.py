@@ -51,6 +51,13 @@ def test_a_callee_may_change_what_it_has_the_address_of(fake: Fake, touched: Tou
     assert touched(text)[-1] == "?"
 
 
+def test_a_loop_that_only_exceptions_lead_to_ends(fake: Fake, touched: Touched) -> None:
+    """Its begin is come to from its end alone, as far as code says; ``touched`` sees to it that all was followed."""
+    fake.takes((RDI, fake.node))
+    loop = "1: dec %r15; je 2f; lea 88(%r14),%rbx; mov %r14,%rdi; call .+99; mov %rbx,%r14; jmp 1b"
+    assert touched(f"mov 8(%rdi),%rax; ret; nop; {loop}; 2: mov 8(%rbx),%rax; ret") == ["node.key", "?"]
+
+
 def test_push_and_pop_keep_values(fake: Fake, touched: Touched) -> None:
     fake.takes((RDI, fake.node))
     assert touched("push %rdi; xor %edi,%edi; pop %rbx; mov 8(%rbx),%rax; ret") == ["node.key"]

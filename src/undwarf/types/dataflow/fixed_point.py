@@ -269,6 +269,8 @@ class FixedPoint(Effects):
                     if self.entries[2 * number + 1] < 0 and (roots[number] or last):
                         self._clear()
                         self._keep(number)
+                        # Where only a loop leads to itself, nothing is known of its first turn.
+                        self.ways[number] = 2
                         queued[i] = 1
                         at = min(at, i)
                 if at >= len(order):
