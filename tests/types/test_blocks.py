@@ -301,3 +301,11 @@ def test_what_prints_how_a_program_is_used_ends_what_is_known_of_nothing(tmp_pat
     named = resolver.binary.symbols.address_of_name
     found = {name: resolver.binary.never_returns(named(name)) for name in (b"usage", b"wrong", b"asked", b"main")}
     assert found == {b"usage": True, b"wrong": True, b"asked": False, b"main": False}
+
+
+def test_nothing_comes_to_a_loop_from_what_fills_the_space_before_it(tmp_path: Path) -> None:
+    code = assemble("mov %rdi,%rbx; jmp 1f; nop; 1: mov (%rbx),%rax; dec %rcx; jnz 1b; ret", tmp_path)
+    flow = FunctionFlow(MACHINE.listing(code, BASE), MACHINE)
+    loop = flow.index_of(flow.instructions[1].target or 0)
+    assert loop is not None and flow.blocks.is_padding(flow.blocks.of(loop - 1))
+    assert flow.blocks.makers(loop, 3, 100, None) == [0]

@@ -425,7 +425,8 @@ class Blocks:
                     found.append(-1)
                 for i in range(self.before[n], self.before[n + 1]):
                     one = self.before[self.count + 1 + i]
-                    if not seen[one]:
+                    # What fills the space before a loop is never run.
+                    if not seen[one] and not self.fills[one]:
                         seen[one] = 1
                         room[depth] = one
                         depth += 1
