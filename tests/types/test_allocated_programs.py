@@ -151,3 +151,37 @@ def test_behind_the_first_of_several_is_the_next_one(program: Path) -> None:
     found = told(program, "rowed")
     assert found >= {"struct item.weight", "struct item.kind", "struct crate.serial"}
     assert not found & {"struct crate.code", "struct crate.what.kind", "?"}
+
+
+@pytest.mark.parametrize(
+    ("then", "told"),
+    [
+        ("mov %rsi,(%rbx,%rdx,8); mov (%rbx,%rdx,8),%rax", True),
+        ("mov %rsi,8(%rbx,%rdx,8); mov (%rbx,%rdx,8),%rax", True),
+        # Nothing goes over it, or what is there has a header, or numbers.
+        ("mov %rsi,(%rbx); mov 8(%rbx),%rax", False),
+        ("mov %rsi,16(%rbx,%rdx,8); mov (%rbx),%rax", False),
+        ("mov %rsi,(%rbx,%rdx,8); mov %ecx,4(%rbx)", False),
+    ],
+)
+def test_a_row_of_pointers_is_told_by_what_is_stored_there(tmp_path: Path, then: str, told: bool) -> None:
+    """Optimizers take the structure apart that leads to it, and no variable does."""
+    fake = Fake()
+    code = assemble(f"mov $64,%edi; call 1f; mov %rax,%rbx; {then}; ret; 1: ret", tmp_path)
+    flow = FunctionFlow(MACHINE.listing(code, 0), MACHINE)
+    stored = flow.instructions.address_of(3)
+    fake.variables = [Place("p", fake.graph.pointer_to(fake.node), PlaceKind.REGISTER, 4, 0, stored, len(code))]
+    program = Program(fake, MACHINE, callee=lambda _address: Prototype("malloc", 0, ()))
+    found = allocated(Tracker(program, flow, 0, len(code)))
+    assert found == ({1: (0, fake.graph.pointer_to(fake.node), 0)} if told else {})
+
+
+def test_a_row_of_pointers_is_told_by_what_comes_to_a_loop_that_stores_them(tmp_path: Path) -> None:
+    fake = Fake()
+    loop = "1: mov %rbp,(%rbx,%rdx,8); mov 8(%rbx),%rbp; dec %rdx; jnz 1b"
+    code = assemble(f"mov $64,%edi; call 2f; mov %rax,%rbx; mov %rcx,%rbp; nop; {loop}; ret; 2: ret", tmp_path)
+    flow = FunctionFlow(MACHINE.listing(code, 0), MACHINE)
+    begin, end = (flow.instructions.address_of(k) for k in (4, 5))
+    fake.variables = [Place("p", fake.graph.pointer_to(fake.node), PlaceKind.REGISTER, 6, 0, begin, end)]
+    program = Program(fake, MACHINE, callee=lambda _address: Prototype("malloc", 0, ()))
+    assert allocated(Tracker(program, flow, 0, len(code))) == {1: (0, fake.graph.pointer_to(fake.node), 0)}

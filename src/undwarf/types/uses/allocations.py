@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Mapping
 from math import prod
 
-from undwarf.disasm import NONE, Action, Flow, Instruction, scan
+from undwarf.disasm import NONE, Action, Flow, Instruction, Memory, scan
 from undwarf.disasm.listing import TARGETED
 from undwarf.disasm.x86_64 import MACHINE
 from undwarf.disasm.x86_operands import RAX, RDI, RSI
@@ -18,6 +18,7 @@ from undwarf.types.dataflow.values import ADDRESS, FRAME, NUMBER, OBJECT, Value
 from undwarf.types.layouts.model import VOID, Kind, TypeGraph
 from undwarf.types.sources.calling import argument_registers
 from undwarf.types.sources.places import PlaceKind, Prototype
+from undwarf.types.uses.makers import makers
 from undwarf.types.uses.surroundings import expected
 
 __all__ = ["allocated", "with_allocated"]
@@ -39,6 +40,8 @@ _OF_RUST = (RDI,)
 _DIRECT_CALL = Flow.CALL | TARGETED
 _NUMBER = 4
 """Bytes of the smallest numbers that say how much."""
+_WORD = 8
+"""Bytes of a pointer."""
 _GENERAL = 16
 """Registers that hold addresses."""
 _IN_FRAME = 1 << 40
@@ -143,6 +146,10 @@ class _Call:
         self._holding = {RAX: 0}
         """How far behind it is what is held, by register, or place in the frame: its offset plus ``_IN_FRAME``."""
         self._used = False
+        self._stored: set[int] = set()
+        """What pointers lead to that are stored there."""
+        self._indexed = self._otherwise = False
+        """Whether words there are gone over by an index, from the first one on; whether else is there."""
 
     def leads(self) -> tuple[int, int]:
         """What lies where the returned pointer leads, or so many bytes behind that; void where that is not told, or
@@ -178,7 +185,7 @@ class _Call:
         if whole != VOID:
             return VOID, 0
         if inside[0] == VOID:
-            inside = self._made(), 0
+            inside = self._made() or self._pointers(), 0
         return inside if self._used else (VOID, 0)
 
     def array_of(self, t: int) -> int:
@@ -211,6 +218,37 @@ class _Call:
             if whole > 1 and graph.is_aggregate(target):
                 return target if self._room() == whole else VOID
         return VOID
+
+    def _pointers(self) -> int:
+        """A pointer, where all that is known to be there are pointers to one aggregate, gone over by an index: of a
+        structure that optimizers took apart no variable leads to its rows."""
+        graph = self._graph
+        stored = {graph.canonical(t): t for t in self._stored}
+        if len(stored) != 1 or not self._indexed or self._otherwise:
+            return VOID
+        pointer = graph.pointer_to(next(iter(stored.values())))
+        return pointer if self._fits(pointer, 0) else VOID
+
+    def _note_row(self, k: int, made: Instruction, operand: Memory, apart: int) -> None:
+        """Note what is done with a word of it, if it is one of a row of words."""
+        at = apart + operand.displacement
+        word = operand.size == _WORD and not at % _WORD and not operand.floating
+        if not word or (operand.index != NONE and operand.scale != _WORD):
+            self._otherwise = True
+            return
+        self._indexed = self._indexed or (operand.index != NONE and not at)
+        if made.action == _STORE and made.left != NONE:
+            # In a loop only what comes in its first turn may be known.
+            put = (one + 1 for one in makers(self._tracker, k, made.left) if one >= 0)
+            self._stored.update(t for at in (k, *put) for t in self._objects(at, made.left))
+
+    def _objects(self, k: int, register: int) -> Iterator[int]:
+        """The aggregates that variables say a register leads to before an instruction."""
+        instructions = self._tracker.flow.instructions
+        said = self._tracker.questions.said_of(register, instructions.address_of(k)) if k < len(instructions) else []
+        for value in said:
+            if value[0] == OBJECT and not value[2] and not value[4] and self._graph.is_aggregate(value[1]):
+                yield value[1]
 
     def _told(self, k: int, made: Instruction) -> list[tuple[int, int]]:
         """What variables, members, callees and the caller take a pointer to it, or to some bytes behind it, for."""
@@ -299,6 +337,7 @@ class _Call:
             if operand.access and operand.base in holding:
                 tracker.before(k)
                 self._used = self._used or self._is_unknown(tracker.address_of(k, number))
+                self._note_row(k, made, operand, holding[operand.base])
         if made.flow in (_CALL, _INDIRECT_CALL):
             for register in {*MACHINE.lost_in_calls, RAX}:
                 holding.pop(register, None)
