@@ -159,6 +159,13 @@ def test_fifo_and_device_are_not_opened(tmp_path: Path) -> None:
         assert image.problem == "not a regular file" or path.name == "urandom"
 
 
+def test_types_of_the_running_kernel_are_read_though_nobody_may_share_them(tmp_path: Path) -> None:
+    path = Path("/sys/kernel/btf/vmlinux")
+    if not os.access(path, os.R_OK):
+        pytest.skip("this kernel has no types of its own")
+    assert image_at(path, b"", finder(tmp_path)).problem == "not an ELF file"
+
+
 # symfs -----------------------------------------------------------------------------------------------------
 
 

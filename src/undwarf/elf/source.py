@@ -29,17 +29,22 @@ def map_regular_file(path: str) -> mmap.mmap:
         if status.st_size == 0:
             raise ElfError(f"cannot read {path}", "empty file")
         try:
-            if sys.version_info >= (3, 13):
-                return mmap.mmap(fd, status.st_size, access=mmap.ACCESS_READ, trackfd=False)
-            return mmap.mmap(fd, status.st_size, access=mmap.ACCESS_READ)
+            return _map(fd, status.st_size)
         except OSError as error:
             if error.errno != errno.EMFILE or not _allow_more_files():
                 raise
-            return mmap.mmap(fd, status.st_size, access=mmap.ACCESS_READ)
+            return _map(fd, status.st_size)
     except (OSError, ValueError, OverflowError) as error:
         raise ElfError(f"cannot read {path}", _reason(error)) from error
     finally:
         os.close(fd)
+
+
+def _map(fd: int, size: int) -> mmap.mmap:
+    # Kernels from 6.16 on share their own types (/sys/kernel/btf/vmlinux) with nobody.
+    if sys.version_info >= (3, 13):
+        return mmap.mmap(fd, size, mmap.MAP_PRIVATE, mmap.PROT_READ, trackfd=False)
+    return mmap.mmap(fd, size, mmap.MAP_PRIVATE, mmap.PROT_READ)
 
 
 def _open(path: str) -> int:
