@@ -42,8 +42,8 @@ from undwarf.types.layouts.kin import Kin
 from undwarf.types.layouts.locate import locate
 from undwarf.types.layouts.located import Located
 from undwarf.types.layouts.model import VOID
-from undwarf.types.layouts.virtual import has_method_table, is_method_table, virtual_base, virtual_base_behind
-from undwarf.types.layouts.wholes import covered
+from undwarf.types.layouts.virtual import is_method_table, virtual_base, virtual_base_behind
+from undwarf.types.layouts.wholes import is_last_before
 from undwarf.types.sources.calling import argument_registers, stack_arguments
 from undwarf.types.sources.place_table import WORDS, behind_calls, sorted_places, table_of
 from undwarf.types.sources.places import GlobalVariable, Place, PlaceKind, Prototype
@@ -324,7 +324,8 @@ class Questions:
             number = self.program.constant_at(where[4])
             if number is not None:
                 return (NUMBER, 0, 0, 0, max(-_ANY_INDEX, min(number, _ANY_INDEX)))
-        if isinstance(located, str) and self._is_last_before(where, size):
+        exact = where[0] == OBJECT and not where[2]
+        if isinstance(located, str) and exact and is_last_before(self.graph, where[1], where[4], size, self.embedders):
             located = locate(self.graph, where[1], self.graph.size(where[1]), where[4], size)
         if isinstance(located, str):
             return self._of_choices(where, size) or self._either(where, size)
@@ -334,17 +335,6 @@ class Questions:
         if t and self.graph.is_void_pointer(t):
             return ANYWHERE
         return self._pointer_at(located.type, located.offset, size)
-
-    def _is_last_before(self, where: Value, size: int) -> bool:
-        """Whether an address lies in what is before an object, as the last element before an iterator's end is: not
-        where the object may be a part of something that has else there."""
-        if where[0] != OBJECT or where[2] or not self.embedders.bases_only:
-            return False
-        graph, t = self.graph, where[1]
-        before = -graph.size(t) <= where[4] < 0 and size <= graph.size(t) and graph.is_aggregate(t)
-        if not before or has_method_table(graph, t) or any(at for _t, at in self.embedders.of(t)):
-            return False
-        return not covered(graph, t, where[4], self.embedders, spoken_of=False)
 
     def _of_choices(self, where: Value, size: int) -> Value | None:
         """What is loaded from one of several types, if it is an address at all: what their members lead to."""

@@ -7,11 +7,12 @@ from undwarf.types.layouts.arrays import array_at, goes_on, in_array_behind
 from undwarf.types.layouts.embedders import Embedders
 from undwarf.types.layouts.located import INCOMPLETE, Located, is_member
 from undwarf.types.layouts.model import TypeGraph
+from undwarf.types.layouts.virtual import has_method_table
 
 # Places by the ten thousand: past the named tuple's own way to be made.
 _as_it_is = tuple.__new__
 
-__all__ = ["around", "candidates", "covered", "in_array_around", "whole_around"]
+__all__ = ["around", "candidates", "covered", "in_array_around", "is_last_before", "whole_around"]
 
 _CANDIDATES = 16
 
@@ -191,6 +192,15 @@ def covered(graph: TypeGraph, t: int, offset: int, embedders: Embedders, *, spok
                 if beside < 0 or not graph.object_at(container, beside, t):
                     return True
     return False
+
+
+def is_last_before(graph: TypeGraph, t: int, offset: int, size: int, embedders: Embedders) -> bool:
+    """Whether an offset lies in what is before an object, as the last element before an iterator's end is: not where
+    the object may be a part of something that has else there."""
+    before = -graph.size(t) <= offset < 0 and size <= graph.size(t) and graph.is_aggregate(t)
+    if not before or not embedders.bases_only or has_method_table(graph, t) or any(at for _t, at in embedders.of(t)):
+        return False
+    return not covered(graph, t, offset, embedders, spoken_of=False)
 
 
 def _within(graph: TypeGraph, outer: Located, inner: Located) -> bool:

@@ -240,27 +240,21 @@ class _Call:
         if made.action == _STORE and made.left != NONE:
             # In a loop only what comes in its first turn may be known.
             put = (one + 1 for one in makers(self._tracker, k, made.left) if one >= 0)
-            self._stored.update(t for at in (k, *put) for t in self._objects(at, made.left))
+            there = (t for at in (k, *put) for t in self._objects(at, made.left))
+            self._stored.update(t for t in there if self._graph.is_aggregate(t))
 
     def _objects(self, k: int, register: int) -> Iterator[int]:
-        """The aggregates that variables say a register leads to before an instruction."""
+        """What variables say that a register leads to before an instruction."""
         instructions = self._tracker.flow.instructions
         said = self._tracker.questions.said_of(register, instructions.address_of(k)) if k < len(instructions) else []
-        for value in said:
-            if value[0] == OBJECT and not value[2] and not value[4] and self._graph.is_aggregate(value[1]):
-                yield value[1]
+        return (value[1] for value in said if value[0] == OBJECT and not value[2] and not value[4])
 
     def _told(self, k: int, made: Instruction) -> list[tuple[int, int]]:
         """What variables, members, callees and the caller take a pointer to it, or to some bytes behind it, for."""
         tracker, graph, holding = self._tracker, self._graph, self._holding
         questions = tracker.questions
-        pc = tracker.flow.instructions.address_of(k)
         found = [
-            (value[1], apart)
-            for register, apart in holding.items()
-            if register < _GENERAL
-            for value in questions.said_of(register, pc)
-            if value[0] == OBJECT and not value[2] and not value[4]
+            (t, apart) for register, apart in holding.items() if register < _GENERAL for t in self._objects(k, register)
         ]
         found += self._kept(k)
         pointer, apart = VOID, 0
