@@ -57,9 +57,11 @@ def test_blocks_say_what_instructions_say(seed: int) -> None:
         assert all(following(listing, k) == [k + 1] for k in inside[:-1])
         # Only first instructions are led to from elsewhere.
         assert [blocks.first(one) for one in blocks.successors(n)] == following(listing, inside[-1])
-        assert blocks.predecessors(n) == [one for one in range(count) if n in blocks.successors(one)]
+        ways = [one for one in range(count) if n in blocks.successors(one)]
+        # What fills space where something leads to is run.
+        assert blocks.is_padding(n) == (n > 0 and not ways and all(listing.is_padding(k) for k in inside))
+        assert blocks.predecessors(n) == [one for one in ways if not blocks.is_padding(one)]
         assert blocks.entered(n) == bool(blocks.predecessors(n))
-        assert blocks.is_padding(n) == all(listing.is_padding(k) for k in inside)
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -207,8 +209,7 @@ def test_what_ends_functions_ends_blocks_if_something_else_leads_behind(tmp_path
 
     flow = FunctionFlow(listing, MACHINE, may_not_return=may_not_return)
     load = next(k for k in range(len(listing)) if listing[k].memory and listing[k].memory[0].base == 5)
-    ways = [n for n in flow.blocks.predecessors(flow.block_of(load)) if not flow.blocks.is_padding(n)]
-    assert len(ways) == led_to and asked == [last]
+    assert len(flow.blocks.predecessors(flow.block_of(load))) == led_to and asked == [last]
 
 
 def test_calls_that_are_the_last_thing_in_functions_are_found_by_their_ends(tmp_path: Path) -> None:
@@ -308,4 +309,13 @@ def test_nothing_comes_to_a_loop_from_what_fills_the_space_before_it(tmp_path: P
     flow = FunctionFlow(MACHINE.listing(code, BASE), MACHINE)
     loop = flow.index_of(flow.instructions[1].target or 0)
     assert loop is not None and flow.blocks.is_padding(flow.blocks.of(loop - 1))
+    assert flow.blocks.makers(loop, 3, 100, None) == [0]
+    assert flow.blocks.predecessors(flow.blocks.of(loop)) == [0, flow.blocks.of(loop)]
+
+
+def test_what_is_run_through_on_the_way_to_a_loop_leads_there(tmp_path: Path) -> None:
+    code = assemble("mov %rdi,%rbx; test %rdi,%rdi; je 2f; nop; 1: mov (%rbx),%rax; dec %rcx; jnz 1b; 2: ret", tmp_path)
+    flow = FunctionFlow(MACHINE.listing(code, BASE), MACHINE)
+    loop = flow.index_of(flow.instructions[6].target or 0)
+    assert loop is not None and not flow.blocks.is_padding(flow.blocks.of(loop - 1))
     assert flow.blocks.makers(loop, 3, 100, None) == [0]

@@ -267,6 +267,10 @@ class Blocks:
                 one = ints[4 * count + 1 + k]
                 self.before[count + 1 + filled[one]] = n
                 filled[one] += 1
+        for n in range(count):
+            if n == 0 or self.before[n + 1] > self.before[n]:
+                # What fills the space before a loop that the function comes to from above is run.
+                self.fills[n] = 0
 
     @cython.cfunc
     def _behind_warnings(self) -> Any:
@@ -376,15 +380,15 @@ class Blocks:
         return [self.ints[begin + k] for k in range(self.ints[at], self.ints[at + 1])]
 
     def predecessors(self, number: cython.Py_ssize_t) -> list[int]:
-        """The blocks that one may follow."""
+        """The blocks that one may follow; padding, which is never run, is none."""
         self._check(number)
         begin: cython.Py_ssize_t = self.count + 1
-        return [self.before[begin + k] for k in range(self.before[number], self.before[number + 1])]
+        ways = [self.before[begin + k] for k in range(self.before[number], self.before[number + 1])]
+        return [one for one in ways if not self.fills[one]]
 
     def entered(self, number: cython.Py_ssize_t) -> bool:
         """Whether another block leads to one."""
-        self._check(number)
-        return bool(self.before[number + 1] > self.before[number])
+        return bool(self.predecessors(number))
 
     def of(self, k: cython.Py_ssize_t) -> int:
         """The number of the block of an instruction."""
