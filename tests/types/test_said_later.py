@@ -10,6 +10,7 @@ from undwarf.disasm.x86_64 import MACHINE
 from undwarf.types.dataflow.flow import FunctionFlow
 from undwarf.types.dataflow.program import Program
 from undwarf.types.dataflow.tracking import Tracker
+from undwarf.types.layouts.model import Kind, TypeRecord
 from undwarf.types.sources.places import Place, PlaceKind
 from undwarf.types.uses.said_later import said_later
 
@@ -84,3 +85,25 @@ def test_where_all_ways_meet_again_a_register_holds_the_same(fake: Fake, tmp_pat
     assert told(fake, text.format("xor %edx,%edx"), tmp_path) == "node.key"
     # Something else is there on one of them.
     assert told(fake, text.format("xor %eax,%eax"), tmp_path) == "?"
+
+
+@pytest.mark.parametrize(
+    ("further", "low", "expected"),
+    [
+        ("lea 1(%rax),%rbx", 7, "char."),
+        ("mov %rax,%rbx; add $3,%rbx", 10, "char."),
+        ("mov %rax,%rbx; sub $3,%rbx", 10, "char."),
+        ("lea 1(%rax,%rdx),%rbx", 8, "?"),
+        ("mov %rax,%rbx; add %rdx,%rbx", 9, "?"),
+        ("lea 1(%rax),%ebx", 6, "?"),
+        ("mov %rax,%rbx; add $3,%ebx", 9, "?"),
+    ],
+)
+def test_text_is_such_some_characters_before(fake: Fake, tmp_path: Path, further: str, low: int, expected: str) -> None:
+    said(fake, RBX, low, t=fake.graph.add(TypeRecord(Kind.INT, "char", 1)))
+    assert told(fake, f"movzbl (%rax),%ecx; {further}; nop; ret", tmp_path) == expected
+
+
+def test_an_object_is_not_where_a_variable_leads_to_the_next(fake: Fake, tmp_path: Path) -> None:
+    said(fake, RBX, 8)
+    assert told(fake, f"{FIRST}; lea 24(%rax),%rbx; nop; ret", tmp_path) == "?"

@@ -2,12 +2,13 @@
 """What an operand touches, told by a variable that is said only further on to be in its base register.
 
 Compilers lose what a variable holds where two ways meet, and say it again on the ways from there. As long as nothing is
-put into the register, or into a copy of it, it holds the same before.
+put into the register, or into a copy of it, it holds the same before. A pointer to numbers, as to characters of text,
+may be some further on by then.
 """
 
-from undwarf.disasm import NONE, Action, Flow, Memory
+from undwarf.disasm import NONE, Action, Flow, Instruction, Memory
 from undwarf.types.dataflow.tracking import Tracker
-from undwarf.types.dataflow.values import OBJECT
+from undwarf.types.dataflow.values import OBJECT, Value
 from undwarf.types.layouts.located import Located, begins
 
 __all__ = ["said_later"]
@@ -38,27 +39,21 @@ def _said(tracker: Tracker, k: int, register: int) -> set[tuple[int, int]]:
     instructions, blocks = tracker.flow.instructions, tracker.flow.blocks
     found: set[tuple[int, int]] = set()
     left = _AHEAD
-    ways = [(blocks.of(k), k, frozenset((register,)))]
-    met: dict[int, dict[int, frozenset[int]]] = {}
+    ways = [(blocks.of(k), k, {register: 0})]
+    met: dict[int, dict[int, dict[int, int]]] = {}
     while ways and left > 0:
         number, at, held = ways.pop()
         end = blocks.end(number)
         while at < end and held and left > 0:
-            made = instructions[at]
-            copied = made.action == Action.COPY and made.width == 8 and made.left in held
-            held -= set(made.writes)
-            if copied:
-                held |= {made.destination}
-            if made.flow in _CALLS:
-                held -= set(tracker.questions.calls.lost)
+            held = _behind(tracker, instructions[at], held)
             at, left = at + 1, left - 1
             if at < end:
                 pc, follow = instructions.address_of(at), instructions[at]
                 # What is said from where a register is filled on is said of what comes into it.
-                kept = held - (set(follow.writes) - set(follow.reads))
-                told = [value for one in kept for value in tracker.questions.said_of(one, pc)]
+                kept = held.keys() - (set(follow.writes) - set(follow.reads))
+                told = [(value, held[one]) for one in kept for value in tracker.questions.said_of(one, pc)]
                 if told:
-                    found.update((value[1], value[4]) for value in told if value[0] == OBJECT and not value[2])
+                    found.update((value[1], value[4]) for value, apart in told if _is_said(tracker, value, apart))
                     break
         else:
             for one in blocks.successors(number) if held and at == end else ():
@@ -66,5 +61,28 @@ def _said(tracker: Tracker, k: int, register: int) -> set[tuple[int, int]]:
                 come[number] = held
                 if not blocks.roots[one] and come.keys() == set(blocks.predecessors(one)):
                     # What all ways to it are come from here holds the same on each of them.
-                    ways.append((one, blocks.first(one), frozenset.intersection(*come.values())))
+                    same = set.intersection(*(set(each.items()) for each in come.values()))
+                    ways.append((one, blocks.first(one), dict(same)))
     return found
+
+
+def _behind(tracker: Tracker, made: Instruction, held: dict[int, int]) -> dict[int, int]:
+    """The registers that hold the pointer, or so many bytes more, behind an instruction."""
+    kept = {one: apart for one, apart in held.items() if one not in made.writes}
+    if made.action == Action.COPY and made.width == 8 and made.left in held:
+        kept[made.destination] = held[made.left]
+    elif made.action == Action.ADDRESS and made.width == 8 and made.memory[0].index == NONE:
+        base = made.memory[0].base
+        kept.update({made.destination: held[base] + made.memory[0].displacement} if base in held else {})
+    elif made.action in (Action.ADD, Action.SUBTRACT) and made.width == 8 and made.left in held and made.right == NONE:
+        more = made.immediate if made.action == Action.ADD else -made.immediate
+        kept[made.destination] = held[made.left] + more
+    lost = tracker.questions.calls.lost if made.flow in _CALLS else ()
+    return {one: apart for one, apart in kept.items() if one not in lost}
+
+
+def _is_said(tracker: Tracker, value: Value, apart: int) -> bool:
+    """Whether what a variable leads to is what lies so many bytes before as well: numbers lie in a row."""
+    graph = tracker.graph
+    size = graph.size(value[1]) if apart and graph.is_scalar(value[1]) else 0
+    return value[0] == OBJECT and not value[2] and (not apart or (size > 0 and not apart % size))
