@@ -405,7 +405,7 @@ class Operands:
         if operand.index == NONE or operand.scale < size or not is_of_smaller(self._graph, place.type, size):
             located = locate(self._graph, place.type, where[2], offset, whole if wider else size)
         if isinstance(located, str) and where[2]:
-            other = copied(tracker, k, operand, place.type, offset, size)
+            other = copied(tracker, k, operand, place.type, offset, where[2], size)
             # Or another variable goes through the bytes of this one.
             other = (
                 other or in_variable(tracker, k, operand, size) or self._one_on_frame(tracker, k, operand, where, size)

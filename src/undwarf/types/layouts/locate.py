@@ -87,8 +87,9 @@ def locate(
     arrays = [
         (at, stride)
         for at, stride, total in graph.arrays(t)
-        if step == stride and size <= stride
-        if (step < total and not at + total < offset < whole) or (at <= offset and stands_for_more(graph, t, at, total))
+        if size <= stride and not step % stride
+        if (step == stride < total and not at + total < offset < whole)
+        or (at <= offset and stands_for_more(graph, t, at, total))
     ]
     if len(arrays) == 1:
         at, stride = arrays[0]

@@ -70,7 +70,7 @@ def touched(tracker: Tracker, k: int, operand: Memory, where: Value, size: int) 
         if not isinstance(found, str) and _in_one_array(tracker, operand, base, where, found):
             return _by_index(tracker, operand, where) or _unbiased(tracker, k, operand, where, size) or found
         of = questions.variable_of(where) if where[0] == ADDRESS else (where[1], where[4])
-        words = copied(tracker, k, operand, *of, size) if of is not None and isinstance(found, str) else None
+        words = copied(tracker, k, operand, *of, where[2], size) if of is not None and isinstance(found, str) else None
         words = words or in_variable_behind(tracker, k, operand, base, where, size)
         other = words or in_variable(tracker, k, operand, size) or _of_element(tracker, operand, base, size)
         other = other or _at_first_turn(tracker, operand, base, where, size)
@@ -127,15 +127,18 @@ def touched(tracker: Tracker, k: int, operand: Memory, where: Value, size: int) 
     return _OUTSIDE
 
 
-def copied(tracker: Tracker, k: int, operand: Memory, t: int, offset: int, size: int) -> Located | None:
-    """The first word of an object that an operand goes through word by word, where words of another one are accessed by
-    the same index."""
-    if operand.index == NONE or operand.scale != size:
+def copied(tracker: Tracker, k: int, operand: Memory, t: int, offset: int, step: int, size: int) -> Located | None:
+    """The first word of an object that an operand goes through word by word, in steps of some bytes, where words of
+    another one are accessed by the same index."""
+    if operand.index == NONE or size not in (operand.scale, step):
         return None
     instructions = tracker.flow.instructions
     for at in range(max(0, k - _BESIDE), min(k + _BESIDE, len(instructions))):
         for one in instructions[at].memory:
-            if (one.index, one.scale, one.size) == (operand.index, size, size) and one.base not in (operand.base, NONE):
+            if (one.index, one.scale, one.size) == (operand.index, operand.scale, size) and one.base not in (
+                operand.base,
+                NONE,
+            ):
                 return in_words(tracker.graph, t, size, offset, size)
     return None
 
