@@ -19,6 +19,7 @@ from undwarf.types.layouts.virtual import is_method_table
 from undwarf.types.layouts.wholes import candidates, whole_around
 from undwarf.types.sources.places import Place, TypeSource
 from undwarf.types.uses.aliases import made_of_same
+from undwarf.types.uses.brought import brought_there
 from undwarf.types.uses.casts import read_as
 from undwarf.types.uses.characters import by_sign, in_a_row, in_said_array, leads_on, only_bytes, said_to_be_bytes
 from undwarf.types.uses.dispatches import table_at
@@ -336,6 +337,7 @@ class Operands:
             located = located or made_of_same(tracker, k, operand, size)
             if located is None and tracker.has_variables:
                 located = as_far_away(tracker, operand, size) or said_later(tracker, k, operand, size)
+                located = located or brought_there(tracker, k, operand, size)
             described = tracker.has_variables or self._source.describes(tracker.flow.instructions.address)
             return self._typed(made, operand, size, located or (NOTHING_KNOWN if described else _NO_TYPES), "variable")
         place, offset = found
