@@ -26,6 +26,9 @@ static inline unsigned four(const unsigned char *p)
 { unsigned x; memcpy(&x, p, 4); return __builtin_bswap32(x); }
 NOINLINE unsigned read_four(struct page *p) { return four(p->data) + 1; }
 NOINLINE void write_four(struct page *p, unsigned n) { n = __builtin_bswap32(n); memcpy(p->data, &n, 4); }
+NOINLINE void write_behind_call(struct page *p, long at, const unsigned char *from, long n, unsigned child)
+{ child = __builtin_bswap32(child); __asm__ volatile("" : "+r"(child));
+  memcpy(p->data, from, n); memcpy(p->data + at, &child, 4); }
 NOINLINE void write_text(struct page *p) { memcpy(p->text, "unistr('", 8); }
 struct head { char name[16], date[12]; };
 NOINLINE long trimmed(struct head *h)
@@ -96,6 +99,7 @@ int main(int argc, char **argv)
   struct page *first = 0; argc += answered(&p, &first);
   argc += is_header(&p) + kept(&p, -argc) + chosen(&p, argc) + parted(&p, argc);
   argc += trimmed(malloc(99)); write_label(&p); argc += *write_behind(malloc(99));
+  write_behind_call(&p, 4, p.data, argc, 9);
   return read_four(&p) + is_text(&p) + either(&q) + pooled(&p, argc); }
 """
 COMPILERS = [("gcc", "-O1"), ("gcc", "-O2"), ("clang", "-O1"), ("clang", "-O2")]
@@ -115,6 +119,8 @@ def test_a_number_whose_bytes_are_turned_around_is_bytes(program: Path) -> None:
     # The value that is put together has a place as a variable of GCC's.
     assert told(program, "read_four", 4) <= {"unsigned char", "unsigned int"}
     assert told(program, "write_four", 4) <= {"unsigned char", "unsigned int"}
+    # It stays where it is while something is called.
+    assert told(program, "write_behind_call", 4) == {"unsigned char"}
 
 
 def test_text_that_is_stored_or_compared_is_characters(program: Path) -> None:

@@ -134,7 +134,7 @@ def _is_address(tracker: Tracker, k: int, register: int) -> bool:
         if value is not None and value[0] != NUMBER:
             # The member that it went into said so.
             return True
-        if register in made.writes or made.flow in _CALLS:
+        if _changes(tracker, made, register):
             break
     return False
 
@@ -216,7 +216,7 @@ def _constant(tracker: Tracker, k: int, register: int) -> int | None:
         made = tracker.flow.instructions[at]
         if register in made.writes:
             return made.immediate if made.action == _CONSTANT else None
-        if made.flow in _CALLS:
+        if _changes(tracker, made, register):
             break
     return None
 
@@ -242,9 +242,14 @@ def _goes_to_bytes(tracker: Tracker, k: int, register: int, size: int) -> bool:
                 tracker.before(at)
                 return made.memory[0].size == size and _leads_to_bytes(tracker.graph, tracker.address_of(at, 0))
             return any(_comes_from_bytes(tracker, at, one, size) for one in _compared(made) if one != register)
-        if register in made.writes or made.flow in _CALLS:
+        if _changes(tracker, made, register):
             break
     return False
+
+
+def _changes(tracker: Tracker, made: Instruction, register: int) -> bool:
+    """Whether an instruction puts something else into a register, or calls what may do so."""
+    return register in made.writes or (made.flow in _CALLS and register in tracker.questions.calls.lost)
 
 
 def _compared(made: Instruction) -> list[int]:
@@ -264,7 +269,7 @@ def _comes_from_bytes(tracker: Tracker, k: int, register: int, size: int) -> boo
         if made.action == _LOAD and made.destination == register:
             tracker.before(at)
             return made.memory[0].size == size and _leads_to_bytes(tracker.graph, tracker.address_of(at, 0))
-        if register in made.writes or made.flow in _CALLS:
+        if _changes(tracker, made, register):
             break
     return False
 
