@@ -29,6 +29,15 @@ NOINLINE void write_four(struct page *p, unsigned n) { n = __builtin_bswap32(n);
 NOINLINE void write_behind_call(struct page *p, long at, const unsigned char *from, long n, unsigned child)
 { child = __builtin_bswap32(child); __asm__ volatile("" : "+r"(child));
   memcpy(p->data, from, n); memcpy(p->data + at, &child, 4); }
+NOINLINE void write_three(struct page *p, long at, unsigned n)
+{ unsigned short low = n; memcpy(p->data + at, &low, 2); p->data[at + 2] = n >> 16; }
+NOINLINE unsigned read_three(struct page *p, long at)
+{ unsigned short low; memcpy(&low, p->data + at, 2); return low + ((unsigned)p->data[at + 2] << 16); }
+NOINLINE long repeated(struct page *p, long at, long last, long other)
+{ for (unsigned a, b; at < last; at += 3)
+  { memcpy(&a, p->data + at, 4); memcpy(&b, p->text + other, 4); do if (a == b) return at;
+    while (++other & 3); }
+  return -1; }
 NOINLINE void write_text(struct page *p) { memcpy(p->text, "unistr('", 8); }
 struct head { char name[16], date[12]; };
 NOINLINE long trimmed(struct head *h)
@@ -99,7 +108,8 @@ int main(int argc, char **argv)
   struct page *first = 0; argc += answered(&p, &first);
   argc += is_header(&p) + kept(&p, -argc) + chosen(&p, argc) + parted(&p, argc);
   argc += trimmed(malloc(99)); write_label(&p); argc += *write_behind(malloc(99));
-  write_behind_call(&p, 4, p.data, argc, 9);
+  write_behind_call(&p, 4, p.data, argc, 9); write_three(&p, argc, argc); argc += read_three(&p, argc);
+  argc += repeated(&p, argc, 9, argc);
   return read_four(&p) + is_text(&p) + either(&q) + pooled(&p, argc); }
 """
 COMPILERS = [("gcc", "-O1"), ("gcc", "-O2"), ("clang", "-O1"), ("clang", "-O2")]
@@ -121,6 +131,15 @@ def test_a_number_whose_bytes_are_turned_around_is_bytes(program: Path) -> None:
     assert told(program, "write_four", 4) <= {"unsigned char", "unsigned int"}
     # It stays where it is while something is called.
     assert told(program, "write_behind_call", 4) == {"unsigned char"}
+
+
+def test_a_number_of_three_bytes_is_bytes(program: Path) -> None:
+    assert told(program, "write_three", 2) == told(program, "write_three", 1) == {"unsigned char"}
+    assert told(program, "read_three", 2) == told(program, "read_three", 1) == {"unsigned char"}
+
+
+def test_bytes_that_are_compared_with_bytes_in_a_loop_stay_bytes(program: Path) -> None:
+    assert told(program, "repeated", 4) <= {"unsigned char", "char"}
 
 
 def test_text_that_is_stored_or_compared_is_characters(program: Path) -> None:

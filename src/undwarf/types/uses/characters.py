@@ -8,20 +8,26 @@ so too where nothing says otherwise: that the number leads somewhere, is changed
 pointed to.
 """
 
+from collections.abc import Iterator
+
 from undwarf.disasm import NONE, Action, Flow, Instruction, Memory
 from undwarf.disasm.x86_properties import bytes_read, compares, differs, immediate_of, multiplies, turned_around
 from undwarf.types.dataflow.tracking import Tracker
 from undwarf.types.dataflow.values import NUMBER, OBJECT, Value
 from undwarf.types.layouts.located import Located
 from undwarf.types.layouts.model import VOID, TypeGraph
+from undwarf.types.uses.makers import makers
 
 __all__ = ["by_sign", "in_a_row", "in_said_array", "leads_on", "only_bytes", "said_to_be_bytes"]
 
 _LOAD, _STORE, _CONSTANT = Action.LOAD, Action.STORE, Action.CONSTANT
+_SHIFT_LEFT, _SHIFT_RIGHT = Action.SHIFT_LEFT, Action.SHIFT_RIGHT
 
 _NEAR = 12
 """Instructions before one, and behind it, that are looked at."""
 _SIZES = (2, 4, 8)
+_WAYS = 4
+"""Instructions that put something into one register."""
 _SHORTEST = 4
 """Characters that are no number."""
 _BESIDE = 4
@@ -49,9 +55,9 @@ def in_a_row(tracker: Tracker, k: int, number: int, where: Value, size: int) -> 
         # Who begins in the middle of what is said to be bytes by their use alone may mean a member of something.
         return None
     if not found and made.action == _LOAD and made.memory[number].size == size:
-        found = _goes_to_bytes(tracker, k, made.destination, size)
+        found = _goes_to_bytes(tracker, k, made.destination, size) or _goes_on(tracker, k, made.memory[number], size)
     elif not found and made.action == _STORE and made.left >= 0:
-        found = _comes_from_bytes(tracker, k, made.left, size)
+        found = _comes_from_bytes(tracker, k, made.left, size) or _goes_on(tracker, k, made.memory[number], size)
     elif not found and compares(made):
         found = any(_comes_from_bytes(tracker, k, one, size) for one in _compared(made))
     tracker.before(k)
@@ -229,8 +235,7 @@ def _are_characters(value: int, size: int) -> bool:
 def _goes_to_bytes(tracker: Tracker, k: int, register: int, size: int) -> bool:
     """Whether the bytes of a number in a register are turned around behind an instruction, or go to where bytes are."""
     instructions = tracker.flow.instructions
-    end = tracker.flow.blocks.end(tracker.flow.blocks.of(k))
-    for at in range(k + 1, min(k + 1 + _NEAR, end)):
+    for at in _on_the_way(tracker, k):
         made = instructions[at]
         if turned_around(made) == (register, size):
             return True
@@ -247,6 +252,22 @@ def _goes_to_bytes(tracker: Tracker, k: int, register: int, size: int) -> bool:
     return False
 
 
+def _on_the_way(tracker: Tracker, k: int) -> Iterator[int]:
+    """The instructions near another one behind it, as long as there is one way only."""
+    blocks = tracker.flow.blocks
+    number = blocks.of(k)
+    at = k + 1
+    for _left in range(_NEAR):
+        if at == blocks.end(number):
+            ways = blocks.successors(number)
+            if len(ways) != 1:
+                return
+            number = ways[0]
+            at = blocks.first(number)
+        yield at
+        at += 1
+
+
 def _changes(tracker: Tracker, made: Instruction, register: int) -> bool:
     """Whether an instruction puts something else into a register, or calls what may do so."""
     return register in made.writes or (made.flow in _CALLS and register in tracker.questions.calls.lost)
@@ -260,18 +281,43 @@ def _compared(made: Instruction) -> list[int]:
 
 def _comes_from_bytes(tracker: Tracker, k: int, register: int, size: int) -> bool:
     """Whether the bytes of a number in a register were turned around before an instruction, or loaded from bytes."""
-    instructions = tracker.flow.instructions
-    first = tracker.flow.blocks.first(tracker.flow.blocks.of(k))
-    for at in range(k - 1, max(first, k - _NEAR) - 1, -1):
+    ways = makers(tracker, k, register)
+    return 0 < len(ways) <= _WAYS and all(at >= 0 and _is_of_bytes(tracker, at, register, size) for at in ways)
+
+
+def _is_of_bytes(tracker: Tracker, at: int, register: int, size: int) -> bool:
+    """Whether an instruction turns the bytes of a number in a register around, or loads it from bytes."""
+    made = tracker.flow.instructions[at]
+    if turned_around(made) == (register, size):
+        return True
+    if made.action != _LOAD or made.destination != register or made.memory[0].size != size:
+        return False
+    tracker.before(at)
+    return _leads_to_bytes(tracker.graph, tracker.address_of(at, 0))
+
+
+def _goes_on(tracker: Tracker, k: int, operand: Memory, size: int) -> bool:
+    """Whether a number is more bytes than are loaded or stored at once: its higher ones lie right behind these."""
+    instructions, blocks = tracker.flow.instructions, tracker.flow.blocks
+    number, action = blocks.of(k), instructions[k].action
+    behind, registers = operand.displacement + size, {operand.base, operand.index}
+    for at in range(max(blocks.first(number), k - _NEAR), min(blocks.end(number), k + 1 + _NEAR)):
         made = instructions[at]
-        if turned_around(made) == (register, size):
-            return True
-        if made.action == _LOAD and made.destination == register:
-            tracker.before(at)
-            return made.memory[0].size == size and _leads_to_bytes(tracker.graph, tracker.address_of(at, 0))
-        if _changes(tracker, made, register):
-            break
+        other = made.memory[0] if made.action == action and made.memory else operand
+        if other.size >= size or (other.displacement, other.scale) != (behind, operand.scale):
+            continue
+        if {other.base, other.index} != registers:
+            continue
+        if action == _STORE:
+            last = blocks.maker_within(at, made.left, None) if made.left >= 0 else -1
+            return last >= 0 and _shifts(instructions[last], _SHIFT_RIGHT, size)
+        return _shifts(instructions[_next_with(tracker, at, made.destination)], _SHIFT_LEFT, size)
     return False
+
+
+def _shifts(made: Instruction, action: Action, size: int) -> bool:
+    """Whether an instruction shifts a number by so many bytes."""
+    return made.action == action and made.right == NONE and made.immediate == 8 * size
 
 
 def in_said_array(tracker: Tracker, k: int, operand: Memory, size: int) -> Located | None:

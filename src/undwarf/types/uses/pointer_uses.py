@@ -64,6 +64,8 @@ def meant(tracker: Tracker, k: int, operand: Memory, where: Value, size: int) ->
         found = [t for t in found if where[2] or where[4] < _FAR or not graph.is_scalar(t)] or found
         if not base[4] and not base[2]:
             found = [t for t in found if all(_same(graph, t, one) for one in known.values())]
+            # Not only a part, or something around it.
+            found = [t for t in found if graph.canonical(t) in known] or found
         all_of_it = {own, *(one._replace(offset=one.offset + base[4]) for one in uses.touched)}
         if len(found) > 1 and (len(all_of_it) > 1 or size > _POINTER) and not where[2]:
             # Several members are seldom copied at once.
