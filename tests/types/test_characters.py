@@ -38,6 +38,9 @@ NOINLINE long repeated(struct page *p, long at, long last, long other)
   { memcpy(&a, p->data + at, 4); memcpy(&b, p->text + other, 4); do if (a == b) return at;
     while (++other & 3); }
   return -1; }
+NOINLINE double number_in(const char *text, const char *point)
+{ char room[100]; if (!point || strlen(text) > 90) return 0; strcpy(room, text); room[point - text] = *strerror(9);
+  return strtod(room, 0); }
 NOINLINE void write_text(struct page *p) { memcpy(p->text, "unistr('", 8); }
 struct head { char name[16], date[12]; };
 NOINLINE long trimmed(struct head *h)
@@ -109,7 +112,7 @@ int main(int argc, char **argv)
   argc += is_header(&p) + kept(&p, -argc) + chosen(&p, argc) + parted(&p, argc);
   argc += trimmed(malloc(99)); write_label(&p); argc += *write_behind(malloc(99));
   write_behind_call(&p, 4, p.data, argc, 9); write_three(&p, argc, argc); argc += read_three(&p, argc);
-  argc += repeated(&p, argc, 9, argc);
+  argc += number_in(*argv, strchr(*argv, '/')); argc += repeated(&p, argc, 9, argc);
   return read_four(&p) + is_text(&p) + either(&q) + pooled(&p, argc); }
 """
 COMPILERS = [("gcc", "-O1"), ("gcc", "-O2"), ("clang", "-O1"), ("clang", "-O2")]
@@ -140,6 +143,10 @@ def test_a_number_of_three_bytes_is_bytes(program: Path) -> None:
 
 def test_bytes_that_are_compared_with_bytes_in_a_loop_stay_bytes(program: Path) -> None:
     assert told(program, "repeated", 4) <= {"unsigned char", "char"}
+
+
+def test_text_that_is_copied_to_the_stack_is_characters(program: Path) -> None:
+    assert told(program, "number_in", 4) | told(program, "number_in", 2) <= {"char", "char[]"}
 
 
 def test_text_that_is_stored_or_compared_is_characters(program: Path) -> None:

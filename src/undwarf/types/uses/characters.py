@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from undwarf.disasm import NONE, Action, Flow, Instruction, Memory
 from undwarf.disasm.x86_properties import bytes_read, compares, differs, immediate_of, multiplies, turned_around
 from undwarf.types.dataflow.tracking import Tracker
-from undwarf.types.dataflow.values import NUMBER, OBJECT, Value
+from undwarf.types.dataflow.values import ADDRESS, FRAME, NUMBER, OBJECT, Value
 from undwarf.types.layouts.located import Located
 from undwarf.types.layouts.model import VOID, TypeGraph
 from undwarf.types.uses.makers import makers
@@ -177,6 +177,20 @@ def _leads_to_bytes(graph: TypeGraph, where: Value | None) -> bool:
     return where is not None and where[0] == OBJECT and graph.is_scalar(where[1]) and graph.size(where[1]) == 1
 
 
+def _is_among_bytes(tracker: Tracker, k: int) -> bool:
+    """Whether the first operand of an instruction, before which the tracker stands, is where bytes are: behind a
+    pointer to them, or in a variable that is an array of them."""
+    graph, where = tracker.graph, tracker.address_of(k, 0)
+    if where is None or where[0] not in (FRAME, ADDRESS):
+        return _leads_to_bytes(graph, where)
+    if where[0] == ADDRESS:
+        named = tracker.questions.variable_of(where)
+    else:
+        found = tracker.stack_variable(k, where[4])
+        named = (found[0].type, found[1]) if found is not None else None
+    return named is not None and graph.is_array(named[0]) and graph.stride(named[0]) == 1
+
+
 def _is_text(tracker: Tracker, k: int, number: int, size: int) -> bool:
     """Whether what is compared with bytes, or stored there, is always the same characters."""
     made = tracker.flow.instructions[k]
@@ -241,11 +255,11 @@ def _goes_to_bytes(tracker: Tracker, k: int, register: int, size: int) -> bool:
             return True
         if made.action == _STORE and made.left == register and made.memory[0].size == size:
             tracker.before(at)
-            return _leads_to_bytes(tracker.graph, tracker.address_of(at, 0))
+            return _is_among_bytes(tracker, at)
         if register in _compared(made) and compares(made):
             if made.memory:
                 tracker.before(at)
-                return made.memory[0].size == size and _leads_to_bytes(tracker.graph, tracker.address_of(at, 0))
+                return made.memory[0].size == size and _is_among_bytes(tracker, at)
             return any(_comes_from_bytes(tracker, at, one, size) for one in _compared(made) if one != register)
         if _changes(tracker, made, register):
             break
@@ -293,7 +307,7 @@ def _is_of_bytes(tracker: Tracker, at: int, register: int, size: int) -> bool:
     if made.action != _LOAD or made.destination != register or made.memory[0].size != size:
         return False
     tracker.before(at)
-    return _leads_to_bytes(tracker.graph, tracker.address_of(at, 0))
+    return _is_among_bytes(tracker, at)
 
 
 def _goes_on(tracker: Tracker, k: int, operand: Memory, size: int) -> bool:
