@@ -16,6 +16,7 @@ from undwarf.types.layouts.located import Located
 from undwarf.types.layouts.model import Kind, TypeRecord
 from undwarf.types.operands import Operands
 from undwarf.types.sources.places import GlobalVariable, Place, PlaceKind
+from undwarf.types.uses.characters import in_a_row
 
 SOURCE = r"""
 #include <stdlib.h>
@@ -267,6 +268,23 @@ def test_numbers_of_two_sizes_in_characters_are_what_variables_say_is_there(tmp_
         found = operands.resolve(tracker, 5, made, 0, made.memory[0])
         assert (found.type, found.size) == (said, 4)
         fake.variables.append(Place("x", fake.int, PlaceKind.MEMORY, 5, 0, made.address, 99))
+
+
+@pytest.mark.parametrize("named", [False, True])
+def test_a_number_that_waits_on_the_stack_to_be_compared_with_bytes_is_bytes(tmp_path: Path, named: bool) -> None:
+    fake = Fake()
+    char = fake.graph.pointer_to(fake.graph.add(TypeRecord(Kind.CHAR, "char", 1, signed=True)))
+    fake.variables = [Place(name, char, PlaceKind.REGISTER, 4 + at, 0, 0, 99) for at, name in enumerate("pq")]
+    if named:
+        fake.variables.append(Place("n", fake.table, PlaceKind.CFA, 7, -24, 0, 99))
+    waits = "mov (%rsi),%rax; mov %rax,-16(%rsp); mov (%rdi),%rax; cmp %rax,-16(%rsp); je 1b"
+    code = assemble(f"1: add $8,%rsi; add $8,%rdi; {waits}; ret", tmp_path)
+    tracker = Tracker(Program(fake, MACHINE), FunctionFlow(MACHINE.listing(code, 0), MACHINE), 0, len(code))
+    tracker.before(2)
+    where = tracker.address_of(2, 0)
+    assert where is not None
+    # What goes to a variable may be anything.
+    assert (in_a_row(tracker, 2, 0, where, 8) is None) is named
 
 
 @pytest.mark.parametrize(("named", "told"), [(False, "char"), (True, None)])

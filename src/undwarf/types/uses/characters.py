@@ -191,6 +191,13 @@ def _is_among_bytes(tracker: Tracker, k: int) -> bool:
     return named is not None and graph.is_array(named[0]) and graph.stride(named[0]) == 1
 
 
+def _is_own(tracker: Tracker, k: int) -> bool:
+    """Whether an instruction, before which the tracker stands, puts a number aside on the stack, where no variable
+    is."""
+    where = tracker.address_of(k, 0)
+    return where is not None and (where[0], where[2]) == (FRAME, 0) and tracker.stack_variable(k, where[4]) is None
+
+
 def _is_text(tracker: Tracker, k: int, number: int, size: int) -> bool:
     """Whether what is compared with bytes, or stored there, is always the same characters."""
     made = tracker.flow.instructions[k]
@@ -249,13 +256,21 @@ def _are_characters(value: int, size: int) -> bool:
 def _goes_to_bytes(tracker: Tracker, k: int, register: int, size: int) -> bool:
     """Whether the bytes of a number in a register are turned around behind an instruction, or go to where bytes are."""
     instructions = tracker.flow.instructions
+    aside: Memory | None = None
     for at in _on_the_way(tracker, k):
         made = instructions[at]
+        if aside is not None:
+            # Whatever the register holds now is another number.
+            if compares(made) and made.memory and _is_same(made.memory[0], aside):
+                return any(_comes_from_bytes(tracker, at, one, size) for one in _compared(made))
+            continue
         if turned_around(made) == (register, size):
             return True
         if made.action == _STORE and made.left == register and made.memory[0].size == size:
             tracker.before(at)
-            return _is_among_bytes(tracker, at)
+            if not _is_own(tracker, at):
+                return _is_among_bytes(tracker, at)
+            aside = made.memory[0]
         if register in _compared(made) and compares(made):
             if made.memory:
                 tracker.before(at)
