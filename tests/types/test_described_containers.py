@@ -29,10 +29,22 @@ NOINLINE unsigned long visit(struct page *p)
   if (h->kind != 1) { const struct inner *in = (const struct inner *)h;
     for (int i = 0; i < in->h.n; i++) sum += visited(in->cells[i].child, p); }
   return sum + h->parent; }
+struct knot { struct knot *next, *prev; };
+struct sized { struct knot l; unsigned long n; };
+struct item { long weight; };
+struct boxed { struct knot l; struct item *item; };
+struct roomy { struct knot l; unsigned char room[8]; };
+NOINLINE long front(struct sized *head, struct boxed *last)
+{ last->l.next = 0; return ((struct boxed *)head->l.next)->item->weight; }
+NOINLINE long in_room(struct sized *head)
+{ struct item *i; memcpy(&i, ((struct roomy *)head->l.next)->room, sizeof i); return i->weight; }
+NOINLINE long length(struct boxed *b) { return ((struct sized *)b->l.next)->n * 3; }
 int main(int argc, char **argv)
 { struct device *d = calloc(1, sizeof *d); struct request *r = calloc(1, sizeof *r); struct page p = { 1 };
   d->all.next = d->all.prev = &d->all; gone(&d->uses); done(&r->uses);
-  return visit(&p); }
+  struct item i = { 9 }; struct boxed b = { .item = &i };
+  struct sized s = { { &b.l } }; b.l.next = &s.l;
+  return visit(&p) + in_room(&s) + length(&b) + front(&s, &b); }
 """
 
 
@@ -51,3 +63,10 @@ def test_an_index_behind_a_header_is_not_of_further_headers(program: Path) -> No
     told = [f"{one.type}.{one.field}" for one in accesses(program, "visit") if one.typed]
     assert "struct inner.h.parent" in told or "struct head.parent" in told
     assert sum(one.endswith("parent") for one in told) == 1
+
+
+def test_a_header_has_a_number_where_a_node_has_what_leads_somewhere(program: Path) -> None:
+    told = [f"{one.type}.{one.field}" for one in accesses(program, "front") if one.typed]
+    assert "struct boxed.item" in told
+    assert "struct sized.n" not in {f"{one.type}.{one.field}" for one in accesses(program, "in_room")}
+    assert {one.type for one in accesses(program, "length") if one.typed} == {"struct boxed"}

@@ -152,6 +152,8 @@ class Operands:
             located = in_whole_of_parts(tracker, k, operand, where, size) or located
         if isinstance(located, str):
             together = self._together(tracker, k, operand, number, where, size)
+            if together is None or self._is_number(together.type, together.offset, size):
+                together = self._leading(tracker, k, number, where, size, together)
             if together is None:
                 chosen = self._chosen(tracker, k, made, operand, size, where) if located != SEVERAL else None
                 return chosen or self._outside(tracker, made, operand, size, where, located)
@@ -214,6 +216,31 @@ class Operands:
             return None
         return Located(found[0], where[4] + found[1], inner, "container")
 
+    def _leading(
+        self, tracker: Tracker, k: int, number: int, where: Value, size: int, told: Located | None
+    ) -> Located | None:
+        """Where what lies outside of a type leads somewhere, what is told of it is no mere number: a list's header,
+        which begins as its nodes do, has how many there are. It is in the only thing around the type that has
+        something else there."""
+        graph = self._graph
+        if where[2] or size != graph.pointer_size:
+            return told
+        found = self._around(tracker, where, size)
+        left = [(t, at) for t, at in found if not self._is_number(t, at, size)]
+        if len(left) == len(found) or (told is None and len(left) != 1) or not leads_on(tracker, k, number):
+            return told
+        member = graph.member_at(*left[0], size) if len(left) == 1 else None
+        return Located(*left[0], member, "container") if member is not None else None
+
+    def _is_number(self, t: int, offset: int, size: int) -> bool:
+        """Whether a number that leads nowhere is at an offset of a type."""
+        value = self._graph.value_at(t, offset, size)
+        return bool(value) and self._graph.is_scalar(value) and not self._graph.is_pointer(value)
+
+    def _around(self, tracker: Tracker, where: Value, size: int) -> list[tuple[int, int]]:
+        """(aggregate, offset in it) of all that an access outside of a type may be in."""
+        return candidates(self._graph, where[1], where[4], size, tracker.questions.embedders)
+
     def _put_there(self, tracker: Tracker, k: int, number: int, size: int) -> Located | str | None:
         """What was put somewhere into bytes, by what the pointer to it is passed as; why that is not known, where it is
         no bytes."""
@@ -240,7 +267,8 @@ class Operands:
             return True
         if characters and 1 < size < _VECTOR and used_in_parts(tracker, k, number, size):
             return True
-        if characters and leads_on(tracker, k, number):
+        no_address = characters or (located.how == "container" and self._is_number(located.type, located.offset, size))
+        if no_address and leads_on(tracker, k, number):
             return True
         # Where no variable says more, room that an index goes through holds what it is handed out for.
         room = size > 1 and where[2] == 1 and not tracker.has_variables and self._is_room(located)
@@ -479,7 +507,7 @@ class Operands:
         graph = self._graph
         found = []
         if not where[2]:
-            found = candidates(graph, where[1], where[4], size, tracker.questions.embedders)
+            found = self._around(tracker, where, size)
         names = tuple(dict.fromkeys(f"{graph.canonical_name(t)}+{offset:#x}" for t, offset in found))
         return access(made, operand, size, how="", reason=reason, candidates=names)
 
