@@ -170,6 +170,10 @@ class DwarfTypes:
             found = self._leading[t] = self.graph.is_pointer(t) or not self.graph.is_scalar(t)
         return bool(found)
 
+    def leads_to_object(self, t: int) -> bool:
+        """Whether a type is that of a pointer to an aggregate."""
+        return bool(self.graph.is_pointer(t) and self.graph.is_aggregate(self.graph.target(t)))
+
     def made_for(self, entry: Entry) -> list[int]:
         """The types that a function was made for, as its entry says, or what that specifies."""
         found: list[int] = []

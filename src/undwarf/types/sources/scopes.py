@@ -169,6 +169,8 @@ class FunctionScopes(CodeScopes):
         start=cython.Py_ssize_t,
         size=cython.Py_ssize_t,
         before=cython.Py_ssize_t,
+        low=cython.ulonglong,
+        high=cython.ulonglong,
         expression=bytes,
     )
     def _variable(self, entries: Any, row: int, scope: int) -> int:
@@ -188,11 +190,13 @@ class FunctionScopes(CodeScopes):
         elif kind in (SEC_OFFSET, LOCLISTX, UNSIGNED):
             total = self._expressions.read_list(kind, entries[row + 10])
             for k in range(total):
-                if self._expressions.rows[4 * k] < self._expressions.rows[4 * k + 1]:
+                low, high = self._expressions.rows[4 * k], self._expressions.rows[4 * k + 1]
+                if low < high or (low == high and variable.leads and self._types.leads_to_object(variable.type)):
                     start = self._expressions.rows[4 * k + 2]
                     size = self._expressions.rows[4 * k + 3]
                     told = self._expressions.at(start, size)
-                    self._add(scope, variable, told, self._expressions.rows[4 * k], self._expressions.rows[4 * k + 1])
+                    # Of what is gone before anything else is run it is said where it was, as views have it.
+                    self._add(scope, variable, told, low, max(high, low + 1))
         if self._row_total > before:
             self._variables.append(variable)
         return 0
