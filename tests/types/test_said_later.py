@@ -44,7 +44,7 @@ def said(fake: Fake, register: int, low: int, high: int = 99, t: int = 0) -> Non
         (f"{FIRST}; call *%rdx; nop; ret", RAX, 6, "?"),
         ("mov 8(%rax),%rax; nop; ret", RAX, 4, "?"),
         # What is far away is not looked at.
-        (f"{FIRST}; .rept 40; nop; .endr; ret", RAX, 40, "?"),
+        (f"{FIRST}; .rept 80; nop; .endr; ret", RAX, 80, "?"),
         # No member, but a part of one, an index, and what is behind it.
         ("mov 12(%rax),%ecx; nop; nop; ret", RAX, 4, "?"),
         ("mov 8(%rax,%rdx),%rcx; nop; nop; ret", RAX, 6, "?"),
@@ -107,3 +107,23 @@ def test_text_is_such_some_characters_before(fake: Fake, tmp_path: Path, further
 def test_an_object_is_not_where_a_variable_leads_to_the_next(fake: Fake, tmp_path: Path) -> None:
     said(fake, RBX, 8)
     assert told(fake, f"{FIRST}; lea 24(%rax),%rbx; nop; ret", tmp_path) == "?"
+
+
+@pytest.mark.parametrize(
+    ("text", "low", "expected"),
+    [
+        (f"{FIRST}; mov %rax,-16(%rsp); nop; ret", 9, "node.key"),
+        # The variable has its place before, or only later; a part of it is stored, something else, and elsewhere.
+        (f"{FIRST}; mov %rax,-16(%rsp); nop; ret", 4, "?"),
+        (f"{FIRST}; mov %rax,-16(%rsp); nop; ret", 10, "?"),
+        (f"{FIRST}; nop; mov %eax,-16(%rsp); ret", 9, "?"),
+        (f"{FIRST}; mov %rdx,-16(%rsp); nop; ret", 9, "?"),
+        (f"{FIRST}; mov %rax,-24(%rsp); nop; ret", 9, "?"),
+        (f"{FIRST}; mov %rax,-16(%rdx); nop; ret", 8, "?"),
+    ],
+)
+def test_a_variable_that_the_pointer_is_put_into_says_what_it_leads_to(
+    fake: Fake, tmp_path: Path, text: str, low: int, expected: str
+) -> None:
+    fake.variables.append(Place("p", fake.graph.pointer_to(fake.node), PlaceKind.CFA, 7, -24, low, 99))
+    assert told(fake, text, tmp_path) == expected

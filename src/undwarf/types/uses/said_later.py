@@ -8,13 +8,13 @@ may be some further on by then.
 
 from undwarf.disasm import NONE, Action, Flow, Instruction, Memory
 from undwarf.types.dataflow.tracking import Tracker
-from undwarf.types.dataflow.values import OBJECT, Value
+from undwarf.types.dataflow.values import FRAME, OBJECT, Value
 from undwarf.types.layouts.located import Located, begins
 
 __all__ = ["said_later"]
 
 _CALLS = (Flow.CALL, Flow.INDIRECT_CALL)
-_AHEAD = 24
+_AHEAD = 64
 """Instructions in which a variable is looked for."""
 
 
@@ -25,7 +25,9 @@ def said_later(tracker: Tracker, k: int, operand: Memory, size: int) -> Located 
         return None
     graph = tracker.graph
     found: dict[tuple[int, int], Located] = {}
-    for t, offset in _said(tracker, k, operand.base):
+    said = _said(tracker, k, operand.base)
+    tracker.before(k)
+    for t, offset in said:
         place = offset + operand.displacement
         field = graph.member_at(t, place, size) if 0 <= place <= graph.size(t) - size else None
         if field is None or not begins(graph, t, place, size):
@@ -45,6 +47,10 @@ def _said(tracker: Tracker, k: int, register: int) -> set[tuple[int, int]]:
         number, at, held = ways.pop()
         end = blocks.end(number)
         while at < end and held and left > 0:
+            kept_in = _kept(tracker, at, held)
+            if kept_in is not None:
+                found.add(kept_in)
+                break
             held = _behind(tracker, instructions[at], held)
             at, left = at + 1, left - 1
             if at < end:
@@ -64,6 +70,23 @@ def _said(tracker: Tracker, k: int, register: int) -> set[tuple[int, int]]:
                     same = set.intersection(*(set(each.items()) for each in come.values()))
                     ways.append((one, blocks.first(one), dict(same)))
     return found
+
+
+def _kept(tracker: Tracker, k: int, held: dict[int, int]) -> tuple[int, int] | None:
+    """(type, offset) of what a variable leads to that an instruction puts the pointer into: one on the stack that has
+    its place from there on."""
+    made = tracker.flow.instructions[k]
+    if made.action != Action.STORE or held.get(made.left) != 0 or k + 1 >= len(tracker.flow.instructions):
+        return None
+    graph = tracker.graph
+    tracker.before(k)
+    where = tracker.address_of(k, 0)
+    if where is None or (where[0], where[2]) != (FRAME, 0) or made.memory[0].size != graph.pointer_size:
+        return None
+    after = tracker.stack_variable(k + 1, where[4])
+    if after is None or after[0].low != made.next_address or after[1] or not graph.is_pointer(after[0].type):
+        return None
+    return graph.target(after[0].type), 0
 
 
 def _behind(tracker: Tracker, made: Instruction, held: dict[int, int]) -> dict[int, int]:
