@@ -16,24 +16,11 @@ from undwarf.types.inference.nodes import Held
 from undwarf.types.inference.structure_matching import of_size
 from undwarf.types.layouts.fitting import nothing_done
 from undwarf.types.layouts.model import VOID, TypeGraph
-from undwarf.types.sources.c_library import ELEMENT_SIZES
+from undwarf.types.sources.c_library import CALLED_BACK, ELEMENT_SIZES, ONE_ELEMENT
 from undwarf.types.sources.places import Prototype
 
 __all__ = ["PassedArguments"]
 
-_CALLED_BACK = {
-    "qsort": (3, (0, 0)),
-    "qsort_r": (3, (0, 0, 4)),
-    "bsearch": (4, (0, 1)),
-    "lfind": (4, (0, 1)),
-    "lsearch": (4, (0, 1)),
-    "pthread_create": (2, (3,)),
-    "thrd_create": (1, (2,)),
-}
-"""By function, the parameter that is called and which of the function's parameters it is given (C11 7.22.5, 7.26.5;
-POSIX)."""
-_ONE_ELEMENT = frozenset(("bsearch", "lfind", "lsearch"))
-"""Functions that give what they call a key first, and then an element."""
 Told = list[tuple[int, ...]]
 """What each call gives: types that begin where a pointer leads to, none where that is not known."""
 _UNKNOWN: tuple[int, ...] = ()
@@ -175,7 +162,7 @@ class PassedArguments:
             self._called_back(asked, target, call, told)
             callee = self._program.callee(target)
             name = callee.name.partition("@")[0] if callee is not None else ""
-            back = _CALLED_BACK.get(name)
+            back = CALLED_BACK.get(name)
             if back is None:
                 continue
             function_value = values.get(MACHINE.parameters[back[0]])
@@ -228,7 +215,7 @@ class PassedArguments:
         if value is None or value[0] != NUMBER or value[2]:
             return 0, ()
         elements: tuple[int, ...] = (0, 1)
-        if name in _ONE_ELEMENT:
+        if name in ONE_ELEMENT:
             elements = (1,)
         return value[4], elements
 

@@ -11,6 +11,7 @@ __all__ = [
     "before_array",
     "behind_last",
     "behind_smaller",
+    "element_at",
     "goes_on",
     "holds_array",
     "in_array_behind",
@@ -198,6 +199,22 @@ def row_at(graph: TypeGraph, t: int, step: int, offset: int) -> tuple[int, int] 
         if graph.is_array(container) and graph.stride(container) == abs(step):
             return graph.target(container), left % abs(step)
     return None
+
+
+def element_at(graph: TypeGraph, t: int, offset: int, size: int) -> int:
+    """The type of so many bytes of which an array has one at an offset of a type, or the type itself; void for none."""
+    if size <= 0 or offset < 0 or graph.choices(t):
+        return VOID
+    if not offset and graph.size(t) == size and not graph.is_array(t):
+        return t
+    field = graph.member_at(t, offset, 1)
+    around = [(t, offset), *(field.containers if field is not None else ())]
+    found = {
+        graph.canonical(graph.target(one)): graph.target(one)
+        for one, at in around
+        if graph.is_array(one) and graph.stride(one) == size and not at % size
+    }
+    return next(iter(found.values())) if len(found) == 1 else VOID
 
 
 def holds_array(graph: TypeGraph, t: int, step: int, offset: int, element: int) -> bool:

@@ -9,7 +9,24 @@ from undwarf.types.layouts.model import VOID, Kind, TypeGraph
 from undwarf.types.sources.calling import INTEGER_REGISTERS
 from undwarf.types.sources.program_types import number_types
 
-__all__ = ["ELEMENT_ARRAYS", "ELEMENT_SIZES", "GIVEN_BACK", "SIZED", "TAKEN", "library_function", "returned_number"]
+__all__ = [
+    "CALLED_BACK", "ELEMENT_ARRAYS", "ELEMENT_SIZES", "GIVEN_BACK", "ONE_ELEMENT", "SIZED", "TAKEN",
+    "library_function", "returned_number",
+]  # fmt: skip
+
+CALLED_BACK = {
+    "qsort": (3, (0, 0)),
+    "qsort_r": (3, (0, 0, 4)),
+    "bsearch": (4, (0, 1)),
+    "lfind": (4, (0, 1)),
+    "lsearch": (4, (0, 1)),
+    "pthread_create": (2, (3,)),
+    "thrd_create": (1, (2,)),
+}
+"""By function, the parameter that is called and which of the function's parameters it is given (C11 7.22.5, 7.26.5;
+POSIX)."""
+ONE_ELEMENT = frozenset(("bsearch", "lfind", "lsearch"))
+"""Functions that give what they call a key first, and then an element."""
 
 ELEMENT_SIZES = {"qsort": 2, "qsort_r": 2, "bsearch": 3, "lfind": 3, "lsearch": 3}
 """By function, the parameter that says how many bytes an element of an array takes (C11 7.22.5)."""
