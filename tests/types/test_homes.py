@@ -13,7 +13,7 @@ from undwarf.types.dataflow.tracking import Tracker
 from undwarf.types.layouts.model import Kind, TypeRecord
 from undwarf.types.operands import Operands
 from undwarf.types.sources.places import Place, PlaceKind
-from undwarf.types.uses.homes import array_above, is_extended, just_as_large
+from undwarf.types.uses.homes import array_above, array_below, is_extended, just_as_large
 
 RBX, RDI = 3, 5
 ENTRY, STORE, END = 0, 4, 8
@@ -138,6 +138,30 @@ def test_an_index_that_is_first_below_zero_is_into_the_array_that_is_named(
     where = tracker.address_of(k, 0)
     assert where is not None
     found = array_above(tracker, k, flow.instructions[k].memory[0], where, 8)
+    assert (found and (found[0].name, found[1])) == (("array", place) if place is not None else None)
+
+
+@pytest.mark.parametrize(
+    ("begin", "scale", "place"),
+    [
+        # Behind its last element, from where one counts down; further behind, within, and with larger elements.
+        (-64, 8, 40),
+        (-56, 8, None),
+        (-72, 8, None),
+        (-40, 4, None),
+    ],
+)
+def test_an_index_of_what_is_behind_an_array_is_into_that(
+    fake: Fake, tmp_path: Path, begin: int, scale: int, place: int | None
+) -> None:
+    put(fake, "array", fake.graph.add(TypeRecord(Kind.ARRAY, target=fake.long, count=6)), 0, 99, -72)
+    code = assemble(f"mov $6,%eax; 1: mov {begin}(%rsp,%rax,{scale}),%rdx; dec %rax; jne 1b; ret", tmp_path)
+    flow = FunctionFlow(MACHINE.listing(code, 0), MACHINE)
+    tracker = Tracker(Program(fake, MACHINE), flow, 0, len(code))
+    tracker.before(1)
+    where = tracker.address_of(1, 0)
+    assert where is not None
+    found = array_below(tracker, 1, where)
     assert (found and (found[0].name, found[1])) == (("array", place) if place is not None else None)
 
 

@@ -336,6 +336,10 @@ def test_counting_back_from_the_begin_of_a_variable_may_be_another(fake: Fake, t
     ints = fake.graph.add(TypeRecord(Kind.ARRAY, target=fake.long, count=8))
     fake.globals = [GlobalVariable("a", fake.doubles, 0x2000, 64), GlobalVariable("b", ints, 0x2040, 64)]
     assert touched("lea 0x2040-7(%rip),%rdi; mov -8(%rdi,%rsi,8),%rax; ret") == ["?"]
+    # It is where that begins, and goes on up to where it ends.
+    back = "lea 0x2040-7(%rip),%rdi; lea {}(%rdi),%rax; 1: movsd (%rax),%xmm0; add $8,%rax; cmp %rax,%rdi; jne 1b; ret"
+    assert touched(back.format(-64)) == ["double[].[]"]
+    assert touched(back.format(-56)) == ["?"]
 
 
 @pytest.mark.parametrize("start", [0x2008, 0x2010])

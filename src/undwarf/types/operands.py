@@ -25,7 +25,7 @@ from undwarf.types.uses.characters import by_sign, in_a_row, in_said_array, lead
 from undwarf.types.uses.dispatches import table_at
 from undwarf.types.uses.either import one_of_members, one_of_places
 from undwarf.types.uses.headers import in_header
-from undwarf.types.uses.homes import array_above, array_behind, is_extended, just_as_large, taken_apart
+from undwarf.types.uses.homes import array_above, array_behind, array_below, is_extended, just_as_large, taken_apart
 from undwarf.types.uses.named_addresses import named_there
 from undwarf.types.uses.pointer_uses import accessed, everywhere, kept_as, loaded_from, meant
 from undwarf.types.uses.said_later import said_later
@@ -403,7 +403,7 @@ class Operands:
         found = tracker.stack_variable(k, where[4])
         named = tracker.has_variables
         if named and where[2] and (found is None or self._graph.is_scalar(found[0].type)):
-            found = array_behind(tracker, k, where) or found
+            found = array_behind(tracker, k, where) or found or array_below(tracker, k, where)
         if named and where[2] and (found is None or not self._graph.is_array(found[0].type)):
             found = array_above(tracker, k, operand, where, size) or found
         if not where[2]:

@@ -11,7 +11,7 @@ from undwarf.types.dataflow.values import FRAME, NUMBER, Value
 from undwarf.types.layouts.model import Kind, TypeGraph
 from undwarf.types.sources.places import Place, PlaceKind
 
-__all__ = ["array_above", "array_behind", "is_extended", "just_as_large", "taken_apart"]
+__all__ = ["array_above", "array_behind", "array_below", "is_extended", "just_as_large", "taken_apart"]
 
 _STORE = Action.STORE
 _REGISTER = PlaceKind.REGISTER
@@ -85,6 +85,16 @@ def array_behind(tracker: Tracker, k: int, where: Value) -> tuple[Place, int] | 
             first = tracker.graph.is_array(found[0].type) and tracker.graph.stride(found[0].type) == step > found[1]
             return found if first else None
     return None
+
+
+def array_below(tracker: Tracker, k: int, where: Value) -> tuple[Place, int] | None:
+    """The array in the frame that ends where an index is first, and its last element: it is gone through backwards,
+    with an index of what is behind that, which is never there."""
+    step = abs(where[2])
+    found = tracker.stack_variable(k, where[4] - step)
+    if found is None or not tracker.graph.is_array(found[0].type) or tracker.graph.stride(found[0].type) != step:
+        return None
+    return found if found[1] + step == tracker.graph.size(found[0].type) else None
 
 
 def array_above(tracker: Tracker, k: int, operand: Memory, where: Value, size: int) -> tuple[Place, int] | None:
