@@ -5,8 +5,10 @@ from pathlib import Path
 import pytest
 from fakes import Fake, accesses, compiled
 
+from undwarf.elf import ElfFile
 from undwarf.types.layouts.arrays import element_at
 from undwarf.types.layouts.model import Kind, TypeRecord
+from undwarf.types.sources.data_symbols import DataSymbols
 
 SOURCE = r"""
 #include <pthread.h>
@@ -17,6 +19,7 @@ struct item { int key; double score; };
 struct shelf { long n; struct item items[8]; };
 struct name { const char *text; int length; };
 struct worker { long from, to, sum; };
+struct bag { long n; union { struct item *items; struct name **names; int *numbers; } u; };
 static struct shelf shelf;
 static int by_key(const void *a, const void *b) { return ((struct item *)a)->key - ((struct item *)b)->key; }
 int by_score(const void *a, const void *b)
@@ -34,11 +37,21 @@ NOINLINE void *named(struct name *names, short length)
 { size_t n = 3; return lfind(&length, names, &n, sizeof *names, by_length); }
 NOINLINE void numbers(int *all, struct item *items, long n)
 { qsort(all, n, sizeof *all, by_first); qsort(items, n, sizeof *items, by_first); }
+static int by_part(const void *a, const void *b) { return ((struct item *)b)->key - ((struct item *)a)->key; }
+NOINLINE void one_of(struct bag *b) { if (b->n) qsort(b->u.items, b->n, sizeof *b->u.items, by_part); }
+static __attribute__((noinline)) struct item *inside(struct bag *b, int key)
+{ long low = 0, high = b->n; if (b->u.items[0].key == key) return b->u.items;
+  while (low < high) { long at = (low + high) / 2;
+    if (b->u.items[at].key == key) return b->u.items + at;
+    if (b->u.items[at].key < key) low = at + 1; else high = at; }
+  return 0; }
 int main(int argc, char **argv)
 { qsort(shelf.items, 8, sizeof *shelf.items, by_key); on_stack(argc);
   struct name names[] = { { "a", 1 }, { "bc", 2 }, { "abc", 3 } }; int all[] = { 2, 1, argc };
   numbers(all, shelf.items, 3); struct worker w = { 1, 5 }; pthread_t id;
   if (!pthread_create(&id, 0, work, &w)) pthread_join(id, 0);
+  struct bag b = { 3, { shelf.items } }; one_of(&b);
+  __asm__ volatile("" : "+m"(b)); argc += inside(&b, argc) != 0;
   return named(names, argc) != 0 && both(argv, &argc, by_any); }
 """
 
@@ -58,6 +71,7 @@ def told(program: Path, function: str) -> set[str | None]:
     [
         ("by_key", {"struct item.key"}),
         ("by_score", {"struct item.score"}),
+        ("by_part", {"struct item.key"}),
         ("by_length", {"short.", "struct name.length"}),
         ("work", {"struct worker.from", "struct worker.to", "struct worker.sum"}),
     ],
@@ -74,6 +88,16 @@ def test_what_is_called_back_gets_elements_or_what_goes_with_it(
 def test_what_is_called_for_several_things_or_by_others_is_not_known(program: Path, function: str) -> None:
     # A number may be told by what it is read as.
     assert told(program, function) <= {None, "int."}
+
+
+def test_what_an_optimizer_passes_of_a_union_is_told_by_how_it_is_used(tmp_path: Path) -> None:
+    """GCC passes the pointer and the number in place of what has them."""
+    program = compiled(SOURCE, "gcc", "-O2", tmp_path)
+    names = DataSymbols(ElfFile.open(program)).functions.values()
+    clone = next((name for name in names if name.startswith("inside.")), None)
+    if clone is None:
+        pytest.skip("this gcc passes the whole")
+    assert {f"{one.type}.{one.field}" for one in accesses(program, clone) if one.typed} == {"struct item.key"}
 
 
 def test_the_element_of_an_array_inside_of_a_type(fake: Fake) -> None:

@@ -138,7 +138,7 @@ class GivenByCallers:
             return VOID
         if value[:3] == (NUMBER, 0, 0) and not value[4]:
             return None
-        if value[0] == OBJECT and not value[2] and not value[4] and not self._program.graph.choices(value[1]):
+        if value[0] == OBJECT and not value[2] and not value[4]:
             return value[1]
         t, offset = self._variable(tracker, k, value) if not value[2] else (VOID, 0)
         return t if not offset else VOID

@@ -202,9 +202,14 @@ def row_at(graph: TypeGraph, t: int, step: int, offset: int) -> tuple[int, int] 
 
 
 def element_at(graph: TypeGraph, t: int, offset: int, size: int) -> int:
-    """The type of so many bytes of which an array has one at an offset of a type, or the type itself; void for none."""
-    if size <= 0 or offset < 0 or graph.choices(t):
+    """The type of so many bytes of which an array has one at an offset of a type, or the type itself; void for none. Of
+    several types it is the only one of that size."""
+    if size <= 0 or offset < 0:
         return VOID
+    choices = graph.choices(t)
+    if choices:
+        alike = [one for one in choices if graph.size(one) == size and not offset]
+        return alike[0] if len(alike) == 1 else VOID
     if not offset and graph.size(t) == size and not graph.is_array(t):
         return t
     field = graph.member_at(t, offset, 1)
