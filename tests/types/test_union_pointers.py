@@ -42,8 +42,13 @@ NOINLINE void reached(struct state *s, union object *o) { s->grey = o; s->n++; }
 NOINLINE void marks(struct state *s, struct closure *c)
 { for (int i = 0; i < c->count; i++)
     if (c->u.slots[i].type > 3 && (c->u.slots[i].u.object->name.marked & 3)) reached(s, c->u.slots[i].u.object); }
+struct counted { long key, pad[2], count; };
+struct ops { void (*open)(void), (*read)(void), (*write)(void), (*close)(void); };
+struct held { long kind; union { struct counted *counted; const struct ops *ops; } u; };
+NOINLINE void referred(struct held *h) { if (h->kind) h->u.counted->count++; }
 int main(int argc, char **argv)
-{ struct closure k = { .count = argc - 1 }; struct state g = { 0 }; marks(&g, &k);
+{ struct counted n_of = { 1 }; struct held held = { 1, { &n_of } }; referred(&held); held.u.ops = 0;
+  struct closure k = { .count = argc - 1 }; struct state g = { 0 }; marks(&g, &k);
   struct value v = { argc }, w = v; struct pair p = { v, w }; v.u.p = &p;
   struct node n = { 0 }, m = { 0, 1 }; struct branch b = { .to.node = &n };
   static struct { struct step s; struct step *room[2]; } s; struct place q = { 1, { .step = &s.s } };
@@ -93,3 +98,9 @@ def test_what_is_passed_as_one_of_several_is_that_and_not_a_part_of_it(
     found = [one.type for one in accesses(program, "marks") if one.field.endswith("marked")]
     # What is not optimised loads it once more to pass it.
     assert found == (["union object"] if request.node.callspec.params["program"] == "-O2" else [])
+
+
+def test_nobody_counts_where_a_function_is(request: pytest.FixtureRequest, program: Path) -> None:
+    # What is not optimized loads, adds and stores.
+    counts = request.node.callspec.params["program"] == "-O2"
+    assert ("struct counted.count" in told(program, "referred")) is counts

@@ -51,6 +51,9 @@ def meant(tracker: Tracker, k: int, operand: Memory, where: Value, size: int) ->
         found = [t for t in choices if _may_touch(graph, t, where[2], where[4], own)]
         if tracker.flow.instructions[k].flow in _INDIRECT:
             found = [t for t in found if _leads_to_function(graph, t, where[4])]
+        elif operand.access == "rw" and not where[2]:
+            # Nobody calculates with where a function is.
+            found = [t for t in found if _target_at(graph, t, where[4]) != _FUNCTION]
         elif puts_address:
             found = [t for t in found if _has_pointer(graph, t, where[2], where[4])]
         found = [t for t in found if _fits(tracker, t, uses, base[4], base[2], _DEEP)]
@@ -96,10 +99,15 @@ def _has_pointer(graph: TypeGraph, t: int, step: int, offset: int) -> bool:
 
 def _leads_to_function(graph: TypeGraph, t: int, offset: int) -> bool:
     """Whether what is called may be a member that begins at an offset of a type."""
+    return _target_at(graph, t, offset) in (_FUNCTION, _VOID)
+
+
+def _target_at(graph: TypeGraph, t: int, offset: int) -> Kind | None:
+    """The kind of what a pointer that is a member at an offset of a type leads to; None for no pointer."""
     field = graph.member_at(t, offset, graph.pointer_size) if graph.is_aggregate(t) else None
     if field is None or field.offset or not graph.is_pointer(field.type):
-        return False
-    return graph.kind(graph.strip(graph.target(field.type))) in (_FUNCTION, _VOID)
+        return None
+    return graph.kind(graph.strip(graph.target(field.type)))
 
 
 def kept_as(tracker: Tracker, k: int, operand: Memory) -> int:
