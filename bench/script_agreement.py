@@ -162,11 +162,12 @@ def main() -> int:
                     fine = False
                     continue
             shape = ["script", "-F", fields(small), "--ns", *([] if options.inline else ["--no-inline"])]
-            ours = [*undwarf, *shape, small]
+            shape_of_ours = [*shape, "--perf-names"]
+            ours = [*undwarf, *shape_of_ours, small]
             theirs = [options.perf, *shape, "--max-stack", "10000", "-i", small]
             fine &= compare(recording, ours, theirs, options.examples)
             if options.before:
-                fine &= compare("  as it was", [*undwarf, *shape, recording], ours, options.examples)
+                fine &= compare("  as it was", [*undwarf, *shape_of_ours, recording], ours, options.examples)
     return int(not fine)
 
 

@@ -229,6 +229,7 @@ class Recording:
         returns: bool = False,
         max_stack: int | None = None,
         names: bool = True,
+        starts: bool = True,
         inline: bool = True,
         lines: bool | None = None,
         callers: bool = True,
@@ -239,9 +240,11 @@ class Recording:
         ``jobs``: threads that walk (default: one a CPU, 8 at most). ``by_time``: samples in time order.
         ``runtime``: keep the absolute address of each frame; with ``returns``, a caller's is the return address as
         debuggers print it, else what it is looked up by, which is one less. ``max_stack``: user frames of a stack at
-        most. ``names``: without, all functions are unknown (see :meth:`name`). ``inline``: inlined functions become
-        frames of their own. ``lines``: frames have their source lines (default: as ``inline``); inlined functions
-        alone are found in less time. ``callers``: without, user stacks have one frame, and no unwind tables are read.
+        most. ``names``: without, all functions are unknown (see :meth:`name`). ``starts``: functions that no symbol
+        names are called after where they start, as in ``gzip+0x4330``; without, ``[unknown]``. ``inline``: inlined
+        functions become frames of their own. ``lines``: frames have their source lines (default: as ``inline``);
+        inlined functions alone are found in less time. ``callers``: without, user stacks have one frame, and no unwind
+        tables are read.
         """
         if not callers:
             max_stack = 1
@@ -258,7 +261,7 @@ class Recording:
             self.sources if callers else self._places(),
             Walking(limits, jobs, runtime, returns, callers, self.memory),
             Naming(
-                self._options,
+                replace(self._options, starts=starts),
                 names=names,
                 lines_of=self.lines if inline or lines else None,
                 inline=inline,

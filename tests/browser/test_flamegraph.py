@@ -74,7 +74,7 @@ def profile_of(stacks: list[tuple[str, ...]], comms: list[str] | None = None) ->
             column("I", [0] * f), column("Q", range(f)), column("B", [1] * f), column("I", range(f)), None,
             column("B", [0] * f),
         ),
-        FunctionTable(list(names), column("I", [0] * f), column("Q", range(f))),
+        FunctionTable(list(names), column("I", [0] * f), column("Q", range(f)), column("B", [0] * f)),
         [ImageInfo("/usr/bin/worker", "/usr/bin/worker", "", "file")],
         known,
         [EventInfo("cpu-clock")],

@@ -114,7 +114,9 @@ def make_profile(samples: Sequence[S], events: Sequence[str] = ("cycles",), *, r
             column("Q", [address + BIAS + recorded for address in addresses]),
             column("B", [0] * len(frames)),
         ),
-        FunctionTable(names, column("I", of_image), column("Q", starts)),
+        FunctionTable(
+            names, column("I", of_image), column("Q", starts), column("B", [name == "[unknown]" for name in names])
+        ),
         [IMAGES[image] for image in images],
         list(comms),
         [EventInfo(event) for event in events],

@@ -276,7 +276,13 @@ class Job:
         )
 
     def unwind(
-        self, *, by_time: bool = False, runtime: bool = False, lines: bool = False, inline: bool = True
+        self,
+        *,
+        by_time: bool = False,
+        runtime: bool = False,
+        lines: bool = False,
+        inline: bool = True,
+        starts: bool = True,
     ) -> "Profile":
         """The profile, with progress shown, even if it has no samples."""
         made = self.recording.profile(
@@ -285,6 +291,7 @@ class Job:
             max_stack=self._options["max_stack"],
             by_time=by_time,
             runtime=runtime,
+            starts=starts,
             inline=inline and not self._options["no_inline"],
             lines=lines,
             progress=self._progress,
@@ -292,9 +299,11 @@ class Job:
         self._progress.close()
         return made
 
-    def profile(self, *, by_time: bool = False, runtime: bool = False, lines: bool = False) -> "Profile":
+    def profile(
+        self, *, by_time: bool = False, runtime: bool = False, lines: bool = False, starts: bool = True
+    ) -> "Profile":
         """The profile; warns of damage. Raises NothingUsable if it has no samples."""
-        return self._checked(self.unwind(by_time=by_time, runtime=runtime, lines=lines))
+        return self._checked(self.unwind(by_time=by_time, runtime=runtime, lines=lines, starts=starts))
 
     def _checked(self, made: "Profile") -> "Profile":
         """The profile, if it has samples; warns of damage."""

@@ -20,14 +20,18 @@ Examples:
 )
 @click.option("--ns", "nanoseconds", is_flag=True, help="Times with nine digits after the point.")
 @click.option("--why", is_flag=True, help="After a stack that is not whole, a line that says why it ends there.")
-def command(job: Job, fields: str | None, nanoseconds: bool, why: bool) -> None:
+@click.option(
+    "--perf-names", is_flag=True, help="Functions without a symbol are [unknown], as in perf, not FILE+0xSTART."
+)
+def command(job: Job, fields: str | None, nanoseconds: bool, why: bool, perf_names: bool) -> None:
     """Every sample as text, in the shape of perf script."""
     from undwarf.outputs.script import ScriptOptions, fields_of_event, has_chain, parse_fields, write
 
     parse_fields(fields)
     events = job.recording.events
     chosen = [fields_of_event(event, fields) for event in events]
-    profile = job.profile(by_time=True, runtime=True, lines=any("srcline" in shown for shown, _missing in chosen))
+    lines = any("srcline" in shown for shown, _missing in chosen)
+    profile = job.profile(by_time=True, runtime=True, lines=lines, starts=not perf_names)
     absent = sorted(set().union(*(missing for _shown, missing in chosen)))
     if absent:
         talk("note", f"not recorded, so not shown: {', '.join(absent)}")

@@ -147,7 +147,7 @@ class Top:
             samples,
             StackColumns(columns["parent"], columns["frame"]),
             frames,
-            FunctionTable(named.name, named.image, named.address),
+            FunctionTable(named.name, named.image, named.address, named.unnamed),
             [
                 ImageInfo(
                     image.name.decode("utf-8", "replace"), image.path, image.build_id.hex(), image.kind.name.lower()

@@ -28,7 +28,7 @@ class FlamegraphOptions:
     dump: int = 8192
 
 
-def _kind(name: str, image: ImageInfo | None) -> int:
+def _kind(name: str, image: ImageInfo | None, unnamed: bool) -> int:
     if image is None:
         # What is named but of no file is no code: a data type, with --by type.
         return 4 if name == UNKNOWN else _DATA_TYPE
@@ -36,7 +36,7 @@ def _kind(name: str, image: ImageInfo | None) -> int:
         return 2
     if kind_of(image) in ("ANON", "JIT"):
         return 3
-    if name == UNKNOWN:
+    if unnamed:
         return 4
     base = image.path.rsplit("/", 1)[-1]
     return 1 if ".so" in base or kind_of(image) == "VDSO" else 0
@@ -59,7 +59,7 @@ def page_data(profile: Profile, options: FlamegraphOptions) -> dict[str, Any]:
     for i, name in enumerate(functions.name):
         number = functions.image[i]
         image = profile.images[number] if number != NONE else None
-        kind = _kind(name, image)
+        kind = _kind(name, image, bool(functions.unnamed[i]))
         file = short_dso(image) if image is not None else "" if kind == _DATA_TYPE else UNKNOWN
         key = (name if kind == _DATA_TYPE else function_label(name, image), file, kind)
         of_function[i] = numbers.setdefault(key, len(numbers))

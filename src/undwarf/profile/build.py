@@ -123,7 +123,9 @@ def _functions(
 ) -> tuple[memoryview, FunctionTable]:
     """The function of each frame, and all of them; without names there is one that nothing names."""
     if not naming.names:
-        return zeros("I", len(columns["image"])), FunctionTable([UNKNOWN], absent("I", 1), zeros("Q", 1))
+        return zeros("I", len(columns["image"])), FunctionTable(
+            [UNKNOWN], absent("I", 1), zeros("Q", 1), memoryview(b"\1")
+        )
     return _named(Resolver(store, naming.options, records=records), columns["image"], columns["address"], pids)
 
 
@@ -172,7 +174,7 @@ def _named(
 ) -> tuple[memoryview, FunctionTable]:
     """The function of each frame, and all of them."""
     named = resolver.resolve(images, addresses, pids)
-    return named.number, FunctionTable(named.name, named.image, named.address)
+    return named.number, FunctionTable(named.name, named.image, named.address, named.unnamed)
 
 
 def name_frames(profile: Profile, wanted: Iterable[int], resolver: Resolver) -> None:
@@ -190,9 +192,8 @@ def _expanded(
     """Frames with source lines, inlined functions as frames of their own; and the new node of each node."""
     from undwarf.profile.expand import expand_frames, expand_stacks
 
-    nameless = memoryview(bytes(name == UNKNOWN for name in functions.name))
     known = len(functions)
-    made, added = expand_frames(inlines.columns, frames.function, nameless, known, inline)
+    made, added = expand_frames(inlines.columns, frames.function, functions.unnamed, known, inline)
     more = len(added)
     images, starts = zeros("I", known + more), zeros("Q", known + more)
     images[:known], starts[:known] = functions.image, functions.address
@@ -212,7 +213,7 @@ def _expanded(
             made["file"],
             made["line"],
         ),
-        FunctionTable(names, images, starts),
+        FunctionTable(names, images, starts, memoryview(bytes(functions.unnamed) + bytes(more))),
         StackColumns(parent, frame),
         innermost,
     )

@@ -92,11 +92,13 @@ class FrameColumns:
 
 @dataclass(slots=True, repr=False, eq=False)
 class FunctionTable:
-    """Functions by number: demangled ``name`` (``[unknown]`` where nothing names it), ``image``, start ``address``."""
+    """Functions by number: demangled ``name``, ``image``, start ``address``, and ``unnamed`` (B): 1 where no symbol
+    names it, so that its name says where it starts (``gzip+0x4330``), or is ``[unknown]``."""
 
     name: list[str]
     image: Column
     address: Column
+    unnamed: Column
 
     def __len__(self) -> int:
         return len(self.name)
@@ -127,7 +129,8 @@ class EventInfo:
 class Frame:
     """One frame of a stack.
 
-    ``name`` is demangled, ``[unknown]`` where nothing names it; ``dso`` is the path that was mapped, or what stands
+    ``name`` is demangled; ``file+0xstart`` for a function without a symbol, ``[unknown]`` where not even its start is
+    known. ``dso`` is the path that was mapped, or what stands
     for it. ``address`` is as the file states it (in the kernel, the one it ran at), of a return address one less, so
     that it lies in the call. ``provenance`` is a :class:`undwarf.Provenance`. ``inline_depth`` is 0 for a function
     that has code of its own. ``file`` and ``line`` are empty and 0 where no debugging information tells them;

@@ -59,7 +59,7 @@ class Addresses:
         self._image = self._store.image((0, 0))
         # The file itself was asked for, whatever a cache may hold under its build-id.
         self._image.__dict__["elf"] = elf
-        self._resolver = Resolver(self._store, ResolverOptions(demangle=False, limits=limits))
+        self._resolver = Resolver(self._store, ResolverOptions(demangle=False, starts=False, limits=limits))
         self._lines = ImageLines(self._store, limits, defects)
         self._demangle = demangle
         self._limits = limits

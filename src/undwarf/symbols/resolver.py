@@ -5,12 +5,14 @@ from typing import TYPE_CHECKING, Any
 
 from undwarf.buffers import absent, zeros
 from undwarf.dwarf.nesting import group
+from undwarf.elf import ElfFile
 from undwarf.images import Image, ImageKind, ImageStore
 from undwarf.lazy_dataclasses import dataclass
 from undwarf.limits import DEFAULT, Limits
 from undwarf.symbols.demangle import demangle_all
 from undwarf.symbols.elf_symbols import symbols_of_image
-from undwarf.symbols.grouping import fill_unnamed, unnamed_within
+from undwarf.symbols.function_tables import described_table, searched_table
+from undwarf.symbols.grouping import fill_unnamed, has_unnamed, unnamed_within
 from undwarf.symbols.plt import Stubs
 from undwarf.symbols.table import SymbolTable
 
@@ -29,9 +31,11 @@ MAX_STUBS = 20_000
 
 @dataclass(slots=True)
 class ResolverOptions:
-    """What to name, and how. ``demangle`` off leaves symbols as the files have them."""
+    """What to name, and how. ``demangle`` off leaves symbols as the files have them. ``starts``: functions of
+    files that no symbol names are called after where they start, as in ``gzip+0x4330``."""
 
     demangle: bool = True
+    starts: bool = True
     limits: Limits = DEFAULT
 
 
@@ -41,8 +45,9 @@ class Functions:
 
     ``number`` (I, one a frame) is the frame's function. By function number: ``name`` (demangled, ``[unknown]`` for
     an image's code without a symbol), ``symbol`` (as in the file), ``image`` (I, as passed in, 0xffffffff for none)
-    and ``address`` (Q, where it starts, in the same addresses as the frames'; 0 for unknown). ``aliases`` are the
-    symbols to choose from, of functions that have more than one that is as good as the others.
+    and ``address`` (Q, where it starts, in the same addresses as the frames'; 0 for unknown). ``unnamed`` (B) is 1 for
+    functions without a symbol. ``aliases`` are the symbols to choose from, of functions that have more than one that
+    is as good as the others.
     """
 
     number: "memoryview[int]"
@@ -50,6 +55,7 @@ class Functions:
     symbol: list[str]
     image: "memoryview[int]"
     address: "memoryview[int]"
+    unnamed: "memoryview[int]"
     aliases: dict[int, list[str]] = field(default_factory=dict)
 
     def __len__(self) -> int:
@@ -78,6 +84,8 @@ class Resolver:
         self._tables: dict[int, SymbolTable | None] = {}
         self._stubs: dict[int, Stubs] = {}
         self._maps: dict[int, SymbolTable | None] = {}
+        self._described: dict[int, SymbolTable] = {}
+        self._searched: dict[int, SymbolTable] = {}
         self._kernel: tuple[KernelTable | None, str] | None = None
         self._announced: dict[bytes, list[KernelSymbol]] | None = None
         self._places: dict[int, list[Place]] | None = None
@@ -117,6 +125,21 @@ class Resolver:
         found = self._stubs.get(image.number)
         if found is None and image.elf is not None:
             found = self._stubs[image.number] = Stubs(image.elf, self._tables.get(image.number))
+        return found
+
+    def described(self, image: Image, elf: ElfFile) -> SymbolTable:
+        """The functions that an image's unwind information describes, nameless."""
+        found = self._described.get(image.number)
+        if found is None:
+            found = self._described[image.number] = described_table(elf, self.options.limits)
+        return found
+
+    def searched(self, image: Image, elf: ElfFile) -> SymbolTable:
+        """The functions that an image's code refers to, nameless."""
+        found = self._searched.get(image.number)
+        if found is None:
+            described = self.described(image, elf)
+            found = self._searched[image.number] = searched_table(elf, self.options.limits, described)
         return found
 
     def kernel(self) -> "KernelTable | None":
@@ -187,6 +210,7 @@ class _Batch:
         # By function number; where aliases tie, all of them.
         self.function_images: list[int] = []
         self.function_starts: list[int] = []
+        self.unnamed: list[int] = []
 
     def run(self) -> Functions:
         kernel_memory: dict[int, memoryview[int]] = {}
@@ -205,6 +229,8 @@ class _Batch:
                 self._name_compiled(image, begin, end)
             elif image.runs_at_file_addresses:
                 self._name_file(image, begin, end)
+                if self.resolver.options.starts:
+                    self._name_starts(image, begin, end)
                 # Symbol tables of large files were gone through whole; their pages would add up.
                 for elf in (image.elf, image.debug_elf):
                     if elf is not None:
@@ -221,8 +247,11 @@ class _Batch:
         for i, start in enumerate(self.function_starts):
             starts[i] = start
         symbols, names = self._names()
+        unnamed = zeros("B", len(self.symbols))
+        for number in self.unnamed:
+            unnamed[number] = 1
         aliases = {number: symbol for number, symbol in enumerate(self.symbols) if not isinstance(symbol, str)}
-        return Functions(self.functions, names, symbols, images, starts, aliases)
+        return Functions(self.functions, names, symbols, images, starts, unnamed, aliases)
 
     def _names(self) -> tuple[list[str], list[str]]:
         """(symbols, names). Aliases are chosen by their demangled names; all are demangled in one go."""
@@ -304,6 +333,24 @@ class _Batch:
                 function = known[stub[0]] = self._add(stub[1], image.number, stub[0])
             self.functions[frame] = function
 
+    def _name_starts(self, image: Image, begin: int, end: int) -> None:
+        """Functions without a symbol, each by where it starts. A stripped program would be one ``[unknown]`` else,
+        which calls itself in every stack."""
+        elf = image.elf
+        if elf is None:
+            return
+        file = image.name.rpartition(b"/")[2].decode("utf-8", "replace")
+        for functions_of in (self.resolver.described, self.resolver.searched):
+            if not has_unnamed(self.functions, self.order, begin, end):
+                return
+            table = functions_of(image, elf)
+            new = zeros("I", min(end - begin, len(table)))
+            memory = zeros("I", len(table))
+            known = len(self.symbols)
+            count = table.assign(self.addresses, self.order, begin, end, 0, memory, self.functions, known, new)
+            for start in table.describe(new, count)[1].tolist():
+                self.unnamed.append(self._add(f"{file}+{start:#x}", image.number, start))
+
     def _name_kernel(self, number: int, begin: int, end: int, memory: "dict[int, memoryview[int]]") -> None:
         table = self.resolver.kernel()
         if table is not None:
@@ -370,9 +417,9 @@ class _Batch:
             self._assign(table, image.number, order, 0, len(part))
 
     def _name_rest(self, number: int, begin: int, end: int) -> None:
-        """What nothing names is one function ``[unknown]`` for each image."""
+        """What neither a symbol nor a start tells apart is one function ``[unknown]`` for each image."""
         if fill_unnamed(self.functions, self.order, begin, end, len(self.symbols)):
-            self._add(UNKNOWN, number, 0)
+            self.unnamed.append(self._add(UNKNOWN, number, 0))
 
     def _add(self, name: str, image: int, start: int) -> int:
         self.symbols.append(name)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from undwarf.tables.code.binary import Binary
     from undwarf.tables.code.stack_state import RuleWords
 
-__all__ = ["CODE", "CodeSource", "providers", "source"]
+__all__ = ["CODE", "CodeSource", "code_functions", "describes_little", "providers", "source"]
 
 CODE = 5
 _X86_64, _AARCH64 = 62, 183
@@ -106,7 +106,7 @@ def source(request: Request) -> CodeSource | None:
     """The functions of a program; None where its machine is another one. Where functions start is also known from
     `.eh_frame`, and where exceptions arrive, but no rule is taken from it."""
     elf, limits = request.elf, request.limits
-    if elf.machine != _X86_64 or not elf.is_64 or elf.kind == ET_REL or elf.byte_order != "little":
+    if not _is_analysable(elf):
         return None
     # Only here: few programs need it, and the decoder takes a tenth of all loading.
     from undwarf.tables.code.binary import Binary
@@ -133,17 +133,35 @@ def source(request: Request) -> CodeSource | None:
     return made(binary, request.rules, request.defects)
 
 
+def code_functions(elf: ElfFile, known: memoryview, limits: Limits) -> tuple[memoryview, memoryview]:
+    """(starts Q, ends Q) of the functions that a linked x86-64 program's code refers to and of those that start at
+    ``known`` addresses; empty for other machines. No function is analysed."""
+    if not _is_analysable(elf):
+        return zeros("Q", 0), zeros("Q", 0)
+    from undwarf.tables.code.functions import find_functions
+
+    found = find_functions(elf, (), limits, known=known, search=True)
+    starts, ends = zeros("Q", len(found.starts)), zeros("Q", len(found.starts))
+    for i, (start, end) in enumerate(zip(found.starts, found.ends, strict=True)):
+        starts[i], ends[i] = start, end
+    return starts, ends
+
+
+def _is_analysable(elf: ElfFile) -> bool:
+    return elf.machine == _X86_64 and elf.is_64 and elf.kind != ET_REL and elf.byte_order == "little"
+
+
 def is_worth(elf: ElfFile, limits: Limits) -> bool:
     """Whether to look at a program's code for what other sources leave open."""
-    return _describes_little(elf, limits) or (elf.machine == _X86_64 and x86_64_stubs.are_undescribed(elf))
+    return describes_little(elf, limits) or (elf.machine == _X86_64 and x86_64_stubs.are_undescribed(elf))
 
 
 def has_stubs_only(elf: ElfFile, limits: Limits) -> bool:
     """Whether behind other sources only the linkage tables of a program are looked at."""
-    return elf.machine == _AARCH64 or not _describes_little(elf, limits)
+    return elf.machine == _AARCH64 or not describes_little(elf, limits)
 
 
-def _describes_little(elf: ElfFile, limits: Limits) -> bool:
+def describes_little(elf: ElfFile, limits: Limits) -> bool:
     """Whether other sources describe few functions, or next to none of the code, as in musl's C library: where they
     describe many, finding what lies between these costs more than it gives."""
     header = find_header(elf)

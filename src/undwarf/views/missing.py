@@ -12,7 +12,7 @@ from undwarf.profile.model import NONE, Profile
 from undwarf.unwind.stop import StopReason
 from undwarf.views import fetching
 from undwarf.views.grouping import Pairs, look_up, sums, widen, without_none
-from undwarf.views.labels import UNKNOWN, dso
+from undwarf.views.labels import dso
 from undwarf.views.stack_tree import collapse, inclusive
 
 ENDS = (StopReason.NO_FILE, StopReason.NO_RULE, StopReason.BAD_CFA, StopReason.UNMAPPED)
@@ -136,13 +136,12 @@ class _Weights:
 
     def __init__(self, profile: Profile) -> None:
         functions = profile.functions
-        nameless = [name == UNKNOWN for name in functions.name]
         count = len(profile.images)
         images = without_none(profile.frames.image, count)
         unnamed = zeros("I", len(images))
         unnamed[:] = images
         for frame, function in enumerate(profile.frames.function):
-            if function == NONE or not nameless[function]:
+            if function == NONE or not functions.unnamed[function]:
                 unnamed[frame] = count
         self.samples = _passing(profile, images, count)
         self.unnamed = _passing(profile, unnamed, count)

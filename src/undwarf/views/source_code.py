@@ -5,12 +5,14 @@ from collections.abc import Callable
 
 from undwarf.buffers import zeros
 from undwarf.disasm import Instruction, machine_of
+from undwarf.elf import ElfFile
 from undwarf.images import Image
 from undwarf.lazy_dataclasses import dataclass
 from undwarf.limits import DEFAULT, Limits
 from undwarf.profile.model import Profile
 from undwarf.symbols.demangle import demangle_all
 from undwarf.symbols.elf_symbols import symbols_of_image
+from undwarf.symbols.function_tables import described_table, searched_table
 from undwarf.symbols.inlines import Lines
 from undwarf.symbols.table import SymbolTable
 from undwarf.views.source import Code, Target
@@ -36,7 +38,12 @@ class Disassembly:
         image = self.image(target.image)
         elf = image.elf
         machine = machine_of(elf.machine) if elf is not None else None
-        table = symbols_of_image(image, self.limits) if elf is not None else None
+        unnamed = bool(target.rows) and bool(profile.functions.unnamed[profile.frames.function[target.rows[0]]])
+        table = None
+        if elf is not None and unnamed:
+            table = self._unnamed_functions(elf, profile.frames.address[target.rows[0]])
+        elif elf is not None:
+            table = symbols_of_image(image, self.limits)
         if machine is None or table is None or not image.runs_at_file_addresses:
             return []
         found: list[tuple[str, int, Code]] = []
@@ -44,8 +51,13 @@ class Disassembly:
             code = image.read(start, end - start)
             if code is not None:
                 made = machine.decode(bytes(code), start)
-                found += self._belonging(image, target, made, self._is_own(target, table, start))
+                found += self._belonging(image, target, made, unnamed or self._is_own(target, table, start))
         return _weighed(profile, target, found)
+
+    def _unnamed_functions(self, elf: ElfFile, address: int) -> SymbolTable:
+        """The table of functions without a symbol that has the one at an address."""
+        described = described_table(elf, self.limits)
+        return described if described.find(address) is not None else searched_table(elf, self.limits, described)
 
     def _stretches(self, profile: Profile, target: Target, table: SymbolTable) -> list[tuple[int, int]]:
         """(start, end) of the functions whose code has frames of this one, the heaviest ones if there are too many."""

@@ -112,6 +112,7 @@ def by_type(profile: Profile, touched: Touch) -> Profile:
             profile.functions.name + names,
             _joined(profile.functions.image, "I", NONE, len(names)),
             _joined(profile.functions.address, "Q", 0, len(names)),
+            _joined(profile.functions.unnamed, "B", 0, len(names)),
         ),
         profile.images,
         profile.comms,

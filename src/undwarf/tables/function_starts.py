@@ -1,0 +1,37 @@
+"""Where the functions of a binary start when no symbol says so: in its unwind information, else in its code.
+
+A stripped program still describes each function for unwinding (one FDE of `.eh_frame` a function, an SFrame function
+entry), because exceptions and backtraces need it at run time. Those ranges are exact. Code that none of them covers is
+searched for what is called and referred to, in the same files whose code is analysed while stacks are walked.
+"""
+
+from undwarf.buffers import zeros
+from undwarf.elf import ElfFile
+from undwarf.limits import DEFAULT, Limits
+from undwarf.tables.from_code import code_functions, describes_little
+from undwarf.tables.model import UnwindTable
+
+__all__ = ["described_functions", "searched_functions"]
+
+Ranges = tuple[memoryview, memoryview]
+_DESCRIBED = ("eh-frame", "debug-frame", "sframe")
+
+
+def described_functions(elf: ElfFile, limits: Limits = DEFAULT) -> Ranges:
+    """(starts, ends) of the functions that unwind information describes: two columns of Q, ELF virtual addresses,
+    sorted and disjoint. Empty where the file has none, or where it cannot be read."""
+    table = UnwindTable.from_elf(elf, _DESCRIBED, limits=limits)
+    table.consult_all()
+    return table.starts, table.ends
+
+
+def searched_functions(elf: ElfFile, known: memoryview, limits: Limits = DEFAULT) -> Ranges:
+    """(starts, ends) of functions found in the code itself, beside those that start at ``known`` addresses.
+
+    Columns as of :func:`described_functions`; a range reaches to the next function's start. Empty for files that
+    describe most of their functions, where the search costs a second and finds little, and for machines other than
+    x86-64.
+    """
+    if not describes_little(elf, limits):
+        return zeros("Q", 0), zeros("Q", 0)
+    return code_functions(elf, known, limits)
