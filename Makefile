@@ -5,9 +5,10 @@ PYTHON ?= python3
 VENV ?= .venv
 FUZZ_SECONDS ?= 4
 TEST_JOBS ?= auto
+SWEEP_FILES ?= 40
 BIN := $(VENV)/bin
 
-.PHONY: setup demo test lint bench fuzz build clean
+.PHONY: setup demo test lint bench fuzz sweep build clean
 
 setup: $(VENV)/.stamp build
 
@@ -38,6 +39,9 @@ bench: setup
 
 fuzz: setup
 	$(BIN)/python fuzz/run.py --seconds $(FUZZ_SECONDS)
+
+sweep: setup
+	$(BIN)/python bench/sweep.py --sample $(SWEEP_FILES)
 
 clean:
 	rm -rf build dist $(VENV) src/*.egg-info
