@@ -346,6 +346,13 @@ def test_kernel_reference_symbols_mean_one_image() -> None:
     assert store.kernel() is store.image((0, 0))
 
 
+@pytest.mark.parametrize("kernel", ["[kernel.kallsyms]", "[guest.kernel.kallsyms]", "[guest.kernel.kallsyms.71]"])
+def test_a_kernel_is_named_without_its_reference_symbol(kernel: str) -> None:
+    store = ImageStore([f"{kernel}_text".encode()], [Identity()])
+    image = store.image((0, 0))
+    assert (image.name.decode(), image.path) == (kernel, kernel)
+
+
 def test_segments_and_bytes_for_the_walk(tmp_path: Path) -> None:
     path = tmp_path / "a"
     path.write_bytes(program().build())

@@ -42,7 +42,7 @@ IMAGES = {
     "app": ImageInfo("/opt/app/bin/app", "/opt/app/bin/app", "aa" * 20, "file"),
     "libc": ImageInfo("/lib/libc.so.6", "/lib/libc.so.6", "bb" * 20, "file"),
     "gone": ImageInfo("/opt/gone.so", "/opt/gone.so", "cc" * 20, "file", "missing"),
-    "kernel": ImageInfo("[kernel.kallsyms]_text", "[kernel.kallsyms]", "", "kernel"),
+    "kernel": ImageInfo("[kernel.kallsyms]", "[kernel.kallsyms]", "", "kernel"),
     "module": ImageInfo("/lib/modules/6.1/kernel/fs/xfs.ko.zst", "/lib/modules/6.1/kernel/fs/xfs.ko.zst", "", "module"),
     "anon": ImageInfo("//anon", "//anon", "", "anon"),
 }

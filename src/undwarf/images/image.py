@@ -10,7 +10,7 @@ from undwarf.elf import ElfFile
 from undwarf.elf.headers import PF_R, PF_X
 from undwarf.images import kernel_finder
 from undwarf.images.finder import Finder, Place
-from undwarf.images.kinds import ADDRESSED_AS_RUN, ImageKind, kind_of_name
+from undwarf.images.kinds import ADDRESSED_AS_RUN, ImageKind, kind_of_name, without_reference
 
 if TYPE_CHECKING:
     from undwarf.images.jitdump import JitDump
@@ -32,9 +32,8 @@ class Identity(Protocol):
 class Image:
     """A mapped file, the kernel, a module, the vdso, or code without a file.
 
-    ``number`` counts images from 0 in the order they were asked for; ``name`` is as recorded; ``path`` the
-    same as text (``[kernel.kallsyms]`` without the symbol that perf appends); ``build_id`` as recorded, else
-    the file's own once it is open. What is asked for first is found first; failures are remembered.
+    ``number`` counts images from 0 in the order they were asked for; ``name`` is as recorded (a kernel's without the
+    symbol that perf appends), ``path`` the same as text; ``build_id`` as recorded, else the file's own once it is open. What is asked for first is found first; failures are remembered.
     """
 
     def __init__(
@@ -51,8 +50,7 @@ class Image:
         self.name = name
         self.kind = kind
         self.build_id = build_id
-        text = name.decode("utf-8", "surrogateescape")
-        self.path = "[kernel.kallsyms]" if text.startswith("[kernel.kallsyms]") else text
+        self.path = name.decode("utf-8", "surrogateescape")
         self._finder = finder
         self._osrelease = osrelease
         self._recorded_build_id = build_id
@@ -220,9 +218,7 @@ class ImageStore:
         return self.named(b"[kernel.kallsyms]")
 
     def _header_build_id(self, name: bytes) -> bytes:
-        if name.startswith(b"[kernel.kallsyms]"):
-            name = b"[kernel.kallsyms]"
-        return self._header_build_ids.get(name, b"")
+        return self._header_build_ids.get(without_reference(name), b"")
 
     def _make(self, name_index: int, identity_index: int) -> Image:
         name = self._names[name_index]
@@ -232,9 +228,9 @@ class ImageStore:
 
     def _intern(self, name: bytes, build_id: bytes, place: Place | None) -> Image:
         kind = kind_of_name(name)
+        name = b"[kernel.kallsyms]" if kind is ImageKind.KERNEL else without_reference(name)
         if kind is ImageKind.KERNEL:
-            # One kernel runs: [kernel.kallsyms]_text and _stext mean the same image.
-            known: tuple[bytes, object] = (b"[kernel.kallsyms]", build_id or b"")
+            known: tuple[bytes, object] = (name, build_id or b"")
         else:
             known = (name, build_id or place or 0)
         with self._lock:

@@ -35,6 +35,16 @@ _JITDUMP = re.compile(rb"/jit-[0-9]+\.dump\Z")
 _ANONYMOUS_BYTES = tuple(text.encode() for text in _ANONYMOUS)
 
 
+_KERNEL_MAPPING = re.compile(rb"(\[(?:guest\.)?kernel\.kallsyms(?:\.[0-9]+)?\])")
+
+
+def without_reference(name: bytes) -> bytes:
+    """The name of a kernel's mapping without the symbol that perf appends: ``[kernel.kallsyms]`` for ``..._text`` and
+    ``..._stext``, which mean the same image (perf, ``machine__mmap_name``). Other names as they are."""
+    found = _KERNEL_MAPPING.match(name)
+    return found[1] if found else name
+
+
 PRIVATE, VDSO, UNASKED = 1, 2, 4
 """Bits of :func:`bits_of_name`."""
 

@@ -34,7 +34,7 @@ def dso(image: HasName) -> str:
     name = image.name
     kind = kind_of(image)
     if kind == "KERNEL":
-        return "[guest.kernel.kallsyms]" if name.startswith("[guest.kernel") else "[kernel.kallsyms]"
+        return "[kernel.kallsyms]"
     if kind == "MODULE" and not name.startswith("["):
         base = name.rsplit("/", 1)[-1]
         for ending in (".xz", ".gz", ".zst", ".ko"):
