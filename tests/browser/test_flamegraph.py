@@ -28,6 +28,7 @@ from selenium.webdriver.chrome.service import Service  # noqa: E402
 from selenium.webdriver.common.action_chains import ActionChains  # noqa: E402
 from selenium.webdriver.common.by import By  # noqa: E402
 from selenium.webdriver.common.keys import Keys  # noqa: E402
+from selenium.webdriver.support.select import Select  # noqa: E402
 
 pytestmark = pytest.mark.browser
 
@@ -43,7 +44,14 @@ def column(code: str, values: Any) -> memoryview:
     return memoryview(array(code, values))
 
 
-def profile_of(stacks: list[tuple[str, ...]], comms: list[str] | None = None) -> Profile:
+def profile_of(
+    stacks: list[tuple[str, ...]],
+    comms: list[str] | None = None,
+    *,
+    events: tuple[str, ...] = ("cpu-clock",),
+    event: list[int] | None = None,
+    period: list[int] | None = None,
+) -> Profile:
     """A profile with one sample for each stack, outermost function first."""
     names: dict[str, int] = {}
     nodes: dict[tuple[int, int], int] = {}
@@ -61,8 +69,8 @@ def profile_of(stacks: list[tuple[str, ...]], comms: list[str] | None = None) ->
             pid=column("i", [1] * n),
             tid=column("i", [1] * n),
             cpu=column("i", [0] * n),
-            event=column("H", [0] * n),
-            period=column("Q", [1] * n),
+            event=column("H", event or [0] * n),
+            period=column("Q", period or [1] * n),
             comm=column("I", [known.index(comm) for comm in comms] if comms else [0] * n),
             stack=column("I", leaves),
             stop=column("B", [1] * n),
@@ -77,7 +85,7 @@ def profile_of(stacks: list[tuple[str, ...]], comms: list[str] | None = None) ->
         FunctionTable(list(names), column("I", [0] * f), column("Q", range(f)), column("B", [0] * f)),
         [ImageInfo("/usr/bin/worker", "/usr/bin/worker", "", "file")],
         known,
-        [EventInfo("cpu-clock")],
+        [EventInfo(name) for name in events],
     )  # fmt: skip
 
 
@@ -122,6 +130,30 @@ def press(browser: Any, key: str) -> None:
     settle(browser)
 
 
+def move(browser: Any, x: int, row: int) -> ActionChains:
+    """To a place on the canvas, ``x`` from its left, in a row from 0 on."""
+    canvas = browser.find_element(By.ID, "canvas")
+    return ActionChains(browser).move_to_element_with_offset(
+        canvas, x - canvas.size["width"] // 2, row * 19 + 9 - canvas.size["height"] // 2
+    )
+
+
+def click(browser: Any, x: int, row: int) -> None:
+    move(browser, x, row).click().perform()
+    settle(browser)
+
+
+def hover(browser: Any, x: int, row: int) -> str:
+    move(browser, x, row).perform()
+    return str(browser.find_element(By.ID, "hover").text)
+
+
+def choose(browser: Any, box: str, text: str) -> None:
+    """Choose what has this text."""
+    Select(browser.find_element(By.ID, box)).select_by_visible_text(text)
+    settle(browser)
+
+
 SMALL = [("main", "parse", "read")] * 3 + [("main", "parse", "scan")] * 5 + [("main", "emit")] * 2
 
 
@@ -152,12 +184,8 @@ def test_broken_regular_expression_is_taken_as_text(browser: Any, tmp_path: Path
 def test_click_zooms_and_button_zooms_out(browser: Any, tmp_path: Path) -> None:
     show(browser, tmp_path, profile_of(SMALL))
     canvas = browser.find_element(By.ID, "canvas")
-    # "emit" is the first child of main by name; its row is the third.
-    height = canvas.size["height"]
-    ActionChains(browser).move_to_element_with_offset(
-        canvas, -canvas.size["width"] // 2 + 30, -height // 2 + 2 * 19 + 9
-    ).click().perform()
-    settle(browser)
+    # "emit" is the second child of main by weight; its row is the third.
+    click(browser, canvas.size["width"] - 60, 2)
     assert "emit" in browser.find_element(By.ID, "path").text
     assert drawn(browser) == 3
     browser.find_element(By.ID, "out").click()
@@ -167,11 +195,7 @@ def test_click_zooms_and_button_zooms_out(browser: Any, tmp_path: Path) -> None:
 
 def test_hover_shows_samples_and_shares(browser: Any, tmp_path: Path) -> None:
     show(browser, tmp_path, profile_of(SMALL))
-    canvas = browser.find_element(By.ID, "canvas")
-    ActionChains(browser).move_to_element_with_offset(
-        canvas, -canvas.size["width"] // 2 + 30, -canvas.size["height"] // 2 + 2 * 19 + 9
-    ).perform()
-    text = browser.find_element(By.ID, "hover").text
+    text = hover(browser, browser.find_element(By.ID, "canvas").size["width"] - 60, 2)
     assert "emit" in text
     assert "2 samples, 20.00 % of all" in text
 
@@ -218,6 +242,69 @@ def test_thread_choice_narrows_the_graph(browser: Any, tmp_path: Path) -> None:
     )
     settle(browser)
     assert drawn(browser) == 2
+
+
+# Three samples of computing, one long wait: a quarter of the samples, 97 % of the time.
+WAITING = profile_of(
+    [("main", "spin")] * 3 + [("main", "wait")],
+    events=("cpu-clock", "offcpu-time"),
+    event=[0, 0, 0, 1],
+    period=[1_000_000] * 3 + [97_000_000],
+)
+
+
+def test_computing_and_waiting_are_added_as_time(browser: Any, tmp_path: Path) -> None:
+    show(browser, tmp_path, WAITING)
+    assert "97 ms, 1 sample, 97.00 % of all" in hover(browser, 30, 2)
+
+
+def test_one_of_the_events_can_be_chosen(browser: Any, tmp_path: Path) -> None:
+    show(browser, tmp_path, WAITING)
+    choose(browser, "event", "cpu-clock (time)")
+    assert "spin\nworker\n3 ms, 3 samples, 100.00 % of all" in hover(browser, 30, 2)
+
+
+def test_widths_can_be_numbers_of_samples(browser: Any, tmp_path: Path) -> None:
+    show(browser, tmp_path, WAITING)
+    choose(browser, "unit", "samples")
+    assert "spin\nworker\n3 samples, 75.00 % of all" in hover(browser, 30, 2)
+
+
+def test_events_of_different_units_have_graphs_of_their_own(browser: Any, tmp_path: Path) -> None:
+    stacks = [("main", "f")] * 2 + [("main", "g")] * 5
+    profile = profile_of(stacks, events=("cycles:u", "page-faults"), event=[0] * 2 + [1] * 5, period=[1000] * 2 + [3] * 5)
+    show(browser, tmp_path, profile)
+    assert [one.text for one in Select(browser.find_element(By.ID, "event")).options] == ["cycles:u", "page-faults"]
+    assert "f\nworker\n2,000 cycles, 2 samples, 100.00 % of all" in hover(browser, 30, 2)
+
+
+def test_the_heaviest_callee_comes_first(browser: Any, tmp_path: Path) -> None:
+    show(browser, tmp_path, profile_of([("main", "a")] * 2 + [("main", "b")] * 5 + [("main", "c")] * 3))
+    width = browser.find_element(By.ID, "canvas").size["width"]
+    assert [hover(browser, int(width * at), 2)[0] for at in (0.25, 0.65, 0.9)] == ["b", "c", "a"]
+
+
+# One box of 20 % and 1,600 of a twentieth of a percent each.
+MANY = profile_of([("main", "wide")] * 400 + [("main", f"narrow{k}") for k in range(1600)])
+
+
+def test_narrow_boxes_are_drawn_as_one(browser: Any, tmp_path: Path) -> None:
+    show(browser, tmp_path, MANY)
+    assert drawn(browser) == 4
+    text = hover(browser, 900, 2)
+    assert text.startswith("1,600 narrow functions\n")
+    assert "1,600 samples, 80.00 % of all" in text
+
+
+def test_a_click_spreads_narrow_boxes_out(browser: Any, tmp_path: Path) -> None:
+    show(browser, tmp_path, profile_of([("main", "wide")] * 4000 + [("main", f"narrow{k}") for k in range(5)]))
+    assert drawn(browser) == 4
+    click(browser, browser.find_element(By.ID, "canvas").size["width"] - 1, 2)
+    assert drawn(browser) == 7
+    assert browser.find_element(By.ID, "path").text.endswith("its narrow callees")
+    browser.find_element(By.ID, "out").click()
+    settle(browser)
+    assert drawn(browser) == 4
 
 
 def test_hostile_names_do_not_run(browser: Any, tmp_path: Path) -> None:

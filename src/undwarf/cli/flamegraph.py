@@ -2,6 +2,7 @@
 
 import sys
 from pathlib import Path
+from typing import Literal
 
 import click
 
@@ -27,15 +28,24 @@ Examples:
     help="The page to write; - for standard output.",
 )
 @click.option("--title", metavar="TEXT", default=None, help="The page's title; the recording's name if not given.")
+@click.option(
+    "--weight",
+    type=click.Choice(["period", "samples"]),
+    default="period",
+    show_default=True,
+    help="What widths show at first: what samples stand for (time, cycles ...), or their number.",
+)
 @BY
 @SKID
-def command(job: Job, output: str, title: str | None, by: str, skid: bool) -> None:
+def command(
+    job: Job, output: str, title: str | None, weight: Literal["period", "samples"], by: str, skid: bool
+) -> None:
     """A flame graph as one self-contained page."""
     from undwarf.outputs.flamegraph import FlamegraphOptions, write
     from undwarf.outputs.whole_file import whole_file
 
     profile = job.grouped(by, skid)
-    options = FlamegraphOptions(title=title or Path(job.recording.path).name, dump=job.stack_dump)
+    options = FlamegraphOptions(title=title or Path(job.recording.path).name, dump=job.stack_dump, weight=weight)
     if output == "-":
         write(profile, sys.stdout.buffer, options)
         return

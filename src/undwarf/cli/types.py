@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from undwarf.types.resolve import Resolver
     from undwarf.views.datatypes import DataTypes
-    from undwarf.views.selection import Weight
+    from undwarf.views.selection import Events, Weight
 
 
 def _addresses(_context: click.Context, _parameter: click.Parameter, value: str | None) -> tuple[int, ...]:
@@ -254,7 +254,7 @@ class _Read:
 
         return cache(lambda: self._touched.named(plain_name(name)))
 
-    def events(self) -> "Iterator[tuple[int | None, str, DataTypes]]":
+    def events(self) -> "Iterator[tuple[Events, str, DataTypes]]":
         """(event, its name, what its samples touch)."""
         from undwarf.views.datatypes import data_types
 

@@ -3,8 +3,9 @@
 import base64
 import hashlib
 import json
+from array import array
 from importlib.resources import files
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Literal
 
 from undwarf.buffers import zeros
 from undwarf.lazy_dataclasses import dataclass
@@ -13,6 +14,7 @@ from undwarf.profile.model import NONE, ImageInfo, Profile
 from undwarf.views.grouping import Pairs, look_up, sums
 from undwarf.views.labels import UNKNOWN, function_label, is_kernel, kind_of, short_dso
 from undwarf.views.stack_tree import collapse
+from undwarf.views.units import Measure, measures_of
 from undwarf.views.wholeness import wholeness
 
 KINDS = ("program", "library", "kernel", "compiled at run time", "unknown", "data type")
@@ -22,10 +24,12 @@ _DATA_TYPE = KINDS.index("data type")
 
 @dataclass(frozen=True, slots=True)
 class FlamegraphOptions:
-    """``title`` of the page; ``dump``: the largest stack dump that was recorded, in bytes, for advice."""
+    """``title`` of the page; ``dump``: the largest stack dump that was recorded, in bytes, for advice; ``weight``: what
+    widths are at first, what samples stand for or their number."""
 
     title: str = "undwarf"
     dump: int = 8192
+    weight: Literal["period", "samples"] = "period"
 
 
 def _kind(name: str, image: ImageInfo | None, unnamed: bool) -> int:
@@ -46,12 +50,23 @@ def _packed(column: memoryview) -> str:
     return base64.b64encode(bytes(column.cast("B")) if len(column) else b"").decode("ascii")
 
 
+def _graphs(profile: Profile) -> list[Measure]:
+    """What can be drawn: events that may be added, and each of these alone; never the sum of different units."""
+    found: list[Measure] = []
+    for one in measures_of(profile):
+        found.append(one)
+        if len(one.events) > 1:
+            found += [Measure(profile.events[event].name, one.unit, (event,)) for event in one.events]
+    return found
+
+
 def page_data(profile: Profile, options: FlamegraphOptions) -> dict[str, Any]:
     """What the page's script works on.
 
     ``parent`` and ``entity`` are the tree (32-bit numbers, parents first), ``name``, ``dso`` and ``kind`` describe
-    entities, ``weight_group``, ``weight_node`` and ``weight`` say how many samples of a group (thread name and event)
-    end in a node.
+    entities, ``count_group``, ``count_node`` and ``count`` say how many samples of a group (thread name and event) end
+    in a node, ``weight`` (64-bit floating point) what they stand for. ``graphs`` are the events that are drawn
+    together, each with its unit, the first one first.
     """
     functions = profile.functions
     numbers: dict[tuple[str, str, int], int] = {}
@@ -72,10 +87,9 @@ def page_data(profile: Profile, options: FlamegraphOptions) -> dict[str, Any]:
     for i, pair in enumerate(zip(samples.comm, samples.event, strict=True)):
         group[i] = by_name.setdefault(pair, len(by_name))
     pairs = Pairs(len(samples))
-    counted = sums(pairs.column(group, look_up(samples.stack, node_of)), None, len(pairs))
-    weights = zeros("I", len(counted))
-    for i, count in enumerate(counted):
-        weights[i] = count
+    place = pairs.column(group, look_up(samples.stack, node_of))
+    counts = sums(place, None, len(pairs))
+    weights = sums(place, samples.period, len(pairs))
     whole = wholeness(profile, options.dump)
     return {
         "title": printable(options.title),
@@ -84,12 +98,16 @@ def page_data(profile: Profile, options: FlamegraphOptions) -> dict[str, Any]:
         "kind": [kind for _name, _dso, kind in numbers],
         "kinds": KINDS,
         "groups": [[printable(profile.comms[comm]) if comm != NONE else "[unknown]", event] for comm, event in by_name],
-        "events": [printable(event.name) for event in profile.events],
+        "graphs": [
+            {"name": printable(one.name), "unit": printable(one.unit), "events": one.events} for one in _graphs(profile)
+        ],
+        "by": options.weight,
         "parent": _packed(parent),
         "entity": _packed(entity),
-        "weight_group": _packed(pairs.high()),
-        "weight_node": _packed(pairs.low()),
-        "weight": _packed(weights),
+        "count_group": _packed(pairs.high()),
+        "count_node": _packed(pairs.low()),
+        "count": _packed(memoryview(array("I", counts))),
+        "weight": _packed(memoryview(array("d", weights))),
         "whole": {
             "share": whole.share,
             "unwound": whole.unwound,

@@ -21,7 +21,7 @@ from undwarf.types.layouts.model import VOID, TypeGraph
 from undwarf.views.data_labels import latency_of
 from undwarf.views.data_source import MemoryCounts, access_of
 from undwarf.views.grouping import Pairs, halves, look_up, sums, widen
-from undwarf.views.selection import Selection, Weight
+from undwarf.views.selection import Events, Selection, Weight
 from undwarf.views.touch import Touch
 from undwarf.views.weights import ones_where
 
@@ -181,7 +181,7 @@ def data_types(
     touched: Touch,
     weight: Weight = "period",
     *,
-    event: int | None = None,
+    event: Events = None,
     instructions: bool = True,
 ) -> DataTypes:
     """Add up by type and member what samples of an event (None: all) touch; without ``instructions`` these have no

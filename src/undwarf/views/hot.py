@@ -9,7 +9,7 @@ from undwarf.profile.model import NONE, Profile
 from undwarf.views.data_labels import MEMORY_KEYS, SUMMED
 from undwarf.views.grouping import Pairs, look_up, sums, without_none
 from undwarf.views.labels import UNKNOWN, dso, is_kernel, short_dso
-from undwarf.views.selection import Selection, Weight
+from undwarf.views.selection import Events, Selection, Weight
 from undwarf.views.stack_tree import collapse, inclusive
 
 SAMPLE_KEYS = ("comm", "pid", "tid", "cpu", "event")
@@ -171,7 +171,7 @@ def hot(
     keys: tuple[str, ...],
     weight: Weight = "period",
     *,
-    event: int | None = None,
+    event: Events = None,
     children: bool = True,
 ) -> Hot:
     """The flat report for these sort keys, of one event or all; without ``children`` their weights are own weights."""

@@ -1,5 +1,6 @@
 """The samples a view counts - those of one event, or all - with what each of them weighs."""
 
+import warnings
 from collections.abc import Sequence
 from typing import Literal
 
@@ -9,26 +10,31 @@ from undwarf.perfdata.ordering import take
 from undwarf.profile.model import Profile
 from undwarf.views.data_labels import NEEDED, latency_of
 from undwarf.views.grouping import rows_among, sums, widen
+from undwarf.views.units import measures_of
 from undwarf.views.weights import at_least_one, ones, total
 
 Weight = Literal["period", "samples", "latency"]
+Events = int | Sequence[int] | None
+"""Whose samples count: those of an event, of several that can be added, or of all."""
 
 
 class Selection:
-    """The samples of ``event`` (a number; None: all). ``weight`` by period falls back to samples if all are 0; by
-    latency a sample without one counts 1, as in perf's reports of memory.
+    """The samples of ``event`` (a number, or several; None: all). ``weight`` by period falls back to samples if all are
+    0; by latency a sample without one counts 1, as in perf's reports of memory. Warns where periods of different units
+    are added.
 
     ``weights`` (Q) and ``stacks`` (I) have one entry a selected sample, ``total`` is the sum of the weights.
     """
 
-    def __init__(self, profile: Profile, event: int | None = None, weight: Weight = "period") -> None:
+    def __init__(self, profile: Profile, event: Events = None, weight: Weight = "period") -> None:
         self._profile = profile
         samples = profile.samples.columns
         self._rows: memoryview | None = None
         if event is not None and len(profile.events) > 1:
-            flags = zeros("B", 1 << 16)
-            flags[event] = 1
-            self._rows = rows_among(samples.event, flags)
+            self._rows = rows_of_events(profile, [event] if isinstance(event, int) else event)
+        elif weight == "period" and len(profile.events) > 1 and len(found := measures_of(profile)) > 1:
+            added = ", ".join(f"{one.name} ({one.unit})" for one in found)
+            warnings.warn(f"the sum of different units means nothing: {added}; choose an event", stacklevel=3)
         self.stacks = self.column("stack")
         if weight == "period":
             self.weights = self.chosen(samples.period)
@@ -56,16 +62,29 @@ class Selection:
         return take(column, self._rows) if self._rows is not None else column
 
 
+def rows_of_events(profile: Profile, events: Sequence[int]) -> memoryview:
+    """The samples of some events, by number."""
+    flags = zeros("B", 1 << 16)
+    for event in events:
+        flags[event] = 1
+    rows: memoryview = rows_among(profile.samples.columns.event, flags)
+    return rows
+
+
 def samples_by_event(profile: Profile) -> list[int]:
     """How many samples each event has, by its number."""
     counts: memoryview = sums(widen(profile.samples.columns.event), None, len(profile.events))
     return counts.tolist()
 
 
-def sections(profile: Profile, keys: Sequence[str]) -> list[tuple[int | None, str]]:
-    """(event number, or None for all; its name) of what is reported apart: weights of two events cannot be added."""
+def sections(profile: Profile, keys: Sequence[str]) -> list[tuple[Events, str]]:
+    """(event's number, or several, or None for all; name) of what is reported apart: weights of two events cannot be
+    added, but for those that measure parts of one thing, where the event makes the row."""
     if "event" in keys:
-        return [(None, "all events")]
+        found = measures_of(profile)
+        if len(found) <= 1:
+            return [(None, "all events")]
+        return [(one.events, one.name) for one in found]
     counts = samples_by_event(profile)
     used = [(number, event.name) for number, event in enumerate(profile.events) if counts[number]]
     return [*used] or [(None, "no event")]

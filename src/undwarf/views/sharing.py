@@ -19,7 +19,7 @@ from undwarf.perfdata.ordering import take
 from undwarf.profile.data_lines import drop_zero, line_keys, low_bits, rows_in, shared_lines, time_spans, zero_where_set
 from undwarf.profile.model import NONE, Column, Profile
 from undwarf.views.grouping import Pairs, halves, look_up, sums
-from undwarf.views.selection import Selection, Weight
+from undwarf.views.selection import Events, Selection, Weight
 from undwarf.views.touch import Touch
 
 if TYPE_CHECKING:
@@ -141,7 +141,7 @@ def sharing(
     addresses: "Callable[[], DataAddresses]",
     weight: Weight = "period",
     *,
-    event: int | None = None,
+    event: Events = None,
     least: float = 0.005,
 ) -> Clashes:
     """Clashes with at least a share `least` of all weight, heaviest first: those by address, then those by type.

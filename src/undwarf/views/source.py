@@ -13,7 +13,7 @@ from undwarf.profile.model import NONE, Profile
 from undwarf.symbols.resolver import UNKNOWN
 from undwarf.views.grouping import Pairs, look_up, rows_set, sums
 from undwarf.views.labels import dso
-from undwarf.views.selection import Selection, Weight
+from undwarf.views.selection import Events, Selection, Weight
 from undwarf.views.stack_tree import inclusive
 
 AROUND = 3
@@ -138,7 +138,7 @@ def listings(
     wanted: str,
     weight: Weight = "period",
     *,
-    event: int | None = None,
+    event: Events = None,
     disassemble: Disassemble | None = None,
     source_bytes: int = 16 << 20,
 ) -> list[Listing]:

@@ -7,7 +7,7 @@ from undwarf.lazy_dataclasses import dataclass
 from undwarf.profile.model import NONE, Profile
 from undwarf.views.grouping import look_up, rows_from, sums
 from undwarf.views.hot import Entity, entities
-from undwarf.views.selection import Selection, Weight
+from undwarf.views.selection import Events, Selection, Weight
 from undwarf.views.stack_tree import collapse, subtree_sums
 
 
@@ -41,7 +41,7 @@ def _sort(nodes: list[TreeNode]) -> None:
 
 
 def call_tree(
-    profile: Profile, *, weight: Weight = "period", event: int | None = None, min_share: float = 0.0
+    profile: Profile, *, weight: Weight = "period", event: Events = None, min_share: float = 0.0
 ) -> CallTree:
     """The tree from the outermost callers down, without nodes below ``min_share`` (0 to 1) of the whole."""
     known, entity_of_frame = entities(profile, ("sym", "dso"))
@@ -66,7 +66,7 @@ def callers(
     profile: Profile,
     *,
     weight: Weight = "period",
-    event: int | None = None,
+    event: Events = None,
     min_share: float = 0.0,
     only: Collection[str] | None = None,
 ) -> CallTree:

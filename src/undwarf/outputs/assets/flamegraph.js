@@ -6,23 +6,28 @@
     const raw = atob(text);
     const bytes = new Uint8Array(raw.length);
     for (let i = 0; i < raw.length; i++) bytes[i] = raw.charCodeAt(i);
-    return new Uint32Array(bytes.buffer);
+    return bytes.buffer;
   };
+  const numbers = (text) => new Uint32Array(unpack(text));
   const NONE = 0xffffffff;
-  const weightGroup = unpack(data.weight_group), weightNode = unpack(data.weight_node), weight = unpack(data.weight);
+  const group = numbers(data.count_group), endsIn = numbers(data.count_node), count = numbers(data.count);
+  const weight = new Float64Array(unpack(data.weight));
   // Node 0 is the whole; the recorded tree follows, each number one higher.
-  const plain = rooted(unpack(data.parent), unpack(data.entity));
+  const plain = rooted(numbers(data.parent), numbers(data.entity));
   let tree = plain;
-  let inverted = false, fromBottom = false, zoom = 0, selected = -1, matches = null, matchedNames = null;
-  let total, own, order, first, next, depthOf, deepest;
-  const ROW = 19, LEAST = 0.6;
+  // Zoomed is a function, and where `rest` is not -1, only those of its callees from that one on.
+  let inverted = false, fromBottom = false, zoom = 0, rest = -1, selected = -1, matches = null, within = null, matchedNames = null;
+  let total, own, samples, order, first, next, depthOf, deepest, unit;
+  // Boxes narrower than NARROW are drawn as one, if that is at least LEAST wide.
+  const MERGED = data.kinds.length;
+  const ROW = 19, NARROW = 2, LEAST = 0.6;
   const canvas = $("canvas"), scroll = $("scroll"), space = $("space"), hover = $("hover");
   const pen = canvas.getContext("2d");
   let drawn = [];
   // Okabe and Ito's colours, told apart with any kind of colour vision; patterns say the same without colour.
   const palette = {
-    light: ["#56b4e9", "#7fc8a9", "#e69f00", "#cc79a7", "#c9ccd0", "#f0e442"],
-    dark: ["#2f7fb3", "#2a7d5f", "#a86f00", "#94517a", "#5d6369", "#7a7010"],
+    light: ["#56b4e9", "#7fc8a9", "#e69f00", "#cc79a7", "#c9ccd0", "#f0e442", "#e4e5e7"],
+    dark: ["#2f7fb3", "#2a7d5f", "#a86f00", "#94517a", "#5d6369", "#7a7010", "#34383c"],
   };
 
   function rooted(parents, entities) {
@@ -41,27 +46,40 @@
   const share = (part, whole) => (whole ? (100 * part / whole).toFixed(2) + " %" : "0 %");
   const dark = () => document.documentElement.dataset.theme === "dark";
 
-  function chosenGroups() {
-    const event = $("event").value, thread = $("thread").value;
-    return data.groups.map(([name, number]) => (event === "" || String(number) === event) && (thread === "" || name === thread));
+  const graph = () => data.graphs[Number($("event").value) || 0];
+
+  function amount(value, of) {
+    // What a weight is, for people: times in the unit that suits them, else a number of what was counted.
+    const digits = (number) => number.toLocaleString("en", { maximumSignificantDigits: 4 });
+    if (of === "ns") {
+      const [size, name] = [[1e9, "s"], [1e6, "ms"], [1e3, "µs"], [1, "ns"]].find(([least]) => value >= least) || [1, "ns"];
+      return digits(value / size) + " " + name;
+    }
+    const [size, name] = [[1e12, " T"], [1e9, " G"], [1e6, " M"]].find(([least]) => value >= least) || [1, ""];
+    return (name ? digits(value / size) + name : value.toLocaleString("en")) + " " + of;
   }
 
   function ownWeights() {
-    const chosen = chosenGroups();
-    const found = new Float64Array(plain.parent.length);
-    for (let i = 0; i < weight.length; i++) {
-      if (chosen[weightGroup[i]]) found[weightNode[i] === NONE ? 0 : weightNode[i] + 1] += weight[i];
+    // What ends in each node of the recorded tree: [its weight, its number of samples].
+    const events = new Set(graph() ? graph().events : []), thread = $("thread").value;
+    const chosen = data.groups.map(([name, number]) => events.has(number) && (thread === "" || name === thread));
+    const counts = new Float64Array(plain.parent.length), found = new Float64Array(plain.parent.length);
+    for (let i = 0; i < count.length; i++) {
+      if (!chosen[group[i]]) continue;
+      const node = endsIn[i] === NONE ? 0 : endsIn[i] + 1;
+      counts[node] += count[i];
+      found[node] += weight[i];
     }
-    return found;
+    return [unit === "samples" ? counts : found, counts];
   }
 
-  function invertedTree(weights) {
+  function invertedTree(weights, counts) {
     // Each hot function is a root, its callers stand under it; built breadth by breadth so that parents come first.
-    const parent = [NONE], entity = [NONE], known = new Map(), sums = [0];
+    const parent = [NONE], entity = [NONE], known = new Map(), sums = [0], ended = [0];
     const limit = 2000000;
     let steps = 0;
     for (let i = 1; i < weights.length && steps < limit; i++) {
-      if (!weights[i]) continue;
+      if (!counts[i]) continue;
       let at = 0, node = i;
       while (node !== 0 && node !== NONE && steps++ < limit) {
         const key = at * 16777216 + plain.entity[node];
@@ -69,42 +87,53 @@
         if (child === undefined) {
           child = parent.length;
           known.set(key, child);
-          parent.push(at); entity.push(plain.entity[node]); sums.push(0);
+          parent.push(at); entity.push(plain.entity[node]); sums.push(0); ended.push(0);
         }
         at = child;
         node = plain.parent[node];
       }
       sums[at] += weights[i];
+      ended[at] += counts[i];
     }
-    sums[0] = weights[0];
-    return { parent: Uint32Array.from(parent), entity: Uint32Array.from(entity), own: Float64Array.from(sums) };
+    sums[0] = weights[0]; ended[0] = counts[0];
+    return { parent: Uint32Array.from(parent), entity: Uint32Array.from(entity), own: Float64Array.from(sums), ended: Float64Array.from(ended) };
   }
 
   function build() {
-    let weights = ownWeights();
+    const units = $("unit"), of = graph() ? graph().unit : "samples";
+    if (units.dataset.of !== of) {
+      units.textContent = "";
+      for (const one of new Set([of, "samples"])) units.append(new Option(one === "ns" ? "time" : one, one));
+      units.dataset.of = of;
+      units.parentElement.hidden = units.length < 2;
+      if (data.by === "samples") units.value = "samples";
+    }
+    unit = units.value;
+    let [weights, counts] = ownWeights();
     if (inverted) {
-      const made = invertedTree(weights);
-      tree = made; weights = made.own;
+      const made = invertedTree(weights, counts);
+      tree = made; weights = made.own; counts = made.ended;
     } else tree = plain;
     own = weights;
     const n = tree.parent.length;
     total = Float64Array.from(own);
-    for (let i = n - 1; i > 0; i--) total[tree.parent[i]] += total[i];
+    samples = Float64Array.from(counts);
+    for (let i = n - 1; i > 0; i--) { total[tree.parent[i]] += total[i]; samples[tree.parent[i]] += samples[i]; }
     depthOf = new Uint16Array(n);
     deepest = 0;
     for (let i = 1; i < n; i++) {
       depthOf[i] = depthOf[tree.parent[i]] + 1;
       if (total[i] && depthOf[i] > deepest) deepest = depthOf[i];
     }
-    // Siblings by name, as flame graphs have them, so that equal functions are found at equal places.
+    // The heaviest of siblings comes first, equally heavy ones by name.
     const rank = new Uint32Array(data.name.length);
     [...data.name.keys()].sort((a, b) => (data.name[a] < data.name[b] ? -1 : data.name[a] > data.name[b] ? 1 : a - b)).forEach((number, place) => { rank[number] = place; });
     order = Uint32Array.from({ length: n - 1 }, (_, i) => i + 1).filter((i) => total[i] > 0);
-    order.sort((a, b) => rank[tree.entity[b]] - rank[tree.entity[a]]);
+    order.sort((a, b) => total[a] - total[b] || rank[tree.entity[b]] - rank[tree.entity[a]]);
     first = new Int32Array(n).fill(-1);
     next = new Int32Array(n).fill(-1);
     for (const node of order) { next[node] = first[tree.parent[node]]; first[tree.parent[node]] = node; }
-    zoom = 0; selected = -1;
+    zoom = 0; rest = -1; selected = -1;
     match($("search").value);
     fillTable();
     layout();
@@ -127,6 +156,9 @@
         if (here && !above) sum += total[i];
         matches[i] = here ? 2 : above ? 1 : 0;
       }
+      // Whether a function matches that is called further in.
+      within = new Uint8Array(matches.length);
+      for (let i = matches.length - 1; i > 0; i--) if (matches[i] || within[i]) within[tree.parent[i]] = 1;
       $("matched").textContent = share(sum, total[0]) + " matched";
     }
   }
@@ -142,14 +174,15 @@
     if (fromBottom) scroll.scrollTop = scroll.scrollHeight;
     const path = $("path");
     path.textContent = "";
-    if (zoom) {
+    if (zoom || rest !== -1) {
       for (const node of ancestors(zoom)) {
         const button = document.createElement("button");
         button.textContent = nameOf(node);
         button.addEventListener("click", () => zoomTo(node));
         path.append(button, " › ");
       }
-      path.lastChild.remove();
+      if (rest !== -1) path.append("its narrow callees");
+      else path.lastChild.remove();
     }
     draw();
   }
@@ -182,6 +215,7 @@
     else if (kind === 4) { brush.fillRect(1, 1, 2, 2); brush.fillRect(5, 5, 2, 2); }
     else if (kind === 3) { brush.fillRect(0, 6, 8, 1); brush.fillRect(0, 2, 8, 1); }
     else if (kind === 5) { brush.fillRect(2, 0, 1, 8); brush.fillRect(6, 0, 1, 8); }
+    else if (kind === MERGED) { brush.fillRect(0, 0, 1, 8); brush.fillRect(4, 0, 1, 8); brush.fillRect(0, 0, 8, 1); brush.fillRect(0, 4, 8, 1); }
     const made = kind >= 2 ? pen.createPattern(tile, "repeat") : null;
     patterns.set(key, made);
     return made;
@@ -210,7 +244,7 @@
     const box = (node, x, w) => {
       const y = rowY(depthOf[node]);
       if (y + ROW < 0 || y > height) return;
-      drawn.push([node, x, y, w]);
+      drawn.push({ node, x, y, w, from: -1 });
       const entity = tree.entity[node];
       const dimmed = matches && !matches[node];
       pen.globalAlpha = dimmed ? 0.35 : 1;
@@ -224,7 +258,7 @@
       if (node === selected) { pen.strokeStyle = style.getPropertyValue("--accent"); pen.lineWidth = 2.4; pen.strokeRect(x + 1.2, y + 1.2, Math.max(w - 3, 1), ROW - 3.4); }
       if (w > 26) {
         pen.fillStyle = text;
-        const label = nameOf(node);
+        const label = node ? nameOf(node) : `all: ${measured(total[0], samples[0])}`;
         const room = Math.floor((w - 8) / 6.2);
         let shown = label.length > room * 1.3 ? label.slice(0, Math.max(1, Math.floor(room * 1.3))) : label;
         if (pen.measureText(shown).width > w - 8) {
@@ -236,47 +270,87 @@
       }
       pen.globalAlpha = 1;
     };
-    for (const node of ancestors(zoom).slice(0, -1)) box(node, 0, width);
-    const scale = total[zoom] ? width / total[zoom] : 0;
-    const stack = [[zoom, 0]];
-    while (stack.length) {
-      const [node, x] = stack.pop();
-      const w = total[node] * scale;
-      if (w < LEAST) continue;
-      box(node, x, w);
+    const merged = (from, x, w) => {
+      // All siblings from the first narrow one on as one hatched box, which a click spreads out.
+      const y = rowY(depthOf[from]);
+      if (y + ROW < 0 || y > height) return;
+      drawn.push({ node: tree.parent[from], x, y, w, from });
+      let found = !matches;
+      for (let child = from; !found && child !== -1; child = next[child]) found = matches[child] > 0 || within[child] > 0;
+      pen.globalAlpha = found ? 1 : 0.35;
+      for (const fill of [palette[dark() ? "dark" : "light"][MERGED], patternOf(MERGED)]) {
+        pen.fillStyle = fill;
+        pen.fillRect(x, y, Math.max(w - 0.6, 0.4), ROW - 1);
+      }
+      pen.globalAlpha = 1;
+    };
+    for (const node of ancestors(zoom).slice(0, rest === -1 ? -1 : undefined)) box(node, 0, width);
+    let scale = total[zoom] ? width / total[zoom] : 0;
+    const stack = rest === -1 ? [[zoom, 0]] : [];
+    const spread = (from, x) => {
       let at = x;
-      for (let child = first[node]; child !== -1; child = next[child]) {
+      for (let child = from; child !== -1; child = next[child]) {
         const part = total[child] * scale;
-        if (part >= LEAST) stack.push([child, at]);
+        if (part < NARROW) {
+          const w = weightFrom(child) * scale;
+          if (w >= LEAST) merged(child, at, w);
+          return;
+        }
+        stack.push([child, at]);
         at += part;
       }
+    };
+    if (rest !== -1) { scale = width / weightFrom(rest); spread(rest, 0); }
+    while (stack.length) {
+      const [node, x] = stack.pop();
+      box(node, x, total[node] * scale);
+      spread(first[node], x);
     }
+    canvas.dataset.merged = drawn.filter((one) => one.from !== -1).length;
     canvas.dataset.drawn = drawn.length;
   }
 
   function at(event) {
     const bounds = canvas.getBoundingClientRect();
     const x = event.clientX - bounds.left, y = event.clientY - bounds.top;
-    for (let i = drawn.length - 1; i >= 0; i--) {
-      const [node, left, upper, w] = drawn[i];
-      if (x >= left && x < left + w && y >= upper && y < upper + ROW) return node;
-    }
-    return -1;
+    return drawn.findLast(({ x: left, y: upper, w }) => x >= left && x < left + w && y >= upper && y < upper + ROW);
   }
 
-  function lines(node) {
-    const found = [`${total[node].toLocaleString("en")} samples, ${share(total[node], total[0])} of all`];
-    if (tree.parent[node] !== NONE) found.push(`${share(total[node], total[tree.parent[node]])} of its ${inverted ? "callee" : "caller"}`);
-    if (own[node]) found.push(`${own[node].toLocaleString("en")} ${inverted ? "begin" : "end"} here`);
+  function siblingsFrom(from) {
+    const found = [];
+    for (let child = from; child !== -1; child = next[child]) found.push(child);
     return found;
   }
+  const weightFrom = (from) => siblingsFrom(from).reduce((sum, child) => sum + total[child], 0);
+
+  const many = (number) => number.toLocaleString("en") + (number === 1 ? " sample" : " samples");
+
+  function measured(weight, ended) {
+    return (unit === "samples" ? "" : amount(weight, unit) + ", ") + many(ended);
+  }
+  const measuredOfAll = (weight, ended) => `${measured(weight, ended)}, ${share(weight, total[0])} of all`;
+
+  function lines(node) {
+    const found = [measuredOfAll(total[node], samples[node])];
+    if (tree.parent[node] !== NONE) found.push(`${share(total[node], total[tree.parent[node]])} of its ${inverted ? "callee" : "caller"}`);
+    if (own[node]) found.push(`${unit === "samples" ? own[node].toLocaleString("en") : amount(own[node], unit)} ${inverted ? "begin" : "end"} here`);
+    return found;
+  }
+
+  function mergedLines(from) {
+    const nodes = siblingsFrom(from);
+    const heaviest = nodes.slice(0, 5).map(nameOf).join(", ") + (nodes.length > 5 ? ", …" : "");
+    const ended = nodes.reduce((sum, child) => sum + samples[child], 0);
+    return [measuredOfAll(weightFrom(from), ended), heaviest, "too narrow to be drawn apart: a click spreads them out"];
+  }
+  const mergedName = (from) => { const found = siblingsFrom(from).length; return found === 1 ? "1 narrow function" : `${found.toLocaleString("en")} narrow functions`; };
 
   function describe(node) {
     $("detail").textContent = node < 0 ? "" : `${nameOf(node)}${dsoOf(node) ? " (" + dsoOf(node) + ")" : ""}: ${lines(node).join(", ")}`;
   }
 
-  function zoomTo(node) {
-    zoom = node; selected = node;
+  function zoomTo(node, from = -1) {
+    zoom = node; rest = from; selected = node;
     describe(node);
     layout();
     const y = fromBottom ? scroll.scrollHeight - (depthOf[node] + 1) * ROW : depthOf[node] * ROW;
@@ -293,20 +367,17 @@
   }
 
   function siblings(step) {
-    const row = drawn.filter(([node]) => depthOf[node] === depthOf[selected]).sort((a, b) => a[1] - b[1]);
-    const place = row.findIndex(([node]) => node === selected);
-    return place < 0 || !row[place + step] ? -1 : row[place + step][0];
+    const row = drawn.filter(({ node, from }) => from === -1 && depthOf[node] === depthOf[selected]).sort((a, b) => a.x - b.x);
+    const place = row.findIndex(({ node }) => node === selected);
+    return place < 0 || !row[place + step] ? -1 : row[place + step].node;
   }
 
-  function widestChild(node) {
-    let found = -1;
-    for (let child = first[node]; child !== -1; child = next[child]) if (found < 0 || total[child] > total[found]) found = child;
-    return found;
-  }
+  // The heaviest callee comes first.
+  const widestChild = (node) => first[node];
 
   function fillTable() {
     const selfBy = new Map(), allBy = new Map(), seen = new Int32Array(data.name.length).fill(-1);
-    const plainOwn = inverted ? ownWeights() : own;
+    const plainOwn = inverted ? ownWeights()[0] : own;
     for (let i = 1; i < plain.parent.length; i++) {
       if (!plainOwn[i]) continue;
       selfBy.set(plain.entity[i], (selfBy.get(plain.entity[i]) || 0) + plainOwn[i]);
@@ -327,25 +398,26 @@
   }
 
   canvas.addEventListener("mousemove", (event) => {
-    const node = at(event);
-    canvas.style.cursor = node < 0 ? "default" : "pointer";
-    hover.hidden = node < 0;
-    if (node < 0) return;
+    const box = at(event);
+    canvas.style.cursor = box ? "pointer" : "default";
+    hover.hidden = !box;
+    if (!box) return;
+    const { node, from } = box;
     hover.textContent = "";
     const head = document.createElement("b");
-    head.textContent = nameOf(node);
+    head.textContent = from === -1 ? nameOf(node) : mergedName(from);
     hover.append(head);
-    for (const line of [dsoOf(node), ...lines(node)]) if (line) { const part = document.createElement("div"); part.textContent = line; hover.append(part); }
+    for (const line of from === -1 ? [dsoOf(node), ...lines(node)] : mergedLines(from)) if (line) { const part = document.createElement("div"); part.textContent = line; hover.append(part); }
     const bounds = hover.getBoundingClientRect();
     hover.style.left = Math.max(4, Math.min(event.clientX + 14, innerWidth - bounds.width - 8)) + "px";
     hover.style.top = (event.clientY + 18 + bounds.height > innerHeight ? event.clientY - bounds.height - 10 : event.clientY + 18) + "px";
   });
   canvas.addEventListener("mouseleave", () => { hover.hidden = true; });
-  canvas.addEventListener("click", (event) => { const node = at(event); if (node >= 0) zoomTo(node); });
+  canvas.addEventListener("click", (event) => { const box = at(event); if (box) zoomTo(box.node, box.from); });
   scroll.addEventListener("scroll", draw);
   new ResizeObserver(() => layout()).observe(scroll);
   $("search").addEventListener("input", (event) => { match(event.target.value); draw(); });
-  const zoomOut = () => zoomTo(zoom ? tree.parent[zoom] : 0);
+  const zoomOut = () => zoomTo(zoom && rest === -1 ? tree.parent[zoom] : zoom);
   $("out").addEventListener("click", zoomOut);
   $("reset").addEventListener("click", () => { $("search").value = ""; match(""); zoomTo(0); });
   const turn = () => { fromBottom = !fromBottom; $("turn").setAttribute("aria-pressed", fromBottom); scroll.scrollTop = fromBottom ? scroll.scrollHeight : 0; layout(); };
@@ -357,6 +429,7 @@
   $("theme").addEventListener("click", theme);
   $("help-button").addEventListener("click", help);
   $("event").addEventListener("change", build);
+  $("unit").addEventListener("change", build);
   $("thread").addEventListener("change", build);
   addEventListener("keydown", (event) => {
     const typing = event.target.tagName === "INPUT" || event.target.tagName === "SELECT";
@@ -382,8 +455,8 @@
   function legend() {
     const box = $("legend");
     box.textContent = "";
-    data.kinds.forEach((kind, number) => {
-      if (!data.kind.includes(number)) return;
+    [...data.kinds, "narrow ones, merged"].forEach((kind, number) => {
+      if (number !== MERGED && !data.kind.includes(number)) return;
       const item = document.createElement("span"), chip = document.createElement("canvas");
       chip.width = 36; chip.height = 24;
       const brush = chip.getContext("2d");
@@ -400,14 +473,14 @@
     document.documentElement.dataset.theme = matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
     document.title = data.title + " - undwarf";
     $("title").textContent = data.title;
-    const choose = (box, label, values) => {
-      box.append(new Option(label, ""));
+    const choose = (box, values) => {
       for (const [name, value] of values) box.append(new Option(name, value));
-      if (values.length < 2) box.parentElement.hidden = true;
+      box.parentElement.hidden = values.length < 2;
     };
-    const used = new Set(data.groups.map(([, event]) => event));
-    choose($("event"), "all", data.events.map((name, i) => [name, i]).filter(([, i]) => used.has(i)));
-    choose($("thread"), "all", [...new Set(data.groups.map(([name]) => name))].sort().map((name) => [name, name]));
+    // Only what has one unit is added up: each entry is a graph of its own.
+    choose($("event"), data.graphs.map(({ name, unit: of }, i) => [name + (of === "ns" ? " (time)" : of === "samples" ? " (samples)" : ""), i]));
+    const threads = [...new Set(data.groups.map(([name]) => name))].sort();
+    choose($("thread"), threads.length < 2 ? [["all", ""]] : [["all", ""], ...threads.map((name) => [name, name])]);
     const whole = data.whole;
     let said = `${(100 * whole.share).toFixed(1)} % of ${whole.unwound.toLocaleString("en")} user stacks are whole`;
     if (whole.share < 0.999 && whole.gaps.length) said += `; ${share(whole.gaps[0][0], whole.unwound)}: ${whole.gaps[0][1]} (${whole.gaps[0][2]})` + (whole.gaps[0][3] ? `. ${whole.gaps[0][3]}` : "");
